@@ -156,7 +156,7 @@ export interface SignUp {
   /** Who allowed the account at sign-up; absent: nobody. */
   readonly allowedBy?: Actor;
   /** Refuse the sign-up once a key of the first account has a hold. */
-  readonly endsWithHold?: boolean;
+  readonly untilHold?: boolean;
 }
 
 /** Result of using a welcome link: `gone` when it was used, has expired, or the account has a person already. */

@@ -23,8 +23,8 @@ export interface Sight {
 /** Fills a database with so many held actions with headers, one without, and a rotation of signing secrets. */
 export async function fillDatabase(folder: string, actions: number, env: Env = {}): Promise<Sight> {
   await using engine = await openEngine({ folder, env, starts: false });
-  const actionService = serviceOf(engine);
-  for (const origin of [ORIGINS[0] ?? "", null]) await actionService.rotate(engine.owner, origin);
+  const signingService = serviceOf(engine);
+  for (const origin of [ORIGINS[0] ?? "", null]) await signingService.rotate(engine.owner, origin);
   await engine.create({ approve: true });
   const created = Array.from({ length: actions }, (_, n) =>
     engine.create({ approve: true, headers: { "X-N": `canary-${n}`, "X-Long": "x".repeat((n % 40) ** 2) } }),

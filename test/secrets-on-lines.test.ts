@@ -3,7 +3,7 @@ import { Glob } from "bun";
 import { join } from "node:path";
 import { ROLES } from "../src/accounts/roles.ts";
 import { madeKeyPage } from "../src/pages/new-key.tsx";
-import { welcome } from "../src/accounts/first-start.ts";
+import { firstKeysText } from "../src/accounts/first-start.ts";
 
 const ROOT = join(import.meta.dir, "..");
 
@@ -59,7 +59,7 @@ test("no line that is printed or shown with a key puts it on a command line", ()
     const key = { ...made, role, lastUsedAt: null } as unknown as Parameters<typeof madeKeyPage>[0]["made"];
     return madeKeyPage({ user, made: key, key: KEY, closesSignUps: true, baseUrl: "http://127.0.0.1:3000" });
   });
-  for (const text of [welcome({ baseUrl: "http://127.0.0.1:3000" }, keys), ...pages]) {
+  for (const text of [firstKeysText({ baseUrl: "http://127.0.0.1:3000" }, keys), ...pages]) {
     const shown = text
       .replaceAll(/<\/?[a-z][^>]*>/g, "\n")
       .replaceAll("&#39;", "'")

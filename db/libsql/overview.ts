@@ -1,40 +1,96 @@
+import { and, count, desc, eq, gt, gte, inArray, lte, sql } from "drizzle-orm";
 import { OVERVIEW_SLOT_MS, PENDING_SCAN_ROWS_MAX, RETRY_HOSTS_SHOWN_MAX } from "../../src/config/limits.ts";
 import type { ActivityCount, ActivityPage, ActivityRange, HostActivity, ScheduledRetries } from "../store.ts";
+import { type Args, prepare, query } from "./query.ts";
 import { Columns } from "./rows.ts";
+import { actions, timeline } from "./schema.ts";
 import type { Row, Sql } from "./sql.ts";
+
+const pageEnd = prepare((arg: Args<"until" | "skipped">) =>
+  query
+    .select({ seq: timeline.seq, at: timeline.at })
+    .from(timeline)
+    .where(lte(timeline.seq, arg.until))
+    .orderBy(desc(timeline.seq))
+    .limit(1)
+    .offset(arg.skipped),
+);
+
+type Range = Args<"after" | "until" | "accountId" | "since">;
 
 /**
  * The rows of an account on a stretch of the timeline, found by its primary key as the event stream finds them: an index
  * by account would slow all writes. A detail that was altered to invalid JSON counts as empty: it would fail the whole page.
  */
-const ROWS = `SELECT action_id, at, type, status, CASE WHEN json_valid(detail) THEN detail ELSE '{}' END AS detail
-  FROM timeline WHERE seq > ? AND seq <= ? AND account_id = ? AND at >= ?`;
+const rowsIn = ({ after, until, accountId, since }: Range) =>
+  query
+    .select({
+      actionId: timeline.actionId,
+      at: timeline.at,
+      type: timeline.type,
+      status: timeline.status,
+      detail: sql`case when json_valid(${timeline.detail}) then ${timeline.detail} else '{}' end`.as("detail"),
+    })
+    .from(timeline)
+    .where(
+      and(
+        gt(timeline.seq, after),
+        lte(timeline.seq, until),
+        eq(timeline.accountId, accountId),
+        gte(timeline.at, since),
+      ),
+    )
+    .as("t");
 
-/** Durations to two digits, so that a page has a bounded number of them. */
-const COUNTS = `SELECT slot, kind, round(avg(ms)) AS ms, count(*) AS count
-  FROM (SELECT at / ${OVERVIEW_SLOT_MS} AS slot,
-      CASE WHEN type = 'created' THEN type WHEN status IN ('completed', 'failed') THEN status ELSE 'retry' END AS kind,
-      json_extract(detail, '$.duration_ms') AS ms
-    FROM (${ROWS}) WHERE type IN ('created', 'attempt'))
-  GROUP BY slot, kind,
-    CASE WHEN ms < 100 THEN ms WHEN ms < 1000 THEN ms / 10 * 10 WHEN ms < 10000 THEN ms / 100 * 100 ELSE ms / 1000 * 1000 END`;
+const activityBySlot = prepare((range: Range) => {
+  const t = rowsIn(range);
+  const c = query
+    .select({
+      slot: sql`${t.at} / ${OVERVIEW_SLOT_MS}`.as("slot"),
+      kind: sql`case when ${t.type} = 'created' then ${t.type}
+        when ${t.status} in ('completed', 'failed') then ${t.status} else 'retry' end`.as("kind"),
+      ms: sql`json_extract(${t.detail}, '$.duration_ms')`.as("ms"),
+    })
+    .from(t)
+    .where(inArray(t.type, ["created", "attempt"]))
+    .as("c");
+  // Durations to two digits, so that a page has a bounded number of them.
+  const rounded = sql`case when ${c.ms} < 100 then ${c.ms} when ${c.ms} < 1000 then ${c.ms} / 10 * 10
+    when ${c.ms} < 10000 then ${c.ms} / 100 * 100 else ${c.ms} / 1000 * 1000 end`;
+  return query
+    .select({ slot: c.slot, kind: c.kind, ms: sql`round(avg(${c.ms}))`.as("mean_ms"), count: count().as("count") })
+    .from(c)
+    .groupBy(sql`${c.slot}`, sql`${c.kind}`, rounded);
+});
 
 /** With one `max`, SQLite takes the other columns from the row that has it: `error` is that of the last failure. */
-const HOSTS = `SELECT a.host, count(*) AS attempts, count(error) AS failed, error,
-    max(CASE WHEN error IS NOT NULL THEN at END) AS last_failed_at
-  FROM (SELECT action_id, at, json_extract(detail, '$.error') AS error FROM (${ROWS}) WHERE type = 'attempt') t
-  CROSS JOIN actions a ON a.id = t.action_id GROUP BY a.host`;
+const activityByHost = prepare((range: Range) => {
+  const t = rowsIn(range);
+  const error = sql`json_extract(${t.detail}, '$.error')`;
+  return query
+    .select({
+      host: actions.host,
+      attempts: count().as("attempts"),
+      failed: sql`count(${error})`.as("failed"),
+      error: error.as("error"),
+      lastFailedAt: sql`max(case when ${error} is not null then ${t.at} end)`.as("last_failed_at"),
+    })
+    .from(t)
+    .crossJoin(actions)
+    .where(and(eq(t.type, "attempt"), eq(actions.id, t.actionId)))
+    .groupBy(actions.host);
+});
 
 /** What an account did, counted on at most `limit` rows of the timeline of all accounts, newest first. */
-export async function readActivity(sql: Sql, accountId: string, range: ActivityRange): Promise<ActivityPage> {
+export async function readActivity(connection: Sql, accountId: string, range: ActivityRange): Promise<ActivityPage> {
   const { since, until, limit } = range;
-  const [oldest] = await sql.read({
-    sql: "SELECT seq, at FROM timeline WHERE seq <= ? ORDER BY seq DESC LIMIT 1 OFFSET ?",
-    args: [until, limit - 1],
-  });
+  const [oldest] = await pageEnd.readRaw(connection, { until, skipped: limit - 1 });
   const next = oldest === undefined ? null : Number(oldest["seq"]) - 1;
-  const args = [next ?? 0, until, accountId, since.getTime()];
-  const [counts, hosts] = await Promise.all([sql.read({ sql: COUNTS, args }), sql.read({ sql: HOSTS, args })]);
+  const args = { after: next ?? 0, until, accountId, since };
+  const [counts, hosts] = await Promise.all([
+    activityBySlot.readRaw(connection, args),
+    activityByHost.readRaw(connection, args),
+  ]);
   return {
     counts: counts.map(countOf),
     hosts: hosts.map(hostOf),
@@ -49,7 +105,7 @@ function countOf(row: Row): ActivityCount {
   return {
     at: new Date(Number(row["slot"]) * OVERVIEW_SLOT_MS),
     kind: KINDS.find((kind) => kind === row["kind"]) ?? "retry",
-    durationMs: typeof row["ms"] === "number" ? row["ms"] : null,
+    durationMs: typeof row["mean_ms"] === "number" ? row["mean_ms"] : null,
     count: Number(row["count"]),
   };
 }
@@ -68,18 +124,35 @@ function hostOf(row: Row): HostActivity {
  * Covered by the index of the queues: otherwise bodies of a megabyte would be read to reach later columns. First
  * attempts are due at once; what is due later is a retry.
  */
-const SCHEDULED = `SELECT host, count(*) AS pending, sum(due_at > ?1) AS later, min(CASE WHEN due_at > ?1 THEN due_at END) AS next_at
-  FROM (SELECT host, due_at FROM actions WHERE status = 'pending' AND account_id = ?2 ORDER BY host LIMIT ?3)
-  GROUP BY host ORDER BY next_at`;
+const pendingByHost = prepare((arg: Args<"accountId" | "now">) => {
+  const s = query
+    .select({ host: actions.host, dueAt: actions.dueAt })
+    .from(actions)
+    .where(and(eq(actions.status, "pending"), eq(actions.accountId, arg.accountId)))
+    .orderBy(actions.host)
+    .limit(PENDING_SCAN_ROWS_MAX)
+    .as("s");
+  const nextAt = sql`min(case when ${s.dueAt} > ${arg.now} then ${s.dueAt} end)`;
+  return query
+    .select({
+      host: s.host,
+      pending: count().as("pending"),
+      later: sql`sum(${s.dueAt} > ${arg.now})`.as("later"),
+      nextAt: nextAt.as("next_at"),
+    })
+    .from(s)
+    .groupBy(s.host)
+    .orderBy(nextAt);
+});
 
 /** The scheduled retries of an account, among a bounded number of pending actions. */
-export async function readScheduledRetries(sql: Sql, accountId: string, now: Date): Promise<ScheduledRetries> {
-  const rows = await sql.read({ sql: SCHEDULED, args: [now.getTime(), accountId, PENDING_SCAN_ROWS_MAX] });
+export async function readScheduledRetries(connection: Sql, accountId: string, now: Date): Promise<ScheduledRetries> {
+  const rows = await pendingByHost.readRaw(connection, { accountId, now });
   const total = (column: string) => rows.reduce((all, row) => all + Number(row[column]), 0);
-  const [count, pending] = [total("later"), total("pending")];
+  const [later, pending] = [total("later"), total("pending")];
   return {
-    count,
-    due: pending - count,
+    count: later,
+    due: pending - later,
     isCut: pending === PENDING_SCAN_ROWS_MAX,
     hosts: rows
       .filter((row) => Number(row["later"]) > 0)

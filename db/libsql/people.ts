@@ -132,10 +132,10 @@ const KEY = `INSERT INTO api_keys (id, account_id, name, role, hold, hash, last4
 
 /** The first statement writes one row if the address is free and sign-ups are open. */
 export function signUp({ account, key, person, session, audit = [], ...rules }: SignUp): readonly Statement[] {
-  const { allowedBy = null, endsWithHold = false } = rules;
+  const { allowedBy = null, untilHold = false } = rules;
   const madeMs = account.createdAt.getTime();
   return [
-    { sql: `${PERSON} WHERE ${endsWithHold ? NO_HOLD.sql : "true"} ${UNLESS_TAKEN}`, args: personValues(person) },
+    { sql: `${PERSON} WHERE ${untilHold ? NO_HOLD.sql : "true"} ${UNLESS_TAKEN}`, args: personValues(person) },
     {
       sql: ACCOUNT,
       args: [account.id, account.sealedRootSecret, madeMs, allowedBy === null ? null : madeMs, allowedBy],

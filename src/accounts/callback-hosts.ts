@@ -75,11 +75,6 @@ export function isListedHost(url: string, hosts: readonly string[]): boolean {
   return hosts.some((one) => one === host || one === `${hostname}:${port}`);
 }
 
-/** The normal form of a host; null: not a host, such as a URL or a pattern. */
-export function listableHost(text: string): string | null {
-  return text.includes("*") ? null : normalHost(text);
-}
-
 const entry = {
   host: hostSchema("Host name. With a port: that port only; without: the default port of the callback's scheme."),
   created_at: dateTime("When it was listed."),
@@ -113,7 +108,7 @@ export const RemoveCallbackHostQuery = Type.Object({ host: entry.host }, { addit
 
 /** The normal form of a host. Throws `code` if the text is no host, such as a URL or a pattern. */
 export function checkCallbackHost(text: string, code: "validation_error" | "invalid_query"): string {
-  const host = listableHost(text);
+  const host = text.includes("*") ? null : normalHost(text);
   if (host !== null) return host;
   const message =
     "Must be a host name or an IP address, with or without a port, like hooks.example.com or 10.0.0.7:8080.";

@@ -141,10 +141,10 @@ export interface TextOutput {
  * start has to show them again.
  */
 export function printFirstKeys(config: Config, keys: FirstKeys, { say, isLogged }: TextOutput): boolean {
-  if (!isLogged) return say(welcome(config, keys));
+  if (!isLogged) return say(firstKeysText(config, keys));
   const file = firstKeysFileOf(config.database);
   try {
-    writeFirstKeys(file, welcome(config, keys));
+    writeFirstKeys(file, firstKeysText(config, keys));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     say(`\n${why} Make its folder writable and start again, or start once in a terminal: that prints them.\n\n`);
@@ -193,7 +193,10 @@ export function welcomeUrl({ baseUrl }: Pick<Config, "baseUrl">, token: string):
 }
 
 /** The text of the first start: keys, link and a command to try. */
-export function welcome(config: Pick<Config, "baseUrl">, { ownerKey, agentKey, welcomeToken }: FirstKeys): string {
+export function firstKeysText(
+  config: Pick<Config, "baseUrl">,
+  { ownerKey, agentKey, welcomeToken }: FirstKeys,
+): string {
   const { baseUrl } = config;
   const owner = ownerKey ?? "(the one in BOOTSTRAP_API_KEY)";
   return `

@@ -4,11 +4,12 @@ import { PASSWORD_CHARS_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { KnownDevice } from "../crypto/tokens.ts";
-import type { Passwords, Turn } from "../crypto/passwords.ts";
+import type { Passwords, HashLane } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Account, Member, PeopleStore } from "../../db/account-store.ts";
 import { keyCreated, keyRow } from "./keys.ts";
 import { authorize, type Caller, SYSTEM } from "./roles.ts";
+import type { Credentials, PasswordChange } from "./schemas.ts";
 import {
   createSessionRegistry,
   newSession,
@@ -28,12 +29,6 @@ interface PeopleDeps {
   readonly ids: Pick<Ids, "account" | "key" | "person">;
   readonly clock: Clock;
   readonly signUpGate: Pick<SignUpGate, "signUps" | "closedBy" | "requireOpen">;
-}
-
-/** An address and a password whose form is valid. */
-interface Credentials {
-  readonly email: string;
-  readonly password: string;
 }
 
 /** All use cases of sign-up, log-in, sessions and one-time links, for /auth and the pages. */
@@ -144,7 +139,7 @@ async function signUp(
   );
   const { signUps } = signUpGate;
   // With SIGNUPS=open the account stays allowed when sign-ups close later.
-  const rules = signUps === "open" ? { allowedBy: SYSTEM } : { endsWithHold: signUps === "until_hold" };
+  const rules = signUps === "open" ? { allowedBy: SYSTEM } : { untilHold: signUps === "until_hold" };
   if (!(await people.signUp({ account, key, person, session: row, audit, ...rules }))) {
     // They may have closed while the password was hashed.
     await signUpGate.requireOpen();
@@ -183,12 +178,6 @@ async function logIn(parts: PeopleParts, credentials: Credentials, source: Reque
   return started;
 }
 
-/** A validated change of password. */
-interface PasswordChange {
-  readonly current: string;
-  readonly next: string;
-}
-
 /**
  * Changes a person's password and ends all their sessions, the present one included, since any cookie may be stolen.
  * Returns a new session. Throws `invalid_credentials` if the current password is wrong, `RetryLater` after too many
@@ -197,7 +186,7 @@ interface PasswordChange {
 async function changePassword(
   parts: PeopleParts,
   who: Person,
-  { current, next }: PasswordChange,
+  { current_password: current, password: next }: PasswordChange,
   source: RequestSource,
 ): Promise<StartedSession> {
   const { people, passwords, secrets, clock, sessions } = parts;
@@ -288,7 +277,7 @@ async function recognize(
 }
 
 /** The queue in which a password waits to be hashed. */
-function laneOf({ client }: RequestSource, personId: string | null): Turn {
+function laneOf({ client }: RequestSource, personId: string | null): HashLane {
   return personId === null ? { lane: client, isKnown: false } : { lane: personId, isKnown: true };
 }
 

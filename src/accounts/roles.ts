@@ -35,11 +35,6 @@ export function mayApproveWhenAsked(role: Role): boolean {
   return mayDo(role, "approve") || role === "agent";
 }
 
-/** Whether a person of the role may reveal masked values. */
-export function mayReveal(role: Role): boolean {
-  return mayDo(role, "approve");
-}
-
 /** For whom an action is masked. A decider sees more, since they have to know what they approve. */
 export const VIEWERS = ["public", "decider"] as const;
 

@@ -1,18 +1,7 @@
 import Type, { type Static } from "typebox";
-import { DomainError } from "../api/domain-error.ts";
 import type { ApiKey, ListedAccount } from "../../db/account-store.ts";
 import { hasScope, HOLDS, KEY_SCOPES, ROLES, type Caller, unauthorized } from "./roles.ts";
-import {
-  type Check,
-  compile,
-  withoutNulls,
-  dateTime,
-  nameSchema,
-  nullable,
-  plainText,
-  emailSchema,
-  bodyCheck,
-} from "../api/schema-helpers.ts";
+import { dateTime, nameSchema, nullable, plainText, emailSchema, bodyCheck } from "../api/schema-helpers.ts";
 import {
   DEDUPE_WINDOW_MS,
   EVENT_STREAMS_PER_ACCOUNT_MAX,
@@ -142,12 +131,6 @@ export function serializeKey(row: ShownKey): Static<typeof Key> {
     last_used_at: row.lastUsedAt?.toISOString() ?? null,
     revoked_at: row.revokedAt?.toISOString() ?? null,
   };
-}
-
-/** The value if the schema accepts it. Throws `validation_error` with all issues. */
-export function checked<T>(check: Check<T>, value: unknown): T {
-  if (check.accepts(value)) return value;
-  throw new DomainError("validation_error", "The request has fields that are not valid.", check.issues(value));
 }
 
 /** The limits that are the same for everybody: value and description. */
@@ -282,23 +265,17 @@ export const SignedUp = Type.Object(
   { title: "SignedUp", description: "The new account and its first key. The session is in the cookie." },
 );
 
+export type Credentials = Static<typeof Credentials>;
+
 const PasswordChange = Type.Object({ current_password: password, password }, { additionalProperties: false });
 
-const CREDENTIALS = compile(Credentials);
-
-const PASSWORD_CHANGE = compile(PasswordChange);
+export type PasswordChange = Static<typeof PasswordChange>;
 
 /** Checks address and password of a body or form. Throws `validation_error` with all issues. */
-export function checkCredentials(value: unknown): Static<typeof Credentials> {
-  return checked(CREDENTIALS, withoutNulls(value, Credentials.properties));
-}
+export const checkCredentials = bodyCheck(Credentials);
 
 /** Checks the current and the new password of a form. Throws `validation_error` with all issues. */
-export function checkPasswordChange(value: unknown): { readonly current: string; readonly next: string } {
-  if (PASSWORD_CHANGE.accepts(value)) return { current: value.current_password, next: value.password };
-  const issues = PASSWORD_CHANGE.issues(value);
-  throw new DomainError("validation_error", "The form has fields that are not valid.", issues);
-}
+export const checkPasswordChange = bodyCheck(PasswordChange);
 
 /** An account of the service, as owners of the first one see it. */
 const AccountItem = Type.Object(

@@ -28,7 +28,7 @@ export interface CreateDeps {
   readonly hashOf: HashOf;
 }
 
-export interface CreateOptions {
+interface CreateOptions {
   /** Why the call is requested; shown in the timeline and to approvers. */
   readonly reason?: string | null;
   /** Whose role and hold limit the action; the caller's unless a person repeats the request of another key. */
@@ -65,19 +65,8 @@ export function createCreate(deps: CreateDeps) {
 
     const now = clock.now();
     const approve = decision.kind === "hold";
-    const action: Action = {
-      ...requested,
-      ...firstState(approve, now),
-      approve,
-      id: ids.action(now),
-      accountId: caller.accountId,
-      revision: 1,
-      createdAt: now,
-      createdBy: caller.actor,
-      keyId: caller.keyId ?? "",
-      creator: { role: creator.role, hold: creator.hold },
-    };
-    const reservation = approve ? null : dispatcher.reserve(action, largeBytesOf(action));
+    const action = newAction(requested, { id: ids.action(now), approve, caller, creator, now });
+    const reservation = action.approve ? null : dispatcher.reserve(action, largeBytesOf(action));
     const events = firstEvents(action, reason);
     const creation = {
       action,
@@ -111,6 +100,29 @@ export function createCreate(deps: CreateDeps) {
     reservation?.release();
     bus.publish(action);
     return { action };
+  };
+}
+
+interface NewAction {
+  readonly id: string;
+  readonly approve: boolean;
+  readonly caller: Caller;
+  readonly creator: Creator;
+  readonly now: Date;
+}
+
+function newAction(request: ActionRequest, { id, approve, caller, creator, now }: NewAction): Action {
+  return {
+    ...request,
+    ...firstState(approve, now),
+    approve,
+    id,
+    accountId: caller.accountId,
+    revision: 1,
+    createdAt: now,
+    createdBy: caller.actor,
+    keyId: caller.keyId ?? "",
+    creator: { role: creator.role, hold: creator.hold },
   };
 }
 

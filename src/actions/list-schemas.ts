@@ -15,7 +15,7 @@ import {
   nullable,
   plainText,
 } from "../api/schema-helpers.ts";
-import { TIMELINE_EVENT_TYPES, type TimelineEntry } from "./timeline.ts";
+import { TIMELINE_EVENT_TYPES } from "./timeline.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
@@ -150,16 +150,6 @@ export const Timeline = Type.Object(
 );
 
 export type Timeline = Static<typeof Timeline>;
-
-/** A timeline as JSON text. */
-export function timelineJson(entries: readonly TimelineEntry[]): string {
-  return JSON.stringify({ data: entries.map(itemOf) });
-}
-
-export function itemOf({ seq, at, run, status, event }: TimelineEntry) {
-  const { type, ...details } = event;
-  return { seq, at: at.toISOString(), run, type, status, ...details };
-}
 
 /** The `data` of an event, and the body of a callback. */
 export interface ActionEvent {

@@ -55,7 +55,7 @@ export function errorSourceOf(outcome: Outcome): ErrorSource {
 }
 
 /** The sentence for `last_error`; `timeoutMs` is the deadline of this attempt. */
-export function describe(outcome: Outcome, timeoutMs: number): string {
+export function describeOutcome(outcome: Outcome, timeoutMs: number): string {
   if (outcome.kind !== "answered") return sentenceOf(outcome.fault, timeoutMs);
   if (isBrokenSuccess(outcome)) return sentenceOf(outcome.brokenBy ?? "closed", timeoutMs);
   if (outcome.code >= 300 && outcome.code < 400) {

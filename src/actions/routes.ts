@@ -1,3 +1,4 @@
+import Type from "typebox";
 import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import { WAIT_SECONDS_DEFAULT } from "../config/limits.ts";
 import { DecisionFacts, maskedFacts } from "../approvals/facts.ts";
@@ -11,17 +12,27 @@ import {
   createApiRoutes,
   operation,
   optionalBody,
+  pathParams,
   uncheckedBody,
 } from "../http/operation.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText } from "../json/json.ts";
 import { allReadyFor, maskOneAhead, readyFor } from "../receipts/masked-action.ts";
 import { isTerminal } from "./action.ts";
-import { ActionParams, actionIdOf, type ActionSerializer, serializeTimeline } from "./caller-view.ts";
+import { type ActionSerializer, serializeTimeline } from "./serialize.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
 import { ActionPage, checkList, EventText, ListQuery, pageJson, Timeline } from "./list-schemas.ts";
-import { Action, CreateAction, Decision, FoundAction, ReadQuery, Retry, WaitQuery } from "./schemas.ts";
+import { Action, ActionId, CreateAction, Decision, FoundAction, ReadQuery, Retry, WaitQuery } from "./schemas.ts";
 import type { ActionService } from "./service.ts";
+
+/** The action in the path of a route. */
+export const ActionParams = pathParams(Type.Object({ id: ActionId }), "There is no such action.");
+
+/** The action's id, noted for the log line. */
+export function actionIdOf(context: RequestContext, { id }: { readonly id: string }): string {
+  context.actionId = id;
+  return id;
+}
 
 export interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
   readonly actionService: Pick<

@@ -13,7 +13,7 @@ import {
   WAIT_SECONDS_DEFAULT,
   WAIT_SECONDS_MAX,
 } from "../config/limits.ts";
-import { OPERATIONS, type Decision as DecisionName, DECISIONS } from "./status.ts";
+import { OPERATIONS, DECISIONS } from "./status.ts";
 import {
   anyObject,
   dateTime,
@@ -304,25 +304,15 @@ export type Retry = Static<typeof Retry>;
 
 const checkDecision = bodyCheck(Decision);
 
-export interface DecisionForm {
-  readonly decision: DecisionName;
-  readonly reason: string | null;
-}
-
-/** The decision in the fields of a form. Throws `validation_error`. */
-export function checkDecisionForm(fields: ReadonlyMap<string, string>): DecisionForm {
-  const decision = DECISIONS.find((said) => said === fields.get("decision"));
-  if (decision === undefined) {
-    const issue = { field: "decision", message: "Must be approve or reject." };
-    throw new DomainError("validation_error", "Choose Approve or Reject.", [issue]);
-  }
-  return { decision, reason: checkReasonField(fields) };
-}
-
 /** The reason in a form; null: empty. Browsers send line ends as CR LF. Throws `validation_error`. */
 export function checkReasonField(fields: ReadonlyMap<string, string>): string | null {
   const why = (fields.get("reason") ?? "").replaceAll("\r\n", "\n").trim();
   return checkDecision(why === "" ? {} : { reason: why }).reason ?? null;
+}
+
+/** The decision in the fields of a form. Throws `validation_error`. */
+export function checkDecisionForm(fields: ReadonlyMap<string, string>) {
+  return checkForm(fields, DECISIONS, ["Choose Approve or Reject.", "Must be approve or reject."]);
 }
 
 /** What the page of an action offers. `retry_and_approve` starts a new run and approves it at once. */
@@ -332,10 +322,17 @@ export type ActionDecision = (typeof ACTION_DECISIONS)[number];
 
 /** The decision in the form of the page of an action. Throws `validation_error`. */
 export function checkActionForm(fields: ReadonlyMap<string, string>) {
-  const decision = ACTION_DECISIONS.find((said) => said === fields.get("decision"));
+  return checkForm(fields, ACTION_DECISIONS, ["Choose what to do.", `Must be one of ${ACTION_DECISIONS.join(", ")}.`]);
+}
+
+function checkForm<Choice extends string>(
+  fields: ReadonlyMap<string, string>,
+  choices: readonly Choice[],
+  [message, issue]: readonly [message: string, issue: string],
+) {
+  const decision = choices.find((choice) => choice === fields.get("decision"));
   if (decision !== undefined) return { decision, reason: checkReasonField(fields) };
-  const issue = { field: "decision", message: `Must be one of ${ACTION_DECISIONS.join(", ")}.` };
-  throw new DomainError("validation_error", "Choose what to do.", [issue]);
+  throw new DomainError("validation_error", message, [{ field: "decision", message: issue }]);
 }
 
 const seconds = (extra: { readonly default?: number; readonly description: string }) =>

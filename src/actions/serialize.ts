@@ -1,6 +1,10 @@
+import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
+import type { Pause, PauseOf } from "../pauses/pause.ts";
+import { hiddenValues, maskedAction, maskedEntry, maskedPause } from "../receipts/masked-action.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { TimelineEntry } from "./timeline.ts";
 import { type Action, nextRetryAt } from "./action.ts";
 import { MASK } from "../receipts/mask-rules.ts";
-import type { Pause } from "../pauses/pause.ts";
 import { operationsIn } from "./status.ts";
 import type { CallbackEvent } from "../delivery/notification.ts";
 
@@ -111,4 +115,39 @@ export function callbackJson(event: CallbackEvent, action: Action, at: Date, rec
 /** The JSON text of an event, for callbacks and the event stream. `data` is an action as JSON text. */
 export function eventJson(type: string, at: Date, data: string): string {
   return `{"type":"${type}","timestamp":"${at.toISOString()}","data":${data}}`;
+}
+
+/** Serializes an action to JSON text, masked as far as the caller requires. `differs`: a create found this older action. */
+export type ActionSerializer = (caller: Caller, action: Action, differs?: readonly string[]) => string;
+
+export function createActionSerializer(
+  clock: Clock,
+  receiptUrl: (actionId: string) => string,
+  pauseOf: PauseOf,
+): ActionSerializer {
+  return (caller, action, differs) => {
+    const isWhole = seesWhole(caller, action);
+    const viewer = viewerOf(caller.role);
+    const pause = isWhole ? pauseOf(action) : maskedPause(pauseOf(action), viewer);
+    const visible = isWhole ? action : maskedAction(action, viewer);
+    const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause, hiddenValues: hiddenValues(visible) };
+    return actionJson(visible, differs === undefined ? options : { ...options, differs });
+  };
+}
+
+/** Serializes the timeline of an action to JSON text, masked as far as the caller requires. */
+export function serializeTimeline(caller: Caller, action: Action, entries: readonly TimelineEntry[]): string {
+  const viewer = viewerOf(caller.role);
+  return timelineJson(seesWhole(caller, action) ? entries : entries.map((entry) => maskedEntry(entry, viewer)));
+}
+
+/** A timeline as JSON text. */
+export function timelineJson(entries: readonly TimelineEntry[]): string {
+  return JSON.stringify({ data: entries.map(timelineItem) });
+}
+
+/** An entry of a timeline as an object of the API. */
+export function timelineItem({ seq, at, run, status, event }: TimelineEntry) {
+  const { type, ...details } = event;
+  return { seq, at: at.toISOString(), run, type, status, ...details };
 }

@@ -12,19 +12,15 @@ import { sources } from "./status.ts";
 import type { TimelineEntry } from "./timeline.ts";
 import type { ActionPage, ActionQuery, ActionStore, Counted, OutboxEntry, OutboxStore } from "../../db/store.ts";
 
-interface ActionServiceDeps extends CreateDeps, DecideDeps, HistoryDeps, WaitDeps {
-  readonly actions: ActionStore;
-  readonly clock: HistoryDeps["clock"];
-  readonly bus: CreateDeps["bus"] & WaitDeps["bus"];
-  readonly metrics: CreateDeps["metrics"] & DecideDeps["metrics"];
-  readonly rejections: HistoryDeps["rejections"] & DecideDeps["rejections"];
-  readonly pauses: Pick<PauseStore, "ofAction">;
-}
+type ActionServiceDeps = CreateDeps &
+  DecideDeps &
+  HistoryDeps &
+  WaitDeps & { readonly actions: ActionStore; readonly pauses: Pick<PauseStore, "ofAction"> };
 
 /** All use cases of actions, for REST, pages and MCP tools. */
 export type ActionService = ReturnType<typeof createActionService>;
 
-export type ListQuery = Omit<ActionQuery, "accountId">;
+export type ListFilter = Omit<ActionQuery, "accountId">;
 
 export function createActionService(deps: ActionServiceDeps) {
   const { actions, pauses } = deps;
@@ -39,7 +35,7 @@ export function createActionService(deps: ActionServiceDeps) {
   };
 
   /** One page of the account's actions, newest first. */
-  const list = async (caller: Caller, query: ListQuery): Promise<ActionPage> => {
+  const list = async (caller: Caller, query: ListFilter): Promise<ActionPage> => {
     authorize(caller, "read");
     return actions.list({ ...query, accountId: caller.accountId });
   };
@@ -88,7 +84,7 @@ const NONE: Counted = { count: 0, isMore: false };
  * actions must not retry cancelled ones.
  */
 function createCountRetryable(actions: Pick<ActionStore, "count">) {
-  return async (caller: Caller, query: ListQuery): Promise<Counted> => {
+  return async (caller: Caller, query: ListFilter): Promise<Counted> => {
     authorize(caller, "read");
     const statuses = retryableIn(query.statuses);
     if (statuses.length === 0) return NONE;
@@ -102,7 +98,7 @@ function createCountRetryable(actions: Pick<ActionStore, "count">) {
  */
 function createRetryMany(actions: Pick<ActionStore, "list" | "count">, retryAction: Decide) {
   const count = createCountRetryable(actions);
-  return async (caller: Caller, query: ListQuery, reason: string | null): Promise<RetriedBatch> => {
+  return async (caller: Caller, query: ListFilter, reason: string | null): Promise<RetriedBatch> => {
     authorize(caller, "retry");
     const statuses = retryableIn(query.statuses);
     if (statuses.length === 0) return { retried: 0, held: 0, refused: [], before: null, left: NONE };

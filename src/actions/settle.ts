@@ -1,7 +1,7 @@
 import type { Action, Result } from "./action.ts";
 import { type Backoff, backoffMs, retryAfterMs } from "./backoff.ts";
 import { type Change, step } from "./changes.ts";
-import { describe, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
+import { describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import type { TimelineEvent } from "./timeline.ts";
 import { nextStatus } from "./status.ts";
 
@@ -76,7 +76,7 @@ function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured):
   const answered = outcome.kind === "answered" ? outcome : null;
   const source = succeeded ? null : errorSourceOf(outcome);
   return {
-    lastError: succeeded ? null : describe(outcome, timeoutMs),
+    lastError: succeeded ? null : describeOutcome(outcome, timeoutMs),
     errorSource: source,
     // A broken answer counts as none; only the timeline shows its status.
     responseCode: source === "dispatch" ? null : (answered?.code ?? null),

@@ -7,7 +7,7 @@ import {
   keyFileOf,
   loadMasterKey,
   adoptNextKey,
-  leftNextKey,
+  readNextKey,
   makeNextKey,
   keyIdOf,
   fingerprint,
@@ -56,7 +56,7 @@ export async function rotateKey(config: Config, options: RotateKeyOptions, deps:
   const seal = createSecrets(present, random);
   const store = await openStore({ url, authToken, seal, now: deps.clock.now(), onFatal: deps.onFatal });
   try {
-    const keys = await keysOf(store, present, nextKeyOf(options.newKey, keyFile, random));
+    const keys = await checkKeys(store, present, nextKeyOf(options.newKey, keyFile, random));
     const done = keys.isDone ? NOTHING_RESEALED : await changeKey(store, { ...keys, random }, options.newLinks);
     const isInFile = keyFile !== null && options.newKey === null;
     const keptFile = isInFile ? adoptNextKey(keyFile, keyIdOf(present)) : null;
@@ -68,7 +68,7 @@ export async function rotateKey(config: Config, options: RotateKeyOptions, deps:
 
 function nextKeyOf(given: Uint8Array | null, keyFile: string | null, random: (count: number) => Uint8Array): NextKey {
   if (given !== null) return { existing: given, make: () => given };
-  if (keyFile !== null) return { existing: leftNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
+  if (keyFile !== null) return { existing: readNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
   throw new Error(
     "The master key is the setting SECRET_KEY: set the new one as NEW_SECRET_KEY. Create one with: openssl rand -base64 32.",
   );
@@ -88,7 +88,7 @@ interface Keys {
 }
 
 /** Both keys, checked against the store. Creates a new key only if no rotation is in progress. */
-export async function keysOf({ facts }: Store, present: Uint8Array, { existing, make }: NextKey): Promise<Keys> {
+export async function checkKeys({ facts }: Store, present: Uint8Array, { existing, make }: NextKey): Promise<Keys> {
   const [mark, nextMark] = await Promise.all([facts.read(KEY_FACTS.present), facts.read(KEY_FACTS.next)]);
   const isUnderWay = nextMark !== null || mark !== fingerprint(present);
   if (existing === null && isUnderWay) throw new Error(nextMark === null ? ANOTHER_KEY : NEXT_KEY_MISSING);

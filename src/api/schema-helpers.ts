@@ -121,7 +121,7 @@ Format.Set("uri-reference", () => true);
 Format.Set("email", (text) => text.length <= EMAIL_CHARS_MAX && EMAIL.test(text));
 
 /** A compiled schema. */
-export interface Check<T> {
+interface Check<T> {
   accepts(value: unknown): value is T;
   /** One issue for each wrong field; none where the value is valid. Values are never converted or filled in. */
   issues(value: unknown): readonly Issue[];

@@ -104,11 +104,6 @@ export function maskedFacts(
   return { facts, risks: risksOf({ ...action, ...history, seenUrl: url }) };
 }
 
-/** The value of a fact; empty: absent. */
-export function factValue({ facts }: DecisionFacts, wanted: FactName): string {
-  return facts.find(({ name }) => name === wanted)?.value ?? "";
-}
-
 /** "Ann, over the API": the name of an actor and how they connected. */
 export function actorText(actor: Actor): string {
   const { name, way } = actorWords(actor);

@@ -152,9 +152,6 @@ export function createAuditService(audit: AuditStore, clock: Pick<Clock, "now">)
 
 const CURSOR_EXAMPLE = "NDcxMQ";
 
-const kind = (description: string) =>
-  Type.Enum([...AUDIT_KINDS], { type: "string", description, examples: ["key_revoked"] });
-
 export const AuditQuery = Type.Object(
   {
     kind: Type.Optional(
@@ -194,7 +191,7 @@ export const AuditEntryJson = Type.Object(
     at: dateTime("When it happened."),
     account_id: plainText("The account.", "acc_01kjwa5v00e7v8c9x2m4n6p8qr"),
     actor: plainText("Who did it; anonymous: somebody whose sign-in failed.", "user:ann@example.com"),
-    kind: kind("What was done."),
+    kind: Type.Enum([...AUDIT_KINDS], { type: "string", description: "What was done.", examples: ["key_revoked"] }),
     subject: plainText(
       "What it was done to: the id of an action, key or pause, an origin, or an address; empty: the account, or every origin.",
       "key_01kjwa5v00e7v8c9x2m4n6p8qr",

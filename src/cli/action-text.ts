@@ -3,7 +3,6 @@ import type { Action } from "../actions/schemas.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Timeline } from "../actions/list-schemas.ts";
 import { hiddenWords } from "../receipts/masked-action.ts";
-import { hostEnd } from "../pages/words.ts";
 import type { Session } from "./session.ts";
 import { type Cell, type Color, jsonText, visible, table } from "./output.ts";
 
@@ -54,6 +53,14 @@ export function describeAction(action: Action, { paint, url, io }: Session): str
 /** A URL in a table: its host is never cut. */
 export function withHost(text: string): Cell {
   return { text, uncut: hostEnd(text) };
+}
+
+/** Behind the host and port of the first URL in the text, or of the host that it begins with. */
+function hostEnd(text: string): number {
+  const scheme = text.indexOf("://");
+  const start = scheme === -1 ? 0 : scheme + "://".length;
+  const length = text.slice(start).search(/[/?#\\]/);
+  return length === -1 ? text.length : start + length;
 }
 
 function indented(rows: readonly (readonly [name: string, value: Cell])[]): readonly (readonly Cell[])[] {

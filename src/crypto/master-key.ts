@@ -111,7 +111,7 @@ export function copyKeyFile(keyFile: string, to: string): string {
 }
 
 /** The next key that an interrupted rotation has left; null: none. */
-export function leftNextKey(keyFile: string): Uint8Array | null {
+export function readNextKey(keyFile: string): Uint8Array | null {
   return readKeyFile(nextKeyFileOf(keyFile));
 }
 

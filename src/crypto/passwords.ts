@@ -23,12 +23,12 @@ export function createPasswords({ memoryKib, passes }: PasswordCost = COST) {
   const dummyHash = createDummyHash({ memoryKib, passes });
   return {
     /** Argon2id, in the PHC string format. */
-    hash: (password: string, turn: Turn) =>
+    hash: (password: string, turn: HashLane) =>
       inTurn(turn, () =>
         Bun.password.hash(normalize(password), { algorithm: "argon2id", memoryCost: memoryKib, timeCost: passes }),
       ),
     /** Whether the password has this hash. Null (unknown person): false, after the same time. */
-    verify: (password: string, hash: string | null, turn: Turn) =>
+    verify: (password: string, hash: string | null, turn: HashLane) =>
       inTurn(turn, () => Bun.password.verify(normalize(password), hash ?? dummyHash)),
   };
 }
@@ -37,7 +37,7 @@ export function createPasswords({ memoryKib, passes }: PasswordCost = COST) {
 export type Passwords = ReturnType<typeof createPasswords>;
 
 /** The queue in which a password waits to be hashed. */
-export interface Turn {
+export interface HashLane {
   /** Calls of one lane run in order; lanes take turns. */
   readonly lane: string;
   /** The device, session or link is known, which gets more turns. */
@@ -71,7 +71,7 @@ interface Line {
  * known devices, so that a client who fills its own lane delays only itself. Throws `unavailable` if the lane or the whole
  * queue is full; in a full queue a newcomer takes a place of the longest lane.
  */
-function createTurns(): <T>(turn: Turn, work: () => Promise<T>) => Promise<T> {
+function createTurns(): <T>(turn: HashLane, work: () => Promise<T>) => Promise<T> {
   const known: Line = { lanes: new Map(), length: 0 };
   const others: Line = { lanes: new Map(), length: 0 };
   let running = 0;

@@ -1,5 +1,12 @@
 import type { Delivery, Notification } from "./notification.ts";
-import { attemptMs, describe, type Fault, isPolicyRefusal, isSuccess, type Outcome } from "../actions/outcome.ts";
+import {
+  attemptMs,
+  describeOutcome,
+  type Fault,
+  isPolicyRefusal,
+  isSuccess,
+  type Outcome,
+} from "../actions/outcome.ts";
 import { retryAfterMs } from "../actions/backoff.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Recipients } from "../approvals/recipients.ts";
@@ -76,7 +83,7 @@ function faultOf(error: unknown): Fault {
 
 function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): Delivery {
   if (isSuccess(outcome, "POST")) return { kind: "delivered" };
-  const error = describe(outcome, timeoutMs);
+  const error = describeOutcome(outcome, timeoutMs);
   if (isPolicyRefusal(outcome)) return { kind: "refused", error };
   if (outcome.kind !== "answered" && outcome.fault === "interrupted") return { kind: "interrupted", error };
   return {

@@ -16,7 +16,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import { describe } from "../actions/outcome.ts";
+import { describeOutcome } from "../actions/outcome.ts";
 import type { Deliver } from "./notify.ts";
 import type { Attempt } from "./in-flight.ts";
 import type { KeptResults } from "./settlement.ts";
@@ -241,7 +241,7 @@ const UNREAD: Delivery = { kind: "not_started", why: "store_away" };
 
 const INTERRUPTED: Delivery = {
   kind: "interrupted",
-  error: describe({ kind: "unknown", fault: "interrupted" }, 0),
+  error: describeOutcome({ kind: "unknown", fault: "interrupted" }, 0),
 };
 
-const ALTERED: Delivery = { kind: "withheld", error: describe({ kind: "not_sent", fault: "altered" }, 0) };
+const ALTERED: Delivery = { kind: "withheld", error: describeOutcome({ kind: "not_sent", fault: "altered" }, 0) };

@@ -1,4 +1,4 @@
-import { eventJson } from "../actions/serialize.ts";
+import { type ActionSerializer, eventJson } from "../actions/serialize.ts";
 import { type Caller, type Viewer, viewerOf, seesWhole } from "../accounts/roles.ts";
 import { type EventStream, type Feed, positionText } from "./feed.ts";
 import type { Log } from "../observability/log.ts";
@@ -6,7 +6,6 @@ import { StoreUnavailable, type ActionChange } from "../../db/store.ts";
 import { traceOf } from "../http/errors.ts";
 import { allReadyFor } from "../receipts/masked-action.ts";
 import { drainBody } from "../http/body.ts";
-import type { ActionSerializer } from "../actions/caller-view.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "../http/sse.ts";
 import type { RequestContext } from "../http/context.ts";
 import { compileQuery } from "../api/schema-helpers.ts";

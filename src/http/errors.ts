@@ -3,7 +3,7 @@ import { errorJson, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode, RetryLater } from "../api/domain-error.ts";
 import type { Log } from "../observability/log.ts";
 import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
-import { problemPage } from "../pages/receipt.tsx";
+import { problemPage } from "../pages/layout.tsx";
 import { isForPrograms, namesHtml, prefersJson } from "./query.ts";
 import { Misdirected } from "./own-origin.ts";
 import { page } from "./page.ts";
@@ -90,9 +90,9 @@ export function refuse(context: RequestContext, error: unknown, log: Log): Respo
   const kind = context.page ?? (namesHtml(context.request) ? "own" : null);
   if (kind === null || prefersJson(context.request)) return json(errorText(failure, requestId), status, headers);
   // With a Host that isn't ours no asset would be served to the page.
-  const isAlone = kind !== "own" || isMisdirected;
-  const html = problemPage({ status, message: failure.message, requestId: context.name.id, isAlone });
-  return page(isAlone ? "notice" : kind, html, { status, headers });
+  const isStandalone = kind !== "own" || isMisdirected;
+  const html = problemPage({ status, message: failure.message, requestId: context.name.id, isStandalone });
+  return page(isStandalone ? "notice" : kind, html, { status, headers });
 }
 
 function errorText({ code, message, issues }: DomainError, requestId: string): string {

@@ -34,10 +34,10 @@ import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/inbox-r
 import { authRoutes } from "../accounts/auth-routes.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "../receipts/receipt.ts";
 import { type PageDeps, webPages } from "../pages/routes.ts";
-import { createActionSerializer } from "../actions/caller-view.ts";
+import { createActionSerializer } from "../actions/serialize.ts";
 import { systemRoutes, type SystemRouteDeps } from "./system-routes.ts";
 import { errorJson, HTTP_STATUS } from "../api/errors.ts";
-import { problemPage } from "../pages/receipt.tsx";
+import { problemPage } from "../pages/layout.tsx";
 import { isForPrograms, namesHtml, prefersJson } from "./query.ts";
 import { json } from "./errors.ts";
 import { page } from "./page.ts";
@@ -214,6 +214,6 @@ function unavailableResponse(request: Request, path: string, name: RequestName):
     const text = errorJson({ code: "unavailable", message: MESSAGE, requestId: name.envelopeId(), issues: [] });
     return json(text, STATUS, RETRY_AFTER);
   }
-  const html = problemPage({ status: STATUS, message: MESSAGE, requestId: name.id, isAlone: true });
+  const html = problemPage({ status: STATUS, message: MESSAGE, requestId: name.id, isStandalone: true });
   return page("notice", html, { status: STATUS, headers: { ...RETRY_AFTER, vary: "Accept" } });
 }

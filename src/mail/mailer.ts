@@ -1,5 +1,5 @@
 import type { Interfaces, MailgunMessageData } from "mailgun.js/definitions";
-import { type Answered, describe, isPolicyRefusal, type Outcome } from "../actions/outcome.ts";
+import { type Answered, describeOutcome, isPolicyRefusal, type Outcome } from "../actions/outcome.ts";
 import { retryAfterMs } from "../actions/backoff.ts";
 import { type Config, VERSION } from "../config/config.ts";
 import type { Delivery } from "../delivery/notification.ts";
@@ -143,7 +143,7 @@ function fieldsOf(from: string, message: Message): MailgunMessageData {
 export function deliveryFrom(outcome: Outcome | Stopped, now: Date, timeoutMs: number): Delivery {
   if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
   if (outcome.kind !== "answered") {
-    const error = describe(outcome, timeoutMs).replaceAll("target", "mail provider");
+    const error = describeOutcome(outcome, timeoutMs).replaceAll("target", "mail provider");
     if (isPolicyRefusal(outcome)) return { kind: "refused", error };
     return outcome.fault === "interrupted"
       ? { kind: "interrupted", error }

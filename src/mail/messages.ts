@@ -3,7 +3,7 @@ import { actorText, type DecisionHistory, maskedFacts, utcMinute } from "../appr
 import { maskText } from "../receipts/masking.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { approvalMailHtml, decisionMailHtml, type MailPart, type MailRequest, mailRequest } from "./templates.tsx";
-import { waitingWords } from "../pages/words.ts";
+import { waitingText } from "../pages/text.ts";
 import type { Action } from "../actions/action.ts";
 import type { Actor } from "../accounts/roles.ts";
 import { SUBJECT_HOST_CHARS_MAX } from "../config/limits.ts";
@@ -24,7 +24,7 @@ export function approvalMessage(mail: ApprovalMail, linkKind: LinkKind): EmailCo
   const request = mailRequest(action);
   const { facts, risks } = maskedFacts(action, history, baseUrl);
   const subject = approvalSubject(request);
-  const waiting = waitingWords(action);
+  const waiting = waitingText(action);
   const terms = `${TERMS[linkKind]} They work until ${utcMinute(links.expiresAt)}, for one decision.`;
   const text = [
     `Send this request? ${waiting}`,

@@ -3,13 +3,13 @@ import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { DecisionFacts, Fact } from "../approvals/facts.ts";
 import { normalTarget } from "../outbound/target.ts";
-import { UntrustedText } from "../pages/code.tsx";
+import { UntrustedText } from "../pages/parts.tsx";
 import { render } from "../pages/layout.tsx";
 import { type Action, type HttpMethod, sizeWords } from "../actions/action.ts";
 import { MAIL_PART_BYTES_MAX } from "../config/limits.ts";
-import { cutAt } from "../pages/words.ts";
+import { cutAt } from "../pages/text.ts";
 import { prettyPrint } from "../json/json.ts";
-import { shown } from "../pages/request.tsx";
+import { maskForDisplay } from "../pages/request.tsx";
 
 export interface ApprovalMailProps {
   readonly subject: string;
@@ -291,7 +291,7 @@ export interface MailRequest {
 }
 
 export function mailRequest(action: Action): MailRequest {
-  const { method, host, url, headers, body } = shown(action, "decider");
+  const { method, host, url, headers, body } = maskForDisplay(action, "decider");
   const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
   return {
     method,
@@ -308,7 +308,7 @@ function partOf(text: string): MailPart {
   if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: text.split("\n"), note: null };
   // The streaming decoder drops a character that is cut.
   const start = new TextDecoder().decode(bytes.subarray(0, MAIL_PART_BYTES_MAX), { stream: true });
-  const { shown: beginning, rest } = cutAt(text, start.length);
+  const { beginning, rest } = cutAt(text, start.length);
   return {
     lines: beginning.split("\n"),
     note: `Truncated after 2 kB. Not shown: ${rest}. The links lead to the full request.`,

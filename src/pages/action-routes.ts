@@ -4,15 +4,13 @@ import { createInputOf, createCheckCreate, type CreateRules } from "../actions/c
 import { type ActionDecision, checkActionForm, checkReasonField } from "../actions/schemas.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
 import { maskedPause, maskOneAhead } from "../receipts/masked-action.ts";
-import { authorize, mayReveal } from "../accounts/roles.ts";
+import { authorize, mayDo } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
 import type { PauseOf } from "../pauses/pause.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { actionPage, type ActionProps, hasUnknown } from "./action.tsx";
-import { resendPage, type BulkStepProps, bulkStepPage } from "./bulk-retry.tsx";
+import { actionPage, type ActionProps, hasUnknown, resendPage, revealedPage } from "./action.tsx";
 import { actionPath, ACTIONS_PATH, listPath } from "./layout.tsx";
-import { revealedPage } from "./signing.tsx";
 import {
   type AnswerPerson,
   createPersonRoutes,
@@ -23,13 +21,13 @@ import {
   FlashTooLarge,
 } from "../http/session.ts";
 import { page, seeOther } from "../http/page.ts";
-import { ActionParams, actionIdOf } from "../actions/caller-view.ts";
+import { ActionParams, actionIdOf } from "../actions/routes.ts";
 import type { KeyService } from "../accounts/keys.ts";
 import { checkList, ListQuery } from "../actions/list-schemas.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { normalHost, normalTarget } from "../outbound/target.ts";
-import { actionsPage } from "./actions.tsx";
+import { actionsPage, type BulkStepProps, bulkStepPage } from "./actions.tsx";
 import { readQuery } from "../http/query.ts";
 import type { Form } from "../http/form.ts";
 
@@ -136,7 +134,7 @@ function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): A
   return async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     await formOf(context, person);
-    if (!mayReveal(person.caller.role)) throw new DomainError("forbidden", "Your role can't view secrets.");
+    if (!mayDo(person.caller.role, "approve")) throw new DomainError("forbidden", "Your role can't view secrets.");
     const action = await actionService.get(person.caller, id);
     // Recorded first, so that nothing is shown without an audit entry.
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });

@@ -1,21 +1,22 @@
 /** @jsxImportSource hono/jsx */
-import { maskedEntry } from "../receipts/masked-action.ts";
-import { type Action, nextRetryAt } from "../actions/action.ts";
-import type { DecisionHistory } from "../approvals/facts.ts";
-import type { Pause } from "../pauses/pause.ts";
-import { mayReveal, type Role } from "../accounts/roles.ts";
+import { mayDo, type Role } from "../accounts/roles.ts";
+import { type Action, isTerminal, nextRetryAt } from "../actions/action.ts";
+import { type Operation, operationsIn } from "../actions/status.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
-import { Act } from "./decide.tsx";
-import { Answer, RequestView, shown } from "./request.tsx";
-import { Code, UntrustedText } from "./code.tsx";
-import { lastDecision, summaryOf, type PageUser, duration } from "./words.ts";
-import { WhatIsAsked, HiddenValues, RevealForm } from "./facts.tsx";
-import { Who, History } from "./timeline.tsx";
-import { Layout, ACTIONS_PATH, listPath, render } from "./layout.tsx";
-import { StatusChip, Time, Facts } from "./parts.tsx";
+import type { DecisionHistory } from "../approvals/facts.ts";
+import { APPROVAL_LINK_MS } from "../config/limits.ts";
+import { sentUrl } from "../outbound/target.ts";
+import type { Pause } from "../pauses/pause.ts";
+import { maskedEntry } from "../receipts/masked-action.ts";
+import { callText, DecisionForm, DecisionSummary, HiddenValues, RevealForm, SecretsMasked } from "./decide.tsx";
+import { Button, PostForm, ReasonField } from "./form.tsx";
+import { actionPath, ACTIONS_PATH, Layout, listPath, render } from "./layout.tsx";
+import { Card, type FactRows, Facts, Notice, PageHead, Problem, StatusChip, Time, UntrustedText } from "./parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
-import { Scale } from "./chart.tsx";
-import type { Child } from "hono/jsx";
+import { maskForDisplay, RequestView, ResponseView } from "./request.tsx";
+import { Code } from "./snippets.tsx";
+import { duration, lastDecision, type PageUser, summaryOf } from "./text.ts";
+import { ActorName, History, RunChart } from "./timeline.tsx";
 
 export interface ActionProps {
   readonly action: Action;
@@ -38,44 +39,38 @@ export interface ActionProps {
 /** The page of one action. `live.js` reloads the parts that can change. */
 export function actionPage(props: ActionProps): string {
   const { timeline, user, role, now, receiptUrl } = props;
-  const action = shown(props.action, "decider");
+  const action = maskForDisplay(props.action, "decider");
   // A held request is shown above the decision; otherwise the response comes first.
   const isHeld = action.status === "awaiting_approval";
   const isRejected = lastDecision(timeline)?.type === "rejected";
   const isPaused = action.status === "pending" && props.pause !== null;
   const request = (
     <RequestView action={action} isAsked={isHeld}>
-      {mayReveal(role) && !isHeld ? <RevealForm id={action.id} user={user} /> : null}
+      {mayDo(role, "approve") && !isHeld ? <RevealForm id={action.id} user={user} /> : null}
     </RequestView>
   );
   const answer = (
     <div id="answer" data-live="">
-      <Answer action={action} />
+      <ResponseView action={action} />
     </div>
   );
   return render(
-    <Layout title={`${action.method} ${action.host}`} place="Actions" user={user} follows={action.id}>
-      <div class="head">
-        <p class="small on-screen">
-          <a href={ACTIONS_PATH}>All actions</a>
-        </p>
-        <h1>
-          {action.method} {action.host}
-        </h1>
+    <Layout title={callText(action)} nav="Actions" user={user} follows={action.id}>
+      <PageHead title={callText(action)} back={{ href: ACTIONS_PATH, name: "All actions" }}>
         <div id="state" class="head" data-live="">
           <StatusChip status={action.status} />
           {isPaused ? null : <p>{summaryOf(action, isRejected)}</p>}
           {isPaused && props.pause !== null ? <PausedNotice pause={props.pause} /> : null}
         </div>
-      </div>
+      </PageHead>
       {isHeld ? <HiddenValues action={action} user={user} /> : null}
-      {props.history === null ? null : <WhatIsAsked action={props.action} history={props.history} />}
+      {props.history === null ? null : <DecisionSummary action={props.action} history={props.history} />}
       {isHeld ? request : answer}
       <div id="act" data-live="">
-        <Act {...props} action={action} isUnknown={hasUnknown(timeline)} isRejected={isRejected} />
+        <Operations {...props} action={action} isUnknown={hasUnknown(timeline)} isRejected={isRejected} />
       </div>
       <div id="drawn" data-live="">
-        <Scale timeline={timeline} now={now} />
+        <RunChart timeline={timeline} now={now} />
       </div>
       <div id="told" data-live="">
         <History timeline={timeline.map((entry) => maskedEntry(entry, "decider"))} />
@@ -95,12 +90,12 @@ export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
 }
 
 /** A held action shows some of these facts above. */
-function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): NonNullable<ActionFactsProps["rows"]> {
+function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): FactRows {
   const { createdBy, keyId, dedupe, idempotencyKey, callback, notifyEmail, onUnknown } = action;
   const next = nextRetryAt(action);
   const untrusted = (text: string | null) => (text === null ? null : <UntrustedText text={text} />);
   return [
-    ["Requested by", isHeld ? null : <Who actor={createdBy} />],
+    ["Requested by", isHeld ? null : <ActorName actor={createdBy} />],
     [
       "Key",
       keyId === "" ? null : (
@@ -119,13 +114,8 @@ function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): NonNullabl
   ];
 }
 
-export interface ActionFactsProps {
-  readonly action: Action;
-  /** Additional rows. */
-  readonly rows?: readonly (readonly [name: string, value: Child])[];
-}
-
-export function ActionFacts({ action, rows = [] }: ActionFactsProps) {
+/** Facts of an action, and further `rows`. */
+function ActionFacts({ action, rows = [] }: { readonly action: Action; readonly rows?: FactRows }) {
   const { approve, approvedBy, approvedAt, startedAt, finishedAt, result, attempts, retries } = action;
   const ms = result?.durationMs ?? null;
   const at = (time: Date | null) => (time === null ? null : <Time at={time} />);
@@ -133,10 +123,10 @@ export function ActionFacts({ action, rows = [] }: ActionFactsProps) {
     <section class="card" aria-label="Facts">
       <Facts
         rows={[
-          ["Action", <span class="theirs">{action.id}</span>],
+          ["Action", <span class="untrusted">{action.id}</span>],
           ["Requested", <Time at={action.createdAt} />],
           ["Approval", approve ? null : "Not required"],
-          ["Approved by", approvedBy === null ? null : <Who actor={approvedBy} />],
+          ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
           ["Approved at", at(approvedAt)],
           ["First attempt", at(startedAt)],
           ["Ended", at(finishedAt)],
@@ -148,4 +138,187 @@ export function ActionFacts({ action, rows = [] }: ActionFactsProps) {
       />
     </section>
   );
+}
+
+interface OperationsProps extends Pick<ActionProps, "action" | "user" | "role" | "problem" | "reason"> {
+  /** An attempt has the outcome `unknown`. */
+  readonly isUnknown: boolean;
+  /** A person rejected it, so the primary button must not send it. */
+  readonly isRejected: boolean;
+}
+
+/** The forms for what a person can do with an action now. */
+function Operations(props: OperationsProps) {
+  const { action, role, problem } = props;
+  const may = operationsIn(action.status).filter((operation) => mayDo(role, operation));
+  const canResend = isTerminal(action.status) && mayDo(role, "create");
+  if (may.length === 0 && !canResend && problem === undefined) return null;
+  return (
+    <Card id="decision" title={may.includes("approve") ? "Your decision" : "What you can do"}>
+      <Problem text={problem} />
+      <Forms {...props} may={may} />
+      {canResend ? (
+        <p>
+          <a href={`${actionPath(action.id)}/again`}>Send again as a new action</a>{" "}
+          <span class="quiet">with its own Idempotency-Key</span>
+        </p>
+      ) : null}
+    </Card>
+  );
+}
+
+function Forms({ may, ...props }: OperationsProps & { readonly may: readonly Operation[] }) {
+  const { action, user, reason } = props;
+  if (may.includes("approve")) {
+    return <DecisionForm reason={reason} user={user} run={action.run} path={actionPath(action.id)} about={action} />;
+  }
+  if (may.includes("cancel")) return <CancelForm {...props} />;
+  return may.includes("retry") ? <RetryForm {...props} /> : null;
+}
+
+function CancelForm({ action, user, reason }: OperationsProps) {
+  return (
+    <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
+      <ReasonField value={reason} hint={REASON_HINT} />
+      <div class="buttons">
+        <Button
+          name="decision"
+          value="cancel"
+          look="bad"
+          hotkey={{ key: "x", question: `Cancel ${callText(action)}?` }}
+        >
+          Cancel the action
+        </Button>
+      </div>
+    </PostForm>
+  );
+}
+
+const REASON_HINT = "Shown in the history and on the receipt.";
+
+/** A retry needs approval again, so approvers can do both in one step. */
+function RetryForm({ action, user, role, isUnknown, isRejected, reason }: OperationsProps) {
+  const needsApproval = action.approve && mayDo(role, "approve");
+  const only = (
+    <Button
+      name="decision"
+      value="retry"
+      look={needsApproval && !isRejected ? "plain" : "main"}
+      hotkey={{ key: "r", question: `Retry ${callText(action)}?` }}
+    >
+      {needsApproval ? "Retry only" : "Retry"}
+    </Button>
+  );
+  const andApprove = needsApproval ? (
+    <Button name="decision" value="retry_and_approve" look={isRejected ? "plain" : "main"}>
+      Retry and approve
+    </Button>
+  ) : null;
+  return (
+    <PostForm user={user} action={actionPath(action.id)}>
+      <p>
+        A retry starts a new run of the same action, with the same Idempotency-Key.
+        {action.approve ? " It needs approval again before anything is sent." : ""}
+      </p>
+      {isUnknown ? (
+        <Notice tone="wait">
+          The outcome of an attempt is unknown: the target may have received it. If the target does not check the
+          Idempotency-Key, it may process the request twice.
+        </Notice>
+      ) : null}
+      <ReasonField value={reason} hint={REASON_HINT} />
+      <div class="buttons">{isRejected ? [only, andApprove] : [andApprove, only]}</div>
+    </PostForm>
+  );
+}
+
+/** Request and response with secrets, in the response to a form. */
+export function revealedPage({ action, user }: { readonly action: Action; readonly user: PageUser }): string {
+  const isHeld = action.status === "awaiting_approval";
+  return render(
+    <Layout title={`Secrets of ${callText(action)}`} nav="Actions" user={user}>
+      <PageHead title={callText(action)} back={{ href: actionPath(action.id), name: "Hide secrets" }} />
+      <Notice tone="wait">Secrets are shown in full. They are hidden again when you leave this page.</Notice>
+      <RequestView action={{ ...action, url: sentUrl(action.url) }} tellsCallback={isHeld} isWhole={isHeld} />
+      <ResponseView action={action} />
+      {isHeld ? (
+        <Card id="decision" title="Your decision">
+          <DecisionForm user={user} run={action.run} path={actionPath(action.id)} about={action} />
+        </Card>
+      ) : null}
+    </Layout>,
+  );
+}
+
+export interface ResendPageProps {
+  readonly action: Action;
+  readonly user: PageUser;
+  /** An attempt has the outcome `unknown`, so the person has to confirm. */
+  readonly isUnknown: boolean;
+  readonly problem?: string;
+}
+
+/** Asks for confirmation before an action is created anew. */
+export function resendPage({ user, isUnknown, problem, ...props }: ResendPageProps): string {
+  const action = maskForDisplay(props.action, "decider");
+  return render(
+    <Layout title={`Send again: ${callText(action)}`} nav="Actions" user={user}>
+      <PageHead
+        title="Send this again as a new action?"
+        back={{ href: actionPath(action.id), name: "Back to the action" }}
+      >
+        <p>
+          It gets its own ID and Idempotency-Key, so the target treats it as a new request.
+          {action.approve ? " It is held for approval, like the original." : " It is sent immediately."}
+        </p>
+      </PageHead>
+      <RequestView action={action} tellsCallback />
+      <PostForm user={user} action={`${actionPath(action.id)}/again`} class="card">
+        <Problem text={problem} />
+        {isUnknown ? (
+          <>
+            <Notice tone="wait">
+              The outcome of an attempt is unknown: the target may already have processed this request.
+            </Notice>
+            <label class="check">
+              <input type="checkbox" name="sure" value="yes" required />
+              <span>Send it even though the target may have received it</span>
+            </label>
+          </>
+        ) : null}
+        <div class="buttons">
+          <Button>Send as a new action</Button>
+        </div>
+      </PostForm>
+      <SecretsMasked />
+    </Layout>,
+  );
+}
+
+/** The public page of one action, masked: request, history and response. */
+export function receiptPage({ timeline, ...props }: Pick<ActionProps, "action" | "timeline">): string {
+  const action = maskForDisplay(props.action, "public");
+  return render(
+    <Layout title={callText(action)} isStandalone>
+      <PageHead title={callText(action)} kind="Receipt">
+        <StatusChip status={action.status} />
+        <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
+        {action.status === "awaiting_approval" ? <p class="quiet on-screen">{howToDecide(action)}</p> : null}
+      </PageHead>
+      <ActionFacts action={action} />
+      <History timeline={timeline.map((entry) => maskedEntry(entry, "public"))} />
+      <RequestView action={action} />
+      <ResponseView action={action} />
+      <p class="foot">Secrets are masked as ••••.</p>
+    </Layout>,
+  );
+}
+
+/** Expired approval links redirect here, so the page says where to decide. */
+function howToDecide({ notifyEmail }: Action): string {
+  const links =
+    notifyEmail === null
+      ? ""
+      : `use the links in the approval email, which work for ${duration(APPROVAL_LINK_MS)}, or `;
+  return `This page is read-only. To decide, ${links}log in to Outgate and open Approvals.`;
 }

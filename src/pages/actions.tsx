@@ -1,19 +1,30 @@
 /** @jsxImportSource hono/jsx */
-import type { ShownKey } from "../accounts/schemas.ts";
-import { maskedActor } from "../receipts/masked-action.ts";
-import type { ListQuery } from "../actions/list-schemas.ts";
+import type { Counted } from "../../db/store.ts";
 import { actorWords } from "../accounts/roles.ts";
+import type { ShownKey } from "../accounts/schemas.ts";
 import { type Action, type ActionStatus, HTTP_METHODS } from "../actions/action.ts";
-import type { PauseOf } from "../pauses/pause.ts";
+import type { ListQuery } from "../actions/list-schemas.ts";
 import type { Issue } from "../api/domain-error.ts";
-import { BulkRetry } from "./bulk-retry.tsx";
-import { UntrustedText, Glimpse } from "./code.tsx";
-import { EVERYTHING, Layout, ACTIONS_PATH, actionPath, listPath, render } from "./layout.tsx";
-import { Ago, Chip, Notice, StatusChip, statusWord } from "./parts.tsx";
-import { pathOf, shown } from "./request.tsx";
-import { type PageUser, keyHeader } from "./words.ts";
+import { REASON_CHARS_MAX, RETRY_BATCH_MAX } from "../config/limits.ts";
+import type { PauseOf } from "../pauses/pause.ts";
+import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
-import { Button, Field } from "./form.tsx";
+import { Button, Field, type FieldProps, PostForm, Select } from "./form.tsx";
+import { actionPath, ACTIONS_PATH, Layout, listPath, render } from "./layout.tsx";
+import {
+  Ago,
+  Chip,
+  FilterLinks,
+  LinkButton,
+  Notice,
+  Problem,
+  StatusChip,
+  statusLabel,
+  UntrustedText,
+} from "./parts.tsx";
+import { maskForDisplay } from "./request.tsx";
+import { keyHeader } from "./snippets.tsx";
+import { counted, type PageUser } from "./text.ts";
 
 export interface ActionsProps {
   readonly user: PageUser;
@@ -27,7 +38,7 @@ export interface ActionsProps {
   /** Where the next page begins; null: there is none. */
   readonly cursor: string | null;
   /** How many actions of the whole list can be retried. */
-  readonly retryable: { readonly count: number; readonly isMore: boolean };
+  readonly retryable: Counted;
   /** The keys of the account, for the filter. */
   readonly keys: readonly ShownKey[];
   readonly now: Date;
@@ -37,19 +48,27 @@ export interface ActionsProps {
 
 /** The list of actions, newest first. Its filters are the query parameters of `GET /v1/actions`. */
 export function actionsPage(props: ActionsProps): string {
-  const { user, query, actions, problems, now } = props;
+  const { user, query, actions, problems, pauseOf, now } = props;
   return render(
-    <Layout title="Actions" place="Actions" user={user} width="wide" follows={EVERYTHING} now={now}>
+    <Layout title="Actions" nav="Actions" user={user} width="wide" follows="all" now={now}>
       <div class="head-row">
         <h1>Actions</h1>
         <Search />
       </div>
       <Filters {...props} />
-      {problems.length === 0 ? null : <Notice tone="bad">{sentenceOf(problems)}</Notice>}
+      <Problem text={problemText(problems)} />
       <div id="bulk" data-live="">
-        {props.retryable.count === 0 ? null : <BulkRetry user={user} query={query} {...props.retryable} />}
+        {props.retryable.count === 0 ? null : <BulkRetry {...props} />}
       </div>
-      <Rows actions={actions} now={now} pauseOf={props.pauseOf} />
+      <ol id="actions" class="rows card" data-live="items">
+        {actions.map((action) => (
+          <ActionRow
+            action={maskForDisplay(action, "decider")}
+            isPaused={action.status === "pending" && pauseOf(action) !== null}
+            now={now}
+          />
+        ))}
+      </ol>
       <div id="empty" data-live="">
         {actions.length === 0 && problems.length === 0 ? <Empty {...props} /> : null}
       </div>
@@ -58,43 +77,49 @@ export function actionsPage(props: ActionsProps): string {
   );
 }
 
-function sentenceOf(problems: readonly Issue[]): string {
+function problemText(problems: readonly Issue[]): string | null {
   const named = problems.map(({ field, message }) => `${field}: ${message}`).join(" ");
-  return `These filters are not valid. ${named}`;
+  return problems.length === 0 ? null : `These filters are not valid. ${named}`;
 }
 
-function Rows({ actions, now, pauseOf }: Pick<ActionsProps, "actions" | "now" | "pauseOf">) {
+interface ActionRowProps extends Pick<ActionsProps, "now"> {
+  readonly action: Action;
+  readonly isPaused: boolean;
+}
+
+function ActionRow({ action, isPaused, now }: ActionRowProps) {
+  const { id, method, host, url, createdBy, status, attempts, retries, createdAt } = action;
+  const path = url.slice(url.indexOf("//") + "//".length + host.length);
   return (
-    <ol id="actions" class="rows card" data-live="items">
-      {actions
-        .map((action) => shown(action, "decider"))
-        .map((action) => (
-          <li class="row action" id={action.id}>
-            <div class="what">
-              <a class="row-link" href={actionPath(action.id)} data-item="">
-                {action.method} <UntrustedText text={action.host} />
-              </a>
-              <Glimpse text={pathOf(action)} />
-              <span class="quiet small">
-                by <UntrustedText text={actorWords(maskedActor(action.createdBy, "decider")).name} />
-              </span>
-            </div>
-            <div class="meta">
-              <StatusChip status={action.status} />
-              {action.status === "pending" && pauseOf(action) !== null ? <Chip tone="wait">Paused</Chip> : null}
-              <span class="quiet small">
-                {`${action.attempts} of ${action.retries}`}
-                <span class="word">{action.retries === 1 ? " attempt" : " attempts"}</span>
-              </span>
-              <span class="age quiet small">
-                <Ago at={action.createdAt} now={now} />
-              </span>
-            </div>
-          </li>
-        ))}
-    </ol>
+    <li class="row action" id={id}>
+      <div>
+        <a class="row-link" href={actionPath(id)} data-item="">
+          {method} <UntrustedText text={host} />
+        </a>
+        <p class="glimpse">
+          <UntrustedText text={path.slice(0, PATH_CHARS)} />
+        </p>
+        <span class="quiet small">
+          by <UntrustedText text={actorWords(maskedActor(createdBy, "decider")).name} />
+        </span>
+      </div>
+      <div class="meta">
+        <StatusChip status={status} />
+        {isPaused ? <Chip tone="wait">Paused</Chip> : null}
+        <span class="quiet small">
+          {`${attempts} of ${retries}`}
+          <span class="word">{retries === 1 ? " attempt" : " attempts"}</span>
+        </span>
+        <span class="age quiet small">
+          <Ago at={createdAt} now={now} />
+        </span>
+      </div>
+    </li>
   );
 }
+
+/** More than a wide screen shows; CSS cuts the rest. */
+const PATH_CHARS = 240;
 
 /** There is no link to the previous page, because it changes with every new action. */
 function Pager({ query, cursor }: Pick<ActionsProps, "query" | "cursor">) {
@@ -103,36 +128,29 @@ function Pager({ query, cursor }: Pick<ActionsProps, "query" | "cursor">) {
     <div id="pager" data-live="">
       <nav class="buttons" aria-label="Pages">
         {query.cursor === undefined ? null : (
-          <a class="button button-plain" href={listPath(query, { cursor: undefined })}>
-            Back to newest
-          </a>
+          <LinkButton href={listPath(query, { cursor: undefined })}>Back to newest</LinkButton>
         )}
-        {cursor === null ? null : (
-          <a class="button button-plain" href={listPath(query, { cursor })}>
-            Older
-          </a>
-        )}
+        {cursor === null ? null : <LinkButton href={listPath(query, { cursor })}>Older</LinkButton>}
       </nav>
     </div>
   );
 }
 
 function Empty({ query, cursor, baseUrl }: ActionsProps) {
-  if (cursor !== null) {
-    return (
-      <section class="card">
-        <p>No matching actions on this page. Select Older to search further back.</p>
-      </section>
-    );
-  }
   const isFiltered = Object.entries(query).some(([name, value]) => name !== "limit" && value !== undefined);
-  if (isFiltered) {
+  if (cursor !== null || isFiltered) {
     return (
       <section class="card">
-        <p>No actions match these filters.</p>
-        <p>
-          <a href={ACTIONS_PATH}>Show all actions</a>
-        </p>
+        {cursor === null ? (
+          <>
+            <p>No actions match these filters.</p>
+            <p>
+              <a href={ACTIONS_PATH}>Show all actions</a>
+            </p>
+          </>
+        ) : (
+          <p>No matching actions on this page. Select Older to search further back.</p>
+        )}
       </section>
     );
   }
@@ -149,14 +167,7 @@ function Empty({ query, cursor, baseUrl }: ActionsProps) {
   );
 }
 
-export interface FiltersProps {
-  /** What the list is filtered by. */
-  readonly query: ListQuery;
-  /** The input, including invalid values. */
-  readonly typed: ReadonlyMap<string, string>;
-  readonly problems: readonly Issue[];
-  readonly keys: readonly ShownKey[];
-}
+type FiltersProps = Pick<ActionsProps, "query" | "typed" | "problems" | "keys">;
 
 /** The most useful filters first. */
 const STATUSES: readonly ActionStatus[] = [
@@ -168,7 +179,7 @@ const STATUSES: readonly ActionStatus[] = [
   "cancelled",
 ];
 
-export function Search() {
+function Search() {
   return (
     <form class="search" role="search" method="get" action="/search">
       <label for="search" class="visually-hidden">
@@ -180,48 +191,37 @@ export function Search() {
   );
 }
 
-export function Filters(props: FiltersProps) {
+function Filters(props: FiltersProps) {
   const { query } = props;
   const chosen = query.status ?? [];
+  const pathOf = (status: readonly ActionStatus[]) => listPath(query, { status: [...status], cursor: undefined });
   return (
     <div class="filters">
-      <nav aria-label="Status">
-        <ul>
-          <li>
-            <a
-              href={listPath(query, { status: [], cursor: undefined })}
-              aria-current={chosen.length === 0 ? "true" : undefined}
-            >
-              All
-            </a>
-          </li>
-          {STATUSES.map((status) => (
-            <li>
-              <a
-                href={listPath(query, { status: [status], cursor: undefined })}
-                aria-current={chosen.includes(status) ? "true" : undefined}
-              >
-                {statusWord(status)}
-              </a>
-            </li>
-          ))}
-        </ul>
-      </nav>
+      <FilterLinks
+        label="Status"
+        links={[
+          { href: pathOf([]), name: "All", isChosen: chosen.length === 0 },
+          ...STATUSES.map((status) => ({
+            href: pathOf([status]),
+            name: statusLabel(status),
+            isChosen: chosen.includes(status),
+          })),
+        ]}
+      />
       <MoreFilters {...props} />
     </div>
   );
 }
 
+const MORE_FILTERS = ["method", "host", "dedupe", "created_by", "created_after", "created_before"];
+
 function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
-  const problemOf = (name: string) => problems.find(({ field }) => field === name)?.message ?? null;
-  const text = (name: string, label: string) => (
-    <Field name={name} label={label} value={typed.get(name) ?? ""} problem={problemOf(name)} autocomplete="off" />
-  );
-  const isOpen = ["method", "host", "dedupe", "created_by", "created_after", "created_before"].some((name) =>
-    typed.has(name),
-  );
+  const fieldOf = (name: string, label: string) => {
+    const problem = problems.find(({ field }) => field === name)?.message ?? null;
+    return { name, label, problem, value: typed.get(name) ?? "" };
+  };
   return (
-    <details open={isOpen}>
+    <details open={MORE_FILTERS.some((name) => typed.has(name))}>
       <summary>More filters</summary>
       <form class="card" method="get" action={ACTIONS_PATH}>
         {(query.status ?? []).map((status) => (
@@ -229,68 +229,132 @@ function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
         ))}
         {query.limit === undefined ? null : <input type="hidden" name="limit" value={query.limit} />}
         <div class="columns">
-          {text("host", "Host")}
-          <div class="field">
-            <label for="method">Method</label>
-            <select id="method" name="method">
-              <option value="">Any</option>
-              {HTTP_METHODS.map((method) => (
-                <option selected={query.method === method}>{method}</option>
-              ))}
-            </select>
-          </div>
-          {text("dedupe", "Dedupe key")}
-          <Creator keys={keys} chosen={query.created_by} />
-          <Moment name="created_after" label="Created after (UTC)" typed={typed} problem={problemOf("created_after")} />
-          <Moment
-            name="created_before"
-            label="Created before (UTC)"
-            typed={typed}
-            problem={problemOf("created_before")}
+          <Field {...fieldOf("host", "Host")} autocomplete="off" />
+          <Select
+            name="method"
+            label="Method"
+            none="Any"
+            options={HTTP_METHODS.map((method) => [method, method])}
+            chosen={query.method}
           />
+          <Field {...fieldOf("dedupe", "Dedupe key")} autocomplete="off" />
+          <Select
+            name="created_by"
+            label="Created by"
+            none="Anyone"
+            options={keys.map(({ id, name, last4 }) => [id, `${maskText(name, "decider")} (…${last4})`])}
+            chosen={query.created_by}
+          />
+          <Moment {...fieldOf("created_after", "Created after (UTC)")} />
+          <Moment {...fieldOf("created_before", "Created before (UTC)")} />
         </div>
         <div class="buttons">
           <Button>Filter</Button>
-          <a class="button button-plain" href={ACTIONS_PATH}>
-            Clear
-          </a>
+          <LinkButton href={ACTIONS_PATH}>Clear</LinkButton>
         </div>
       </form>
     </details>
   );
 }
 
-function Creator({ keys, chosen }: Pick<FiltersProps, "keys"> & { readonly chosen: string | undefined }) {
+/** Browsers send `datetime-local` without a time zone; it is read as UTC. */
+function Moment({ value = "", ...field }: Omit<FieldProps, "type">) {
+  const at = new Date(value);
   return (
-    <div class="field">
-      <label for="created_by">Created by</label>
-      <select id="created_by" name="created_by">
-        <option value="">Anyone</option>
-        {keys.map(({ id, name, last4 }) => (
-          <option value={id} selected={chosen === id}>{`${maskText(name, "decider")} (…${last4})`}</option>
-        ))}
-      </select>
-    </div>
+    <Field {...field} type="datetime-local" value={Number.isNaN(at.getTime()) ? "" : at.toISOString().slice(0, 19)} />
   );
 }
 
-interface MomentProps {
-  readonly name: "created_after" | "created_before";
-  readonly label: string;
-  readonly typed: ReadonlyMap<string, string>;
-  readonly problem: string | null;
+/** Offers to retry every failed or cancelled action of the list. */
+function BulkRetry({ user, query, retryable }: Pick<ActionsProps, "user" | "query" | "retryable">) {
+  return (
+    <details>
+      <summary>Retry all of these: {amountText(retryable)}</summary>
+      <PostForm user={user} action={listPath(query, { cursor: undefined })} class="card" isBatch>
+        <p>
+          Each action starts a new run, with all of its attempts and the same Idempotency-Key as before. Actions that
+          needed approval need it again.
+        </p>
+        <Field
+          name="reason"
+          label="Reason"
+          hint="Optional. Shown in the timeline of each action."
+          maxlength={REASON_CHARS_MAX}
+        />
+        <div class="buttons">
+          <Button>Retry {amountText(retryable)}</Button>
+        </div>
+      </PostForm>
+    </details>
+  );
 }
 
-/** Browsers send `datetime-local` without a time zone; it is read as UTC. */
-function Moment({ name, label, typed, problem }: MomentProps) {
-  const at = new Date(typed.get(name) ?? "");
+function amountText({ count, isMore }: Counted): string {
+  return `${isMore ? "more than " : ""}${counted(count, "action")}`;
+}
+
+/** Totals of all steps so far. `refused` could not be retried. */
+type BulkProgress = Readonly<Record<"retried" | "held" | "refused", number>>;
+
+export interface BulkStepProps {
+  readonly user: PageUser;
+  readonly query: ListQuery;
+  readonly reason: string;
+  readonly progress: BulkProgress;
+  /** Of this step. */
+  readonly refused: readonly { readonly id: string; readonly message: string }[];
+  readonly left: Counted;
+  /** Where the next step begins; null: it is done. */
+  readonly cursor: string | null;
+}
+
+/** The result of one step, with the button for the next. `live.js` presses it automatically. */
+export function bulkStepPage(props: BulkStepProps): string {
+  const { user, query, progress, refused, left, cursor } = props;
+  const done = progress.retried + progress.refused;
+  const isDone = cursor === null;
+  return render(
+    <Layout title={isDone ? "Retried" : "Retrying"} nav="Actions" user={user}>
+      <h1>{isDone ? "Retry complete" : "Retrying"}</h1>
+      <section id="batch" class="card" aria-label="Progress">
+        <progress aria-label="Done" value={done} max={done + left.count}>
+          {done}
+        </progress>
+        <p role="status">{progressText(progress, left, isDone)}</p>
+        {progress.held === 0 ? null : (
+          <Notice tone="wait">
+            {counted(progress.held, "action")} {progress.held === 1 ? "needs" : "need"} approval again:{" "}
+            <a href="/approvals">Approvals</a>
+          </Notice>
+        )}
+        {refused.length === 0 ? null : (
+          <ul class="stack">
+            {refused.map(({ id, message }) => (
+              <li>
+                <a href={actionPath(id)}>{id}</a> <span class="quiet">{message}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+        <div class="buttons">
+          {cursor === null ? null : <NextStep {...props} cursor={cursor} />}
+          <LinkButton href={listPath(query, { cursor: undefined })}>{isDone ? "Back to the list" : "Stop"}</LinkButton>
+        </div>
+      </section>
+    </Layout>,
+  );
+}
+
+function progressText({ retried, refused }: BulkProgress, left: Counted, isDone: boolean): string {
+  const not = refused === 0 ? "" : `, ${refused} could not be retried`;
+  return `${counted(retried, "action")} retried${not}. ${isDone ? "None left." : `${amountText(left)} left.`}`;
+}
+
+function NextStep({ user, query, reason, progress, cursor }: BulkStepProps & { readonly cursor: string }) {
+  const fields = [["reason", reason], ...Object.entries(progress)] as const;
   return (
-    <Field
-      name={name}
-      label={label}
-      type="datetime-local"
-      value={Number.isNaN(at.getTime()) ? "" : at.toISOString().slice(0, 19)}
-      problem={problem}
-    />
+    <PostForm user={user} action={listPath(query, { cursor })} isBatch fields={fields}>
+      <Button>{`Continue with the next ${RETRY_BATCH_MAX}`}</Button>
+    </PostForm>
   );
 }

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { keyHeader } from "./words.ts";
+import { keyHeader } from "./snippets.tsx";
 
 /** The parts of an OpenAPI 3.1 document that the reference shows. */
 export interface OpenApiDocument {
@@ -71,7 +71,7 @@ export function ApiReference({ document, rolesOf }: ApiReferenceProps) {
   );
   // Request bodies are shown with their operation.
   const sent = new Set(operations.map(({ body }) => body?.$ref));
-  const tags = document.tags.map((tag) => ({ ...tag, rows: operations.filter(({ tags }) => tags.includes(tag.name)) }));
+  const tags = document.tags.map((tag) => ({ ...tag, rows: operations.filter((one) => one.tags.includes(tag.name)) }));
   return (
     <>
       <h1>API reference</h1>

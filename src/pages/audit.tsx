@@ -1,10 +1,9 @@
 /** @jsxImportSource hono/jsx */
 import { AUDIT_KINDS, type AuditKind, type AuditRow } from "../audit/audit.ts";
-import { UntrustedText } from "./code.tsx";
-import { Button } from "./form.tsx";
-import { Layout, render } from "./layout.tsx";
-import { Table, Time } from "./parts.tsx";
-import type { PageUser } from "./words.ts";
+import { Button, Select } from "./form.tsx";
+import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
+import { NextPage, PageHead, Table, Time, UntrustedText } from "./parts.tsx";
+import type { PageUser } from "./text.ts";
 
 export const AUDIT_PATH = "/audit";
 
@@ -20,76 +19,55 @@ export interface AuditPageProps {
 
 export function auditPage({ user, entries, kind, older }: AuditPageProps): string {
   return render(
-    <Layout title="Audit log" place="Settings" user={user} width="wide">
-      <div class="head">
-        <p class="small on-screen">
-          <a href="/settings">Settings</a>
-        </p>
-        <h1>Audit log</h1>
+    <Layout title="Audit log" nav="Settings" user={user} width="wide">
+      <PageHead title="Audit log" back={SETTINGS_LINK}>
         <p class="quiet">
           Who did what to this account. Entries are never changed. <a href="/docs/security">What the log records</a>.
         </p>
-      </div>
+      </PageHead>
       <form method="get" action={AUDIT_PATH} class="card">
-        <div class="field">
-          <label for="kind">Event</label>
-          <select id="kind" name="kind">
-            <option value="">All events</option>
-            {AUDIT_KINDS.map((one) => (
-              <option value={one} selected={one === kind}>
-                {auditWord(one)}
-              </option>
-            ))}
-          </select>
-        </div>
+        <Select
+          name="kind"
+          label="Event"
+          none="All events"
+          options={AUDIT_KINDS.map((one) => [one, kindLabel(one)])}
+          chosen={kind}
+        />
         <div class="buttons">
           <Button look="plain">Show</Button>
         </div>
       </form>
-      {entries.length === 0 ? <p class="quiet">No entries of this kind.</p> : <Entries entries={entries} />}
-      {older === null ? null : (
-        <p>
-          <a class="button button-plain" href={older}>
-            Older
-          </a>
-        </p>
+      {entries.length === 0 ? (
+        <p class="quiet">No entries of this kind.</p>
+      ) : (
+        <Table
+          caption="Audit log"
+          heads={["When", "What", "Who", "Subject", "Client", "Details"]}
+          isWide
+          rows={entries.map(({ at, kind: what, actor, subject, client, detail }) => [
+            <Time at={at} />,
+            kindLabel(what),
+            <UntrustedText text={actor} />,
+            <UntrustedText text={subject} />,
+            client === "" ? "the service" : <UntrustedText text={client} />,
+            <span class="small">
+              <UntrustedText text={detailText(detail)} />
+            </span>,
+          ])}
+        />
       )}
+      <NextPage href={older} name="Older" />
     </Layout>,
   );
 }
 
-function Entries({ entries }: Pick<AuditPageProps, "entries">) {
-  return (
-    <Table caption="Audit log" heads={["When", "What", "Who", "Subject", "Client", "Details"]} isWide>
-      {entries.map(({ at, kind, actor, subject, client, detail }) => (
-        <tr>
-          <td>
-            <Time at={at} />
-          </td>
-          <td>{auditWord(kind)}</td>
-          <td>
-            <UntrustedText text={actor} />
-          </td>
-          <td>
-            <UntrustedText text={subject} />
-          </td>
-          <td>{client === "" ? "the service" : <UntrustedText text={client} />}</td>
-          <td class="small">
-            <UntrustedText text={detailWords(detail)} />
-          </td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
-
 /** `key_revoked` as people read it. */
-function auditWord(kind: AuditKind): string {
-  const words = kind.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+function kindLabel(kind: AuditKind): string {
+  const text = kind.replaceAll("_", " ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function detailWords(detail: AuditRow["detail"]): string {
+function detailText(detail: AuditRow["detail"]): string {
   return Object.entries(detail)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name.replaceAll("_", " ")}: ${String(value)}`)

@@ -1,129 +1,16 @@
 /** @jsxImportSource hono/jsx */
-import { type Action, isTerminal } from "../actions/action.ts";
-import { REASON_CHARS_MAX } from "../config/limits.ts";
-import { mayDo, type Role } from "../accounts/roles.ts";
-import { type Operation, operationsIn, type Decision } from "../actions/status.ts";
+import type { Child } from "hono/jsx";
+import type { Action } from "../actions/action.ts";
+import type { Decision } from "../actions/status.ts";
+import { type DecisionFacts, type DecisionHistory, type Fact, maskedFacts } from "../approvals/facts.ts";
+import { normalTarget } from "../outbound/target.ts";
+import { hiddenValues, hiddenWords } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { Button, Field, FormToken } from "./form.tsx";
+import { Button, PostForm, ReasonField } from "./form.tsx";
 import { actionPath, Layout, render } from "./layout.tsx";
-import { Notice, Time } from "./parts.tsx";
-import { type PageUser, waitingWords } from "./words.ts";
-import type { DecisionHistory } from "../approvals/facts.ts";
-import { WhatIsAsked, HiddenValues } from "./facts.tsx";
-import { RequestView, shown } from "./request.tsx";
-
-export interface ActProps {
-  readonly action: Action;
-  readonly user: PageUser;
-  readonly role: Role;
-  /** An attempt has the outcome `unknown`. */
-  readonly isUnknown: boolean;
-  /** A person rejected it, so the primary button must not send it. */
-  readonly isRejected: boolean;
-  readonly problem?: string;
-  readonly reason?: string;
-}
-
-/** The forms for what a person can do with an action now. */
-export function Act(props: ActProps) {
-  const { action, role, problem } = props;
-  const may = operationsIn(action.status).filter((operation) => mayDo(role, operation));
-  const isAgain = isTerminal(action.status) && mayDo(role, "create");
-  if (may.length === 0 && !isAgain && problem === undefined) return null;
-  return (
-    <section class="card" aria-labelledby="decision">
-      <h2 id="decision">{may.includes("approve") ? "Your decision" : "What you can do"}</h2>
-      {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
-      <Forms {...props} may={may} />
-      {isAgain ? (
-        <p>
-          <a href={`${actionPath(action.id)}/again`}>Send again as a new action</a>{" "}
-          <span class="quiet">with its own Idempotency-Key</span>
-        </p>
-      ) : null}
-    </section>
-  );
-}
-
-function Forms({ may, ...props }: ActProps & { readonly may: readonly Operation[] }) {
-  const { action, user, reason } = props;
-  if (may.includes("approve")) {
-    return <DecisionForm reason={reason} user={user} run={action.run} path={actionPath(action.id)} about={action} />;
-  }
-  if (may.includes("cancel")) return <CancelForm {...props} />;
-  return may.includes("retry") ? <RetryForm {...props} /> : null;
-}
-
-function CancelForm({ action, user, reason = "" }: ActProps) {
-  const question = `Cancel ${callOf(action)}?`;
-  return (
-    <form method="post" action={actionPath(action.id)}>
-      <FormToken user={user} />
-      <input type="hidden" name="run" value={action.run} />
-      <ReasonField reason={reason} />
-      <div class="buttons">
-        <Button name="decision" value="cancel" look="bad" hotkey={{ key: "x", question }}>
-          Cancel the action
-        </Button>
-      </div>
-    </form>
-  );
-}
-
-/** A retry needs approval again, so approvers can do both in one step. */
-function RetryForm({ action, user, role, isUnknown, isRejected, reason = "" }: ActProps) {
-  const question = `Retry ${callOf(action)}?`;
-  const needsApproval = action.approve && mayDo(role, "approve");
-  const only = (
-    <Button
-      name="decision"
-      value="retry"
-      look={needsApproval && !isRejected ? "plain" : "main"}
-      hotkey={{ key: "r", question }}
-    >
-      {needsApproval ? "Retry only" : "Retry"}
-    </Button>
-  );
-  const andApprove = needsApproval ? (
-    <Button name="decision" value="retry_and_approve" look={isRejected ? "plain" : "main"}>
-      Retry and approve
-    </Button>
-  ) : null;
-  return (
-    <form method="post" action={actionPath(action.id)}>
-      <FormToken user={user} />
-      <p>
-        A retry starts a new run of the same action, with the same Idempotency-Key.
-        {action.approve ? " It needs approval again before anything is sent." : ""}
-      </p>
-      {isUnknown ? (
-        <Notice tone="wait">
-          The outcome of an attempt is unknown: the target may have received it. If the target does not check the
-          Idempotency-Key, it may process the request twice.
-        </Notice>
-      ) : null}
-      <ReasonField reason={reason} />
-      <div class="buttons">{isRejected ? [only, andApprove] : [andApprove, only]}</div>
-    </form>
-  );
-}
-
-function ReasonField({ reason }: { readonly reason: string }) {
-  return (
-    <Field
-      name="reason"
-      label="Reason"
-      type="lines"
-      value={reason}
-      hint="Optional. Shown in the history and on the receipt."
-      charsMax={REASON_CHARS_MAX}
-    />
-  );
-}
-
-function callOf({ method, host }: Action): string {
-  return `${method} ${visibleText(host)}`;
-}
+import { Card, type FactRows, Facts, PageHead, Problem, Time, UntrustedText } from "./parts.tsx";
+import { Address, maskForDisplay, RequestView } from "./request.tsx";
+import { type PageUser, waitingText } from "./text.ts";
 
 export interface HeldProps {
   readonly action: Action;
@@ -136,63 +23,53 @@ export interface HeldProps {
 
 /** One held request, with secrets masked, and the form to decide. */
 export function heldPage({ user, history, problem, reason, ...props }: HeldProps): string {
-  const action = shown(props.action, "decider");
+  const action = maskForDisplay(props.action, "decider");
   return render(
-    <Layout title={`Approve ${action.method} ${action.host}?`} place="Approvals" user={user} follows={action.id}>
-      <div class="head">
-        <p class="small on-screen">
-          <a href="/approvals">All approvals</a>
-        </p>
-        <h1>Approve this request?</h1>
-        <p>{waitingWords(action)}</p>
+    <Layout title={`Approve ${action.method} ${action.host}?`} nav="Approvals" user={user} follows={action.id}>
+      <PageHead title="Approve this request?" back={{ href: "/approvals", name: "All approvals" }}>
+        <p>{waitingText(action)}</p>
         <HiddenValues action={action} user={user} />
-      </div>
-      <WhatIsAsked action={props.action} history={history} />
+      </PageHead>
+      <DecisionSummary action={props.action} history={history} />
       <RequestView action={action} isAsked />
-      <section class="card" aria-labelledby="decision">
-        <h2 id="decision">Your decision</h2>
-        {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
+      <Card id="decision" title="Your decision">
+        <Problem text={problem} />
         <DecisionForm reason={reason} user={user} run={action.run} about={action} />
-      </section>
-      <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>
+      </Card>
+      <SecretsMasked />
     </Layout>,
   );
 }
 
-export interface ConfirmProps {
-  readonly action: Action;
+export interface ConfirmProps extends Omit<HeldProps, "user"> {
   readonly expiresAt: Date;
-  readonly history: DecisionHistory;
   /** Which link of the mail was opened. */
   readonly decision: Decision;
-  /** What was wrong with the form before. The input is kept. */
-  readonly problem?: string;
-  readonly reason?: string;
 }
 
 /** The page of an approval link: the masked request and two buttons, the one of the link first. */
-export function confirmPage(props: ConfirmProps): string {
-  const { expiresAt, decision } = props;
-  const action = shown(props.action, "decider");
+export function confirmPage({ expiresAt, decision, history, problem, reason, ...props }: ConfirmProps): string {
+  const action = maskForDisplay(props.action, "decider");
   const verb = decision === "approve" ? "Approve" : "Reject";
   return render(
-    <Layout title={`${verb} a request?`} isAlone>
-      <div class="head">
-        <p class="quiet small">Approval</p>
-        <h1>{verb} this request?</h1>
-        <p>{waitingWords(action)}</p>
+    <Layout title={`${verb} a request?`} isStandalone>
+      <PageHead title={`${verb} this request?`} kind="Approval">
+        <p>{waitingText(action)}</p>
         <HiddenValues action={action} />
-      </div>
-      <WhatIsAsked action={props.action} history={props.history} rows={[["Link expires", <Time at={expiresAt} />]]} />
+      </PageHead>
+      <DecisionSummary action={props.action} history={history} rows={[["Link expires", <Time at={expiresAt} />]]} />
       <RequestView action={action} isAsked />
-      <section class="card" aria-labelledby="decision">
-        <h2 id="decision">Your decision</h2>
-        {props.problem === undefined ? null : <Notice tone="bad">{props.problem}</Notice>}
-        <DecisionForm reason={props.reason} main={decision} />
-      </section>
-      <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>
+      <Card id="decision" title="Your decision">
+        <Problem text={problem} />
+        <DecisionForm reason={reason} main={decision} />
+      </Card>
+      <SecretsMasked />
     </Layout>,
   );
+}
+
+export function SecretsMasked() {
+  return <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>;
 }
 
 export interface DecisionFormProps {
@@ -212,35 +89,119 @@ export interface DecisionFormProps {
 }
 
 /** The form with both buttons and a reason. */
-export function DecisionForm(props: DecisionFormProps) {
-  const { reason = "", main = "approve", user, run, path, unread = null, about } = props;
-  const call = about === undefined ? "" : `${about.method} ${visibleText(about.host)}`;
-  const hotkeyOf = (key: "a" | "x", verb: string) =>
-    about === undefined ? {} : { hotkey: { key, question: `${verb} ${call}?` } };
+export function DecisionForm({ reason, main = "approve", user, run, path, unread = null, about }: DecisionFormProps) {
+  const hotkey = (key: "a" | "x", verb: string) =>
+    about === undefined ? undefined : { key, question: `${verb} ${callText(about)}?` };
   const approve = (
-    <Button name="decision" value="approve" look={main === "approve" ? "main" : "plain"} {...hotkeyOf("a", "Approve")}>
+    <Button
+      name="decision"
+      value="approve"
+      look={main === "approve" ? "main" : "plain"}
+      hotkey={hotkey("a", "Approve")}
+    >
       {unread === null ? "Approve" : `Approve, with ${unread} not shown`}
     </Button>
   );
   const reject = (
-    <Button name="decision" value="reject" look={main === "reject" ? "danger" : "bad"} {...hotkeyOf("x", "Reject")}>
+    <Button name="decision" value="reject" look={main === "reject" ? "danger" : "bad"} hotkey={hotkey("x", "Reject")}>
       Reject
     </Button>
   );
   return (
-    <form method="post" action={path}>
-      {user === undefined ? null : <FormToken user={user} />}
-      {run === undefined ? null : <input type="hidden" name="run" value={run} />}
-      <Field
-        name="reason"
-        label="Reason"
-        type="lines"
+    <PostForm user={user} action={path} fields={run === undefined ? [] : [["run", run]]}>
+      <ReasonField
         value={reason}
-        hint="Optional. Shown to the requester and on the receipt."
-        charsMax={REASON_CHARS_MAX}
+        hint="Shown to the requester and on the receipt."
         idSuffix={about === undefined ? "" : `-${about.id.slice(-8)}`}
       />
       <div class="choices">{main === "approve" ? [approve, reject] : [reject, approve]}</div>
-    </form>
+    </PostForm>
+  );
+}
+
+/** An action in a question. */
+export function callText({ method, host }: Pick<Action, "method" | "host">): string {
+  return `${method} ${visibleText(host)}`;
+}
+
+/** Warnings, shown above everything else. */
+export function Risks({ risks }: Pick<DecisionFacts, "risks">) {
+  if (risks.length === 0) return null;
+  return (
+    <ul class="risks" aria-label="Warnings" data-asked="">
+      {risks.map(({ text }) => (
+        <li>
+          <UntrustedText text={text} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The facts for approvers, one per row, and further `rows`. */
+export function DecisionFactList({ facts, rows = [] }: Pick<DecisionFacts, "facts"> & { readonly rows?: FactRows }) {
+  // `HiddenValues` shows this above the list.
+  const visible = facts.filter(({ name }) => name !== "hidden");
+  return <Facts rows={[...visible.map((fact) => [fact.label, factValue(fact)] as const), ...rows]} />;
+}
+
+export interface DecisionSummaryProps {
+  /** As it is stored. */
+  readonly action: Action;
+  readonly history: DecisionHistory;
+  readonly rows?: FactRows;
+}
+
+/** Risks and facts of one request, at the top of a page with a decision. */
+export function DecisionSummary({ action, history, rows = [] }: DecisionSummaryProps) {
+  const { facts, risks } = maskedFacts(action, history, "");
+  return (
+    <>
+      <Risks risks={risks} />
+      <section class="card" aria-label="Summary" data-asked="">
+        <DecisionFactList facts={facts} rows={rows} />
+      </section>
+    </>
+  );
+}
+
+/** Facts without untrusted text. */
+const TRUSTED_FACTS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "body", "attempts"]);
+
+function factValue({ name, value }: Fact): Child {
+  if (TRUSTED_FACTS.has(name)) return value;
+  if (name === "method") return <b>{value}</b>;
+  if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;
+  const target = name === "url" || name === "callback" ? normalTarget(value) : null;
+  return target === null ? <UntrustedText text={value} /> : <Address url={value} host={target.host} />;
+}
+
+/** Says how many values of a masked action are hidden, and how to see them. Without a session: where to log in. */
+export function HiddenValues({ action: masked, user }: { readonly action: Action; readonly user?: PageUser }) {
+  const text = hiddenWords(hiddenValues(masked));
+  if (text === null) return null;
+  return (
+    <div class="notice notice-wait">
+      <p>
+        <b>{text}.</b>{" "}
+        {user === undefined ? (
+          <>
+            To see the hidden values, log in and open <a href={actionPath(masked.id)}>this action</a>.
+          </>
+        ) : null}
+      </p>
+      {user === undefined ? null : <RevealForm id={masked.id} user={user} />}
+    </div>
+  );
+}
+
+/** A POST form, so that secrets are on a page of their own and nothing that follows links gets them. */
+export function RevealForm({ id, user }: { readonly id: string; readonly user: PageUser }) {
+  return (
+    <PostForm user={user} action={`${actionPath(id)}/reveal`}>
+      <div class="buttons">
+        <Button look="plain">Show secrets</Button>
+      </div>
+    </PostForm>
   );
 }

@@ -1,9 +1,9 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
-import { Marked, Renderer } from "marked";
+import { Marked, Renderer, type Tokens } from "marked";
 import { DOCS_STYLE } from "./assets.ts";
 import { Layout, render, renderPart } from "./layout.tsx";
-import type { PageUser } from "./words.ts";
+import type { PageUser } from "./text.ts";
 import { type ApiOperation, openApiJson } from "../api/openapi.ts";
 import { rolesThatMay } from "../accounts/roles.ts";
 import { ApiReference, type OpenApiDocument } from "./api-reference.tsx";
@@ -14,7 +14,7 @@ import cli from "../../docs/cli.md" with { type: "text" };
 import concepts from "../../docs/concepts.md" with { type: "text" };
 import delivery from "../../docs/delivery.md" with { type: "text" };
 import events from "../../docs/events.md" with { type: "text" };
-import operations from "../../docs/operations.md" with { type: "text" };
+import operating from "../../docs/operations.md" with { type: "text" };
 import pages from "../../docs/pages.md" with { type: "text" };
 import recipes from "../../docs/recipes.md" with { type: "text" };
 import security from "../../docs/security.md" with { type: "text" };
@@ -45,7 +45,7 @@ export const GUIDES: readonly Guide[] = [
   { name: "verify", title: "Verify signatures", about: "In six languages; rotation.", text: verify },
   { name: "events", title: "Events", about: "The stream of every change.", text: events },
   { name: "cli", title: "Command line", about: "The outgate command.", text: cli },
-  { name: "operations", title: "Operations", about: "Files, backup, mail, metrics.", text: operations },
+  { name: "operations", title: "Operations", about: "Files, backup, mail, metrics.", text: operating },
   { name: "security", title: "Security", about: "Guarantees, and their limits.", text: security },
 ];
 
@@ -66,7 +66,7 @@ export interface DocsPageProps {
 /** One chapter, with the way to the others. */
 export function docsPage({ chapter, chapters, user, version }: DocsPageProps): string {
   return render(
-    <Layout title={chapter.title} place="Docs" user={user} width="wide" style={DOCS_STYLE}>
+    <Layout title={chapter.title} nav="Docs" user={user} width="wide" style={DOCS_STYLE}>
       <div class="docs">
         <nav class="docs-nav" aria-label="Documentation">
           <ul>
@@ -153,44 +153,62 @@ export function guideText({ text }: Pick<Guide, "text">, baseUrl: string): strin
  * repository become plain text, and so do images.
  */
 function guideHtml(markdown: string, guides: readonly Guide[]): string {
-  const ids = new Map<string, number>();
-  const marked = new Marked({
-    // A bare address in a sentence is not a link.
-    tokenizer: { url: () => undefined },
-    renderer: {
-      heading({ depth, tokens, text }) {
-        const id = text
-          .toLowerCase()
-          .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
-          .trim()
-          .replaceAll(/\s/g, "-");
-        const count = ids.get(id) ?? 0;
-        ids.set(id, count + 1);
-        return `<h${depth} id="${count === 0 ? id : `${id}-${count}`}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
-      },
-      code({ text, lang }) {
-        const language = lang === undefined || lang === "" ? "" : ` class="language-${Bun.escapeHTML(lang)}"`;
-        return `<pre class="code"><code${language}>${Bun.escapeHTML(text)}\n</code></pre>\n`;
-      },
-      // A table that is wider than the screen scrolls, and can be focused by keyboard (WCAG 2.1.1).
-      table(token) {
-        const table = Renderer.prototype.table.call(this, token);
-        return `<div class="table" role="group" aria-label="Table" tabindex="0">${table}</div>\n`;
-      },
-      tablecell({ header, tokens }) {
-        const text = this.parser.parseInline(tokens);
-        return header ? `<th scope="col">${text}</th>\n` : `<td>${text}</td>\n`;
-      },
-      link({ href, tokens }) {
-        const text = this.parser.parseInline(tokens);
-        const path = pathOf(href, guides);
-        return path === null ? text : `<a href="${Bun.escapeHTML(path)}">${text}</a>`;
-      },
-      html: ({ text }) => Bun.escapeHTML(text),
-      image: ({ text }) => Bun.escapeHTML(text),
-    },
-  });
+  // A bare address in a sentence is not a link.
+  const marked = new Marked({ tokenizer: { url: () => undefined } });
+  marked.setOptions({ renderer: new GuideRenderer(guides) });
   return marked.parse(markdown, { async: false });
+}
+
+class GuideRenderer extends Renderer {
+  readonly #guides: readonly Guide[];
+  /** How many headings have each ID. */
+  readonly #ids = new Map<string, number>();
+
+  constructor(guides: readonly Guide[]) {
+    super();
+    this.#guides = guides;
+  }
+
+  override heading({ depth, tokens, text: written }: Tokens.Heading): string {
+    const id = written
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .trim()
+      .replaceAll(/\s/g, "-");
+    const count = this.#ids.get(id) ?? 0;
+    this.#ids.set(id, count + 1);
+    const text = this.parser.parseInline(tokens);
+    return `<h${depth} id="${count === 0 ? id : `${id}-${count}`}">${text}</h${depth}>\n`;
+  }
+
+  override code({ text, lang = "" }: Tokens.Code): string {
+    const language = lang === "" ? "" : ` class="language-${Bun.escapeHTML(lang)}"`;
+    return `<pre class="code"><code${language}>${Bun.escapeHTML(text)}\n</code></pre>\n`;
+  }
+
+  /** A table that is wider than the screen scrolls, and can be focused by keyboard (WCAG 2.1.1). */
+  override table(token: Tokens.Table): string {
+    return `<div class="table" role="group" aria-label="Table" tabindex="0">${super.table(token)}</div>\n`;
+  }
+
+  override tablecell({ header, tokens }: Tokens.TableCell): string {
+    const text = this.parser.parseInline(tokens);
+    return header ? `<th scope="col">${text}</th>\n` : `<td>${text}</td>\n`;
+  }
+
+  override link({ href, tokens }: Tokens.Link): string {
+    const text = this.parser.parseInline(tokens);
+    const path = pathOf(href, this.#guides);
+    return path === null ? text : `<a href="${Bun.escapeHTML(path)}">${text}</a>`;
+  }
+
+  override html({ text }: Tokens.HTML | Tokens.Tag): string {
+    return Bun.escapeHTML(text);
+  }
+
+  override image({ text }: Tokens.Image): string {
+    return Bun.escapeHTML(text);
+  }
 }
 
 /** The path of a link on our pages; null if the target is not served. */

@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { PageUser, Choice } from "./words.ts";
-import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../config/limits.ts";
-import { Notice } from "./parts.tsx";
+import type { Choice, PageUser } from "./text.ts";
+import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, REASON_CHARS_MAX } from "../config/limits.ts";
+import { LinkButton, Problem } from "./parts.tsx";
 
 /** The CSRF token in every form of a logged-in person. */
 export const FORM_TOKEN_FIELD = "form_token";
@@ -13,45 +13,50 @@ export const SESSION_SECRET_FIELD = "session_secret";
 /** The password, if the session secret is missing. */
 export const CONFIRM_PASSWORD_FIELD = "confirm_password";
 
-/** Required in every form that changes something with the session cookie. */
-export function FormToken({ user }: { readonly user: Pick<PageUser, "formToken"> }) {
-  return <input type="hidden" name={FORM_TOKEN_FIELD} value={user.formToken} />;
+export interface PostFormProps {
+  /** Left out on pages without a session. Otherwise the form has the CSRF token, which every change needs. */
+  readonly user?: Pick<PageUser, "formToken"> | undefined;
+  /** Where the form is sent; the same page by default. */
+  readonly action?: string | undefined;
+  /** Hidden fields. */
+  readonly fields?: readonly (readonly [name: string, value: string | number])[];
+  readonly class?: "card" | "ask" | "person";
+  /** It begins a session: a login. */
+  readonly beginsSession?: boolean;
+  /** `live.js` sends it, and the ones that follow, without leaving the page. */
+  readonly isBatch?: boolean;
+  readonly children?: Child;
 }
 
-export interface FieldProps {
-  readonly name: string;
+/** A form that changes something. */
+export function PostForm({ user, action, fields = [], beginsSession, isBatch, children, ...props }: PostFormProps) {
+  return (
+    <form
+      method="post"
+      action={action}
+      class={props.class}
+      data-session={beginsSession === true ? "new" : undefined}
+      data-batch={isBatch === true ? "" : undefined}
+    >
+      {user === undefined ? null : <input type="hidden" name={FORM_TOKEN_FIELD} value={user.formToken} />}
+      {fields.map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+      {children}
+    </form>
+  );
+}
+
+interface LabelledProps {
+  readonly id: string;
   readonly label: string;
-  readonly type?: "text" | "email" | "password" | "datetime-local" | "lines";
-  readonly value?: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** What is wrong with the value. */
   readonly problem?: string | null;
-  readonly isRequired?: boolean;
-  /** Read-only, but still sent. */
-  readonly isFixed?: boolean;
-  readonly charsMin?: number;
-  readonly charsMax?: number;
-  readonly autocomplete?: string;
-  /** Where one page has several forms with the same fields. */
-  readonly idSuffix?: string;
+  readonly children?: Child;
 }
 
-/** A labelled input whose hint and problem are linked to it for screen readers. */
-export function Field(props: FieldProps) {
-  const { name, label, type = "text", value = "", hint, problem = null, idSuffix = "" } = props;
-  const id = `${name}${idSuffix}`;
-  const about = [...(hint === undefined ? [] : [`${id}-hint`]), ...(problem === null ? [] : [`${id}-problem`])];
-  const shared = {
-    id,
-    name,
-    required: props.isRequired,
-    readonly: props.isFixed,
-    minlength: props.charsMin,
-    maxlength: props.charsMax,
-    autocomplete: props.autocomplete,
-    "aria-invalid": problem === null ? undefined : "true",
-    "aria-describedby": about.length === 0 ? undefined : about.join(" "),
-  };
+function Labelled({ id, label, hint, problem = null, children }: LabelledProps) {
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -60,6 +65,51 @@ export function Field(props: FieldProps) {
           {hint}
         </p>
       )}
+      {children}
+      <FieldProblem id={id} text={problem} />
+    </div>
+  );
+}
+
+function FieldProblem({ id, text }: { readonly id: string; readonly text: string | null }) {
+  if (text === null) return null;
+  return (
+    <p id={`${id}-problem`} class="problem small">
+      {text}
+    </p>
+  );
+}
+
+/** Links hint and problem to their input, for screen readers. */
+function describedBy({ id, hint, problem = null }: LabelledProps): string | undefined {
+  const ids = [...(hint === undefined ? [] : [`${id}-hint`]), ...(problem === null ? [] : [`${id}-problem`])];
+  return ids.length === 0 ? undefined : ids.join(" ");
+}
+
+export interface FieldProps extends Omit<LabelledProps, "id" | "children"> {
+  readonly name: string;
+  readonly type?: "text" | "email" | "password" | "datetime-local" | "lines";
+  readonly value?: string;
+  readonly required?: boolean;
+  readonly readonly?: boolean;
+  readonly minlength?: number;
+  readonly maxlength?: number;
+  readonly autocomplete?: string;
+  /** Where one page has several forms with the same fields. */
+  readonly idSuffix?: string;
+}
+
+/** A labelled input. */
+export function Field({ label, type = "text", value = "", hint, problem = null, idSuffix = "", ...rest }: FieldProps) {
+  const labelled = { id: `${rest.name}${idSuffix}`, label, hint, problem };
+  const shared = {
+    ...rest,
+    id: labelled.id,
+    "aria-invalid": problem === null ? undefined : "true",
+    "aria-describedby": describedBy(labelled),
+  };
+  return (
+    <Labelled {...labelled}>
       {type === "lines" ? (
         <textarea {...shared} rows={3}>
           {value}
@@ -67,12 +117,47 @@ export function Field(props: FieldProps) {
       ) : (
         <input {...shared} type={type} value={type === "password" ? undefined : value} />
       )}
-      {problem === null ? null : (
-        <p id={`${id}-problem`} class="problem small">
-          {problem}
-        </p>
-      )}
-    </div>
+    </Labelled>
+  );
+}
+
+/** The optional reason of a change. */
+export function ReasonField(props: Pick<FieldProps, "hint" | "idSuffix"> & { readonly value?: string | undefined }) {
+  const { hint, idSuffix = "", value = "" } = props;
+  return (
+    <Field
+      name="reason"
+      label="Reason"
+      type="lines"
+      value={value}
+      hint={`Optional. ${hint}`}
+      maxlength={REASON_CHARS_MAX}
+      idSuffix={idSuffix}
+    />
+  );
+}
+
+export interface SelectProps extends Omit<LabelledProps, "id" | "children"> {
+  readonly name: string;
+  /** The first option, whose value is empty. */
+  readonly none: string;
+  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly chosen: string | null | undefined;
+}
+
+/** A labelled list to choose from. */
+export function Select({ name, none, options, chosen, ...labelled }: SelectProps) {
+  return (
+    <Labelled id={name} {...labelled}>
+      <select id={name} name={name} aria-describedby={describedBy({ id: name, ...labelled })}>
+        <option value="">{none}</option>
+        {options.map(([value, label]) => (
+          <option value={value === label ? undefined : value} selected={value === chosen}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </Labelled>
   );
 }
 
@@ -81,7 +166,7 @@ export interface ButtonProps {
   readonly name?: string;
   readonly value?: string;
   /** The keyboard shortcut that presses it, after this question was confirmed. */
-  readonly hotkey?: { readonly key: "a" | "x" | "r"; readonly question: string };
+  readonly hotkey?: { readonly key: "a" | "x" | "r"; readonly question: string } | undefined;
   readonly children?: Child;
 }
 
@@ -100,6 +185,16 @@ export function Button({ look = "main", name, value, hotkey, children }: ButtonP
   );
 }
 
+/** The buttons of a form: the given one, and one that leaves it. */
+export function OrCancel({ href, children }: { readonly href: string; readonly children?: Child }) {
+  return (
+    <div class="choices">
+      {children}
+      <LinkButton href={href}>Cancel</LinkButton>
+    </div>
+  );
+}
+
 /** The state of a form with address and password. The password is never part of it. */
 export interface Typed {
   readonly email: string;
@@ -109,6 +204,11 @@ export interface Typed {
 }
 
 export const UNTYPED: Typed = { email: "", problems: {}, message: null };
+
+/** A password that the browser fills in. */
+export function KnownPassword(props: Pick<FieldProps, "name" | "label"> & { readonly problem: string | null }) {
+  return <Field {...props} type="password" required maxlength={PASSWORD_CHARS_MAX} autocomplete="current-password" />;
+}
 
 export interface CredentialFieldsProps {
   readonly typed: Typed;
@@ -122,55 +222,38 @@ export interface CredentialFieldsProps {
 
 export function CredentialFields({ typed, password, emailOf = null, children }: CredentialFieldsProps) {
   const { email, problems, message } = typed;
+  const problem = problems.password ?? null;
   return (
     <>
-      {message === null ? null : <Notice tone="bad">{message}</Notice>}
+      <Problem text={message} />
       <Field
         name="email"
         label="Email"
         type="email"
         value={emailOf ?? email}
-        isRequired
-        isFixed={emailOf !== null}
+        required
+        readonly={emailOf !== null}
         problem={problems.email ?? null}
         autocomplete="username"
       />
       {children}
       {password === "known" ? (
-        <Field
-          name="password"
-          label="Password"
-          type="password"
-          isRequired
-          charsMax={PASSWORD_CHARS_MAX}
-          problem={problems.password ?? null}
-          autocomplete="current-password"
-        />
+        <KnownPassword name="password" label="Password" problem={problem} />
       ) : (
         <Field
           name="password"
           label={emailOf === null ? "Password" : "New password"}
           hint={`At least ${PASSWORD_CHARS_MIN} characters. A few random words work well.`}
           type="password"
-          isRequired
-          charsMin={PASSWORD_CHARS_MIN}
-          charsMax={PASSWORD_CHARS_MAX}
-          problem={problems.password ?? null}
+          required
+          minlength={PASSWORD_CHARS_MIN}
+          maxlength={PASSWORD_CHARS_MAX}
+          problem={problem}
           autocomplete="new-password"
         />
       )}
     </>
   );
-}
-
-/** The path to redirect to after the login. */
-export function NextField({ next }: { readonly next: string | null }) {
-  return next === null ? null : <input type="hidden" name="next" value={next} />;
-}
-
-/** Adds it to a link to such a form. */
-export function withNext(path: string, next: string | null): string {
-  return next === null ? path : `${path}?${new URLSearchParams({ next }).toString()}`;
 }
 
 export interface ChoicesProps {
@@ -179,19 +262,15 @@ export interface ChoicesProps {
   readonly legend: string;
   readonly choices: readonly Choice[];
   readonly chosen: string | null;
-  readonly problem?: string | null;
+  readonly problem?: string | undefined;
 }
 
 /** Radio buttons, each with an explanation. */
-export function Choices({ name, legend, choices, chosen, problem = null }: ChoicesProps) {
+export function Choices({ name, legend, choices, chosen, problem }: ChoicesProps) {
   return (
-    <fieldset class="options" aria-describedby={problem === null ? undefined : `${name}-problem`}>
+    <fieldset class="options" aria-describedby={problem === undefined ? undefined : `${name}-problem`}>
       <legend>{legend}</legend>
-      {problem === null ? null : (
-        <p id={`${name}-problem`} class="problem small">
-          {problem}
-        </p>
-      )}
+      <FieldProblem id={name} text={problem ?? null} />
       {choices.map(({ value, label, hint }) => (
         <label class="option">
           <input type="radio" name={name} value={value} required checked={value === chosen} />

@@ -15,7 +15,7 @@ import { HOME_PATH } from "../http/query.ts";
 import { page, seeOther } from "../http/page.ts";
 import Type from "typebox";
 import { createPageRoutes, pathParams } from "../http/operation.ts";
-import { ActionParams, actionIdOf } from "../actions/caller-view.ts";
+import { ActionParams, actionIdOf } from "../actions/routes.ts";
 import type { FollowLink, OpenedLink } from "../approvals/links.ts";
 import { clientOf, type OwnOrigin } from "../http/own-origin.ts";
 import { NO_SUCH_LINK, noSuchLink, pathNotFound } from "../http/errors.ts";

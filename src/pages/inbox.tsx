@@ -1,19 +1,17 @@
 /** @jsxImportSource hono/jsx */
-import { maskedEntry } from "../receipts/masked-action.ts";
+import type { Requester } from "../../db/store.ts";
 import type { Action } from "../actions/action.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
-import { COUNTED_MAX } from "../config/limits.ts";
 import { type DecisionHistory, maskedFacts, NO_HISTORY } from "../approvals/facts.ts";
-import type { Requester } from "../../db/store.ts";
-import { type Decided, lastDecision, cutText, waitingWords, type PageUser } from "./words.ts";
-import { DecisionForm } from "./decide.tsx";
-import { DecisionFactList, Risks, HiddenValues } from "./facts.tsx";
-import { UntrustedText } from "./code.tsx";
-import { By } from "./timeline.tsx";
-import { EVERYTHING, Layout, render } from "./layout.tsx";
+import { COUNTED_MAX } from "../config/limits.ts";
 import { prettyPrint } from "../json/json.ts";
-import { Ago, Notice } from "./parts.tsx";
-import { RequestParts, shown } from "./request.tsx";
+import { maskedEntry } from "../receipts/masked-action.ts";
+import { callText, DecisionFactList, DecisionForm, type HeldProps, HiddenValues, Risks } from "./decide.tsx";
+import { Layout, render } from "./layout.tsx";
+import { Ago, FilterLinks, LinkButton, Notice, PageHead, UntrustedText } from "./parts.tsx";
+import { maskForDisplay, RequestParts } from "./request.tsx";
+import { cutText, lastDecision, type PageUser, waitingText } from "./text.ts";
+import { ActorName } from "./timeline.tsx";
 
 /** The result of a decision, shown above the list. */
 export interface InboxOutcome {
@@ -42,31 +40,33 @@ export function inboxPage({ user, actions, histories, after, requesters, by, out
   const count = actions.length;
   const title = count === 0 ? "Approvals" : `(${count}${after === null ? "" : "+"}) Approvals`;
   return render(
-    <Layout title={title} place="Approvals" user={user} follows={EVERYTHING} now={now}>
-      <div class="head">
-        <h1>Approvals</h1>
+    <Layout title={title} nav="Approvals" user={user} follows="all" now={now}>
+      <PageHead title="Approvals">
         <p id="count" class="quiet" role="status" data-live="">
-          {countOf(count, after !== null, by === null && requesters.length > 1)}
+          {countText(count, after !== null, by === null && requesters.length > 1)}
         </p>
-      </div>
-      {outcome === null ? null : <Outcome outcome={outcome} />}
+      </PageHead>
+      {outcome === null ? null : <Outcome {...outcome} />}
       <div id="requesters" class="filters" data-live="">
         {requesters.length > 1 || by !== null ? <Requesters requesters={requesters} by={by} /> : null}
       </div>
       <ol id="waiting" class="cards" data-live="items">
         {actions.map((action) => (
-          <Held action={action} history={histories.get(action.id) ?? NO_HISTORY} user={user} now={now} />
+          <HeldCard action={action} history={histories.get(action.id) ?? NO_HISTORY} user={user} now={now} />
         ))}
       </ol>
       <div id="empty" data-live="">
-        {count === 0 ? <Empty /> : null}
+        {count === 0 ? (
+          <section class="card">
+            <p>
+              Requests appear here when they are created with <code>"approve": true</code>, or with a key that has a
+              hold. They are not sent until you approve them.
+            </p>
+          </section>
+        ) : null}
       </div>
       <div id="pager" data-live="">
-        {after === null ? null : (
-          <a class="button button-plain" href={pagePath(after, by)}>
-            Next page
-          </a>
-        )}
+        {after === null ? null : <LinkButton href={pagePath(after, by)}>Next page</LinkButton>}
       </div>
       <p class="foot">Secrets are masked as ••••. The requests are sent with the real values.</p>
     </Layout>,
@@ -85,49 +85,39 @@ function pagePath(after: string | null, by: string | null): string {
 
 /** The requesters with their number of requests, as filters. */
 function Requesters({ requesters, by }: Pick<InboxProps, "requesters" | "by">) {
+  const links = requesters.map(({ keyId, createdBy, count }) => ({
+    href: pagePath(null, keyId),
+    name: (
+      <>
+        <UntrustedText text={createdBy.slice(createdBy.indexOf(":") + 1)} />
+        {` (${count === COUNTED_MAX ? `${count}+` : count})`}
+      </>
+    ),
+    isChosen: by === keyId,
+  }));
   return (
-    <nav aria-label="Requested by">
-      <ul>
-        <li>
-          <a href="/approvals" aria-current={by === null ? "true" : undefined}>
-            Everyone
-          </a>
-        </li>
-        {requesters.map(({ keyId, createdBy, count }) => (
-          <li>
-            <a href={pagePath(null, keyId)} aria-current={by === keyId ? "true" : undefined}>
-              <UntrustedText text={createdBy.slice(createdBy.indexOf(":") + 1)} /> (
-              {count === COUNTED_MAX ? `${count}+` : count})
-            </a>
-          </li>
-        ))}
-      </ul>
-    </nav>
+    <FilterLinks
+      label="Requested by"
+      links={[{ href: "/approvals", name: "Everyone", isChosen: by === null }, ...links]}
+    />
   );
 }
 
-function countOf(count: number, isMore: boolean, isShared: boolean): string {
+function countText(count: number, isMore: boolean, isShared: boolean): string {
   if (isMore && isShared) return `${count} requests on this page, the oldest of each requester. There are more.`;
   if (isMore) return `${count} requests on this page, oldest first. There are more.`;
   if (count === 0) return "You're all caught up.";
   return count === 1 ? "1 request is waiting for you." : `${count} requests are waiting for you, oldest first.`;
 }
 
-interface HeldProps {
-  readonly action: Action;
-  readonly history: DecisionHistory;
-  readonly user: PageUser;
-  readonly now: Date;
-}
-
 /** How much of a body a card shows. */
-const BODY_SHOWN = { lines: 12, chars: 800 };
+const BODY_LIMITS = { lines: 12, chars: 800 };
 
-function Held({ history, user, now, ...props }: HeldProps) {
-  const action = shown(props.action, "decider");
+function HeldCard({ history, user, now, ...props }: HeldProps & { readonly now: Date }) {
+  const action = maskForDisplay(props.action, "decider");
   const { facts, risks } = maskedFacts(props.action, history, "");
   const path = `/approvals/${action.id}`;
-  const cut = action.body === null ? null : cutText(prettyPrint(action.body), BODY_SHOWN);
+  const cut = action.body === null ? null : cutText(prettyPrint(action.body), BODY_LIMITS);
   return (
     <li id={action.id} class="card held">
       <div class="stack">
@@ -139,7 +129,7 @@ function Held({ history, user, now, ...props }: HeldProps) {
         <p class="quiet small">
           <Ago at={action.createdAt} now={now} />
         </p>
-        {action.run === 1 && action.callback === null ? null : <p class="small">{waitingWords(action)}</p>}
+        {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
         <Risks risks={risks} />
         <HiddenValues action={action} user={user} />
       </div>
@@ -155,37 +145,13 @@ function Held({ history, user, now, ...props }: HeldProps) {
   );
 }
 
-function Empty() {
+function Outcome({ action, timeline, receiptUrl }: InboxOutcome) {
+  const decision = lastDecision(timeline.map((entry) => maskedEntry(entry, "decider")));
+  if (decision === null) return null;
   return (
-    <section class="card empty">
-      <p>
-        Requests appear here when they are created with <code>"approve": true</code>, or with a key that has a hold.
-        They are not sent until you approve them.
-      </p>
-    </section>
-  );
-}
-
-function Outcome({ outcome }: { readonly outcome: InboxOutcome }) {
-  const { action, timeline, receiptUrl } = outcome;
-  const decided = lastDecision(timeline.map((entry) => maskedEntry(entry, "decider")));
-  if (decided === null) return null;
-  return (
-    <Notice tone={decided.type === "approved" ? "good" : "wait"}>
-      <b>
-        {action.method} {action.host}
-      </b>{" "}
-      <By verb={VERBS[decided.type]} actor={decided.actor} />. <a href={receiptUrl}>View receipt</a>
+    <Notice tone={decision.type === "approved" ? "good" : "wait"}>
+      <b>{callText(action)}</b> {`was ${decision.type} by `}
+      <ActorName actor={decision.actor} />. <a href={receiptUrl}>View receipt</a>
     </Notice>
   );
 }
-
-const VERBS: Readonly<Record<Decided["type"], string>> = {
-  created: "was requested",
-  approved: "was approved",
-  rejected: "was rejected",
-  cancelled: "was cancelled",
-  retried: "was retried",
-  paused: "was paused",
-  resumed: "was resumed",
-};

@@ -1,11 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { ShownKey } from "../accounts/schemas.ts";
-import { UntrustedText } from "./code.tsx";
-import { holdWord, roleWord, scopeWord, type PageUser, agoWords } from "./words.ts";
-import { Layout, listPath, render } from "./layout.tsx";
-import { Chip, Day, Notice, Facts, Time } from "./parts.tsx";
 import type { UnfinishedOnRevoke } from "../pauses/pause.ts";
-import { Button, FormToken } from "./form.tsx";
+import { Button, OrCancel, PostForm } from "./form.tsx";
+import { Layout, listPath, render } from "./layout.tsx";
+import { Chip, DayOf, Facts, LinkButton, Name, NextPage, Notice, PageHead, Row, Time } from "./parts.tsx";
+import { holdLabel, type PageUser, roleLabel, scopeLabel, timeAgo } from "./text.ts";
+
+export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 
 export interface KeysPageProps {
   readonly user: PageUser;
@@ -23,19 +24,14 @@ export interface KeysPageProps {
 /** The keys of the account, for its people. */
 export function keysPage({ user, keys, next, revoked, paused, now }: KeysPageProps): string {
   return render(
-    <Layout title="Keys" place="Keys" user={user}>
+    <Layout title="Keys" nav="Keys" user={user}>
       <div class="head-row">
-        <div class="head">
-          <h1>Keys</h1>
-          <p class="quiet">Programs and agents call the API with a key. Its role sets what it can do.</p>
-        </div>
+        <PageHead title="Keys" intro="Programs and agents call the API with a key. Its role sets what it can do." />
         <div class="buttons">
-          <a class="button button-plain" href="/settings/pauses">
-            Pauses
-          </a>
-          <a class="button" href="/keys/new">
+          <LinkButton href="/settings/pauses">Pauses</LinkButton>
+          <LinkButton href="/keys/new" look="main">
             Create a key
-          </a>
+          </LinkButton>
         </div>
       </div>
       {revoked === null ? null : (
@@ -45,80 +41,64 @@ export function keysPage({ user, keys, next, revoked, paused, now }: KeysPagePro
       )}
       <ul class="card rows">
         {keys.map((key) => (
-          <Row of={key} isPaused={paused.has(key.id)} now={now} />
+          <KeyRow of={key} isPaused={paused.has(key.id)} now={now} />
         ))}
       </ul>
-      {next === null ? null : (
-        <p>
-          <a class="button button-plain" href={next}>
-            Next page
-          </a>
-        </p>
-      )}
+      <NextPage href={next} name="Next page" />
     </Layout>,
   );
 }
 
-interface RowProps {
+interface KeyRowProps {
   readonly of: ShownKey;
   readonly isPaused: boolean;
   readonly now: Date;
 }
 
-function Row({ of: key, isPaused, now }: RowProps) {
+function KeyRow({ of: key, isPaused, now }: KeyRowProps) {
   const { id, role, hold, scope, last4, createdAt, lastUsedAt, revokedAt } = key;
-  const held = holdWord(hold);
-  const wide = scopeWord(role, scope);
+  const [held, wide] = [holdLabel(hold), scopeLabel(role, scope)];
+  const ofKey = <span class="visually-hidden"> {key.name}</span>;
+  const buttons = (
+    <div class="buttons">
+      <LinkButton href={listPath({ created_by: id })}>
+        Actions<span class="visually-hidden"> of {key.name}</span>
+      </LinkButton>
+      <LinkButton href={`/keys/new?replaces=${id}`}>Replace{ofKey}</LinkButton>
+      {isPaused ? null : <LinkButton href={`/settings/pauses?key=${id}`}>Pause{ofKey}</LinkButton>}
+      {revokedAt === null ? (
+        <LinkButton href={`/keys/${id}/revoke`} look="bad">
+          Revoke{ofKey}
+        </LinkButton>
+      ) : null}
+    </div>
+  );
   return (
-    <li class="row-split">
-      <div class="stack">
-        <p class="chips">
-          <KeyName of={key} /> <Chip tone={role === "owner" ? "wait" : "busy"}>{roleWord(role)}</Chip>{" "}
-          {held === null ? null : <Chip tone="still">{held}</Chip>}
-          {wide === null ? null : <Chip tone="wait">{wide}</Chip>}
-          {revokedAt === null ? null : <Chip tone="bad">Revoked</Chip>}
-          {isPaused ? <Chip tone="wait">Paused</Chip> : null}
-        </p>
-        <p class="quiet small">
-          Ends in <code>{last4}</code>. Created <Day at={createdAt} />.{" "}
-          {lastUsedAt === null ? "Never used." : `Last used ${agoWords(now.getTime() - lastUsedAt.getTime())}.`}
-          {revokedAt === null ? null : (
-            <>
-              {" "}
-              Revoked <Day at={revokedAt} />.
-            </>
-          )}
-        </p>
-      </div>
-      <div class="buttons">
-        <a class="button button-plain" href={listPath({ created_by: id })}>
-          Actions<span class="visually-hidden"> of {key.name}</span>
-        </a>
-        <a class="button button-plain" href={`/keys/new?replaces=${id}`}>
-          Replace<span class="visually-hidden"> {key.name}</span>
-        </a>
-        {isPaused ? null : (
-          <a class="button button-plain" href={`/settings/pauses?key=${id}`}>
-            Pause<span class="visually-hidden"> {key.name}</span>
-          </a>
-        )}
-        {revokedAt === null ? (
-          <a class="button button-bad" href={`/keys/${id}/revoke`}>
-            Revoke<span class="visually-hidden"> {key.name}</span>
-          </a>
-        ) : null}
-      </div>
-    </li>
+    <Row aside={buttons}>
+      <p class="chips">
+        <KeyName of={key} /> <Chip tone={role === "owner" ? "wait" : "busy"}>{roleLabel(role)}</Chip>{" "}
+        {held === null ? null : <Chip tone="still">{held}</Chip>}
+        {wide === null ? null : <Chip tone="wait">{wide}</Chip>}
+        {revokedAt === null ? null : <Chip tone="bad">Revoked</Chip>}
+        {isPaused ? <Chip tone="wait">Paused</Chip> : null}
+      </p>
+      <p class="quiet small">
+        Ends in <code>{last4}</code>. <DayOf event="Created" at={createdAt} />{" "}
+        {lastUsedAt === null ? "Never used." : `Last used ${timeAgo(now.getTime() - lastUsedAt.getTime())}.`}
+        <DayOf event=" Revoked" at={revokedAt} />
+      </p>
+    </Row>
   );
 }
 
 /** The untrusted name of a key. */
 export function KeyName({ of: { name } }: { readonly of: Pick<ShownKey, "name"> }) {
-  return (
-    <b class="name">
-      <UntrustedText text={name} />
-    </b>
-  );
+  return <Name text={name} />;
+}
+
+/** A key as an option of a list. */
+export function keyLabel({ name, last4, revokedAt }: ShownKey): string {
+  return `${name} (…${last4})${revokedAt === null ? "" : ", revoked"}`;
 }
 
 export interface RevokeKeyPageProps {
@@ -138,40 +118,32 @@ const UNFINISHED: readonly (readonly [UnfinishedOnRevoke, string])[] = [
 export function revokeKeyPage({ user, of: key, now }: RevokeKeyPageProps): string {
   const { id, role, last4, createdAt, lastUsedAt } = key;
   return render(
-    <Layout title="Revoke a key?" place="Keys" user={user}>
-      <div class="head">
-        <p class="small on-screen">
-          <a href="/keys">All keys</a>
-        </p>
-        <h1>Revoke this key?</h1>
+    <Layout title="Revoke a key?" nav="Keys" user={user}>
+      <PageHead title="Revoke this key?" back={KEYS_LINK}>
         <p>Requests with this key are refused immediately. You can’t undo this.</p>
-      </div>
-      <form method="post" action={`/keys/${id}/revoke`} class="card">
-        <FormToken user={user} />
+      </PageHead>
+      <PostForm user={user} action={`/keys/${id}/revoke`} class="card">
         <Facts
           rows={[
             ["Name", <KeyName of={key} />],
-            ["Role", roleWord(role)],
+            ["Role", roleLabel(role)],
             ["Ends in", <code>{last4}</code>],
             ["Created", <Time at={createdAt} />],
-            ["Last used", lastUsedAt === null ? "Never" : agoWords(now.getTime() - lastUsedAt.getTime())],
+            ["Last used", lastUsedAt === null ? "Never" : timeAgo(now.getTime() - lastUsedAt.getTime())],
           ]}
         />
         <fieldset>
           <legend>Unfinished actions of this key</legend>
-          {UNFINISHED.map(([value, words]) => (
-            <label class="choice">
-              <input type="radio" name="unfinished" value={value} checked={value === "keep"} /> {words}
+          {UNFINISHED.map(([value, label]) => (
+            <label>
+              <input type="radio" name="unfinished" value={value} checked={value === "keep"} /> {label}
             </label>
           ))}
         </fieldset>
-        <div class="choices">
+        <OrCancel href="/keys">
           <Button look="bad">Revoke key</Button>
-          <a class="button button-plain" href="/keys">
-            Cancel
-          </a>
-        </div>
-      </form>
+        </OrCancel>
+      </PostForm>
     </Layout>,
   );
 }

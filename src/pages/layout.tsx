@@ -1,39 +1,37 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
-import { APP_STYLE, type Asset, ICON, LIVE, SESSION, STYLE } from "./assets.ts";
-import { Button, FormToken } from "./form.tsx";
-import type { PageUser } from "./words.ts";
 import type { HtmlEscapedString } from "hono/utils/html";
 import type { ListQuery } from "../actions/list-schemas.ts";
+import { APP_STYLE, type Asset, ICON, LIVE, SESSION, STYLE } from "./assets.ts";
+import { Button, PostForm } from "./form.tsx";
+import { PageHead } from "./parts.tsx";
+import type { PageUser } from "./text.ts";
 
 export interface LayoutProps {
   readonly title: string;
   /** Null or left out: nobody is logged in, and there is no navigation. */
   readonly user?: PageUser | null;
   /** The current entry of the navigation. */
-  readonly place?: Place;
+  readonly nav?: (typeof NAVIGATION)[number]["name"] | undefined;
   /** The width of the content; "text" by default. */
   readonly width?: "narrow" | "text" | "wide";
   /** A standalone page with inline style: its CSP sandbox can't load files. */
-  readonly isAlone?: boolean;
+  readonly isStandalone?: boolean;
   /** An additional stylesheet. */
   readonly style?: Asset;
   /** It has a login form. */
   readonly beginsSession?: boolean;
-  /** Which events update the page: those of one action, by its ID, or all. Left out: none. */
+  /** Which events update the page: those of one action, by its ID, or "all". Left out: none. */
   readonly follows?: string;
   /** The server's time, for pages that show relative times. */
   readonly now?: Date;
   readonly children?: Child;
 }
 
-/** Updates the page on every event of the account. */
-export const EVERYTHING = "all";
-
 /** The frame of every page. */
 export function Layout(props: LayoutProps) {
-  const { user = null, place, width = "text", isAlone = false, follows, now, children } = props;
+  const { user = null, nav, width = "text", isStandalone = false, follows, now, children } = props;
   return (
     <html lang="en" class={width}>
       <Head {...props} />
@@ -45,14 +43,14 @@ export function Layout(props: LayoutProps) {
         )}
         <header class="top">
           <div class="top-row">
-            {isAlone ? (
+            {isStandalone ? (
               <span class="brand">Outgate</span>
             ) : (
               <a class="brand" href="/">
                 Outgate
               </a>
             )}
-            {user === null ? null : <Navigation place={place} user={user} />}
+            {user === null ? null : <Navigation nav={nav} user={user} />}
           </div>
         </header>
         <main id="main" data-follows={follows} data-now={now?.toISOString()}>
@@ -63,25 +61,24 @@ export function Layout(props: LayoutProps) {
   );
 }
 
-function Head({ title, user = null, isAlone = false, beginsSession = false, style }: LayoutProps) {
+function Head({ title, user = null, isStandalone = false, beginsSession = false, style }: LayoutProps) {
+  const styles = [STYLE, APP_STYLE, ...(style === undefined ? [] : [style])];
+  const scripts = [...(user === null && !beginsSession ? [] : [SESSION]), ...(user === null ? [] : [LIVE])];
   return (
     <head>
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
       <title>{`${title} · Outgate`}</title>
-      {isAlone ? (
+      {isStandalone ? (
         <style>{raw(STYLE.text)}</style>
       ) : (
-        <>
-          <link rel="stylesheet" href={STYLE.path} />
-          <link rel="stylesheet" href={APP_STYLE.path} />
-          {style === undefined ? null : <link rel="stylesheet" href={style.path} />}
-        </>
+        styles.map(({ path }) => <link rel="stylesheet" href={path} />)
       )}
-      {user === null && !beginsSession ? null : <script type="module" src={SESSION.path} />}
-      {user === null ? null : <script type="module" src={LIVE.path} />}
-      <link rel="icon" type={ICON.type} href={isAlone ? ICON_IN_PAGE : ICON.path} />
+      {scripts.map(({ path }) => (
+        <script type="module" src={path} />
+      ))}
+      <link rel="icon" type={ICON.type} href={isStandalone ? ICON_IN_PAGE : ICON.path} />
     </head>
   );
 }
@@ -89,31 +86,30 @@ function Head({ title, user = null, isAlone = false, beginsSession = false, styl
 /** A standalone page can't load files. */
 const ICON_IN_PAGE = `data:${ICON.type},${encodeURIComponent(ICON.text)}`;
 
-function Navigation({ place, user }: { readonly place: Place | undefined; readonly user: PageUser }) {
+function Navigation({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: PageUser }) {
   return (
     <>
       <nav aria-label="Main">
         <ul>
           {NAVIGATION.map(({ name, path }) => (
             <li>
-              <a href={path} aria-current={name === place ? "page" : undefined}>
+              <a href={path} aria-current={name === nav ? "page" : undefined}>
                 {name}
               </a>
             </li>
           ))}
         </ul>
       </nav>
-      <form class="person" method="post" action="/auth/logout">
-        <FormToken user={user} />
+      <PostForm user={user} action="/auth/logout" class="person">
         <span title={user.email}>{user.email}</span>
         <Button look="link">Log out</Button>
-      </form>
+      </PostForm>
     </>
   );
 }
 
 /** The main navigation. */
-export const NAVIGATION = [
+const NAVIGATION = [
   { name: "Overview", path: "/overview" },
   { name: "Approvals", path: "/approvals" },
   { name: "Actions", path: "/actions" },
@@ -121,8 +117,6 @@ export const NAVIGATION = [
   { name: "Settings", path: "/settings" },
   { name: "Docs", path: "/docs" },
 ] as const;
-
-export type Place = (typeof NAVIGATION)[number]["name"];
 
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
@@ -141,10 +135,17 @@ export function renderPart(part: Html): string {
 
 export const ACTIONS_PATH = "/actions";
 
-/** Parameters to change; undefined removes one. */
-export type ListChanges = { readonly [Name in keyof ListQuery]?: ListQuery[Name] | undefined };
+export function actionPath(id: string): string {
+  return `${ACTIONS_PATH}/${id}`;
+}
 
-/** The path of the list with these filters and changes. */
+/** The page above every page of settings. */
+export const SETTINGS_LINK = { href: "/settings", name: "Settings" } as const;
+
+/** Parameters to change; undefined removes one. */
+type ListChanges = { readonly [Name in keyof ListQuery]?: ListQuery[Name] | undefined };
+
+/** The path of the list of actions with these filters and changes. */
 export function listPath(query: ListQuery, changes: ListChanges = {}): string {
   const pairs = Object.entries({ ...query, ...changes }).flatMap(([name, value]) => {
     const values = Array.isArray(value) ? value : [value];
@@ -154,6 +155,45 @@ export function listPath(query: ListQuery, changes: ListChanges = {}): string {
   return text === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${text}`;
 }
 
-export function actionPath(id: string): string {
-  return `${ACTIONS_PATH}/${id}`;
+export interface ProblemProps {
+  /** HTTP status of the answer. */
+  readonly status: number;
+  /** Shown as it is: it must not contain untrusted text. */
+  readonly message: string;
+  readonly requestId: string;
+  readonly user?: PageUser | null;
+  /** For routes whose pages load no other files. */
+  readonly isStandalone?: boolean;
+}
+
+const PROBLEM_TITLES: Readonly<Record<number, string>> = {
+  403: "Not allowed",
+  404: "Page not found",
+  405: "Method not allowed",
+  409: "Already decided",
+  421: "Wrong address",
+  429: "Too many requests",
+  500: "Something went wrong",
+  503: "Temporarily unavailable",
+};
+
+/** The page of any error. */
+export function problemPage({ status, message, requestId, user = null, isStandalone = false }: ProblemProps): string {
+  const title = PROBLEM_TITLES[status] ?? "Request failed";
+  return render(
+    <Layout title={title} user={user} isStandalone={isStandalone}>
+      <PageHead title={title} kind={`Error ${status}`} />
+      <p>{message}</p>
+      {/* Reloading sends the form again; going back could lose what was typed. */}
+      {status === 503 ? (
+        <p>Wait a moment and reload this page. If your browser asks whether to send the form again, confirm.</p>
+      ) : null}
+      {isStandalone ? null : (
+        <p>
+          <a href="/">Go to the home page</a>
+        </p>
+      )}
+      <p class="foot">{`If you ask for help, include this request ID: ${requestId}`}</p>
+    </Layout>,
+  );
 }

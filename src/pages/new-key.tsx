@@ -1,15 +1,15 @@
 /** @jsxImportSource hono/jsx */
-import type { ShownKey } from "../accounts/schemas.ts";
-import { NAME_CHARS_MAX } from "../config/limits.ts";
-import { Choices, Button, Field, FormToken } from "./form.tsx";
-import { HOLD_CHOICES, ROLE_CHOICES, SCOPE_CHOICES, type PageUser, holdWord, roleWord } from "./words.ts";
-import { Layout, render } from "./layout.tsx";
-import { Notice } from "./parts.tsx";
 import type { Role } from "../accounts/roles.ts";
+import type { ShownKey } from "../accounts/schemas.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
+import { NAME_CHARS_MAX } from "../config/limits.ts";
+import { Button, Choices, Field, PostForm, Select } from "./form.tsx";
+import { keyLabel, KeyName, KEYS_LINK } from "./keys.tsx";
+import { Layout, render } from "./layout.tsx";
+import { Card, Notice, PageHead, Problem } from "./parts.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
-import { KeyName } from "./keys.tsx";
-import { SnippetView } from "./snippets.tsx";
+import { Snippet } from "./snippets.tsx";
+import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "./text.ts";
 
 /** The state of the form. */
 export interface TypedKey {
@@ -44,95 +44,66 @@ export interface NewKeyPageProps {
   readonly formId: string;
 }
 
+const QUESTIONS = [
+  { name: "role", legend: "What can it do?", choices: ROLE_CHOICES },
+  { name: "hold", legend: "Which calls need approval?", choices: HOLD_CHOICES },
+  { name: "scope", legend: "For an agent key: which actions can it manage?", choices: SCOPE_CHOICES },
+] as const;
+
 /** The form for a new key. */
 export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): string {
-  const { name, role, problems, message } = typed;
+  const { name, replaces, problems, message } = typed;
   return render(
-    <Layout title="Create a key" place="Keys" user={user}>
-      <div class="head">
-        <p class="small on-screen">
-          <a href="/keys">All keys</a>
-        </p>
-        <h1>Create a key</h1>
-        <p class="quiet">The next page shows the key once. Have a safe place ready to store it.</p>
-      </div>
-      <form method="post" action="/keys" class="card">
-        <FormToken user={user} />
-        <input type="hidden" name="form_id" value={formId} />
-        {message === null ? null : <Notice tone="bad">{message}</Notice>}
+    <Layout title="Create a key" nav="Keys" user={user}>
+      <PageHead
+        title="Create a key"
+        back={KEYS_LINK}
+        intro="The next page shows the key once. Have a safe place ready to store it."
+      />
+      <PostForm user={user} action="/keys" class="card" fields={[["form_id", formId]]}>
+        <Problem text={message} />
         <Field
           name="name"
           label="Name"
           value={name}
           hint="Shown in lists and timelines, like “ci” or “support agent”."
-          isRequired
-          charsMax={NAME_CHARS_MAX}
+          required
+          maxlength={NAME_CHARS_MAX}
           autocomplete="off"
           problem={problems.name ?? null}
         />
-        <Choices
-          name="role"
-          legend="What can it do?"
-          choices={ROLE_CHOICES}
-          chosen={role}
-          problem={problems.role ?? null}
-        />
-        <HoldAndScope typed={typed} />
-        {keys.length === 0 ? null : <Replaces typed={typed} keys={keys} />}
+        {QUESTIONS.map(({ name: question, legend, choices }) => (
+          <Choices
+            name={question}
+            legend={legend}
+            choices={choices}
+            chosen={typed[question]}
+            problem={problems[question]}
+          />
+        ))}
+        {keys.length === 0 ? null : (
+          <>
+            <Select
+              name="replaces"
+              label="Replaces"
+              hint="The new key can also manage the actions that this key created. The old key works until you revoke it."
+              none="No key"
+              options={keys.map((key) => [key.id, keyLabel(key)])}
+              chosen={replaces}
+              problem={problems.replaces ?? null}
+            />
+            <label class="option">
+              <input type="checkbox" name="weaker_hold" value="yes" />
+              <span>
+                <b>Allow fewer calls to need approval than for the replaced key</b>{" "}
+                <span class="quiet small">Calls that needed approval before are then sent without it.</span>
+              </span>
+            </label>
+          </>
+        )}
         <Button>Create key</Button>
-      </form>
+      </PostForm>
     </Layout>,
-  );
-}
-
-function HoldAndScope({ typed: { hold, scope, problems } }: Pick<NewKeyPageProps, "typed">) {
-  return (
-    <>
-      <Choices
-        name="hold"
-        legend="Which calls need approval?"
-        choices={HOLD_CHOICES}
-        chosen={hold}
-        problem={problems.hold ?? null}
-      />
-      <Choices
-        name="scope"
-        legend="For an agent key: which actions can it manage?"
-        choices={SCOPE_CHOICES}
-        chosen={scope}
-        problem={problems.scope ?? null}
-      />
-    </>
-  );
-}
-
-function Replaces({ typed, keys }: Pick<NewKeyPageProps, "typed" | "keys">) {
-  const problem = typed.problems.replaces ?? null;
-  return (
-    <>
-      <div class="field">
-        <label for="replaces">Replaces</label>
-        <p id="replaces-hint" class="quiet small">
-          The new key can also manage the actions that this key created. The old key works until you revoke it.
-        </p>
-        <select id="replaces" name="replaces" aria-describedby="replaces-hint">
-          <option value="">No key</option>
-          {keys.map(({ id, name, last4, revokedAt }) => (
-            <option value={id} selected={id === typed.replaces}>
-              {`${name} (…${last4})${revokedAt === null ? "" : ", revoked"}`}
-            </option>
-          ))}
-        </select>
-        {problem === null ? null : <p class="problem small">{problem}</p>}
-      </div>
-      <label class="option">
-        <input type="checkbox" name="weaker_hold" value="yes" />
-        <span>
-          <b>Allow fewer calls to need approval than for the replaced key</b>{" "}
-          <span class="quiet small">Calls that needed approval before are then sent without it.</span>
-        </span>
-      </label>
-    </>
   );
 }
 
@@ -151,14 +122,13 @@ export interface MadeKeyPageProps {
 export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKeyPageProps): string {
   const { role, hold } = made;
   return render(
-    <Layout title="Your new key" place="Keys" user={user}>
-      <div class="head">
-        <h1>Your new key</h1>
+    <Layout title="Your new key" nav="Keys" user={user}>
+      <PageHead title="Your new key">
         <p>
-          <KeyName of={made} /> · {roleWord(role)}
-          {holdWord(hold) === null ? "" : ` · ${holdWord(hold)?.toLowerCase()}`}
+          <KeyName of={made} /> · {roleLabel(role)}
+          {holdLabel(hold) === null ? "" : ` · ${holdLabel(hold)?.toLowerCase()}`}
         </p>
-      </div>
+      </PageHead>
       {closesSignUps ? (
         <Notice tone="wait">
           {signUpsClosedMessage("hold")} Accounts that signed up before are stopped:{" "}
@@ -177,15 +147,14 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
           I have saved it
         </a>
       </section>
-      <section class="card" aria-labelledby="use">
-        <h2 id="use">Use this key</h2>
-        <SnippetView title={firstCall(role).title} text={firstCall(role).text(baseUrl, key)} />
+      <Card id="use" title="Use this key">
+        <FirstCall role={role} baseUrl={baseUrl} apiKey={key} />
         {role === "owner" ? (
           <p class="quiet">Don’t give an owner key to an agent: create an agent key for each one.</p>
         ) : (
           <Agents baseUrl={baseUrl} />
         )}
-      </section>
+      </Card>
     </Layout>,
   );
 }
@@ -194,16 +163,16 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
 function Agents({ baseUrl }: { readonly baseUrl: string }) {
   return (
     <>
-      <SnippetView
+      <Snippet
         title="In the shell that starts your agent (paste the key, then press Enter)"
         text={"read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY"}
       />
-      <SnippetView title="Claude Code (writes the file below)" text={claudeLine(baseUrl)} />
-      <SnippetView
+      <Snippet title="Claude Code (writes the file below)" text={claudeLine(baseUrl)} />
+      <Snippet
         title="Codex, ~/.codex/config.toml"
         text={`[mcp_servers.outgate]\nurl = "${baseUrl}/mcp"\nbearer_token_env_var = "OUTGATE_API_KEY"\ntool_timeout_sec = 150`}
       />
-      <SnippetView title="A project’s .mcp.json" text={mcpJson(baseUrl)} />
+      <Snippet title="A project’s .mcp.json" text={mcpJson(baseUrl)} />
       <p class="quiet small">
         More clients, and the tools: <a href="/docs/mcp">agents over MCP</a>.
       </p>
@@ -222,28 +191,22 @@ function mcpJson(baseUrl: string): string {
   return JSON.stringify({ mcpServers: { outgate: { type: "http", url: `${baseUrl}/mcp`, headers } } }, null, 2);
 }
 
-interface FirstCall {
-  readonly title: string;
-  readonly text: (baseUrl: string, key: string) => string;
-}
-
-const CREATES: FirstCall = {
-  title: "Send a first action",
-  text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions -H @- \\
-  -H 'Content-Type: application/json' \\
-  -d '{"url":"https://example.com/","method":"GET","sync":true}' <<KEY
-Authorization: Bearer ${key}
-KEY`,
-};
-
-const READS: FirstCall = {
-  title: "List actions",
-  text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions -H @- <<KEY
-Authorization: Bearer ${key}
-KEY`,
-};
-
 /** A first request that the role allows. */
-function firstCall(role: Role): FirstCall {
-  return role === "owner" || role === "agent" ? CREATES : READS;
+function FirstCall({
+  role,
+  baseUrl,
+  apiKey,
+}: {
+  readonly role: Role;
+  readonly baseUrl: string;
+  readonly apiKey: string;
+}) {
+  const creates = role === "owner" || role === "agent";
+  const body = ` \\
+  -H 'Content-Type: application/json' \\
+  -d '{"url":"https://example.com/","method":"GET","sync":true}'`;
+  const text = `curl -s ${baseUrl}/v1/actions -H @-${creates ? body : ""} <<KEY
+Authorization: Bearer ${apiKey}
+KEY`;
+  return <Snippet title={creates ? "Send a first action" : "List actions"} text={text} />;
 }

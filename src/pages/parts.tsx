@@ -1,117 +1,147 @@
 /** @jsxImportSource hono/jsx */
+import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { ActionStatus } from "../actions/action.ts";
-import { agoWords } from "./words.ts";
+import { visibleText } from "../receipts/visible-text.ts";
+import { counted, timeAgo } from "./text.ts";
 
-/** Each status has a color and a word, because not everyone can see the color. */
-const CHIPS: Readonly<Record<ActionStatus, { readonly tone: Tone; readonly word: string }>> = {
-  pending: { tone: "busy", word: "Pending" },
-  active: { tone: "busy", word: "Sending" },
-  awaiting_approval: { tone: "wait", word: "Awaiting approval" },
-  completed: { tone: "good", word: "Completed" },
-  failed: { tone: "bad", word: "Failed" },
-  cancelled: { tone: "still", word: "Cancelled" },
-};
+export interface PageHeadProps {
+  readonly title: Child;
+  /** The page above this one. */
+  readonly back?: { readonly href: string; readonly name: string };
+  /** What kind of page it is, in a word above the title. */
+  readonly kind?: string;
+  /** What the page is for. */
+  readonly intro?: Child;
+  readonly children?: Child;
+}
+
+/** The title of a page, and what is said below it. */
+export function PageHead({ title, back, kind, intro, children }: PageHeadProps) {
+  return (
+    <div class="head">
+      {back === undefined ? null : (
+        <p class="small on-screen">
+          <a href={back.href}>{back.name}</a>
+        </p>
+      )}
+      {kind === undefined ? null : <p class="quiet small">{kind}</p>}
+      <h1>{title}</h1>
+      {intro === undefined ? null : <p class="quiet">{intro}</p>}
+      {children}
+    </div>
+  );
+}
+
+/** A block with a heading. */
+export function Card({
+  id,
+  title,
+  children,
+}: {
+  readonly id: string;
+  readonly title: string;
+  readonly children?: Child;
+}) {
+  return (
+    <section class="card" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** A part of a block, with a heading. */
+export function SubSection({ title, children }: { readonly title: Child; readonly children?: Child }) {
+  return (
+    <div class="stack">
+      <h3>{title}</h3>
+      {children}
+    </div>
+  );
+}
+
+/** A row of a list; `aside` is what can be done with it. */
+export function Row({ aside = null, children }: { readonly aside?: Child; readonly children?: Child }) {
+  return (
+    <li class="row-split">
+      <div class="stack">{children}</div>
+      {aside}
+    </li>
+  );
+}
+
+export interface LinkButtonProps {
+  readonly href: string;
+  readonly look?: "main" | "plain" | "bad";
+  readonly children?: Child;
+}
+
+/** A link that looks like a button. */
+export function LinkButton({ href, look = "plain", children }: LinkButtonProps) {
+  return (
+    <a class={look === "main" ? "button" : `button button-${look}`} href={href}>
+      {children}
+    </a>
+  );
+}
+
+/** The button to the next page of a list; null: there is none. */
+export function NextPage({ href, name }: { readonly href: string | null; readonly name: string }) {
+  if (href === null) return null;
+  return (
+    <p>
+      <LinkButton href={href}>{name}</LinkButton>
+    </p>
+  );
+}
+
+export interface FilterLinksProps {
+  /** What the list is filtered by. */
+  readonly label: string;
+  readonly links: readonly { readonly href: string; readonly name: Child; readonly isChosen: boolean }[];
+}
+
+/** Links that filter a list. */
+export function FilterLinks({ label, links }: FilterLinksProps) {
+  return (
+    <nav aria-label={label}>
+      <ul>
+        {links.map(({ href, name, isChosen }) => (
+          <li>
+            <a href={href} aria-current={isChosen ? "true" : undefined}>
+              {name}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
 
 export type Tone = "good" | "wait" | "bad" | "busy" | "still";
 
+/** Each status has a color and a word, because not everyone can see the color. */
+const STATUSES: Readonly<Record<ActionStatus, { readonly tone: Tone; readonly label: string }>> = {
+  pending: { tone: "busy", label: "Pending" },
+  active: { tone: "busy", label: "Sending" },
+  awaiting_approval: { tone: "wait", label: "Awaiting approval" },
+  completed: { tone: "good", label: "Completed" },
+  failed: { tone: "bad", label: "Failed" },
+  cancelled: { tone: "still", label: "Cancelled" },
+};
+
 export function StatusChip({ status }: { readonly status: ActionStatus }) {
-  const { tone, word } = CHIPS[status];
-  return <Chip tone={tone}>{word}</Chip>;
+  return <Chip tone={STATUSES[status].tone}>{statusLabel(status)}</Chip>;
 }
 
-export function statusWord(status: ActionStatus): string {
-  return CHIPS[status].word;
+export function statusLabel(status: ActionStatus): string {
+  return STATUSES[status].label;
 }
 
 /** A short word in a colour. */
 export function Chip({ tone, children }: { readonly tone: Tone; readonly children?: Child }) {
   return <span class={`chip chip-${tone}`}>{children}</span>;
-}
-
-const DATE_AND_TIME = new Intl.DateTimeFormat("en-GB", {
-  timeZone: "UTC",
-  day: "numeric",
-  month: "short",
-  year: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-});
-
-const TIME_OF_DAY = new Intl.DateTimeFormat("en-GB", {
-  timeZone: "UTC",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-});
-
-export interface TimeProps {
-  readonly at: Date;
-  /** A time shown nearby: the date is omitted if it is the same. */
-  readonly near?: Date | undefined;
-}
-
-/** A time in UTC, because the server doesn't know the reader's time zone. The tooltip has the exact time. */
-export function Time({ at, near }: TimeProps) {
-  const iso = at.toISOString();
-  const isSameDay = near?.toISOString().slice(0, 10) === iso.slice(0, 10);
-  return (
-    <time datetime={iso} title={iso}>
-      {`${(isSameDay ? TIME_OF_DAY : DATE_AND_TIME).format(at)} UTC`}
-    </time>
-  );
-}
-
-const DATE = new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", day: "numeric", month: "short", year: "numeric" });
-
-/** A date in UTC. The tooltip has the exact time. */
-export function Day({ at }: { readonly at: Date }) {
-  const iso = at.toISOString();
-  return (
-    <time datetime={iso} title={iso}>
-      {DATE.format(at)}
-    </time>
-  );
-}
-
-/** How long ago a time was. `live.js` updates it. */
-export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
-  const iso = at.toISOString();
-  return (
-    <time datetime={iso} title={iso} data-ago>
-      {agoWords(now.getTime() - at.getTime())}
-    </time>
-  );
-}
-
-export interface TableProps {
-  /** For screen readers only. */
-  readonly caption: string;
-  readonly heads: readonly string[];
-  /** Too wide for a phone: it scrolls, and can be focused by keyboard (WCAG 2.1.1). */
-  readonly isWide?: boolean;
-  /** Rows of `<tr>`. */
-  readonly children?: Child;
-}
-
-/** A table that scrolls on small screens. */
-export function Table({ caption, heads, isWide = false, children }: TableProps) {
-  return (
-    <div class="table" {...(isWide ? { role: "group", "aria-label": caption, tabindex: 0 } : {})}>
-      <table>
-        <caption class="visually-hidden">{caption}</caption>
-        <thead>
-          <tr>
-            {heads.map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
-    </div>
-  );
 }
 
 /** A status message. */
@@ -123,8 +153,113 @@ export function Notice({ tone, children }: { readonly tone: "good" | "wait" | "b
   );
 }
 
-/** Names and values, one below the other. A value that is null leaves its row out. */
-export function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: Child])[] }) {
+/** What was wrong with a form, if something was. */
+export function Problem({ text }: { readonly text: string | null | undefined }) {
+  return text === null || text === undefined ? null : <Notice tone="bad">{text}</Notice>;
+}
+
+const DATE = { timeZone: "UTC", day: "numeric", month: "short", year: "numeric" } as const;
+
+const TIME = { timeZone: "UTC", hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
+
+const dateFormat = new Intl.DateTimeFormat("en-GB", DATE);
+
+const timeFormat = new Intl.DateTimeFormat("en-GB", TIME);
+
+const dateAndTimeFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, ...TIME });
+
+/** A time; the tooltip has it in full. */
+function ExactTime({
+  at,
+  isUpdated,
+  children,
+}: {
+  readonly at: Date;
+  readonly isUpdated?: boolean;
+  readonly children?: Child;
+}) {
+  const iso = at.toISOString();
+  return (
+    <time datetime={iso} title={iso} data-ago={isUpdated}>
+      {children}
+    </time>
+  );
+}
+
+/**
+ * A time in UTC, because the server doesn't know the reader's time zone. `near` is a time shown nearby: the date is omitted
+ * if it is the same.
+ */
+export function Time({ at, near }: { readonly at: Date; readonly near?: Date | undefined }) {
+  const isSameDay = near?.toISOString().slice(0, 10) === at.toISOString().slice(0, 10);
+  return <ExactTime at={at}>{`${(isSameDay ? timeFormat : dateAndTimeFormat).format(at)} UTC`}</ExactTime>;
+}
+
+/** A date in UTC. */
+export function Day({ at }: { readonly at: Date }) {
+  return <ExactTime at={at}>{dateFormat.format(at)}</ExactTime>;
+}
+
+/** "Created 4 Mar 2026." Null: nothing. */
+export function DayOf({ event, at }: { readonly event: string; readonly at: Date | null }) {
+  if (at === null) return null;
+  return (
+    <>
+      {event} <Day at={at} />.
+    </>
+  );
+}
+
+/** How long ago a time was. `live.js` updates it. */
+export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
+  return (
+    <ExactTime at={at} isUpdated>
+      {timeAgo(now.getTime() - at.getTime())}
+    </ExactTime>
+  );
+}
+
+export interface TableProps {
+  /** For screen readers only. */
+  readonly caption: string;
+  readonly heads: readonly string[];
+  readonly rows: readonly (readonly Child[])[];
+  /** Too wide for a phone: it scrolls, and can be focused by keyboard (WCAG 2.1.1). */
+  readonly isWide?: boolean;
+}
+
+/** A table that scrolls on small screens. */
+export function Table({ caption, heads, rows, isWide = false }: TableProps) {
+  return (
+    <div class="table" {...(isWide ? { role: "group", "aria-label": caption, tabindex: 0 } : {})}>
+      <table>
+        <caption class="visually-hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {heads.map((head) => (
+              <th scope="col">{head}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((cells) => (
+            <tr>
+              {cells.map((cell) => (
+                <td>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Names and values. A value that is null leaves its row out. */
+export type FactRows = readonly (readonly [name: string, value: Child])[];
+
+/** Names and values, one below the other. */
+export function Facts({ rows }: { readonly rows: FactRows }) {
   return (
     <dl class="facts">
       {rows.map(([name, value]) =>
@@ -136,5 +271,65 @@ export function Facts({ rows }: { readonly rows: readonly (readonly [name: strin
         ),
       )}
     </dl>
+  );
+}
+
+/** Unicode ranges of right-to-left letters. */
+const R = String.raw`\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}`;
+
+const RIGHT_TO_LEFT = new RegExp(`[${R}](?:[${R} ]*[${R}])?`, "gu");
+
+/** Longer texts are not isolated word by word, because each `<bdi>` costs rendering time; CSS sets them left to right. */
+const ISOLATED_CHARS_MAX = 65_536;
+
+/**
+ * Escapes untrusted text. It never contains links or markup, and invisible characters are shown as their codes. Words from
+ * right to left are isolated, because they would reorder the digits and punctuation around them. Uses `Bun.escapeHTML`,
+ * because a body can have a megabyte.
+ */
+function escaped(text: string, keepsLines: boolean) {
+  const html = visibleText(Bun.escapeHTML(text), { keepsLines, mark: (code) => `<i>${code}</i>` });
+  return raw(text.length > ISOLATED_CHARS_MAX ? html : html.replace(RIGHT_TO_LEFT, "<bdi>$&</bdi>"));
+}
+
+/** Untrusted text on one line. */
+export function UntrustedText({ text }: { readonly text: string }) {
+  return <bdi class="untrusted">{escaped(text, false)}</bdi>;
+}
+
+/** An untrusted name, in the font of the page. */
+export function Name({ text }: { readonly text: string }) {
+  return (
+    <b class="name">
+      <UntrustedText text={text} />
+    </b>
+  );
+}
+
+/** Longer blocks scroll in a box of their own. */
+const LINES_OPEN_MAX = 150;
+
+const CHARS_OPEN_MAX = 16_000;
+
+export interface UntrustedBlockProps {
+  /** Read by screen readers. */
+  readonly label: string;
+  readonly text: string;
+  /** Never scrolls in a box: an approver must come past all of it. */
+  readonly isOpen?: boolean;
+}
+
+/** Untrusted text of several lines. A box that scrolls can be focused by keyboard (WCAG 2.1.1). */
+export function UntrustedBlock({ label, text, isOpen = false }: UntrustedBlockProps) {
+  const lines = text.split("\n").length;
+  const isLong = !isOpen && (text.length > CHARS_OPEN_MAX || lines > LINES_OPEN_MAX);
+  const classes = ["code", ...(isLong ? ["long"] : []), ...(text.length > ISOLATED_CHARS_MAX ? ["in-order"] : [])];
+  return (
+    <>
+      <pre class={classes.join(" ")} dir="ltr" role="group" aria-label={label} tabindex={isLong ? 0 : undefined}>
+        {escaped(text, true)}
+      </pre>
+      {isLong ? <p class="quiet small on-screen">{`${counted(lines, "line")}. Scroll to see all of them.`}</p> : null}
+    </>
   );
 }

@@ -1,14 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { ShownKey } from "../accounts/schemas.ts";
-import { REASON_CHARS_MAX } from "../config/limits.ts";
 import type { Pause } from "../pauses/pause.ts";
-import { UntrustedText } from "./code.tsx";
-import { Button, Field, FormToken } from "./form.tsx";
-import { Who } from "./timeline.tsx";
-import { KeyName } from "./keys.tsx";
-import { Layout, render } from "./layout.tsx";
-import { Facts, Notice, Time } from "./parts.tsx";
-import type { PageUser } from "./words.ts";
+import { Button, PostForm, ReasonField, Select } from "./form.tsx";
+import { keyLabel, KeyName } from "./keys.tsx";
+import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
+import { Card, Facts, Notice, PageHead, Problem, Row, Time, UntrustedText } from "./parts.tsx";
+import type { PageUser } from "./text.ts";
+import { ActorName } from "./timeline.tsx";
 
 export const PAUSES_PATH = "/settings/pauses";
 
@@ -26,89 +24,68 @@ export interface PausesPageProps {
 /** Lists the pauses, with a form to add one. */
 export function pausesPage({ user, pauses, keys, chosen, problem, reason }: PausesPageProps): string {
   return render(
-    <Layout title="Pauses" place="Settings" user={user}>
-      <div class="head">
-        <p class="small on-screen">
-          <a href="/settings">Settings</a>
-        </p>
-        <h1>Pauses</h1>
+    <Layout title="Pauses" nav="Settings" user={user}>
+      <PageHead title="Pauses" back={SETTINGS_LINK}>
         <p>
           Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too.
           Calls that are already in progress finish as usual. Callbacks and approval emails are still sent.
         </p>
-      </div>
-      <InForce user={user} pauses={pauses} keys={keys} />
-      <section class="card" aria-labelledby="pause">
-        <h2 id="pause">Pause now</h2>
-        {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
-        <form method="post" action={PAUSES_PATH}>
-          <FormToken user={user} />
-          <div class="field">
-            <label for="key_id">What to pause</label>
-            <select id="key_id" name="key_id">
-              <option value="">The whole account</option>
-              {keys.map(({ id, name, last4, revokedAt }) => (
-                <option value={id} selected={id === chosen}>
-                  {`Key ${name} (…${last4})${revokedAt === null ? "" : ", revoked"}`}
-                </option>
-              ))}
-            </select>
-          </div>
-          <Field
-            name="reason"
-            label="Reason"
-            type="lines"
-            value={reason ?? ""}
-            hint="Optional. Shown with every paused action."
-            charsMax={REASON_CHARS_MAX}
+      </PageHead>
+      {pauses.length === 0 ? (
+        <p class="quiet">Nothing is paused.</p>
+      ) : (
+        <ul class="card rows">
+          {pauses.map((pause) => (
+            <PauseRow {...pause} user={user} keys={keys} />
+          ))}
+        </ul>
+      )}
+      <Card id="pause" title="Pause now">
+        <Problem text={problem} />
+        <PostForm user={user} action={PAUSES_PATH}>
+          <Select
+            name="key_id"
+            label="What to pause"
+            none="The whole account"
+            options={keys.map((key) => [key.id, `Key ${keyLabel(key)}`])}
+            chosen={chosen}
           />
+          <ReasonField value={reason} hint="Shown with every paused action." />
           <div class="buttons">
             <Button look="bad">Pause</Button>
           </div>
-        </form>
-      </section>
+        </PostForm>
+      </Card>
     </Layout>,
   );
 }
 
-function InForce({ user, pauses, keys }: Pick<PausesPageProps, "user" | "pauses" | "keys">) {
-  if (pauses.length === 0) return <p class="quiet">Nothing is paused.</p>;
+function PauseRow({ user, keys, ...pause }: Pick<PausesPageProps, "user" | "keys"> & Pause) {
+  const { id, kind, subject, createdAt, createdBy, reason, cancels } = pause;
+  const key = keys.find((one) => one.id === subject);
+  const resume =
+    kind === "sign_up" ? null : (
+      <PostForm user={user} action={`${PAUSES_PATH}/${id}/resume`}>
+        <Button>Resume</Button>
+      </PostForm>
+    );
   return (
-    <ul class="card rows">
-      {pauses.map((pause) => (
-        <li class="row-split">
-          <div class="stack">
-            <p>
-              <Paused pause={pause} keys={keys} />
-            </p>
-            <Facts
-              rows={[
-                ["Since", <Time at={pause.createdAt} />],
-                ["By", <Who actor={pause.createdBy} />],
-                ["Reason", pause.reason === null ? null : <UntrustedText text={pause.reason} />],
-                [
-                  "Unfinished actions",
-                  pause.cancels ? "Being cancelled. The pause ends when all are cancelled." : null,
-                ],
-              ]}
-            />
-          </div>
-          {pause.kind === "sign_up" ? null : (
-            <form method="post" action={`${PAUSES_PATH}/${pause.id}/resume`}>
-              <FormToken user={user} />
-              <Button>Resume</Button>
-            </form>
-          )}
-        </li>
-      ))}
-    </ul>
+    <Row aside={resume}>
+      <p>
+        {kind === "key" ? "Key " : <b>The whole account</b>}
+        {kind === "key" && key !== undefined ? <KeyName of={key} /> : null}
+        {kind === "key" && key === undefined ? <code>{subject}</code> : null}
+      </p>
+      <Facts
+        rows={[
+          ["Since", <Time at={createdAt} />],
+          ["By", <ActorName actor={createdBy} />],
+          ["Reason", reason === null ? null : <UntrustedText text={reason} />],
+          ["Unfinished actions", cancels ? "Being cancelled. The pause ends when all are cancelled." : null],
+        ]}
+      />
+    </Row>
   );
-}
-
-function Paused({ pause, keys }: { readonly pause: Pause; readonly keys: readonly ShownKey[] }) {
-  if (pause.kind !== "key") return <b>The whole account</b>;
-  const key = keys.find(({ id }) => id === pause.subject);
-  return <>Key {key === undefined ? <code>{pause.subject}</code> : <KeyName of={key} />}</>;
 }
 
 /** On the page of a paused action. */
@@ -117,13 +94,8 @@ export function PausedNotice({ pause }: { readonly pause: Pause }) {
     <Notice tone="wait">
       Paused since <Time at={pause.createdAt} />:{" "}
       {pause.kind === "key" ? "the key that created it" : "the whole account"} sends nothing until the pause ends.
-      {pause.reason === null ? null : (
-        <>
-          {" "}
-          Reason: <UntrustedText text={pause.reason} />
-        </>
-      )}{" "}
-      <a href={PAUSES_PATH}>Pauses</a>
+      {pause.reason === null ? null : " Reason: "}
+      {pause.reason === null ? null : <UntrustedText text={pause.reason} />} <a href={PAUSES_PATH}>Pauses</a>
     </Notice>
   );
 }

@@ -1,14 +1,18 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
+import type { Viewer } from "../accounts/roles.ts";
 import type { Action } from "../actions/action.ts";
-import { normalTarget, sentUrl } from "../outbound/target.ts";
-import type { CutText } from "./words.ts";
-import { UntrustedText, UntrustedBlock } from "./code.tsx";
 import { prettyPrint } from "../json/json.ts";
-import { Table } from "./parts.tsx";
+import { normalTarget, sentUrl } from "../outbound/target.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
 import { maskUrl } from "../receipts/masking.ts";
-import type { Viewer } from "../accounts/roles.ts";
+import { Card, SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
+import type { CutText } from "./text.ts";
+
+/** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
+export function maskForDisplay(action: Action, viewer: Viewer): Action {
+  return { ...maskedAction(action, viewer), url: maskUrl(sentUrl(action.url), viewer) };
+}
 
 export interface RequestViewProps {
   readonly action: Action;
@@ -22,8 +26,8 @@ export interface RequestViewProps {
 }
 
 /**
- * The whole request of an action: untrusted text in a frame of its own. The action must be masked (`shown`). The request
- * is sent with the real values.
+ * The whole request of an action: untrusted text in a frame of its own. The action must be masked (`maskForDisplay`). The
+ * request is sent with the real values.
  */
 export function RequestView({
   action,
@@ -44,76 +48,64 @@ export function RequestView({
   );
 }
 
-interface RequestPartsProps extends Pick<RequestViewProps, "action" | "isAsked" | "tellsCallback" | "isWhole"> {
+interface RequestPartsProps extends Omit<RequestViewProps, "children"> {
   /** Shows only the beginning of the body, with a link to the rest. */
   readonly cut?: (CutText & { readonly path: string }) | undefined;
 }
 
 export function RequestParts(props: RequestPartsProps) {
   const { action, cut, isAsked = false, tellsCallback = false, isWhole = false } = props;
-  const { headers, body, callback } = action;
-  const names = Object.keys(headers ?? {});
+  const { method, url, host, headers, body, callback } = action;
+  const fields = Object.entries(headers ?? {});
   return (
     <>
       {isAsked ? null : (
         <p class="line">
-          <b class="method">{action.method}</b> <Address url={action.url} host={action.host} />
+          <b class="method">{method}</b> <Address url={url} host={host} />
         </p>
       )}
-      {names.length === 0 ? null : (
-        <div class="stack">
-          <h3>Headers</h3>
-          <Table caption="Headers of the request" heads={["Name", "Value"]}>
-            {names.map((name) => (
-              <tr>
-                <td>
-                  <UntrustedText text={name} />
-                </td>
-                <td>
-                  <UntrustedText text={headers?.[name] ?? ""} />
-                </td>
-              </tr>
-            ))}
-          </Table>
-        </div>
+      {fields.length === 0 ? null : (
+        <SubSection title="Headers">
+          <Table
+            caption="Headers of the request"
+            heads={["Name", "Value"]}
+            rows={fields.map((texts) => texts.map((text) => <UntrustedText text={text} />))}
+          />
+        </SubSection>
       )}
       {body === null && !isAsked ? <p class="quiet">No body is sent.</p> : null}
-      {body === null ? null : <Body json={body} cut={cut} isOpen={isWhole || cut !== undefined} />}
+      {body === null ? null : (
+        <Body kind="JSON">
+          <UntrustedBlock
+            label="Body of the request"
+            text={cut?.beginning ?? prettyPrint(body)}
+            isOpen={isWhole || cut !== undefined}
+          />
+          {typeof cut?.rest === "string" ? (
+            <p class="notice notice-wait">
+              <b>{cut.rest} not shown.</b> <a href={cut.path}>View the whole request</a>
+            </p>
+          ) : null}
+        </Body>
+      )}
       {callback === null || !tellsCallback ? null : (
-        <div class="stack">
-          <h3>Callback</h3>
+        <SubSection title="Callback">
           <p>
-            Status changes are posted to <Address url={callback} host={hostOf(callback)} />
+            Status changes are posted to <Address url={callback} host={normalTarget(callback)?.host ?? ""} />
           </p>
-        </div>
+        </SubSection>
       )}
     </>
   );
 }
 
-interface BodyProps extends Pick<RequestPartsProps, "cut"> {
-  readonly json: string;
-  readonly isOpen: boolean;
-}
-
-function Body({ json, cut, isOpen }: BodyProps) {
-  return (
-    <div class="stack">
-      <h3>
-        Body <span class="aside">JSON</span>
-      </h3>
-      <UntrustedBlock label="Body of the request" text={cut?.shown ?? prettyPrint(json)} isOpen={isOpen} />
-      {typeof cut?.rest === "string" ? (
-        <p class="notice notice-wait">
-          <b>{cut.rest} not shown.</b> <a href={cut.path}>View the whole request</a>
-        </p>
-      ) : null}
-    </div>
+function Body({ kind, children }: { readonly kind: string; readonly children?: Child }) {
+  const title = (
+    <>
+      Body <span class="aside">{kind}</span>
+    </>
   );
-}
-
-function hostOf(url: string): string {
-  return normalTarget(url)?.host ?? "";
+  return <SubSection title={title}>{children}</SubSection>;
 }
 
 /** An untrusted URL with its host in bold. Never a link. */
@@ -132,55 +124,35 @@ export function Address({ url, host }: { readonly url: string; readonly host: st
 }
 
 /** The response to the newest attempt. */
-export function Answer({ action }: { readonly action: Action }) {
-  const { result } = action;
+export function ResponseView({ action: { result } }: { readonly action: Action }) {
   if (result === null) return null;
   const { responseCode, responseBody, responseTruncated, lastError } = result;
-  const answer = responseBody === null ? null : shownAnswer(responseBody);
+  const body = responseBody === null ? null : responseText(responseBody);
   return (
-    <section class="card" aria-labelledby="response">
-      <h2 id="response">Response</h2>
+    <Card id="response" title="Response">
       <p>{responseCode === null ? (lastError ?? "No response.") : `Status ${responseCode}`}</p>
-      {answer === null && responseCode !== null ? <p class="quiet">The response had no body.</p> : null}
-      {answer === null ? null : (
-        <div class="stack">
-          <h3>
-            Body{" "}
-            <span class="aside">
-              {answer.kind}
-              {responseTruncated ? ", truncated: it was longer than the limit" : ""}
-            </span>
-          </h3>
-          {answer.text === null ? (
+      {body === null && responseCode !== null ? <p class="quiet">The response had no body.</p> : null}
+      {body === null ? null : (
+        <Body kind={`${body.kind}${responseTruncated ? ", truncated: it was longer than the limit" : ""}`}>
+          {body.text === null ? (
             <p class="quiet">Binary content is not shown.</p>
           ) : (
-            <UntrustedBlock label="Body of the response" text={answer.text} />
+            <UntrustedBlock label="Body of the response" text={body.text} />
           )}
-        </div>
+        </Body>
       )}
-    </section>
+    </Card>
   );
 }
 
-/** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
-export function shown(action: Action, viewer: Viewer): Action {
-  return { ...maskedAction(action, viewer), url: maskUrl(sentUrl(action.url), viewer) };
-}
-
-/** Path, query and fragment of the URL. */
-export function pathOf({ url, host }: Pick<Action, "url" | "host">): string {
-  return url.slice(url.indexOf("//") + "//".length + host.length);
-}
-
-/** A response body as text. */
-export interface ShownAnswer {
+interface ResponseText {
   readonly kind: "JSON" | "Text" | "Bytes";
   /** Null for binary data. */
   readonly text: string | null;
 }
 
 /** A stored response body for display: formatted JSON, text, or nothing for binary data. */
-export function shownAnswer(json: string): ShownAnswer {
+export function responseText(json: string): ResponseText {
   if (json.startsWith('{"encoding":"base64"')) return { kind: "Bytes", text: null };
   if (!json.startsWith('"')) return { kind: "JSON", text: prettyPrint(json) };
   const text: unknown = JSON.parse(json);

@@ -6,8 +6,9 @@ import type { Caller } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../config/limits.ts";
 import type { SigningUse } from "../crypto/secrets.ts";
-import { callbackHostsPage, type Rules, settingsPage } from "./settings.tsx";
-import { notificationsPage } from "./notifications.tsx";
+import type { EffectiveSettings } from "../config/config.ts";
+import { settingsPage } from "./settings.tsx";
+import { callbackHostsPage, notificationsPage } from "./callbacks.tsx";
 import { askRotationPage, originPage, rotatedPage, secretPage } from "./signing.tsx";
 import {
   type Flash,
@@ -26,7 +27,7 @@ export interface SettingsPageDeps {
   readonly callbackHosts: CallbackHostService;
   readonly listNotifications: ListNotifications;
   /** The server's settings that this caller can see. */
-  readonly rulesFor: (caller: Caller) => Promise<Rules>;
+  readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
   readonly signUpGate: Pick<SignUpGate, "isOperator">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;

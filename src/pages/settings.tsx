@@ -1,12 +1,8 @@
 /** @jsxImportSource hono/jsx */
-import type { EffectiveSettings } from "../config/config.ts";
+import type { ListedAccount } from "../../db/account-store.ts";
 import type { ListedHost } from "../accounts/callback-hosts.ts";
-import { UntrustedText } from "./code.tsx";
-import { Layout, render } from "./layout.tsx";
-import { Notifications, type NotificationsProps } from "./notifications.tsx";
-import { OriginForm } from "./signing.tsx";
-import { type PageUser, counted, duration } from "./words.ts";
-import type { Child } from "hono/jsx";
+import { type SignUpsClosedBy, signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
+import type { EffectiveSettings } from "../config/config.ts";
 import {
   DEDUPE_WINDOW_MS,
   NOTIFY_DELAYS_MS,
@@ -14,16 +10,18 @@ import {
   RESPONSE_BODY_BYTES_MAX,
   RETRIES_DEFAULT,
   RETRIES_MAX,
-  CALLBACK_HOSTS_MAX,
 } from "../config/limits.ts";
-import { Facts, Day, Chip } from "./parts.tsx";
-import { Button, Field, FormToken } from "./form.tsx";
-import type { ListedAccount } from "../../db/account-store.ts";
-import { type SignUpsClosedBy, signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
+import { CallbackHosts, Notifications, type NotificationsProps } from "./callbacks.tsx";
+import { Button, PostForm } from "./form.tsx";
+import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
+import { Card, Chip, DayOf, type FactRows, Facts, PageHead, Row, UntrustedText } from "./parts.tsx";
+import { OriginForm } from "./signing.tsx";
+import { counted, duration, type PageUser } from "./text.ts";
 
 export interface SettingsPageProps {
   readonly user: PageUser;
-  readonly rules: Rules;
+  /** The server's settings that this person can see. */
+  readonly rules: EffectiveSettings;
   /** The newest ones. */
   readonly notifications: NotificationsProps;
   readonly callbackHosts: readonly ListedHost[];
@@ -34,10 +32,9 @@ export interface SettingsPageProps {
 /** Settings of the account, and the settings of the server. */
 export function settingsPage({ user, rules, notifications, callbackHosts, isOperator }: SettingsPageProps): string {
   return render(
-    <Layout title="Settings" place="Settings" user={user}>
+    <Layout title="Settings" nav="Settings" user={user}>
       <h1>Settings</h1>
-      <section class="card" aria-labelledby="signing">
-        <h2 id="signing">Signing secrets</h2>
+      <Card id="signing" title="Signing secrets">
         <p class="quiet">
           Every call and callback is signed. Each origin has its own secret, so that one target can’t forge calls to
           another. Callbacks have separate secrets. <a href="/docs/verify">Verify signatures</a>.
@@ -46,94 +43,79 @@ export function settingsPage({ user, rules, notifications, callbackHosts, isOper
         <p class="quiet small">
           If secrets have leaked, <a href="/settings/rotation">rotate the secrets of all origins</a>.
         </p>
-      </section>
-      <section class="card" aria-labelledby="callback-hosts">
-        <h2 id="callback-hosts">Callback hosts</h2>
+      </Card>
+      <Card id="callback-hosts" title="Callback hosts">
         <CallbackHosts user={user} hosts={callbackHosts} />
-      </section>
-      <section class="told" aria-labelledby="told">
-        <h2 id="told">Callbacks and emails</h2>
+      </Card>
+      <section class="section" aria-labelledby="notifications">
+        <h2 id="notifications">Callbacks and emails</h2>
         <Notifications {...notifications} />
       </section>
-      <section class="card" aria-labelledby="watch">
-        <h2 id="watch">Pauses and audit log</h2>
+      <Card id="watch" title="Pauses and audit log">
         <p class="quiet">
           <a href="/settings/pauses">Pause the account or a key</a> to send nothing until you resume. The{" "}
           <a href="/audit">audit log</a> shows who did what to this account.
         </p>
-      </section>
+      </Card>
       {isOperator ? (
-        <section class="card" aria-labelledby="accounts">
-          <h2 id="accounts">Accounts</h2>
+        <Card id="accounts" title="Accounts">
           <p class="quiet">
             <a href={ACCOUNTS_PAGE_PATH}>The accounts of this service</a>: who signed up, and whether sign-ups are open.
           </p>
-        </section>
+        </Card>
       ) : null}
-      <section class="card" aria-labelledby="log-in">
-        <h2 id="log-in">Your login</h2>
+      <Card id="log-in" title="Your login">
         <p class="quiet">
           You are logged in as <UntrustedText text={user.email} />.{" "}
           <a href="/settings/password">Change your password</a>.
         </p>
-      </section>
-      <RulesView rules={rules} />
+      </Card>
+      {sectionsOf(rules).map(([id, title, rows]) => (
+        <Card id={id} title={title}>
+          <Facts rows={rows} />
+        </Card>
+      ))}
+      <p class="foot">These are settings of the server. Changes need a restart.</p>
     </Layout>,
   );
 }
 
-/** The server's settings that this person can see. */
-export type Rules = EffectiveSettings;
-
-export function RulesView({ rules }: { readonly rules: Rules }) {
-  return (
-    <>
-      <Section id="targets" title="Where calls may go" rows={targetRows(rules)} />
-      <Section id="delivery" title="Delivery and limits" rows={deliveryRows(rules)} />
-      <Section id="approvals" title="Approvals" rows={approvalRows(rules)} />
-      <Section id="retention" title="Retention" rows={retentionRows(rules)} />
-      <p class="foot">These are settings of the server. Changes need a restart.</p>
-    </>
-  );
-}
-
-type Rows = readonly (readonly [name: string, value: Child])[];
-
-function Section({ id, title, rows }: { readonly id: string; readonly title: string; readonly rows: Rows }) {
-  return (
-    <section class="card" aria-labelledby={id}>
-      <h2 id={id}>{title}</h2>
-      <Facts rows={rows} />
-    </section>
-  );
-}
-
 /** A value and the name of its setting. */
-function SettingValue({ words, by }: { readonly words: string; readonly by: string }) {
+function setting(text: string, name: string) {
   return (
     <>
-      {words} <code class="setting">{by}</code>
+      {text} <code class="setting">{name}</code>
     </>
   );
 }
 
-function targetRows({ targets }: Rules): Rows {
+/** The server's settings in sections. */
+function sectionsOf(settings: EffectiveSettings): readonly (readonly [id: string, title: string, rows: FactRows])[] {
   return [
-    ["Allowed", <SettingValue words={targets} by="ALLOWED_PRIVATE_TARGETS" />],
+    ["targets", "Where calls may go", targetRows(settings)],
+    ["delivery", "Delivery and limits", deliveryRows(settings)],
+    ["approvals", "Approvals", approvalRows(settings)],
+    ["retention", "Retention", retentionRows(settings)],
+  ];
+}
+
+function targetRows({ targets }: EffectiveSettings): FactRows {
+  return [
+    ["Allowed", setting(targets, "ALLOWED_PRIVATE_TARGETS")],
     ["Never", "Cloud metadata, link-local and multicast addresses, whatever the settings say."],
     ["Checked", "Every address that a name resolves to, at every attempt. Calls go only to checked addresses."],
   ];
 }
 
-function deliveryRows(rules: Rules): Rows {
+function deliveryRows(rules: EffectiveSettings): FactRows {
   const { rateLimitPerSecond, attemptTimeoutMs, retryBaseMs, retryCapMs } = rules;
   const rate = rateLimitPerSecond === 0 ? "Not limited." : `${counted(rateLimitPerSecond, "request")} a second.`;
   const wait = `${duration(retryBaseMs)} after the first failure, doubled after each further one, ${duration(retryCapMs)} at most.`;
   const callbacks = NOTIFY_DELAYS_MS.map(duration).join(", ");
   return [
-    ["Rate limit", <SettingValue words={rate} by="RATE_LIMIT_PER_SECOND" />],
-    ["Attempt timeout", <SettingValue words={`${duration(attemptTimeoutMs)} at most.`} by="ATTEMPT_TIMEOUT_MS" />],
-    ["Retry delay", <SettingValue words={wait} by="RETRY_BASE_MS, RETRY_CAP_MS" />],
+    ["Rate limit", setting(rate, "RATE_LIMIT_PER_SECOND")],
+    ["Attempt timeout", setting(`${duration(attemptTimeoutMs)} at most.`, "ATTEMPT_TIMEOUT_MS")],
+    ["Retry delay", setting(wait, "RETRY_BASE_MS, RETRY_CAP_MS")],
     ["Attempts per run", `${RETRIES_DEFAULT} by default, ${RETRIES_MAX} at most.`],
     ["Callback attempts", `Immediately, and ${callbacks} after failures; then given up.`],
     ["Size limits", `Request body ${kib(REQUEST_BODY_BYTES_MAX)}; stored response ${kib(RESPONSE_BODY_BYTES_MAX)}.`],
@@ -141,7 +123,7 @@ function deliveryRows(rules: Rules): Rows {
   ];
 }
 
-function approvalRows(rules: Rules): Rows {
+function approvalRows(rules: EffectiveSettings): FactRows {
   const { approvalTtlHours, approvalLinks, approvers, agentApproval, sendsMail } = rules;
   const expire =
     approvalTtlHours === null ? "Never." : `After ${counted(approvalTtlHours, "hour")}; the action is then cancelled.`;
@@ -149,105 +131,26 @@ function approvalRows(rules: Rules): Rows {
   const agents =
     agentApproval === "elicit" ? "Its MCP client can ask its user, except for actions held by a key." : "Never.";
   return [
-    ["Approvals expire", <SettingValue words={expire} by="APPROVAL_TTL_HOURS" />],
-    [
-      "Approval emails",
-      <SettingValue words={sendsMail ? "On." : "Off: no mail provider is set."} by="MAILGUN_API_KEY" />,
-    ],
-    ["Email links", <SettingValue words={link} by="APPROVAL_LINKS" />],
-    ["Approvers", <SettingValue words={approverWords(approvers)} by="APPROVERS" />],
-    ["Approval by an agent", <SettingValue words={agents} by="AGENT_APPROVAL" />],
+    ["Approvals expire", setting(expire, "APPROVAL_TTL_HOURS")],
+    ["Approval emails", setting(sendsMail ? "On." : "Off: no mail provider is set.", "MAILGUN_API_KEY")],
+    ["Email links", setting(link, "APPROVAL_LINKS")],
+    ["Approvers", setting(approversText(approvers), "APPROVERS")],
+    ["Approval by an agent", setting(agents, "AGENT_APPROVAL")],
   ];
 }
 
-function approverWords(approvers: readonly string[]): string {
+function approversText(approvers: readonly string[]): string {
   if (approvers.length > 0) return `People in the account, and ${approvers.join(", ")}`;
   return "People in the account. Owner keys without a hold can name anyone.";
 }
 
-function retentionRows({ retentionDays }: Rules): Rows {
+function retentionRows({ retentionDays }: EffectiveSettings): FactRows {
   const kept = retentionDays === null ? "Forever." : `For ${counted(retentionDays, "day")} after they end.`;
-  return [["Finished actions are kept", <SettingValue words={kept} by="RETENTION_DAYS" />]];
+  return [["Finished actions are kept", setting(kept, "RETENTION_DAYS")]];
 }
 
 function kib(bytes: number): string {
   return bytes >= 1_048_576 ? `${bytes / 1_048_576} MiB` : `${bytes / 1_024} KiB`;
-}
-
-export interface CallbackHostsProps {
-  readonly user: PageUser;
-  readonly hosts: readonly ListedHost[];
-  /** The refused input, and what is wrong with it. */
-  readonly typed?: string;
-  readonly problem?: string | null;
-}
-
-export function CallbackHosts({ user, hosts, typed = "", problem = null }: CallbackHostsProps) {
-  return (
-    <>
-      <p class="quiet">
-        Actions of a key with a hold wait for approval, but their callbacks are sent before that. They can go only to
-        these hosts. Keys without a hold can use any host.
-      </p>
-      {hosts.length === 0 ? (
-        <p>No hosts yet: callbacks of keys with a hold are refused.</p>
-      ) : (
-        <ul class="rows" aria-label="Callback hosts">
-          {hosts.map(({ host, createdAt }) => (
-            <li class="row-split">
-              <p>
-                <b class="theirs">
-                  <UntrustedText text={host} />
-                </b>{" "}
-                <span class="quiet small">
-                  since <Day at={createdAt} />
-                </span>
-              </p>
-              <form method="post" action="/settings/callback-hosts/remove">
-                <FormToken user={user} />
-                <input type="hidden" name="host" value={host} />
-                <Button look="bad">
-                  Remove<span class="visually-hidden"> {host}</span>
-                </Button>
-              </form>
-            </li>
-          ))}
-        </ul>
-      )}
-      {hosts.length >= CALLBACK_HOSTS_MAX && problem === null ? null : (
-        <form method="post" action="/settings/callback-hosts" class="ask">
-          <FormToken user={user} />
-          <Field
-            name="host"
-            label="Host"
-            value={typed}
-            hint="For example hooks.example.com or 10.0.0.7:8080. The default port is 443 for https and 80 for http."
-            isRequired
-            autocomplete="off"
-            problem={problem}
-          />
-          <Button>Add host</Button>
-        </form>
-      )}
-    </>
-  );
-}
-
-/** The form on a page of its own, after invalid input. */
-export function callbackHostsPage(props: CallbackHostsProps): string {
-  return render(
-    <Layout title="Callback hosts" place="Settings" user={props.user}>
-      <div class="head">
-        <p class="small">
-          <a href="/settings">Settings</a>
-        </p>
-        <h1>Callback hosts</h1>
-      </div>
-      <section class="card" aria-label="Hosts">
-        <CallbackHosts {...props} />
-      </section>
-    </Layout>,
-  );
 }
 
 export const ACCOUNTS_PAGE_PATH = "/settings/accounts";
@@ -263,12 +166,8 @@ export interface AccountsPageProps {
 /** The accounts of the service, and which of them are stopped. */
 export function accountsPage({ user, accounts, closedBy }: AccountsPageProps): string {
   return render(
-    <Layout title="Accounts" place="Settings" user={user}>
-      <div class="head">
-        <p class="small on-screen">
-          <a href="/settings">Settings</a>
-        </p>
-        <h1>Accounts</h1>
+    <Layout title="Accounts" nav="Settings" user={user}>
+      <PageHead title="Accounts" back={SETTINGS_LINK}>
         <p>
           {closedBy === null
             ? "Sign-ups are open: anyone who can reach this service can create an account with an owner key."
@@ -278,44 +177,43 @@ export function accountsPage({ user, accounts, closedBy }: AccountsPageProps): s
           Accounts created before sign-ups closed are stopped: their keys are refused and nothing is sent until you
           allow them. Allow only accounts of people you know.
         </p>
-      </div>
+      </PageHead>
       <ul class="card rows">
         {accounts.map((account) => (
-          <Row of={account} user={user} />
+          <AccountRow {...account} user={user} />
         ))}
       </ul>
     </Layout>,
   );
 }
 
-function Row({ of: account, user }: { readonly of: ListedAccount; readonly user: PageUser }) {
-  const { id, email, createdAt, isFirst, isStopped, allowedAt } = account;
+function AccountRow({
+  id,
+  email,
+  createdAt,
+  isFirst,
+  isStopped,
+  allowedAt,
+  user,
+}: ListedAccount & { readonly user: PageUser }) {
+  const allow = isStopped ? (
+    <PostForm user={user} action={`${ACCOUNTS_PAGE_PATH}/${id}/allow`}>
+      <Button>
+        Allow<span class="visually-hidden"> {email ?? id}</span>
+      </Button>
+    </PostForm>
+  ) : null;
   return (
-    <li class="row-split">
-      <div class="stack">
-        <p class="chips">
-          <b class="name">{email === null ? "No user yet" : <UntrustedText text={email} />}</b>{" "}
-          {isFirst ? <Chip tone="still">First account</Chip> : null}
-          {isStopped ? <Chip tone="bad">Stopped</Chip> : null}
-        </p>
-        <p class="quiet small">
-          <code>{id}</code>. Created <Day at={createdAt} />.
-          {allowedAt === null ? null : (
-            <>
-              {" "}
-              Allowed <Day at={allowedAt} />.
-            </>
-          )}
-        </p>
-      </div>
-      {isStopped ? (
-        <form method="post" action={`${ACCOUNTS_PAGE_PATH}/${id}/allow`}>
-          <FormToken user={user} />
-          <Button>
-            Allow<span class="visually-hidden"> {email ?? id}</span>
-          </Button>
-        </form>
-      ) : null}
-    </li>
+    <Row aside={allow}>
+      <p class="chips">
+        <b class="name">{email === null ? "No user yet" : <UntrustedText text={email} />}</b>{" "}
+        {isFirst ? <Chip tone="still">First account</Chip> : null}
+        {isStopped ? <Chip tone="bad">Stopped</Chip> : null}
+      </p>
+      <p class="quiet small">
+        <code>{id}</code>. <DayOf event="Created" at={createdAt} />
+        <DayOf event=" Allowed" at={allowedAt} />
+      </p>
+    </Row>
   );
 }

@@ -1,35 +1,28 @@
 /** @jsxImportSource hono/jsx */
 import {
-  CredentialFields,
-  NextField,
-  type Typed,
-  withNext,
   Button,
-  Field,
-  FormToken,
   CONFIRM_PASSWORD_FIELD,
+  CredentialFields,
+  type CredentialFieldsProps,
+  Field,
+  KnownPassword,
+  OrCancel,
+  PostForm,
+  type Typed,
 } from "./form.tsx";
-import { Layout, render } from "./layout.tsx";
-import type { PageUser } from "./words.ts";
-import { PASSWORD_CHARS_MAX } from "../config/limits.ts";
-import { Notice } from "./parts.tsx";
+import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
+import { LinkButton, Notice, PageHead } from "./parts.tsx";
+import type { PageUser } from "./text.ts";
 
-export interface LogInPageProps {
+export interface SignUpPageProps {
   readonly typed: Typed;
   /** The path to redirect to. */
   readonly next: string | null;
-  readonly signupsOpen: boolean;
 }
 
-export function logInPage({ typed, next, signupsOpen }: LogInPageProps): string {
+export function logInPage({ typed, next, signupsOpen }: SignUpPageProps & { readonly signupsOpen: boolean }): string {
   return render(
-    <Layout title="Log in" width="narrow" beginsSession>
-      <h1>Log in</h1>
-      <form method="post" action="/auth/login" class="card" data-session="new">
-        <NextField next={next} />
-        <CredentialFields typed={typed} password="known" />
-        <Button>Log in</Button>
-      </form>
+    <LogInLayout title="Log in" action="/auth/login" typed={typed} password="known" button="Log in" next={next}>
       {signupsOpen ? (
         <p class="quiet">
           New here? <a href={withNext("/signup", next)}>Sign up</a>
@@ -38,33 +31,84 @@ export function logInPage({ typed, next, signupsOpen }: LogInPageProps): string 
       <p class="quiet small">
         Forgot your password? Ask whoever runs this server for a reset link (<code>outgate reset-password</code>).
       </p>
-    </Layout>,
+    </LogInLayout>,
   );
-}
-
-export interface SignUpPageProps {
-  readonly typed: Typed;
-  /** The path to redirect to. */
-  readonly next: string | null;
 }
 
 export function signUpPage({ typed, next }: SignUpPageProps): string {
   return render(
-    <Layout title="Sign up" width="narrow" beginsSession>
-      <div class="head">
-        <h1>Sign up</h1>
-        <p class="quiet">This creates your own account, with an owner key.</p>
-      </div>
-      <form method="post" action="/auth/signup" class="card" data-session="new">
-        <NextField next={next} />
-        <CredentialFields typed={typed} password="new" />
-        <Button>Sign up</Button>
-      </form>
+    <LogInLayout
+      title="Sign up"
+      intro="This creates your own account, with an owner key."
+      action="/auth/signup"
+      typed={typed}
+      password="new"
+      button="Sign up"
+      next={next}
+    >
       <p class="quiet">
         Already have an account? <a href={withNext("/login", next)}>Log in</a>
       </p>
-    </Layout>,
+    </LogInLayout>,
   );
+}
+
+export interface WelcomePageProps {
+  readonly path: string;
+  readonly typed: Typed;
+  /** Whose password is reset; null: the visitor becomes the account's first person. */
+  readonly email: string | null;
+}
+
+/** The page of a one-time link, for the first person or a lost password. */
+export function welcomePage({ path, typed, email }: WelcomePageProps): string {
+  const [title, intro, button] =
+    email === null
+      ? ["Welcome", "Create the owner’s login for this service. This link works once.", "Create login"]
+      : ["Choose a new password", "Your other sessions are logged out. This link works once.", "Save and log in"];
+  return render(
+    <LogInLayout
+      title={title}
+      intro={intro}
+      action={path}
+      typed={typed}
+      password="new"
+      emailOf={email}
+      button={button}
+    />,
+  );
+}
+
+interface LogInLayoutProps extends CredentialFieldsProps {
+  readonly title: string;
+  readonly intro?: string;
+  readonly action: string;
+  readonly button: string;
+  readonly next?: string | null;
+}
+
+/** A page with a form that begins a session. */
+function LogInLayout({ title, intro, action, button, next = null, children, ...fields }: LogInLayoutProps) {
+  return (
+    <Layout title={title} width="narrow" beginsSession>
+      {intro === undefined ? (
+        <h1>{title}</h1>
+      ) : (
+        <PageHead title={title}>
+          <p class="quiet">{intro}</p>
+        </PageHead>
+      )}
+      <PostForm action={action} class="card" beginsSession fields={next === null ? [] : [["next", next]]}>
+        <CredentialFields {...fields} />
+        <Button>{button}</Button>
+      </PostForm>
+      {children}
+    </Layout>
+  );
+}
+
+function withNext(path: string, next: string | null): string {
+  return next === null ? path : `${path}?${new URLSearchParams({ next }).toString()}`;
 }
 
 export interface SignedUpPageProps {
@@ -87,94 +131,42 @@ export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string 
           </p>
         </div>
         <code class="code">{apiKey}</code>
-        <a class="button" href={next}>
+        <LinkButton href={next} look="main">
           Continue
-        </a>
+        </LinkButton>
       </div>
     </Layout>,
   );
-}
-
-export interface WelcomePageProps {
-  readonly path: string;
-  readonly typed: Typed;
-  /** Whose password is reset; null: the visitor becomes the account's first person. */
-  readonly email: string | null;
-}
-
-/** The page of a one-time link, for the first person or a lost password. */
-export function welcomePage({ path, typed, email }: WelcomePageProps): string {
-  const title = email === null ? "Welcome" : "Choose a new password";
-  return render(
-    <Layout title={title} width="narrow" beginsSession>
-      <div class="head">
-        <h1>{title}</h1>
-        <p class="quiet">
-          {email === null
-            ? "Create the owner’s login for this service. This link works once."
-            : "Your other sessions are logged out. This link works once."}
-        </p>
-      </div>
-      <form method="post" action={path} class="card" data-session="new">
-        <CredentialFields typed={typed} password="new" emailOf={email} />
-        <Button>{email === null ? "Create login" : "Save and log in"}</Button>
-      </form>
-    </Layout>,
-  );
-}
-
-export interface PasswordPageProps {
-  readonly user: PageUser;
-  readonly typed: Typed;
 }
 
 /** The form for a new password. Password managers need the address. */
-export function passwordPage({ user, typed }: PasswordPageProps): string {
+export function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed: Typed }): string {
   return render(
-    <Layout title="Change your password" place="Settings" user={user}>
-      <Head title="Change your password" />
-      <form method="post" action="/settings/password" class="card">
-        <FormToken user={user} />
+    <Layout title="Change your password" nav="Settings" user={user}>
+      <PageHead title="Change your password" back={SETTINGS_LINK} />
+      <PostForm user={user} action="/settings/password" class="card">
         <p>Your sessions in other browsers are logged out. You stay logged in here.</p>
         <CredentialFields typed={typed} password="new" emailOf={user.email}>
-          <Field
+          <KnownPassword
             name="current_password"
             label="Current password"
-            type="password"
-            isRequired
-            charsMax={PASSWORD_CHARS_MAX}
             problem={typed.problems.current_password ?? null}
-            autocomplete="current-password"
           />
         </CredentialFields>
-        <div class="choices">
+        <OrCancel href="/settings">
           <Button>Change password</Button>
-          <a class="button button-plain" href="/settings">
-            Cancel
-          </a>
-        </div>
-      </form>
+        </OrCancel>
+      </PostForm>
     </Layout>,
   );
 }
 
 export function passwordChangedPage({ user }: { readonly user: PageUser }): string {
   return render(
-    <Layout title="Your password is changed" place="Settings" user={user}>
-      <Head title="Your password is changed" />
+    <Layout title="Your password is changed" nav="Settings" user={user}>
+      <PageHead title="Your password is changed" back={SETTINGS_LINK} />
       <Notice tone="good">Your other sessions are logged out. You are still logged in here.</Notice>
     </Layout>,
-  );
-}
-
-function Head({ title }: { readonly title: string }) {
-  return (
-    <div class="head">
-      <p class="small">
-        <a href="/settings">Settings</a>
-      </p>
-      <h1>{title}</h1>
-    </div>
   );
 }
 
@@ -192,32 +184,16 @@ export interface ConfirmPasswordProps {
 export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPasswordProps): string {
   return render(
     <Layout title="Confirm with your password" user={user} width="narrow">
-      <div class="head">
-        <h1>Confirm with your password</h1>
+      <PageHead title="Confirm with your password">
         <p>Nothing has been changed yet.</p>
-      </div>
-      <form method="post" action={path} class="card">
-        <FormToken user={user} />
-        {fields.map(([name, value]) => (
-          <input type="hidden" name={name} value={value} />
-        ))}
-        <Field name="email" label="Email" type="email" value={user.email} isFixed autocomplete="username" />
-        <Field
-          name={CONFIRM_PASSWORD_FIELD}
-          label="Password"
-          type="password"
-          isRequired
-          charsMax={PASSWORD_CHARS_MAX}
-          problem={problem}
-          autocomplete="current-password"
-        />
-        <div class="choices">
+      </PageHead>
+      <PostForm user={user} action={path} class="card" fields={fields}>
+        <Field name="email" label="Email" type="email" value={user.email} readonly autocomplete="username" />
+        <KnownPassword name={CONFIRM_PASSWORD_FIELD} label="Password" problem={problem} />
+        <OrCancel href="/">
           <Button>Confirm</Button>
-          <a class="button button-plain" href="/">
-            Cancel
-          </a>
-        </div>
-      </form>
+        </OrCancel>
+      </PostForm>
       <p class="quiet small">
         Outgate could not verify that this change comes from its own page: scripts are off, or the browser’s stored data
         was cleared. On plain http, other programs on this host can read the session cookie.{" "}

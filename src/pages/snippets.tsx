@@ -1,41 +1,96 @@
 /** @jsxImportSource hono/jsx */
-import { maskedAction } from "../receipts/masked-action.ts";
 import type { Action } from "../actions/action.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../config/limits.ts";
-import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
-import { keyHeader } from "./words.ts";
 import { prettyPrint } from "../json/json.ts";
-
-export interface SnippetProps {
-  /** What it is for. */
-  readonly title: string;
-  readonly text: string;
-}
+import { normalTarget } from "../outbound/target.ts";
+import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
+import { maskedAction } from "../receipts/masked-action.ts";
+import { SubSection, UntrustedBlock } from "./parts.tsx";
 
 /** A trusted text with a copy button. */
-export function SnippetView({ title, text }: SnippetProps) {
+export function Snippet({ title, text }: { readonly title: string; readonly text: string }) {
   return (
-    <div class="stack">
-      <h3>{title}</h3>
+    <SubSection title={title}>
       <pre class="code" data-copy="">
         {text}
       </pre>
+    </SubSection>
+  );
+}
+
+/**
+ * The curl option that sends the key in this shell variable (bash, zsh), as a file: everyone who can list the processes
+ * of a machine can read their command lines.
+ */
+export function keyHeader(variable: string): string {
+  return `-H @<(echo "Authorization: Bearer $${variable}")`;
+}
+
+/** The call as curl, TypeScript, Python and MCP, and how its target verifies it. */
+export function Code({ action, baseUrl }: { readonly action: Action; readonly baseUrl: string }) {
+  const snippets = createSnippets(action, baseUrl);
+  const target = normalTarget(action.url);
+  return (
+    <section class="card" aria-labelledby="code">
+      <div>
+        <h2 id="code">As code</h2>
+        <p class="quiet small">
+          Code that creates the same request again. Replace the placeholders with your key and secrets.
+        </p>
+      </div>
+      {snippets === null ? (
+        <p class="quiet">This request is too long to show as code. Read it from the API and send it from a file.</p>
+      ) : null}
+      <div class="folds">
+        {(snippets ?? []).map(({ name, text }) => (
+          <details name="code">
+            <summary>{name}</summary>
+            <UntrustedSnippet label={name} text={text} />
+          </details>
+        ))}
+        {target === null ? null : <Verification origin={target.origin} baseUrl={baseUrl} />}
+      </div>
+    </section>
+  );
+}
+
+function UntrustedSnippet({ label, text }: { readonly label: string; readonly text: string }) {
+  return (
+    <div data-copy="">
+      <UntrustedBlock label={label} text={text} />
     </div>
   );
 }
 
-export interface Snippet {
-  readonly name: string;
-  readonly text: string;
+function Verification({ origin, baseUrl }: { readonly origin: string; readonly baseUrl: string }) {
+  const secret = `curl -s '${baseUrl}/v1/signing-secret?origin=${origin}' ${keyHeader("OWNER_KEY")}`;
+  const verify = `import { Webhook } from "standardwebhooks"; // npm install standardwebhooks
+
+// Throws unless the call came from this Outgate, unchanged, within the last five minutes.
+new Webhook(process.env.OUTGATE_SIGNING_SECRET).verify(rawBody, headers);`;
+  return (
+    <details name="code">
+      <summary>Verify its signature</summary>
+      <div class="stack">
+        <p>
+          Calls are signed according to Standard Webhooks, with a separate secret for <b class="untrusted">{origin}</b>.
+          Read it with an owner key:
+        </p>
+        <UntrustedSnippet label="Read the secret" text={secret} />
+        <p>Verify the raw bytes of each call with it:</p>
+        <UntrustedSnippet label="Verify a call" text={verify} />
+      </div>
+    </details>
+  );
 }
 
 /** Code that creates the same action again, with placeholders for secrets and the key. Null if it is too long. */
-export function createSnippets(action: Action, baseUrl: string): readonly Snippet[] | null {
+export function createSnippets(action: Action, baseUrl: string) {
   // Skips the masking of a body that is too long anyway.
   if ((action.body?.length ?? 0) > SNIPPET_CHARS_MAX) return null;
   // Snippets are pasted anywhere, so they are masked like a receipt.
-  const shown = maskedAction({ ...action, result: null }, "public");
-  const json = createText(shown);
+  const masked = maskedAction({ ...action, result: null }, "public");
+  const json = createText(masked);
   if (json.length > SNIPPET_CHARS_MAX) return null;
   const url = `${baseUrl}/v1/actions`;
   return [

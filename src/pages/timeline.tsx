@@ -1,44 +1,33 @@
 /** @jsxImportSource hono/jsx */
-import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
-import { Time, type Tone } from "./parts.tsx";
 import type { Child } from "hono/jsx";
 import { actorWords } from "../accounts/roles.ts";
+import { type ActionStatus, isTerminal } from "../actions/action.ts";
 import { type OutcomeKind, statusSentence } from "../actions/outcome.ts";
-import { type Decided, counted, duration, mailName } from "./words.ts";
-import { UntrustedText } from "./code.tsx";
+import type { TimelineEntry, TimelineEvent } from "../actions/timeline.ts";
+import { RUNS_DRAWN_MAX } from "../config/limits.ts";
+import { Card, Name, Time, type Tone, UntrustedText } from "./parts.tsx";
+import { type ActorEvent, counted, duration, mailName } from "./text.ts";
 
 /** All entries, oldest first. They must be masked already. */
 export function History({ timeline }: { readonly timeline: readonly TimelineEntry[] }) {
-  const shownEntries = timeline.filter((entry, at) => isShown(entry, timeline[at + 1]));
+  // The start of an attempt is shown only while the attempt has no result.
+  const steps = timeline.filter(({ event }, at) => event.type !== "started" || at === timeline.length - 1);
   return (
-    <section class="card" aria-labelledby="history">
-      <h2 id="history">History</h2>
+    <Card id="history" title="History">
       <ol class="steps">
-        {shownEntries.map(({ at, run, event }, index) => (
+        {steps.map((entry, index) => (
           <>
-            {run > (shownEntries[index - 1]?.run ?? 1) ? <li class="run">{`Run ${run}`}</li> : null}
-            <Step at={at} before={shownEntries[index - 1]?.at} event={event} />
+            {entry.run > (steps[index - 1]?.run ?? 1) ? <li class="run">{`Run ${entry.run}`}</li> : null}
+            <Step {...entry} before={steps[index - 1]?.at} />
           </>
         ))}
       </ol>
-    </section>
+    </Card>
   );
 }
 
-/** The start of an attempt is shown only while the attempt has no result. */
-function isShown({ event }: TimelineEntry, next: TimelineEntry | undefined): boolean {
-  return event.type !== "started" || next === undefined;
-}
-
-interface StepProps {
-  readonly at: Date;
-  /** The time of the previous step. */
-  readonly before: Date | undefined;
-  readonly event: TimelineEvent;
-}
-
-function Step({ at, before, event }: StepProps) {
-  const { tone, title, details } = wordsOf(event, at);
+function Step({ at, event, before }: TimelineEntry & { readonly before: Date | undefined }) {
+  const { tone, title, details } = describeEvent(event, at);
   return (
     <li class={`step step-${tone}`}>
       <p class="step-head">
@@ -47,92 +36,80 @@ function Step({ at, before, event }: StepProps) {
           <Time at={at} near={before} />
         </span>
       </p>
-      {details.map((detail) => (
-        <p class="small quiet">{detail}</p>
-      ))}
+      {details
+        .filter((detail) => detail !== null && detail !== "")
+        .map((detail) => (
+          <p class="small quiet">{detail}</p>
+        ))}
     </li>
   );
 }
 
 /** An event as text. */
-export interface Words {
+interface EventText {
   readonly tone: Tone;
   readonly title: Child;
+  /** Null or empty ones are left out. */
   readonly details: readonly Child[];
 }
 
-/** An event as text. It must be masked already. */
-export function wordsOf(event: TimelineEvent, at: Date): Words {
-  if ("actor" in event) return decisionWords(event);
-  if ("attempt" in event) return attemptWords(event, at);
-  if ("delivered" in event) return notificationWords(event, at);
+/** The event must be masked already. */
+function describeEvent(event: TimelineEvent, at: Date): EventText {
+  if ("actor" in event) return describeActorEvent(event);
+  if ("attempt" in event) return describeAttempt(event, at);
+  if ("delivered" in event) return describeNotification(event, at);
   if (event.type === "not_started") return { tone: "wait", title: "Not started", details: [event.reason] };
-  return { ...CHANGES[event.type], details: [] };
+  return { tone: EVENTS[event.type].tone, title: EVENTS[event.type].text, details: [] };
 }
 
-type Attempted = Extract<TimelineEvent, { readonly attempt: number }>;
+type AttemptEvent = Extract<TimelineEvent, { readonly attempt: number }>;
 
-type Notified = Extract<TimelineEvent, { readonly delivered: boolean }>;
+type NotificationEvent = Extract<TimelineEvent, { readonly delivered: boolean }>;
 
-type Changed = Exclude<TimelineEvent, Decided | Attempted | Notified | { readonly type: "not_started" }>;
-
-const CHANGES: Readonly<Record<Changed["type"], Pick<Words, "tone" | "title">>> = {
-  held: { tone: "wait", title: "Held for approval" },
-  started: { tone: "busy", title: "Being sent" },
-  completed: { tone: "good", title: "Completed" },
-  failed: { tone: "bad", title: "Failed" },
+const EVENTS: Readonly<
+  Record<
+    ActorEvent["type"] | "held" | "started" | "completed" | "failed",
+    Pick<EventText, "tone"> & { readonly text: string }
+  >
+> = {
+  created: { tone: "still", text: "Requested" },
+  held: { tone: "wait", text: "Held for approval" },
+  approved: { tone: "good", text: "Approved" },
+  rejected: { tone: "bad", text: "Rejected" },
+  started: { tone: "busy", text: "Being sent" },
+  completed: { tone: "good", text: "Completed" },
+  failed: { tone: "bad", text: "Failed" },
+  cancelled: { tone: "still", text: "Cancelled" },
+  retried: { tone: "busy", text: "Retried" },
+  paused: { tone: "wait", text: "Paused" },
+  resumed: { tone: "busy", text: "Resumed" },
 };
 
-const DECISIONS: Readonly<Record<Decided["type"], { readonly tone: Tone; readonly verb: string }>> = {
-  created: { tone: "still", verb: "Requested" },
-  approved: { tone: "good", verb: "Approved" },
-  rejected: { tone: "bad", verb: "Rejected" },
-  cancelled: { tone: "still", verb: "Cancelled" },
-  retried: { tone: "busy", verb: "Retried" },
-  paused: { tone: "wait", verb: "Paused" },
-  resumed: { tone: "busy", verb: "Resumed" },
-};
-
-function decisionWords({ type, actor, reason = null, via }: Decided): Words {
-  const { tone, verb } = DECISIONS[type];
-  // Only the client says that it asked; Outgate can't verify it.
-  const asked = via === "elicitation" ? ["The client reports that it asked its user."] : [];
-  const details: readonly Child[] = [...asked, ...(reason === null ? [] : [<Quote text={reason} />])];
-  return { tone, title: <By verb={verb} actor={actor} />, details };
-}
-
-export function By({ verb, actor }: { readonly verb: string; readonly actor: string }) {
-  return (
+function describeActorEvent({ type, actor, reason = null, via }: ActorEvent): EventText {
+  const { tone, text } = EVENTS[type];
+  const title = (
     <>
-      {verb} by <Who actor={actor} />
+      {text} by <ActorName actor={actor} />
     </>
   );
+  const quote =
+    reason === null ? null : (
+      <q class="reason">
+        <UntrustedText text={reason} />
+      </q>
+    );
+  // Only the client says that it asked; Outgate can't verify it.
+  const asked = via === "elicitation" ? "The client reports that it asked its user." : null;
+  return { tone, title, details: [asked, quote] };
 }
 
 /** An actor, and the way they used. */
-export function Who({ actor }: { readonly actor: string }) {
+export function ActorName({ actor }: { readonly actor: string }) {
   const { name, way } = actorWords(actor);
   return (
     <>
       <Name text={name} /> <span class="quiet">{way}</span>
     </>
-  );
-}
-
-/** An untrusted name, in the font of the page. */
-function Name({ text }: { readonly text: string }) {
-  return (
-    <b class="name">
-      <UntrustedText text={text} />
-    </b>
-  );
-}
-
-function Quote({ text }: { readonly text: string }) {
-  return (
-    <q class="reason">
-      <UntrustedText text={text} />
-    </q>
   );
 }
 
@@ -142,45 +119,192 @@ const OUTCOMES: Readonly<Record<OutcomeKind, string>> = {
   unknown: "Outcome unknown: the target may have received it.",
 };
 
-function attemptWords(event: Attempted, at: Date): Words {
-  const { attempt, outcome, response_code: code, error, duration_ms: ms } = event;
+function describeAttempt(event: AttemptEvent, at: Date): EventText {
+  const { attempt, outcome, response_code: code, error, duration_ms: ms, location } = event;
   const answer = code === null ? "no response" : `answered ${code}`;
   const isInTitle = code !== null && error === statusSentence(code);
+  const redirect =
+    location === null ? null : (
+      <>
+        Location: <UntrustedText text={location} />
+      </>
+    );
   return {
     tone: error === null ? "good" : "bad",
     title: `Attempt ${attempt}: ${answer}${ms === null ? "" : ` in ${duration(ms)}`}`,
-    details: [
-      isInTitle ? "" : (error ?? ""),
-      OUTCOMES[outcome],
-      event.location === null ? (
-        ""
-      ) : (
-        <>
-          Location: <UntrustedText text={event.location} />
-        </>
-      ),
-      nextOf(event.next_retry_at, at),
-    ].filter((detail) => detail !== ""),
+    details: [isInTitle ? null : error, OUTCOMES[outcome], redirect, nextAttempt(event.next_retry_at, at)],
   };
 }
 
-function notificationWords(notified: Notified, at: Date): Words {
-  const { type, event, delivered, attempts, error, next_retry_at: next } = notified;
+function describeNotification(notification: NotificationEvent, at: Date): EventText {
+  const { type, event, delivered, attempts, error, next_retry_at: next } = notification;
   const what = type === "mail" ? mailName(event) : `Callback ${event}`;
   const last = attempts === 0 ? "not sent" : `given up after ${counted(attempts, "attempt")}`;
   const end = next === null ? last : "not delivered yet";
   return {
     tone: delivered ? "still" : "wait",
     title: `${what} ${delivered ? "delivered" : end}`,
-    details: [error ?? "", nextOf(next, at)].filter((detail) => detail !== ""),
+    details: [error, nextAttempt(next, at)],
   };
 }
 
-function nextOf(next: string | null, at: Date): Child {
-  if (next === null) return "";
+function nextAttempt(next: string | null, at: Date): Child {
+  if (next === null) return null;
   return (
     <>
       Next attempt: <Time at={new Date(next)} near={at} />
     </>
   );
 }
+
+/** The newest runs, each drawn to its own scale. The history shows the same as text. */
+export function RunChart({ timeline, now }: { readonly timeline: readonly TimelineEntry[]; readonly now: Date }) {
+  const runs = runsOf(timeline, now)
+    .slice(-RUNS_DRAWN_MAX)
+    .filter(({ from, to }) => to > from);
+  if (runs.length === 0) return null;
+  const kinds = KINDS.filter((kind) => runs.some(({ spans }) => spans.some((span) => span.kind === kind)));
+  return (
+    <Card id="scale" title="Where the time went">
+      {runs.map((run) => (
+        <Run {...run} isOne={runs.length === 1} />
+      ))}
+      <ul class="span-legend small quiet">
+        {kinds.map((kind) => (
+          <li>
+            <span class={`swatch swatch-${kind}`} aria-hidden="true" /> {NAMES[kind]}
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+const WIDTH = 1_000;
+
+const HEIGHT = 28;
+
+/** The smallest visible width: an attempt may take milliseconds and a wait an hour. */
+const WIDTH_MIN = 5;
+
+type RunProps = ReturnType<typeof runsOf>[number] & { readonly isOne: boolean };
+
+function Run({ run, from, to, spans, isOne }: RunProps) {
+  const wholeMs = to.getTime() - from.getTime();
+  // Attempts are drawn over waits.
+  const drawn = spans.toSorted((a, b) => Number(a.kind !== "wait") - Number(b.kind !== "wait"));
+  const xOf = (at: Date) => Math.round(((at.getTime() - from.getTime()) / wholeMs) * WIDTH);
+  return (
+    <figure class="stack">
+      <svg
+        class="scale"
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${isOne ? "" : `Run ${run}: `}${summaryOf(spans)}`}
+      >
+        {drawn.map((span) => {
+          const x = Math.min(xOf(span.from), WIDTH - WIDTH_MIN);
+          return (
+            <rect
+              class={`span span-${span.kind}`}
+              x={x}
+              y={span.kind === "wait" ? HEIGHT / 2 - 3 : 0}
+              width={Math.max(xOf(span.to) - x, WIDTH_MIN)}
+              height={span.kind === "wait" ? 6 : HEIGHT}
+            >
+              <title>{labelOf(span)}</title>
+            </rect>
+          );
+        })}
+      </svg>
+      <figcaption class="ends small quiet">
+        <span>
+          {isOne ? "" : `Run ${run}, `}
+          <Time at={from} />
+        </span>
+        <span>{duration(wholeMs)}</span>
+      </figcaption>
+    </figure>
+  );
+}
+
+const KINDS: readonly SpanKind[] = ["approval", "wait", "running", "bad", "good"];
+
+const NAMES: Readonly<Record<SpanKind, string>> = {
+  approval: "Waiting for approval",
+  wait: "Waiting to be sent",
+  running: "Being sent",
+  bad: "Failed attempt",
+  good: "Successful attempt",
+};
+
+function labelOf({ kind, from, to, attempt }: Span): string {
+  const name = attempt === null ? NAMES[kind] : `${NAMES[kind]} ${attempt}`;
+  return `${name}: ${duration(to.getTime() - from.getTime())}`;
+}
+
+/** Sums by kind, for screen readers. */
+function summaryOf(spans: readonly Span[]): string {
+  const sums = KINDS.flatMap((kind) => {
+    const same = spans.filter((span) => span.kind === kind);
+    if (same.length === 0) return [];
+    const ms = same.reduce((sum, { from, to }) => sum + to.getTime() - from.getTime(), 0);
+    const what =
+      kind === "bad" || kind === "good" ? counted(same.length, NAMES[kind].toLowerCase()) : NAMES[kind].toLowerCase();
+    return [`${what}, ${duration(ms)}`];
+  });
+  return `${sums.join("; ")}.`;
+}
+
+type SpanKind = "approval" | "wait" | "running" | "good" | "bad";
+
+/** A period in the life of an action. */
+interface Span {
+  readonly kind: SpanKind;
+  readonly from: Date;
+  readonly to: Date;
+  /** The number of the attempt; null for other periods. */
+  readonly attempt: number | null;
+}
+
+/** Splits a timeline, oldest first, into runs and their periods. A run that has not ended lasts to now. */
+export function runsOf(timeline: readonly TimelineEntry[], now: Date) {
+  // Callbacks and mails don't change the state.
+  const changes = timeline.filter(({ event }) => event.type !== "callback" && event.type !== "mail");
+  const runs = Map.groupBy(changes, ({ run }) => run);
+  return [...runs].map(([run, entries]) => {
+    const [first] = entries;
+    const spans = spansOf(entries, now);
+    const from = first?.at ?? now;
+    return { run, from, to: spans.at(-1)?.to ?? from, spans };
+  });
+}
+
+function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] {
+  const spans: Span[] = [];
+  for (const [index, entry] of entries.entries()) {
+    if (isTerminal(entry.status)) break;
+    const next = entries[index + 1];
+    const { kind, attempt } = kindOf(entry.status, next?.event);
+    const to = next?.at ?? now;
+    const last = spans.at(-1);
+    if (last !== undefined && last.kind === kind && attempt === null) spans[spans.length - 1] = { ...last, to };
+    else spans.push({ kind, from: entry.at, to, attempt });
+  }
+  return spans.filter(({ from, to, attempt }) => attempt !== null || to > from);
+}
+
+function kindOf(status: ActionStatus, end: TimelineEvent | undefined): Pick<Span, "kind" | "attempt"> {
+  if (end?.type === "attempt") return { kind: end.error === null ? "good" : "bad", attempt: end.attempt };
+  return { kind: KIND_OF_STATUS[status], attempt: null };
+}
+
+const KIND_OF_STATUS: Readonly<Record<ActionStatus, SpanKind>> = {
+  awaiting_approval: "approval",
+  pending: "wait",
+  active: "running",
+  completed: "wait",
+  failed: "wait",
+  cancelled: "wait",
+};

@@ -81,7 +81,7 @@ export function createPauseService(deps: PauseDeps) {
       const request = { keyId, reason: "The key was revoked.", cancels };
       const made = newPause(ids.pause(), caller, request, clock.now());
       const result = await paused.whilePausing(made.pause, () => revoke(made));
-      if (cancels) void canceller.run();
+      if (cancels) void canceller.run().catch(() => {});
       return result;
     },
 

@@ -7,7 +7,7 @@ import { SECRET_PATH_HEADERS } from "../api/headers.ts";
 import { ReceiptJson, receiptJson, ReceiptToken } from "./schema.ts";
 import { maskOneAhead } from "./masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { receiptPage } from "../pages/receipt.tsx";
+import { receiptPage } from "../pages/action.tsx";
 import { prefersJson } from "../http/query.ts";
 import { json, NO_SUCH_LINK, noSuchLink } from "../http/errors.ts";
 import { createPageRoutes, operation, pathParams } from "../http/operation.ts";

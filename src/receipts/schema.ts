@@ -4,8 +4,8 @@ import type { TimelineEntry } from "../actions/timeline.ts";
 import { Action } from "../actions/schemas.ts";
 import { plainText } from "../api/schema-helpers.ts";
 import { maskedAction, maskedEntry } from "./masked-action.ts";
-import { itemOf, TimelineItem } from "../actions/list-schemas.ts";
-import { actionJson } from "../actions/serialize.ts";
+import { TimelineItem } from "../actions/list-schemas.ts";
+import { actionJson, timelineItem } from "../actions/serialize.ts";
 
 const { deduplicated: _found, differs: _differs, ...shown } = Action.properties;
 
@@ -41,9 +41,9 @@ export type ReceiptJson = Static<typeof ReceiptJson>;
 export function receiptJson(action: StoredAction, timeline: readonly TimelineEntry[], now: Date): string {
   const masked = { ...maskedAction(action, "public"), callback: null, keyId: "" };
   const json = actionJson(masked, { now, receiptUrl: null, hidesHeaderValues: true });
-  return `${json.slice(0, -1)},"timeline":${JSON.stringify(timeline.map((entry) => withoutSeq(itemOf(maskedEntry(entry, "public")))))}}`;
+  return `${json.slice(0, -1)},"timeline":${JSON.stringify(timeline.map((entry) => withoutSeq(timelineItem(maskedEntry(entry, "public")))))}}`;
 }
 
-function withoutSeq({ seq: _position, ...told }: ReturnType<typeof itemOf>) {
+function withoutSeq({ seq: _position, ...told }: ReturnType<typeof timelineItem>) {
   return told;
 }

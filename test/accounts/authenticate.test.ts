@@ -10,8 +10,8 @@ import { openFileStore, testSecrets } from "../support/store.ts";
 
 const KEY = testSecrets.newApiKey();
 
-/** A door before a real store that knows some keys, and what passed between the two. */
-async function openStubServer(keys: readonly Partial<ApiKey>[] = [{}], wrap = (accounts: AccountStore) => accounts) {
+/** `authenticate` on a real store with some keys, and the calls between the two. */
+async function openAuthenticate(keys: readonly Partial<ApiKey>[] = [{}], wrap = (accounts: AccountStore) => accounts) {
   const db = await openFileStore();
   const rows = keys.map((key) => anApiKey({ hash: testSecrets.hash(KEY), ...key }));
   await db.store.accounts.create(anAccount({ id: ACCOUNT }), rows);
@@ -36,10 +36,10 @@ const UNAUTHORIZED = {
 
 describe("a key", () => {
   test.each(ROLES)("with the role %s is its caller, by its own name", async (role: Role) => {
-    await using app = await openStubServer([{ role, name: "billing", hold: "writes" }]);
-    expect(await app.authenticate(`Bearer ${KEY}`)).toEqual({
+    await using rig = await openAuthenticate([{ role, name: "billing", hold: "writes" }]);
+    expect(await rig.authenticate(`Bearer ${KEY}`)).toEqual({
       accountId: ACCOUNT,
-      keyId: app.key?.id ?? "",
+      keyId: rig.key?.id ?? "",
       keyName: "billing",
       role,
       hold: "writes",
@@ -50,27 +50,27 @@ describe("a key", () => {
   });
 
   test.each([`bearer ${KEY}`, `BEARER ${KEY}`, `bEaReR ${KEY}`, `Bearer  ${KEY}`])("is taken as %p", async (header) => {
-    await using app = await openStubServer();
-    expect((await app.authenticate(header)).keyId).toBe(app.key?.id ?? "");
+    await using rig = await openAuthenticate();
+    expect((await rig.authenticate(header)).keyId).toBe(rig.key?.id ?? "");
   });
 
   test("of 20 or 200 printable characters is one, whoever made it", async () => {
     const given = ["!".repeat(20), "~".repeat(200)];
-    await using app = await openStubServer(
+    await using rig = await openAuthenticate(
       given.map((key) => ({ hash: testSecrets.hash(key), name: key.slice(0, 1) })),
     );
-    for (const key of given) expect((await app.authenticate(`Bearer ${key}`)).keyName).toBe(key.slice(0, 1));
+    for (const key of given) expect((await rig.authenticate(`Bearer ${key}`)).keyName).toBe(key.slice(0, 1));
   });
 });
 
 describe("anything else is the same unauthorized", () => {
-  let app: Awaited<ReturnType<typeof openStubServer>>;
+  let rig: Awaited<ReturnType<typeof openAuthenticate>>;
 
   beforeAll(async () => {
-    app = await openStubServer();
+    rig = await openAuthenticate();
   });
 
-  afterAll(() => app[Symbol.asyncDispose]());
+  afterAll(() => rig[Symbol.asyncDispose]());
 
   test.each([
     ["no header", null],
@@ -90,9 +90,9 @@ describe("anything else is the same unauthorized", () => {
     ["a character that is not ASCII", `Bearer ${KEY}é`],
     ["a megabyte", `Bearer ${"a".repeat(1_000_000)}`],
   ])("%s, which is not even looked up", async (_name, header) => {
-    const before = app.asked.length;
-    expect(await refusalOf(app.authenticate(header))).toEqual(UNAUTHORIZED);
-    expect(app.asked).toHaveLength(before);
+    const before = rig.asked.length;
+    expect(await refusalOf(rig.authenticate(header))).toEqual(UNAUTHORIZED);
+    expect(rig.asked).toHaveLength(before);
   });
 
   test.each([
@@ -100,21 +100,21 @@ describe("anything else is the same unauthorized", () => {
     ["a key cut short", KEY.slice(0, -1)],
     ["a key in other case", KEY.toLowerCase()],
   ])("%s, which leaves no trace", async (_name, key) => {
-    expect(await refusalOf(app.authenticate(`Bearer ${key}`))).toEqual(UNAUTHORIZED);
-    expect(app.used).toEqual([]);
+    expect(await refusalOf(rig.authenticate(`Bearer ${key}`))).toEqual(UNAUTHORIZED);
+    expect(rig.used).toEqual([]);
   });
 
   test("a revoked key", async () => {
-    await using revoked = await openStubServer([{ revokedAt: NOON }]);
+    await using revoked = await openAuthenticate([{ revokedAt: NOON }]);
     expect(await refusalOf(revoked.authenticate(`Bearer ${KEY}`))).toEqual(UNAUTHORIZED);
   });
 });
 
 describe("a known key", () => {
   test("is remembered: the store is asked once, and by the hash alone", async () => {
-    await using app = await openStubServer();
-    for (let request = 0; request < 5; request += 1) await app.authenticate(`Bearer ${KEY}`);
-    expect(app.asked).toEqual([testSecrets.hash(KEY)]);
+    await using rig = await openAuthenticate();
+    for (let request = 0; request < 5; request += 1) await rig.authenticate(`Bearer ${KEY}`);
+    expect(rig.asked).toEqual([testSecrets.hash(KEY)]);
   });
 
   test("is asked for again once it is forgotten, and refused when it is revoked by then", async () => {
@@ -126,14 +126,14 @@ describe("a known key", () => {
         return key === null ? null : { ...key, revokedAt };
       },
     });
-    await using app = await openStubServer([{}], revocable);
-    await app.authenticate(`Bearer ${KEY}`);
+    await using rig = await openAuthenticate([{}], revocable);
+    await rig.authenticate(`Bearer ${KEY}`);
     revokedAt = NOON;
-    app.authenticate.forget(testSecrets.hash(KEY));
-    expect(await refusalOf(app.authenticate(`Bearer ${KEY}`))).toMatchObject({ code: "unauthorized" });
+    rig.authenticate.forget(testSecrets.hash(KEY));
+    expect(await refusalOf(rig.authenticate(`Bearer ${KEY}`))).toMatchObject({ code: "unauthorized" });
     // Nor is a refused key remembered.
-    expect(await refusalOf(app.authenticate(`Bearer ${KEY}`))).toMatchObject({ code: "unauthorized" });
-    expect(app.asked).toHaveLength(3);
+    expect(await refusalOf(rig.authenticate(`Bearer ${KEY}`))).toMatchObject({ code: "unauthorized" });
+    expect(rig.asked).toHaveLength(3);
   });
 
   test("that is forgotten while it is being read is not remembered as it was", async () => {
@@ -148,26 +148,26 @@ describe("a known key", () => {
         return key;
       },
     });
-    await using app = await openStubServer([{}], slow);
-    const first = app.authenticate(`Bearer ${KEY}`);
+    await using rig = await openAuthenticate([{}], slow);
+    const first = rig.authenticate(`Bearer ${KEY}`);
     await read.promise;
-    app.authenticate.forget(testSecrets.hash(KEY));
+    rig.authenticate.forget(testSecrets.hash(KEY));
     answer.resolve();
     await first;
-    await app.authenticate(`Bearer ${KEY}`);
-    expect(app.asked).toHaveLength(2);
+    await rig.authenticate(`Bearer ${KEY}`);
+    expect(rig.asked).toHaveLength(2);
   });
 
   test("is one caller to all who came in by it at a time, and forgotten it is none of them", async () => {
-    await using app = await openStubServer();
-    const [one, other] = await Promise.all([app.authenticate(`Bearer ${KEY}`), app.authenticate(`Bearer ${KEY}`)]);
+    await using rig = await openAuthenticate();
+    const [one, other] = await Promise.all([rig.authenticate(`Bearer ${KEY}`), rig.authenticate(`Bearer ${KEY}`)]);
     for (const caller of [one, other]) authorize(caller, "read");
-    app.authenticate.forget(testSecrets.hash(KEY));
+    rig.authenticate.forget(testSecrets.hash(KEY));
     for (const caller of [one, other]) {
       const refused = Promise.try(() => authorize(caller, "read"));
       expect(await refusalOf(refused)).toEqual(UNAUTHORIZED);
     }
-    authorize(await app.authenticate(`Bearer ${KEY}`), "read");
+    authorize(await rig.authenticate(`Bearer ${KEY}`), "read");
   });
 
   test("forgotten while it was read is read again, and every caller hears of its end from then on", async () => {
@@ -181,23 +181,23 @@ describe("a known key", () => {
         return key;
       },
     });
-    await using app = await openStubServer([{}], slow);
-    const late = app.authenticate(`Bearer ${KEY}`);
+    await using rig = await openAuthenticate([{}], slow);
+    const late = rig.authenticate(`Bearer ${KEY}`);
     await read.promise;
-    await app.db.store.accounts.revokeKey(ACCOUNT, app.key?.id ?? "", NOON);
-    app.authenticate.forget(testSecrets.hash(KEY));
+    await rig.db.store.accounts.revokeKey(ACCOUNT, rig.key?.id ?? "", NOON);
+    rig.authenticate.forget(testSecrets.hash(KEY));
     answer.resolve();
     expect(await refusalOf(late)).toEqual(UNAUTHORIZED);
   });
 
   test("is read again after five seconds: what a hand has revoked meanwhile ends all that is open by it", async () => {
-    await using app = await openStubServer();
-    const { revoked } = await app.authenticate(`Bearer ${KEY}`);
-    await app.db.store.accounts.revokeKey(ACCOUNT, app.key?.id ?? "", NOON);
-    app.clock.advance(4_999);
-    await app.authenticate(`Bearer ${KEY}`);
-    app.clock.advance(1);
-    expect(await refusalOf(app.authenticate(`Bearer ${KEY}`))).toEqual(UNAUTHORIZED);
+    await using rig = await openAuthenticate();
+    const { revoked } = await rig.authenticate(`Bearer ${KEY}`);
+    await rig.db.store.accounts.revokeKey(ACCOUNT, rig.key?.id ?? "", NOON);
+    rig.clock.advance(4_999);
+    await rig.authenticate(`Bearer ${KEY}`);
+    rig.clock.advance(1);
+    expect(await refusalOf(rig.authenticate(`Bearer ${KEY}`))).toEqual(UNAUTHORIZED);
     expect(revoked?.aborted).toBeTrue();
   });
 
@@ -207,17 +207,17 @@ describe("a known key", () => {
       keyByHash: async (hash) => anApiKey({ hash }),
       keyUsed: async () => {},
     });
-    await using app = await openStubServer([{}], any);
-    const { revoked } = await app.authenticate(`Bearer ${KEY}`);
-    for (let other = 0; other <= 10_000; other += 1) await app.authenticate(`Bearer another-key-no-${10_000 + other}`);
+    await using rig = await openAuthenticate([{}], any);
+    const { revoked } = await rig.authenticate(`Bearer ${KEY}`);
+    for (let other = 0; other <= 10_000; other += 1) await rig.authenticate(`Bearer another-key-no-${10_000 + other}`);
     expect(revoked?.aborted).toBeFalse();
-    app.authenticate.forget(testSecrets.hash(KEY));
+    rig.authenticate.forget(testSecrets.hash(KEY));
     expect(revoked?.aborted).toBeTrue();
   });
 
   test("is noted as used once a minute", async () => {
-    await using app = await openStubServer();
-    const { authenticate, clock, used, key } = app;
+    await using rig = await openAuthenticate();
+    const { authenticate, clock, used, key } = rig;
     const id = key?.id ?? "";
     await authenticate(`Bearer ${KEY}`);
     clock.advance(59_999);
@@ -229,7 +229,7 @@ describe("a known key", () => {
       [id, NOON],
       [id, later(60_000)],
     ]);
-    expect((await app.db.store.accounts.keyByHash(testSecrets.hash(KEY)))?.lastUsedAt).toEqual(later(60_000));
+    expect((await rig.db.store.accounts.keyByHash(testSecrets.hash(KEY)))?.lastUsedAt).toEqual(later(60_000));
   });
 
   test("lets its caller in although the disk is full: only the note of its use is lost", async () => {
@@ -237,7 +237,7 @@ describe("a known key", () => {
       ...accounts,
       keyUsed: () => Promise.reject(new StoreUnavailable("The disk is full.")),
     });
-    await using app = await openStubServer([{}], full);
-    expect((await app.authenticate(`Bearer ${KEY}`)).accountId).toBe(ACCOUNT);
+    await using rig = await openAuthenticate([{}], full);
+    expect((await rig.authenticate(`Bearer ${KEY}`)).accountId).toBe(ACCOUNT);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isListedHost, listableHost } from "../../src/accounts/callback-hosts.ts";
+import { checkCallbackHost, isListedHost } from "../../src/accounts/callback-hosts.ts";
 
 const LISTED = ["hooks.example.com", "127.0.0.1:9", "[::1]:81", "explicit.example.com:443"];
 
@@ -35,5 +35,7 @@ test.each([
   ["a@b", null],
   ["", null],
 ])("%j is listed as %j", (text, host) => {
-  expect(listableHost(text)).toBe(host);
+  const check = () => checkCallbackHost(text, "validation_error");
+  if (host === null) expect(check).toThrow("The host is not valid.");
+  else expect(check()).toBe(host);
 });

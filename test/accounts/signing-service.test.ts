@@ -25,39 +25,39 @@ const serviceOf = ({ store, signingSecrets, secrets, clock }: Engine) =>
 describe("the signing secret", () => {
   test("is read by an owner, the same each time, and has not been rotated", async () => {
     await using engine = await openEngine({ starts: false });
-    const actionService = serviceOf(engine);
-    const told = await actionService.read(engine.owner, ORIGIN);
-    expect(told).toEqual({
+    const service = serviceOf(engine);
+    const read = await service.read(engine.owner, ORIGIN);
+    expect(read).toEqual({
       origin: ORIGIN,
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
       previous: null,
     });
-    expect(await actionService.read(engine.owner, ORIGIN)).toEqual(told);
+    expect(await service.read(engine.owner, ORIGIN)).toEqual(read);
   });
 
   test.each(ROLES.filter((role) => role !== "owner"))(
     "is neither read nor rotated by a key with the role %s",
     async (role) => {
       await using engine = await openEngine({ starts: false });
-      const actionService = serviceOf(engine);
-      const before = await actionService.read(engine.owner, ORIGIN);
+      const service = serviceOf(engine);
+      const before = await service.read(engine.owner, ORIGIN);
       const caller = as(role, engine.owner);
-      expect(await refusalOf(actionService.read(caller, ORIGIN))).toMatchObject({ code: "forbidden" });
+      expect(await refusalOf(service.read(caller, ORIGIN))).toMatchObject({ code: "forbidden" });
       for (const origin of [ORIGIN, null]) {
-        expect(await refusalOf(actionService.rotate(caller, origin))).toMatchObject({ code: "forbidden" });
+        expect(await refusalOf(service.rotate(caller, origin))).toMatchObject({ code: "forbidden" });
       }
-      expect(await actionService.read(engine.owner, ORIGIN)).toEqual(before);
+      expect(await service.read(engine.owner, ORIGIN)).toEqual(before);
     },
   );
 
   test("is another one for every origin and every account", async () => {
     await using engine = await openEngine({ starts: false });
-    const actionService = serviceOf(engine);
+    const service = serviceOf(engine);
     const other = await anotherOwner(engine);
     const origins = [ORIGIN, "http://api.example.com", ELSEWHERE, "https://example.com"];
     const secrets: string[] = [];
     for (const caller of [engine.owner, other]) {
-      for (const origin of origins) secrets.push((await actionService.read(caller, origin)).secret);
+      for (const origin of origins) secrets.push((await service.read(caller, origin)).secret);
     }
     expect(new Set(secrets).size).toBe(8);
   });
@@ -81,40 +81,40 @@ describe("the signing secret", () => {
 });
 
 describe("a rotation", () => {
-  test("of one origin gives it a new secret; the one before it is told and signs for 24 hours", async () => {
+  test("of one origin gives it a new secret; the one before it is shown and signs for 24 hours", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
-    const actionService = serviceOf(engine);
-    const [before, elsewhere] = [await actionService.read(owner, ORIGIN), await actionService.read(owner, ELSEWHERE)];
+    const service = serviceOf(engine);
+    const [before, elsewhere] = [await service.read(owner, ORIGIN), await service.read(owner, ELSEWHERE)];
     const expiresAt = new Date(clock.now().getTime() + DAY_MS);
-    expect(await actionService.rotate(owner, ORIGIN)).toEqual({
+    expect(await service.rotate(owner, ORIGIN)).toEqual({
       origin: ORIGIN,
       rotatedAt: clock.now(),
       previousExpiresAt: expiresAt,
     });
-    const after = await actionService.read(owner, ORIGIN);
+    const after = await service.read(owner, ORIGIN);
     expect(after).toEqual({
       origin: ORIGIN,
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
       previous: { secret: before.secret, expiresAt },
     });
     expect(after.secret).not.toBe(before.secret);
-    expect(await actionService.read(owner, ELSEWHERE)).toEqual(elsewhere);
+    expect(await service.read(owner, ELSEWHERE)).toEqual(elsewhere);
     clock.advance(DAY_MS - 1);
-    expect(await actionService.read(owner, ORIGIN)).toEqual(after);
+    expect(await service.read(owner, ORIGIN)).toEqual(after);
     clock.advance(1);
-    expect(await actionService.read(owner, ORIGIN)).toEqual({ ...after, previous: null });
+    expect(await service.read(owner, ORIGIN)).toEqual({ ...after, previous: null });
   });
 
   test("of all origins gives each of them a new secret, and other accounts keep theirs", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner } = engine;
     const other = await anotherOwner(engine);
-    const actionService = serviceOf(engine);
+    const service = serviceOf(engine);
     const read = (caller = owner) =>
-      Promise.all([ORIGIN, ELSEWHERE, "http://a.example"].map((origin) => actionService.read(caller, origin)));
+      Promise.all([ORIGIN, ELSEWHERE, "http://a.example"].map((origin) => service.read(caller, origin)));
     const [mine, theirs] = [await read(), await read(other)];
-    expect(await actionService.rotate(owner, null)).toMatchObject({ origin: null });
+    expect(await service.rotate(owner, null)).toMatchObject({ origin: null });
     const after = await read();
     expect(after.map(({ previous }) => previous?.secret)).toEqual(mine.map(({ secret }) => secret));
     expect(new Set([...mine, ...after].map(({ secret }) => secret)).size).toBe(6);
@@ -124,12 +124,12 @@ describe("a rotation", () => {
   test("within 24 hours of another ends the oldest secret: there is one previous one at most", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
-    const actionService = serviceOf(engine);
-    const secrets = [(await actionService.read(owner, ORIGIN)).secret];
+    const service = serviceOf(engine);
+    const secrets = [(await service.read(owner, ORIGIN)).secret];
     for (const origin of [ORIGIN, null, ORIGIN, ORIGIN, null]) {
       clock.advance(HOUR_MS);
-      const { previousExpiresAt } = await actionService.rotate(owner, origin);
-      const { secret, previous } = await actionService.read(owner, ORIGIN);
+      const { previousExpiresAt } = await service.rotate(owner, origin);
+      const { secret, previous } = await service.read(owner, ORIGIN);
       expect(previous).toEqual({ secret: secrets.at(-1) ?? "", expiresAt: previousExpiresAt });
       secrets.push(secret);
     }
@@ -139,26 +139,26 @@ describe("a rotation", () => {
   test("counts for whoever reads or signs at the same time, whatever was read before it", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner } = engine;
-    const actionService = serviceOf(engine);
+    const service = serviceOf(engine);
     const [early, rotation, late] = await Promise.all([
-      actionService.read(owner, ORIGIN),
-      actionService.rotate(owner, ORIGIN),
-      actionService.read(owner, ORIGIN),
+      service.read(owner, ORIGIN),
+      service.rotate(owner, ORIGIN),
+      service.read(owner, ORIGIN),
     ]);
-    const now = await actionService.read(owner, ORIGIN);
+    const now = await service.read(owner, ORIGIN);
     expect(now.previous).toEqual({ secret: early.secret, expiresAt: rotation.previousExpiresAt });
     expect([early.secret, now.secret]).toContain(late.secret);
     expect((await engine.signingSecrets.find(owner.accountId, ORIGIN, engine.clock.now())).secret).toBe(now.secret);
   });
 
-  test("by another process on the same store is heard of within a minute", async () => {
+  test("by another process on the same store is noticed within a minute", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
     const here = serviceOf(engine);
     const there = createSigningService({
       signing: engine.store.signing,
       audit: engine.store.audit,
-      // Its own memory is forgotten, ours is not.
+      // Its cache is dropped, ours is not.
       signingSecrets: { ...engine.signingSecrets, forget: () => {} },
       secrets: engine.secrets,
       clock,
@@ -238,11 +238,8 @@ describe("a delivery as its target receives it", () => {
     await engine.actionService.create(other, requestFor({ url: target.url, body: "{}" }));
     await target.saw(1);
     const headers = headersOf(target.received[0] ?? { headers: new Headers() });
-    const actionService = serviceOf(engine);
-    const [theirs, mine] = await Promise.all([
-      actionService.read(other, origin),
-      actionService.read(engine.owner, origin),
-    ]);
+    const service = serviceOf(engine);
+    const [theirs, mine] = await Promise.all([service.read(other, origin), service.read(engine.owner, origin)]);
     expect(new Webhook(theirs.secret).verify("{}", headers)).toEqual({});
     expect(() => new Webhook(mine.secret).verify("{}", headers)).toThrow("No matching signature");
   });
@@ -252,8 +249,8 @@ describe("a delivery as its target receives it", () => {
     await using elsewhere = new Target(200);
     await using engine = await openNow();
     const { owner, clock } = engine;
-    const actionService = serviceOf(engine);
-    const secretOf = async ({ url }: Target) => (await actionService.read(owner, new URL(url).origin)).secret;
+    const service = serviceOf(engine);
+    const secretOf = async ({ url }: Target) => (await service.read(owner, new URL(url).origin)).secret;
     const accepts = (secret: string, { body, headers }: Received) => {
       try {
         new Webhook(secret).verify(body, headersOf({ headers }));
@@ -271,7 +268,7 @@ describe("a delivery as its target receives it", () => {
     };
     const secrets = [await secretOf(target)];
     for (const origin of [new URL(target.url).origin, null]) {
-      await actionService.rotate(owner, origin);
+      await service.rotate(owner, origin);
       secrets.push(await secretOf(target));
     }
     // The second rotation came within a day of the first: the oldest secret is out at once.

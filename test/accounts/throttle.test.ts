@@ -97,7 +97,7 @@ describe("wrong log-ins", () => {
     }
   });
 
-  test("are told by the monotonic clock: setting the other one back locks nobody out", () => {
+  test("are counted by the monotonic clock: setting the other one back locks nobody out", () => {
     const { clock, isLetIn } = rig();
     times(5, () => isLetIn("ann@example.com"));
     clock.jump(-3_600_000);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Answered, describe as sentenceOf, type Fault, type Outcome } from "../../src/actions/outcome.ts";
+import { type Answered, describeOutcome as sentenceOf, type Fault, type Outcome } from "../../src/actions/outcome.ts";
 
 const ANSWERED: Answered = {
   kind: "answered",

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { ListQuery } from "../../src/actions/service.ts";
+import type { ListFilter } from "../../src/actions/service.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { anotherOwner, refusalOf } from "./callers.ts";
 import { answering } from "./senders.ts";
 
-const EVERYTHING: ListQuery = {
+const EVERYTHING: ListFilter = {
   statuses: [],
   method: null,
   host: null,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ListQuery } from "../../src/actions/service.ts";
+import type { ListFilter } from "../../src/actions/service.ts";
 import { RETRY_BATCH_MAX } from "../../src/config/limits.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered, aQuery } from "../support/factory.ts";
@@ -15,7 +15,7 @@ async function failed(engine: Engine, count: number, request: Parameters<Engine[
   return made.map(({ id }) => id);
 }
 
-const listOf = (filter: Partial<ListQuery> = {}): ListQuery => ({ ...aQuery({ statuses: ["failed"] }), ...filter });
+const listOf = (filter: Partial<ListFilter> = {}): ListFilter => ({ ...aQuery({ statuses: ["failed"] }), ...filter });
 
 const runOf = async (engine: Engine, id: string) => (await engine.actionService.get(engine.owner, id)).run;
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { Timeline, timelineJson } from "../../src/actions/list-schemas.ts";
+import { Timeline } from "../../src/actions/list-schemas.ts";
+import { timelineJson } from "../../src/actions/serialize.ts";
 import type { ActionStatus } from "../../src/actions/action.ts";
 import type { TimelineEvent } from "../../src/actions/timeline.ts";
 import { NOON } from "../support/factory.ts";

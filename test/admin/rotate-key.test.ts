@@ -4,13 +4,13 @@ import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, st
 import { join } from "node:path";
 import { DatabaseInUse } from "../../db/libsql/inspect.ts";
 import { bootstrap } from "../../src/accounts/first-start.ts";
-import { changeKey, keysOf } from "../../src/admin/rotate-key.ts";
+import { changeKey, checkKeys } from "../../src/admin/rotate-key.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { RESEAL_ROWS_MAX } from "../../src/config/limits.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import type { Store } from "../../db/store.ts";
-import { keyIdOf, readKey, leftNextKey, makeNextKey } from "../../src/crypto/master-key.ts";
+import { keyIdOf, readKey, readNextKey, makeNextKey } from "../../src/crypto/master-key.ts";
 import { bytesOfDatabase, fillDatabase, rotateKeyOf, readThroughKey } from "../key-files.ts";
 import { openEncryptedStore } from "../../src/crypto/encrypted-store.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
@@ -203,8 +203,8 @@ describe("a change of the master key that is stopped", () => {
     const store = await openStoreAt(join(folder, "outgate.db"));
     try {
       const stopped = stoppedAfter(store, writes);
-      const next = { existing: leftNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
-      const keys = await keysOf(stopped, keyIn(keyFile), next);
+      const next = { existing: readNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
+      const keys = await checkKeys(stopped, keyIn(keyFile), next);
       await changeKey(stopped, { ...keys, random }, false);
       return true;
     } catch (error) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { factValue, maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
+import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX } from "../../src/config/limits.ts";
 import type { EarlierRejection } from "../../src/approvals/rejections.ts";
 import { anAction, NOON } from "../support/factory.ts";
@@ -7,7 +7,8 @@ import { anAction, NOON } from "../support/factory.ts";
 const entry = (kind: EarlierRejection["kind"]): EarlierRejection => ({ kind, at: NOON, by: "key:ann", reason: null });
 
 const countIn = (run: number, rejections: readonly EarlierRejection[]) =>
-  factValue(maskedFacts(anAction({ run }), { ...NO_HISTORY, rejections }, ""), "rejections");
+  maskedFacts(anAction({ run }), { ...NO_HISTORY, rejections }, "").facts.find(({ name }) => name === "rejections")
+    ?.value;
 
 describe("the number of earlier rejections", () => {
   test("leaves out what was asked since, and says where some may have been forgotten", () => {

@@ -19,8 +19,8 @@ async function openAltered(column: "sealed_seed" | "sealed_root_secret") {
   const sender = answering(answered(200));
   const engine = await openEngine({ sender });
   const { store, signingSecrets, secrets, clock, owner } = engine;
-  const actionService = createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
-  if (column === "sealed_seed") for (const use of SIGNING_USES) await actionService.rotate(owner, ORIGIN, use);
+  const signingService = createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
+  if (column === "sealed_seed") for (const use of SIGNING_USES) await signingService.rotate(owner, ORIGIN, use);
   const table = column === "sealed_seed" ? "signing_seeds" : "accounts";
   const file = openFile(`${engine.folder}/outgate.db`);
   await file.batch([
@@ -30,7 +30,7 @@ async function openAltered(column: "sealed_seed" | "sealed_root_secret") {
   return {
     ...engine,
     sender,
-    signingService: actionService,
+    signingService,
     table,
     unreadable: () => engine.lines.filter(({ event }) => event === "signing.unreadable"),
   };

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { keyIdOf, readKey, leftNextKey } from "../../src/crypto/master-key.ts";
+import { keyIdOf, readKey, readNextKey } from "../../src/crypto/master-key.ts";
 import { bytesOfDatabase, fillDatabase, readThroughKey } from "../key-files.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
@@ -99,7 +99,7 @@ async function commits(folder: string, count: number, goesOn: () => boolean): Pr
 /** How many texts are still sealed under a key that is not the next one. */
 async function stateOf(folder: string): Promise<number> {
   const keyFile = join(folder, "outgate.db.key");
-  const next = leftNextKey(keyFile);
+  const next = readNextKey(keyFile);
   const store = await openStoreAt(join(folder, "outgate.db"));
   const left = next === null ? [] : await store.sealed.find(keyIdOf(next), null, 100_000);
   await store.close();

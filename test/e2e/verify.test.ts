@@ -87,7 +87,7 @@ async function realCalls(): Promise<readonly Call[]> {
   await using target = new Target(200);
   await using engine = await openEngine({ clock: new FakeClock(new Date()) });
   const { store, signingSecrets, secrets, clock, owner } = engine;
-  const actionService = createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
+  const signingService = createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
   const { origin } = new URL(target.url);
   const call = async (what: string, secret: string, body: string | null): Promise<Call> => {
     const { id } = await engine.create({ url: target.url, body });
@@ -104,11 +104,11 @@ async function realCalls(): Promise<readonly Call[]> {
     ...change,
   });
 
-  const old = (await actionService.read(owner, origin)).secret;
+  const old = (await signingService.read(owner, origin)).secret;
   const plain = await call("a call", old, '{"a":"grüße \u{1f600}","n":1.0}');
   const empty = await call("a call without a body", old, null);
-  await actionService.rotate(owner, origin);
-  const { secret } = await actionService.read(owner, origin);
+  await signingService.rotate(owner, origin);
+  const { secret } = await signingService.read(owner, origin);
   const rotated = await call("a call after a rotation, by the new secret", secret, "{}");
   const stale = Math.floor(clock.now().getTime() / 1_000) - 360;
   const early = Math.floor(clock.now().getTime() / 1_000) + 360;
@@ -125,7 +125,7 @@ async function realCalls(): Promise<readonly Call[]> {
     forged("another id", plain, { id: "act_other" }),
     forged("another time", plain, { timestamp: String(Number(plain.timestamp) - 1) }),
     forged("the secret of another origin", plain, {
-      secret: (await actionService.read(owner, "https://a.example")).secret,
+      secret: (await signingService.read(owner, "https://a.example")).secret,
     }),
     forged("the new secret for an old call", plain, { secret }),
     forged("six minutes ago, well signed", plain, signedAt(stale)),

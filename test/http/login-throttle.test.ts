@@ -213,7 +213,7 @@ test("an unknown address takes as long as a wrong password", async () => {
   await using app = await openPeopleServer();
   const { store, secrets, clock } = app.engine;
   // As the service has it: real hashes, two at a time.
-  const actionService = createPeopleService({
+  const service = createPeopleService({
     people: store.people,
     audit: store.audit,
     passwords: createPasswords(),
@@ -223,11 +223,11 @@ test("an unknown address takes as long as a wrong password", async () => {
     signUpGate: app.signUpGate,
   });
   const source = { client: "192.0.2.1", deviceToken: null, sessionSecret: null };
-  await actionService.signUp({ email: "ann@example.com", password: PASSWORD }, source);
+  await service.signUp({ email: "ann@example.com", password: PASSWORD }, source);
   const took = async (email: string) => {
     clock.advance(60_000);
     const startedMs = performance.now();
-    const error: unknown = await actionService.logIn(wrong(email), source).catch((thrown: unknown) => thrown);
+    const error: unknown = await service.logIn(wrong(email), source).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "invalid_credentials" });
     return performance.now() - startedMs;
   };

@@ -19,7 +19,7 @@ import { systemIds } from "../../src/runtime/ids.ts";
 import type { LogFields } from "../../src/observability/log.ts";
 import type { AccountStore, ApiKey } from "../../db/account-store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
-import type { Rules } from "../../src/pages/settings.tsx";
+import type { EffectiveSettings } from "../../src/config/config.ts";
 import { ACCOUNT, anAction, anApiKey, aPause, later, NOON } from "../support/factory.ts";
 
 /** A key for each role, and one that was revoked. */
@@ -150,7 +150,7 @@ export function openStubServer(overrides: Partial<HttpDeps> = {}, listenPort = 0
 }
 
 /** What is in force where nothing is set. */
-export const SOME_RULES: Rules = {
+export const SOME_RULES: EffectiveSettings = {
   targets: "Calls may go to public addresses only.",
   rateLimitPerSecond: 100,
   attemptTimeoutMs: 30_000,

@@ -4,8 +4,7 @@ import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { confirmPassword, signedIn } from "../http/signed-in.ts";
 import { barriersOf, HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
-import { GUIDES } from "../../src/pages/docs.tsx";
-import { docsPath } from "../../src/pages/docs.tsx";
+import { docsPath, GUIDES } from "../../src/pages/docs.tsx";
 import { Target } from "../support/target.ts";
 
 // A browser, on a machine that may be busy.

@@ -3,9 +3,9 @@ import { confirmPage, heldPage } from "../../src/pages/decide.tsx";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
 import { inboxPage } from "../../src/pages/inbox.tsx";
-import { notificationsPage } from "../../src/pages/notifications.tsx";
-import { receiptPage } from "../../src/pages/receipt.tsx";
-import { shownAnswer } from "../../src/pages/request.tsx";
+import { notificationsPage } from "../../src/pages/callbacks.tsx";
+import { receiptPage } from "../../src/pages/action.tsx";
+import { responseText } from "../../src/pages/request.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 const user = { email: "ann@example.com", formToken: "t" };
@@ -144,18 +144,18 @@ test("a mail about a decision is not listed as one that asks for it", () => {
 
 describe("an answer", () => {
   test("of JSON is set out, as it was written", () => {
-    expect(shownAnswer('{"n":1.0,"big":12345678901234567890}')).toEqual({
+    expect(responseText('{"n":1.0,"big":12345678901234567890}')).toEqual({
       kind: "JSON",
       text: '{\n  "n": 1.0,\n  "big": 12345678901234567890\n}',
     });
   });
 
   test("of text is that text, and no JSON of it", () => {
-    expect(shownAnswer(JSON.stringify('a "b"\n\u202e'))).toEqual({ kind: "Text", text: 'a "b"\n\u202e' });
+    expect(responseText(JSON.stringify('a "b"\n\u202e'))).toEqual({ kind: "Text", text: 'a "b"\n\u202e' });
   });
 
   test("of bytes is not shown", () => {
-    expect(shownAnswer('{"encoding":"base64","data":"AAAA"}')).toEqual({ kind: "Bytes", text: null });
+    expect(responseText('{"encoding":"base64","data":"AAAA"}')).toEqual({ kind: "Bytes", text: null });
     expect(receiptPage({ action: withAnswer('{"encoding":"base64","data":"AAAA"}'), timeline: [] })).toContain(
       "Binary content is not shown.",
     );

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ActionStatus } from "../../src/actions/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../../src/actions/timeline.ts";
-import { runsOf } from "../../src/pages/code.tsx";
+import { runsOf } from "../../src/pages/timeline.tsx";
 import { later, NOON } from "../support/factory.ts";
 
 type Row = readonly [atMs: number, status: ActionStatus, event: TimelineEvent, run?: number];

@@ -147,7 +147,7 @@ describe("a pause", () => {
       ["started", "active", 2_000],
     ]);
     expect((await engine.events(id))[1]).toEqual({ type: "paused", actor: "key:owner", reason: "It loops." });
-    // What had ended before is told of nothing.
+    // Nothing is added to what had ended before.
     expect((await engine.events(done.id)).map(({ type }) => type)).not.toContain("paused");
   });
 });

@@ -2,16 +2,16 @@ import { expect, test } from "bun:test";
 import { actionIn, CLIENTS, connect } from "../mcp/clients.ts";
 import { openServer } from "../mcp/test-server.ts";
 
-test.each(CLIENTS)("a client of the kind %s is told that its action is paused, and what that means", async (kind) => {
+test.each(CLIENTS)("a client of the kind %s sees that its action is paused, and what that means", async (kind) => {
   await using server = await openServer();
   const { owner, pauseService } = server.engine;
   const { pause } = await pauseService.pause(owner, { keyId: null, reason: "It loops." });
   await using agent = await connect(kind, server.mcpUrl);
   const made = actionIn(await agent.call("create", { url: "http://127.0.0.1:9/", idempotency_key: kind }));
-  const told = { paused: true, pause: { id: pause.id, kind: "account", reason: "It loops." } };
-  expect(made).toMatchObject({ status: "pending", ...told });
+  const shown = { paused: true, pause: { id: pause.id, kind: "account", reason: "It loops." } };
+  expect(made).toMatchObject({ status: "pending", ...shown });
   expect(String(made["next_step"])).toContain("waits until they resume");
-  expect(actionIn(await agent.call("get", { id: made.id }))).toMatchObject(told);
+  expect(actionIn(await agent.call("get", { id: made.id }))).toMatchObject(shown);
 });
 
 test("a decision over MCP is in the audit log as such", async () => {

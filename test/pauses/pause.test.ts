@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { withPauses } from "../../src/pauses/pause.ts";
+import { type Pause, withPauses } from "../../src/pauses/pause.ts";
+import { ActivePauses } from "../../src/pauses/service.ts";
 import type { ActionStatus } from "../../src/actions/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../../src/actions/timeline.ts";
 import { aPause, later } from "../support/factory.ts";
@@ -25,7 +26,7 @@ const mailed = line(2, "pending", {
 
 const started = line(3, "active", { type: "started" });
 
-const told = (entries: readonly TimelineEntry[]) => entries.map(({ seq, event }) => `${seq} ${event.type}`);
+const named = (entries: readonly TimelineEntry[]) => entries.map(({ seq, event }) => `${seq} ${event.type}`);
 
 test.each([
   ["before the action was created, and has ended", aPause({ endedAt: later(9) }), []],
@@ -40,6 +41,33 @@ test.each([
   expect(lines.filter((entry) => !added.includes(entry))).toEqual([created, mailed, started]);
 });
 
-test("what waits still is told of a pause of this very moment", () => {
-  expect(told(withPauses([created], [aPause({ createdAt: created.at })]))).toEqual(["1 created", "1 paused"]);
+test("what waits still shows a pause of this very moment", () => {
+  expect(named(withPauses([created], [aPause({ createdAt: created.at })]))).toEqual(["1 created", "1 paused"]);
+});
+
+test("a slow read of all pauses does not overwrite a newer one of an account", async () => {
+  const inForce: Pause[] = [];
+  const slow = Promise.withResolvers<void>();
+  const reads: (string | null)[] = [];
+  const paused = new ActivePauses({
+    async inForce(accountId) {
+      reads.push(accountId);
+      const rows = [...inForce];
+      if (accountId === null) await slow.promise;
+      return rows;
+    },
+  });
+  const loaded = paused.load();
+  await Promise.resolve();
+  const pause = aPause();
+  const written = paused.whilePausing(pause, async () => void inForce.push(pause));
+  const scope = { accountId: pause.accountId, keyId: "key_any" };
+  expect(paused.isPaused(scope)).toBe(true);
+  // Time for a read that does not wait for the one before it.
+  await Bun.sleep(5);
+  slow.resolve();
+  await Promise.all([loaded, written]);
+  expect(reads).toEqual([null, pause.accountId]);
+  expect(paused.pauseOf(scope)).toEqual(pause);
+  expect(paused.isPaused({ ...scope, accountId: "acc_other" })).toBe(false);
 });

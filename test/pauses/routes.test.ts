@@ -48,17 +48,17 @@ describe("POST /v1/pauses", () => {
     await until(() => clock.timers > before);
     clock.advance(1_000);
     const { status, json } = await creating;
-    const told = {
+    const expected = {
       id: made.json.id,
       kind: "key",
       reason: "It loops.",
       created_at: pausedAt,
     };
-    expect({ status, json }).toMatchObject({ status: 201, json: { status: "pending", paused: true, pause: told } });
+    expect({ status, json }).toMatchObject({ status: 201, json: { status: "pending", paused: true, pause: expected } });
     expect(target.received).toHaveLength(0);
     for (const path of [`/v1/actions/${json.id}`, "/v1/actions"]) {
       const answer = JSON.stringify(await read(path, AGENT));
-      expect(answer).toContain(`"paused":true,"pause":${JSON.stringify(told)}`);
+      expect(answer).toContain(`"paused":true,"pause":${JSON.stringify(expected)}`);
     }
     expect(await read(`/v1/actions/${json.id}/timeline`)).toMatchObject({
       data: [{ type: "created" }, { type: "paused", actor: "key:owner", reason: "It loops." }],

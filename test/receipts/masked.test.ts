@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { callbackJson, actionJson } from "../../src/actions/serialize.ts";
+import { actionJson, callbackJson, timelineJson } from "../../src/actions/serialize.ts";
 import { hiddenValues, maskedAction, maskedEntry } from "../../src/receipts/masked-action.ts";
-import { timelineJson } from "../../src/actions/list-schemas.ts";
 import type { Result } from "../../src/actions/action.ts";
 import type { TimelineEvent } from "../../src/actions/timeline.ts";
 import { anAction, NOON } from "../support/factory.ts";

@@ -112,7 +112,7 @@ export function testAccounts(open: OpenTestStore): void {
       const { accounts, people, pauses, audit } = db.store;
       const first = anAccount();
       await accounts.create(first, [anApiKey({ accountId: first.id })]);
-      const eve = { ...aSignUp({ email: "eve@example.com" }), endsWithHold: true };
+      const eve = { ...aSignUp({ email: "eve@example.com" }), untilHold: true };
       expect(await people.signUp(eve)).toBe(true);
       await accounts.addKey(anApiKey({ accountId: eve.account.id, hold: "all" }));
       expect(await accounts.hasHold()).toBe(false);
@@ -123,10 +123,10 @@ export function testAccounts(open: OpenTestStore): void {
       expect(await pauses.inForce(eve.account.id)).toHaveLength(1);
       const query = { accountId: first.id, kinds: [], actor: null, since: null, until: null, before: null, limit: 9 };
       expect((await audit.page(query)).rows).toHaveLength(1);
-      const late = { ...aSignUp({ email: "late@example.com" }), endsWithHold: true };
+      const late = { ...aSignUp({ email: "late@example.com" }), untilHold: true };
       expect(await people.signUp(late)).toBe(false);
       expect(await accounts.find(late.account.id)).toBeNull();
-      expect(await people.signUp({ ...late, endsWithHold: false })).toBe(true);
+      expect(await people.signUp({ ...late, untilHold: false })).toBe(true);
     });
 
     test("have nothing claimed, of actions and of what they owe", async () => {

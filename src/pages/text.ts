@@ -1,7 +1,15 @@
 import type { Action, ActionStatus } from "../actions/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
-import { hasScope, type Hold, HOLDS, KEY_SCOPES, type KeyScope, type Role, ROLES } from "../accounts/roles.ts";
+import { hasScope, type Hold, type KeyScope, type Role } from "../accounts/roles.ts";
 
+/** The person who is logged in. */
+export interface PageUser {
+  readonly email: string;
+  /** The CSRF token of this session's forms. */
+  readonly formToken: string;
+}
+
+/** The name of an email in lists. */
 export function mailName(event: string): string {
   return event === "decided" ? "Decision email" : "Approval email";
 }
@@ -16,7 +24,8 @@ export function duration(ms: number): string {
   return days === "1" ? "1 day" : `${days} days`;
 }
 
-export function agoWords(ms: number): string {
+/** "5 minutes ago". `live.js` has the same. */
+export function timeAgo(ms: number): string {
   const unit = UNITS.find(({ unitMs }) => ms >= unitMs);
   return unit === undefined ? "just now" : `${counted(Math.floor(ms / unit.unitMs), unit.word)} ago`;
 }
@@ -71,31 +80,29 @@ function tookOf(ms: number | null): string {
 }
 
 /** The sentence about a held action on pages and in mails. */
-export function waitingWords(action: Sent): string {
+export function waitingText(action: Pick<Action, "run" | "callback">): string {
   return `It is waiting for your decision. ${notSent(action)}`;
 }
-
-type Sent = Pick<Action, "run" | "callback">;
 
 /**
  * Only about this run: earlier runs may have sent the request, and the text must not hide that. Callbacks of a held action
  * are sent before the decision.
  */
-function notSent({ run, callback }: Sent): string {
+function notSent({ run, callback }: Pick<Action, "run" | "callback">): string {
   const what = callback === null ? "Nothing has been sent" : "The request has not been sent";
   const where = run === 1 ? "" : ` in run ${run}; the target may have received it in an earlier run`;
   return `${what}${where}.${callback === null ? "" : " Its callback is notified that it is waiting, and of the result."}`;
 }
 
-/** A timeline event with an actor. */
-export type Decided = Extract<TimelineEvent, { readonly actor: string }>;
+/** A timeline event that has an actor. */
+export type ActorEvent = Extract<TimelineEvent, { readonly actor: string }>;
 
-const NO_DECISIONS: ReadonlySet<TimelineEvent["type"]> = new Set(["created", "paused", "resumed"]);
+const NOT_DECISIONS: ReadonlySet<TimelineEvent["type"]> = new Set(["created", "paused", "resumed"]);
 
 /** The newest decision of a timeline. Creation and pauses don't count. Null if there is none. */
-export function lastDecision(timeline: readonly TimelineEntry[]): Decided | null {
+export function lastDecision(timeline: readonly TimelineEntry[]): ActorEvent | null {
   const decisions = timeline.flatMap(({ event }) => ("actor" in event ? [event] : []));
-  return decisions.findLast(({ type }) => !NO_DECISIONS.has(type)) ?? null;
+  return decisions.findLast(({ type }) => !NOT_DECISIONS.has(type)) ?? null;
 }
 
 /** One option of a form. */
@@ -106,7 +113,10 @@ export interface Choice {
   readonly hint: string;
 }
 
-const ROLE_WORDS: Readonly<Record<Role, Omit<Choice, "value">>> = {
+type ChoiceTexts<Value extends string> = Readonly<Record<Value, Omit<Choice, "value">>>;
+
+/** The most common roles come first. */
+const ROLE_TEXTS: ChoiceTexts<Role> = {
   agent: {
     label: "Agent",
     hint: "Creates and reads actions; cancels and retries its own. It can’t approve on its own. For agents and programs.",
@@ -119,20 +129,13 @@ const ROLE_WORDS: Readonly<Record<Role, Omit<Choice, "value">>> = {
   },
 };
 
-const HOLD_WORDS: Readonly<Record<Hold, Omit<Choice, "value">>> = {
+const HOLD_TEXTS: ChoiceTexts<Hold> = {
   none: { label: "Nothing", hint: "Only actions created with approve: true need approval." },
   writes: { label: "Writes", hint: "Every call except GET needs approval." },
   all: { label: "Everything", hint: "Every call needs approval, including GET." },
 };
 
-/** The most common roles come first. */
-export const ROLE_CHOICES: readonly Choice[] = [...ROLES]
-  .toSorted((a, b) => Object.keys(ROLE_WORDS).indexOf(a) - Object.keys(ROLE_WORDS).indexOf(b))
-  .map((value) => ({ value, ...ROLE_WORDS[value] }));
-
-export const HOLD_CHOICES: readonly Choice[] = HOLDS.map((value) => ({ value, ...HOLD_WORDS[value] }));
-
-const SCOPE_WORDS: Readonly<Record<KeyScope, Omit<Choice, "value">>> = {
+const SCOPE_TEXTS: ChoiceTexts<KeyScope> = {
   own: {
     label: "Actions that it created",
     hint: "It sees other actions with secrets masked. Actions of keys that it replaces are included.",
@@ -143,51 +146,39 @@ const SCOPE_WORDS: Readonly<Record<KeyScope, Omit<Choice, "value">>> = {
   },
 };
 
-export const SCOPE_CHOICES: readonly Choice[] = KEY_SCOPES.map((value) => ({ value, ...SCOPE_WORDS[value] }));
+export const ROLE_CHOICES = choicesOf(ROLE_TEXTS);
 
-/** The scope of a key for a list; null for the default. */
-export function scopeWord(role: Role, scope: KeyScope): string | null {
-  return hasScope(role) && scope === "account" ? "Whole account" : null;
+export const HOLD_CHOICES = choicesOf(HOLD_TEXTS);
+
+export const SCOPE_CHOICES = choicesOf(SCOPE_TEXTS);
+
+function choicesOf(texts: ChoiceTexts<string>): readonly Choice[] {
+  return Object.entries(texts).map(([value, text]) => ({ value, ...text }));
 }
 
-export function roleWord(role: Role): string {
-  return ROLE_WORDS[role].label;
-}
-
-/**
- * The curl option that sends the key in this shell variable (bash, zsh), as a file: everyone who can list the processes
- * of a machine can read their command lines.
- */
-export function keyHeader(variable: string): string {
-  return `-H @<(echo "Authorization: Bearer $${variable}")`;
+export function roleLabel(role: Role): string {
+  return ROLE_TEXTS[role].label;
 }
 
 /** The hold of a key for a list; null if it has none. */
-export function holdWord(hold: Hold): string | null {
-  return hold === "none" ? null : `Holds ${HOLD_WORDS[hold].label.toLowerCase()}`;
+export function holdLabel(hold: Hold): string | null {
+  return hold === "none" ? null : `Holds ${HOLD_TEXTS[hold].label.toLowerCase()}`;
 }
 
-/** The person who is logged in. */
-export interface PageUser {
-  readonly email: string;
-  /** The CSRF token of this session's forms. */
-  readonly formToken: string;
+/** The scope of a key for a list; null for the default. */
+export function scopeLabel(role: Role, scope: KeyScope): string | null {
+  return hasScope(role) && scope === "account" ? "Whole account" : null;
 }
 
 /** A text cut for display. */
 export interface CutText {
-  readonly shown: string;
+  readonly beginning: string;
   /** Null: all of it is shown. "57 more lines (3,210 characters)" */
   readonly rest: string | null;
 }
 
-export interface CutLimits {
-  readonly lines: number;
-  readonly chars: number;
-}
-
 /** Cuts a text to the limits, at a line break if possible. */
-export function cutText(text: string, limits: CutLimits): CutText {
+export function cutText(text: string, limits: { readonly lines: number; readonly chars: number }): CutText {
   let end = Math.min(text.length, limits.chars);
   for (let line = 0, at = -1; line < limits.lines; line += 1) {
     at = text.indexOf("\n", at + 1);
@@ -199,38 +190,14 @@ export function cutText(text: string, limits: CutLimits): CutText {
 
 /** Cuts a text at this index, but never inside a surrogate pair. */
 export function cutAt(text: string, end: number): CutText {
-  if (end >= text.length) return { shown: text, rest: null };
+  if (end >= text.length) return { beginning: text, rest: null };
   const isPair = /[\ud800-\udbff]/.test(text.charAt(end - 1));
-  const shown = text.slice(0, isPair ? end - 1 : end);
-  const left = text.slice(shown.length).replace(/^\n/, "");
+  const beginning = text.slice(0, isPair ? end - 1 : end);
+  const left = text.slice(beginning.length).replace(/^\n/, "");
   const lines = left.split("\n").length;
   const chars = `${number(left.length)} ${left.length === 1 ? "character" : "characters"}`;
   // The rest of a line that was cut is not another line.
-  const isWithin = text.charAt(shown.length) !== "\n";
-  if (isWithin && lines === 1) return { shown, rest: `${chars} more` };
-  return { shown, rest: `${counted(lines, "more line")} (${chars})` };
-}
-
-/**
- * Shortens a text that contains a URL, or begins with a host, to at most this many characters. The host is never cut,
- * because the beginning of `api.example.com.evil.test` would look like another host.
- */
-export function shortenUrl(text: string, charsMax: number): string {
-  if (text.length <= charsMax) return text;
-  const end = Math.max(charsMax - 1, hostEnd(text));
-  if (end >= text.length) return text;
-  const isPair = isHighSurrogate(text.charCodeAt(end - 1));
-  return `${text.slice(0, isPair ? end - 1 : end)}…`;
-}
-
-/** Behind the host and port of the first URL in the text, or of the host that it begins with. */
-export function hostEnd(text: string): number {
-  const scheme = text.indexOf("://");
-  const start = scheme === -1 ? 0 : scheme + "://".length;
-  const length = text.slice(start).search(/[/?#\\]/);
-  return length === -1 ? text.length : start + length;
-}
-
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff;
+  const isWithin = text.charAt(beginning.length) !== "\n";
+  if (isWithin && lines === 1) return { beginning, rest: `${chars} more` };
+  return { beginning, rest: `${counted(lines, "more line")} (${chars})` };
 }

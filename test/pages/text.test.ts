@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { actorWords } from "../../src/accounts/roles.ts";
-import { agoWords, duration } from "../../src/pages/words.ts";
+import { timeAgo, duration } from "../../src/pages/text.ts";
 
 test.each([
   [0, "0 ms"],
@@ -21,7 +21,7 @@ test.each([
   [7_199_999, "1 hour ago"],
   [172_800_000, "2 days ago"],
 ])("%d ms ago is %s", (ms, words) => {
-  expect(agoWords(ms)).toBe(words);
+  expect(timeAgo(ms)).toBe(words);
 });
 
 test("an actor is a name and a way in, whatever the name holds", () => {

@@ -1,0 +1,88 @@
+import { describe, expect, test } from "bun:test";
+import { createWelcomeLink } from "../../src/accounts/first-start.ts";
+import { createPeopleService } from "../../src/accounts/people.ts";
+import type { RequestSource } from "../../src/accounts/sessions.ts";
+import { DomainError } from "../../src/api/domain-error.ts";
+import { PASSWORD_CHARS_MAX } from "../../src/config/limits.ts";
+import type { HashLane, Passwords } from "../../src/crypto/passwords.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import { refusalOf } from "../actions/callers.ts";
+import { FakeClock } from "../support/clock.ts";
+import { anAccount, NOON } from "../support/factory.ts";
+import { openFileStore, testSecrets } from "../support/store.ts";
+
+const SOURCE: RequestSource = { client: "192.0.2.1", deviceToken: null, sessionSecret: null };
+
+const ANN = { email: "ann@example.com", password: "correct horse" };
+
+/** The service on a real store, with passwords that are hashed at no cost and noted, and ann signed up. */
+async function openService() {
+  const db = await openFileStore();
+  const clock = new FakeClock(NOON);
+  const calls: HashLane[] = [];
+  const busy = { is: false };
+  const noted = async <T>(turn: HashLane, result: T) => {
+    calls.push(turn);
+    if (busy.is) throw new DomainError("unavailable", "Too many passwords wait.");
+    return result;
+  };
+  const passwords: Passwords = {
+    hash: (password, turn) => noted(turn, `hash of ${password}`),
+    verify: (password, hash, turn) => noted(turn, hash === `hash of ${password}`),
+  };
+  const service = createPeopleService({
+    people: db.store.people,
+    audit: db.store.audit,
+    passwords,
+    secrets: testSecrets,
+    ids: systemIds,
+    clock,
+    signUpGate: { signUps: "open", closedBy: () => Promise.resolve(null), requireOpen: () => Promise.resolve() },
+  });
+  const started = await service.signUp(ANN, SOURCE);
+  calls.length = 0;
+  return { ...service, started, db, clock, calls, busy, [Symbol.asyncDispose]: () => db[Symbol.asyncDispose]() };
+}
+
+describe("the check of a password", () => {
+  test("that could not be made does not count as a wrong one", async () => {
+    await using service = await openService();
+    service.busy.is = true;
+    for (let at = 0; at < 9; at += 1) {
+      expect(await refusalOf(service.logIn(ANN, SOURCE))).toMatchObject({ code: "unavailable" });
+    }
+    service.busy.is = false;
+    expect((await service.logIn(ANN, SOURCE)).person.email).toBe(ANN.email);
+  });
+
+  test("is in the queue of the client, and of the person where the device or the session is known", async () => {
+    await using service = await openService();
+    const { started, calls } = service;
+    const { personId = "" } = started.person.caller;
+    await service.logIn(ANN, SOURCE);
+    await service.logIn(ANN, { ...SOURCE, deviceToken: started.deviceToken });
+    await service.sessionSecret.confirm(started.person, ANN.password, SOURCE);
+    const known = { lane: personId, isKnown: true };
+    expect(calls).toEqual([{ lane: SOURCE.client, isKnown: false }, known, known]);
+  });
+
+  test("of a session hashes nothing that is too long for a password", async () => {
+    await using service = await openService();
+    const password = "x".repeat(PASSWORD_CHARS_MAX + 1);
+    const refused = service.sessionSecret.confirm(service.started.person, password, SOURCE);
+    expect(await refusalOf(refused)).toMatchObject({ code: "invalid_credentials" });
+    expect(service.calls).toEqual([]);
+  });
+});
+
+test("a welcome link with an address that is taken hashes no password", async () => {
+  await using service = await openService();
+  const { accounts, people } = service.db.store;
+  const account = anAccount({ id: "acc_first", createdAt: new Date(0) });
+  await accounts.create(account, []);
+  const first = { first: () => Promise.resolve(account) };
+  const token = await createWelcomeLink({ accounts: first, people, secrets: testSecrets, clock: service.clock });
+  const refused = service.redeemLink(token ?? "", ANN, SOURCE);
+  expect(await refusalOf(refused)).toMatchObject({ code: "email_taken" });
+  expect(service.calls).toEqual([]);
+});

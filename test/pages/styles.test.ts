@@ -1,0 +1,21 @@
+import { expect, test } from "bun:test";
+import { Glob } from "bun";
+
+const PAGES = new URL("../../src/pages/", import.meta.url).pathname;
+
+const read = async (pattern: string) => {
+  const files = [...new Glob(pattern).scanSync(PAGES)].map((name) => Bun.file(PAGES + name).text());
+  return (await Promise.all(files)).join("\n");
+};
+
+test("every class that a stylesheet names is used by a page", async () => {
+  const css = (await read("assets/*.css")).replaceAll(/\/\*.*?\*\//gs, "");
+  const sources = `${await read("*.tsx")} ${await read("assets/live.js")}`;
+  const words = new Set(sources.split(/[\s"'`]+/));
+  const selectors = [...css.matchAll(/[^{}]+(?=\{)/g)].join(" ");
+  const classes = new Set([...selectors.matchAll(/\.([a-z][\w-]*)/g)].map(([, name = ""]) => name));
+  const isUsed = (name: string) =>
+    words.has(name) || sources.includes(`${name.slice(0, name.lastIndexOf("-") + 1)}\${`);
+  expect(classes.size).toBeGreaterThan(50);
+  expect([...classes].filter((name) => !isUsed(name))).toEqual([]);
+});
