@@ -34,8 +34,8 @@ export async function openAdminStore(url: string, authToken: string | null): Pro
   // The caller gets the error of a write that was not durable; nothing is written after it here.
   const writer = new Writer(sql, () => {});
   return {
-    accounts: createAccountStore(sql, writer),
-    people: createPeopleStore(sql, writer),
+    accounts: createAccountStore({ sql, writer }),
+    people: createPeopleStore({ sql, writer }),
     async close() {
       await writer.drain();
       await sql.close();

@@ -8,10 +8,10 @@ import {
 } from "./accounts/first-start.ts";
 import { systemClock, catchTimerErrors, type Clock } from "./runtime/clock.ts";
 import { type Config, createEffectiveSettings, policyOf, readConfig, VERSION, listeningOn } from "./config/config.ts";
-import { DRAIN_MS_MAX, COUNTS_FRESH_MS } from "./config/limits.ts";
+import { DRAIN_MS_MAX } from "./config/limits.ts";
 import { systemIds, type Ids } from "./runtime/ids.ts";
 import { createLog, type LineLog, writerTo, type Log } from "./observability/log.ts";
-import { StoreLost, type Store } from "../db/store.ts";
+import { StoreLost } from "../db/store.ts";
 import type { Server } from "bun";
 import { createSignUpGate, type SignUpGate } from "./accounts/sign-up-gate.ts";
 import type { Caller } from "./accounts/roles.ts";
@@ -19,7 +19,8 @@ import { createEngine, type Engine } from "./delivery/engine.ts";
 import { listenForMetrics, type MetricsPortDeps } from "./http/system-routes.ts";
 import { type Http, createHttp } from "./http/server.ts";
 import { createMailer } from "./mail/mailer.ts";
-import { cached, LoopLag } from "./observability/runtime.ts";
+import { addGauges } from "./observability/gauges.ts";
+import { LoopLag } from "./observability/runtime.ts";
 import { Metrics } from "./observability/metrics.ts";
 import { checkTarget, describePolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
@@ -257,34 +258,6 @@ async function openHttp(
       await store.close();
     },
   };
-}
-
-interface ReadingDeps {
-  readonly store: Store;
-  readonly engine: Engine;
-  readonly lag: LoopLag;
-  readonly clock: Clock;
-}
-
-/** The values that metrics read on demand. Those that scan the database are cached for `COUNTS_FRESH_MS`. */
-function addGauges(metrics: Metrics, { store, engine, lag, clock }: ReadingDeps): void {
-  const fresh = <Value>(read: () => Promise<Value>) => cached(COUNTS_FRESH_MS, () => clock.monotonicMs(), read);
-  metrics.addGauges({
-    waiting: fresh(() => store.actions.waiting()),
-    notifications: fresh(() => store.outbox.waiting()),
-    oldestDueMs: fresh(async () => {
-      const nowMs = clock.now().getTime();
-      return Math.max(0, nowMs - ((await store.actions.firstDueAt())?.getTime() ?? nowMs));
-    }),
-    storePaused: () => store.isAway,
-    deliveryPaused: () => engine.paused(),
-    eventStreams: () => engine.feed.count(),
-    build: { version: VERSION, bun: Bun.version },
-    inFlight: () => engine.loop.inFlight,
-    kept: () => engine.kept,
-    loopLagMaxMs: () => lag.takeMaxMs(),
-    residentBytes: () => process.memoryUsage.rss(),
-  });
 }
 
 /** The agent at standard input: it has no key, and the rights of an agent. */

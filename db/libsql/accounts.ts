@@ -1,247 +1,271 @@
-import { inheritRejections } from "./rejections.ts";
-import { and, asc, eq, isNull, sql as drizzleSql, type SQL } from "drizzle-orm";
-import type {
-  AccountStore,
-  FirstAccountExtras,
-  Revocation,
-  SigningSeed,
-  SigningStore,
-  SealedStore,
-  SealedText,
-} from "../account-store.ts";
-import { auditChange, auditRow } from "./audit.ts";
-import { drizzleOver, statementOf, type Guard, type Sql, type Statement, type Row } from "./sql.ts";
-import { addPause } from "./pauses.ts";
-import { offer, createSignedUpStore, findReplaced, isFirstHold, stopOthers } from "./people.ts";
-import { accounts, apiKeys } from "./schema.ts";
-import type { Writer } from "./writer.ts";
-import type { SigningUse } from "../../src/crypto/secrets.ts";
+import { and, count, desc, eq, exists, getTableColumns, isNull, ne, notExists, sql } from "drizzle-orm";
+import type { Actor } from "../../src/accounts/roles.ts";
+import type { CallbackHostStore } from "../../src/accounts/callback-hosts.ts";
+import { CALLBACK_HOSTS_MAX, REPLACED_KEYS_MAX } from "../../src/config/limits.ts";
+import type { PauseEnd } from "../../src/pauses/pause.ts";
+import type { AccountStop, AccountStore, ApiKey, FirstAccountExtras, SignUp } from "../account-store.ts";
+import { auditChange, entryValues, insertEntry } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
-import type { LinkStore } from "../store.ts";
+import { isStopped, pauseRevoked } from "./pauses.ts";
+import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
+import { inheritRejections } from "./approvals.ts";
+import { accounts, apiKeys, callbackHosts, members, pauses, people, welcomeLinks } from "./schema.ts";
+import { putFact } from "./secrets.ts";
+import type { Statement } from "./sql.ts";
 
-/** Accounts and keys, by drizzle, since they are rarely used; writes go through the writer. */
-export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
-  const database = drizzleOver(sql);
-  const keyWhere = async (condition: SQL | undefined) => {
-    const [key] = await database.select().from(apiKeys).where(condition).limit(1);
-    return key ?? null;
-  };
+/** Accounts and keys. */
+export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): AccountStore {
+  const findKey = async (accountId: string, id: string) => (await FIND_KEY.read(reader, { accountId, id }))[0] ?? null;
   return {
-    findKey: (accountId, keyId) => keyWhere(keyOf(accountId, keyId)),
-    async first() {
-      // By rowid: after a clock was set back, a later sign-up could look older.
-      const inOrder = database
-        .select(ACCOUNT)
-        .from(accounts)
-        .orderBy(drizzleSql`rowid`);
-      const [account] = await inOrder.limit(1);
-      return account ?? null;
-    },
-    async find(accountId) {
-      const [account] = await database.select(ACCOUNT).from(accounts).where(eq(accounts.id, accountId)).limit(1);
-      return account ?? null;
-    },
+    findKey,
+    first: async () => (await FIRST.read(reader, {}))[0] ?? null,
+    find: async (id) => (await FIND.read(reader, { id }))[0] ?? null,
     async create(account, keys, extras) {
-      const inserts = keys.map((key) => statementOf(database.insert(apiKeys).values(key)));
-      const made = statementOf(database.insert(accounts).values(account));
-      await writer.write([made, ...inserts, ...(extras === undefined ? [] : extraRows(extras))]);
+      const added = [ADD_ACCOUNT.bind({ ...account }), ...keys.map((key) => ADD_KEY.bind({ ...key }))];
+      await writer.write([...added, ...(extras === undefined ? [] : extraRows(extras))]);
     },
     async addKey(key, audit, stop) {
-      const stopping = stop === undefined ? [] : [stopOthers(stop), auditRow(stop.audit, isFirstHold(key.id))];
-      const insert = statementOf(database.insert(apiKeys).values(key));
+      const stopped =
+        stop === undefined ? [] : [stopOthers(stop), FIRST_HOLD.bind({ ...entryValues(stop.audit), key: key.id })];
       const inherited = key.replaces === null ? [] : [inheritRejections(key, key.replaces)];
-      await writer.write([insert, ...auditChange(audit), ...stopping, ...inherited]);
+      await writer.write([ADD_KEY.bind({ ...key }), ...auditChange(audit), ...stopped, ...inherited]);
     },
-    replacedBy: (keyId) => findReplaced(sql, keyId),
-    ...createSignedUpStore(sql, writer),
-    keyByHash: (hash) => keyWhere(eq(apiKeys.hash, hash)),
-    async keyUsed(keyId, at) {
-      await writer.write([statementOf(database.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, keyId)))]);
+    replacedBy: async (id) => (await REPLACED.read(reader, { id, max: REPLACED_KEYS_MAX })).map((key) => key.id),
+    keyByHash: async (hash) => (await KEY_BY_HASH.read(reader, { hash }))[0] ?? null,
+    async keyUsed(id, at) {
+      await writer.write([USE_KEY.bind({ id, at })]);
     },
-    async keys(accountId, limit) {
-      const ofAccount = database.select().from(apiKeys).where(eq(apiKeys.accountId, accountId));
-      return ofAccount.orderBy(asc(apiKeys.revokedAt), asc(apiKeys.createdAt), asc(apiKeys.id)).limit(limit);
+    keys: (accountId, limit) => KEYS.read(reader, { accountId, limit }),
+    async revokeKey(accountId, id, at, { audit, pause } = {}) {
+      const paused = pause === undefined ? [] : [pauseRevoked(pause.pause), ...auditChange(pause.audit)];
+      await writer.write([REVOKE_KEY.bind({ accountId, id, at }), ...auditChange(audit), ...paused]);
+      return findKey(accountId, id);
     },
-    async revokeKey(accountId, keyId, at, { audit, pause } = {}) {
-      const revoke = database
-        .update(apiKeys)
-        .set({ revokedAt: at })
-        .where(and(keyOf(accountId, keyId), isNull(apiKeys.revokedAt)));
-      const paused = pause === undefined ? [] : pauseOf(pause, isKeyOf(keyId, accountId));
-      await writer.write([statementOf(revoke), ...auditChange(audit), ...paused]);
-      return keyWhere(keyOf(accountId, keyId));
+    hasHold: async () => (await HOLDS.read(reader, {})).length > 0,
+    async stopOthers(stop) {
+      const [stopped] = await writer.write([stopOthers(stop)]);
+      return stopped?.changes ?? 0;
+    },
+    list: (limit) => LIST.read(reader, { limit }),
+    async allow(accountId, end) {
+      const [allowed] = await writer.write(allow(accountId, end));
+      return allowed?.changes === 1 || (await FIND.read(reader, { id: accountId })).length > 0;
     },
   };
-}
-
-function keyOf(accountId: string, keyId: string) {
-  return and(eq(apiKeys.id, keyId), eq(apiKeys.accountId, accountId));
-}
-
-/** The columns of `Account`; only lists show whether it was allowed. */
-const ACCOUNT = { id: accounts.id, sealedRootSecret: accounts.sealedRootSecret, createdAt: accounts.createdAt };
-
-function pauseOf({ pause, audit }: NonNullable<Revocation["pause"]>, guard: Guard): readonly Statement[] {
-  return [addPause(pause, guard), ...auditChange(audit)];
-}
-
-function isKeyOf(keyId: string, accountId: string): Guard {
-  return { sql: "EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND account_id = ?)", args: [keyId, accountId] };
 }
 
 /** After the keys: an audit entry is written only where the statement before it wrote a row. */
 function extraRows({ audit, link, facts }: FirstAccountExtras): readonly Statement[] {
-  return [...audit.flatMap(auditChange), ...offer(link), ...Object.entries(facts).map(putFact)];
+  return [
+    ...audit.flatMap(auditChange),
+    INVITE.bind({ ...link }),
+    ...Object.entries(facts).map(([name, value]) => putFact(name, value)),
+  ];
 }
 
-/** As `createFactStore` writes them. */
-function putFact([name, value]: readonly [string, string]): Statement {
-  return { sql: "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", args: [name, value] };
+/** By rowid: after a clock was set back, a later sign-up could look older. */
+const ROWID = sql`${accounts}.rowid`;
+
+/** The columns of `Account`; only lists show whether it was allowed. */
+const ACCOUNT = { id: accounts.id, sealedRootSecret: accounts.sealedRootSecret, createdAt: accounts.createdAt };
+
+const FIRST = prepare(() => query.select(ACCOUNT).from(accounts).orderBy(ROWID).limit(1));
+
+const FIND = prepare((arg: Args<"id">) => query.select(ACCOUNT).from(accounts).where(eq(accounts.id, arg.id)));
+
+const isKey = (arg: Args<"id" | "accountId">) => and(eq(apiKeys.id, arg.id), eq(apiKeys.accountId, arg.accountId));
+
+const FIND_KEY = prepare((arg: Args<"id" | "accountId">) => query.select().from(apiKeys).where(isKey(arg)));
+
+const KEY_BY_HASH = prepare((arg: Args<"hash">) => query.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)));
+
+const KEYS = prepare((arg: Args<"accountId" | "limit">) => {
+  const ofAccount = query.select().from(apiKeys).where(eq(apiKeys.accountId, arg.accountId));
+  return ofAccount.orderBy(apiKeys.revokedAt, apiKeys.createdAt, apiKeys.id).limit(arg.limit);
+});
+
+const ADD_ACCOUNT = prepare((arg: Args<keyof typeof ACCOUNT>) =>
+  query.insert(accounts).values(valuesOf(arg, ["id", "sealedRootSecret", "createdAt"])),
+);
+
+// Safe: an object's own keys.
+const KEY = Object.keys(getTableColumns(apiKeys)) as (keyof ApiKey)[];
+
+const ADD_KEY = prepare((arg: Args<keyof ApiKey>) => query.insert(apiKeys).values(valuesOf(arg, KEY)));
+
+const USE_KEY = prepare((arg: Args<"id" | "at">) =>
+  query
+    .update(apiKeys)
+    .set({ lastUsedAt: sql`${arg.at}` })
+    .where(eq(apiKeys.id, arg.id)),
+);
+
+const REVOKE_KEY = prepare((arg: Args<"id" | "accountId" | "at">) =>
+  query
+    .update(apiKeys)
+    .set({ revokedAt: sql`${arg.at}` })
+    .where(and(isKey(arg), isNull(apiKeys.revokedAt))),
+);
+
+const LINK = ["hash", "personId", "accountId", "createdAt", "expiresAt"] as const;
+
+const INVITE = prepare((arg: Args<(typeof LINK)[number]>) => query.insert(welcomeLinks).values(valuesOf(arg, LINK)));
+
+/** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. The builder has no recursion. */
+const REPLACED = prepare((arg: Args<"id" | "max">) => {
+  const { id, replaces } = apiKeys;
+  return sql<{ readonly id: string }>`with recursive replaced (id, depth) as (
+      select ${replaces}, 1 from ${apiKeys} where ${id} = ${arg.id} and ${replaces} is not null
+      union all
+      select ${replaces}, replaced.depth + 1 from replaced join ${apiKeys} on ${id} = replaced.id
+      where ${replaces} is not null and replaced.depth < ${arg.max})
+    select id from replaced`;
+});
+
+/** The id of the account that the first start made. */
+const FIRST_ID = sql`(select ${sql.identifier("id")} from ${accounts} order by rowid limit 1)`;
+
+/** The keys of the first account that have, or had, a hold. */
+const holds = () => query.select({ id: apiKeys.id }).from(apiKeys).where(isHoldOfFirst);
+
+const isHoldOfFirst = and(sql`${apiKeys.accountId} = ${FIRST_ID}`, ne(apiKeys.hold, "none"));
+
+const HOLDS = prepare(() => holds().limit(1));
+
+/** Written if this key is the first one of the first account with a hold. */
+const FIRST_HOLD = insertEntry((arg: Args<"key">) => {
+  const own = query.select({ id: apiKeys.id }).from(apiKeys);
+  const isFirst = notExists(
+    query
+      .select({ id: apiKeys.id })
+      .from(apiKeys)
+      .where(and(ne(apiKeys.id, arg.key), isHoldOfFirst)),
+  );
+  return allOf(exists(own.where(and(eq(apiKeys.id, arg.key), isHoldOfFirst))), isFirst);
+});
+
+const STOP = prepare((arg: Args<"reason" | "at">) =>
+  query
+    .insert(pauses)
+    .select(
+      query
+        .select({
+          id: sql<string>`'pau_' || lower(hex(randomblob(16)))`.as("id"),
+          accountId: sql<string>`${accounts.id}`.as("account_id"),
+          kind: sql<"sign_up">`'sign_up'`.as("kind"),
+          subject: sql<string>`${accounts.id}`.as("subject"),
+          reason: sql<string>`${arg.reason}`.as("reason"),
+          cancels: sql<boolean>`0`.as("cancels"),
+          createdAt: sql<Date>`${arg.at}`.as("created_at"),
+          createdBy: sql<"system">`'system'`.as("created_by"),
+          endedAt: sql<null>`null`.as("ended_at"),
+          endedBy: sql<Actor>`null`.as("ended_by"),
+        })
+        .from(accounts)
+        .where(and(isNull(accounts.allowedAt), sql`${accounts.id} <> ${FIRST_ID}`)),
+    )
+    .onConflictDoNothing(),
+);
+
+/** Stops every account that was not allowed, except the first. */
+function stopOthers({ at, reason }: AccountStop): Statement {
+  return STOP.bind({ at, reason });
 }
 
-/** The newest seed and the one it replaces. */
-const SEEDS_KEPT = 2;
+const ALLOW = prepare((arg: Args<"id" | "at" | "by">) =>
+  query
+    .update(accounts)
+    .set({ allowedAt: sql`${arg.at}`, allowedBy: sql`${arg.by}` })
+    .where(and(eq(accounts.id, arg.id), isNull(accounts.allowedAt))),
+);
 
-/** `origin` of seeds for all origins: of calls and callbacks, or of one of them. */
-const EVERYTHING = "";
+const END_STOP = prepare((arg: Args<"id" | "at" | "by">) => {
+  const isOfAccount = and(eq(pauses.accountId, arg.id), eq(pauses.kind, "sign_up"), eq(pauses.subject, arg.id));
+  const end = { endedAt: sql`${arg.at}`, endedBy: sql`${arg.by}` };
+  return query
+    .update(pauses)
+    .set(end)
+    .where(and(isOfAccount, isNull(pauses.endedAt)));
+});
 
-const EVERY_ORIGIN = { calls: "calls", callbacks: "callbacks" } as const satisfies Record<SigningUse, string>;
+/** The first statement writes one row unless the account is allowed already. */
+function allow(id: string, { at, by, audit }: PauseEnd): readonly Statement[] {
+  return [ALLOW.bind({ id, at, by }), ...auditChange(audit), END_STOP.bind({ id, at, by })];
+}
 
-/** Prefix of an origin for callbacks. An origin for calls has none. */
-const CALLBACKS_TO = "callbacks ";
+/** Stopped accounts first, then the newest. */
+const LIST = prepare((arg: Args<"limit">) => {
+  const emails = query.select({ email: people.email }).from(members).innerJoin(people, eq(people.id, members.personId));
+  const isMember = sql`${members.accountId} = ${accounts.id}`;
+  const email = emails.where(isMember).orderBy(members.joinedAt, members.personId).limit(1);
+  const isStoppedNow = sql<boolean>`${isStopped(accounts.id)}`.mapWith(Boolean).as("is_stopped");
+  return query
+    .select({
+      id: accounts.id,
+      email: sql<string | null>`${email}`.as("email"),
+      createdAt: accounts.createdAt,
+      isFirst: sql<boolean>`${accounts.id} = ${FIRST_ID}`.mapWith(Boolean).as("is_first"),
+      isStopped: isStoppedNow,
+      allowedAt: accounts.allowedAt,
+    })
+    .from(accounts)
+    .orderBy(desc(isStoppedNow), desc(ROWID))
+    .limit(arg.limit);
+});
 
-const ADD = `INSERT INTO signing_seeds (id, account_id, origin, sealed_seed, rotated_at) VALUES (?, ?, ?, ?, ?)`;
+const ADD_SIGNED_UP = prepare((arg: Args<keyof typeof ACCOUNT | "allowedAt" | "allowedBy">) =>
+  insertWhere(accounts, changed, valuesOf(arg, ["id", "sealedRootSecret", "createdAt", "allowedAt", "allowedBy"])),
+);
 
-const FORGET = `DELETE FROM signing_seeds WHERE account_id = ? AND origin = ? AND seq <=
-  (SELECT seq FROM signing_seeds WHERE account_id = ? AND origin = ? ORDER BY seq DESC LIMIT 1 OFFSET ${SEEDS_KEPT})`;
+const ADD_KEY_OF_SIGN_UP = prepare((arg: Args<keyof ApiKey>) => insertWhere(apiKeys, changed, valuesOf(arg, KEY)));
 
-const OF_ORIGIN = `SELECT * FROM (SELECT * FROM signing_seeds WHERE account_id = ? AND origin = ? ORDER BY seq DESC LIMIT ${SEEDS_KEPT})`;
+/** Account and key of a sign-up, after the statement that writes the person. */
+export function signedUpRows({ account, key, allowedBy }: SignUp): readonly Statement[] {
+  const allowed = { allowedAt: allowedBy === undefined ? null : account.createdAt, allowedBy: allowedBy ?? null };
+  return [ADD_SIGNED_UP.bind({ ...account, ...allowed }), ADD_KEY_OF_SIGN_UP.bind({ ...key })];
+}
 
-const NEWEST = `${OF_ORIGIN} UNION ALL ${OF_ORIGIN} UNION ALL ${OF_ORIGIN}`;
+/** Holds while no key of the first account has, or had, a hold. */
+export const hasNoHold = notExists(holds());
 
-const OVERLAP = "SELECT until FROM callback_overlaps WHERE account_id = ? AND origin = ?";
+const HOSTS = prepare((arg: Args<"accountId">) => {
+  const { host, createdAt } = callbackHosts;
+  return query
+    .select({ host, createdAt })
+    .from(callbackHosts)
+    .where(eq(callbackHosts.accountId, arg.accountId))
+    .orderBy(host);
+});
 
-/** Seeds of signing secrets. A rotation is one commit. */
-export function createSigningStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): SigningStore {
+const isHost = (arg: Args<"accountId" | "host">) =>
+  and(eq(callbackHosts.accountId, arg.accountId), eq(callbackHosts.host, arg.host));
+
+const FIND_HOST = prepare((arg: Args<"accountId" | "host">) => query.select().from(callbackHosts).where(isHost(arg)));
+
+/** The limit is part of the statement, so racing inserts can't exceed it. */
+const ADD_HOST = prepare((arg: Args<"accountId" | "host" | "createdAt">) => {
+  const listed = query.select({ n: count() }).from(callbackHosts).where(eq(callbackHosts.accountId, arg.accountId));
+  const values = valuesOf(arg, ["accountId", "host", "createdAt"]);
+  return insertWhere(callbackHosts, sql`${listed} < ${CALLBACK_HOSTS_MAX}`, values).onConflictDoNothing();
+});
+
+const REMOVE_HOST = prepare((arg: Args<"accountId" | "host">) => query.delete(callbackHosts).where(isHost(arg)));
+
+/** Hosts that callbacks of keys with a hold may go to. */
+export function createCallbackHostStore({
+  sql: reader,
+  writer,
+}: Pick<StoreContext, "sql" | "writer">): CallbackHostStore {
   return {
-    async rotate({ id, accountId, origin, use, sealedSeed, rotatedAt }, audit) {
-      const place = [accountId, placeOf(origin, use)];
-      await writer.write([
-        { sql: ADD, args: [id, ...place, sealedSeed, rotatedAt.getTime()] },
-        ...auditChange(audit),
-        { sql: FORGET, args: [...place, ...place] },
-      ]);
+    list: (accountId) => HOSTS.read(reader, { accountId }),
+    async add(accountId, host, createdAt) {
+      const [added] = await writer.write([ADD_HOST.bind({ accountId, host, createdAt })]);
+      if (added?.changes === 1) return "added";
+      return (await FIND_HOST.read(reader, { accountId, host })).length === 0 ? "full" : "added";
     },
-    async seeds(accountId, origin, use) {
-      const places = [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
-      const rows = await sql.read({ sql: NEWEST, args: places.flatMap((place) => [accountId, place]) });
-      const newestFirst = rows.toSorted((one, other) => Number(other["seq"]) - Number(one["seq"]));
-      return newestFirst.slice(0, SEEDS_KEPT).map(seedOf);
-    },
-    async callbackOverlap(accountId, origin) {
-      const [row] = await sql.read({ sql: OVERLAP, args: [accountId, origin] });
-      return row === undefined ? null : new Date(Number(row["until"]));
-    },
-  };
-}
-
-function placeOf(origin: string | null, use: SigningUse | null): string {
-  if (origin === null) return use === null ? EVERYTHING : EVERY_ORIGIN[use];
-  return use === "callbacks" ? CALLBACKS_TO + origin : origin;
-}
-
-/** The inverse of `placeOf`. */
-function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
-  if (place === EVERYTHING) return { origin: null, use: null };
-  if (place === EVERY_ORIGIN.calls || place === EVERY_ORIGIN.callbacks) return { origin: null, use: place };
-  if (place.startsWith(CALLBACKS_TO)) return { origin: place.slice(CALLBACKS_TO.length), use: "callbacks" };
-  return { origin: place, use: "calls" };
-}
-
-function seedOf(row: Row): SigningSeed {
-  return {
-    id: String(row["id"]),
-    accountId: String(row["account_id"]),
-    ...originAndUse(String(row["origin"])),
-    sealedSeed: String(row["sealed_seed"]),
-    rotatedAt: new Date(Number(row["rotated_at"])),
-  };
-}
-
-/** All columns with sealed texts; their tables have an `id`. A test finds missing ones. */
-const SEALED = [
-  { table: "accounts", column: "sealed_root_secret" },
-  { table: "signing_seeds", column: "sealed_seed" },
-  { table: "actions", column: "sealed_headers" },
-] as const;
-
-/** All sealed texts, for a change of the master key. */
-export function createSealedStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): SealedStore {
-  return {
-    async find(keyId, after, limit) {
-      const found: SealedText[] = [];
-      for (const { table, column } of SEALED.slice(Math.max(0, placeAt(after)))) {
-        const isResumed = after !== null && after.table === table && after.column === column;
-        const rows = await sql.read({
-          sql: `SELECT id, ${column} AS sealed FROM ${table}
-            WHERE id > ? AND ${column} IS NOT NULL AND substr(${column}, 1, ?) <> ? ORDER BY id LIMIT ?`,
-          args: [isResumed ? after.row : "", keyId.length + 1, `${keyId}.`, limit - found.length],
-        });
-        for (const { id, sealed } of rows)
-          found.push({ place: { table, row: String(id), column }, sealed: String(sealed) });
-        if (found.length >= limit) break;
-      }
-      return found;
-    },
-    async replace(replacements) {
-      const statements = replacements.map(({ place, sealed, by }) => {
-        const { table, column } = columnOf(place);
-        // Guarded by the old text, so that a later change is not overwritten.
-        const text = `UPDATE ${table} SET ${column} = ? WHERE id = ? AND ${column} = ?`;
-        return { sql: text, args: [by, place.row, sealed] };
-      });
-      await writer.write(statements);
-    },
-  };
-}
-
-function placeAt(place: SealedText["place"] | null): number {
-  return SEALED.findIndex(({ table, column }) => table === place?.table && column === place.column);
-}
-
-/** From the list above: names of tables and columns never come from an argument. */
-function columnOf(place: SealedText["place"]): (typeof SEALED)[number] {
-  const known = SEALED[placeAt(place)];
-  if (known === undefined) throw new Error(`${place.table}.${place.column} holds no sealed texts.`);
-  return known;
-}
-
-/** A link that is stored again for a repeated mail keeps its expiry; its hash changes with the master key. */
-const KEEP = `INSERT INTO approval_links (action_id, run, decision, hash, expires_at) VALUES (?, ?, ?, ?, ?)
-  ON CONFLICT (action_id, run, decision) DO UPDATE SET hash = excluded.hash RETURNING expires_at`;
-
-const FIND = "SELECT hash, expires_at FROM approval_links WHERE action_id = ? AND run = ? AND decision = ?";
-
-export function createLinkStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): LinkStore {
-  return {
-    async keep(links, expiresAt) {
-      const done = await writer.write(
-        links.map(({ actionId, run, decision, hash }) => ({
-          sql: KEEP,
-          args: [actionId, run, decision, hash, expiresAt.getTime()],
-        })),
-      );
-      const kept = done.flatMap(({ rows }) => rows).map((row) => Number(row["expires_at"]));
-      return new Date(Math.min(...kept));
-    },
-    async forgetAll() {
-      await writer.write([{ sql: "DELETE FROM approval_links", args: [] }]);
-    },
-    async find(link) {
-      const { actionId, run, decision } = link;
-      const [row] = await sql.read({ sql: FIND, args: [actionId, run, decision] });
-      if (row === undefined) return null;
-      return { actionId, run, decision, hash: String(row["hash"]), expiresAt: new Date(Number(row["expires_at"])) };
+    async remove(accountId, host) {
+      const [removed] = await writer.write([REMOVE_HOST.bind({ accountId, host })]);
+      return removed?.changes === 1;
     },
   };
 }

@@ -1,26 +1,43 @@
+import { and, eq, gt, inArray, sql } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
 import type { Change } from "../../src/actions/changes.ts";
-import { type ChangeWrite, RowRefused, type SetBack } from "../store.ts";
-import { auditChange } from "./audit.ts";
-import { isConstraint } from "./errors.ts";
-import { allOf, eitherOf, type Guard, type Statement, textOnce } from "./sql.ts";
-import type { StoreContext } from "./context.ts";
-import { free, heldBy, type KeyOf, take } from "./find.ts";
-import { mayAsk, rejectionRows } from "./rejections.ts";
-import { RESULT_COLUMNS, resultValues, STATE_COLUMNS, stateValues } from "./rows.ts";
-import { sideRows } from "./create.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/config/limits.ts";
 import type { NotificationKind } from "../../src/delivery/notification.ts";
+import { type ChangeWrite, RowRefused, type SetBack } from "../store.ts";
+import { auditChange } from "./audit.ts";
+import type { StoreContext } from "./context.ts";
+import { sideRows } from "./create.ts";
+import { isConstraint } from "./errors.ts";
+import { isFree, isHeldBy, take, windowStart } from "./keys.ts";
+import { type Args, prepare, query, valuesOf } from "./query.ts";
+import { mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
+import { RESULT, resultValues, STATE } from "./rows.ts";
+import { actions, outbox, timeline } from "./schema.ts";
+import type { Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
-const set = (columns: readonly string[]) => columns.map((column) => `${column} = ?`).join(", ");
+const UPDATED = [...STATE, "scheduledAt"] as const;
 
-const STATE = [...STATE_COLUMNS, "scheduled_at"];
+type Updated = (typeof UPDATED)[number];
+type ResultName = (typeof RESULT)[number];
+type GuardName = RepeatName | "id" | "expected" | "retaken" | "windowStart";
 
-const UPDATE_STATE = textOnce((guard) => `UPDATE actions SET ${set(STATE)} WHERE id = ? AND revision = ? AND ${guard}`);
+/** The revision that the change was decided on; and what the change must not break. */
+function isAllowed(arg: Args<GuardName>) {
+  const isOurs = sql`${isFree("dedupe", arg.retaken, arg)} or ${isHeldBy("dedupe", arg.retaken, arg)}`;
+  const mayTake = sql`(${arg.retaken} is null or ${isOurs})`;
+  return and(eq(actions.id, arg.id), eq(actions.revision, arg.expected), mayRepeatWhere(arg), mayTake);
+}
 
-const UPDATE_ALL = textOnce(
-  (guard) => `UPDATE actions SET ${set([...STATE, ...RESULT_COLUMNS])} WHERE id = ? AND revision = ? AND ${guard}`,
+const UPDATE_STATE = prepare((arg: Args<Updated | GuardName>) =>
+  query.update(actions).set(valuesOf(arg, UPDATED)).where(isAllowed(arg)),
+);
+
+const UPDATE_ALL = prepare((arg: Args<Updated | ResultName | GuardName>) =>
+  query
+    .update(actions)
+    .set(valuesOf<Updated | ResultName>(arg, [...UPDATED, ...RESULT]))
+    .where(isAllowed(arg)),
 );
 
 /** Writes a change with its other rows if the action still has the revision it was decided on; returns whether. */
@@ -28,41 +45,84 @@ export async function applyChange(db: StoreContext, write: ChangeWrite): Promise
   return isWritten(db, write.change, statements(write));
 }
 
-const NEWEST_REVISION = `SELECT max(revision) AS revision FROM timeline
-  WHERE action_id = ? AND typeof(revision) = 'integer' AND revision < ${Number.MAX_SAFE_INTEGER}`;
+function statements({ change, at, outbox: notifications, audit, rejection }: ChangeWrite): readonly Statement[] {
+  const { before, after, events } = change;
+  const retaken = retakenKey(before, after);
+  const values = {
+    ...after,
+    ...repeatArgs(rejection, at),
+    ...{ scheduledAt: at, expected: before.revision, retaken, windowStart: windowStart(at) },
+  };
+  return [
+    // An unchanged result is not written again: it may be a quarter of a megabyte.
+    after.result === before.result
+      ? UPDATE_STATE.bind(values)
+      : UPDATE_ALL.bind({ ...values, ...resultValues(after.result) }),
+    ...(retaken === null ? [] : [take({ accountId: after.accountId, kind: "dedupe", key: retaken }, before)]),
+    ...sideRows({ after, at, events, outbox: notifications }),
+    ...auditChange(audit),
+    ...rejectionRows(after, rejection, at),
+  ];
+}
 
-const FORCE = `UPDATE actions SET ${set([...STATE, ...RESULT_COLUMNS, "retries"])}
-  WHERE id = ? AND status = ? AND (revision = ? OR typeof(revision) <> 'integer'
-    OR revision NOT BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER})`;
+/** A new run makes its dedupe key name the action again, unless the key names another live action. */
+function retakenKey(before: Action, after: Action): string | null {
+  return after.run === before.run ? null : after.dedupe;
+}
+
+const NEWEST_REVISION = prepare((arg: Args<"id">) =>
+  query
+    .select({ revision: sql<number | null>`max(${timeline.revision})`.as("revision") })
+    .from(timeline)
+    .where(
+      sql`${timeline.actionId} = ${arg.id} and typeof(${timeline.revision}) = 'integer'
+        and ${timeline.revision} < ${Number.MAX_SAFE_INTEGER}`,
+    ),
+);
+
+type Forced = Updated | ResultName | "retries";
+
+const FORCE = prepare((arg: Args<Forced | "id" | "expected" | "expectedStatus">) => {
+  const { revision } = actions;
+  const isNone = sql`typeof(${revision}) <> 'integer' or ${revision} not between 1 and ${Number.MAX_SAFE_INTEGER}`;
+  const isExpected = sql`(${revision} = ${arg.expected} or ${isNone})`;
+  return query
+    .update(actions)
+    .set(valuesOf<Forced>(arg, [...UPDATED, ...RESULT, "retries"]))
+    .where(and(eq(actions.id, arg.id), eq(actions.status, arg.expectedStatus), isExpected));
+});
 
 /**
  * Writes the whole state over a row whose own values can't be trusted. The new revision is higher than any in the
  * timeline, since the stored one may have been set back or is not a number.
  */
-export async function forceChange(db: StoreContext, { change, at, outbox, audit }: ChangeWrite): Promise<boolean> {
+export async function forceChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
+  const { change, at, outbox: notifications, audit } = write;
   const { before, events } = change;
-  const [newest] = await db.sql.read({ sql: NEWEST_REVISION, args: [before.id] });
-  const revision = Math.max(before.revision, Number(newest?.["revision"] ?? 0)) + 1;
-  const after = { ...change.after, revision };
-  const values = [...stateValues(after), at.getTime(), ...resultValues(after.result), after.retries];
-  const forced = { sql: FORCE, args: [...values, before.id, before.status, before.revision] };
-  const side = [...sideRows({ after, at, events, outbox }), ...auditChange(audit)];
+  const [newest] = await NEWEST_REVISION.read(db.sql, { id: before.id });
+  const after = { ...change.after, revision: Math.max(before.revision, newest?.revision ?? 0) + 1 };
+  const expected = { id: before.id, expected: before.revision, expectedStatus: before.status };
+  const forced = FORCE.bind({ ...after, ...resultValues(after.result), scheduledAt: at, ...expected });
+  const side = [...sideRows({ after, at, events, outbox: notifications }), ...auditChange(audit)];
   const isForced = await isWritten(db, { before, after }, [forced, ...side]);
   if (isForced) db.refused.delete(before.id);
   return isForced;
 }
 
+const APPLIED = prepare((arg: Args<"id" | "before" | "type" | "at" | "detail">) => {
+  const isAfter = and(eq(timeline.actionId, arg.id), gt(timeline.revision, arg.before));
+  const isEvent = and(eq(timeline.type, arg.type), eq(timeline.at, arg.at), eq(timeline.detail, arg.detail));
+  return query.select({ seq: timeline.seq }).from(timeline).where(and(isAfter, isEvent));
+});
+
 /** Known by the timeline row that only this change can have written. */
-export async function isApplied({ sql }: Pick<StoreContext, "sql">, { change, at }: ChangeWrite): Promise<boolean> {
+export async function isApplied(db: Pick<StoreContext, "sql">, { change, at }: ChangeWrite): Promise<boolean> {
   const { before, events } = change;
   const [first] = events;
   if (first === undefined) return false;
   const { type, ...detail } = first;
-  const rows = await sql.read({
-    sql: "SELECT 1 FROM timeline WHERE action_id = ? AND revision > ? AND type = ? AND at = ? AND detail = ?",
-    args: [before.id, before.revision, type, at.getTime(), JSON.stringify(detail)],
-  });
-  return rows.length > 0;
+  const event = { type, at, detail: JSON.stringify(detail) };
+  return (await APPLIED.read(db.sql, { id: before.id, before: before.revision, ...event })).length > 0;
 }
 
 async function isWritten(
@@ -83,51 +143,42 @@ async function isWritten(
   }
 }
 
-function statements({ change, at, outbox, audit, rejection }: ChangeWrite): readonly Statement[] {
-  const { before, after, events } = change;
-  const side = [
-    ...sideRows({ after, at, events, outbox }),
-    ...auditChange(audit),
-    ...rejectionRows(after, rejection, at),
-  ];
-  const isAllowed = mayAsk(after, rejection, at);
-  const key = retakenKey(before, after);
-  if (key === null) return [update(change, at, isAllowed), ...side];
-  const isOurs = allOf([isAllowed, eitherOf(free(key, at), heldBy(key, before.id))]);
-  return [update(change, at, isOurs), take(key, before), ...side];
-}
-
-/** A new run makes its dedupe key name the action again, unless the key names another live action. */
-function retakenKey(before: Action, after: Action): KeyOf | null {
-  if (after.run === before.run || after.dedupe === null) return null;
-  return { accountId: after.accountId, kind: "dedupe", key: after.dedupe };
-}
-
-/** An unchanged result is not written again: it may be a quarter of a megabyte. */
-function update({ before, after }: Change, at: Date, guard: Guard): Statement {
-  const keepsResult = after.result === before.result;
-  const state = [...stateValues(after), at.getTime()];
-  const values = keepsResult ? state : [...state, ...resultValues(after.result)];
-  return {
-    sql: (keepsResult ? UPDATE_STATE : UPDATE_ALL)(guard.sql),
-    args: [...values, before.id, before.revision, ...guard.args],
-  };
-}
+type RescheduleName = "now" | "by" | "after" | "limit";
 
 /**
  * A row that was scheduled in the future was scheduled before the clock was set back. It becomes due earlier by as
  * much, but never before now, and never later than its original delay.
  */
-const EARLIER = "due_at = max(?1, min(due_at - ?2, ?1 + due_at - scheduled_at)), scheduled_at = ?1";
+function earlier(
+  { dueAt, scheduledAt }: Pick<typeof actions | typeof outbox, "dueAt" | "scheduledAt">,
+  arg: Args<RescheduleName>,
+) {
+  const delayed = sql`${arg.now} + ${dueAt} - ${scheduledAt}`;
+  return { dueAt: sql`max(${arg.now}, min(${dueAt} - ${arg.by}, ${delayed}))`, scheduledAt: sql`${arg.now}` };
+}
 
-const ACTIONS = `UPDATE actions SET ${EARLIER} WHERE status = 'pending' AND id IN
-  (SELECT id FROM actions WHERE status = 'pending' AND scheduled_at > ?3 LIMIT ?4)`;
+const RESCHEDULE = prepare((arg: Args<RescheduleName>) => {
+  const isPending = eq(actions.status, "pending");
+  const late = query.select({ id: actions.id }).from(actions);
+  const ids = late.where(and(isPending, gt(actions.scheduledAt, arg.after))).limit(arg.limit);
+  return query
+    .update(actions)
+    .set(earlier(actions, arg))
+    .where(and(isPending, inArray(actions.id, ids)));
+});
 
-const OUTBOX = `UPDATE outbox SET ${EARLIER} WHERE status = 'pending' AND id IN
-  (SELECT id FROM outbox WHERE status = 'pending' AND kind = ?5 AND scheduled_at > ?3 LIMIT ?4)`;
+const RESCHEDULE_OUTBOX = prepare((arg: Args<RescheduleName | "kind">) => {
+  const isPending = eq(outbox.status, "pending");
+  const late = query.select({ id: outbox.id }).from(outbox);
+  const ids = late.where(and(isPending, eq(outbox.kind, arg.kind), gt(outbox.scheduledAt, arg.after))).limit(arg.limit);
+  return query
+    .update(outbox)
+    .set(earlier(outbox, arg))
+    .where(and(isPending, inArray(outbox.id, ids)));
+});
 
 export function rescheduleActions(writer: Writer, setBack: SetBack, limit: number): Promise<number> {
-  return written(writer, { sql: ACTIONS, args: argsOf(setBack, limit) });
+  return written(writer, RESCHEDULE.bind({ ...setBackArgs(setBack), limit }));
 }
 
 export function rescheduleNotifications(
@@ -136,13 +187,12 @@ export function rescheduleNotifications(
   setBack: SetBack,
   limit: number,
 ): Promise<number> {
-  return written(writer, { sql: OUTBOX, args: [...argsOf(setBack, limit), kind] });
+  return written(writer, RESCHEDULE_OUTBOX.bind({ ...setBackArgs(setBack), limit, kind }));
 }
 
-function argsOf({ now, byMs }: SetBack, limit: number): readonly number[] {
-  const nowMs = now.getTime();
+function setBackArgs({ now, byMs }: SetBack) {
   // Unknown amount: tolerate a clock that was corrected a little.
-  return [nowMs, byMs, nowMs + (byMs === 0 ? CLOCK_TOLERANCE_MS : 0), limit];
+  return { now, by: byMs, after: now.getTime() + (byMs === 0 ? CLOCK_TOLERANCE_MS : 0) };
 }
 
 async function written(writer: Writer, statement: Statement): Promise<number> {

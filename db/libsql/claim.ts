@@ -1,26 +1,53 @@
+import { and, eq, sql } from "drizzle-orm";
 import type { Action, ActionStatus } from "../../src/actions/action.ts";
 import { type Claimed, startAttempt } from "../../src/actions/settle.ts";
 import type { DueRow } from "../store.ts";
 import { isConstraint } from "./errors.ts";
-import { CHANGED, type Done, type Statement, type Sql } from "./sql.ts";
+import type { Done, Sql, SqlValue, Statement } from "./sql.ts";
 import type { StoreContext } from "./context.ts";
-import { pausedWhere } from "./pauses.ts";
-import { actionOf, REQUEST_COLUMNS, STATE_COLUMNS } from "./rows.ts";
+import { isPaused } from "./pauses.ts";
+import { type Args, changed, prepare, query } from "./query.ts";
+import { actionOf, COLUMNS_BUT_RESULT } from "./rows.ts";
+import { actions, timeline } from "./schema.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DUE_LANES_SCANNED_MAX } from "../../src/config/limits.ts";
 import type { NotificationKind } from "../../src/delivery/notification.ts";
 
-const CLAIM = `UPDATE actions SET status = 'active', revision = revision + 1, attempts = attempts + 1,
-    due_at = NULL, lease_until = ?, started_at = coalesce(started_at, ?)
-  WHERE id = ? AND revision = ? AND status = 'pending'
-    AND NOT (${pausedWhere("actions.account_id", "actions.key_id")})`;
+type ClaimName = "id" | "revision" | "now" | "leaseUntil";
 
-const CLAIM_AND_READ = `${CLAIM} RETURNING ${[...REQUEST_COLUMNS, ...STATE_COLUMNS].join(", ")}`;
+const claim = (arg: Args<ClaimName>) => {
+  const { revision, attempts, startedAt, accountId, keyId } = actions;
+  const isPending = and(eq(actions.id, arg.id), eq(revision, arg.revision), eq(actions.status, "pending"));
+  return query
+    .update(actions)
+    .set({
+      status: "active",
+      revision: sql`${revision} + 1`,
+      attempts: sql`${attempts} + 1`,
+      dueAt: null,
+      leaseUntil: sql`${arg.leaseUntil}`,
+      startedAt: sql`coalesce(${startedAt}, ${arg.now})`,
+    })
+    .where(and(isPending, sql`not ${isPaused(accountId, keyId)}`));
+};
 
-const READ = `SELECT ${[...REQUEST_COLUMNS, ...STATE_COLUMNS].join(", ")} FROM actions WHERE id = ? AND revision = ?`;
+const CLAIM = prepare(claim);
 
-const STARTED = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
-  SELECT id, account_id, ?, run, revision, 'started', 'active', '{}' FROM actions WHERE id = ? AND ${CHANGED.sql}`;
+const CLAIM_AND_READ = prepare((arg: Args<ClaimName>) => claim(arg).returning(COLUMNS_BUT_RESULT));
+
+const READ = prepare((arg: Args<"id" | "revision">) =>
+  query
+    .select(COLUMNS_BUT_RESULT)
+    .from(actions)
+    .where(and(eq(actions.id, arg.id), eq(actions.revision, arg.revision))),
+);
+
+const STARTED = prepare((arg: Args<"id" | "now">) => {
+  const { accountId, run, revision, id } = actions;
+  return sql`insert into ${timeline} (action_id, account_id, at, run, revision, type, status, detail)
+    select ${id}, ${accountId}, ${arg.now}, ${run}, ${revision}, 'started', 'active', '{}'
+    from ${actions} where ${id} = ${arg.id} and ${changed}`;
+});
 
 /**
  * Makes pending actions active and counts the attempt, in one commit before anything is sent. The new revision is the
@@ -40,22 +67,21 @@ export async function claimActions(db: StoreContext, due: readonly DueRow[], at:
 }
 
 async function claimAll(
-  { sql, writer, seal, recent }: StoreContext,
+  { sql: reader, writer, seal, recent }: StoreContext,
   due: readonly DueRow[],
   at: Claimed,
 ): Promise<readonly Action[]> {
-  const nowMs = at.now.getTime();
-  const leaseUntilMs = at.leaseUntil.getTime();
+  const { now, leaseUntil } = at;
   const known: (Action | null)[] = [];
   for (const { id, revision, largeBytes } of due) {
     // Results of writes cross threads as JSON: a large row is read here first, under the same revision.
     const action =
-      recent.take(id, revision) ?? (largeBytes === undefined ? null : await read({ sql, seal }, id, revision));
+      recent.take(id, revision) ?? (largeBytes === undefined ? null : await read({ sql: reader, seal }, id, revision));
     known.push(action);
   }
   const statements = due.flatMap(({ id, revision }, n): readonly Statement[] => [
-    { sql: known[n] === null ? CLAIM_AND_READ : CLAIM, args: [leaseUntilMs, nowMs, id, revision] },
-    { sql: STARTED, args: [nowMs, id] },
+    (known[n] === null ? CLAIM_AND_READ : CLAIM).bind({ id, revision, now, leaseUntil }),
+    STARTED.bind({ id, now }),
   ]);
   const done = await writer.write(statements);
   const won = (claim: Done | undefined, action: Action | null | undefined): readonly Action[] => {
@@ -67,11 +93,11 @@ async function claimAll(
 }
 
 async function read(
-  { sql, seal }: Pick<StoreContext, "sql" | "seal">,
+  { sql: reader, seal }: Pick<StoreContext, "sql" | "seal">,
   id: string,
   revision: number,
 ): Promise<Action | null> {
-  const [row] = await sql.read({ sql: READ, args: [id, revision] });
+  const [row] = await READ.readRaw(reader, { id, revision });
   return row === undefined ? null : actionOf(row, seal);
 }
 
@@ -88,39 +114,41 @@ const KINDS = ["callback", "mail"] as const satisfies readonly NotificationKind[
  * key of the host, else the next host of the account, else the next account. A single row-value comparison would use
  * the index for the account only and scan all earlier lanes.
  */
-const FIRST_DUE = `WITH RECURSIVE head (id, n) AS (
+const FIRST_DUE = prepare((arg: Args<"limit">) => {
+  return sql<{ readonly due_at: SqlValue }>`WITH RECURSIVE head (id, n) AS (
   SELECT (SELECT id FROM actions WHERE status = 'pending' ORDER BY account_id, host, key_id, due_at LIMIT 1), 1
   UNION ALL
   SELECT coalesce(
-    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = a.account_id AND b.host = a.host
-      AND b.key_id > a.key_id ORDER BY b.key_id, b.due_at LIMIT 1),
-    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = a.account_id AND b.host > a.host
+    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = actions.account_id AND b.host = actions.host
+      AND b.key_id > actions.key_id ORDER BY b.key_id, b.due_at LIMIT 1),
+    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = actions.account_id AND b.host > actions.host
       ORDER BY b.host, b.key_id, b.due_at LIMIT 1),
-    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id > a.account_id
+    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id > actions.account_id
       ORDER BY b.account_id, b.host, b.key_id, b.due_at LIMIT 1)), n + 1
-  FROM head JOIN actions a ON a.id = head.id WHERE n < ?)
-  SELECT min(a.due_at) AS due_at FROM head JOIN actions a ON a.id = head.id
-  WHERE NOT (${pausedWhere("a.account_id", "a.key_id")})`;
+  FROM head JOIN actions ON actions.id = head.id WHERE n < ${arg.limit})
+  SELECT min(actions.due_at) AS due_at FROM head JOIN actions ON actions.id = head.id
+  WHERE NOT ${isPaused(actions.accountId, actions.keyId)}`;
+});
 
 /** Due time of the earliest pending action; null: none is pending, except paused ones. */
-export async function findFirstDue(sql: Sql): Promise<Date | null> {
-  const [row] = await sql.read({ sql: FIRST_DUE, args: [DUE_LANES_SCANNED_MAX] });
-  return typeof row?.["due_at"] === "number" ? new Date(row["due_at"]) : null;
+export async function findFirstDue(reader: Sql): Promise<Date | null> {
+  const [row] = await FIRST_DUE.read(reader, { limit: DUE_LANES_SCANNED_MAX });
+  return typeof row?.due_at === "number" ? new Date(row.due_at) : null;
 }
 
 /** Number of actions that are not final, by status. */
-export async function countActions(sql: Sql): Promise<Partial<Record<ActionStatus, number>>> {
+export async function countActions(reader: Sql): Promise<Partial<Record<ActionStatus, number>>> {
   const counts = await countEach(
-    sql,
+    reader,
     STATUSES.map((status) => [status, `actions WHERE status = '${status}'`]),
   );
   return Object.fromEntries(STATUSES.map((status) => [status, counts.get(status) ?? 0]));
 }
 
 /** Number of notifications that are not final, by kind. */
-export async function countNotifications(sql: Sql): Promise<Readonly<Record<NotificationKind, number>>> {
+export async function countNotifications(reader: Sql): Promise<Readonly<Record<NotificationKind, number>>> {
   const counts = await countEach(
-    sql,
+    reader,
     KINDS.flatMap((kind) =>
       (["pending", "active"] as const).map(
         (status) => [kind, `outbox WHERE status = '${status}' AND kind = '${kind}'`] as const,
@@ -131,11 +159,11 @@ export async function countNotifications(sql: Sql): Promise<Readonly<Record<Noti
 }
 
 /** Counts the rows of each source, in a turn of the event loop each (5 ms at most), and adds up sources of one name. */
-async function countEach(sql: Sql, sources: readonly (readonly [name: string, source: string])[]) {
+async function countEach(reader: Sql, sources: readonly (readonly [name: string, source: string])[]) {
   const counts = new Map<string, number>();
   for (const [name, source] of sources) {
     const text = `SELECT count(*) AS n FROM (SELECT 1 FROM ${source} LIMIT ?)`;
-    const [row] = await sql.read({ sql: text, args: [COUNTED_MAX] });
+    const [row] = await reader.read({ sql: text, args: [COUNTED_MAX] });
     counts.set(name, (counts.get(name) ?? 0) + Number(row?.["n"]));
     await nextTurn();
   }

@@ -1,20 +1,39 @@
+import { sql } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
 import { startAttempt } from "../../src/actions/settle.ts";
-import { DECIDE_TRIES_MAX } from "../../src/config/limits.ts";
-import { mayRepeat } from "../../src/approvals/rejections.ts";
-import { type Created, type Creation, StoreUnavailable, type OutboxRow } from "../store.ts";
-import { holderOf, bind, free, keysOf, take } from "./find.ts";
-import { allOf, type Statement, textOnce, CHANGED, type SqlValue } from "./sql.ts";
-import type { StoreContext } from "./context.ts";
-import { unpaused } from "./pauses.ts";
-import { createRejectionStore, mayAsk, rejectionRows } from "./rejections.ts";
-import { type HeaderSeal, REQUEST_COLUMNS, requestValues, STATE_COLUMNS, stateValues } from "./rows.ts";
 import type { TimelineEvent } from "../../src/actions/timeline.ts";
+import { mayRepeat } from "../../src/approvals/rejections.ts";
+import { DECIDE_TRIES_MAX } from "../../src/config/limits.ts";
+import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../store.ts";
+import type { StoreContext } from "./context.ts";
+import { bindKey, holderOf, isFree, keysOf, take, windowStart } from "./keys.ts";
+import { isPaused } from "./pauses.ts";
+import { allOf, type Args, changed, insertWhere, prepare, valuesOf } from "./query.ts";
+import { createRejectionStore, mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
+import { COLUMNS_BUT_RESULT, type HeaderSeal, sealedValues } from "./rows.ts";
+import { actions, outbox, timeline } from "./schema.ts";
+import type { Statement } from "./sql.ts";
 
-const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS, "scheduled_at"];
+type ActionColumn = keyof typeof COLUMNS_BUT_RESULT | "scheduledAt";
 
-const INSERT = textOnce(
-  (guard) => `INSERT INTO actions (${COLUMNS.join(", ")}) SELECT ${COLUMNS.map(() => "?").join(", ")} WHERE ${guard}`,
+// Safe: an object's own keys.
+const COLUMNS = [...Object.keys(COLUMNS_BUT_RESULT), "scheduledAt"] as ActionColumn[];
+
+/**
+ * One statement for all creates: a condition on an argument that is null, or on `isClaimed`, costs less than a text of
+ * its own. An action that is claimed at create must not be paused.
+ */
+const INSERT = prepare((arg: Args<ActionColumn | RepeatName | "windowStart" | "isClaimed">) =>
+  insertWhere(
+    actions,
+    allOf(
+      mayRepeatWhere(arg),
+      sql`(${arg.idempotencyKey} is null or ${isFree("idempotency", arg.idempotencyKey, arg)})`,
+      sql`(${arg.dedupe} is null or ${isFree("dedupe", arg.dedupe, arg)})`,
+      sql`(${arg.isClaimed} = 0 or not ${isPaused(arg.accountId, arg.keyId)})`,
+    ),
+    valuesOf(arg, COLUMNS),
+  ),
 );
 
 /**
@@ -25,8 +44,8 @@ const INSERT = textOnce(
  */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
   const { action, claim, rejection } = creation;
-  const { sql, writer, seal, recent, heldCounts } = db;
-  const bound = bind(action, action.createdAt);
+  const { writer, seal, recent, heldCounts } = db;
+  const bound = bindKey(action, action.createdAt);
   const bindings = bound === null ? [] : [bound];
   let isBound = false;
   const write = async (written: readonly Statement[]) => {
@@ -45,9 +64,9 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
     }
     // Too many are held; the repeat of an older create must still match, and be remembered.
     if (isInserted === null && bound !== null) await write([]);
-    for (const { accountId, kind, key } of keysOf(action)) {
-      const holder = await holderOf({ sql, seal }, { accountId, kind, key }, action.createdAt);
-      if (holder !== null) return { kind: "matched", by: isBound ? "dedupe" : kind, action: holder };
+    for (const key of keysOf(action)) {
+      const holder = await holderOf(db, key, action.createdAt);
+      if (holder !== null) return { kind: "matched", by: isBound ? "dedupe" : key.kind, action: holder };
     }
     if (isInserted === null) return { kind: "too_many_held" };
     if (rejection !== null && rejection !== undefined) {
@@ -62,28 +81,18 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
 
 /** An action that is claimed at create is inserted in its claimed state; its timeline has both events. */
 function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal): readonly Statement[] {
-  const { action, events, outbox, rejection } = creation;
-  const keys = keysOf(action);
-  const isFree = keys.map((key) => free(key, action.createdAt));
-  const isAllowed = mayAsk(action, rejection, action.createdAt);
-  const guard = allOf([isAllowed, ...isFree, ...(claimed === null ? [] : [unpaused(action)])]);
-  const insert = {
-    sql: INSERT(guard.sql),
-    args: [
-      ...requestValues(action, seal),
-      ...stateValues(claimed ?? action),
-      action.createdAt.getTime(),
-      ...guard.args,
-    ],
-  };
-  const created = { after: action, at: action.createdAt, events, outbox };
-  const side = claimed === null ? sideRows(created) : claimedSideRows(created, claimed);
-  return [
-    insert,
-    ...keys.map((key) => take(key, action)),
-    ...side,
-    ...rejectionRows(action, rejection, action.createdAt),
-  ];
+  const { action, events, outbox: notifications, rejection } = creation;
+  const at = action.createdAt;
+  const insert = INSERT.bind({
+    ...(claimed ?? action),
+    ...sealedValues(action, seal),
+    ...repeatArgs(rejection, at),
+    scheduledAt: at,
+    windowStart: windowStart(at),
+    isClaimed: claimed !== null,
+  });
+  const rows = sideRows({ after: action, at, events, outbox: notifications, claimed });
+  return [insert, ...keysOf(action).map((key) => take(key, action)), ...rows, ...rejectionRows(action, rejection, at)];
 }
 
 /** The timeline and outbox rows of a change. */
@@ -93,78 +102,71 @@ interface SideRows {
   readonly at: Date;
   readonly events: readonly TimelineEvent[];
   readonly outbox: readonly OutboxRow[];
+  /** The action as a claim in the same commit leaves it: its first two changes are one commit. */
+  readonly claimed?: Action | null;
 }
 
 /** The statements that must directly follow the one that writes the action's row: they write only where it did. */
-export function sideRows({ after, at, events, outbox }: SideRows): readonly Statement[] {
-  const rows = timelineRows(events.map((event) => ({ after, at, event })));
-  return outbox.length === 0 ? rows : [...rows, ...outbox.map((row) => outboxRow(after, at, row))];
+export function sideRows({ after, at, events, outbox: notifications, claimed = null }: SideRows): readonly Statement[] {
+  const changes = events.map((event) => eventValues(after, at, event));
+  if (claimed !== null) changes.push(eventValues(claimed, claimed.startedAt ?? at, { type: "started" }));
+  return [...timelineRows(changes), ...notifications.map((row) => outboxRow(after, at, row))];
 }
 
-/** The same for an action that is claimed at create: its first two changes are one commit. */
-function claimedSideRows(created: SideRows, claimed: Action): readonly Statement[] {
-  const { after, at, events, outbox } = created;
-  const rows = timelineRows([
-    ...events.map((event) => ({ after, at, event })),
-    { after: claimed, at: claimed.startedAt ?? at, event: { type: "started" } },
-  ]);
-  return [...rows, ...outbox.map((row) => outboxRow(after, at, row))];
+const EVENT = ["actionId", "accountId", "at", "run", "revision", "type", "status", "detail"] as const;
+
+type EventValues = ReturnType<typeof eventValues>;
+
+function eventValues({ id, accountId, run, revision, status }: Action, at: Date, { type, ...detail }: TimelineEvent) {
+  return { actionId: id, accountId, at, run, revision, type, status, detail: JSON.stringify(detail) };
 }
 
-interface TimelineRow {
-  readonly after: Action;
-  readonly at: Date;
-  readonly event: TimelineEvent;
+const ONE_EVENT = prepare((arg: Args<(typeof EVENT)[number]>) => insertWhere(timeline, changed, valuesOf(arg, EVENT)));
+
+/** `changes()` is the same for both rows, since they are one statement. */
+const TWO_EVENTS = prepare(
+  (arg: Args<(typeof EVENT)[number] | "nextAt" | "nextRevision" | "nextType" | "nextStatus" | "nextDetail">) => {
+    const first = valuesOf(arg, EVENT);
+    const next = { at: arg.nextAt, revision: arg.nextRevision, type: arg.nextType, status: arg.nextStatus };
+    return insertWhere(timeline, changed, first, { ...first, ...next, detail: arg.nextDetail });
+  },
+);
+
+/** A commit has at most two events. */
+function timelineRows([first, next, ...more]: readonly EventValues[]): readonly Statement[] {
+  if (more.length > 0) throw new Error("A change has at most two events.");
+  if (first === undefined) return [];
+  if (next === undefined) return [ONE_EVENT.bind(first)];
+  const { at: nextAt, revision: nextRevision, type: nextType, status: nextStatus, detail: nextDetail } = next;
+  return [TWO_EVENTS.bind({ ...first, nextAt, nextRevision, nextType, nextStatus, nextDetail })];
 }
 
-const TIMELINE = "INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)";
+const NOTIFICATION = [
+  "id",
+  "accountId",
+  "run",
+  "revision",
+  "kind",
+  "event",
+  "target",
+  "host",
+  "payload",
+  "keyId",
+] as const;
 
-const TIMELINE_ROW = `SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
+const NOTIFY = prepare((arg: Args<(typeof NOTIFICATION)[number] | "actionId" | "at">) =>
+  insertWhere(outbox, changed, {
+    ...valuesOf(arg, NOTIFICATION),
+    actionId: arg.actionId,
+    status: "pending",
+    attempts: 0,
+    dueAt: arg.at,
+    scheduledAt: arg.at,
+    createdAt: arg.at,
+  }),
+);
 
-const ONE_ROW = `${TIMELINE} ${TIMELINE_ROW}`;
-
-const TWO_ROWS = `${ONE_ROW} UNION ALL ${TIMELINE_ROW}`;
-
-/** A commit has at most two events. `changes()` is the same for both rows, since they are one statement. */
-function timelineRows(rows: readonly TimelineRow[]): readonly Statement[] {
-  if (rows.length === 0) return [];
-  if (rows.length > 2) throw new Error("A change has at most two events.");
-  const args = rows.flatMap(({ after, at, event: { type, ...detail } }): readonly SqlValue[] => [
-    after.id,
-    after.accountId,
-    at.getTime(),
-    after.run,
-    after.revision,
-    type,
-    after.status,
-    JSON.stringify(detail),
-  ]);
-  return [{ sql: rows.length === 1 ? ONE_ROW : TWO_ROWS, args }];
-}
-
-const OUTBOX_ROW = `INSERT INTO outbox
-  (id, action_id, account_id, run, revision, kind, event, target, host, payload, due_at, scheduled_at, created_at,
-    key_id, status, attempts)
-  SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0 WHERE ${CHANGED.sql}`;
-
-function outboxRow(after: Action, at: Date, { id, message, host, payload }: OutboxRow): Statement {
-  return {
-    sql: OUTBOX_ROW,
-    args: [
-      id,
-      after.id,
-      after.accountId,
-      after.run,
-      after.revision,
-      message.kind,
-      message.event,
-      message.target,
-      host,
-      payload,
-      at.getTime(),
-      at.getTime(),
-      at.getTime(),
-      after.keyId,
-    ],
-  };
+function outboxRow({ id: actionId, accountId, run, revision, keyId }: Action, at: Date, row: OutboxRow): Statement {
+  const { id, message, host, payload } = row;
+  return NOTIFY.bind({ ...message, id, host, payload, actionId, accountId, run, revision, keyId, at });
 }

@@ -1,27 +1,66 @@
-import { COUNTED_MAX, HELD_PER_KEY_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../../src/config/limits.ts";
-import type { Actor } from "../../src/accounts/roles.ts";
+import { and, eq, gt, type Placeholder, sql } from "drizzle-orm";
+import { COUNTED_MAX, HELD_PER_KEY_MAX, HELD_REQUESTERS_SHOWN_MAX, LIST_BYTES_MAX } from "../../src/config/limits.ts";
 import type { HeldPage, Requester } from "../store.ts";
-import { BYTES } from "./find.ts";
 import type { StoreContext } from "./context.ts";
-import { actionsOf, fittingIds } from "./list.ts";
+import { BYTES, idsWithin } from "./find.ts";
+import { actionsOf } from "./list.ts";
+import { type Args, isOneOf, prepare, query } from "./query.ts";
+import { actions } from "./schema.ts";
 import type { Sql } from "./sql.ts";
 
-// The extra terms make SQLite use the partial index.
-const HELD = `SELECT a.id, ${BYTES} AS bytes FROM actions a
-  WHERE a.account_id = ? AND a.status = 'awaiting_approval' AND a.status <> 'completed' AND a.status <> 'active'
-  AND a.id > ? ORDER BY a.id LIMIT ?`;
+const isHeld = (accountId: Placeholder) =>
+  and(eq(actions.accountId, accountId), eq(actions.status, "awaiting_approval"));
 
-const HELD_BY_KEY = `SELECT a.id, ${BYTES} AS bytes FROM actions a
-  WHERE a.account_id = ? AND a.key_id = ? AND a.status = 'awaiting_approval' AND a.id > ? ORDER BY a.id LIMIT ?`;
+const isHeldBy = (arg: Args<"accountId" | "keyId">) => and(isHeld(arg.accountId), eq(actions.keyId, arg.keyId));
 
-const IDS_BY_KEY = `SELECT id FROM actions
-  WHERE account_id = ? AND key_id = ? AND status = 'awaiting_approval' ORDER BY id LIMIT ? OFFSET ?`;
+const HELD = prepare((arg: Args<"accountId" | "after" | "limit">) => {
+  // The needless terms make SQLite use the partial index by status.
+  const isByStatus = sql`${actions.status} <> 'completed' and ${actions.status} <> 'active'`;
+  const held = query.select({ id: actions.id, bytes: BYTES }).from(actions);
+  const ofAccount = held.where(and(isHeld(arg.accountId), isByStatus, gt(actions.id, arg.after)));
+  return ofAccount.orderBy(actions.id).limit(arg.limit);
+});
 
-const COUNT_BY_KEY = `SELECT count(*) AS count FROM (SELECT 1 FROM actions
-  WHERE account_id = ? AND key_id = ? AND status = 'awaiting_approval' LIMIT ?)`;
+const HELD_BY_KEY = prepare((arg: Args<"accountId" | "keyId" | "after" | "limit">) => {
+  const held = query.select({ id: actions.id, bytes: BYTES }).from(actions);
+  return held
+    .where(and(isHeldBy(arg), gt(actions.id, arg.after)))
+    .orderBy(actions.id)
+    .limit(arg.limit);
+});
 
-const HEAD_BY_KEY = `SELECT a.id, a.created_by FROM actions a
-  WHERE a.account_id = ? AND a.key_id = ? AND a.status = 'awaiting_approval' ORDER BY a.id LIMIT 1`;
+const IDS_BY_KEY = prepare((arg: Args<"accountId" | "keyId" | "limit" | "offset">) => {
+  const held = query.select({ id: actions.id }).from(actions).where(isHeldBy(arg));
+  return held.orderBy(actions.id).limit(arg.limit).offset(arg.offset);
+});
+
+const COUNT_BY_KEY = prepare((arg: Args<"accountId" | "keyId" | "limit">) => {
+  const held = query.select({ id: actions.id }).from(actions).where(isHeldBy(arg)).limit(arg.limit).as("held");
+  return query.select({ count: sql<number>`count(*)`.as("count") }).from(held);
+});
+
+const HEAD_BY_KEY = prepare((arg: Args<"accountId" | "keyId">) => {
+  const held = query.select({ id: actions.id, createdBy: actions.createdBy }).from(actions).where(isHeldBy(arg));
+  return held.orderBy(actions.id).limit(1);
+});
+
+const BYTES_OF = prepare((arg: Args<"ids">) =>
+  query.select({ id: actions.id, bytes: BYTES }).from(actions).where(isOneOf(actions.id, arg.ids)),
+);
+
+/** The first key with a held action, or the next one. The id of a key may be empty, so there are two statements. */
+const FIRST_KEY = prepare((arg: Args<"accountId">) => {
+  const held = query.select({ keyId: actions.keyId }).from(actions).where(isHeld(arg.accountId));
+  return held.orderBy(actions.keyId).limit(1);
+});
+
+const NEXT_KEY = prepare((arg: Args<"accountId" | "keyId">) => {
+  const held = query.select({ keyId: actions.keyId }).from(actions);
+  return held
+    .where(and(isHeld(arg.accountId), gt(actions.keyId, arg.keyId)))
+    .orderBy(actions.keyId)
+    .limit(1);
+});
 
 /**
  * Actions awaiting approval, oldest first and bounded in bytes; with a key only those of that key. With several keys a
@@ -33,47 +72,45 @@ export async function findHeld(
   { after, keyId }: { readonly after: string | null; readonly keyId: string | null },
   limit: number,
 ): Promise<HeldPage> {
-  const { sql } = db;
   const from = placeOf(after);
-  const keyIds = keyId === null && (after === null || from !== null) ? await holdingKeys(sql, accountId) : [];
+  const keyIds = keyId === null && (after === null || from !== null) ? await holdingKeys(db.sql, accountId) : [];
   if (from !== null || keyIds.length > 1) {
     return fairPage(db, { accountId, keyIds, from: from ?? { turn: 1, id: "" } }, limit);
   }
-  const found =
-    keyId === null
-      ? await sql.read({ sql: HELD, args: [accountId, after ?? "", limit + 1] })
-      : await sql.read({ sql: HELD_BY_KEY, args: [accountId, keyId, after ?? "", limit + 1] });
-  const ids = fittingIds(found, limit);
-  const actions = (await actionsOf(db, ids)).toReversed();
-  return { actions, after: found.length > ids.length ? (ids.at(-1) ?? null) : null };
+  const values = { accountId, after: after ?? "", limit: limit + 1 };
+  const found = await (keyId === null ? HELD.read(db.sql, values) : HELD_BY_KEY.read(db.sql, { ...values, keyId }));
+  const ids = idsWithin(LIST_BYTES_MAX, found.slice(0, limit));
+  return { actions: await actionsOf(db, ids), after: found.length > ids.length ? (ids.at(-1) ?? null) : null };
 }
 
 /** How many actions of each key await approval, up to a bound; the longest waiting key first. */
-export async function findRequesters(sql: Sql, accountId: string): Promise<readonly Requester[]> {
-  const heads: { readonly id: string; readonly keyId: string; readonly createdBy: Actor }[] = [];
-  for (const keyId of await holdingKeys(sql, accountId)) {
-    const [head] = await sql.read({ sql: HEAD_BY_KEY, args: [accountId, keyId] });
-    if (head !== undefined) heads.push({ id: String(head["id"]), keyId, createdBy: head["created_by"] as Actor });
-  }
-  const first = heads.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, HELD_REQUESTERS_SHOWN_MAX);
+export async function findRequesters(reader: Sql, accountId: string): Promise<readonly Requester[]> {
+  const keyIds = await holdingKeys(reader, accountId);
+  const heads = await Promise.all(
+    keyIds.map(async (keyId) => {
+      const [head] = await HEAD_BY_KEY.read(reader, { accountId, keyId });
+      return head === undefined ? [] : [{ ...head, keyId }];
+    }),
+  );
+  const first = heads.flat().toSorted((a, b) => (a.id < b.id ? -1 : 1));
   return Promise.all(
-    first.map(async ({ keyId, createdBy }) => ({
+    first.slice(0, HELD_REQUESTERS_SHOWN_MAX).map(async ({ keyId, createdBy }) => ({
       keyId,
       createdBy,
-      count: await countHeld(sql, accountId, keyId, COUNTED_MAX),
+      count: await countHeld(reader, accountId, keyId, COUNTED_MAX),
     })),
   );
 }
 
-/** How many actions of a key await approval, at most `max`. */
+/** How many actions of a key await approval, at most `limit`. */
 export async function countHeld(
-  sql: Sql,
+  reader: Sql,
   accountId: string,
   keyId: string,
-  max: number = HELD_PER_KEY_MAX,
+  limit: number = HELD_PER_KEY_MAX,
 ): Promise<number> {
-  const [counted] = await sql.read({ sql: COUNT_BY_KEY, args: [accountId, keyId, max] });
-  return Number(counted?.["count"] ?? 0);
+  const [counted] = await COUNT_BY_KEY.read(reader, { accountId, keyId, limit });
+  return counted?.count ?? 0;
 }
 
 /** A position in the fair order: the first action of every key, then the second of every key, and so on. */
@@ -99,40 +136,32 @@ async function fairPage(
   { accountId, keyIds, from }: FairQuery,
   limit: number,
 ): Promise<HeldPage> {
-  const { sql } = db;
   const places: Place[] = [];
-  // A page, one to know whether more follow, and the position itself.
   for (const keyId of keyIds) {
-    const rows = await sql.read({ sql: IDS_BY_KEY, args: [accountId, keyId, limit + 2, from.turn - 1] });
-    rows.forEach((row, at) => places.push({ turn: from.turn + at, id: String(row["id"]) }));
+    // A page, one to know whether more follow, and the position itself.
+    const rows = await IDS_BY_KEY.read(db.sql, { accountId, keyId, limit: limit + 2, offset: from.turn - 1 });
+    rows.forEach(({ id }, at) => places.push({ turn: from.turn + at, id }));
   }
   const next = places
     .filter(({ turn, id }) => turn > from.turn || id > from.id)
     .toSorted((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1))
     .slice(0, limit + 1);
   if (next.length === 0) return { actions: [], after: null };
-  const sizes = await sql.read({
-    sql: `SELECT a.id, ${BYTES} AS bytes FROM actions a WHERE a.id IN (${next.map(() => "?").join(", ")})`,
-    args: next.map(({ id }) => id),
-  });
-  const byId = new Map(sizes.map((row) => [String(row["id"]), row]));
-  const rows = next.map(({ id }) => byId.get(id)).filter((row) => row !== undefined);
-  const ids = fittingIds(rows, limit);
+  const sizes = await BYTES_OF.read(db.sql, { ids: JSON.stringify(next.map(({ id }) => id)) });
+  const byId = new Map(sizes.map((size) => [size.id, size]));
+  const ids = idsWithin(LIST_BYTES_MAX, next.flatMap(({ id }) => byId.get(id) ?? []).slice(0, limit));
   const last = next.findLast(({ id }) => id === ids.at(-1));
-  const actions = (await actionsOf(db, ids)).toReversed();
-  return { actions, after: last !== undefined && next.length > ids.length ? `${last.turn}.${last.id}` : null };
+  const isCut = last !== undefined && next.length > ids.length;
+  return { actions: await actionsOf(db, ids.toSorted()), after: isCut ? `${last.turn}.${last.id}` : null };
 }
 
 /** The keys with held actions: one index lookup per key. */
-async function holdingKeys(sql: Sql, accountId: string): Promise<readonly string[]> {
+async function holdingKeys(reader: Sql, accountId: string): Promise<readonly string[]> {
   const keyIds: string[] = [];
-  for (let comparison = ">="; ; comparison = ">") {
-    const [row] = await sql.read({
-      sql: `SELECT key_id FROM actions WHERE account_id = ? AND status = 'awaiting_approval' AND key_id ${comparison} ?
-        ORDER BY key_id LIMIT 1`,
-      args: [accountId, keyIds.at(-1) ?? ""],
-    });
-    if (row === undefined) return keyIds;
-    keyIds.push(String(row["key_id"]));
+  let [next] = await FIRST_KEY.read(reader, { accountId });
+  while (next !== undefined) {
+    keyIds.push(next.keyId);
+    [next] = await NEXT_KEY.read(reader, { accountId, keyId: next.keyId });
   }
+  return keyIds;
 }

@@ -1,11 +1,17 @@
+import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+import { unionAll } from "drizzle-orm/sqlite-core";
 import type { Action } from "../../src/actions/action.ts";
-import { firstActionId } from "../../src/runtime/ids.ts";
 import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
+import { firstActionId } from "../../src/runtime/ids.ts";
 import type { ActionPage, ActionQuery, Counted } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { ACTION_COLUMNS, BYTES, idsWithin } from "./find.ts";
-import { allOf, ALWAYS, type Guard, type Row, type Sql, type SqlValue } from "./sql.ts";
+import { BYTES, findRows, idsWithin } from "./find.ts";
+import { allOf, type Args, isOneOf, prepare, prepareEach, query } from "./query.ts";
 import { shownActionOf } from "./rows.ts";
+import { actions } from "./schema.ts";
+import type { Sql } from "./sql.ts";
+
+type Reader = Pick<StoreContext, "sql" | "seal">;
 
 /**
  * One page, newest first. The cursor is the last id (keyset), so that inserts neither shift nor repeat anything. One
@@ -13,82 +19,128 @@ import { shownActionOf } from "./rows.ts";
  * its limit of bytes, says where the next one begins: a hundred actions may be 100 MB, which blocked the event loop for
  * a second.
  */
-export async function listActions(
-  { sql, seal }: Pick<StoreContext, "sql" | "seal">,
-  query: ActionQuery,
-): Promise<ActionPage> {
-  const scan = scanOf(query);
-  const found = await sql.read({
-    sql: `SELECT a.id, ${BYTES} AS bytes FROM (${scan.sql}) s CROSS JOIN actions a ON a.id = s.id
-      WHERE ${filters(query).sql} LIMIT ?`,
-    args: [...scan.args, ...filters(query).args, query.limit + 1],
-  });
-  const ids = fittingIds(found, query.limit, query.bytesMax);
-  const actions = await actionsOf({ sql, seal }, ids);
-  return { actions, before: found.length > ids.length ? (ids.at(-1) ?? null) : await lastLookedAt(sql, scan) };
+export async function listActions(db: Reader, search: ActionQuery): Promise<ActionPage> {
+  const values = { ...valuesOfSearch(search), limit: search.limit + 1 };
+  const found = await scanBy(indexFor(search)).page.read(db.sql, values);
+  const ids = idsWithin(search.bytesMax ?? LIST_BYTES_MAX, found.slice(0, search.limit));
+  const actionsFound = await actionsOf(db, ids);
+  const isCut = found.length > ids.length;
+  return { actions: actionsFound, before: isCut ? (ids.at(-1) ?? null) : await lastScanned(db.sql, search) };
 }
 
 /** How many actions `listActions` would find: at most `query.limit`, among the rows that one page scans. */
-export async function countMatching({ sql }: Pick<StoreContext, "sql">, query: ActionQuery): Promise<Counted> {
-  const scan = scanOf(query);
-  const [found] = await sql.read({
-    sql: `SELECT count(*) AS count FROM (SELECT 1 FROM (${scan.sql}) s CROSS JOIN actions a ON a.id = s.id
-      WHERE ${filters(query).sql} LIMIT ?)`,
-    args: [...scan.args, ...filters(query).args, query.limit + 1],
-  });
-  const count = Number(found?.["count"] ?? 0);
-  if (count > query.limit) return { count: query.limit, isMore: true };
-  return { count, isMore: (await lastLookedAt(sql, scan)) !== null };
+export async function countMatching(db: Pick<StoreContext, "sql">, search: ActionQuery): Promise<Counted> {
+  const values = { ...valuesOfSearch(search), limit: search.limit + 1 };
+  const [{ count } = { count: 0 }] = await scanBy(indexFor(search)).count.read(db.sql, values);
+  if (count > search.limit) return { count: search.limit, isMore: true };
+  return { count, isMore: (await lastScanned(db.sql, search)) !== null };
 }
 
 /** The last id of a scan that reached its bound; null: it read everything. */
-async function lastLookedAt(sql: Sql, scan: Guard): Promise<string | null> {
-  const [last] = await sql.read({
-    sql: `${scan.sql} OFFSET ?`,
-    args: [...scan.args.slice(0, -1), 1, LIST_SCAN_ROWS_MAX - 1],
-  });
-  return last === undefined ? null : String(last["id"]);
+async function lastScanned(reader: Sql, search: ActionQuery): Promise<string | null> {
+  const [last] = await scanBy(indexFor(search)).last.read(reader, valuesOfSearch(search));
+  return last?.id ?? null;
 }
 
-/** These actions, newest first. */
-export async function actionsOf(
-  { sql, seal }: Pick<StoreContext, "sql" | "seal">,
-  ids: readonly string[],
-): Promise<readonly Action[]> {
-  if (ids.length === 0) return [];
-  const places = ids.map(() => "?").join(", ");
-  const rows = await sql.read({ sql: `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.id IN (${places})`, args: ids });
-  return rows.map((row) => shownActionOf(row, seal)).toSorted((a, b) => (a.id < b.id ? 1 : -1));
+/** These actions in this order, as they are shown. */
+export async function actionsOf({ sql: reader, seal }: Reader, ids: readonly string[]): Promise<readonly Action[]> {
+  return (await findRows(reader, ids)).map((row) => shownActionOf(row, seal));
 }
 
-/** Ids that fit into a page; at least one. */
-export function fittingIds(found: readonly Row[], limit: number, bytesMax = LIST_BYTES_MAX): readonly string[] {
-  return idsWithin(bytesMax, found.slice(0, limit));
+/** The index that a scan reads: of several conditions the most selective one, or the statuses, one after another. */
+type ScanIndex = "dedupe" | "host" | "key" | "account" | `status ${string}`;
+
+function indexFor({ dedupe, host, createdBy, statuses }: ActionQuery): ScanIndex {
+  if (dedupe !== null) return "dedupe";
+  if (host !== null) return "host";
+  if (statuses.length > 0 && !statuses.includes("completed")) return `status ${[...new Set(statuses)].join(" ")}`;
+  return createdBy === null ? "account" : "key";
 }
 
-/** The ids to scan, newest first, by the most selective index; its last argument is the number of rows. */
-function scanOf(query: ActionQuery): Guard {
-  const branches = narrowest(query).map((branch) => allOf([within(query), branch]));
-  // Each branch is ordered by its index, so that SQLite merges them without sorting.
-  const sql = branches.map((branch) => `SELECT id FROM actions WHERE ${branch.sql}`).join(" UNION ALL ");
-  return {
-    sql: `${sql} ORDER BY id DESC LIMIT ?`,
-    args: [...branches.flatMap(({ args }) => args), LIST_SCAN_ROWS_MAX],
+type ScanName = "accountId" | "from" | "before" | "dedupe" | "hostname" | "createdBy";
+
+/** The statements of a list, prepared once for each index. */
+const scanBy = prepareEach((index: ScanIndex) => {
+  /** Each branch is ordered by its index, so that SQLite merges them without sorting. */
+  const scan = (arg: Args<ScanName>) => {
+    const [first, second, ...more] = branchesOf(index, arg).map((condition) =>
+      query
+        .select({ id: actions.id })
+        .from(actions)
+        .where(
+          and(eq(actions.accountId, arg.accountId), gte(actions.id, arg.from), lt(actions.id, arg.before), condition),
+        ),
+    );
+    if (first === undefined) throw new Error("A list has at least one condition.");
+    return second === undefined
+      ? first.orderBy(desc(actions.id))
+      : unionAll(first, second, ...more).orderBy(desc(actions.id));
   };
+  const page = (arg: Args<ScanName | FilterName | "limit">) => {
+    const scanned = scan(arg).limit(LIST_SCAN_ROWS_MAX).as("s");
+    const found = query.select({ id: actions.id, bytes: BYTES }).from(scanned).crossJoin(actions);
+    return found.where(and(eq(actions.id, scanned.id), filters(arg))).limit(arg.limit);
+  };
+  return {
+    page: prepare(page),
+    count: prepare((arg: Args<ScanName | FilterName | "limit">) =>
+      query.select({ count: sql<number>`count(*)`.as("count") }).from(page(arg).as("found")),
+    ),
+    last: prepare((arg: Args<ScanName>) =>
+      scan(arg)
+        .limit(1)
+        .offset(LIST_SCAN_ROWS_MAX - 1),
+    ),
+  };
+});
+
+/** One condition, or several that exclude each other. The terms that seem needless make SQLite use a partial index. */
+function branchesOf(index: ScanIndex, arg: Args<ScanName>): readonly (SQL | undefined)[] {
+  const { dedupe, hostname, keyId, status } = actions;
+  if (index === "dedupe") return [eq(dedupe, arg.dedupe)];
+  if (index === "host") return [eq(hostname, arg.hostname)];
+  if (index === "key") return [sql`${keyId} = ${arg.createdBy} and ${keyId} <> ''`];
+  if (index === "account") return [undefined];
+  return index
+    .split(" ")
+    .slice(1)
+    .map((one) =>
+      one === "active"
+        ? eq(status, one)
+        : sql`${status} = ${one} and ${status} <> 'completed' and ${status} <> 'active'`,
+    );
 }
 
-/** Account, cursor and times: ids begin with their time, so times need no index. */
-function within({ accountId, before, createdAfter, createdBefore }: ActionQuery): Guard {
-  const bounds = [before, createdBefore === null ? null : firstIdAt(createdBefore.getTime())].filter(
-    (id) => id !== null,
+type FilterName = "statuses" | "method" | "createdBy" | "hostname" | "host" | "scheme";
+
+/** Each filter holds for everything when its argument is null. */
+function filters(arg: Args<FilterName>): SQL {
+  const { status, method, keyId, hostname, host, url } = actions;
+  // A name without a port means any port of it. A call to the port of its own scheme is stored without it.
+  const isHost = sql`${arg.host} in (${hostname}, ${host}) or (${host} = ${hostname} and ${url} like ${arg.scheme} || ':%')`;
+  return allOf(
+    sql`(${arg.statuses} is null or ${isOneOf(status, arg.statuses)})`,
+    sql`(${arg.method} is null or ${method} = ${arg.method})`,
+    sql`(${arg.createdBy} is null or ${keyId} = ${arg.createdBy})`,
+    sql`(${arg.host} is null or (${hostname} = ${arg.hostname} and (${isHost})))`,
   );
-  const upper = bounds.toSorted()[0];
-  const lower = createdAfter === null ? undefined : firstIdAt(createdAfter.getTime() + 1);
+}
+
+function valuesOfSearch(search: ActionQuery) {
+  const { accountId, statuses, method, dedupe, createdBy, createdAfter, createdBefore, before, host } = search;
+  const ends = [before, createdBefore === null ? null : firstIdAt(createdBefore.getTime())];
   return {
-    sql: `account_id = ?${upper === undefined ? "" : " AND id < ?"}${lower === undefined ? "" : " AND id >= ?"}`,
-    args: [accountId, ...(upper === undefined ? [] : [upper]), ...(lower === undefined ? [] : [lower])],
+    ...{ accountId, method, dedupe, createdBy, host },
+    statuses: statuses.length === 0 ? null : JSON.stringify(statuses),
+    hostname: host === null ? null : host.replace(/:\d+$/, ""),
+    scheme: host === null ? null : (SCHEME_OF_PORT.get(/:(\d+)$/.exec(host)?.[1] ?? "") ?? null),
+    // Ids begin with their time, so times need no index.
+    from: createdAfter === null ? "" : firstIdAt(createdAfter.getTime() + 1),
+    before: ends.filter((id) => id !== null).toSorted()[0] ?? AFTER_ALL_IDS,
   };
 }
+
+const AFTER_ALL_IDS = "\u{10ffff}";
 
 /** An id has 48 bits of milliseconds (until the year 10889); a date may be later than that. */
 const LAST_MS = 2 ** 48 - 1;
@@ -97,56 +149,6 @@ function firstIdAt(ms: number): string {
   return firstActionId(new Date(Math.min(ms, LAST_MS)));
 }
 
-/** One condition, or several that exclude each other. */
-function narrowest({ dedupe, host, createdBy, statuses }: ActionQuery): readonly Guard[] {
-  if (dedupe !== null) return [{ sql: "dedupe = ?", args: [dedupe] }];
-  if (host !== null) return [{ sql: "hostname = ?", args: [hostnameOf(host)] }];
-  if (statuses.length === 0 || statuses.includes("completed")) {
-    // The second term makes SQLite use the partial index.
-    return [createdBy === null ? ALWAYS : { sql: "key_id = ? AND key_id <> ''", args: [createdBy] }];
-  }
-  return [...new Set(statuses)].map((status) =>
-    // The extra terms make SQLite use the partial index.
-    status === "active"
-      ? { sql: "status = 'active'", args: [] }
-      : { sql: "status = ? AND status <> 'completed' AND status <> 'active'", args: [status] },
-  );
-}
-
-function filters({ statuses, method, host, createdBy }: ActionQuery): Guard {
-  const terms: string[] = ["1"];
-  const args: SqlValue[] = [];
-  if (statuses.length > 0) {
-    terms.push(`a.status IN (${statuses.map(() => "?").join(", ")})`);
-    args.push(...statuses);
-  }
-  if (method !== null) {
-    terms.push("a.method = ?");
-    args.push(method);
-  }
-  if (createdBy !== null) {
-    terms.push("a.key_id = ?");
-    args.push(createdBy);
-  }
-  if (host !== null) {
-    // A name without a port means any port of it.
-    const scheme = SCHEME_OF_PORT.get(portOf(host));
-    const isMeant = scheme === undefined ? "" : ` OR (a.host = a.hostname AND a.url LIKE '${scheme}:%')`;
-    terms.push(`a.hostname = ? AND (? IN (a.hostname, a.host)${isMeant})`);
-    args.push(hostnameOf(host), host);
-  }
-  return { sql: terms.join(" AND "), args };
-}
-
-function hostnameOf(host: string): string {
-  return host.replace(/:\d+$/, "");
-}
-
-function portOf(host: string): string {
-  return /:(\d+)$/.exec(host)?.[1] ?? "";
-}
-
-/** A call to the port of its own scheme is stored without it. */
 const SCHEME_OF_PORT: ReadonlyMap<string, "http" | "https"> = new Map([
   ["80", "http"],
   ["443", "https"],

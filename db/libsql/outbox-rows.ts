@@ -1,24 +1,31 @@
 import type { Notification, NewNotification, NotificationKind } from "../../src/delivery/notification.ts";
 import type { OutboxEntry } from "../store.ts";
 import { Columns } from "./rows.ts";
+import { outbox } from "./schema.ts";
 import type { Row } from "./sql.ts";
 
-/** All columns but the body, which is read when it is sent. */
-export const NOTIFICATION_COLUMNS = [
-  "id",
-  "action_id",
-  "account_id",
-  "run",
-  "kind",
-  "event",
-  "target",
-  "host",
-  "attempts",
-  "lease_until",
-  "key_id",
-].join(", ");
+/** All that a notification is read from: its body is read when it is sent. */
+export const NOTIFICATION_COLUMNS = {
+  id: outbox.id,
+  actionId: outbox.actionId,
+  accountId: outbox.accountId,
+  run: outbox.run,
+  kind: outbox.kind,
+  event: outbox.event,
+  target: outbox.target,
+  host: outbox.host,
+  attempts: outbox.attempts,
+  leaseUntil: outbox.leaseUntil,
+  keyId: outbox.keyId,
+};
 
-export const ENTRY_COLUMNS = `${NOTIFICATION_COLUMNS}, status, due_at, created_at, last_error`;
+export const ENTRY_COLUMNS = {
+  ...NOTIFICATION_COLUMNS,
+  status: outbox.status,
+  dueAt: outbox.dueAt,
+  createdAt: outbox.createdAt,
+  lastError: outbox.lastError,
+};
 
 const KINDS = ["callback", "mail"] as const satisfies readonly NotificationKind[];
 
@@ -33,26 +40,26 @@ export function entryOf(row: Row): OutboxEntry {
   const columns = new Columns(row);
   return {
     ...read(columns),
-    status: columns.oneOf("status", STATUSES, "given_up"),
-    dueAt: columns.timeOrNull("due_at"),
-    createdAt: columns.time("created_at"),
-    lastError: columns.textOrNull("last_error"),
+    status: columns.oneOf(outbox.status, STATUSES, "given_up"),
+    dueAt: columns.timeOrNull(outbox.dueAt),
+    createdAt: columns.time(outbox.createdAt),
+    lastError: columns.textOrNull(outbox.lastError),
   };
 }
 
 function read(columns: Columns): Notification {
-  const kind = columns.oneOf("kind", KINDS, "callback");
+  const kind = columns.oneOf(outbox.kind, KINDS, "callback");
   const notification: Notification = {
-    id: columns.text("id"),
-    actionId: columns.text("action_id"),
-    accountId: columns.text("account_id"),
-    run: columns.count("run", 1),
+    id: columns.text(outbox.id),
+    actionId: columns.text(outbox.actionId),
+    accountId: columns.text(outbox.accountId),
+    run: columns.count(outbox.run, 1),
     // Safe: `create.ts` writes only events of the kind; an altered one is only shown.
-    message: { kind, event: columns.text("event"), target: columns.text("target") } as NewNotification,
-    host: columns.text("host"),
-    keyId: columns.text("key_id"),
-    attempts: columns.count("attempts", 0),
-    leaseUntil: columns.timeOrNull("lease_until"),
+    message: { kind, event: columns.text(outbox.event), target: columns.text(outbox.target) } as NewNotification,
+    host: columns.text(outbox.host),
+    keyId: columns.text(outbox.keyId),
+    attempts: columns.count(outbox.attempts, 0),
+    leaseUntil: columns.timeOrNull(outbox.leaseUntil),
   };
   return columns.isBroken ? { ...notification, isAltered: true } : notification;
 }

@@ -3,13 +3,21 @@ import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "
 import type { Notification, NotificationChange, NotificationKind } from "../../src/delivery/notification.ts";
 import type { DueRow, LaneHead, LaneName, OutboxEntry, OutboxStore, Queue } from "../store.ts";
 import { findBrokenNotifications } from "./broken.ts";
-import { Columns, creatorIn, millis } from "./rows.ts";
+import { and, eq, sql as drizzleSql } from "drizzle-orm";
+import { type Args, prepare, query } from "./query.ts";
+import { Columns, creatorIn } from "./rows.ts";
+import { outbox } from "./schema.ts";
 import { CHANGED, type Sql, type Statement } from "./sql.ts";
 import { dueRowOf } from "./find.ts";
 import type { StoreContext } from "./context.ts";
 import { rescheduleNotifications } from "./apply.ts";
-import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
-import { stoppedWhere } from "./pauses.ts";
+import {
+  ENTRY_COLUMNS as ENTRY,
+  entryOf,
+  NOTIFICATION_COLUMNS as NOTIFICATION,
+  notificationOf,
+} from "./outbox-rows.ts";
+import { isStopped } from "./pauses.ts";
 import { countNotifications } from "./claim.ts";
 
 /** Callbacks and mails. A row's attempts, with its lease, are the fencing token. */
@@ -57,12 +65,40 @@ export function createOutboxStore({ sql, writer }: Pick<StoreContext, "sql" | "w
 
 const CREATOR = "SELECT a.key_role, a.key_hold FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ?";
 
+const NOTIFICATION_COLUMNS = Object.values(NOTIFICATION)
+  .map((column) => column.name)
+  .join(", ");
+const ENTRY_COLUMNS = Object.values(ENTRY)
+  .map((column) => column.name)
+  .join(", ");
+
+function millis(at: Date | null): number | null {
+  return at === null ? null : at.getTime();
+}
+
 /** Only the stop of an account applies: other pauses don't hold back callbacks and mails. */
-const CLAIM = `UPDATE outbox SET status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ?
-  WHERE id = ? AND attempts = ? AND status = 'pending' AND NOT ${stoppedWhere("outbox.account_id")} RETURNING ${NOTIFICATION_COLUMNS}`;
+const CLAIM = prepare((arg: Args<"id" | "attempts" | "leaseUntil">) =>
+  query
+    .update(outbox)
+    .set({
+      status: "active",
+      attempts: drizzleSql`${outbox.attempts} + 1`,
+      dueAt: null,
+      leaseUntil: drizzleSql`${arg.leaseUntil}`,
+    })
+    .where(
+      and(
+        eq(outbox.id, arg.id),
+        eq(outbox.attempts, arg.attempts),
+        eq(outbox.status, "pending"),
+        drizzleSql`not ${isStopped(outbox.accountId)}`,
+      ),
+    )
+    .returning(NOTIFICATION),
+);
 
 function claim({ id, revision }: DueRow, { leaseUntil }: Claimed): Statement {
-  return { sql: CLAIM, args: [leaseUntil.getTime(), id, revision] };
+  return CLAIM.bind({ id, attempts: revision, leaseUntil });
 }
 
 /**

@@ -94,7 +94,7 @@ export async function readActivity(connection: Sql, accountId: string, range: Ac
   return {
     counts: counts.map(countOf),
     hosts: hosts.map(hostOf),
-    oldestAt: oldest === undefined ? new Date(0) : new Columns(oldest).time("at"),
+    oldestAt: oldest === undefined ? new Date(0) : new Columns(oldest).time(timeline.at),
     next,
   };
 }
@@ -116,7 +116,7 @@ function hostOf(row: Row): HostActivity {
     attempts: Number(row["attempts"]),
     failed: Number(row["failed"]),
     lastError: String(row["error"] ?? ""),
-    lastFailedAt: new Columns(row).time("last_failed_at"),
+    lastFailedAt: new Columns(row).time({ name: "last_failed_at" }),
   };
 }
 

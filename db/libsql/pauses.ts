@@ -1,153 +1,175 @@
-import type { Action } from "../../src/actions/action.ts";
-import type { Actor } from "../../src/accounts/roles.ts";
+import { and, desc, eq, exists, inArray, isNull, lte, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/config/limits.ts";
-import type { Pause, PauseKind, PauseStore } from "../../src/pauses/pause.ts";
-import { auditRow } from "./audit.ts";
-import { Columns } from "./rows.ts";
-import { findLanes, findPending } from "./find.ts";
-import { CHANGED, type Guard, type Row, type Sql, type Statement } from "./sql.ts";
+import type { Pause, PauseStore } from "../../src/pauses/pause.ts";
+import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
-
-/** SQL that is true while the account (an SQL expression) is stopped: it signed up and was not allowed. */
-export function stoppedWhere(accountId: string): string {
-  return `EXISTS (SELECT 1 FROM pauses p INDEXED BY pauses_in_force WHERE p.account_id = ${accountId}
-      AND p.kind = 'sign_up' AND p.subject = ${accountId} AND p.ended_at IS NULL)`;
-}
+import { findLanes, findPending } from "./find.ts";
+import { allOf, type Args, insertWhere, prepare, query, valuesOf } from "./query.ts";
+import { actions, apiKeys, pauses } from "./schema.ts";
+import type { Sql, Statement } from "./sql.ts";
 
 /**
- * SQL that is true while a pause covers an action of this account and key (SQL expressions): three lookups in an index
- * that is almost always empty. The index is named, since the planner may choose one by subject.
+ * Holds while a pause of this kind and subject is in force: one lookup in an index that is almost always empty. The
+ * builder can't name an index, and the planner may choose one by subject.
  */
-export function pausedWhere(accountId: string, keyId: string): string {
-  return `EXISTS (SELECT 1 FROM pauses p INDEXED BY pauses_in_force WHERE p.account_id = ${accountId}
-      AND p.kind = 'account' AND p.subject = '' AND p.ended_at IS NULL)
-    OR EXISTS (SELECT 1 FROM pauses p INDEXED BY pauses_in_force WHERE p.account_id = ${accountId}
-      AND p.kind = 'key' AND p.subject = ${keyId} AND p.ended_at IS NULL)
-    OR ${stoppedWhere(accountId)}`;
+function isInForce(kind: Pause["kind"], accountId: SQLWrapper, subject: SQLWrapper | string): SQL {
+  return sql`exists (select 1 from ${pauses} indexed by pauses_in_force where ${pauses.accountId} = ${accountId}
+    and ${pauses.kind} = ${kind} and ${pauses.subject} = ${subject} and ${pauses.endedAt} is null)`;
 }
 
-const UNPAUSED = `NOT (${pausedWhere("?", "?")})`;
-
-/** Holds while no pause covers the action. */
-export function unpaused({ accountId, keyId }: Pick<Action, "accountId" | "keyId">): Guard {
-  return { sql: UNPAUSED, args: [accountId, accountId, keyId, accountId, accountId] };
+/** Holds while the account is stopped: it signed up and was not allowed. */
+export function isStopped(accountId: SQLWrapper): SQL {
+  return isInForce("sign_up", accountId, accountId);
 }
 
-const COLUMNS = "id, account_id, kind, subject, reason, cancels, created_at, created_by, ended_at, ended_by";
+/** Holds while a pause covers an action of this account and key. */
+export function isPaused(accountId: SQLWrapper, keyId: SQLWrapper): SQL {
+  const ofKey = isInForce("key", accountId, keyId);
+  return sql`(${isInForce("account", accountId, "")} or ${ofKey} or ${isStopped(accountId)})`;
+}
 
-const HAS_SUBJECT = "(? = 'account' OR EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND account_id = ?))";
+const FIND = prepare((arg: Args<"id" | "accountId">) =>
+  query
+    .select()
+    .from(pauses)
+    .where(and(eq(pauses.id, arg.id), eq(pauses.accountId, arg.accountId))),
+);
 
-const HAS_ROOM = `(SELECT count(*) FROM (SELECT 1 FROM pauses INDEXED BY pauses_in_force
-  WHERE account_id = ? AND ended_at IS NULL LIMIT ?)) < ?`;
+const ALL_IN_FORCE = prepare(() => query.select().from(pauses).where(isNull(pauses.endedAt)));
 
-const ADD = `INSERT INTO pauses (id, account_id, kind, subject, reason, cancels, created_at, created_by)
-  SELECT ?, ?, ?, ?, ?, ?, ?, ?`;
+const isInForceOf = ({ accountId }: Args<"accountId">) => and(isNull(pauses.endedAt), eq(pauses.accountId, accountId));
 
-/** Writes nothing while such a pause is in force, except to make it cancel from now on. */
-const UNLESS_IN_FORCE = `ON CONFLICT (account_id, kind, subject) WHERE ended_at IS NULL
-  DO UPDATE SET cancels = 1 WHERE excluded.cancels = 1 AND cancels = 0`;
+const IN_FORCE = prepare((arg: Args<"accountId">) => query.select().from(pauses).where(isInForceOf(arg)));
 
-const END = "UPDATE pauses SET ended_at = ?, ended_by = ? WHERE id = ? AND account_id = ? AND ended_at IS NULL";
+/** The newest pauses of one subject, ended or not. */
+const ofSubject = (kind: Pause["kind"], subject: (arg: Args<"accountId" | "actionId">) => SQLWrapper | string) =>
+  prepare((arg: Args<"accountId" | "actionId">) =>
+    query
+      .select()
+      .from(pauses)
+      .where(and(eq(pauses.accountId, arg.accountId), eq(pauses.kind, kind), eq(pauses.subject, subject(arg))))
+      .orderBy(desc(pauses.createdAt))
+      .limit(TIMELINE_PAUSES_MAX),
+  );
+
+const OF_ACCOUNT = ofSubject("account", () => "");
+
+const OF_SIGN_UP = ofSubject("sign_up", (arg) => arg.accountId);
+
+const OF_KEY = ofSubject("key", ({ accountId, actionId }) => {
+  const ofAction = and(eq(actions.id, actionId), eq(actions.accountId, accountId));
+  return query.select({ keyId: actions.keyId }).from(actions).where(ofAction);
+});
+
+const END = prepare((arg: Args<"id" | "accountId" | "at" | "by">) =>
+  query
+    .update(pauses)
+    .set({ endedAt: sql`${arg.at}`, endedBy: sql`${arg.by}` })
+    .where(and(eq(pauses.id, arg.id), eq(pauses.accountId, arg.accountId), isNull(pauses.endedAt))),
+);
 
 const PRUNE_ROWS = 500;
 
-export function createPauseStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): PauseStore {
-  const find = async (accountId: string, id: string) => {
-    const text = `SELECT ${COLUMNS} FROM pauses WHERE id = ? AND account_id = ?`;
-    const [row] = await sql.read({ sql: text, args: [id, accountId] });
-    return row === undefined ? null : pauseOf(row);
-  };
+const PRUNE = prepare((arg: Args<"until">) => {
+  const ended = query.select({ id: pauses.id }).from(pauses).where(lte(pauses.endedAt, arg.until)).limit(PRUNE_ROWS);
+  return query.delete(pauses).where(inArray(pauses.id, ended));
+});
+
+export function createPauseStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): PauseStore {
+  const find = async (accountId: string, id: string) => (await FIND.read(reader, { accountId, id }))[0] ?? null;
   return {
     find,
     async pause(pause, audit) {
-      const { accountId, kind, subject } = pause;
-      const guard = {
-        sql: `${HAS_SUBJECT} AND ${HAS_ROOM}`,
-        args: [kind, subject, accountId, accountId, PAUSES_MAX, PAUSES_MAX],
-      };
-      const [added] = await writer.write([addPause(pause, guard), auditRow(audit, CHANGED)]);
+      const [added] = await writer.write([ADD.bind({ ...pause }), ...auditChange(audit)]);
       if (added?.changes === 1) return { kind: "paused", pause };
-      const inForce = await findInForce(sql, accountId);
+      const { accountId, kind, subject } = pause;
+      const inForce = await findInForce(reader, accountId);
       const found = inForce.find((one) => one.kind === kind && one.subject === subject);
       if (found !== undefined) return { kind: "found", pause: found };
       return { kind: inForce.length >= PAUSES_MAX ? "too_many" : "no_such_key" };
     },
     async end(accountId, id, { at, by, audit }) {
-      const [ended] = await writer.write([
-        { sql: END, args: [at.getTime(), by, id, accountId] },
-        auditRow(audit, CHANGED),
-      ]);
+      const [ended] = await writer.write([END.bind({ accountId, id, at, by }), ...auditChange(audit)]);
       return ended?.changes === 1 || (await find(accountId, id)) !== null;
     },
-    inForce: (accountId) => findInForce(sql, accountId),
-    ofAction: (accountId, actionId) => findOfAction(sql, accountId, actionId),
-    unfinished: (accountId, keyId, limit) => findUnfinished(sql, { accountId, keyId }, limit),
-    async prune(endedUntil) {
-      const text = `DELETE FROM pauses WHERE id IN (SELECT id FROM pauses WHERE ended_at <= ? LIMIT ?)`;
-      const [deleted] = await writer.write([{ sql: text, args: [endedUntil.getTime(), PRUNE_ROWS] }]);
+    inForce: (accountId) => findInForce(reader, accountId),
+    async ofAction(accountId, actionId) {
+      const all = [OF_ACCOUNT, OF_KEY, OF_SIGN_UP].map((each) => each.read(reader, { accountId, actionId }));
+      return oldestFirst((await Promise.all(all)).flat()).slice(-TIMELINE_PAUSES_MAX);
+    },
+    unfinished: (accountId, keyId, limit) => findUnfinished(reader, { accountId, keyId }, limit),
+    async prune(until) {
+      const [deleted] = await writer.write([PRUNE.bind({ until })]);
       return deleted?.changes === PRUNE_ROWS;
     },
   };
 }
 
-/** Writes a pause, unless one of the same subject is in force or the guard does not hold. */
-export function addPause(pause: Pause, guard: Guard): Statement {
-  const { id, accountId, kind, subject, reason, cancels, createdAt, createdBy } = pause;
-  return {
-    sql: `${ADD} WHERE ${guard.sql} ${UNLESS_IN_FORCE}`,
-    args: [id, accountId, kind, subject, reason, Number(cancels), createdAt.getTime(), createdBy, ...guard.args],
-  };
+async function findInForce(reader: Sql, accountId: string | null): Promise<readonly Pause[]> {
+  return oldestFirst(await (accountId === null ? ALL_IN_FORCE.read(reader, {}) : IN_FORCE.read(reader, { accountId })));
 }
 
-async function findInForce(sql: Sql, accountId: string | null): Promise<readonly Pause[]> {
-  const text = `SELECT ${COLUMNS} FROM pauses INDEXED BY pauses_in_force WHERE ended_at IS NULL`;
-  const rows = await sql.read(
-    accountId === null ? { sql: text, args: [] } : { sql: `${text} AND account_id = ?`, args: [accountId] },
-  );
-  return rows.map(pauseOf).toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
+function oldestFirst(found: readonly Pause[]): readonly Pause[] {
+  return found.toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
 }
 
-const ofKind = (term: string) =>
-  `SELECT * FROM (SELECT ${COLUMNS} FROM pauses WHERE account_id = ? AND ${term} ORDER BY created_at DESC LIMIT ?)`;
+const PAUSE = ["id", "accountId", "kind", "subject", "reason", "cancels", "createdAt", "createdBy"] as const;
 
-const OF_ACTION = [
-  ofKind("kind = 'account' AND subject = ''"),
-  ofKind("kind = 'key' AND subject = (SELECT key_id FROM actions WHERE id = ? AND account_id = ?)"),
-  ofKind("kind = 'sign_up' AND subject = ?"),
-].join(" UNION ALL ");
+type PauseArgs = Args<(typeof PAUSE)[number]>;
 
-async function findOfAction(sql: Sql, accountId: string, actionId: string): Promise<readonly Pause[]> {
-  const ofAccount = [accountId, TIMELINE_PAUSES_MAX];
-  const ofKey = [accountId, actionId, accountId, TIMELINE_PAUSES_MAX];
-  const ofSignUp = [accountId, accountId, TIMELINE_PAUSES_MAX];
-  const rows = await sql.read({ sql: OF_ACTION, args: [...ofAccount, ...ofKey, ...ofSignUp] });
-  const oldestFirst = rows.map(pauseOf).toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
-  return oldestFirst.slice(-TIMELINE_PAUSES_MAX);
+/** Writes nothing while such a pause is in force, except to make it cancel from now on. A key must be of the account. */
+const insertPause = (isAllowed: (arg: PauseArgs) => SQL) =>
+  prepare((arg: PauseArgs) => {
+    const isKey = and(eq(apiKeys.id, arg.subject), eq(apiKeys.accountId, arg.accountId));
+    const hasSubject = sql`(${arg.kind} = 'account' or ${exists(query.select({ id: apiKeys.id }).from(apiKeys).where(isKey))})`;
+    return insertWhere(pauses, allOf(hasSubject, isAllowed(arg)), valuesOf(arg, PAUSE)).onConflictDoUpdate({
+      target: [pauses.accountId, pauses.kind, pauses.subject],
+      targetWhere: isNull(pauses.endedAt),
+      set: { cancels: sql`1` },
+      setWhere: sql`excluded.cancels = 1 and ${pauses.cancels} = 0`,
+    });
+  });
+
+const ADD = insertPause((arg) => {
+  const inForce = query.select({ id: pauses.id }).from(pauses).where(isInForceOf(arg)).limit(PAUSES_MAX);
+  return sql`(select count(*) from ${inForce}) < ${PAUSES_MAX}`;
+});
+
+const ADD_REVOKED = insertPause(() => sql`1`);
+
+/** Pauses the actions of a revoked key, however many pauses are in force. */
+export function pauseRevoked(pause: Pause): Statement {
+  return ADD_REVOKED.bind({ ...pause });
 }
 
-const HELD = "SELECT id FROM actions WHERE status = 'awaiting_approval' AND account_id = ? AND key_id = ? LIMIT ?";
+const isOfKey = ({ accountId, keyId }: Args<"accountId" | "keyId">) =>
+  and(eq(actions.accountId, accountId), eq(actions.keyId, keyId));
 
-const SENDING = "SELECT 1 FROM actions WHERE status = 'active' AND account_id = ? AND key_id = ? LIMIT 1";
+const HELD = prepare((arg: Args<"accountId" | "keyId" | "limit">) => {
+  const held = query.select({ id: actions.id }).from(actions);
+  return held.where(and(eq(actions.status, "awaiting_approval"), isOfKey(arg))).limit(arg.limit);
+});
+
+const SENDING = prepare((arg: Args<"accountId" | "keyId">) => {
+  const sending = query.select({ id: actions.id }).from(actions);
+  return sending.where(and(eq(actions.status, "active"), isOfKey(arg))).limit(1);
+});
 
 /** Lanes per read. */
 const LANES = 128;
 
 /** By lanes, since no index of pending actions begins with the key: every action would pay for it. */
-async function findUnfinished(
-  sql: Sql,
-  { accountId, keyId }: { readonly accountId: string; readonly keyId: string },
-  limit: number,
-) {
+async function findUnfinished(reader: Sql, key: { readonly accountId: string; readonly keyId: string }, limit: number) {
   // Read first: an action that becomes pending again meanwhile is found below.
-  const sending = await sql.read({ sql: SENDING, args: [accountId, keyId] });
-  const held = await sql.read({ sql: HELD, args: [accountId, keyId, limit] });
-  const ids = held.map((row) => String(row["id"]));
+  const sending = await SENDING.read(reader, key);
+  const ids = (await HELD.read(reader, { ...key, limit })).map(({ id }) => id);
+  const { accountId, keyId } = key;
   let after = { accountId, host: "", keyId: "" };
   while (ids.length < limit) {
-    const heads = (await findLanes(sql, after, LANES)).filter((head) => head.accountId === accountId);
+    const heads = (await findLanes(reader, after, LANES)).filter((head) => head.accountId === accountId);
     for (const head of heads) {
       if (head.keyId !== keyId || ids.length >= limit) continue;
-      const pending = await findPending(sql, head, limit - ids.length);
+      const pending = await findPending(reader, head, limit - ids.length);
       ids.push(...pending.map(({ id }) => id));
     }
     const last = heads.at(-1);
@@ -155,22 +177,4 @@ async function findUnfinished(
     after = { accountId, host: last.host, keyId: last.keyId };
   }
   return { ids, isSending: sending.length > 0 };
-}
-
-function pauseOf(row: Row): Pause {
-  const columns = new Columns(row);
-  const text = (column: string) => (row[column] === null ? null : String(row[column]));
-  // Safe, here and below: the columns hold what `addPause` and `END` wrote, and nothing else writes them.
-  return {
-    id: String(row["id"]),
-    accountId: String(row["account_id"]),
-    kind: row["kind"] as PauseKind,
-    subject: String(row["subject"]),
-    reason: text("reason"),
-    cancels: row["cancels"] === 1,
-    createdAt: columns.time("created_at"),
-    createdBy: row["created_by"] as Actor,
-    endedAt: columns.timeOrNull("ended_at"),
-    endedBy: text("ended_by") as Actor | null,
-  };
 }

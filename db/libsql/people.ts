@@ -1,255 +1,287 @@
+import { and, desc, eq, exists, gt, inArray, isNull, lte, ne, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { emailKey } from "../../src/accounts/throttle.ts";
-import type {
-  Member,
-  PeopleStore,
-  SessionMember,
-  PersonRow,
-  SessionRow,
-  SignUp,
-  WelcomeLink,
-  AccountStop,
-  AccountStore,
-  ListedAccount,
-} from "../account-store.ts";
-import { type Row, type Sql, CHANGED, type Statement, type Guard } from "./sql.ts";
-import type { Writer } from "./writer.ts";
 import type { AuditEntry } from "../../src/audit/audit.ts";
-import { SESSIONS_PER_PERSON_MAX, REPLACED_KEYS_MAX } from "../../src/config/limits.ts";
-import { auditChange, auditRow } from "./audit.ts";
-import type { PauseEnd } from "../../src/pauses/pause.ts";
-
-const COLUMNS = "p.id, p.email, p.password_hash, p.created_at, m.account_id";
-
-/** Picks the account that they joined first. */
-const FIND = `SELECT ${COLUMNS} FROM people p JOIN members m ON m.person_id = p.id
-  WHERE p.email_key = ? ORDER BY m.joined_at, m.account_id LIMIT 1`;
-
-/** The join ends a session of someone who left the account. */
-const SESSION = `SELECT ${COLUMNS}, s.secret_hash FROM sessions s JOIN people p ON p.id = s.person_id
-  JOIN members m ON m.account_id = s.account_id AND m.person_id = s.person_id WHERE s.hash = ? AND s.expires_at > ?`;
-
-const FIRST_EMAIL = `SELECT p.email FROM members m JOIN people p ON p.id = m.person_id
-  WHERE m.account_id = ? ORDER BY m.joined_at, m.person_id LIMIT 1`;
-
-const IS_IN = `SELECT 1 FROM people p JOIN members m ON m.person_id = p.id WHERE p.email_key = ? AND m.account_id = ?`;
-
-const LINK = `SELECT l.person_id, l.account_id, p.email FROM welcome_links l LEFT JOIN people p ON p.id = l.person_id
-  WHERE l.hash = ? AND l.expires_at > ?`;
+import { SESSIONS_PER_PERSON_MAX } from "../../src/config/limits.ts";
+import type { Member, PeopleStore, PersonRow, SessionRow, SignUp, WelcomeLink } from "../account-store.ts";
+import { hasNoHold, signedUpRows } from "./accounts.ts";
+import { auditChange } from "./audit.ts";
+import type { StoreContext } from "./context.ts";
+import { type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
+import { members, people, sessions, welcomeLinks } from "./schema.ts";
+import type { Statement } from "./sql.ts";
 
 /** People, their sessions and welcome links: rarely read or written, so not optimised. */
-export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
-  const one = async (query: string, args: readonly (string | number)[]) => (await sql.read({ sql: query, args }))[0];
-  const live = (hash: string, now: Date) => one(LINK, [hash, now.getTime()]);
+export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): PeopleStore {
+  /** Whether the first statement wrote a row. */
+  const isWritten = async (statements: readonly Statement[]) => (await writer.write(statements))[0]?.changes === 1;
+  const findLink = async (hash: string, now: Date) => (await LIVE_LINK.read(reader, { hash, now }))[0] ?? null;
   return {
-    find: async (email) => memberOf(await one(FIND, [emailKey(email)])),
-    async emailOf(accountId) {
-      const row = await one(FIRST_EMAIL, [accountId]);
-      return row === undefined ? null : String(row["email"]);
+    async find(email) {
+      const [member] = await FIND.read(reader, { emailKey: emailKey(email) });
+      return member === undefined ? null : memberOf(member);
     },
-    isIn: async (accountId, email) => (await one(IS_IN, [emailKey(email), accountId])) !== undefined,
-    async signUp(all) {
-      const [person] = await writer.write(signUp(all));
-      return person?.changes === 1;
+    emailOf: async (accountId) => (await FIRST_EMAIL.read(reader, { accountId }))[0]?.email ?? null,
+    isIn: async (accountId, email) => (await IS_IN.read(reader, { accountId, emailKey: emailKey(email) })).length > 0,
+    signUp: (all) => isWritten(signUp(all)),
+    addSession: (session, passwordHash, audit) => isWritten(addSession(session, passwordHash, audit)),
+    async session(hash, now) {
+      const [found] = await SESSION.read(reader, { hash, now });
+      return found === undefined ? null : { ...memberOf(found), secretHash: found.secretHash };
     },
-    async addSession(session, passwordHash, audit) {
-      const [added] = await writer.write(addSession(session, passwordHash, audit));
-      return added?.changes === 1;
+    async renewSessionSecret(hash, secretHash, passwordHash) {
+      await writer.write([RENEW_SECRET.bind({ hash, secretHash, passwordHash })]);
     },
-    session: async (hash, now) => sessionMemberOf(await one(SESSION, [hash, now.getTime()])),
-    renewSessionSecret: async (...args) => void (await writer.write([renewSessionSecret(...args)])),
-    endSession: async (hash, audit) => void (await writer.write(endSession(hash, audit))),
+    async endSession(hash, audit) {
+      await writer.write([END_SESSION.bind({ hash }), ...auditChange(audit)]);
+    },
     async offer(link) {
-      const [, offered] = await writer.write(offer(link));
+      const [, offered] = await writer.write([VOID_LINKS.bind({ ...link }), OFFER.bind({ ...link })]);
       return offered?.changes === 1;
     },
-    async link(hash, now) {
-      const row = await live(hash, now);
-      if (row === undefined) return null;
-      return { personId: text(row, "person_id"), accountId: String(row["account_id"]), email: text(row, "email") };
-    },
-    async welcome(linkHash, person, session, audit) {
-      const [written] = await writer.write(welcome(linkHash, person, session, audit));
-      if (written?.changes === 1) return "taken";
+    link: findLink,
+    async welcome(link, person, session, audit) {
+      if (await isWritten(welcome(link, person, session, audit))) return "taken";
       // Nothing was written: the link can't be used, or the address is taken.
-      return (await live(linkHash, session.createdAt)) === undefined ? "gone" : "email_taken";
+      return (await findLink(link, session.createdAt)) === null ? "gone" : "email_taken";
     },
-    async renewPassword(linkHash, passwordHash, session, audit) {
-      const [written] = await writer.write(renewPassword(linkHash, passwordHash, session, audit));
-      return written?.changes === 1;
-    },
-    async changePassword(session, passwordHash, nextHash, audit) {
-      const [written] = await writer.write(changePassword(session, passwordHash, nextHash, audit));
-      return written?.changes === 1;
-    },
+    renewPassword: (link, passwordHash, session, audit) => isWritten(renewPassword(link, passwordHash, session, audit)),
+    changePassword: (session, passwordHash, nextHash, audit) =>
+      isWritten(changePassword(session, passwordHash, nextHash, audit)),
     async prune(now) {
-      const pruned = await writer.write([prune("sessions", now), prune("welcome_links", now)]);
+      const pruned = await writer.write([PRUNE_SESSIONS.bind({ now }), PRUNE_LINKS.bind({ now })]);
       return pruned.some(({ changes }) => changes > 0);
     },
   };
 }
 
-function sessionMemberOf(row: Row | undefined): SessionMember | null {
-  const member = memberOf(row);
-  return row === undefined || member === null ? null : { ...member, secretHash: text(row, "secret_hash") };
+const PERSON = { id: people.id, email: people.email, passwordHash: people.passwordHash, createdAt: people.createdAt };
+
+const MEMBER = { ...PERSON, accountId: members.accountId };
+
+function memberOf({ accountId, id, email, passwordHash, createdAt }: PersonRow & Pick<Member, "accountId">): Member {
+  return { person: { id, email, passwordHash, createdAt }, accountId };
 }
 
-function memberOf(row: Row | undefined): Member | null {
-  if (row === undefined) return null;
-  return {
-    person: {
-      id: String(row["id"]),
-      email: String(row["email"]),
-      passwordHash: String(row["password_hash"]),
-      createdAt: new Date(Number(row["created_at"])),
-    },
-    accountId: String(row["account_id"]),
-  };
-}
+/** People with their accounts. */
+const joined = () => query.select(MEMBER).from(people).innerJoin(members, eq(members.personId, people.id));
 
-function text(row: Row, column: string): string | null {
-  const value = row[column];
-  return value === null || value === undefined ? null : String(value);
-}
+/** Picks the account that they joined first. */
+const FIND = prepare((arg: Args<"emailKey">) => {
+  const found = joined().where(eq(people.emailKey, arg.emailKey));
+  return found.orderBy(members.joinedAt, members.accountId).limit(1);
+});
+
+const IS_IN = prepare((arg: Args<"emailKey" | "accountId">) =>
+  joined().where(and(eq(people.emailKey, arg.emailKey), eq(members.accountId, arg.accountId))),
+);
+
+const FIRST_EMAIL = prepare((arg: Args<"accountId">) => {
+  const first = joined().where(eq(members.accountId, arg.accountId));
+  return first.orderBy(members.joinedAt, members.personId).limit(1);
+});
+
+/** The join ends a session of someone who left the account. */
+const SESSION = prepare((arg: Args<"hash" | "now">) => {
+  const isMember = and(eq(members.accountId, sessions.accountId), eq(members.personId, sessions.personId));
+  return query
+    .select({ ...MEMBER, secretHash: sessions.secretHash })
+    .from(sessions)
+    .innerJoin(people, eq(people.id, sessions.personId))
+    .innerJoin(members, isMember)
+    .where(and(eq(sessions.hash, arg.hash), gt(sessions.expiresAt, arg.now)));
+});
+
+const isLive = (hash: Placeholder, now: Placeholder) =>
+  and(eq(welcomeLinks.hash, hash), gt(welcomeLinks.expiresAt, now));
+
+const LIVE_LINK = prepare((arg: Args<"hash" | "now">) =>
+  query
+    .select({ personId: welcomeLinks.personId, accountId: welcomeLinks.accountId, email: people.email })
+    .from(welcomeLinks)
+    .leftJoin(people, eq(people.id, welcomeLinks.personId))
+    .where(isLive(arg.hash, arg.now)),
+);
 
 /**
  * A chain, like the change of an action: the first statement decides, and each following one writes only where the one
  * before did. Of two racing uses of one address or link, one wins.
  */
-const PERSON = "INSERT INTO people (id, email, email_key, password_hash, created_at) SELECT ?, ?, ?, ?, ?";
+const insertPerson = <Name extends string = never>(condition: (arg: Args<Name>) => SQL) =>
+  prepare((arg: Args<keyof PersonRow | "emailKey" | Name>) =>
+    insertWhere(people, condition(arg), {
+      ...valuesOf(arg, ["id", "email", "passwordHash", "createdAt"]),
+      emailKey: arg.emailKey,
+    }).onConflictDoNothing({ target: people.emailKey }),
+  );
 
-const UNLESS_TAKEN = "ON CONFLICT (email_key) DO NOTHING";
+const SESSION_COLUMNS = ["hash", "personId", "accountId", "createdAt", "expiresAt", "secretHash"] as const;
 
-const SESSION_ROW = `INSERT INTO sessions (hash, person_id, account_id, created_at, expires_at, secret_hash)
-  SELECT ?, ?, ?, ?, ?, ?`;
+const insertSession = <Name extends string = never>(condition: (arg: Args<Name | keyof SessionRow>) => SQL) =>
+  prepare((arg: Args<keyof SessionRow | Name>) =>
+    insertWhere(sessions, condition(arg), valuesOf<keyof SessionRow>(arg, SESSION_COLUMNS)),
+  );
 
-const MEMBER_ROW = `INSERT INTO members (account_id, person_id, joined_at) SELECT ?, ?, ? WHERE ${CHANGED.sql}`;
+const ADD_SESSION = insertSession(() => changed);
 
-const ACCOUNT = `INSERT INTO accounts (id, sealed_root_secret, created_at, allowed_at, allowed_by)
-  SELECT ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
+const ADD_MEMBER = prepare((arg: Args<"accountId" | "personId" | "joinedAt">) =>
+  insertWhere(members, changed, valuesOf(arg, ["accountId", "personId", "joinedAt"])),
+);
 
-const KEY = `INSERT INTO api_keys (id, account_id, name, role, hold, hash, last4, created_at)
-  SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
+const SIGN_UP = insertPerson(() => sql`1`);
+
+const SIGN_UP_WHILE_OPEN = insertPerson(() => hasNoHold);
 
 /** The first statement writes one row if the address is free and sign-ups are open. */
-export function signUp({ account, key, person, session, audit = [], ...rules }: SignUp): readonly Statement[] {
-  const { allowedBy = null, untilHold = false } = rules;
-  const madeMs = account.createdAt.getTime();
+function signUp(all: SignUp): readonly Statement[] {
+  const { account, person, session, audit = [], untilHold = false } = all;
   return [
-    { sql: `${PERSON} WHERE ${untilHold ? NO_HOLD.sql : "true"} ${UNLESS_TAKEN}`, args: personValues(person) },
-    {
-      sql: ACCOUNT,
-      args: [account.id, account.sealedRootSecret, madeMs, allowedBy === null ? null : madeMs, allowedBy],
-    },
-    {
-      sql: KEY,
-      args: [key.id, key.accountId, key.name, key.role, key.hold, key.hash, key.last4, key.createdAt.getTime()],
-    },
-    { sql: MEMBER_ROW, args: [account.id, person.id, person.createdAt.getTime()] },
-    { sql: `${SESSION_ROW} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+    (untilHold ? SIGN_UP_WHILE_OPEN : SIGN_UP).bind(personValues(person)),
+    ...signedUpRows(all),
+    ADD_MEMBER.bind({ accountId: account.id, personId: person.id, joinedAt: person.createdAt }),
+    ADD_SESSION.bind({ ...session }),
     ...audit.flatMap(auditChange),
   ];
 }
 
-/** Excludes the new session: after a clock was set back it would look like the oldest. */
-const END_OLDEST = `DELETE FROM sessions WHERE hash IN
-  (SELECT hash FROM sessions WHERE person_id = ? AND hash <> ? ORDER BY created_at DESC, hash DESC LIMIT -1 OFFSET ?)`;
-
-/** The first statement writes one row while the password is the one that was checked. */
-export function addSession(session: SessionRow, passwordHash: string, audit?: AuditEntry): readonly Statement[] {
-  const { personId, hash } = session;
-  return [
-    {
-      sql: `${SESSION_ROW} WHERE EXISTS (SELECT 1 FROM people WHERE id = ? AND password_hash = ?)`,
-      args: [...sessionValues(session), personId, passwordHash],
-    },
-    ...auditChange(audit),
-    { sql: END_OLDEST, args: [personId, hash, SESSIONS_PER_PERSON_MAX - 1] },
-  ];
+function personValues(person: PersonRow) {
+  return { ...person, emailKey: emailKey(person.email) };
 }
 
-export function endSession(hash: string, audit?: AuditEntry): readonly Statement[] {
-  return [{ sql: "DELETE FROM sessions WHERE hash = ?", args: [hash] }, ...auditChange(audit)];
+const hasPassword = (arg: Args<"personId" | "passwordHash">) =>
+  exists(
+    query
+      .select({ id: people.id })
+      .from(people)
+      .where(and(eq(people.id, arg.personId), eq(people.passwordHash, arg.passwordHash))),
+  );
+
+const BEGIN_SESSION = insertSession((arg: Args<"personId" | "passwordHash">) => hasPassword(arg));
+
+/** Excludes the new session: after a clock was set back it would look like the oldest. */
+const END_OLDEST = prepare((arg: Args<"personId" | "hash">) => {
+  const others = query.select({ hash: sessions.hash }).from(sessions);
+  const isOther = and(eq(sessions.personId, arg.personId), ne(sessions.hash, arg.hash));
+  const newestFirst = others.where(isOther).orderBy(desc(sessions.createdAt), desc(sessions.hash));
+  return query
+    .delete(sessions)
+    .where(inArray(sessions.hash, newestFirst.limit(Number.MAX_SAFE_INTEGER).offset(SESSIONS_PER_PERSON_MAX - 1)));
+});
+
+/** The first statement writes one row while the password is the one that was checked. */
+function addSession(session: SessionRow, passwordHash: string, audit?: AuditEntry): readonly Statement[] {
+  const { personId, hash } = session;
+  return [BEGIN_SESSION.bind({ ...session, passwordHash }), ...auditChange(audit), END_OLDEST.bind({ personId, hash })];
 }
 
 /** Only while the password is the one that was checked. */
-const NEW_SECRET = `UPDATE sessions SET secret_hash = ? WHERE hash = ?
-  AND EXISTS (SELECT 1 FROM people WHERE id = sessions.person_id AND password_hash = ?)`;
+const RENEW_SECRET = prepare((arg: Args<"hash" | "secretHash" | "passwordHash">) => {
+  const isOfPerson = sql`${people.id} = ${sessions.personId}`;
+  const owner = query.select({ id: people.id }).from(people);
+  const isChecked = exists(owner.where(and(isOfPerson, eq(people.passwordHash, arg.passwordHash))));
+  const secret = { secretHash: sql`${arg.secretHash}` };
+  return query
+    .update(sessions)
+    .set(secret)
+    .where(and(eq(sessions.hash, arg.hash), isChecked));
+});
 
-export function renewSessionSecret(hash: string, secretHash: string, passwordHash: string): Statement {
-  return { sql: NEW_SECRET, args: [secretHash, hash, passwordHash] };
-}
+const END_SESSION = prepare((arg: Args<"hash">) => query.delete(sessions).where(eq(sessions.hash, arg.hash)));
 
-const VOID_OTHERS = "DELETE FROM welcome_links WHERE account_id = ? AND person_id IS ?";
+const END_OTHERS = prepare((arg: Args<"personId" | "hash">) =>
+  query.delete(sessions).where(and(eq(sessions.personId, arg.personId), ne(sessions.hash, arg.hash), changed)),
+);
 
-const OFFER = `INSERT INTO welcome_links (hash, person_id, account_id, created_at, expires_at) SELECT ?, ?, ?, ?, ?
-  WHERE ? IS NOT NULL OR NOT EXISTS (SELECT 1 FROM members WHERE account_id = ?)`;
+/** `IS`, since the person may be null. */
+const VOID_LINKS = prepare((arg: Args<"accountId" | "personId">) =>
+  query
+    .delete(welcomeLinks)
+    .where(and(eq(welcomeLinks.accountId, arg.accountId), sql`${welcomeLinks.personId} is ${arg.personId}`)),
+);
 
-/** The second statement writes one row unless the account has a person. */
-export function offer({ hash, personId, accountId, createdAt, expiresAt }: WelcomeLink): readonly Statement[] {
-  return [
-    { sql: VOID_OTHERS, args: [accountId, personId] },
-    {
-      sql: OFFER,
-      args: [hash, personId, accountId, createdAt.getTime(), expiresAt.getTime(), personId, accountId],
-    },
-  ];
-}
+const hasMember = (arg: Args<"accountId">) =>
+  exists(query.select({ personId: members.personId }).from(members).where(eq(members.accountId, arg.accountId)));
 
-const LIVE = "SELECT 1 FROM welcome_links WHERE hash = ? AND expires_at > ?";
+/** Writes one row unless it would invite a first person and the account has one. */
+const OFFER = prepare((arg: Args<keyof WelcomeLink>) =>
+  insertWhere(
+    welcomeLinks,
+    sql`(${arg.personId} is not null or not ${hasMember(arg)})`,
+    valuesOf(arg, ["hash", "personId", "accountId", "createdAt", "expiresAt"]),
+  ),
+);
 
-const WELCOMED = `${PERSON} WHERE EXISTS (${LIVE} AND account_id = ? AND person_id IS NULL)
-  AND NOT EXISTS (SELECT 1 FROM members WHERE account_id = ?) ${UNLESS_TAKEN}`;
+const liveLink = (arg: Args<"link" | "now">, condition: SQL | undefined) =>
+  exists(
+    query
+      .select({ hash: welcomeLinks.hash })
+      .from(welcomeLinks)
+      .where(and(isLive(arg.link, arg.now), condition)),
+  );
 
-const SPEND = `DELETE FROM welcome_links WHERE hash = ? AND ${CHANGED.sql}`;
+const WELCOME = insertPerson((arg: Args<"link" | "now" | "accountId">) => {
+  const isInvitation = and(eq(welcomeLinks.accountId, arg.accountId), isNull(welcomeLinks.personId));
+  return sql`${liveLink(arg, isInvitation)} and not ${hasMember(arg)}`;
+});
+
+const SPEND = prepare((arg: Args<"link">) =>
+  query.delete(welcomeLinks).where(and(eq(welcomeLinks.hash, arg.link), changed)),
+);
 
 /** The first statement writes one row if the link can be used and the address is free. */
-export function welcome(
-  linkHash: string,
-  person: PersonRow,
-  session: SessionRow,
-  audit?: AuditEntry,
-): readonly Statement[] {
+function welcome(link: string, person: PersonRow, session: SessionRow, audit?: AuditEntry): readonly Statement[] {
   const { accountId, createdAt } = session;
   return [
-    { sql: WELCOMED, args: [...personValues(person), linkHash, createdAt.getTime(), accountId, accountId] },
-    { sql: MEMBER_ROW, args: [accountId, person.id, createdAt.getTime()] },
-    { sql: `${SESSION_ROW} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
-    { sql: SPEND, args: [linkHash] },
+    WELCOME.bind({ ...personValues(person), link, now: createdAt, accountId }),
+    ADD_MEMBER.bind({ accountId, personId: person.id, joinedAt: createdAt }),
+    ADD_SESSION.bind({ ...session }),
+    SPEND.bind({ link }),
     ...auditChange(audit),
   ];
 }
 
-const RENEWED = `UPDATE people SET password_hash = ? WHERE id = ? AND EXISTS (${LIVE} AND person_id = ?)`;
-
-const END_OTHERS = `DELETE FROM sessions WHERE person_id = ? AND hash <> ? AND ${CHANGED.sql}`;
+const RENEW_PASSWORD = prepare((arg: Args<"link" | "now" | "personId" | "passwordHash">) => {
+  const isReset = liveLink(arg, eq(welcomeLinks.personId, arg.personId));
+  const password = { passwordHash: sql`${arg.passwordHash}` };
+  return query
+    .update(people)
+    .set(password)
+    .where(and(eq(people.id, arg.personId), isReset));
+});
 
 /** The first statement writes one row if the link can be used. Sessions opened with the old password end. */
-export function renewPassword(
-  linkHash: string,
+function renewPassword(
+  link: string,
   passwordHash: string,
   session: SessionRow,
   audit?: AuditEntry,
 ): readonly Statement[] {
   const { personId, createdAt, hash } = session;
   return [
-    { sql: RENEWED, args: [passwordHash, personId, linkHash, createdAt.getTime(), personId] },
-    { sql: `${SESSION_ROW} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
-    { sql: SPEND, args: [linkHash] },
+    RENEW_PASSWORD.bind({ link, now: createdAt, personId, passwordHash }),
+    ADD_SESSION.bind({ ...session }),
+    SPEND.bind({ link }),
     ...auditChange(audit),
-    { sql: END_OTHERS, args: [personId, hash] },
+    END_OTHERS.bind({ personId, hash }),
   ];
 }
 
-const CHANGED_PASSWORD = "UPDATE people SET password_hash = ? WHERE id = ? AND password_hash = ?";
+const CHANGE_PASSWORD = prepare((arg: Args<"personId" | "passwordHash" | "nextHash">) =>
+  query
+    .update(people)
+    .set({ passwordHash: sql`${arg.nextHash}` })
+    .where(and(eq(people.id, arg.personId), eq(people.passwordHash, arg.passwordHash))),
+);
 
-/** Whether the chain wrote its session: the statement before may have had nothing to delete. */
-const WAS_CHANGED = "EXISTS (SELECT 1 FROM sessions WHERE hash = ?)";
-
-const VOID_RENEWALS = `DELETE FROM welcome_links WHERE account_id IN (SELECT account_id FROM members WHERE person_id = ?)
-  AND person_id = ? AND ${WAS_CHANGED}`;
+/** Where the chain wrote its session: the statement before may have had nothing to delete. */
+const VOID_RESETS = prepare((arg: Args<"personId" | "hash">) => {
+  const ofPerson = query.select({ id: members.accountId }).from(members).where(eq(members.personId, arg.personId));
+  const isOfPerson = and(inArray(welcomeLinks.accountId, ofPerson), eq(welcomeLinks.personId, arg.personId));
+  const session = query.select({ hash: sessions.hash }).from(sessions).where(eq(sessions.hash, arg.hash));
+  return query.delete(welcomeLinks).where(and(isOfPerson, exists(session)));
+});
 
 /** The first statement writes one row while the password is the one that was checked. */
-export function changePassword(
+function changePassword(
   session: SessionRow,
   passwordHash: string,
   nextHash: string,
@@ -257,128 +289,26 @@ export function changePassword(
 ): readonly Statement[] {
   const { personId, hash } = session;
   return [
-    { sql: CHANGED_PASSWORD, args: [nextHash, personId, passwordHash] },
-    { sql: `${SESSION_ROW} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+    CHANGE_PASSWORD.bind({ personId, passwordHash, nextHash }),
+    ADD_SESSION.bind({ ...session }),
     ...auditChange(audit),
-    { sql: END_OTHERS, args: [personId, hash] },
-    { sql: VOID_RENEWALS, args: [personId, personId, hash] },
+    END_OTHERS.bind({ personId, hash }),
+    VOID_RESETS.bind({ personId, hash }),
   ];
 }
 
 /** Rows deleted per pass and table, so that it never blocks the writer for long. */
 const PRUNE_ROWS = 500;
 
-const prune = (table: "sessions" | "welcome_links", now: Date): Statement => ({
-  sql: `DELETE FROM ${table} WHERE hash IN (SELECT hash FROM ${table} WHERE expires_at <= ? LIMIT ?)`,
-  args: [now.getTime(), PRUNE_ROWS],
+const PRUNE_SESSIONS = prepare((arg: Args<"now">) => {
+  const ended = query.select({ hash: sessions.hash }).from(sessions).where(lte(sessions.expiresAt, arg.now));
+  return query.delete(sessions).where(inArray(sessions.hash, ended.limit(PRUNE_ROWS)));
 });
 
-function personValues({ id, email, passwordHash, createdAt }: PersonRow) {
-  return [id, email, emailKey(email), passwordHash, createdAt.getTime()];
-}
-
-function sessionValues({ hash, personId, accountId, createdAt, expiresAt, secretHash }: SessionRow) {
-  return [hash, personId, accountId, createdAt.getTime(), expiresAt.getTime(), secretHash];
-}
-
-/** By rowid: after a clock was set back, a later sign-up could look older. */
-const FIRST = "(SELECT id FROM accounts ORDER BY rowid LIMIT 1)";
-
-/** True while no key of the first account has, or had, a hold. */
-const NO_HOLD: Guard = {
-  sql: `NOT EXISTS (SELECT 1 FROM api_keys WHERE account_id = ${FIRST} AND hold <> 'none')`,
-  args: [],
-};
-
-/** True if this key is the first one of the first account with a hold. */
-export function isFirstHold(keyId: string): Guard {
-  return {
-    sql: `EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND account_id = ${FIRST} AND hold <> 'none')
-      AND NOT EXISTS (SELECT 1 FROM api_keys WHERE id <> ? AND account_id = ${FIRST} AND hold <> 'none')`,
-    args: [keyId, keyId],
-  };
-}
-
-const STOP = `INSERT INTO pauses (id, account_id, kind, subject, reason, cancels, created_at, created_by)
-  SELECT 'pau_' || lower(hex(randomblob(16))), a.id, 'sign_up', a.id, ?, 0, ?, 'system' FROM accounts a
-  WHERE a.allowed_at IS NULL AND a.id <> ${FIRST}
-  ON CONFLICT (account_id, kind, subject) WHERE ended_at IS NULL DO NOTHING`;
-
-/** Stops every account that was not allowed, except the first. */
-export function stopOthers({ at, reason }: AccountStop): Statement {
-  return { sql: STOP, args: [reason, at.getTime()] };
-}
-
-/** The first statement writes one row unless the account is allowed already. */
-function allowAccount(accountId: string, { at, by, audit }: PauseEnd): readonly Statement[] {
-  return [
-    {
-      sql: "UPDATE accounts SET allowed_at = ?, allowed_by = ? WHERE id = ? AND allowed_at IS NULL",
-      args: [at.getTime(), by, accountId],
-    },
-    auditRow(audit, CHANGED),
-    {
-      sql: `UPDATE pauses SET ended_at = ?, ended_by = ?
-        WHERE account_id = ? AND kind = 'sign_up' AND subject = ? AND ended_at IS NULL`,
-      args: [at.getTime(), by, accountId, accountId],
-    },
-  ];
-}
-
-const LIST = `SELECT a.id, a.created_at, a.allowed_at, a.id = ${FIRST} AS is_first,
-    (SELECT p.email FROM members m JOIN people p ON p.id = m.person_id
-      WHERE m.account_id = a.id ORDER BY m.joined_at, m.person_id LIMIT 1) AS email,
-    EXISTS (SELECT 1 FROM pauses s INDEXED BY pauses_in_force
-      WHERE s.account_id = a.id AND s.kind = 'sign_up' AND s.subject = a.id AND s.ended_at IS NULL) AS is_stopped
-  FROM accounts a ORDER BY is_stopped DESC, a.rowid DESC LIMIT ?`;
-
-/** Stopped accounts first, then the newest. */
-async function listAccounts(sql: Sql, limit: number): Promise<readonly ListedAccount[]> {
-  return (await sql.read({ sql: LIST, args: [limit] })).map(listedOf);
-}
-
-function listedOf(row: Row): ListedAccount {
-  const { email = null, allowed_at: allowedAt = null } = row;
-  return {
-    id: String(row["id"]),
-    email: email === null ? null : String(email),
-    createdAt: new Date(Number(row["created_at"])),
-    isFirst: row["is_first"] === 1,
-    isStopped: row["is_stopped"] === 1,
-    allowedAt: allowedAt === null ? null : new Date(Number(allowedAt)),
-  };
-}
-
-/** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. */
-const REPLACED = `WITH RECURSIVE handed (id, depth) AS (
-    SELECT replaces, 1 FROM api_keys WHERE id = ? AND replaces IS NOT NULL
-    UNION ALL
-    SELECT k.replaces, handed.depth + 1 FROM handed JOIN api_keys k ON k.id = handed.id
-    WHERE k.replaces IS NOT NULL AND handed.depth < ?)
-  SELECT id FROM handed`;
-
-export async function findReplaced(sql: Sql, keyId: string): Promise<readonly string[]> {
-  const rows = await sql.read({ sql: REPLACED, args: [keyId, REPLACED_KEYS_MAX] });
-  return rows.map((row) => String(row["id"]));
-}
-
-type SignedUpStore = Pick<AccountStore, "hasHold" | "stopOthers" | "list" | "allow">;
-
-/** The part of `AccountStore` about signed-up accounts. */
-export function createSignedUpStore(sql: Sql, writer: Writer): SignedUpStore {
-  return {
-    async hasHold() {
-      return (await sql.read({ sql: `SELECT 1 WHERE NOT (${NO_HOLD.sql})`, args: [] })).length > 0;
-    },
-    async stopOthers(stop) {
-      const [stopped] = await writer.write([stopOthers(stop)]);
-      return stopped?.changes ?? 0;
-    },
-    list: (limit) => listAccounts(sql, limit),
-    async allow(accountId, end) {
-      const [allowed] = await writer.write(allowAccount(accountId, end));
-      if (allowed?.changes === 1) return true;
-      return (await sql.read({ sql: "SELECT 1 FROM accounts WHERE id = ?", args: [accountId] })).length > 0;
-    },
-  };
-}
+const PRUNE_LINKS = prepare((arg: Args<"now">) => {
+  const ended = query
+    .select({ hash: welcomeLinks.hash })
+    .from(welcomeLinks)
+    .where(lte(welcomeLinks.expiresAt, arg.now));
+  return query.delete(welcomeLinks).where(inArray(welcomeLinks.hash, ended.limit(PRUNE_ROWS)));
+});

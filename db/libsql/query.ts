@@ -57,26 +57,40 @@ export function prepare<Name extends string = never, Built extends SQLWrapper = 
   };
 }
 
+/** Prepares statements once for each variant. */
+export function prepareEach<Variant extends string, Statements>(
+  build: (variant: Variant) => Statements,
+): (variant: Variant) => Statements {
+  const built = new Map<Variant, Statements>();
+  return (variant) => {
+    const statements = built.get(variant) ?? build(variant);
+    built.set(variant, statements);
+    return statements;
+  };
+}
+
 type Values<Table extends SQLiteTable> = {
   readonly [Name in keyof Table["$inferInsert"]]: Table["$inferInsert"][Name] | Placeholder | SQL;
 };
 
 /**
- * `INSERT … SELECT … WHERE`, of one row or several. The builder's own wants every column of the table, in order, so that
- * columns with a default could not be left out.
+ * `INSERT … SELECT … WHERE`, of one row or several. The builder wants every column of the table, in order: what has no
+ * value gets its default.
  */
 export function insertWhere<Table extends SQLiteTable>(
   table: Table,
   condition: SQL,
   ...rows: readonly [Values<Table>, ...Values<Table>[]]
-): SQL {
-  const columns = Object.entries<Column>(getTableColumns(table)).filter(([name]) => name in rows[0]);
+) {
   const selects = rows.map((row) => {
-    // Safe: the keys of `row` are those of the table's columns.
-    const values = columns.map(([name]) => sql`${(row as Readonly<Record<string, unknown>>)[name]}`);
+    const values = Object.entries<Column>(getTableColumns(table)).map(([name, column]) => {
+      // Safe: the keys of `row` are those of the table's columns.
+      const value = (row as Readonly<Record<string, unknown>>)[name];
+      return sql`${value === undefined ? (column.default ?? null) : value}`;
+    });
     return sql`select ${list(values)} where ${condition}`;
   });
-  return sql`insert into ${table} (${names(...columns.map(([, column]) => column))}) ${sql.join(selects, sql` union all `)}`;
+  return query.insert(table).select(sql.join(selects, sql` union all `));
 }
 
 /** Arguments as values of `insertWhere` and `.set()`, each by the name of its column. */
@@ -88,6 +102,11 @@ export function valuesOf<Name extends string>(arg: Args<Name>, names: readonly N
 /** Columns without their table, as the grammar wants them in INSERT and ON CONFLICT. */
 export function names(...columns: readonly Column[]): SQL {
   return list(columns.map(({ name }) => sql.identifier(name)));
+}
+
+/** All of several conditions; a condition with OR brings its own parentheses. */
+export function allOf(...conditions: readonly SQL[]): SQL {
+  return sql.join([...conditions], sql` and `);
 }
 
 /** Separated by commas. */

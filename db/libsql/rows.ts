@@ -1,3 +1,4 @@
+import { type Column, getTableColumns } from "drizzle-orm";
 import {
   type Action,
   ACTION_STATUSES,
@@ -8,158 +9,107 @@ import {
   type Result,
 } from "../../src/actions/action.ts";
 import { type Actor, HOLDS, ROLES } from "../../src/accounts/roles.ts";
-import { TIMELINE_EVENT_TYPES, type TimelineEvent, type TimelineEntry } from "../../src/actions/timeline.ts";
+import type { TimelineEvent, TimelineEventType, TimelineEntry } from "../../src/actions/timeline.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
-import type { Row, SqlValue } from "./sql.ts";
+import type { Argument } from "./query.ts";
+import { actions, timeline } from "./schema.ts";
+import type { Row } from "./sql.ts";
 
 /** Header values carry credentials: they are stored encrypted only. */
 export type HeaderSeal = Pick<Secrets, "seal" | "open">;
 
-/** Columns that never change. */
-export const REQUEST_COLUMNS = [
-  "id",
-  "account_id",
-  "retries",
-  "url",
-  "hostname",
-  "host",
-  "method",
-  "body",
-  "sealed_headers",
-  "dedupe",
-  "idempotency_key",
-  "on_unknown",
-  "approve",
-  "callback",
-  "notify_email",
-  "created_at",
-  "created_by",
-  "key_id",
-  "key_role",
-  "key_hold",
-] as const;
+const { scheduledAt: _, ...READ } = getTableColumns(actions);
 
-export const STATE_COLUMNS = [
+/** All columns that an action is read from. */
+export const ACTION_COLUMNS = READ;
+
+const { lastError, errorSource, responseCode, responseTruncated, durationMs, responseBody, ...KEPT } = READ;
+
+/** Those without its last result, which may be large. */
+export const COLUMNS_BUT_RESULT = KEPT;
+
+/** The columns that every change writes. */
+export const STATE = [
   "revision",
   "status",
   "run",
   "attempts",
-  "due_at",
-  "lease_until",
-  "started_at",
-  "finished_at",
-  "approved_at",
-  "approved_by",
-  "approved_digest",
-] as const;
+  "dueAt",
+  "leaseUntil",
+  "startedAt",
+  "finishedAt",
+  "approvedAt",
+  "approvedBy",
+  "approvedDigest",
+] as const satisfies readonly (keyof Action)[];
 
-export const RESULT_COLUMNS = [
-  "last_error",
-  "error_source",
-  "response_code",
-  "response_body",
-  "response_truncated",
-  "duration_ms",
-] as const;
+/** The columns of a result. Every result has a code or a source, which distinguishes it from none. */
+export const RESULT = [
+  "lastError",
+  "errorSource",
+  "responseCode",
+  "responseBody",
+  "responseTruncated",
+  "durationMs",
+] as const satisfies readonly (keyof Result)[];
 
-/** The values of `REQUEST_COLUMNS`, in their order. */
-export function requestValues(action: Action, seal: HeaderSeal): readonly SqlValue[] {
-  return [
-    action.id,
-    action.accountId,
-    action.retries,
-    action.url,
-    action.hostname,
-    action.host,
-    action.method,
-    action.body,
-    action.headers === null ? null : seal.seal(JSON.stringify(action.headers), headersPlace(action.id)),
-    action.dedupe,
-    action.idempotencyKey,
-    action.onUnknown,
-    Number(action.approve),
-    action.callback,
-    action.notifyEmail,
-    action.createdAt.getTime(),
-    action.createdBy,
-    action.keyId,
-    action.creator.role,
-    action.creator.hold,
-  ];
+const NO_RESULT: Readonly<Record<keyof Result, null>> = {
+  lastError: null,
+  errorSource: null,
+  responseCode: null,
+  responseBody: null,
+  responseTruncated: null,
+  durationMs: null,
+};
+
+export function resultValues(result: Result | null): Readonly<Record<keyof Result, Argument>> {
+  return result ?? NO_RESULT;
 }
 
-/** The values of `STATE_COLUMNS`, in their order. */
-export function stateValues(action: Action): readonly SqlValue[] {
-  return [
-    action.revision,
-    action.status,
-    action.run,
-    action.attempts,
-    millis(action.dueAt),
-    millis(action.leaseUntil),
-    millis(action.startedAt),
-    millis(action.finishedAt),
-    millis(action.approvedAt),
-    action.approvedBy,
-    action.approvedDigest,
-  ];
+/** The columns that have another form in an action. */
+export function sealedValues({ id, headers, creator }: Action, seal: HeaderSeal) {
+  const sealedHeaders = headers === null ? null : seal.seal(JSON.stringify(headers), headersPlace(id));
+  return { sealedHeaders, keyRole: creator.role, keyHold: creator.hold };
 }
 
 /**
- * The values of `RESULT_COLUMNS`, in their order. Every result has a code or a source, which distinguishes it from
- * none.
- */
-export function resultValues(result: Result | null): readonly SqlValue[] {
-  if (result === null) return [null, null, null, null, null, null];
-  return [
-    result.lastError,
-    result.errorSource,
-    result.responseCode,
-    result.responseBody,
-    Number(result.responseTruncated),
-    result.durationMs,
-  ];
-}
-
-/**
- * An action from a row with at least the columns of request and state; without result columns the result is null. Never
- * throws: a row that was altered in the database becomes an action with `isAltered`.
+ * An action from a row; without the columns of its result that is null. Never throws: a row that was altered in the database becomes an action with `isAltered`.
  */
 export function actionOf(row: Row, seal: HeaderSeal): Action {
   const columns = new Columns(row);
   const action: Action = {
-    id: columns.text("id"),
-    accountId: columns.text("account_id"),
-    retries: columns.count("retries", 1),
-    url: columns.text("url"),
-    hostname: columns.text("hostname"),
-    host: columns.text("host"),
-    method: columns.oneOf("method", HTTP_METHODS, "POST"),
-    body: columns.textOrNull("body"),
+    id: columns.text(actions.id),
+    accountId: columns.text(actions.accountId),
+    retries: columns.count(actions.retries, 1),
+    url: columns.text(actions.url),
+    hostname: columns.text(actions.hostname),
+    host: columns.text(actions.host),
+    method: columns.oneOf(actions.method, HTTP_METHODS, "POST"),
+    body: columns.textOrNull(actions.body),
     ...headersOf(row, seal),
-    dedupe: columns.textOrNull("dedupe"),
-    idempotencyKey: columns.textOrNull("idempotency_key"),
-    onUnknown: columns.oneOf("on_unknown", ON_UNKNOWN, "stop"),
+    dedupe: columns.textOrNull(actions.dedupe),
+    idempotencyKey: columns.textOrNull(actions.idempotencyKey),
+    onUnknown: columns.oneOf(actions.onUnknown, ON_UNKNOWN, "stop"),
     // When in doubt held, not sent.
-    approve: columns.flag("approve", true),
-    callback: columns.textOrNull("callback"),
-    notifyEmail: columns.textOrNull("notify_email"),
-    createdAt: columns.time("created_at"),
+    approve: columns.flag(actions.approve, true),
+    callback: columns.textOrNull(actions.callback),
+    notifyEmail: columns.textOrNull(actions.notifyEmail),
+    createdAt: columns.time(actions.createdAt),
     // Safe: the actor is only shown.
-    createdBy: columns.text("created_by") as Actor,
-    keyId: columns.text("key_id"),
+    createdBy: columns.text(actions.createdBy) as Actor,
+    keyId: columns.text(actions.keyId),
     creator: creatorIn(columns),
-    revision: columns.count("revision", 1),
-    status: columns.oneOf("status", ACTION_STATUSES, "failed"),
-    run: columns.count("run", 1),
-    attempts: columns.count("attempts", 0),
-    dueAt: columns.timeOrNull("due_at"),
-    leaseUntil: columns.timeOrNull("lease_until"),
-    startedAt: columns.timeOrNull("started_at"),
-    finishedAt: columns.timeOrNull("finished_at"),
-    approvedAt: columns.timeOrNull("approved_at"),
-    approvedBy: columns.textOrNull("approved_by"),
-    approvedDigest: columns.textOrNull("approved_digest"),
+    revision: columns.count(actions.revision, 1),
+    status: columns.oneOf(actions.status, ACTION_STATUSES, "failed"),
+    run: columns.count(actions.run, 1),
+    attempts: columns.count(actions.attempts, 0),
+    dueAt: columns.timeOrNull(actions.dueAt),
+    leaseUntil: columns.timeOrNull(actions.leaseUntil),
+    startedAt: columns.timeOrNull(actions.startedAt),
+    finishedAt: columns.timeOrNull(actions.finishedAt),
+    approvedAt: columns.timeOrNull(actions.approvedAt),
+    approvedBy: columns.textOrNull(actions.approvedBy),
+    approvedDigest: columns.textOrNull(actions.approvedDigest),
     result: resultOf(row),
   };
   return columns.isBroken ? { ...action, isAltered: true } : action;
@@ -167,7 +117,7 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
 
 /** The strictest rules if the values were altered. */
 export function creatorIn(columns: Columns): Creator {
-  return { role: columns.oneOf("key_role", ROLES, "agent"), hold: columns.oneOf("key_hold", HOLDS, "all") };
+  return { role: columns.oneOf(actions.keyRole, ROLES, "agent"), hold: columns.oneOf(actions.keyHold, HOLDS, "all") };
 }
 
 /** The same to show it: bodies are put into responses as JSON, so one that is not JSON any more becomes a string. */
@@ -197,10 +147,10 @@ function isJson(text: string | null): boolean {
 /** Null: it was altered and can't be read. */
 export function timelineEntryOf(row: Row): TimelineEntry | null {
   const columns = new Columns(row);
-  const [seq, at, run] = [columns.count("seq", 0), columns.time("at"), columns.count("run", 1)];
-  const status = columns.oneOf("status", ACTION_STATUSES, "failed");
-  const type = columns.oneOf("type", TIMELINE_EVENT_TYPES, "failed");
-  const detail = detailOf(columns.text("detail"));
+  const [seq, at, run] = [columns.count(timeline.seq, 0), columns.time(timeline.at), columns.count(timeline.run, 1)];
+  const status = columns.oneOf(timeline.status, ACTION_STATUSES, "failed");
+  const type = columns.oneOf(timeline.type, EVENT_TYPES, "failed");
+  const detail = detailOf(columns.text(timeline.detail));
   if (columns.isBroken || detail === null) return null;
   // Safe: `create.ts` writes a type with its own fields.
   return { seq, at, run, status, event: { type, ...detail } as TimelineEvent };
@@ -219,24 +169,42 @@ const ON_UNKNOWN = ["retry", "stop"] as const satisfies readonly OnUnknown[];
 
 const SOURCES = ["target", "dispatch"] as const satisfies readonly ErrorSource[];
 
-export function millis(at: Date | null): number | null {
-  return at === null ? null : at.getTime();
-}
+const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
+  created: true,
+  held: true,
+  started: true,
+  not_started: true,
+  approved: true,
+  rejected: true,
+  cancelled: true,
+  retried: true,
+  paused: true,
+  resumed: true,
+  attempt: true,
+  completed: true,
+  failed: true,
+  mail: true,
+  callback: true,
+};
+
+// Safe: the object has exactly these keys.
+const EVENT_TYPES = Object.keys(IS_EVENT_TYPE) as TimelineEventType[];
 
 /** Responses are never sent, so an altered one is shown as far as it can be read. */
 function resultOf(row: Row): Result | null {
-  if (typeof row["response_code"] !== "number" && typeof row["error_source"] !== "string") return null;
+  if (typeof row[actions.responseCode.name] !== "number" && typeof row[actions.errorSource.name] !== "string")
+    return null;
   const columns = new Columns(row);
-  const code = row["response_code"] ?? null;
-  const source = row["error_source"] ?? null;
-  const durationMs = row["duration_ms"] ?? null;
+  const code = row[actions.responseCode.name] ?? null;
+  const source = row[actions.errorSource.name] ?? null;
+  const durationMs = row[actions.durationMs.name] ?? null;
   return {
-    lastError: columns.textOrNull("last_error"),
-    errorSource: source === null ? null : columns.oneOf("error_source", SOURCES, "dispatch"),
-    responseCode: code === null ? null : columns.count("response_code", 0),
-    responseBody: columns.textOrNull("response_body"),
-    responseTruncated: row["response_truncated"] === 1,
-    durationMs: durationMs === null ? null : columns.count("duration_ms", 0),
+    lastError: columns.textOrNull(actions.lastError),
+    errorSource: source === null ? null : columns.oneOf(actions.errorSource, SOURCES, "dispatch"),
+    responseCode: code === null ? null : columns.count(actions.responseCode, 0),
+    responseBody: columns.textOrNull(actions.responseBody),
+    responseTruncated: row[actions.responseTruncated.name] === 1,
+    durationMs: durationMs === null ? null : columns.count(actions.durationMs, 0),
   };
 }
 
@@ -245,10 +213,10 @@ function resultOf(row: Row): Result | null {
  * listed, claimed and rescued.
  */
 function headersOf(row: Row, seal: HeaderSeal): Pick<Action, "headers" | "isAltered"> {
-  const sealed = row["sealed_headers"];
+  const sealed = row[actions.sealedHeaders.name];
   if (typeof sealed !== "string") return { headers: null };
   try {
-    const text = seal.open(sealed, headersPlace(row["id"] as string)).toString("utf8");
+    const text = seal.open(sealed, headersPlace(row[actions.id.name] as string)).toString("utf8");
     return { headers: JSON.parse(text) as Record<string, string> };
   } catch {
     return { headers: null, isAltered: true };
@@ -258,6 +226,9 @@ function headersOf(row: Row, seal: HeaderSeal): Pick<Action, "headers" | "isAlte
 function headersPlace(actionId: string) {
   return { table: "actions", row: actionId, column: "sealed_headers" };
 }
+
+/** A column, or what a query names like one. */
+type Named = Pick<Column, "name">;
 
 /** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
 const DATE_MS_MAX = 8_640_000_000_000_000;
@@ -280,41 +251,41 @@ export class Columns {
     return this.#isBroken;
   }
 
-  text(name: string): string {
-    return this.textOrNull(name) ?? this.#broken("");
+  text(column: Named): string {
+    return this.textOrNull(column) ?? this.#broken("");
   }
 
-  textOrNull(name: string): string | null {
-    const value: unknown = this.#row[name];
+  textOrNull(column: Named): string | null {
+    const value: unknown = this.#row[column.name];
     if (value === null || typeof value === "string") return value;
     // Drivers return blobs as ArrayBuffer.
     const bytes = value instanceof ArrayBuffer ? Buffer.from(value).toString("utf8") : null;
     return this.#broken(bytes ?? (typeof value === "number" ? String(value) : null));
   }
 
-  oneOf<Value extends string>(name: string, values: readonly Value[], otherwise: Value): Value {
-    const value = this.#row[name];
+  oneOf<Value extends string>(column: Named, values: readonly Value[], otherwise: Value): Value {
+    const value = this.#row[column.name];
     return values.find((one) => one === value) ?? this.#broken(otherwise);
   }
 
   /** A safe integer that is at least `least`. */
-  count(name: string, least: number): number {
-    const value = this.#row[name];
+  count(column: Named, least: number): number {
+    const value = this.#row[column.name];
     return typeof value === "number" && Number.isSafeInteger(value) && value >= least ? value : this.#broken(least);
   }
 
   /** 0 or 1. */
-  flag(name: string, otherwise: boolean): boolean {
-    const value = this.#row[name];
+  flag(column: Named, otherwise: boolean): boolean {
+    const value = this.#row[column.name];
     return value === 0 || value === 1 ? value === 1 : this.#broken(otherwise);
   }
 
-  time(name: string): Date {
-    return this.timeOrNull(name) ?? this.#broken(new Date(0));
+  time(column: Named): Date {
+    return this.timeOrNull(column) ?? this.#broken(new Date(0));
   }
 
-  timeOrNull(name: string): Date | null {
-    const value = this.#row[name] ?? null;
+  timeOrNull(column: Named): Date | null {
+    const value = this.#row[column.name] ?? null;
     if (value === null) return null;
     const isTime = typeof value === "number" && Number.isInteger(value) && Math.abs(value) <= DATE_MS_MAX;
     return isTime ? new Date(value) : this.#broken(null);

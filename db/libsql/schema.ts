@@ -9,6 +9,8 @@ import {
   text,
   uniqueIndex,
 } from "drizzle-orm/sqlite-core";
+import type { Actor } from "../../src/accounts/roles.ts";
+import type { AuditRow } from "../../src/audit/audit.ts";
 
 /**
  * The tables: the only description of them. `drizzle-kit` generates the migrations from it (docs/development.md), and
@@ -149,7 +151,7 @@ const actionColumns = {
   callback: text(),
   notifyEmail: text("notify_email"),
   createdAt: time("created_at").notNull(),
-  createdBy: text("created_by").notNull(),
+  createdBy: text("created_by").$type<Actor>().notNull(),
   dueAt: time("due_at"),
   /** When `dueAt` was written: a time in the future means that the clock was set back since. */
   scheduledAt: time("scheduled_at").notNull(),
@@ -364,9 +366,9 @@ export const pauses = sqliteTable(
     /** The actions it covers are cancelled step by step; it ends by itself when none is left. */
     cancels: flag("cancels").notNull(),
     createdAt: time("created_at").notNull(),
-    createdBy: text("created_by").notNull(),
+    createdBy: text("created_by").$type<Actor>().notNull(),
     endedAt: time("ended_at"),
-    endedBy: text("ended_by"),
+    endedBy: text("ended_by").$type<Actor>(),
   },
   (table) => [
     // Pauses in force: every claim reads this index, and nothing is paused twice.
@@ -396,7 +398,7 @@ export const rejections = sqliteTable(
     at: time("at").notNull(),
     actionId: text("action_id").notNull(),
     run: integer().notNull(),
-    actor: text().notNull(),
+    actor: text().$type<Actor>().notNull(),
     reason: text(),
   },
   (table) => [
@@ -416,11 +418,11 @@ export const audit = sqliteTable(
     seq: integer().primaryKey(),
     at: time("at").notNull(),
     accountId: text("account_id").notNull(),
-    actor: text().notNull(),
-    kind: text().notNull(),
+    actor: text().$type<AuditRow["actor"]>().notNull(),
+    kind: text().$type<AuditRow["kind"]>().notNull(),
     subject: text().notNull(),
     client: text().notNull(),
-    detail: text().notNull(),
+    detail: text({ mode: "json" }).$type<AuditRow["detail"]>().notNull(),
   },
   (table) => [index("audit_by_account").on(table.accountId, table.seq)],
 );

@@ -1,8 +1,8 @@
-import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
-import type { ActionStore, FactStore, Store } from "../store.ts";
-import { createAccountStore, createLinkStore, createSealedStore, createSigningStore } from "./accounts.ts";
+import type { ActionStore, Store } from "../store.ts";
+import { createAccountStore, createCallbackHostStore } from "./accounts.ts";
 import { applyChange, forceChange, isApplied, rescheduleActions } from "./apply.ts";
-import { createAuditStore, createCallbackHostStore } from "./audit.ts";
+import { createLinkStore, createRejectionStore } from "./approvals.ts";
+import { createAuditStore } from "./audit.ts";
 import { findBroken } from "./broken.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
 import { claimActions, countActions, findFirstDue } from "./claim.ts";
@@ -14,21 +14,21 @@ import {
   findLanes,
   findOrphans,
   findPending,
-  holderOf,
   readTimeline,
   findApprovedHosts,
 } from "./find.ts";
 import { type StoreContext, HeldCounts, WrittenActions, Refused } from "./context.ts";
 import { countHeld, findHeld, findRequesters } from "./held.ts";
 import { countMatching, listActions } from "./list.ts";
+import { holderOf, pruneKeys } from "./keys.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { readActivity, readScheduledRetries } from "./overview.ts";
 import { createPauseStore } from "./pauses.ts";
 import { createPeopleStore } from "./people.ts";
-import { createRejectionStore } from "./rejections.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createUpkeepStore } from "./prune.ts";
-import type { Sql, Statement } from "./sql.ts";
+import { createFactStore, createSealedStore, createSigningStore, PROBE } from "./secrets.ts";
+import type { Sql } from "./sql.ts";
 import { Writer } from "./writer.ts";
 
 interface StoreParts {
@@ -54,10 +54,10 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
   return {
     actions: createActionStore(db),
     outbox: createOutboxStore(db),
-    accounts: createAccountStore(sql, writer),
+    accounts: createAccountStore(db),
     callbackHosts: createCallbackHostStore(db),
     links: createLinkStore(db),
-    people: createPeopleStore(sql, writer),
+    people: createPeopleStore(db),
     signing: createSigningStore(db),
     pauses: createPauseStore(db),
     rejections: createRejectionStore(db),
@@ -70,10 +70,8 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
       return writer.isAway;
     },
     async probe() {
-      // A write, since a full disk can still be read; a new value each time, since SQLite skips writing the same one.
-      await writer.write([
-        { sql: "INSERT OR REPLACE INTO facts (name, value) VALUES ('probe', hex(randomblob(8)))", args: [] },
-      ]);
+      // A write, since a full disk can still be read.
+      await writer.write([PROBE.bind({})]);
     },
     // Closed once, however often it is called.
     close: () => (closing ??= close()),
@@ -113,36 +111,4 @@ function createActionStore(db: StoreContext): ActionStore {
     firstDueAt: () => findFirstDue(sql),
     waiting: () => countActions(sql),
   };
-}
-
-function createFactStore({ sql, writer }: StoreContext): FactStore {
-  const put = (name: string, value: string): Statement => ({
-    sql: "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)",
-    args: [name, value],
-  });
-  return {
-    async read(name) {
-      const [row] = await sql.read({ sql: "SELECT value FROM facts WHERE name = ?", args: [name] });
-      return row === undefined ? null : String(row["value"]);
-    },
-    async write(name, value) {
-      await writer.write([put(name, value)]);
-    },
-    async writeAll(values) {
-      const statements = Object.entries(values).map(([name, value]) =>
-        value === null ? { sql: "DELETE FROM facts WHERE name = ?", args: [name] } : put(name, value),
-      );
-      await writer.write(statements);
-    },
-  };
-}
-
-/** Rows deleted per pass, so that it never blocks the writer for long. */
-const PRUNE_ROWS = 500;
-
-async function pruneKeys(writer: Writer, now: Date): Promise<boolean> {
-  const text = `DELETE FROM action_keys WHERE (account_id, kind, key) IN
-    (SELECT account_id, kind, key FROM action_keys WHERE created_at <= ? LIMIT ?)`;
-  const [deleted] = await writer.write([{ sql: text, args: [now.getTime() - DEDUPE_WINDOW_MS, PRUNE_ROWS] }]);
-  return deleted?.changes === PRUNE_ROWS;
 }

@@ -16,6 +16,8 @@ interface AnsweredRequest {
 /** How a tool call ended: done, with a question to a person, refused with one of our codes, or by a bug. */
 export type ToolOutcome = "ok" | "asked" | "refused" | "failed";
 
+type Reading = number | Readonly<Record<string, number>>;
+
 /** Upper bounds in seconds: from a create to a `wait` of two minutes. */
 const DURATIONS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
@@ -87,9 +89,22 @@ export class Metrics {
     this.#counters.toolCalls.inc({ tool, outcome });
   }
 
-  /** Adds values that are read whenever the metrics are. */
-  addGauges(readings: Readings): void {
-    addGauges(this.#registry, readings);
+  /** Adds a value that is read whenever the metrics are: one number, or one for each value of `label`. */
+  addGauge(name: string, help: string, read: () => Reading | Promise<Reading>, label?: string): void {
+    const labelNames = label === undefined ? [] : [label];
+    const collect = async (): Promise<void> => {
+      const reading = await read();
+      gauge.reset();
+      if (typeof reading === "number") gauge.set(reading);
+      else for (const [value, count] of Object.entries(reading)) gauge.set({ [label ?? ""]: value }, count);
+    };
+    const gauge = new Gauge({ name, help, labelNames, registers: [this.#registry], collect });
+  }
+
+  /** Adds facts that don't change, as labels of a metric that is always 1. */
+  addInfo(name: string, help: string, labels: Readonly<Record<string, string>>): void {
+    const gauge = new Gauge({ name, help, labelNames: Object.keys(labels), registers: [this.#registry] });
+    gauge.set({ ...labels }, 1);
   }
 
   /** All metrics in the Prometheus text format 0.0.4. A gauge that can't be read is left out: the others are needed most just then. */
@@ -189,93 +204,4 @@ function createDurations(registry: Registry) {
       ["route", "method", "status", "kind"],
     ),
   };
-}
-
-type Counts = Readonly<Record<string, number>>;
-
-/** Values that are read for each scrape, by functions that other modules provide. Absent ones are not shown. */
-interface Readings {
-  /** Actions that are not final, by status. */
-  readonly waiting?: () => Promise<Counts>;
-  /** Callbacks and mails that are neither delivered nor given up, by kind. */
-  readonly notifications?: () => Promise<Counts>;
-  /** Age of the oldest due action in milliseconds; 0: none is due. */
-  readonly oldestDueMs?: () => Promise<number>;
-  /** Whether the store can't be written. */
-  readonly storePaused?: () => boolean;
-  /** Whether nothing is claimed, by kind of row. */
-  readonly deliveryPaused?: () => Readonly<Record<string, boolean>>;
-  /** Event streams that are open now. */
-  readonly eventStreams?: () => number;
-  /** Versions of the service and its runtime. */
-  readonly build?: { readonly version: string; readonly bun: string };
-  /** Attempts in flight. */
-  readonly inFlight?: () => number;
-  /** Results that are known and not written yet. */
-  readonly kept?: () => { readonly count: number; readonly bytes: number };
-  /** Longest delay of the event loop since the last scrape, in milliseconds. */
-  readonly loopLagMaxMs?: () => number;
-  /** Resident memory of the process in bytes. */
-  readonly residentBytes?: () => number;
-}
-
-function addGauges(registry: Registry, readings: Readings): void {
-  const { waiting, notifications, oldestDueMs, storePaused, deliveryPaused, eventStreams } = readings;
-  const { build, inFlight, kept, loopLagMaxMs, residentBytes } = readings;
-  const single = (name: string, help: string, read: (() => number | Promise<number>) | undefined) => {
-    if (read === undefined) return;
-    const gauge = new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect: async (): Promise<void> => gauge.set(await read()),
-    });
-  };
-  const byLabel = (name: string, help: string, label: string, read: (() => Counts | Promise<Counts>) | undefined) => {
-    if (read === undefined) return;
-    const collect = async (): Promise<void> => {
-      const counts = Object.entries(await read());
-      gauge.reset();
-      for (const [value, count] of counts) gauge.set({ [label]: value }, count);
-    };
-    const gauge = new Gauge({ name, help, labelNames: [label], registers: [registry], collect });
-  };
-  if (build !== undefined) {
-    const labelNames = ["version", "bun"];
-    const gauge = new Gauge({
-      name: "outgate_build_info",
-      help: "What runs; always 1.",
-      labelNames,
-      registers: [registry],
-    });
-    gauge.set({ ...build }, 1);
-  }
-  byLabel("outgate_actions", "Actions that are not final, by status.", "status", waiting);
-  byLabel("outgate_outbox", "Callbacks and mails that are neither delivered nor given up.", "kind", notifications);
-  byLabel(
-    "outgate_delivery_paused",
-    "1 while nothing of this kind is claimed.",
-    "kind",
-    deliveryPaused && (() => Object.fromEntries(Object.entries(deliveryPaused()).map(([of, is]) => [of, Number(is)]))),
-  );
-  single("outgate_store_paused", "1 while the store can't be written.", storePaused && (() => Number(storePaused())));
-  single(
-    "outgate_oldest_due_action_age_seconds",
-    "Seconds since the action that has been due longest was due, paused ones aside; 0: none is due.",
-    oldestDueMs && (async () => (await oldestDueMs()) / 1_000),
-  );
-  single("outgate_event_streams", "Event streams that are open now.", eventStreams);
-  single("outgate_attempts_in_flight", "Attempts that are on their way now.", inFlight);
-  single("outgate_results_kept", "Results that are known and not written yet.", kept && (() => kept().count));
-  single(
-    "outgate_results_kept_bytes",
-    "Memory that they hold; nothing is claimed above 64 MB.",
-    kept && (() => kept().bytes),
-  );
-  single(
-    "outgate_event_loop_lag_max_seconds",
-    "Longest delay of the event loop since the last reading.",
-    loopLagMaxMs && (() => loopLagMaxMs() / 1_000),
-  );
-  single("outgate_resident_memory_bytes", "Memory that the process holds.", residentBytes);
 }

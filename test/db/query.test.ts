@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { and, eq, sql } from "drizzle-orm";
 import { type Args, changed, insertWhere, isOneOf, prepare, query } from "../../db/libsql/query.ts";
-import { apiKeys, facts } from "../../db/libsql/schema.ts";
+import { apiKeys } from "../../db/libsql/schema.ts";
 import { NOON } from "../support/factory.ts";
 
 test("a prepared statement binds its arguments in their order, and has other values as literals", () => {
@@ -27,11 +27,15 @@ test("times are bound in milliseconds, and rows are as the table's types say", a
   expect(await list.read({ read: () => Promise.resolve(found) }, {})).toEqual([{ at: NOON, end: null, isNew: true }]);
 });
 
-test("an insert with a condition has the columns that have a value", () => {
-  const put = prepare((arg: Args<"value">) => insertWhere(facts, changed, { name: "n", value: arg.value }));
-  expect(put.bind({ value: "v" })).toEqual({
-    sql: `insert into "facts" ("name", "value") select 'n', ?1 where changes() > 0`,
-    args: ["v"],
+test("an insert with a condition gives what has no value its default", () => {
+  const row = { id: "k", accountId: "a", name: "n", role: "agent", hold: "none", hash: "h", last4: "l" } as const;
+  const put = prepare((arg: Args<"at">) => insertWhere(apiKeys, changed, { ...row, createdAt: arg.at }));
+  expect(put.bind({ at: NOON })).toEqual({
+    sql:
+      `insert into "api_keys" ("id", "account_id", "name", "role", "hold", "hash", "last4", "created_at", "last_used_at", ` +
+      `"revoked_at", "scope", "replaces") ` +
+      `select 'k', 'a', 'n', 'agent', 'none', 'h', 'l', ?1, null, null, 'own', null where changes() > 0`,
+    args: [NOON.getTime()],
   });
 });
 

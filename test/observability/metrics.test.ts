@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
+import { VERSION } from "../../src/config/config.ts";
+import { COUNTS_FRESH_MS } from "../../src/config/limits.ts";
+import { addGauges } from "../../src/observability/gauges.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
-
-const residentBytes = () => process.memoryUsage.rss();
+import { FakeClock } from "../support/clock.ts";
 
 /** One line of the Prometheus text format 0.0.4. */
 const LINE = /^(# (HELP|TYPE) outgate_[a-z_]+ .+|outgate_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+)$/;
@@ -18,6 +20,7 @@ test("what happens is counted under its name and labels", async () => {
   metrics.decided("approve");
   metrics.rescued(3);
   metrics.fenced();
+  metrics.toolCalled("create", "refused");
   metrics.requested({ method: "POST", route: "/v1/actions", status: 201, kind: "work" }, 2);
   const lines = (await metrics.render()).split("\n");
   expect(lines).toContain('outgate_creates_total{kind="created"} 1');
@@ -34,50 +37,59 @@ test("what happens is counted under its name and labels", async () => {
   expect(lines).toContain('outgate_decisions_total{operation="approve"} 1');
   expect(lines).toContain("outgate_rescued_total 3");
   expect(lines).toContain("outgate_fenced_total 1");
+  expect(lines).toContain('outgate_mcp_calls_total{tool="create",outcome="refused"} 1');
   expect(lines).toContain('outgate_http_requests_total{method="POST",status="201"} 1');
   expect(lines).toContain(
     'outgate_http_request_duration_seconds_sum{route="/v1/actions",method="POST",status="2xx",kind="work"} 0.002',
   );
 });
 
-test("readings are taken when somebody looks", async () => {
+/** Metrics with all gauges, over a store and an engine that the test changes. */
+function gauged() {
   const metrics = new Metrics();
-  let inFlight = 1;
-  metrics.addGauges({ inFlight: () => inFlight, loopLagMaxMs: () => 250 });
-  metrics.addGauges({ waiting: async () => ({ pending: 12, awaiting_approval: 2 }), residentBytes });
-  metrics.addGauges({ notifications: async () => ({ callback: 7, mail: 0 }) });
-  inFlight = 5;
-  const text = await metrics.render();
+  const waiting = { actions: { pending: 12, awaiting_approval: 2 }, outbox: { callback: 7, mail: 0 } };
+  const store = {
+    isAway: false,
+    actions: {
+      waiting: () => readOr(waiting.actions),
+      firstDueAt: () => readOr(new Date(clock.now().getTime() - 12_500)),
+    },
+    outbox: { waiting: () => readOr(waiting.outbox) },
+  };
+  const readOr = <Value>(value: Value) => (store.isAway ? Promise.reject(new Error("away")) : Promise.resolve(value));
+  const engine = {
+    paused: () => ({ actions: store.isAway, callbacks: false, mails: false }),
+    kept: { count: 1, bytes: 2_048 },
+    feed: { count: () => 3 },
+    loop: { inFlight: 1 },
+  };
+  const clock = new FakeClock();
+  addGauges(metrics, { store, engine, lag: { takeMaxMs: () => 250 }, clock });
+  return { metrics, store, engine, clock, render: () => metrics.render() };
+}
+
+test("gauges are read when somebody looks, those of the store once in ten seconds", async () => {
+  const { engine, store, clock, render } = gauged();
+  engine.loop.inFlight = 5;
+  const text = await render();
   const lines = text.split("\n");
   expect(lines).toContain("outgate_attempts_in_flight 5");
   expect(lines).toContain("outgate_event_loop_lag_max_seconds 0.25");
   expect(lines).toContain('outgate_outbox{kind="callback"} 7');
   expect(lines).toContain('outgate_actions{status="pending"} 12');
   expect(lines).toContain('outgate_actions{status="awaiting_approval"} 2');
-  expect(Number(/^outgate_resident_memory_bytes (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(10_000_000);
-});
-
-test("what rests, what is due and what runs is told when somebody looks", async () => {
-  const metrics = new Metrics();
-  let isAway = true;
-  metrics.addGauges({ storePaused: () => isAway, deliveryPaused: () => ({ actions: isAway, mails: false }) });
-  metrics.addGauges({
-    oldestDueMs: async () => 12_500,
-    eventStreams: () => 3,
-    build: { version: "1.2.3", bun: "1.4.5" },
-  });
-  metrics.toolCalled("create", "ok");
-  metrics.toolCalled("create", "refused");
-  const lines = (await metrics.render()).split("\n");
-  expect(lines).toContain("outgate_store_paused 1");
-  expect(lines).toContain('outgate_delivery_paused{kind="actions"} 1');
+  expect(lines).toContain("outgate_results_kept 1");
+  expect(lines).toContain("outgate_results_kept_bytes 2048");
+  expect(lines).toContain("outgate_store_paused 0");
   expect(lines).toContain('outgate_delivery_paused{kind="mails"} 0');
   expect(lines).toContain("outgate_oldest_due_action_age_seconds 12.5");
   expect(lines).toContain("outgate_event_streams 3");
-  expect(lines).toContain('outgate_build_info{version="1.2.3",bun="1.4.5"} 1');
-  expect(lines).toContain('outgate_mcp_calls_total{tool="create",outcome="refused"} 1');
-  isAway = false;
-  expect(await metrics.render()).toContain("\noutgate_store_paused 0\n");
+  expect(lines).toContain(`outgate_build_info{version="${VERSION}",bun="${Bun.version}"} 1`);
+  expect(Number(/^outgate_resident_memory_bytes (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(10_000_000);
+  store.isAway = true;
+  expect(await render()).toContain('outgate_actions{status="pending"} 12\n');
+  clock.advance(COUNTS_FRESH_MS);
+  expect(await render()).not.toContain("outgate_actions");
 });
 
 test("times to an answer tell routes apart, and waits from work", async () => {
@@ -98,24 +110,19 @@ test("times to an answer tell routes apart, and waits from work", async () => {
 });
 
 test("while the store is away the other numbers are shown", async () => {
-  const metrics = new Metrics();
-  const away = () => Promise.reject(new Error("away"));
-  metrics.addGauges({ waiting: away, notifications: away, oldestDueMs: away, inFlight: () => 1 });
-  const text = await metrics.render();
+  const { store, render } = gauged();
+  store.isAway = true;
+  const text = await render();
   expect(text).toContain("outgate_attempts_in_flight 1\n");
+  expect(text).toContain("outgate_store_paused 1\n");
+  expect(text).toContain('outgate_delivery_paused{kind="actions"} 1\n');
   expect(text).not.toMatch(/outgate_(actions|outbox|oldest)/);
 });
 
 test("every line is of the format, every family is named once, and the text ends its last line", async () => {
-  const metrics = new Metrics();
+  const { metrics } = gauged();
   metrics.attempted("answered", "failed", 0.4);
   metrics.requested({ method: "GET", route: null, status: 200, kind: "stream" }, 1e6);
-  metrics.addGauges({
-    waiting: async () => ({ pending: 1 }),
-    inFlight: () => 0,
-    loopLagMaxMs: () => 0.25,
-    residentBytes,
-  });
   const text = await metrics.render();
   expect(text).toEndWith("\n");
   const lines = text.trimEnd().split("\n");

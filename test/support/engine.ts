@@ -9,6 +9,7 @@ import { DRAIN_WRITE_MS } from "../../src/config/limits.ts";
 import { createEngine } from "../../src/delivery/engine.ts";
 import { systemIds, type Ids } from "../../src/runtime/ids.ts";
 import { createMailer } from "../../src/mail/mailer.ts";
+import { addKeptGauges } from "../../src/observability/gauges.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { parsePolicy } from "../../src/outbound/policy.ts";
@@ -59,7 +60,7 @@ export async function openEngine(options: EngineOptions = {}) {
     log: collect(lines),
     metrics,
   });
-  metrics.addGauges({ kept: () => engine.kept });
+  addKeptGauges(metrics, engine);
   if (options.starts !== false) await engine.start();
   const accountId = account?.id ?? "";
   const owner: Caller = {

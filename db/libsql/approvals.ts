@@ -1,0 +1,230 @@
+import { and, desc, eq, exists, getTableColumns, gt, inArray, lte, notExists, sql, type SQL } from "drizzle-orm";
+import type { Action } from "../../src/actions/action.ts";
+import {
+  type EarlierRejection,
+  type RejectionEntry,
+  rejectionWindowStart,
+  saysWhy,
+  type RejectionStore,
+} from "../../src/approvals/rejections.ts";
+import {
+  EARLIER_REJECTIONS_SHOWN_MAX,
+  REJECTIONS_PER_KEY_MAX,
+  REPEATS_PER_REJECTION_MAX,
+} from "../../src/config/limits.ts";
+import type { ApiKey } from "../account-store.ts";
+import type { LinkStore } from "../store.ts";
+import type { StoreContext } from "./context.ts";
+import { allOf, type Args, changed, insertWhere, names, prepare, query, valuesOf } from "./query.ts";
+import { timelineEntryOf } from "./rows.ts";
+import { approvalLinks, rejections, timeline } from "./schema.ts";
+import type { Row, Statement } from "./sql.ts";
+
+type KeyArgs = Args<"accountId" | "keyId" | "rejectedAfter">;
+type RequestArgs = KeyArgs & Args<"digest">;
+
+/** The entries of a key that count. */
+function isOfKey({ accountId, keyId, rejectedAfter }: KeyArgs) {
+  return and(eq(rejections.accountId, accountId), eq(rejections.keyId, keyId), gt(rejections.at, rejectedAfter));
+}
+
+/** Those of a request. */
+function ofRequest(arg: RequestArgs, kind: "rejected" | "asked") {
+  const isOfRequest = and(eq(rejections.digest, arg.digest), isOfKey(arg), eq(rejections.kind, kind));
+  return query.select({ at: rejections.at }).from(rejections).where(isOfRequest).orderBy(desc(rejections.at));
+}
+
+const REJECTED = prepare((arg: RequestArgs) => ofRequest(arg, "rejected").limit(1));
+const REPEATED = prepare((arg: RequestArgs) => ofRequest(arg, "asked").limit(REPEATS_PER_REJECTION_MAX));
+
+/** The entries of a key, up to the limit, the oldest first. */
+function upToLimit(arg: KeyArgs) {
+  const ofKey = query.select({ at: rejections.at }).from(rejections).where(isOfKey(arg));
+  return ofKey.orderBy(rejections.at).limit(REJECTIONS_PER_KEY_MAX);
+}
+
+const COUNT_OF_KEY = prepare((arg: KeyArgs) => {
+  const counted = upToLimit(arg).as("counted");
+  const since = sql<Date | null>`min(${counted.at})`.mapWith(rejections.at).as("since");
+  return query.select({ count: sql<number>`count(*)`.as("count"), since }).from(counted);
+});
+
+const EARLIER = prepare((arg: RequestArgs) =>
+  query
+    .select({
+      kind: rejections.kind,
+      at: rejections.at,
+      by: rejections.actor,
+      reason: rejections.reason,
+      actionId: rejections.actionId,
+      run: rejections.run,
+    })
+    .from(rejections)
+    .where(and(eq(rejections.digest, arg.digest), isOfKey(arg)))
+    .orderBy(desc(rejections.at))
+    .limit(EARLIER_REJECTIONS_SHOWN_MAX + 1),
+);
+
+const FIRST_EVENT = prepare((arg: Args<"id" | "run">) =>
+  query
+    .select()
+    .from(timeline)
+    .where(
+      and(eq(timeline.actionId, arg.id), eq(timeline.run, arg.run), inArray(timeline.type, ["created", "retried"])),
+    )
+    .orderBy(desc(timeline.revision))
+    .limit(1),
+);
+
+/** Rows deleted per pass, so that it never blocks the writer for long. */
+const PRUNE_ROWS = 500;
+
+const PRUNE = prepare((arg: Args<"until">) => {
+  const old = query.select({ seq: rejections.seq }).from(rejections).where(lte(rejections.at, arg.until));
+  return query.delete(rejections).where(inArray(rejections.seq, old.orderBy(rejections.at).limit(PRUNE_ROWS)));
+});
+
+/** Requests that people rejected within the last day. */
+export function createRejectionStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): RejectionStore {
+  return {
+    async count({ accountId, keyId, digest }, now) {
+      const request = { accountId, keyId, digest, rejectedAfter: rejectionWindowStart(now) };
+      const [[rejected], repeated, [key]] = await Promise.all([
+        REJECTED.read(reader, request),
+        REPEATED.read(reader, request),
+        COUNT_OF_KEY.read(reader, request),
+      ]);
+      return {
+        rejectedAt: rejected?.at ?? null,
+        repeatedAt: repeated.map(({ at }) => at),
+        fullSince: key !== undefined && key.count >= REJECTIONS_PER_KEY_MAX ? key.since : null,
+      };
+    },
+    async earlier({ id, run, accountId, keyId }, digest, now) {
+      const [rows, firstEvent] = await Promise.all([
+        EARLIER.read(reader, { accountId, keyId, digest, rejectedAfter: rejectionWindowStart(now) }),
+        FIRST_EVENT.readRaw(reader, { id, run }),
+      ]);
+      const before = rows.filter((row) => row.actionId !== id || row.run !== run);
+      const newest = before.slice(0, EARLIER_REJECTIONS_SHOWN_MAX);
+      return { reason: firstEvent.map(reasonIn)[0] ?? null, rejections: newest.toReversed().map(earlierOf) };
+    },
+    async prune(now) {
+      const [deleted] = await writer.write([PRUNE.bind({ until: rejectionWindowStart(now) })]);
+      return deleted?.changes === PRUNE_ROWS;
+    },
+  };
+}
+
+function earlierOf({ kind, at, by, reason }: EarlierRejection): EarlierRejection {
+  return { kind, at, by, reason };
+}
+
+/** The reason given for a run, if its first event has one. */
+function reasonIn(row: Row): string | null {
+  const event = timelineEntryOf(row)?.event;
+  return event?.type === "created" || event?.type === "retried" ? (event.reason ?? null) : null;
+}
+
+export type RepeatName = "accountId" | "keyId" | "digest" | "saysWhy" | "rejectedAfter";
+
+/** Holds while the request may be made: the limit is part of the statement that writes it. */
+export function mayRepeatWhere(arg: Args<RepeatName>): SQL {
+  const repeats = sql`(select count(*) from ${ofRequest(arg, "asked").limit(REPEATS_PER_REJECTION_MAX)})`;
+  const isNew = notExists(ofRequest(arg, "rejected"));
+  const isAgain = sql`${arg.saysWhy} = 1 and ${repeats} < ${REPEATS_PER_REJECTION_MAX}`;
+  return sql`(${arg.digest} is null or (${isRoom(arg)} and (${isNew} or (${isAgain}))))`;
+}
+
+function isRoom(arg: KeyArgs): SQL {
+  return sql`(select count(*) from ${upToLimit(arg)}) < ${REJECTIONS_PER_KEY_MAX}`;
+}
+
+/** The arguments of `mayRepeatWhere` besides account and key. No digest: the request is not limited. */
+export function repeatArgs(entry: RejectionEntry | null | undefined, at: Date) {
+  const isAsked = entry?.kind === "asked";
+  return {
+    digest: isAsked ? entry.digest : null,
+    saysWhy: isAsked && saysWhy(entry.reason),
+    rejectedAfter: rejectionWindowStart(at),
+  };
+}
+
+const ENTRY = ["accountId", "keyId", "digest", "kind", "at", "actionId", "run", "actor", "reason"] as const;
+
+const insertEntry = (condition: (arg: RequestArgs) => SQL) =>
+  prepare((arg: Args<(typeof ENTRY)[number] | "rejectedAfter">) =>
+    insertWhere(rejections, allOf(changed, condition(arg)), valuesOf(arg, ENTRY)),
+  );
+
+const REJECT = insertEntry(isRoom);
+// A first request is not a repeated one: only after a rejection is it counted.
+const REPEAT = insertEntry((arg) => exists(ofRequest(arg, "rejected")));
+
+const FORGET = prepare((arg: Args<"accountId" | "keyId" | "digest">) => {
+  const isOfRequest = [eq(rejections.accountId, arg.accountId), eq(rejections.keyId, arg.keyId)];
+  return query.delete(rejections).where(and(...isOfRequest, eq(rejections.digest, arg.digest), changed));
+});
+
+/**
+ * The rows of an entry, written where the statement before wrote a row. They may write none, so they must end a chain.
+ */
+export function rejectionRows(after: Action, entry: RejectionEntry | null | undefined, at: Date): readonly Statement[] {
+  if (entry === null || entry === undefined) return [];
+  const { id: actionId, run, accountId, keyId } = after;
+  const { kind, digest, by: actor, reason } = entry;
+  if (kind === "approved") return [FORGET.bind({ accountId, keyId, digest })];
+  const row = { accountId, keyId, digest, kind, at, actionId, run, actor, reason };
+  return [(kind === "asked" ? REPEAT : REJECT).bind({ ...row, rejectedAfter: rejectionWindowStart(at) })];
+}
+
+const INHERIT = prepare((arg: KeyArgs & Args<"id">) => {
+  const others = { seq: sql<number>`null`.as("seq"), keyId: sql<string>`${arg.id}`.as("key_id") };
+  const inherited = query.select({ ...getTableColumns(rejections), ...others }).from(rejections);
+  return query.insert(rejections).select(inherited.where(isOfKey(arg)));
+});
+
+/** What counts for a key counts for the one that replaces it, or a rotation would end every count. */
+export function inheritRejections({ id, accountId, createdAt }: ApiKey, replaced: string): Statement {
+  return INHERIT.bind({ id, accountId, keyId: replaced, rejectedAfter: rejectionWindowStart(createdAt) });
+}
+
+const LINK = ["actionId", "run", "decision", "hash", "expiresAt"] as const;
+
+/** A link that is stored again for a repeated mail keeps its expiry; its hash changes with the master key. */
+const KEEP = prepare((arg: Args<(typeof LINK)[number]>) =>
+  query
+    .insert(approvalLinks)
+    .values(valuesOf(arg, LINK))
+    .onConflictDoUpdate({
+      target: [approvalLinks.actionId, approvalLinks.run, approvalLinks.decision],
+      set: { hash: sql`excluded.${names(approvalLinks.hash)}` },
+    })
+    .returning({ expiresAt: approvalLinks.expiresAt }),
+);
+
+const FIND = prepare((arg: Args<"actionId" | "run" | "decision">) => {
+  const isDecision = and(eq(approvalLinks.run, arg.run), eq(approvalLinks.decision, arg.decision));
+  return query
+    .select()
+    .from(approvalLinks)
+    .where(and(eq(approvalLinks.actionId, arg.actionId), isDecision));
+});
+
+const FORGET_ALL = prepare(() => query.delete(approvalLinks));
+
+export function createLinkStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): LinkStore {
+  return {
+    async keep(links, expiresAt) {
+      const done = await writer.write(links.map((link) => KEEP.bind({ ...link, expiresAt })));
+      const kept = done.flatMap(({ rows }) => rows).map((row) => Number(row[approvalLinks.expiresAt.name]));
+      return new Date(Math.min(...kept));
+    },
+    async forgetAll() {
+      await writer.write([FORGET_ALL.bind({})]);
+    },
+    async find({ actionId, run, decision }) {
+      return (await FIND.read(reader, { actionId, run, decision }))[0] ?? null;
+    },
+  };
+}

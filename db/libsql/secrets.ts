@@ -1,0 +1,174 @@
+import { and, desc, eq, getTableName, gt, lt, min, sql } from "drizzle-orm";
+import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { SigningUse } from "../../src/crypto/secrets.ts";
+import type { SealedStore, SealedText, SigningSeed, SigningStore } from "../account-store.ts";
+import type { FactStore } from "../store.ts";
+import { auditChange } from "./audit.ts";
+import type { StoreContext } from "./context.ts";
+import { type Args, names, prepare, query, valuesOf } from "./query.ts";
+import { accounts, actions, callbackOverlaps, facts, signingSeeds } from "./schema.ts";
+import type { Statement } from "./sql.ts";
+
+/** The newest seed and the one it replaces. */
+const SEEDS_KEPT = 2;
+
+const SEED = ["id", "accountId", "origin", "sealedSeed", "rotatedAt"] as const;
+
+const ADD_SEED = prepare((arg: Args<(typeof SEED)[number]>) => query.insert(signingSeeds).values(valuesOf(arg, SEED)));
+
+const isOfOrigin = (arg: Args<"accountId" | "origin">) =>
+  and(eq(signingSeeds.accountId, arg.accountId), eq(signingSeeds.origin, arg.origin));
+
+const newestFirst = (arg: Args<"accountId" | "origin">) =>
+  query.select().from(signingSeeds).where(isOfOrigin(arg)).orderBy(desc(signingSeeds.seq));
+
+const SEEDS = prepare((arg: Args<"accountId" | "origin">) => newestFirst(arg).limit(SEEDS_KEPT));
+
+const FORGET_SEEDS = prepare((arg: Args<"accountId" | "origin">) => {
+  const kept = newestFirst(arg).limit(SEEDS_KEPT).as("kept");
+  const oldestKept = query.select({ seq: min(kept.seq) }).from(kept);
+  return query.delete(signingSeeds).where(and(isOfOrigin(arg), lt(signingSeeds.seq, oldestKept)));
+});
+
+const OVERLAP = prepare((arg: Args<"accountId" | "origin">) =>
+  query
+    .select({ until: callbackOverlaps.until })
+    .from(callbackOverlaps)
+    .where(and(eq(callbackOverlaps.accountId, arg.accountId), eq(callbackOverlaps.origin, arg.origin))),
+);
+
+/** Seeds of signing secrets. A rotation is one commit. */
+export function createSigningStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): SigningStore {
+  return {
+    async rotate({ use, ...seed }, audit) {
+      const place = { accountId: seed.accountId, origin: placeOf(seed.origin, use) };
+      await writer.write([ADD_SEED.bind({ ...seed, ...place }), ...auditChange(audit), FORGET_SEEDS.bind(place)]);
+    },
+    async seeds(accountId, origin, use) {
+      const places = [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
+      const found = await Promise.all(places.map((place) => SEEDS.read(reader, { accountId, origin: place })));
+      const seeds = found.flat().toSorted((one, other) => other.seq - one.seq);
+      return seeds.slice(0, SEEDS_KEPT).map(({ seq: _, ...seed }) => ({ ...seed, ...originAndUse(seed.origin) }));
+    },
+    callbackOverlap: async (accountId, origin) => (await OVERLAP.read(reader, { accountId, origin }))[0]?.until ?? null,
+  };
+}
+
+/** `origin` of seeds for all origins: of calls and callbacks, or of one of them. */
+const EVERYTHING = "";
+
+const EVERY_ORIGIN = { calls: "calls", callbacks: "callbacks" } as const satisfies Record<SigningUse, string>;
+
+/** Prefix of an origin for callbacks. An origin for calls has none. */
+const CALLBACKS_TO = "callbacks ";
+
+function placeOf(origin: string | null, use: SigningUse | null): string {
+  if (origin === null) return use === null ? EVERYTHING : EVERY_ORIGIN[use];
+  return use === "callbacks" ? CALLBACKS_TO + origin : origin;
+}
+
+/** The inverse of `placeOf`. */
+function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
+  if (place === EVERYTHING) return { origin: null, use: null };
+  if (place === EVERY_ORIGIN.calls || place === EVERY_ORIGIN.callbacks) return { origin: null, use: place };
+  if (place.startsWith(CALLBACKS_TO)) return { origin: place.slice(CALLBACKS_TO.length), use: "callbacks" };
+  return { origin: place, use: "calls" };
+}
+
+/** The statements of a column with sealed texts. */
+function sealedColumn(table: SQLiteTable, id: SQLiteColumn, column: SQLiteColumn) {
+  return {
+    table: getTableName(table),
+    column: column.name,
+    find: prepare((arg: Args<"after" | "prefix" | "limit">) => {
+      const isOther = sql`${column} is not null and substr(${column}, 1, length(${arg.prefix})) <> ${arg.prefix}`;
+      const sealed = query.select({ row: sql<string>`${id}`.as("row"), sealed: sql<string>`${column}`.as("sealed") });
+      return sealed
+        .from(table)
+        .where(and(gt(id, arg.after), isOther))
+        .orderBy(id)
+        .limit(arg.limit);
+    }),
+    // Guarded by the old text, so that a later change is not overwritten. The builder's `set` wants a table that it knows.
+    replace: prepare(
+      (arg: Args<"row" | "sealed" | "by">) =>
+        sql`update ${table} set ${names(column)} = ${arg.by} where ${id} = ${arg.row} and ${column} = ${arg.sealed}`,
+    ),
+  };
+}
+
+/** All columns with sealed texts. A test finds missing ones. */
+const SEALED = [
+  sealedColumn(accounts, accounts.id, accounts.sealedRootSecret),
+  sealedColumn(signingSeeds, signingSeeds.id, signingSeeds.sealedSeed),
+  sealedColumn(actions, actions.id, actions.sealedHeaders),
+] as const;
+
+/** All sealed texts, for a change of the master key. */
+export function createSealedStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): SealedStore {
+  return {
+    async find(keyId, after, limit) {
+      const found: SealedText[] = [];
+      const from = after === null ? 0 : SEALED.indexOf(columnOf(after));
+      for (const [at, { table, column, find }] of SEALED.slice(from).entries()) {
+        const values = { after: after !== null && at === 0 ? after.row : "", prefix: `${keyId}.` };
+        const rows = await find.read(reader, { ...values, limit: limit - found.length });
+        for (const { row, sealed } of rows) found.push({ place: { table, row, column }, sealed });
+        if (found.length >= limit) break;
+      }
+      return found;
+    },
+    async replace(replacements) {
+      const statements = replacements.map(({ place, sealed, by }) =>
+        columnOf(place).replace.bind({ row: place.row, sealed, by }),
+      );
+      await writer.write(statements);
+    },
+  };
+}
+
+/** From the list above: names of tables and columns never come from an argument. */
+function columnOf({ table, column }: SealedText["place"]): (typeof SEALED)[number] {
+  const known = SEALED.find((sealed) => sealed.table === table && sealed.column === column);
+  if (known === undefined) throw new Error(`${table}.${column} holds no sealed texts.`);
+  return known;
+}
+
+const READ_FACT = prepare((arg: Args<"name">) => query.select().from(facts).where(eq(facts.name, arg.name)));
+
+const PUT_FACT = prepare((arg: Args<"name" | "value">) =>
+  query
+    .insert(facts)
+    .values({ name: arg.name, value: arg.value })
+    .onConflictDoUpdate({ target: facts.name, set: { value: sql`${arg.value}` } }),
+);
+
+/** Writes a new value each time, since SQLite skips writing the same one. */
+export const PROBE = prepare(() => {
+  const value = sql`hex(randomblob(8))`;
+  return query
+    .insert(facts)
+    .values({ name: "probe", value })
+    .onConflictDoUpdate({ target: facts.name, set: { value } });
+});
+
+const DELETE_FACT = prepare((arg: Args<"name">) => query.delete(facts).where(eq(facts.name, arg.name)));
+
+export function putFact(name: string, value: string): Statement {
+  return PUT_FACT.bind({ name, value });
+}
+
+export function createFactStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): FactStore {
+  return {
+    read: async (name) => (await READ_FACT.read(reader, { name }))[0]?.value ?? null,
+    async write(name, value) {
+      await writer.write([putFact(name, value)]);
+    },
+    async writeAll(values) {
+      const entries = Object.entries(values);
+      await writer.write(
+        entries.map(([name, value]) => (value === null ? DELETE_FACT.bind({ name }) : putFact(name, value))),
+      );
+    },
+  };
+}
