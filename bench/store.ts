@@ -22,6 +22,7 @@ import { createSecrets } from "../src/crypto/secrets.ts";
 import { ACCOUNT, aCreation, answered, aQuery, later, settled } from "../test/support/factory.ts";
 import { storeOver } from "../test/support/store.ts";
 import { quantile } from "./parts/time.ts";
+import { claimDue } from "../test/db/conformance/steps.ts";
 
 const { values } = parseArgs({
   options: {
@@ -169,8 +170,7 @@ async function live(store: Store, group: number): Promise<Map<string, number>> {
   const active: Action[] = [];
   const create = (some: readonly Creation[]) => Promise.all(some.map((creation) => store.actions.create(creation)));
   const claim = async (some: readonly Creation[]) => {
-    const due = some.map(({ action }) => ({ id: action.id, revision: 1, dueAt: now }));
-    active.push(...(await store.actions.claim(due, at)));
+    active.push(...(await claimDue(store.actions, aCreation().action, { limit: some.length, at })));
   };
   const settle = (some: readonly Action[]) =>
     Promise.all(some.map((action) => store.actions.apply(settled(action, answered(200, '{"ok":true}'), { now }))));

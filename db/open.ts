@@ -1,16 +1,21 @@
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
+import type { AccountStore, PeopleStore } from "./account-store.ts";
+import { createAccountStore } from "./libsql/accounts.ts";
 import type { Store } from "./store.ts";
 import { codeOf, faultOf, unavailable } from "./libsql/errors.ts";
 import { FencedSql, openRemote } from "./libsql/remote.ts";
-import { inspectFile, unreadable, lockFile } from "./libsql/inspect.ts";
-import { migrate } from "./libsql/migrate.ts";
+import { openFile } from "./libsql/file.ts";
+import { DatabaseUnreadable, inspectFile, lockFile, unreadable } from "./libsql/inspect.ts";
+import { checkMigrated, migrate } from "./libsql/migrate.ts";
+import { createPeopleStore } from "./libsql/people.ts";
 import type { HeaderSeal } from "./libsql/rows.ts";
 import { LOCK_TIMES, type LockTimes, ServiceLock } from "./libsql/service-lock.ts";
 import type { Sql } from "./libsql/sql.ts";
 import { createStore } from "./libsql/store.ts";
 import { openThreaded } from "./libsql/threaded.ts";
+import { Writer } from "./libsql/writer.ts";
 
 export interface StoreSettings {
   /** `file:<path>`, `libsql://…` or `http(s)://…`. */
@@ -103,5 +108,49 @@ async function openOwnFile(path: string, onDeath: (cause: unknown) => void): Pro
   } catch (error) {
     release();
     throw error;
+  }
+}
+
+/** What an admin command may use of a database that the service may be using. */
+interface AdminStore {
+  readonly accounts: AccountStore;
+  readonly people: PeopleStore;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a database for a few small writes, whether or not the service uses it. Each is one short transaction; the
+ * service waits for it as for any lock. Nothing is created or migrated. Throws an error for the operator when there is
+ * no database yet, or one of another version.
+ */
+export async function openAdminStore(url: string, authToken: string | null): Promise<AdminStore> {
+  const path = filePathOf(url);
+  const sql = path === null ? openRemote(url, authToken) : openExisting(path);
+  try {
+    await checkMigrated(sql);
+  } catch (error) {
+    await sql.close();
+    throw error;
+  }
+  // The caller gets the error of a write that was not durable; nothing is written after it here.
+  const writer = new Writer(sql, () => {});
+  return {
+    accounts: createAccountStore({ sql, writer }),
+    people: createPeopleStore({ sql, writer }),
+    async close() {
+      await writer.drain();
+      await sql.close();
+    },
+  };
+}
+
+function openExisting(path: string): Sql {
+  if (!existsSync(path)) throw new Error(`There is no database ${path}. Start the service once, or set DATABASE_URL.`);
+  try {
+    inspectFile(path);
+    return openFile(path, "beside");
+  } catch (cause) {
+    if (cause instanceof DatabaseUnreadable) throw cause;
+    throw new Error(`The database ${path} can't be opened. Run this as the user of the service.`, { cause });
   }
 }

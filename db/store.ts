@@ -98,16 +98,6 @@ export interface ChangeWrite {
   readonly rejection?: RejectionEntry | null;
 }
 
-/** A due row's id and fencing token: all that memory keeps of it. */
-export interface DueRow {
-  readonly id: string;
-  /** An action's revision, or a notification's attempts. */
-  readonly revision: number;
-  readonly dueAt: Date;
-  /** Memory that the attempt will take, if more than `SMALL_ROW_BYTES_MAX`. */
-  readonly largeBytes?: number;
-}
-
 /** The queue of what one key of an account sends to one host. */
 export interface LaneName {
   readonly accountId: string;
@@ -120,26 +110,52 @@ export interface LaneHead extends LaneName {
   readonly dueAt: Date;
 }
 
-/** Rows that wait for an attempt, in lanes. Each loop has one queue. */
+/** A request for due rows. */
+export interface Claim {
+  /** In the order of their turns, with the number of rows that each may have. */
+  readonly lanes: readonly (LaneName & { readonly limit: number })[];
+  /** Bytes of all rows together; one row always fits. */
+  readonly bytesMax: number;
+  /** False: each lane ends before its first row of more than `SMALL_ROW_BYTES_MAX`. */
+  readonly takesLarge: boolean;
+  readonly at: Claimed;
+}
+
+export interface ClaimedRow<Row> {
+  readonly row: Row;
+  /** Memory that the attempt takes; 0 for a row of at most `SMALL_ROW_BYTES_MAX`. */
+  readonly largeBytes: number;
+}
+
+/** The earliest row of a lane that is still pending after a claim, due or not. */
+export interface NextRow extends LaneHead {
+  readonly isLarge: boolean;
+}
+
+export interface ClaimedRows<Row> {
+  readonly rows: readonly ClaimedRow<Row>[];
+  /** None for a lane that is empty or paused. */
+  readonly next: readonly NextRow[];
+}
+
+/** Rows that wait for an attempt, in lanes. Each scheduler has one queue. */
 export interface Queue<Row> {
   /** Lanes with pending rows and their earliest due times, in a fixed order after `after`. */
   lanes(after: LaneName | null, limit: number): Promise<readonly LaneHead[]>;
-  /** The earliest pending rows of a lane by due time, due or not. */
-  pending(lane: LaneName, limit: number): Promise<readonly DueRow[]>;
   /**
-   * Makes due rows active with a lease, counts the attempt, and returns the rows that were claimed (actions without
-   * their last result). The claim is durable when it resolves: nothing may be sent before. A row covered by a pause is
-   * not claimed.
+   * Makes due rows active with a lease, counts the attempt, and returns them (actions without their last result): of each
+   * lane the earliest, one of each lane in turn. The claim is durable when it resolves: nothing may be sent before. A row
+   * covered by a pause is not claimed.
    */
-  claim(due: readonly DueRow[], at: Claimed): Promise<readonly Row[]>;
+  claimDue(claim: Claim): Promise<ClaimedRows<Row>>;
   /**
    * Active rows whose lease ended before this time (null: all active rows), in a fixed order after `after`, which is
    * the last row of the page before (null: from the first). Pages are bounded in bytes too: only an empty page is the
    * last.
    */
   orphans(leaseBefore: Date | null, limit: number, after: Row | null): Promise<readonly Row[]>;
-  /** Rows that are active under exactly this claim: for claims whose response was lost. */
-  claimed(due: readonly DueRow[], at: Claimed): Promise<readonly Row[]>;
+  /** Rows of these accounts that are active under exactly this claim: for claims whose response was lost. */
+  claimed(accountIds: readonly string[], at: Claimed): Promise<readonly Row[]>;
   /**
    * Rows that are not final and have a value that the service never writes, or that the store refused to write. Bad
    * values are replaced by legal ones, and `isAltered` is set. By id, after `after` (empty: from the first). Costs

@@ -8,7 +8,7 @@
  */
 import { createClient } from "../src/client/client.ts";
 import { OutgateError } from "../src/client/transport.ts";
-import type { Action } from "../src/actions/schemas.ts";
+import type { ActionJson } from "../src/actions/schemas.ts";
 
 const limit = Number(process.argv[2] ?? 100);
 
@@ -27,7 +27,7 @@ for (const action of (await outgate.listActions({ status: ["awaiting_approval"],
 
 for (let next = await first; next.done !== true; next = await events.next()) await review(next.value.action);
 
-async function review({ id, status, body, method, url }: Action): Promise<void> {
+async function review({ id, status, body, method, url }: ActionJson): Promise<void> {
   if (status !== "awaiting_approval") return;
   const amount = body?.["amount"];
   if (typeof amount !== "number" || amount > limit) {

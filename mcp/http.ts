@@ -9,7 +9,7 @@ import { type Caller, holderOf } from "../src/accounts/roles.ts";
 import { DomainError } from "../src/api/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
 import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS } from "../src/config/limits.ts";
-import { countByHolder, whoMakesRoom } from "../src/delivery/slots.ts";
+import { countByHolder, holderToEvict } from "../src/runtime/fair-share.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
 import { type AgentDeps, Exchange } from "./call.ts";
 
@@ -157,7 +157,7 @@ class Sessions {
     const all = [...this.#sessions.values()].filter(({ caller }) => caller.accountId === accountId);
     if (all.length < sessionsPerAccount) return;
     const held = countByHolder(all);
-    const most = whoMakesRoom(held, holder);
+    const most = holderToEvict(held, holder);
     const own = held.get(holder) ?? 0;
     const candidates = all.filter((session) =>
       most === null

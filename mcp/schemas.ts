@@ -3,7 +3,7 @@ import Type, { type Static, type TObject } from "typebox";
 import { DomainError, type ErrorCode } from "../src/api/domain-error.ts";
 import { REASON_CHARS_MAX } from "../src/config/limits.ts";
 import { isStorableText } from "../src/json/json.ts";
-import { ActionId, CreateAction, Decision, Retry, WaitQuery, WaitSeconds } from "../src/actions/schemas.ts";
+import { ActionId, CreateAction, DecisionBody, Retry, WaitQuery, WaitSeconds } from "../src/actions/schemas.ts";
 import { compile, withoutNulls, ENFORCED, key } from "../src/api/schema-helpers.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -27,7 +27,7 @@ export const GetArguments = Type.Object({ id: ActionId }, closed);
 
 export const WaitArguments = Type.Object({ id: ActionId, wait: WaitSeconds }, closed);
 
-export const DecideArguments = Type.Object({ id: ActionId, ...Decision.properties }, closed);
+export const DecideArguments = Type.Object({ id: ActionId, ...DecisionBody.properties }, closed);
 
 export const RetryArguments = Type.Object({ id: ActionId, ...Retry.properties }, closed);
 

@@ -22,22 +22,25 @@ type Updated = (typeof UPDATED)[number];
 type ResultName = (typeof RESULT)[number];
 type GuardName = RepeatName | "id" | "expected" | "retaken" | "windowStart";
 
-/** The revision that the change was decided on; and what the change must not break. */
+/** What a change must not break. */
 function isAllowed(arg: Args<GuardName>) {
   const isOurs = sql`${isFree("dedupe", arg.retaken, arg)} or ${isHeldBy("dedupe", arg.retaken, arg)}`;
   const mayTake = sql`(${arg.retaken} is null or ${isOurs})`;
-  return and(eq(actions.id, arg.id), eq(actions.revision, arg.expected), mayRepeatWhere(arg), mayTake);
+  return and(mayRepeatWhere(arg), mayTake);
 }
 
 const UPDATE_STATE = prepare((arg: Args<Updated | GuardName>) =>
-  query.update(actions).set(valuesOf(arg, UPDATED)).where(isAllowed(arg)),
+  query
+    .update(actions)
+    .set(valuesOf(arg, UPDATED))
+    .where(and(eq(actions.id, arg.id), eq(actions.revision, arg.expected), isAllowed(arg))),
 );
 
 const UPDATE_ALL = prepare((arg: Args<Updated | ResultName | GuardName>) =>
   query
     .update(actions)
     .set(valuesOf<Updated | ResultName>(arg, [...UPDATED, ...RESULT]))
-    .where(isAllowed(arg)),
+    .where(and(eq(actions.id, arg.id), eq(actions.revision, arg.expected), isAllowed(arg))),
 );
 
 /** Writes a change with its other rows if the action still has the revision it was decided on; returns whether. */
@@ -51,7 +54,10 @@ function statements({ change, at, outbox: notifications, audit, rejection }: Cha
   const values = {
     ...after,
     ...repeatArgs(rejection, at),
-    ...{ scheduledAt: at, expected: before.revision, retaken, windowStart: windowStart(at) },
+    scheduledAt: at,
+    expected: before.revision,
+    retaken,
+    windowStart: windowStart(at),
   };
   return [
     // An unchanged result is not written again: it may be a quarter of a megabyte.
@@ -126,14 +132,13 @@ export async function isApplied(db: Pick<StoreContext, "sql">, { change, at }: C
 }
 
 async function isWritten(
-  { writer, recent, refused, heldCounts }: StoreContext,
+  { writer, refused, heldCounts }: StoreContext,
   { before, after }: Pick<Change, "before" | "after">,
   rows: readonly Statement[],
 ): Promise<boolean> {
   try {
     const [updated] = await writer.write(rows);
     if (updated?.changes !== 1) return false;
-    recent.keep(after);
     heldCounts.changed(before, after);
     return true;
   } catch (cause) {
@@ -158,13 +163,12 @@ function earlier(
 }
 
 const RESCHEDULE = prepare((arg: Args<RescheduleName>) => {
-  const isPending = eq(actions.status, "pending");
   const late = query.select({ id: actions.id }).from(actions);
-  const ids = late.where(and(isPending, gt(actions.scheduledAt, arg.after))).limit(arg.limit);
+  const ids = late.where(and(eq(actions.status, "pending"), gt(actions.scheduledAt, arg.after))).limit(arg.limit);
   return query
     .update(actions)
     .set(earlier(actions, arg))
-    .where(and(isPending, inArray(actions.id, ids)));
+    .where(and(eq(actions.status, "pending"), inArray(actions.id, ids)));
 });
 
 const RESCHEDULE_OUTBOX = prepare((arg: Args<RescheduleName | "kind">) => {

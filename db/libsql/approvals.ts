@@ -15,7 +15,7 @@ import {
 import type { ApiKey } from "../account-store.ts";
 import type { LinkStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { allOf, type Args, changed, insertWhere, names, prepare, query, valuesOf } from "./query.ts";
+import { allOf, type Args, changed, insertWhere, bareNames, prepare, query, valuesOf } from "./query.ts";
 import { timelineEntryOf } from "./rows.ts";
 import { approvalLinks, rejections, timeline } from "./schema.ts";
 import type { Row, Statement } from "./sql.ts";
@@ -198,7 +198,7 @@ const KEEP = prepare((arg: Args<(typeof LINK)[number]>) =>
     .values(valuesOf(arg, LINK))
     .onConflictDoUpdate({
       target: [approvalLinks.actionId, approvalLinks.run, approvalLinks.decision],
-      set: { hash: sql`excluded.${names(approvalLinks.hash)}` },
+      set: { hash: sql`excluded.${bareNames(approvalLinks.hash)}` },
     })
     .returning({ expiresAt: approvalLinks.expiresAt }),
 );

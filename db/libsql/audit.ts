@@ -48,12 +48,16 @@ export function createAuditStore({ sql: reader, writer }: Pick<StoreContext, "sq
     async record(entry) {
       await writer.write([RECORD.bind(entryValues(entry))]);
     },
-    async page({ accountId, kinds, actor, since, until, limit, ...query }) {
-      const before = query.before ?? Number.MAX_SAFE_INTEGER;
+    async page({ accountId, kinds, actor, since, until, limit, ...page }) {
+      const before = page.before ?? Number.MAX_SAFE_INTEGER;
       // Bounds the scan of this page.
       const [last] = await LAST_SCANNED.read(reader, { accountId, before });
       const found = await PAGE.read(reader, {
-        ...{ accountId, before, actor, since, until },
+        accountId,
+        before,
+        actor,
+        since,
+        until,
         from: last?.seq ?? 0,
         kinds: kinds.length === 0 ? null : JSON.stringify(kinds),
         limit: limit + 1,

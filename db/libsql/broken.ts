@@ -10,10 +10,10 @@ import type { Row, SqlValue } from "./sql.ts";
 
 /** Not every driver can read a number past 2^53. */
 function readable(columns: Readonly<Record<string, Column>>): Readonly<Record<string, SQL.Aliased<SqlValue>>> {
-  const entries = Object.entries(columns).map(([name, column]) => {
+  const entries = Object.entries(columns).map(([name, column]): readonly [string, SQL.Aliased<SqlValue>] => {
     const isSafe = sql`${column} between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`;
-    const safe = sql`case when typeof(${column}) = 'integer' and not (${isSafe}) then 'out of range' else ${column} end`;
-    return [name, (column.getSQLType() === "integer" ? safe : sql`${column}`).as(column.name)];
+    const safe = sql<SqlValue>`case when typeof(${column}) = 'integer' and not (${isSafe}) then 'out of range' else ${column} end`;
+    return [name, (column.getSQLType() === "integer" ? safe : sql<SqlValue>`${column}`).as(column.name)];
   });
   return Object.fromEntries(entries);
 }

@@ -1,104 +1,191 @@
-import { and, eq, sql } from "drizzle-orm";
+import { type Column, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import type { Action, ActionStatus } from "../../src/actions/action.ts";
-import { type Claimed, startAttempt } from "../../src/actions/settle.ts";
-import type { DueRow } from "../store.ts";
-import { isConstraint } from "./errors.ts";
-import type { Done, Sql, SqlValue, Statement } from "./sql.ts";
-import type { StoreContext } from "./context.ts";
-import { isPaused } from "./pauses.ts";
-import { type Args, changed, prepare, query } from "./query.ts";
-import { actionOf, COLUMNS_BUT_RESULT } from "./rows.ts";
-import { actions, timeline } from "./schema.ts";
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { DUE_LANES_SCANNED_MAX } from "../../src/config/limits.ts";
+import { DUE_LANES_SCANNED_MAX, SMALL_ROW_BYTES_MAX } from "../../src/config/limits.ts";
 import type { NotificationKind } from "../../src/delivery/notification.ts";
+import type { Claim, ClaimedRow, Queue } from "../store.ts";
+import { rescheduleActions } from "./apply.ts";
+import { findBroken } from "./broken.ts";
+import type { Refused, StoreContext } from "./context.ts";
+import { isConstraint } from "./errors.ts";
+import { findLanes, findOrphans, headOf, PENDING_ACTIONS } from "./find.ts";
+import { isPaused } from "./pauses.ts";
+import { type Args, bareNames, prepare } from "./query.ts";
+import { actionOf, COLUMNS_BUT_RESULT } from "./rows.ts";
+import { actions } from "./schema.ts";
+import type { Row, Sql, SqlValue } from "./sql.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
-type ClaimName = "id" | "revision" | "now" | "leaseUntil";
+/** `lanes` are JSON, `limit` is the largest of theirs, `largest` the bytes of the largest row, `refused` ids as JSON. */
+type ClaimArgs = Args<"lanes" | "now" | "limit" | "bytesMax" | "largest" | "refused" | "leaseUntil">;
 
-const claim = (arg: Args<ClaimName>) => {
-  const { revision, attempts, startedAt, accountId, keyId } = actions;
-  const isPending = and(eq(actions.id, arg.id), eq(revision, arg.revision), eq(actions.status, "pending"));
-  return query
-    .update(actions)
-    .set({
-      status: "active",
-      revision: sql`${revision} + 1`,
-      attempts: sql`${attempts} + 1`,
-      dueAt: null,
-      leaseUntil: sql`${arg.leaseUntil}`,
-      startedAt: sql`coalesce(${startedAt}, ${arg.now})`,
-    })
-    .where(and(isPending, sql`not ${isPaused(accountId, keyId)}`));
+/** A table of rows that wait in lanes, as SQL. */
+export interface QueueTable {
+  readonly name: "actions" | "outbox";
+  /** The condition of the partial index of pending rows, and of that of active ones. */
+  readonly pending: string;
+  readonly active: string;
+  /** The counter that is part of the fencing token. */
+  readonly fence: "revision" | "attempts";
+  /** Memory that an attempt of a row takes. It reads lengths only, which SQLite keeps before the values. */
+  readonly bytes: string;
+  /** What a row is read from. */
+  readonly columns: Readonly<Record<string, Column>>;
+  /** Holds while nothing of the account and key may be claimed. */
+  readonly isPaused: (accountId: SQLWrapper, keyId: SQLWrapper) => SQL;
+  readonly set: (arg: ClaimArgs) => SQL;
+  /** A row of the timeline for each row that is claimed: the rest of the statement is a condition on the row. */
+  readonly started: ((arg: ClaimArgs) => SQL) | null;
+}
+
+const ACTIONS: QueueTable = {
+  ...PENDING_ACTIONS,
+  active: "status = 'active'",
+  fence: "revision",
+  bytes: "ifnull(octet_length(body), 0) + ifnull(octet_length(sealed_headers), 0)",
+  columns: COLUMNS_BUT_RESULT,
+  isPaused,
+  set: ({ leaseUntil, now }) => sql`status = 'active', revision = revision + 1, attempts = attempts + 1, due_at = NULL,
+    lease_until = ${leaseUntil}, started_at = coalesce(started_at, ${now})`,
+  started: ({ now }) => sql`INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
+    SELECT id, account_id, ${now}, run, revision + 1, 'started', 'active', '{}' FROM actions WHERE`,
 };
 
-const CLAIM = prepare(claim);
+export function createActionQueue(db: StoreContext): Queue<Action> {
+  const { sql: reader, writer, seal, refused } = db;
+  return {
+    ...createQueue(ACTIONS, { sql: reader, writer, refused }, (row) => actionOf(row, seal)),
+    orphans: (leaseBefore, limit, after) => findOrphans(db, leaseBefore, limit, after),
+    broken: (limit, after) => findBroken(db, limit, after),
+    reschedule: (setBack, limit) => rescheduleActions(writer, setBack, limit),
+  };
+}
 
-const CLAIM_AND_READ = prepare((arg: Args<ClaimName>) => claim(arg).returning(COLUMNS_BUT_RESULT));
+/** The part of a queue that is the same for actions and notifications. */
+export function createQueue<T>(
+  table: QueueTable,
+  { sql: reader, writer, refused }: Pick<StoreContext, "sql" | "writer" | "refused">,
+  parse: (row: Row) => T,
+): Pick<Queue<T>, "lanes" | "claimDue" | "claimed"> {
+  const { started, updateSmall, updateLarge, ids, next, claimedRows, claimedIds } = statementsOf(table);
 
-const READ = prepare((arg: Args<"id" | "revision">) =>
-  query
-    .select(COLUMNS_BUT_RESULT)
-    .from(actions)
-    .where(and(eq(actions.id, arg.id), eq(actions.revision, arg.revision))),
-);
+  const claimOnce = async (claim: Claim) => {
+    const args = argsOf(claim, refused);
+    const update = claim.takesLarge ? updateLarge : updateSmall;
+    const done = await writer.write([
+      ...(started === null ? [] : [started.bind(args)]),
+      update.bind(args),
+      next.bind(args),
+    ]);
+    const [updated, heads] = done.slice(-2);
+    const won = updated?.rows ?? [];
+    // Results of writes cross threads as JSON: large rows are read here instead.
+    const isRead = claim.takesLarge && won.length > 0;
+    const found = { ids: JSON.stringify(won.map(({ id }) => id)), leaseUntil: claim.at.leaseUntil };
+    const rows = isRead ? await claimedIds.readRaw(reader, found) : won;
+    return {
+      rows: rows.map((row): ClaimedRow<T> => ({ row: parse(row), largeBytes: largeBytesIn(row) })),
+      next: (heads?.rows ?? []).map((row) => ({ ...headOf(row), isLarge: largeBytesIn(row) > 0 })),
+    };
+  };
 
-const STARTED = prepare((arg: Args<"id" | "now">) => {
-  const { accountId, run, revision, id } = actions;
-  return sql`insert into ${timeline} (action_id, account_id, at, run, revision, type, status, detail)
-    select ${id}, ${accountId}, ${arg.now}, ${run}, ${revision}, 'started', 'active', '{}'
-    from ${actions} where ${id} = ${arg.id} and ${changed}`;
-});
+  const claimDue: Queue<T>["claimDue"] = async (claim) => {
+    try {
+      return await claimOnce(claim);
+    } catch (error) {
+      if (!isConstraint(error)) throw error;
+      // One of the rows was altered: claim in smaller parts until it is alone.
+      const [lane] = claim.lanes;
+      if (claim.lanes.length > 1 || lane === undefined) {
+        const parts = await Promise.all(claim.lanes.map((one) => claimDue({ ...claim, lanes: [one] })));
+        return { rows: parts.flatMap((part) => part.rows), next: parts.flatMap((part) => part.next) };
+      }
+      if (lane.limit > 1) return claimDue({ ...claim, lanes: [{ ...lane, limit: Math.ceil(lane.limit / 2) }] });
+      const [head] = await ids.readRaw(reader, argsOf(claim, refused));
+      if (head === undefined || !refused.add(String(head["id"]))) throw error;
+      return claimDue(claim);
+    }
+  };
+
+  return {
+    lanes: (after, limit) => findLanes(reader, table, after, limit),
+    claimDue,
+    async claimed(accountIds, { leaseUntil }) {
+      const rows = await claimedRows.readRaw(reader, { accountIds: JSON.stringify(accountIds), leaseUntil });
+      return rows.map(parse);
+    },
+  };
+}
 
 /**
- * Makes pending actions active and counts the attempt, in one commit before anything is sent. The new revision is the
- * fencing token: only its holder can settle. Actions that changed meanwhile or are paused are not among those returned.
- * If the database refuses a row, each is claimed separately.
+ * The statements of a claim. All of them choose the same rows, since they are one transaction: of each lane the earliest
+ * due ones up to its limit, one of each lane in turn, as many as fit into `bytesMax`; the first one always fits. SQLite
+ * has no LIMIT that depends on an outer row, so each lane's rows are collected in a JSON array (of rowids and sizes, never
+ * of text: `->>` aborts the process on a lone surrogate).
  */
-export async function claimActions(db: StoreContext, due: readonly DueRow[], at: Claimed): Promise<readonly Action[]> {
-  try {
-    return await claimAll(db, due, at);
-  } catch (error) {
-    if (!isConstraint(error)) throw error;
-    const [only] = due;
-    if (due.length > 1) return (await Promise.all(due.map((one) => claimActions(db, [one], at)))).flat();
-    if (only !== undefined) db.refused.add(only.id);
-    return [];
-  }
-}
-
-async function claimAll(
-  { sql: reader, writer, seal, recent }: StoreContext,
-  due: readonly DueRow[],
-  at: Claimed,
-): Promise<readonly Action[]> {
-  const { now, leaseUntil } = at;
-  const known: (Action | null)[] = [];
-  for (const { id, revision, largeBytes } of due) {
-    // Results of writes cross threads as JSON: a large row is read here first, under the same revision.
-    const action =
-      recent.take(id, revision) ?? (largeBytes === undefined ? null : await read({ sql: reader, seal }, id, revision));
-    known.push(action);
-  }
-  const statements = due.flatMap(({ id, revision }, n): readonly Statement[] => [
-    (known[n] === null ? CLAIM_AND_READ : CLAIM).bind({ id, revision, now, leaseUntil }),
-    STARTED.bind({ id, now }),
-  ]);
-  const done = await writer.write(statements);
-  const won = (claim: Done | undefined, action: Action | null | undefined): readonly Action[] => {
-    if (claim === undefined || claim.changes === 0) return [];
-    // Reading rows back through the driver would be the most expensive part of a claim.
-    return action ? [startAttempt(action, at)] : claim.rows.map((row) => actionOf(row, seal));
+function statementsOf(table: QueueTable) {
+  const { started, set } = table;
+  const [name, bytes, active] = [sql.raw(table.name), sql.raw(table.bytes), sql.raw(table.active)];
+  const columns = sql`${bareNames(...Object.values(table.columns))}, ${bytes} AS bytes`;
+  // `broken` returns the rows that can't be claimed.
+  const isOfLane = ({ refused }: Args<"refused">) => sql`${sql.raw(table.pending)}
+    AND account_id = lane.value ->> 0 AND host = lane.value ->> 1 AND key_id = lane.value ->> 2
+    AND typeof(due_at) = 'integer' AND typeof(${sql.raw(table.fence)}) = 'integer' AND typeof(id) = 'text'
+    AND id NOT IN (SELECT value FROM json_each(${refused}))`;
+  const isOpen = sql`NOT ${table.isPaused(sql`(lane.value ->> 0)`, sql`(lane.value ->> 2)`)}`;
+  const isChosen = (arg: ClaimArgs) => sql`rowid IN (SELECT number FROM (
+    SELECT number, sum(bytes) OVER turns AS total, row_number() OVER turns AS turn FROM (
+      SELECT lane.key AS lane, row.key AS place, row.value ->> 0 AS number, row.value ->> 1 AS bytes,
+        max(row.value ->> 1) OVER (PARTITION BY lane.key ORDER BY row.key) AS largest
+      FROM json_each(${arg.lanes}) lane, json_each((SELECT json_group_array(json_array(number, bytes)) FROM (
+        SELECT rowid AS number, ${bytes} AS bytes FROM ${name}
+        WHERE ${isOfLane(arg)} AND due_at <= ${arg.now} ORDER BY due_at, rowid LIMIT ${arg.limit}))) row
+      WHERE row.key < lane.value ->> 3 AND ${isOpen}
+    ) WHERE largest <= ${arg.largest} WINDOW turns AS (ORDER BY place, lane)
+  ) WHERE total <= ${arg.bytesMax} OR turn = 1)`;
+  const update = (returned: SQL) =>
+    prepare((arg: ClaimArgs) => sql`UPDATE ${name} SET ${set(arg)} WHERE ${isChosen(arg)} RETURNING ${returned}`);
+  const claimedWhere = sql`SELECT ${columns} FROM ${name} WHERE ${active}`;
+  return {
+    started: started === null ? null : prepare((arg: ClaimArgs) => sql`${started(arg)} ${isChosen(arg)}`),
+    updateSmall: update(columns),
+    updateLarge: update(sql`id`),
+    ids: prepare((arg: ClaimArgs) => sql`SELECT id FROM ${name} WHERE ${isChosen(arg)}`),
+    next: prepare(
+      (
+        arg: Args<"lanes" | "refused">,
+      ) => sql`SELECT head.account_id, head.host, head.key_id, head.due_at, ${bytes} AS bytes
+        FROM json_each(${arg.lanes}) lane JOIN ${name} head
+          ON head.rowid = (SELECT rowid FROM ${name} WHERE ${isOfLane(arg)} ORDER BY due_at, rowid LIMIT 1)
+        WHERE ${isOpen}`,
+    ),
+    claimedRows: prepare(
+      (arg: Args<"accountIds" | "leaseUntil">) => sql`${claimedWhere}
+        AND account_id IN (SELECT value FROM json_each(${arg.accountIds})) AND lease_until = ${arg.leaseUntil}`,
+    ),
+    claimedIds: prepare(
+      (arg: Args<"ids" | "leaseUntil">) => sql`${claimedWhere}
+        AND id IN (SELECT value FROM json_each(${arg.ids})) AND lease_until = ${arg.leaseUntil}`,
+    ),
   };
-  return due.flatMap((_, n) => won(done[2 * n], known[n]));
 }
 
-async function read(
-  { sql: reader, seal }: Pick<StoreContext, "sql" | "seal">,
-  id: string,
-  revision: number,
-): Promise<Action | null> {
-  const [row] = await READ.readRaw(reader, { id, revision });
-  return row === undefined ? null : actionOf(row, seal);
+function argsOf({ lanes, bytesMax, takesLarge, at }: Claim, refused: Refused) {
+  const rows = lanes.map(({ accountId, host, keyId, limit }) => [accountId, host.toWellFormed(), keyId, limit]);
+  return {
+    lanes: JSON.stringify(rows),
+    limit: Math.max(0, ...lanes.map((lane) => lane.limit)),
+    bytesMax,
+    largest: takesLarge ? Number.MAX_SAFE_INTEGER : SMALL_ROW_BYTES_MAX,
+    refused: refused.json,
+    now: at.now,
+    leaseUntil: at.leaseUntil,
+  };
+}
+
+/** 0 for a small row. */
+function largeBytesIn(row: Row): number {
+  const bytes = Number(row["bytes"]);
+  return bytes > SMALL_ROW_BYTES_MAX ? bytes : 0;
 }
 
 /** Larger counts are reported as this number. */

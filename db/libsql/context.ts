@@ -9,54 +9,30 @@ export interface StoreContext {
   readonly sql: Sql;
   readonly writer: Writer;
   readonly seal: HeaderSeal;
-  readonly recent: WrittenActions;
   readonly heldCounts: HeldCounts;
   readonly refused: Refused;
-}
-
-const ACTIONS_MAX = 2_000;
-
-/** A larger body is read again at the claim, so that memory stays bounded: 2,000 of these are 32 MiB. */
-const BODY_CHARS_MAX = 16_384;
-
-/**
- * Cache of actions that were just written and will be claimed next. A revision never changes, so an entry with the
- * claimed revision is never stale.
- */
-export class WrittenActions {
-  readonly #actions = new Map<string, Action>();
-
-  /** Keeps a pending action without its last result, which a claim does not return and which may be large. */
-  keep(action: Action): void {
-    if (action.dueAt === null || (action.body?.length ?? 0) > BODY_CHARS_MAX) return;
-    this.#actions.set(action.id, { ...action, result: null });
-    if (this.#actions.size <= ACTIONS_MAX) return;
-    for (const oldest of this.#actions.keys()) {
-      this.#actions.delete(oldest);
-      return;
-    }
-  }
-
-  /** Removes and returns an action of exactly this revision. */
-  take(id: string, revision: number): Action | null {
-    const action = this.#actions.get(id);
-    if (action === undefined) return null;
-    this.#actions.delete(id);
-    return action.revision === revision ? action : null;
-  }
 }
 
 /** Ids of rows that the database refused to write; `broken` returns them until they are ended. */
 export class Refused {
   readonly #ids = new Set<string>();
+  #json = "[]";
 
-  add(id: string): void {
-    // Beyond this, a row is refused again at its next claim.
-    if (this.#ids.size < REFUSED_ROWS_MAX) this.#ids.add(id);
+  /** As a JSON array: claims leave these rows out. */
+  get json(): string {
+    return this.#json;
+  }
+
+  /** False: it is known already, or there are too many. */
+  add(id: string): boolean {
+    if (this.#ids.has(id) || this.#ids.size >= REFUSED_ROWS_MAX) return false;
+    this.#ids.add(id);
+    this.#json = JSON.stringify([...this.#ids]);
+    return true;
   }
 
   delete(id: string): void {
-    this.#ids.delete(id);
+    if (this.#ids.delete(id)) this.#json = JSON.stringify([...this.#ids]);
   }
 
   /** In order, after `id`. */

@@ -44,7 +44,7 @@ const INSERT = prepare((arg: Args<ActionColumn | RepeatName | "windowStart" | "i
  */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
   const { action, claim, rejection } = creation;
-  const { writer, seal, recent, heldCounts } = db;
+  const { writer, seal, heldCounts } = db;
   const bound = bindKey(action, action.createdAt);
   const bindings = bound === null ? [] : [bound];
   let isBound = false;
@@ -58,10 +58,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
     const claimed = claim === null || tries > 0 ? null : startAttempt(action, claim);
     const insert = () => write(statements(creation, claimed, seal));
     const isInserted = action.status === "awaiting_approval" ? await heldCounts.insert(action, insert) : await insert();
-    if (isInserted === true) {
-      if (claimed === null) recent.keep(action);
-      return { kind: "created", claimed };
-    }
+    if (isInserted === true) return { kind: "created", claimed };
     // Too many are held; the repeat of an older create must still match, and be remembered.
     if (isInserted === null && bound !== null) await write([]);
     for (const key of keysOf(action)) {

@@ -1,15 +1,9 @@
 import { and, desc, eq, sql } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
-import type { Claimed } from "../../src/actions/settle.ts";
 import type { TimelineEntry } from "../../src/actions/timeline.ts";
 import { type HostOfKey, hostOfKey } from "../../src/approvals/facts.ts";
-import {
-  HOST_ACTIONS_SCANNED_MAX,
-  RESCUE_BYTES_MAX,
-  SMALL_ROW_BYTES_MAX,
-  TIMELINE_ROWS_MAX,
-} from "../../src/config/limits.ts";
-import type { DueRow, LaneHead, LaneName } from "../store.ts";
+import { HOST_ACTIONS_SCANNED_MAX, RESCUE_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/config/limits.ts";
+import type { LaneHead, LaneName } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { type Args, isOneOf, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, actionOf, shownActionOf, timelineEntryOf } from "./rows.ts";
@@ -135,57 +129,52 @@ export async function findOrphans(
   return (await findRows(reader, idsWithin(RESCUE_BYTES_MAX, found))).map((row) => actionOf(row, seal));
 }
 
-/** Rows that are active under exactly this claim. */
-export async function findClaimed(
-  { sql: reader, seal }: Reader,
-  due: readonly DueRow[],
-  { leaseUntil }: Claimed,
-): Promise<readonly Action[]> {
-  const places = due.map(() => "(?, ?)").join(", ");
-  const rows = await reader.read({
-    sql: `SELECT * FROM actions a
-      WHERE a.status = 'active' AND a.lease_until = ? AND (a.id, a.revision) IN (VALUES ${places})`,
-    args: [leaseUntil.getTime(), ...due.flatMap(({ id, revision }) => [id, revision + 1])],
-  });
-  return rows.map((row) => actionOf(row, seal));
+/** The pending rows of a table, in the words of their partial index. */
+interface PendingRows {
+  readonly name: "actions" | "outbox";
+  readonly pending: string;
 }
 
+export const PENDING_ACTIONS: PendingRows = { name: "actions", pending: "status = 'pending'" };
+
 /** The head of each lane: one index lookup per lane, without reading the rows behind it. */
-export async function findLanes(reader: Sql, after: LaneName | null, limit: number): Promise<readonly LaneHead[]> {
+export async function findLanes(
+  reader: Sql,
+  { name, pending }: PendingRows,
+  after: LaneName | null,
+  limit: number,
+): Promise<readonly LaneHead[]> {
+  const text = `SELECT account_id, host, key_id, due_at FROM ${name}
+    WHERE ${pending} AND (account_id, host, key_id) > (?, ?, ?)
+    ORDER BY account_id, host, key_id, due_at LIMIT 1`;
   const heads: LaneHead[] = [];
   let last = after;
   while (heads.length < limit) {
-    const [row] = await reader.read({
-      sql: `SELECT account_id, host, key_id, due_at FROM actions
-        WHERE status = 'pending' AND (account_id, host, key_id) > (?, ?, ?)
-        ORDER BY account_id, host, key_id, due_at LIMIT 1`,
-      args: [last?.accountId ?? "", last?.host ?? "", last?.keyId ?? ""],
-    });
+    const [row] = await reader.read({ sql: text, args: [last?.accountId ?? "", last?.host ?? "", last?.keyId ?? ""] });
     if (row === undefined) break;
-    last = { accountId: String(row["account_id"]), host: String(row["host"]), keyId: String(row["key_id"]) };
-    heads.push({ ...last, dueAt: new Date(Number(row["due_at"])) });
+    const head = headOf(row);
+    heads.push(head);
+    last = head;
   }
   return heads;
 }
 
-export async function findPending(
+export function headOf(row: Row): LaneHead {
+  const [accountId, host, keyId] = [String(row["account_id"]), String(row["host"]), String(row["key_id"])];
+  return { accountId, host, keyId, dueAt: new Date(Number(row["due_at"])) };
+}
+
+/** Ids of the earliest pending actions of a lane. */
+export async function findPendingIds(
   reader: Sql,
   { accountId, host, keyId }: LaneName,
   limit: number,
-): Promise<readonly DueRow[]> {
+): Promise<readonly string[]> {
   const rows = await reader.read({
-    sql: `SELECT id, revision, due_at, ifnull(octet_length(body), 0) + ifnull(octet_length(sealed_headers), 0) AS bytes
-      FROM actions WHERE account_id = ? AND host = ? AND key_id = ? AND status = 'pending'
-        AND typeof(due_at) = 'integer' AND typeof(revision) = 'integer'
+    sql: `SELECT id FROM actions WHERE account_id = ? AND host = ? AND key_id = ? AND status = 'pending'
+      AND typeof(due_at) = 'integer' AND typeof(revision) = 'integer'
       ORDER BY due_at LIMIT ?`,
     args: [accountId, host, keyId, limit],
   });
-  return rows.map((row) => dueRowOf(row, Number(row["revision"])));
-}
-
-/** From the columns `id`, `due_at` and `bytes`. */
-export function dueRowOf(row: Row, revision: number): DueRow {
-  const bytes = Number(row["bytes"]);
-  const due = { id: String(row["id"]), revision, dueAt: new Date(Number(row["due_at"])) };
-  return bytes > SMALL_ROW_BYTES_MAX ? { ...due, largeBytes: bytes } : due;
+  return rows.map((row) => String(row["id"]));
 }

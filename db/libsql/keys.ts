@@ -3,7 +3,7 @@ import type { Action } from "../../src/actions/action.ts";
 import type { KeyKind } from "../../src/actions/dedupe.ts";
 import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
 import type { StoreContext } from "./context.ts";
-import { type Args, changed, insertWhere, names, prepare, query, valuesOf } from "./query.ts";
+import { type Args, changed, insertWhere, bareNames, prepare, query, valuesOf } from "./query.ts";
 import { ACTION_COLUMNS, shownActionOf } from "./rows.ts";
 import { actionKeys, actions } from "./schema.ts";
 import type { Statement } from "./sql.ts";
@@ -24,14 +24,14 @@ export function keysOf({ accountId, idempotencyKey, dedupe }: Action): readonly 
   return keys;
 }
 
-/** The start of the window in which a key names its action, exclusive. */
+/** The start of the window in which a key bareNames its action, exclusive. */
 export function windowStart(now: Date): Date {
   return new Date(now.getTime() - DEDUPE_WINDOW_MS);
 }
 
 type KeyArgs = Args<"accountId" | "windowStart">;
 
-/** Holds for the row of `actionKeys`, joined with its action, by which the key names a live action. */
+/** Holds for the row of `actionKeys`, joined with its action, by which the key bareNames a live action. */
 function isKey(kind: KeyKind | Placeholder, key: Placeholder, { accountId, windowStart: start }: KeyArgs) {
   return and(
     eq(actionKeys.accountId, accountId),
@@ -43,7 +43,7 @@ function isKey(kind: KeyKind | Placeholder, key: Placeholder, { accountId, windo
   );
 }
 
-/** Holds while the key names no live action; a key that is null names none. */
+/** Holds while the key bareNames no live action; a key that is null bareNames none. */
 export function isFree(kind: KeyKind, key: Placeholder, arg: KeyArgs): SQL {
   const holder = query
     .select({ id: actions.id })
@@ -52,7 +52,7 @@ export function isFree(kind: KeyKind, key: Placeholder, arg: KeyArgs): SQL {
   return notExists(holder.where(isKey(kind, key, arg)));
 }
 
-/** Holds while the key names this action. */
+/** Holds while the key bareNames this action. */
 export function isHeldBy(kind: KeyKind, key: Placeholder, arg: Args<"accountId" | "id">): SQL {
   const own = [eq(actionKeys.accountId, arg.accountId), eq(actionKeys.kind, kind), eq(actionKeys.key, key)];
   return exists(
@@ -71,7 +71,7 @@ const FIND = prepare((arg: Args<"accountId" | "kind" | "key" | "windowStart">) =
     .where(isKey(arg.kind, arg.key, arg)),
 );
 
-/** The live action that a key names. */
+/** The live action that a key bareNames. */
 export async function holderOf(
   { sql: reader, seal }: Pick<StoreContext, "sql" | "seal">,
   key: KeyOf,
@@ -81,7 +81,8 @@ export async function holderOf(
   return row === undefined ? null : shownActionOf(row, seal);
 }
 
-const excluded = (column: typeof actionKeys.actionId | typeof actionKeys.createdAt) => sql`excluded.${names(column)}`;
+const excluded = (column: typeof actionKeys.actionId | typeof actionKeys.createdAt) =>
+  sql`excluded.${bareNames(column)}`;
 
 /** The key's older action is no longer live. */
 const REPLACE = {
@@ -121,8 +122,8 @@ const BIND = prepare((arg: Args<"accountId" | "idempotencyKey" | "dedupe" | "now
 );
 
 /**
- * Makes the idempotency key of a create name the live action that its dedupe key names, for 24 h from now. Writes
- * nothing while the idempotency key names a live action. Null for a create without both keys.
+ * Makes the idempotency key of a create name the live action that its dedupe key bareNames, for 24 h from now. Writes
+ * nothing while the idempotency key bareNames a live action. Null for a create without both keys.
  */
 export function bindKey({ accountId, idempotencyKey, dedupe }: Action, now: Date): Statement | null {
   if (idempotencyKey === null || dedupe === null) return null;

@@ -130,7 +130,11 @@ function valuesOfSearch(search: ActionQuery) {
   const { accountId, statuses, method, dedupe, createdBy, createdAfter, createdBefore, before, host } = search;
   const ends = [before, createdBefore === null ? null : firstIdAt(createdBefore.getTime())];
   return {
-    ...{ accountId, method, dedupe, createdBy, host },
+    accountId,
+    method,
+    dedupe,
+    createdBy,
+    host,
     statuses: statuses.length === 0 ? null : JSON.stringify(statuses),
     hostname: host === null ? null : host.replace(/:\d+$/, ""),
     scheme: host === null ? null : (SCHEME_OF_PORT.get(/:(\d+)$/.exec(host)?.[1] ?? "") ?? null),

@@ -1,265 +1,232 @@
-import type { Claimed } from "../../src/actions/settle.ts";
+import { and, desc, eq, inArray, ne, sql, type SQL } from "drizzle-orm";
 import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/config/limits.ts";
 import type { Notification, NotificationChange, NotificationKind } from "../../src/delivery/notification.ts";
-import type { DueRow, LaneHead, LaneName, OutboxEntry, OutboxStore, Queue } from "../store.ts";
-import { findBrokenNotifications } from "./broken.ts";
-import { and, eq, sql as drizzleSql } from "drizzle-orm";
-import { type Args, prepare, query } from "./query.ts";
-import { Columns, creatorIn } from "./rows.ts";
-import { outbox } from "./schema.ts";
-import { CHANGED, type Sql, type Statement } from "./sql.ts";
-import { dueRowOf } from "./find.ts";
-import type { StoreContext } from "./context.ts";
+import type { OutboxStore, Queue } from "../store.ts";
 import { rescheduleNotifications } from "./apply.ts";
-import {
-  ENTRY_COLUMNS as ENTRY,
-  entryOf,
-  NOTIFICATION_COLUMNS as NOTIFICATION,
-  notificationOf,
-} from "./outbox-rows.ts";
+import { findBrokenNotifications } from "./broken.ts";
+import { countNotifications, createQueue, type QueueTable } from "./claim.ts";
+import { Refused, type StoreContext } from "./context.ts";
+import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { isStopped } from "./pauses.ts";
-import { countNotifications } from "./claim.ts";
+import { type Args, bareNames, changed, prepare, query } from "./query.ts";
+import { Columns, creatorIn } from "./rows.ts";
+import { actions, outbox, timeline } from "./schema.ts";
+import type { Sql, Statement } from "./sql.ts";
 
 /** Callbacks and mails. A row's attempts, with its lease, are the fencing token. */
-export function createOutboxStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): OutboxStore {
+export function createOutboxStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): OutboxStore {
   const queue = (kind: NotificationKind): Queue<Notification> => ({
-    lanes: (after, limit) => findLanes(sql, kind, after, limit),
-    pending: (lane, limit) => findPending(sql, kind, lane, limit),
-    orphans: (leaseBefore, limit, after) => findOrphans(sql, kind, { leaseBefore, limit, after }),
-    claimed: (due, at) => findClaimed(sql, kind, due, at),
-    broken: (limit, after) => findBrokenNotifications({ sql, writer }, kind, { limit, after }),
-    reschedule: (setBack, limit) => rescheduleNotifications(writer, kind, setBack, limit),
-    async claim(due, at) {
-      const done = await writer.write(due.map((row) => claim(row, at)));
-      return done.flatMap(({ rows }) => rows.map(notificationOf));
+    ...createQueue(tableOf(kind), { sql: reader, writer, refused: new Refused() }, notificationOf),
+    async orphans(leaseBefore, limit, after) {
+      const from = { leaseUntil: after?.leaseUntil ?? Number.MIN_SAFE_INTEGER, id: after?.id ?? "" };
+      return (await ORPHANS.readRaw(reader, { kind, leaseBefore, limit, ...from })).map(notificationOf);
     },
+    broken: (limit, after) => findBrokenNotifications({ sql: reader, writer }, kind, { limit, after }),
+    reschedule: (setBack, limit) => rescheduleNotifications(writer, kind, setBack, limit),
   });
+  /** Whether the first statement wrote a row. */
+  const isWritten = async (statements: readonly Statement[]) => (await writer.write(statements))[0]?.changes === 1;
   return {
     callbacks: queue("callback"),
     mails: queue("mail"),
     async payload(id) {
-      const [row] = await sql.read({ sql: "SELECT payload FROM outbox WHERE id = ?", args: [id] });
-      return typeof row?.["payload"] === "string" ? row["payload"] : null;
+      const [row] = await PAYLOAD.readRaw(reader, { id });
+      const payload = row?.[outbox.payload.name];
+      return typeof payload === "string" ? payload : null;
     },
     async creatorOf(id) {
-      const [row] = await sql.read({ sql: CREATOR, args: [id] });
+      const [row] = await CREATOR.readRaw(reader, { id });
       return row === undefined ? null : creatorIn(new Columns(row));
     },
-    async permitMail(mail, at) {
-      const [updated] = await writer.write([permit(mail, at)]);
-      return updated?.changes === 1;
+    permitMail({ id, attempts, host, accountId }, at) {
+      const since = at.getTime() - MAIL_WINDOW_MS;
+      return isWritten([PERMIT.bind({ id, attempts, host, accountId, at, since })]);
     },
-    async settle(change, at) {
-      const [updated] = await writer.write(settle(change, at));
-      return updated?.changes === 1;
+    settle: (change, at) => isWritten(settle(change, at)),
+    isSettled: (change, at) => isSettled(reader, change, at),
+    force: (change, at) => isWritten(force(change, at)),
+    async list(accountId, before, limit) {
+      return (await LIST.readRaw(reader, { accountId, before, limit })).map(entryOf);
     },
-    isSettled: (change, at) => isSettled(sql, change, at),
-    async force(change, at) {
-      const [updated] = await writer.write(force(change, at));
-      return updated?.changes === 1;
-    },
-    list: (accountId, before, limit) => listEntries(sql, accountId, before, limit),
-    waiting: () => countNotifications(sql),
+    waiting: () => countNotifications(reader),
   };
 }
 
-const CREATOR = "SELECT a.key_role, a.key_hold FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ?";
-
-const NOTIFICATION_COLUMNS = Object.values(NOTIFICATION)
-  .map((column) => column.name)
-  .join(", ");
-const ENTRY_COLUMNS = Object.values(ENTRY)
-  .map((column) => column.name)
-  .join(", ");
-
-function millis(at: Date | null): number | null {
-  return at === null ? null : at.getTime();
-}
-
-/** Only the stop of an account applies: other pauses don't hold back callbacks and mails. */
-const CLAIM = prepare((arg: Args<"id" | "attempts" | "leaseUntil">) =>
-  query
-    .update(outbox)
-    .set({
-      status: "active",
-      attempts: drizzleSql`${outbox.attempts} + 1`,
-      dueAt: null,
-      leaseUntil: drizzleSql`${arg.leaseUntil}`,
-    })
-    .where(
-      and(
-        eq(outbox.id, arg.id),
-        eq(outbox.attempts, arg.attempts),
-        eq(outbox.status, "pending"),
-        drizzleSql`not ${isStopped(outbox.accountId)}`,
-      ),
-    )
-    .returning(NOTIFICATION),
+const PAYLOAD = prepare((arg: Args<"id">) =>
+  query.select({ payload: outbox.payload }).from(outbox).where(eq(outbox.id, arg.id)),
 );
 
-function claim({ id, revision }: DueRow, { leaseUntil }: Claimed): Statement {
-  return CLAIM.bind({ id, attempts: revision, leaseUntil });
+const CREATOR = prepare((arg: Args<"id">) => {
+  const creators = query.select({ role: actions.keyRole, hold: actions.keyHold }).from(outbox);
+  return creators.innerJoin(actions, eq(actions.id, outbox.actionId)).where(eq(outbox.id, arg.id));
+});
+
+const LIST = prepare((arg: Args<"accountId" | "before" | "limit">) => {
+  // Every text is less than a blob.
+  const isBefore = sql`${outbox.id} < ifnull(${arg.before}, x'')`;
+  const listed = query
+    .select(ENTRY_COLUMNS)
+    .from(outbox)
+    .where(and(eq(outbox.accountId, arg.accountId), isBefore));
+  return listed.orderBy(desc(outbox.id)).limit(arg.limit);
+});
+
+const ORPHANS = prepare((arg: Args<"kind" | "leaseUntil" | "id" | "leaseBefore" | "limit">) => {
+  const isAfter = sql`(${outbox.leaseUntil}, ${outbox.id}) > (${arg.leaseUntil}, ${arg.id})`;
+  const isOver = sql`(${arg.leaseBefore} is null or ${outbox.leaseUntil} < ${arg.leaseBefore})`;
+  const orphans = query.select(NOTIFICATION_COLUMNS).from(outbox);
+  return orphans
+    .where(and(eq(outbox.status, "active"), eq(outbox.kind, arg.kind), isAfter, isOver))
+    .orderBy(outbox.leaseUntil, outbox.id)
+    .limit(arg.limit);
+});
+
+function tableOf(kind: NotificationKind): QueueTable {
+  return {
+    name: "outbox",
+    pending: `status = 'pending' AND kind = '${kind}'`,
+    active: `status = 'active' AND kind = '${kind}'`,
+    fence: "attempts",
+    bytes: "ifnull(octet_length(payload), 0)",
+    columns: NOTIFICATION_COLUMNS,
+    // Only the stop of an account applies: other pauses don't hold back callbacks and mails.
+    isPaused: isStopped,
+    set: ({ leaseUntil }) =>
+      sql`status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ${leaseUntil}`,
+    started: null,
+  };
 }
 
 /**
  * The lease distinguishes claims with the same number of attempts, since a returned claim does not count. A delivered
  * callback needs its body no more, which may be a megabyte.
  */
-const SETTLE = `UPDATE outbox SET status = ?1, due_at = ?2, scheduled_at = ?6, lease_until = NULL, last_error = ?3,
-    attempts = ?7, payload = CASE ?1 WHEN 'delivered' THEN NULL ELSE payload END
-  WHERE id = ?4 AND attempts = ?5 AND lease_until = ?8 AND status = 'active'`;
+const SETTLE = prepare(
+  (arg: Args<"id" | "expected" | "lease" | "status" | "attempts" | "dueAt" | "lastError" | "at">) => {
+    const isClaim = and(
+      eq(outbox.attempts, arg.expected),
+      eq(outbox.leaseUntil, arg.lease),
+      eq(outbox.status, "active"),
+    );
+    return query
+      .update(outbox)
+      .set({
+        status: sql`${arg.status}`,
+        attempts: sql`${arg.attempts}`,
+        dueAt: sql`${arg.dueAt}`,
+        scheduledAt: sql`${arg.at}`,
+        leaseUntil: null,
+        lastError: sql`${arg.lastError}`,
+        payload: sql`case ${arg.status} when 'delivered' then null else ${outbox.payload} end`,
+      })
+      .where(and(eq(outbox.id, arg.id), isClaim));
+  },
+);
 
-const TIMELINE_ROW = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
-  SELECT o.action_id, o.account_id, ?, o.run, o.revision, o.kind, ?, a.status, ?
-  FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
+type EventName = "id" | "at" | "type" | "subject" | "detail";
 
-function settle(change: NotificationChange, at: Date): readonly Statement[] {
-  const { before, status, attempts, dueAt, lastError, event } = change;
+/** A row of the timeline, with the run and revision of the notification or of the action. The builder wants every column. */
+const tell = (source: typeof outbox | typeof actions) =>
+  prepare((arg: Args<EventName>) => {
+    const { actionId, accountId, at, run, revision, type, subject, status, detail } = timeline;
+    const columns = bareNames(actionId, accountId, at, run, revision, type, subject, status, detail);
+    return sql`insert into ${timeline} (${columns})
+      select ${outbox.actionId}, ${source.accountId}, ${arg.at}, ${source.run}, ${source.revision}, ${arg.type},
+        ${arg.subject}, ${actions.status}, ${arg.detail}
+      from ${outbox} join ${actions} on ${actions.id} = ${outbox.actionId} where ${outbox.id} = ${arg.id} and ${changed}`;
+  });
+
+const TELL = tell(outbox);
+
+const TELL_FORCED = tell(actions);
+
+function settle(
+  { before, status, attempts, dueAt, lastError, event }: NotificationChange,
+  at: Date,
+): readonly Statement[] {
   const { id } = before;
-  const leaseMs = millis(before.leaseUntil);
-  const update = {
-    sql: SETTLE,
-    args: [status, millis(dueAt), lastError, id, before.attempts, at.getTime(), attempts, leaseMs],
-  };
+  const claim = { id, expected: before.attempts, lease: before.leaseUntil };
+  const update = SETTLE.bind({ ...claim, status, attempts, dueAt, lastError, at });
   if (event === null) return [update];
   const { type: _, ...detail } = event;
-  return [update, { sql: TIMELINE_ROW, args: [at.getTime(), subjectOf(before), JSON.stringify(detail), id] }];
+  const type = before.message.kind;
+  return [update, TELL.bind({ id, at, type, subject: subjectOf(before), detail: JSON.stringify(detail) })];
 }
 
 /** Identifies the claim that a timeline row belongs to. */
 function subjectOf({ id, attempts, leaseUntil }: Notification): string {
-  return `${id} ${attempts} ${millis(leaseUntil) ?? ""}`;
+  return `${id} ${attempts} ${leaseUntil?.getTime() ?? ""}`;
 }
 
+const HAS_STATUS = prepare((arg: Args<"id" | "status" | "at">) => {
+  const isStatus = and(eq(outbox.status, arg.status), eq(outbox.scheduledAt, arg.at));
+  return query
+    .select({ id: outbox.id })
+    .from(outbox)
+    .where(and(eq(outbox.id, arg.id), isStatus));
+});
+
+const HAS_EVENT = prepare((arg: Args<"actionId" | "subject" | "at">) => {
+  const isEvent = and(eq(timeline.subject, arg.subject), eq(timeline.at, arg.at));
+  return query
+    .select({ seq: timeline.seq })
+    .from(timeline)
+    .where(and(eq(timeline.actionId, arg.actionId), isEvent));
+});
+
 /** Known by the timeline row that only this result can have written, or, without one, by the row itself. */
-async function isSettled(sql: Sql, { before, status, event }: NotificationChange, at: Date): Promise<boolean> {
-  const text =
-    event === null
-      ? "SELECT 1 FROM outbox WHERE id = ? AND status = ? AND scheduled_at = ?"
-      : "SELECT 1 FROM timeline WHERE action_id = ? AND subject = ? AND at = ?";
-  const args = event === null ? [before.id, status] : [before.actionId, subjectOf(before)];
-  return (await sql.read({ sql: text, args: [...args, at.getTime()] })).length > 0;
+async function isSettled(reader: Sql, { before, status, event }: NotificationChange, at: Date): Promise<boolean> {
+  const { id, actionId } = before;
+  const found = await (event === null
+    ? HAS_STATUS.read(reader, { id, status, at })
+    : HAS_EVENT.read(reader, { actionId, subject: subjectOf(before), at }));
+  return found.length > 0;
 }
 
 /** Replaces all numbers by legal ones. */
-const FORCE = `UPDATE outbox SET status = ?, due_at = NULL, scheduled_at = ?, lease_until = NULL, last_error = ?, attempts = ?
-  WHERE id = ? AND status IN ('pending', 'active')`;
-
-const FORCE_TIMELINE_ROW = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
-  SELECT a.id, a.account_id, ?, a.run, a.revision, ?, ?, a.status, ?
-  FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
+const FORCE = prepare((arg: Args<"id" | "status" | "attempts" | "lastError" | "at">) =>
+  query
+    .update(outbox)
+    .set({
+      status: sql`${arg.status}`,
+      attempts: sql`${arg.attempts}`,
+      dueAt: null,
+      scheduledAt: sql`${arg.at}`,
+      leaseUntil: null,
+      lastError: sql`${arg.lastError}`,
+    })
+    .where(and(eq(outbox.id, arg.id), inArray(outbox.status, ["pending", "active"]))),
+);
 
 function force({ before, status, attempts, lastError, event }: NotificationChange, at: Date): readonly Statement[] {
   const { id } = before;
-  const update = { sql: FORCE, args: [status, at.getTime(), lastError, attempts, id] };
+  const update = FORCE.bind({ id, status, attempts, lastError, at });
   if (event === null) return [update];
   const { type, ...detail } = event;
   const subject = `${id} set aside ${at.getTime()}`;
-  return [update, { sql: FORCE_TIMELINE_ROW, args: [at.getTime(), type, subject, JSON.stringify(detail), id] }];
+  return [update, TELL_FORCED.bind({ id, at, type, subject, detail: JSON.stringify(detail) })];
 }
 
-const otherMailsBelow = (column: string) =>
-  `(SELECT count(*) FROM (SELECT 1 FROM outbox
-    WHERE kind = 'mail' AND ${column} = ? AND sent_at > ? AND id <> ? LIMIT ?)) < ?`;
+type PermitName = "id" | "attempts" | "host" | "accountId" | "at" | "since";
+
+/** Holds while fewer other mails of the last hour have this recipient or account. */
+function isBelow(limit: number, isSame: SQL, { id, since }: Args<PermitName>): SQL {
+  const others = query.select({ id: outbox.id }).from(outbox);
+  const sent = others.where(and(eq(outbox.kind, "mail"), isSame, sql`${outbox.sentAt} > ${since}`, ne(outbox.id, id)));
+  return sql`(select count(*) from ${sent.limit(limit)}) < ${limit}`;
+}
 
 /**
  * The mails of the last hour are counted in the statement that adds this one, so racing mails can't exceed the limit.
  */
-const PERMIT = `UPDATE outbox SET sent_at = ? WHERE id = ? AND attempts = ? AND status = 'active'
-  AND ${otherMailsBelow("host")} AND ${otherMailsBelow("account_id")}`;
-
-function permit({ id, attempts, host, accountId }: Notification, at: Date): Statement {
-  const since = at.getTime() - MAIL_WINDOW_MS;
-  const under = (value: string, max: number) => [value, since, id, max, max];
-  return {
-    sql: PERMIT,
-    args: [
-      at.getTime(),
-      id,
-      attempts,
-      ...under(host, MAILS_PER_RECIPIENT_MAX),
-      ...under(accountId, MAILS_PER_ACCOUNT_MAX),
-    ],
-  };
-}
-
-/** The head of each lane: one index lookup per lane. */
-async function findLanes(
-  sql: Sql,
-  kind: NotificationKind,
-  after: LaneName | null,
-  limit: number,
-): Promise<readonly LaneHead[]> {
-  const heads: LaneHead[] = [];
-  let last = after;
-  while (heads.length < limit) {
-    const [row] = await sql.read({
-      sql: `SELECT account_id, host, key_id, due_at FROM outbox
-        WHERE status = 'pending' AND kind = ? AND (account_id, host, key_id) > (?, ?, ?)
-        ORDER BY account_id, host, key_id, due_at LIMIT 1`,
-      args: [kind, last?.accountId ?? "", last?.host ?? "", last?.keyId ?? ""],
-    });
-    if (row === undefined) break;
-    last = { accountId: String(row["account_id"]), host: String(row["host"]), keyId: String(row["key_id"]) };
-    heads.push({ ...last, dueAt: new Date(Number(row["due_at"])) });
-  }
-  return heads;
-}
-
-async function findPending(sql: Sql, kind: NotificationKind, { accountId, host, keyId }: LaneName, limit: number) {
-  const rows = await sql.read({
-    sql: `SELECT id, attempts, due_at, ifnull(octet_length(payload), 0) AS bytes FROM outbox
-      WHERE status = 'pending' AND kind = ? AND account_id = ? AND host = ? AND key_id = ?
-        AND typeof(due_at) = 'integer' AND typeof(attempts) = 'integer'
-      ORDER BY due_at LIMIT ?`,
-    args: [kind, accountId, host, keyId, limit],
-  });
-  return rows.map((row) => dueRowOf(row, Number(row["attempts"])));
-}
-
-interface OrphanPage {
-  readonly leaseBefore: Date | null;
-  readonly limit: number;
-  readonly after: Notification | null;
-}
-
-async function findOrphans(sql: Sql, kind: NotificationKind, { leaseBefore, limit, after }: OrphanPage) {
-  const rows = await sql.read({
-    sql: `SELECT ${NOTIFICATION_COLUMNS} FROM outbox
-      WHERE status = 'active' AND kind = ? AND (lease_until, id) > (?, ?)
-        ${leaseBefore === null ? "" : "AND lease_until < ?"}
-      ORDER BY lease_until, id LIMIT ?`,
-    args: [
-      kind,
-      after?.leaseUntil?.getTime() ?? Number.MIN_SAFE_INTEGER,
-      after?.id ?? "",
-      ...(leaseBefore === null ? [] : [leaseBefore.getTime()]),
-      limit,
-    ],
-  });
-  return rows.map(notificationOf);
-}
-
-async function findClaimed(sql: Sql, kind: NotificationKind, due: readonly DueRow[], { leaseUntil }: Claimed) {
-  const places = due.map(() => "(?, ?)").join(", ");
-  const rows = await sql.read({
-    sql: `SELECT ${NOTIFICATION_COLUMNS} FROM outbox
-      WHERE status = 'active' AND kind = ? AND lease_until = ? AND (id, attempts) IN (VALUES ${places})`,
-    args: [kind, leaseUntil.getTime(), ...due.flatMap(({ id, revision }) => [id, revision + 1])],
-  });
-  return rows.map(notificationOf);
-}
-
-async function listEntries(
-  sql: Sql,
-  accountId: string,
-  before: string | null,
-  limit: number,
-): Promise<readonly OutboxEntry[]> {
-  const rows = await sql.read({
-    sql: `SELECT ${ENTRY_COLUMNS} FROM outbox WHERE account_id = ? ${before === null ? "" : "AND id < ?"}
-      ORDER BY id DESC LIMIT ?`,
-    args: before === null ? [accountId, limit] : [accountId, before, limit],
-  });
-  return rows.map(entryOf);
-}
+const PERMIT = prepare((arg: Args<PermitName>) => {
+  const isClaim = and(eq(outbox.id, arg.id), eq(outbox.attempts, arg.attempts), eq(outbox.status, "active"));
+  const isPermitted = [
+    isBelow(MAILS_PER_RECIPIENT_MAX, eq(outbox.host, arg.host), arg),
+    isBelow(MAILS_PER_ACCOUNT_MAX, eq(outbox.accountId, arg.accountId), arg),
+  ];
+  return query
+    .update(outbox)
+    .set({ sentAt: sql`${arg.at}` })
+    .where(and(isClaim, ...isPermitted));
+});

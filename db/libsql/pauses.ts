@@ -3,7 +3,7 @@ import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/config/limits.ts";
 import type { Pause, PauseStore } from "../../src/pauses/pause.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
-import { findLanes, findPending } from "./find.ts";
+import { findLanes, findPendingIds, PENDING_ACTIONS } from "./find.ts";
 import { allOf, type Args, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { actions, apiKeys, pauses } from "./schema.ts";
 import type { Sql, Statement } from "./sql.ts";
@@ -35,11 +35,16 @@ const FIND = prepare((arg: Args<"id" | "accountId">) =>
     .where(and(eq(pauses.id, arg.id), eq(pauses.accountId, arg.accountId))),
 );
 
-const ALL_IN_FORCE = prepare(() => query.select().from(pauses).where(isNull(pauses.endedAt)));
+const PAUSES = query.select().from(pauses);
 
-const isInForceOf = ({ accountId }: Args<"accountId">) => and(isNull(pauses.endedAt), eq(pauses.accountId, accountId));
+const IN_FORCE = sql`${pauses} indexed by pauses_in_force where ${pauses.endedAt} is null`;
 
-const IN_FORCE = prepare((arg: Args<"accountId">) => query.select().from(pauses).where(isInForceOf(arg)));
+const ALL_IN_FORCE = prepare(() => sql`select * from ${IN_FORCE}`, PAUSES);
+
+const OF_ACCOUNT_IN_FORCE = prepare(
+  (arg: Args<"accountId">) => sql`select * from ${IN_FORCE} and ${pauses.accountId} = ${arg.accountId}`,
+  PAUSES,
+);
 
 /** The newest pauses of one subject, ended or not. */
 const ofSubject = (kind: Pause["kind"], subject: (arg: Args<"accountId" | "actionId">) => SQLWrapper | string) =>
@@ -106,7 +111,9 @@ export function createPauseStore({ sql: reader, writer }: Pick<StoreContext, "sq
 }
 
 async function findInForce(reader: Sql, accountId: string | null): Promise<readonly Pause[]> {
-  return oldestFirst(await (accountId === null ? ALL_IN_FORCE.read(reader, {}) : IN_FORCE.read(reader, { accountId })));
+  return oldestFirst(
+    await (accountId === null ? ALL_IN_FORCE.read(reader, {}) : OF_ACCOUNT_IN_FORCE.read(reader, { accountId })),
+  );
 }
 
 function oldestFirst(found: readonly Pause[]): readonly Pause[] {
@@ -131,7 +138,7 @@ const insertPause = (isAllowed: (arg: PauseArgs) => SQL) =>
   });
 
 const ADD = insertPause((arg) => {
-  const inForce = query.select({ id: pauses.id }).from(pauses).where(isInForceOf(arg)).limit(PAUSES_MAX);
+  const inForce = sql`(select 1 from ${IN_FORCE} and ${pauses.accountId} = ${arg.accountId} limit ${PAUSES_MAX})`;
   return sql`(select count(*) from ${inForce}) < ${PAUSES_MAX}`;
 });
 
@@ -166,11 +173,12 @@ async function findUnfinished(reader: Sql, key: { readonly accountId: string; re
   const { accountId, keyId } = key;
   let after = { accountId, host: "", keyId: "" };
   while (ids.length < limit) {
-    const heads = (await findLanes(reader, after, LANES)).filter((head) => head.accountId === accountId);
+    const heads = (await findLanes(reader, PENDING_ACTIONS, after, LANES)).filter(
+      (head) => head.accountId === accountId,
+    );
     for (const head of heads) {
       if (head.keyId !== keyId || ids.length >= limit) continue;
-      const pending = await findPending(reader, head, limit - ids.length);
-      ids.push(...pending.map(({ id }) => id));
+      ids.push(...(await findPendingIds(reader, head, limit - ids.length)));
     }
     const last = heads.at(-1);
     if (last === undefined || heads.length < LANES) break;

@@ -35,16 +35,18 @@ type RowOf<Built> = Built extends { readonly _: { readonly result: readonly (inf
 
 /**
  * Compiles a statement. Values in it that are no arguments become literals, as SQLite uses a partial index only where
- * it sees the value of its condition.
+ * it sees the value of its condition. `shape` is a builder that selects the same rows as a `sql`, for their types.
  */
-export function prepare<Name extends string = never, Built extends SQLWrapper = SQLWrapper>(
-  build: (arg: Args<Name>) => Built,
-): Prepared<Name, RowOf<Built>> {
+export function prepare<
+  Name extends string = never,
+  Built extends SQLWrapper = SQLWrapper,
+  Shape extends SQLWrapper = Built,
+>(build: (arg: Args<Name>) => Built, shape?: Shape): Prepared<Name, RowOf<Shape>> {
   // Safe: it has a placeholder for every name.
   const arg = new Proxy({} as Args<Name>, { get: (_, name) => sql.placeholder(String(name)) });
   const built = build(arg);
   const { text, names } = compile(built.getSQL());
-  const decode = decoderOf(built);
+  const decode = decoderOf(shape ?? built);
   const bind = (values: Readonly<Record<string, Argument>>): Statement => ({
     sql: text,
     args: names.map((name) => valueOf(values[name])),
@@ -52,7 +54,7 @@ export function prepare<Name extends string = never, Built extends SQLWrapper = 
   return {
     bind,
     // Safe: as the types of drizzle say.
-    read: async (connection, values) => (await connection.read(bind(values))).map((row) => decode(row) as RowOf<Built>),
+    read: async (connection, values) => (await connection.read(bind(values))).map((row) => decode(row) as RowOf<Shape>),
     readRaw: (connection, values) => connection.read(bind(values)),
   };
 }
@@ -100,7 +102,7 @@ export function valuesOf<Name extends string>(arg: Args<Name>, names: readonly N
 }
 
 /** Columns without their table, as the grammar wants them in INSERT and ON CONFLICT. */
-export function names(...columns: readonly Column[]): SQL {
+export function bareNames(...columns: readonly Column[]): SQL {
   return list(columns.map(({ name }) => sql.identifier(name)));
 }
 
@@ -151,9 +153,9 @@ function nameOf(param: unknown): string {
 }
 
 function valueOf(value: Argument | undefined): SqlValue {
+  if (typeof value === "string" || typeof value === "number" || value === null) return value;
   if (value === undefined) throw new Error("An argument of a statement is missing.");
-  if (value instanceof Date) return value.getTime();
-  return typeof value === "boolean" ? Number(value) : value;
+  return Number(value);
 }
 
 /** From a row of the database to one of the builder's types; `sql` has no columns, so its rows stay as they are. */

@@ -18,15 +18,21 @@ import type { Row } from "./sql.ts";
 /** Header values carry credentials: they are stored encrypted only. */
 export type HeaderSeal = Pick<Secrets, "seal" | "open">;
 
-const { scheduledAt: _, ...READ } = getTableColumns(actions);
+/** The columns of a result. Every result has a code or a source, which distinguishes it from none. */
+export const RESULT = [
+  "lastError",
+  "errorSource",
+  "responseCode",
+  "responseBody",
+  "responseTruncated",
+  "durationMs",
+] as const satisfies readonly (keyof Result)[];
 
 /** All columns that an action is read from. */
-export const ACTION_COLUMNS = READ;
-
-const { lastError, errorSource, responseCode, responseTruncated, durationMs, responseBody, ...KEPT } = READ;
+export const ACTION_COLUMNS = without(getTableColumns(actions), ["scheduledAt"]);
 
 /** Those without its last result, which may be large. */
-export const COLUMNS_BUT_RESULT = KEPT;
+export const COLUMNS_BUT_RESULT = without(ACTION_COLUMNS, RESULT);
 
 /** The columns that every change writes. */
 export const STATE = [
@@ -43,16 +49,6 @@ export const STATE = [
   "approvedDigest",
 ] as const satisfies readonly (keyof Action)[];
 
-/** The columns of a result. Every result has a code or a source, which distinguishes it from none. */
-export const RESULT = [
-  "lastError",
-  "errorSource",
-  "responseCode",
-  "responseBody",
-  "responseTruncated",
-  "durationMs",
-] as const satisfies readonly (keyof Result)[];
-
 const NO_RESULT: Readonly<Record<keyof Result, null>> = {
   lastError: null,
   errorSource: null,
@@ -64,6 +60,15 @@ const NO_RESULT: Readonly<Record<keyof Result, null>> = {
 
 export function resultValues(result: Result | null): Readonly<Record<keyof Result, Argument>> {
   return result ?? NO_RESULT;
+}
+
+function without<Columns extends object, Name extends keyof Columns & string>(
+  columns: Columns,
+  names: readonly Name[],
+) {
+  const others = Object.entries(columns).filter(([name]) => !names.some((one) => one === name));
+  // Safe: those are the others.
+  return Object.fromEntries(others) as Omit<Columns, Name>;
 }
 
 /** The columns that have another form in an action. */

@@ -5,7 +5,7 @@ import type { SealedStore, SealedText, SigningSeed, SigningStore } from "../acco
 import type { FactStore } from "../store.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
-import { type Args, names, prepare, query, valuesOf } from "./query.ts";
+import { type Args, bareNames, prepare, query, valuesOf } from "./query.ts";
 import { accounts, actions, callbackOverlaps, facts, signingSeeds } from "./schema.ts";
 import type { Statement } from "./sql.ts";
 
@@ -48,7 +48,9 @@ export function createSigningStore({ sql: reader, writer }: Pick<StoreContext, "
       const places = [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
       const found = await Promise.all(places.map((place) => SEEDS.read(reader, { accountId, origin: place })));
       const seeds = found.flat().toSorted((one, other) => other.seq - one.seq);
-      return seeds.slice(0, SEEDS_KEPT).map(({ seq: _, ...seed }) => ({ ...seed, ...originAndUse(seed.origin) }));
+      return seeds.slice(0, SEEDS_KEPT).map(({ id, origin: place, sealedSeed, rotatedAt }) => {
+        return { id, accountId, ...originAndUse(place), sealedSeed, rotatedAt };
+      });
     },
     callbackOverlap: async (accountId, origin) => (await OVERLAP.read(reader, { accountId, origin }))[0]?.until ?? null,
   };
@@ -92,7 +94,7 @@ function sealedColumn(table: SQLiteTable, id: SQLiteColumn, column: SQLiteColumn
     // Guarded by the old text, so that a later change is not overwritten. The builder's `set` wants a table that it knows.
     replace: prepare(
       (arg: Args<"row" | "sealed" | "by">) =>
-        sql`update ${table} set ${names(column)} = ${arg.by} where ${id} = ${arg.row} and ${column} = ${arg.sealed}`,
+        sql`update ${table} set ${bareNames(column)} = ${arg.by} where ${id} = ${arg.row} and ${column} = ${arg.sealed}`,
     ),
   };
 }
@@ -127,7 +129,7 @@ export function createSealedStore({ sql: reader, writer }: Pick<StoreContext, "s
   };
 }
 
-/** From the list above: names of tables and columns never come from an argument. */
+/** From the list above: bareNames of tables and columns never come from an argument. */
 function columnOf({ table, column }: SealedText["place"]): (typeof SEALED)[number] {
   const known = SEALED.find((sealed) => sealed.table === table && sealed.column === column);
   if (known === undefined) throw new Error(`${table}.${column} holds no sealed texts.`);

@@ -1,23 +1,13 @@
 import type { ActionStore, Store } from "../store.ts";
 import { createAccountStore, createCallbackHostStore } from "./accounts.ts";
-import { applyChange, forceChange, isApplied, rescheduleActions } from "./apply.ts";
+import { applyChange, forceChange, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
 import { createAuditStore } from "./audit.ts";
-import { findBroken } from "./broken.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
-import { claimActions, countActions, findFirstDue } from "./claim.ts";
+import { countActions, createActionQueue, findFirstDue } from "./claim.ts";
 import { createAction } from "./create.ts";
-import {
-  findAction,
-  findActionById,
-  findClaimed,
-  findLanes,
-  findOrphans,
-  findPending,
-  readTimeline,
-  findApprovedHosts,
-} from "./find.ts";
-import { type StoreContext, HeldCounts, WrittenActions, Refused } from "./context.ts";
+import { findAction, findActionById, readTimeline, findApprovedHosts } from "./find.ts";
+import { type StoreContext, HeldCounts, Refused } from "./context.ts";
 import { countHeld, findHeld, findRequesters } from "./held.ts";
 import { countMatching, listActions } from "./list.ts";
 import { holderOf, pruneKeys } from "./keys.ts";
@@ -44,7 +34,7 @@ interface StoreParts {
 export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal);
   const heldCounts = new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId));
-  const db: StoreContext = { sql, writer, seal, recent: new WrittenActions(), refused: new Refused(), heldCounts };
+  const db: StoreContext = { sql, writer, seal, refused: new Refused(), heldCounts };
   let closing: Promise<void> | null = null;
   const close = async () => {
     await writer.drain();
@@ -81,11 +71,11 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
 function createActionStore(db: StoreContext): ActionStore {
   const { sql, writer } = db;
   return {
+    ...createActionQueue(db),
     create: (creation) => createAction(db, creation),
     apply: (write) => applyChange(db, write),
     isApplied: (write) => isApplied(db, write),
     force: (write) => forceChange(db, write),
-    claim: (due, at) => claimActions(db, due, at),
     find: (accountId, id) => findAction(db, accountId, id),
     held: (accountId, after, limit, keyId) => findHeld(db, accountId, { after, keyId: keyId ?? null }, limit),
     requesters: (accountId) => findRequesters(sql, accountId),
@@ -99,12 +89,6 @@ function createActionStore(db: StoreContext): ActionStore {
     changes: (accountId, after) => readChanges(db, accountId, after),
     position: () => readPosition(sql),
     knowsPosition: (position) => hasPosition(sql, position),
-    lanes: (after, limit) => findLanes(sql, after, limit),
-    pending: (lane, limit) => findPending(sql, lane, limit),
-    orphans: (leaseBefore, limit, after) => findOrphans(db, leaseBefore, limit, after),
-    claimed: (due, at) => findClaimed(db, due, at),
-    broken: (limit, after) => findBroken(db, limit, after),
-    reschedule: (setBack, limit) => rescheduleActions(writer, setBack, limit),
     activity: (accountId, range) => readActivity(sql, accountId, range),
     scheduledRetries: (accountId, now) => readScheduledRetries(sql, accountId, now),
     pruneKeys: (now) => pruneKeys(writer, now),

@@ -73,19 +73,7 @@ export function authRoutes(deps: AuthRouteDeps) {
         const text = JSON.stringify({ account: { id: caller.accountId, email }, api_key: entered.apiKey });
         return startSession(context, entered, deps, json(text, 201, UNCACHED));
       },
-      operation({
-        operationId: "signUp",
-        permission: null,
-        tag: "Auth",
-        summary: "Sign up: a new account with an owner key",
-        description:
-          "Returns 403 where sign-ups are closed, by SIGNUPS or because approvals are in use. Only this response shows the key; it also sets the session cookie of the pages. The service's own pages send a form here and get HTML, which is not described.",
-        body: { schema: Credentials, isRequired: true },
-        answers: {
-          201: { description: "The new account.", schema: SignedUp, headers: ["Set-Cookie", "Cache-Control"] },
-        },
-        errors: [...AUTH_ERRORS, "email_taken", "rate_limited"],
-      }),
+      SIGN_UP,
     )
     .post(
       "/auth/login",
@@ -99,19 +87,7 @@ export function authRoutes(deps: AuthRouteDeps) {
         const text = JSON.stringify({ account: { id: caller.accountId, email } });
         return startSession(context, entered, deps, json(text, 200, UNCACHED));
       },
-      operation({
-        operationId: "logIn",
-        permission: null,
-        tag: "Auth",
-        summary: "Log in on the pages for people",
-        description:
-          "Sets the session cookie of the pages for people, which does not authenticate under /v1. Too many wrong passwords get 429. The service's own pages send a form here and get a redirect.",
-        body: { schema: Credentials, isRequired: true },
-        answers: {
-          200: { description: "Who logged in.", schema: LoggedIn, headers: ["Set-Cookie", "Cache-Control"] },
-        },
-        errors: [...AUTH_ERRORS, "invalid_credentials", "rate_limited"],
-      }),
+      LOG_IN,
     )
     .post(
       "/auth/logout",
@@ -128,26 +104,7 @@ export function authRoutes(deps: AuthRouteDeps) {
         if (kind === "form") return seeOther("own", "/login", gone);
         return new Response(null, { status: 204, headers: { ...gone, ...UNCACHED } });
       },
-      operation({
-        operationId: "logOut",
-        permission: null,
-        tag: "Auth",
-        summary: "Log out, from a page of this service",
-        description:
-          "Ends the session and clears its cookie. Needs an Origin or Sec-Fetch-Site of this service. A form of the service's own pages gets a redirect.",
-        answers: {
-          204: { description: "The session has ended.", schema: null, headers: ["Set-Cookie", "Cache-Control"] },
-        },
-        errors: [
-          "forbidden",
-          "invalid_query",
-          "invalid_content_type",
-          "payload_too_large",
-          "invalid_request",
-          "internal_error",
-          "unavailable",
-        ],
-      }),
+      LOG_OUT,
     );
 }
 
@@ -159,6 +116,55 @@ const AUTH_ERRORS = [
   "internal_error",
   "unavailable",
 ] as const;
+
+const SIGN_UP = operation({
+  operationId: "signUp",
+  permission: null,
+  tag: "Auth",
+  summary: "Sign up: a new account with an owner key",
+  description:
+    "Returns 403 where sign-ups are closed, by SIGNUPS or because approvals are in use. Only this response shows the key; it also sets the session cookie of the pages. The service's own pages send a form here and get HTML, which is not described.",
+  body: { schema: Credentials, isRequired: true },
+  answers: {
+    201: { description: "The new account.", schema: SignedUp, headers: ["Set-Cookie", "Cache-Control"] },
+  },
+  errors: [...AUTH_ERRORS, "email_taken", "rate_limited"],
+});
+
+const LOG_IN = operation({
+  operationId: "logIn",
+  permission: null,
+  tag: "Auth",
+  summary: "Log in on the pages for people",
+  description:
+    "Sets the session cookie of the pages for people, which does not authenticate under /v1. Too many wrong passwords get 429. The service's own pages send a form here and get a redirect.",
+  body: { schema: Credentials, isRequired: true },
+  answers: {
+    200: { description: "Who logged in.", schema: LoggedIn, headers: ["Set-Cookie", "Cache-Control"] },
+  },
+  errors: [...AUTH_ERRORS, "invalid_credentials", "rate_limited"],
+});
+
+const LOG_OUT = operation({
+  operationId: "logOut",
+  permission: null,
+  tag: "Auth",
+  summary: "Log out, from a page of this service",
+  description:
+    "Ends the session and clears its cookie. Needs an Origin or Sec-Fetch-Site of this service. A form of the service's own pages gets a redirect.",
+  answers: {
+    204: { description: "The session has ended.", schema: null, headers: ["Set-Cookie", "Cache-Control"] },
+  },
+  errors: [
+    "forbidden",
+    "invalid_query",
+    "invalid_content_type",
+    "payload_too_large",
+    "invalid_request",
+    "internal_error",
+    "unavailable",
+  ],
+});
 
 async function signUpByForm(deps: AuthRouteDeps, context: RequestContext): Promise<Response> {
   const form = await readForm(context);

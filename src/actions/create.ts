@@ -9,7 +9,7 @@ import { entryOfRequest } from "../approvals/rejections.ts";
 import type { TimelineEvent } from "./timeline.ts";
 import type { Bus } from "../events/bus.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Dispatcher } from "../delivery/slots.ts";
+import type { Dispatcher } from "../delivery/attempt.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { ActionStore, OutboxRow } from "../../db/store.ts";
@@ -76,7 +76,7 @@ export function createCreate(deps: CreateDeps) {
       rejection: entryOfRequest(action, { caller, reason }, hashOf),
     };
     const created = await actions.create(creation).catch((error: unknown) => {
-      reservation?.fail(action);
+      reservation?.fail();
       throw error;
     });
     if (created.kind === "too_many_held" || created.kind === "rejected_before") {

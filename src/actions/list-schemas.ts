@@ -3,7 +3,7 @@ import { ACTION_STATUSES, HTTP_METHODS } from "./action.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
 import { normalHost } from "../outbound/target.ts";
-import { Action, Status } from "./schemas.ts";
+import { ActionJson, Status } from "./schemas.ts";
 import { keyId } from "../accounts/schemas.ts";
 import {
   checkListQuery,
@@ -57,15 +57,15 @@ export const ListQuery = Type.Object(
 
 export type ListQuery = Static<typeof ListQuery>;
 
-export const ActionPage = Type.Object(
+export const ActionPageJson = Type.Object(
   {
-    data: Type.Array(Action, { description: "The actions, newest first." }),
+    data: Type.Array(ActionJson, { description: "The actions, newest first." }),
     next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
   },
   { title: "ActionPage", description: "One page of a list." },
 );
 
-export type ActionPage = Static<typeof ActionPage>;
+export type ActionPageJson = Static<typeof ActionPageJson>;
 
 /** The query of the action service. Throws `invalid_query` for dates that do not exist and invalid cursors. */
 export function checkList(query: ListQuery) {
@@ -156,7 +156,7 @@ export interface ActionEvent {
   /** `action.` and the new status. */
   readonly type: string;
   readonly timestamp: string;
-  readonly data: Action;
+  readonly data: ActionJson;
 }
 
 export const EventText = Type.String({

@@ -18,11 +18,20 @@ import {
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText } from "../json/json.ts";
 import { allReadyFor, maskOneAhead, readyFor } from "../receipts/masked-action.ts";
-import { isTerminal } from "./action.ts";
+import { type Action, isTerminal } from "./action.ts";
 import { type ActionSerializer, serializeTimeline } from "./serialize.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
-import { ActionPage, checkList, EventText, ListQuery, pageJson, Timeline } from "./list-schemas.ts";
-import { Action, ActionId, CreateAction, Decision, FoundAction, ReadQuery, Retry, WaitQuery } from "./schemas.ts";
+import { ActionPageJson, checkList, EventText, ListQuery, pageJson, Timeline } from "./list-schemas.ts";
+import {
+  ActionJson,
+  ActionId,
+  CreateAction,
+  DecisionBody,
+  FoundAction,
+  ReadQuery,
+  Retry,
+  WaitQuery,
+} from "./schemas.ts";
 import type { ActionService } from "./service.ts";
 
 /** The action in the path of a route. */
@@ -47,10 +56,19 @@ export interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
 
 /** /v1/actions and /v1/events. */
 export function actionRoutes(deps: ActionRouteDeps) {
-  const { actionService, show, baseUrl } = deps;
-  const checkCreate = createCheckCreate(deps);
-  const streamEvents = createStreamEvents({ ...deps, show: deps.showEvent });
+  return [mainRoutes(deps), viewRoutes(deps), decisionRoutes(deps)] as const;
+}
 
+type Respond = (caller: Caller, action: Action) => Promise<Response>;
+
+function createRespond({ show }: Pick<ActionRouteDeps, "show">): Respond {
+  return async (caller, action) => json(show(caller, await readyFor(caller, action)));
+}
+
+function mainRoutes(deps: ActionRouteDeps) {
+  const { actionService, show } = deps;
+  const checkCreate = createCheckCreate(deps);
+  const respond = createRespond(deps);
   const waitFor = (context: RequestContext, caller: Caller, id: string, seconds: number) =>
     whileWaiting(context, deps, (stop) => actionService.wait(caller, id, { waitMs: seconds * 1_000, stop }));
 
@@ -73,31 +91,7 @@ export function actionRoutes(deps: ActionRouteDeps) {
         if (differs !== undefined) return json(show(caller, ready, differs));
         return json(show(caller, ready), 201, { location: `/v1/actions/${action.id}` });
       },
-      bodyOperation({
-        operationId: "createAction",
-        permission: "create",
-        tag: "Actions",
-        summary: "Create an action",
-        description:
-          "Stores the call durably, then sends it. Returns 200 and the earlier action where Idempotency-Key, or else dedupe, matches one. A key with a hold creates held actions, whatever approve says. For an agent's key an earlier action of another key is masked, and differs compares the masked values. With sync the response comes when the action has ended, or shows its current state after wait seconds. Where a person has rejected the same request within 24 hours, an agent's key must give a reason (else 400), and may repeat it twice (then 403).",
-        query: WaitQuery,
-        headers: ["Idempotency-Key"],
-        // Checked together with the header, so that an error lists the issues of both.
-        body: uncheckedBody(CreateAction),
-        answers: {
-          201: { description: "The new action.", schema: Action, headers: ["Location"] },
-          200: { description: "The earlier action with the same dedupe or Idempotency-Key.", schema: FoundAction },
-        },
-        errors: [
-          ...API_ERRORS,
-          ...BODY_ERRORS,
-          "missing_body",
-          "missing_field",
-          "invalid_url",
-          "invalid_sync",
-          "too_many_held",
-        ],
-      }),
+      CREATE_ACTION,
     )
     .get(
       "/v1/actions",
@@ -106,17 +100,7 @@ export function actionRoutes(deps: ActionRouteDeps) {
         const shown = (await allReadyFor(caller, actions)).map((action) => show(caller, action));
         return json(pageJson(shown, before));
       },
-      operation({
-        operationId: "listActions",
-        permission: "read",
-        tag: "Actions",
-        summary: "List actions, newest first",
-        description:
-          "A page of the account's actions that match every parameter. Only status may be repeated. There is no total; pass next_cursor as cursor, with the same parameters, for the next page.",
-        query: ListQuery,
-        answers: { 200: { description: "A page of actions.", schema: ActionPage } },
-        errors: API_ERRORS,
-      }),
+      LIST_ACTIONS,
     )
     .get(
       "/v1/actions/:id",
@@ -125,21 +109,17 @@ export function actionRoutes(deps: ActionRouteDeps) {
         const action = await actionService.get(caller, id);
         const isOver = wait === undefined || isTerminal(action.status);
         const shown = isOver ? action : await waitFor(context, caller, id, wait);
-        return json(show(caller, await readyFor(caller, shown)));
+        return respond(caller, shown);
       },
-      operation({
-        operationId: "getAction",
-        permission: "read",
-        tag: "Actions",
-        summary: "Get an action, or wait for its end",
-        description:
-          "The current state of the action; with wait, as soon as it has ended, or after wait seconds. The receipt page is at receipt_url.",
-        params: ActionParams,
-        query: ReadQuery,
-        answers: { 200: { description: "The action.", schema: Action } },
-        errors: [...API_ERRORS, "not_found"],
-      }),
-    )
+      GET_ACTION,
+    );
+}
+
+/** What there is to know of one action beside itself, and every change as it happens. */
+function viewRoutes(deps: ActionRouteDeps) {
+  const { actionService, baseUrl } = deps;
+  const streamEvents = createStreamEvents({ ...deps, show: deps.showEvent });
+  return createApiRoutes()
     .get(
       "/v1/actions/:id/facts",
       async ({ context, caller, params }) => {
@@ -148,17 +128,7 @@ export function actionRoutes(deps: ActionRouteDeps) {
         const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, viewer)]);
         return json(JSON.stringify(maskedFacts(ready, history, baseUrl, viewer)));
       },
-      operation({
-        operationId: "getDecisionFacts",
-        permission: "read",
-        tag: "Actions",
-        summary: "Get what a person is shown before deciding on an action",
-        description:
-          "The facts, masked and in order, and the risks that the approval mail, the pages, MCP clients and the command line show. For programs that ask a person themselves.",
-        params: ActionParams,
-        answers: { 200: { description: "Facts and risks.", schema: DecisionFacts } },
-        errors: [...API_ERRORS, "not_found"],
-      }),
+      GET_DECISION_FACTS,
     )
     .get(
       "/v1/actions/:id/timeline",
@@ -170,97 +140,169 @@ export function actionRoutes(deps: ActionRouteDeps) {
         ]);
         return json(serializeTimeline(caller, action, entries));
       },
-      operation({
-        operationId: "getTimeline",
-        permission: "read",
-        tag: "Actions",
-        summary: "Get the timeline of an action",
-        description:
-          "Every change of status, every attempt and every notification of all runs, oldest first; beyond 2,000 entries the oldest are left out.",
-        params: ActionParams,
-        answers: { 200: { description: "Its timeline.", schema: Timeline } },
-        errors: [...API_ERRORS, "not_found"],
-      }),
+      GET_TIMELINE,
     )
+    .get("/v1/events", ({ context, caller }) => streamEvents(context, caller), STREAM_EVENTS);
+}
+
+function decisionRoutes(deps: ActionRouteDeps) {
+  const { actionService } = deps;
+  const respond = createRespond(deps);
+  return createApiRoutes()
     .post(
       "/v1/actions/:id/approve",
       async ({ context, caller, params, body: { reason = null, run } }) => {
         const ofRun = run === undefined ? undefined : { run, isHeld: false };
-        const approved = await actionService.approve(caller, actionIdOf(context, params), reason, ofRun);
-        return json(show(caller, await readyFor(caller, approved)));
+        return respond(caller, await actionService.approve(caller, actionIdOf(context, params), reason, ofRun));
       },
-      bodyOperation({
-        operationId: "approveAction",
-        permission: "approve",
-        tag: "Actions",
-        summary: "Approve a held action",
-        description:
-          "Approves one run of an action that is awaiting_approval, which becomes pending. Of several decisions the first wins; the others get 409, and so does one for another run than the current one.",
-        params: ActionParams,
-        body: optionalBody(Decision),
-        answers: { 200: { description: "The action, approved.", schema: Action } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_approvable"],
-      }),
+      APPROVE_ACTION,
     )
     .post(
       "/v1/actions/:id/cancel",
       async ({ context, caller, params, body: { reason = null, run } }) => {
         const ofRun = run === undefined ? undefined : { run, isHeld: false };
-        const cancelled = await actionService.cancel(caller, actionIdOf(context, params), reason, ofRun);
-        return json(show(caller, await readyFor(caller, cancelled)));
+        return respond(caller, await actionService.cancel(caller, actionIdOf(context, params), reason, ofRun));
       },
-      bodyOperation({
-        operationId: "cancelAction",
-        permission: "cancel",
-        tag: "Actions",
-        summary: "Cancel an action, or reject it",
-        description:
-          "Cancels an action that is pending, or rejects one that is awaiting_approval. An action that is active or has ended gets 409, and so does a request for another run than the current one. An agent's key cancels only actions that it created (else 403), unless its scope is account.",
-        params: ActionParams,
-        body: optionalBody(Decision),
-        answers: { 200: { description: "The action, cancelled.", schema: Action } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_cancellable"],
-      }),
+      CANCEL_ACTION,
     )
     .post(
       "/v1/actions/:id/retry",
       async ({ context, caller, params, body: { reason = null } }) => {
-        const retried = await actionService.retry(caller, actionIdOf(context, params), reason);
-        return json(show(caller, await readyFor(caller, retried)));
+        return respond(caller, await actionService.retry(caller, actionIdOf(context, params), reason));
       },
-      bodyOperation({
-        operationId: "retryAction",
-        permission: "retry",
-        tag: "Actions",
-        summary: "Send a failed or cancelled action again",
-        description:
-          "Begins a new run of an action that is failed or cancelled: attempts are counted from 0, and the target sees the same Idempotency-Key. If it needed approval, it needs it again. Returns 409 also where another action has its dedupe key by now. An agent's key retries only actions that it created (else 403), unless its scope is account. Where a person has rejected the request within 24 hours, an agent's key must give a reason (else 400), and may repeat it twice (then 409).",
-        params: ActionParams,
-        body: optionalBody(Retry),
-        answers: { 200: { description: "The action, pending or awaiting approval again.", schema: Action } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_retryable"],
-      }),
-    )
-    .get(
-      "/v1/events",
-      ({ context, caller }) => streamEvents(context, caller),
-      operation({
-        operationId: "streamEvents",
-        permission: "read",
-        tag: "Actions",
-        summary: "Stream every change of status as server-sent events",
-        description:
-          "Stays open and sends every change of status of the account's actions as it happens. Last-Event-ID continues after an event that was received. An account may have 100 open streams; further ones get 429.",
-        headers: ["Last-Event-ID"],
-        answers: {
-          200: {
-            description: "The events, until the client disconnects.",
-            schema: EventText,
-            mediaType: "text/event-stream",
-            headers: ["Cache-Control", "X-Accel-Buffering"],
-          },
-        },
-        errors: API_ERRORS,
-      }),
+      RETRY_ACTION,
     );
 }
+
+const CREATE_ACTION = bodyOperation({
+  operationId: "createAction",
+  permission: "create",
+  tag: "Actions",
+  summary: "Create an action",
+  description:
+    "Stores the call durably, then sends it. Returns 200 and the earlier action where Idempotency-Key, or else dedupe, matches one. A key with a hold creates held actions, whatever approve says. For an agent's key an earlier action of another key is masked, and differs compares the masked values. With sync the response comes when the action has ended, or shows its current state after wait seconds. Where a person has rejected the same request within 24 hours, an agent's key must give a reason (else 400), and may repeat it twice (then 403).",
+  query: WaitQuery,
+  headers: ["Idempotency-Key"],
+  // Checked together with the header, so that an error lists the issues of both.
+  body: uncheckedBody(CreateAction),
+  answers: {
+    201: { description: "The new action.", schema: ActionJson, headers: ["Location"] },
+    200: { description: "The earlier action with the same dedupe or Idempotency-Key.", schema: FoundAction },
+  },
+  errors: [
+    ...API_ERRORS,
+    ...BODY_ERRORS,
+    "missing_body",
+    "missing_field",
+    "invalid_url",
+    "invalid_sync",
+    "too_many_held",
+  ],
+});
+
+const LIST_ACTIONS = operation({
+  operationId: "listActions",
+  permission: "read",
+  tag: "Actions",
+  summary: "List actions, newest first",
+  description:
+    "A page of the account's actions that match every parameter. Only status may be repeated. There is no total; pass next_cursor as cursor, with the same parameters, for the next page.",
+  query: ListQuery,
+  answers: { 200: { description: "A page of actions.", schema: ActionPageJson } },
+  errors: API_ERRORS,
+});
+
+const GET_ACTION = operation({
+  operationId: "getAction",
+  permission: "read",
+  tag: "Actions",
+  summary: "Get an action, or wait for its end",
+  description:
+    "The current state of the action; with wait, as soon as it has ended, or after wait seconds. The receipt page is at receipt_url.",
+  params: ActionParams,
+  query: ReadQuery,
+  answers: { 200: { description: "The action.", schema: ActionJson } },
+  errors: [...API_ERRORS, "not_found"],
+});
+
+const GET_DECISION_FACTS = operation({
+  operationId: "getDecisionFacts",
+  permission: "read",
+  tag: "Actions",
+  summary: "Get what a person is shown before deciding on an action",
+  description:
+    "The facts, masked and in order, and the risks that the approval mail, the pages, MCP clients and the command line show. For programs that ask a person themselves.",
+  params: ActionParams,
+  answers: { 200: { description: "Facts and risks.", schema: DecisionFacts } },
+  errors: [...API_ERRORS, "not_found"],
+});
+
+const GET_TIMELINE = operation({
+  operationId: "getTimeline",
+  permission: "read",
+  tag: "Actions",
+  summary: "Get the timeline of an action",
+  description:
+    "Every change of status, every attempt and every notification of all runs, oldest first; beyond 2,000 entries the oldest are left out.",
+  params: ActionParams,
+  answers: { 200: { description: "Its timeline.", schema: Timeline } },
+  errors: [...API_ERRORS, "not_found"],
+});
+
+const APPROVE_ACTION = bodyOperation({
+  operationId: "approveAction",
+  permission: "approve",
+  tag: "Actions",
+  summary: "Approve a held action",
+  description:
+    "Approves one run of an action that is awaiting_approval, which becomes pending. Of several decisions the first wins; the others get 409, and so does one for another run than the current one.",
+  params: ActionParams,
+  body: optionalBody(DecisionBody),
+  answers: { 200: { description: "The action, approved.", schema: ActionJson } },
+  errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_approvable"],
+});
+
+const CANCEL_ACTION = bodyOperation({
+  operationId: "cancelAction",
+  permission: "cancel",
+  tag: "Actions",
+  summary: "Cancel an action, or reject it",
+  description:
+    "Cancels an action that is pending, or rejects one that is awaiting_approval. An action that is active or has ended gets 409, and so does a request for another run than the current one. An agent's key cancels only actions that it created (else 403), unless its scope is account.",
+  params: ActionParams,
+  body: optionalBody(DecisionBody),
+  answers: { 200: { description: "The action, cancelled.", schema: ActionJson } },
+  errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_cancellable"],
+});
+
+const RETRY_ACTION = bodyOperation({
+  operationId: "retryAction",
+  permission: "retry",
+  tag: "Actions",
+  summary: "Send a failed or cancelled action again",
+  description:
+    "Begins a new run of an action that is failed or cancelled: attempts are counted from 0, and the target sees the same Idempotency-Key. If it needed approval, it needs it again. Returns 409 also where another action has its dedupe key by now. An agent's key retries only actions that it created (else 403), unless its scope is account. Where a person has rejected the request within 24 hours, an agent's key must give a reason (else 400), and may repeat it twice (then 409).",
+  params: ActionParams,
+  body: optionalBody(Retry),
+  answers: { 200: { description: "The action, pending or awaiting approval again.", schema: ActionJson } },
+  errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_retryable"],
+});
+
+const STREAM_EVENTS = operation({
+  operationId: "streamEvents",
+  permission: "read",
+  tag: "Actions",
+  summary: "Stream every change of status as server-sent events",
+  description:
+    "Stays open and sends every change of status of the account's actions as it happens. Last-Event-ID continues after an event that was received. An account may have 100 open streams; further ones get 429.",
+  headers: ["Last-Event-ID"],
+  answers: {
+    200: {
+      description: "The events, until the client disconnects.",
+      schema: EventText,
+      mediaType: "text/event-stream",
+      headers: ["Cache-Control", "X-Accel-Buffering"],
+    },
+  },
+  errors: API_ERRORS,
+});

@@ -186,7 +186,7 @@ const differing = Type.Array(Type.String(), {
 });
 
 /** An action in answers, as `serialize.ts` writes it. */
-export const Action = Type.Object(
+export const ActionJson = Type.Object(
   {
     id: ActionId,
     status: Status,
@@ -267,16 +267,16 @@ export const Action = Type.Object(
   { title: "Action", description: "One HTTP call: its request, state and result." },
 );
 
-export type Action = Static<typeof Action>;
+export type ActionJson = Static<typeof ActionJson>;
 
 /** The answer of a create that found an older action. */
-export const FoundAction = Type.Intersect([Action, Type.Object({ deduplicated: found, differs: differing })], {
+export const FoundAction = Type.Intersect([ActionJson, Type.Object({ deduplicated: found, differs: differing })], {
   title: "FoundAction",
   description: "An older action that a create found, and how the request differs from it.",
 });
 
 /** The optional body of approve and cancel. */
-export const Decision = Type.Object(
+export const DecisionBody = Type.Object(
   {
     reason: Type.Optional(reason("Why; shown in the timeline.")),
     run: Type.Optional(
@@ -286,7 +286,7 @@ export const Decision = Type.Object(
   { title: "Decision", additionalProperties: false, description: "Optional details of a decision." },
 );
 
-export type Decision = Static<typeof Decision>;
+export type DecisionBody = Static<typeof DecisionBody>;
 
 /** The optional body of retry. */
 export const Retry = Type.Object(
@@ -302,7 +302,7 @@ export const Retry = Type.Object(
 
 export type Retry = Static<typeof Retry>;
 
-const checkDecision = bodyCheck(Decision);
+const checkDecision = bodyCheck(DecisionBody);
 
 /** The reason in a form; null: empty. Browsers send line ends as CR LF. Throws `validation_error`. */
 export function checkReasonField(fields: ReadonlyMap<string, string>): string | null {

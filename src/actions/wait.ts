@@ -2,7 +2,7 @@ import { type Action, isTerminal } from "./action.ts";
 import { authorize, type Caller, holderOf } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../config/limits.ts";
-import { countByHolder, whoMakesRoom } from "../delivery/slots.ts";
+import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
 import type { Bus } from "../events/bus.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { ActionStore } from "../../db/store.ts";
@@ -72,7 +72,7 @@ interface Waiter {
 
 /** Ends the oldest wait of the key that has to make room; false: none has to. */
 function makeRoom(waiters: Set<Waiter>, holder: string): boolean {
-  const victim = whoMakesRoom(countByHolder(waiters), holder);
+  const victim = holderToEvict(countByHolder(waiters), holder);
   const oldest = waiters.values().find((waiter) => waiter.holder === victim);
   if (oldest === undefined) return false;
   waiters.delete(oldest);

@@ -1,4 +1,4 @@
-import { openAdminStore } from "../../db/admin.ts";
+import { openAdminStore } from "../../db/open.ts";
 import type { AccountStore, PeopleStore } from "../../db/account-store.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 import { keyCreated, keyRow } from "../accounts/keys.ts";

@@ -66,19 +66,13 @@ export interface OpenedLink {
   readonly history: DecisionHistory;
 }
 
-/** The token is the only credential: its holder decides in the name of the address that the mail went to. */
-export interface FollowLink {
-  /** Changes nothing. Null: no such link. */
-  open(token: string): Promise<OpenedLink | null>;
-  /**
-   * Decides, unless somebody else was first, and returns the link as it is afterwards: a late decision changes nothing.
-   * `client`: the network address of the request. Null: no such link.
-   */
-  decide(token: string, decision: Decision, reason: string | null, client: string): Promise<OpenedLink | null>;
-}
+export type FollowLink = ReturnType<typeof createFollowLink>;
 
-/** Links decide with the same `approve` and `cancel` as REST and pages. */
-export function createFollowLink(deps: FollowLinkDeps): FollowLink {
+/**
+ * The links of approval mails. The token is the only credential: its holder decides in the name of the address that the
+ * mail went to, with the same `approve` and `cancel` as REST and pages.
+ */
+export function createFollowLink(deps: FollowLinkDeps) {
   const { links, actions, secrets, clock, actionService, recipients, historyOf } = deps;
   const open = async (token: string): Promise<OpenedLink | null> => {
     const claimed = secrets.readApprovalToken(token);
@@ -94,8 +88,13 @@ export function createFollowLink(deps: FollowLinkDeps): FollowLink {
     return { action, decision, expiresAt, isLive, history: await historyOf(action) };
   };
   return {
+    /** Changes nothing. Null: no such link. */
     open,
-    async decide(token, decision, reason, client) {
+    /**
+     * Decides, unless somebody else was first, and returns the link as it is afterwards: a late decision changes nothing.
+     * `client`: the network address of the request. Null: no such link.
+     */
+    async decide(token: string, decision: Decision, reason: string | null, client: string): Promise<OpenedLink | null> {
       const opened = await open(token);
       if (opened === null || !opened.isLive) return opened;
       const { action } = opened;

@@ -1,12 +1,11 @@
 import { EXIT } from "./command.ts";
-import type { Action } from "../actions/schemas.ts";
+import type { ActionJson } from "../actions/schemas.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Timeline } from "../actions/list-schemas.ts";
-import { hiddenWords } from "../receipts/masked-action.ts";
 import type { Session } from "./session.ts";
 import { type Cell, type Color, jsonText, visible, table } from "./output.ts";
 
-type Status = Action["status"];
+type Status = ActionJson["status"];
 
 export const STATUS_COLOR: Readonly<Record<Status, Color>> = {
   pending: "blue",
@@ -26,10 +25,10 @@ export function exitCodeOf(status: Status, waited: boolean): number {
 }
 
 /** An action for a person: call, status, attempts, the target's response. */
-export function describeAction(action: Action, { paint, url, io }: Session): string {
+export function describeAction(action: ActionJson, { paint, url, io }: Session): string {
   const rows: (readonly [name: string, value: Cell | null])[] = [
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
-    ["hidden", hiddenWords(action.hidden_values ?? 0)],
+    ["hidden", hiddenOf(action)],
     ["call", withHost(visible(`${action.method} ${action.url}`))],
     ["run", action.run === 1 ? null : String(action.run)],
     ["attempts", `${action.attempts} of ${action.retries}`],
@@ -67,24 +66,30 @@ function indented(rows: readonly (readonly [name: string, value: Cell])[]): read
   return rows.map(([name, value]) => [`  ${name}`, value]);
 }
 
-function pausedOf({ pause }: Action): string | null {
+/** As the pages say it; the code that masks would be half of the bundle for Node, and needs a newer one. */
+function hiddenOf({ hidden_values: count = 0 }: ActionJson): string | null {
+  if (count === 0) return null;
+  return count === 1 ? "1 value hidden" : `${count} values hidden`;
+}
+
+function pausedOf({ pause }: ActionJson): string | null {
   if (pause === undefined) return null;
   return visible(`${pause.kind} since ${pause.created_at}${pause.reason === null ? "" : `: ${pause.reason}`}`);
 }
 
-function answerOf({ response_code: code, response_body: body, duration_ms: ms }: Action): string | null {
+function answerOf({ response_code: code, response_body: body, duration_ms: ms }: ActionJson): string | null {
   if (code === null) return null;
   const text = body === null || body === undefined ? "" : ` ${typeof body === "string" ? body : JSON.stringify(body)}`;
   return visible(`${code}${ms === null ? "" : ` in ${ms} ms`}${text}`);
 }
 
-function noteOf({ deduplicated, differs = [] }: Action): string | null {
+function noteOf({ deduplicated, differs = [] }: ActionJson): string | null {
   if (deduplicated !== true) return null;
   return `an earlier action${differs.length === 0 ? "" : `; it differs in ${differs.join(", ")}`}`;
 }
 
 /** What a person decides on: headers and body as the key may see them, facts and risks. Nothing is cut. */
-export function describeDecision(action: Action, { facts, risks }: DecisionFacts, { paint }: Session): string {
+export function describeDecision(action: ActionJson, { facts, risks }: DecisionFacts, { paint }: Session): string {
   const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${visible(`${name}: ${value}`)}\n`);
   const body =
     action.body === null ? "" : `Body\n  ${jsonText(action.body, true).trimEnd().replaceAll("\n", "\n  ")}\n`;

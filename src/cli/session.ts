@@ -5,7 +5,7 @@ import { type Cell, createPaint, explain, jsonText, type Paint, parseExact, tabl
 import { setTimeout as pause } from "node:timers/promises";
 import { retryDelayMs, OutgateError, apiKeyIn, apiKeyOf } from "../client/transport.ts";
 import type { FollowOptions } from "../client/follow.ts";
-import type { Action } from "../actions/schemas.ts";
+import type { ActionJson } from "../actions/schemas.ts";
 
 /** A command's connection to a running service, and its output. */
 export interface Session {
@@ -141,7 +141,7 @@ const PAUSE_MS_MAX = 10_000;
 /** A response that took at least this share of its wait did wait. */
 const WAITED_SHARE = 0.5;
 
-export function hasEnded({ status }: Action): boolean {
+export function hasEnded({ status }: ActionJson): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
@@ -160,10 +160,10 @@ const REAL_TIME: Time = { nowMs: () => performance.now(), pause: (ms) => pause(m
  */
 export async function waitForEnd(
   client: Pick<OutgateClient, "getAction">,
-  action: Action,
+  action: ActionJson,
   seconds: number,
   time: Time = REAL_TIME,
-): Promise<Action> {
+): Promise<ActionJson> {
   const untilMs = time.nowMs() + seconds * 1_000;
   let latest = action;
   let shortWaits = 0;

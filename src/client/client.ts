@@ -1,11 +1,11 @@
 import type { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../accounts/schemas.ts";
-import type { Action, CreateAction, Decision, Retry } from "../actions/schemas.ts";
+import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Health } from "../http/system-routes.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
 import type { AuditLog, AuditQuery } from "../audit/audit.ts";
 import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
-import type { ActionPage, ListQuery, Timeline } from "../actions/list-schemas.ts";
+import type { ActionPageJson, ListQuery, Timeline } from "../actions/list-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson, SigningSecretQuery } from "../accounts/signing-secrets.ts";
 import { follow, type FollowOptions, type OutgateEvent } from "./follow.ts";
@@ -81,11 +81,11 @@ function actionCalls(send: Send) {
   const at = (id: string) => `/v1/actions/${encodeURIComponent(id)}` as const;
   const decide =
     (verb: string) =>
-    (id: string, decision: Decision = {}, options?: CallOptions) =>
-      send<Action>(`POST ${at(id)}/${verb}`, options, { body: decision });
+    (id: string, decision: DecisionBody = {}, options?: CallOptions) =>
+      send<ActionJson>(`POST ${at(id)}/${verb}`, options, { body: decision });
   return {
     createAction(action: CreateAction, { idempotencyKey, waitSeconds, ...options }: CreateActionOptions = {}) {
-      return send<Action>("POST /v1/actions", options, {
+      return send<ActionJson>("POST /v1/actions", options, {
         query: { wait: waitSeconds },
         headers: idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
         body: action,
@@ -94,10 +94,10 @@ function actionCalls(send: Send) {
       });
     },
     listActions: (query: ListQuery = {}, options?: CallOptions) =>
-      send<ActionPage>("GET /v1/actions", options, { query }),
+      send<ActionPageJson>("GET /v1/actions", options, { query }),
     getAction(id: string, { waitSeconds, ...options }: WaitOptions = {}) {
       const waiting = waitSeconds === undefined ? {} : { query: { wait: waitSeconds }, waitSeconds };
-      return send<Action>(`GET ${at(id)}`, options, waiting);
+      return send<ActionJson>(`GET ${at(id)}`, options, waiting);
     },
     getTimeline: (id: string, options?: CallOptions) => send<Timeline>(`GET ${at(id)}/timeline`, options),
     /** What a person is shown before deciding on the action. */

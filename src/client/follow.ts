@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Action } from "../actions/schemas.ts";
+import type { ActionJson } from "../actions/schemas.ts";
 import type { ActionEvent } from "../actions/list-schemas.ts";
 import { retryDelayMs, OutgateError, type Transport } from "./transport.ts";
 
@@ -10,7 +10,7 @@ export interface OutgateEvent {
   /** `action.` and the status. */
   readonly type: string;
   readonly timestamp: string;
-  readonly action: Action;
+  readonly action: ActionJson;
 }
 
 export interface FollowOptions {

@@ -135,9 +135,9 @@ export const RETRY_BATCH_MAX = 50;
 /** A day in half hours. */
 export const OVERVIEW_SLOT_MS = 30 * MINUTE_MS;
 export const OVERVIEW_SLOTS = DAY_MS / OVERVIEW_SLOT_MS;
-/** Rows of the timeline of all accounts that an overview reads (1.5 s at most), and rows per step (20 ms). */
+/** Rows of the timeline of all accounts that an overview reads (some two seconds at most), and rows per step (some ten milliseconds). */
 export const OVERVIEW_SCAN_ROWS_MAX = 1_000_000;
-export const OVERVIEW_STEP_ROWS = 10_000;
+export const OVERVIEW_STEP_ROWS = 4_000;
 /** An overview is kept for so many times as long as reading it took, up to a maximum; for so many accounts. */
 export const OVERVIEW_FRESH_FACTOR = 10;
 export const OVERVIEW_FRESH_MS_MAX = 5 * SECOND_MS;
@@ -253,19 +253,23 @@ export const RETRY_JITTER = 0.2;
 export const LANES_MAX = 50_000;
 /** Lanes that metrics scan for the action that has been due longest: a few milliseconds. */
 export const DUE_LANES_SCANNED_MAX = 1_000;
-/** Due actions of one lane in memory, by id; the rest is read from the store later. */
-export const LANE_READY_MAX = 256;
 /** Share of the slots of a host, rounded down, that is reserved for keys of the account without a slot there: two of 64. */
 export const HOST_RESERVE_SHARE = 1 / 32;
-/** Ids in one claim. */
+/** Rows of one claim, and their bytes; one always fits. */
 export const CLAIM_ROWS_MAX = 256;
+export const CLAIM_BYTES_MAX = 524_288;
+
+/** Claims that one scheduler may have written at a time: slots that become free meanwhile share the next one. */
+export const CLAIMS_AT_ONCE_MAX = 8;
 /** Delay before a claim is tried again if too many writes are waiting. */
 export const CLAIM_AGAIN_MS = 250;
 /** Claims for which the store reported neither success nor failure; beyond it the oldest are left until their lease ends. */
 export const CLAIMS_IN_DOUBT_MAX = 4_096;
-/** Rows of more bytes are large: they are claimed in steps of so many bytes, and two further limits apply. */
+/** Rows of more bytes are large: they need memory besides a slot, and one claim at a time takes some. */
 export const SMALL_ROW_BYTES_MAX = 16_384;
-export const LARGE_CLAIM_BYTES_MAX = 524_288;
+
+/** Free memory that a claim of large rows needs: the largest row, a callback with a whole request and answer, fits. */
+export const LARGE_ROW_BYTES = 1_572_864;
 /** Bytes of large actions, and of large callbacks, in flight; one always fits. */
 export const ACTION_BYTES_IN_FLIGHT_MAX = 12 * MEGABYTE;
 export const CALLBACK_BYTES_IN_FLIGHT_MAX = 6 * MEGABYTE;

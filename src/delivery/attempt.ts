@@ -1,112 +1,59 @@
 import { type Action, largeBytesOf } from "../actions/action.ts";
 import type { Bus } from "../events/bus.ts";
-import type { Dispatcher, Reservation } from "./slots.ts";
-import { type LaneName, type Store, StoreUnavailable } from "../../db/store.ts";
-import { Loop, type LoopDeps } from "./scheduler.ts";
+import { type LaneName, StoreUnavailable } from "../../db/store.ts";
+import type { Due, Reservation, Scheduler } from "./scheduler.ts";
 import type { NotStartedReason } from "../actions/settle.ts";
 import { attemptMs, type Fault } from "../actions/outcome.ts";
 import { type HashOf, matchesApproval } from "../actions/dedupe.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
-import { UnreadableSecret } from "../crypto/secrets.ts";
-import type { Attempt } from "./in-flight.ts";
+import { type Secrets, type SigningUse, UnreadableSecret } from "../crypto/secrets.ts";
+import type { Attempt } from "./runs.ts";
 import type { Settlement } from "./settlement.ts";
-import type { Header, SignedHeaders } from "./signing.ts";
+import { originOf } from "../outbound/target.ts";
 
-export interface ActionLoopDeps extends Omit<LoopDeps<Action>, "name" | "store" | "queue"> {
-  readonly store: Pick<Store, "actions" | "probe" | "isAlone">;
-  readonly bus: Bus;
+/** A slot for an action that is about to be stored: the commit that creates it claims it too. */
+export interface ActionReservation extends Omit<Reservation<Action>, "commit"> {
+  /** The action was stored and claimed: publishes both changes and sends it. */
+  commit(created: Action, claimed: Action): void;
 }
 
-/** Sends actions: subscribes to the bus for new ones, and reserves slots for actions that are about to be created. */
-export class ActionLoop implements Dispatcher {
-  readonly #bus: Bus;
-  readonly #loop: Loop<Action>;
-  /** The action that is being published as created. It is claimed already, so it must not be queued again. */
-  #beingCreated: string | null = null;
-  #unsubscribe: () => void = () => {};
+/** What the action service needs of the delivery. */
+export interface Dispatcher {
+  /**
+   * Reserves a slot for this action. Null when other rows of its lane come first, nothing is free, the action is large, or
+   * nothing is being claimed now.
+   */
+  reserve(action: LaneName & { readonly id: string }, largeBytes: number | undefined): ActionReservation | null;
+}
 
-  constructor({ bus, attempt, ...deps }: ActionLoopDeps) {
-    this.#bus = bus;
-    this.#loop = new Loop({
-      ...deps,
-      name: "actions",
-      queue: deps.store.actions,
-      attempt: (action, run) => {
-        // The claim has made it active.
-        bus.publish(action);
-        return attempt(action, run);
-      },
-    });
-  }
+export function createDispatcher(scheduler: Pick<Scheduler<Action>, "reserve">, bus: Pick<Bus, "publish">): Dispatcher {
+  return {
+    reserve(action, largeBytes) {
+      // Large actions are claimed one small batch at a time, never at create.
+      const reservation = largeBytes === undefined ? scheduler.reserve(action) : null;
+      if (reservation === null) return null;
+      return {
+        ...reservation,
+        commit(created, claimed) {
+          bus.publish(created);
+          reservation.commit(claimed);
+        },
+      };
+    },
+  };
+}
 
-  /** Attempts in run, for the metrics. */
-  get inFlight(): number {
-    return this.#loop.inFlight;
-  }
-
-  get isPaused(): boolean {
-    return this.#loop.isPaused;
-  }
-
-  /** As `Loop.start`. */
-  async start(): Promise<void> {
-    this.#unsubscribe = this.#bus.subscribe((action) => this.#onChange(action));
-    await this.#loop.start();
-  }
-
-  /** As `Loop.drain`: an attempt that is interrupted ends as `unknown`. */
-  async drain(limitMs: number): Promise<void> {
-    this.#unsubscribe();
-    await this.#loop.drain(limitMs);
-  }
-
-  /** As `Loop.pauseChanged`. */
-  pauseChanged(accountId: string): void {
-    this.#loop.pauseChanged(accountId);
-  }
-
-  reserve(name: LaneName & { readonly id: string }, largeBytes: number | undefined): Reservation | null {
-    // Large actions are claimed one small batch at a time, never at create.
-    if (largeBytes !== undefined) return null;
-    const slot = this.#loop.reserve(name);
-    if (slot === null) return null;
-    // `drain` must wait for the create and for the attempt that follows it.
-    const used = Promise.withResolvers<void>();
-    this.#loop.keep(used.promise);
-    const claim = this.#loop.claimNow();
-    const release = () => {
-      this.#loop.claimed(name.id);
-      this.#loop.release(slot);
-      used.resolve();
-    };
-    return {
-      claim,
-      commit: (created, claimed) => {
-        this.#beingCreated = created.id;
-        this.#bus.publish(created);
-        this.#beingCreated = null;
-        this.#loop.run(claimed, slot);
-        this.#loop.claimed(name.id);
-        used.resolve();
-      },
-      release,
-      fail: ({ id, revision, createdAt }) => {
-        this.#loop.claimLost([{ id, revision, dueAt: createdAt }], claim);
-        release();
-      },
-    };
-  }
-
-  #onChange(action: Action): void {
-    const { id, revision, dueAt, status } = action;
-    if (status !== "pending" || dueAt === null || id === this.#beingCreated) return;
-    const largeBytes = largeBytesOf(action);
-    this.#loop.add(action, { id, revision, dueAt, ...(largeBytes !== undefined && { largeBytes }) });
-  }
+/** The row that a change of an action has stored in the queue of actions, if it is pending now. */
+export function dueAction(action: Action): Due | null {
+  const { status, dueAt } = action;
+  return status === "pending" && dueAt !== null
+    ? { lane: action, dueAt, isLarge: largeBytesOf(action) !== undefined }
+    : null;
 }
 
 export interface AttemptDeps {
+  readonly bus: Pick<Bus, "publish">;
   readonly sender: Sender;
   readonly clock: Clock;
   readonly requestOf: (action: Action, now: Date) => Promise<OutboundRequest>;
@@ -120,9 +67,11 @@ export interface AttemptDeps {
  * no byte can have left, the claim is returned and the attempt does not count.
  */
 export function createAttempt(deps: AttemptDeps): Attempt<Action> {
-  const { sender, clock, requestOf, settlement, hashOf, attemptTimeoutMs } = deps;
+  const { bus, sender, clock, requestOf, settlement, hashOf, attemptTimeoutMs } = deps;
 
   return async (action, { stop, releaseSlot }) => {
+    // The claim has made it active.
+    bus.publish(action);
     const refuse = (fault: Fault, cause?: unknown) => {
       releaseSlot();
       return settlement.settle(action, { outcome: { kind: "not_sent", fault }, durationMs: 0, cause });
@@ -184,5 +133,43 @@ export function createRequestOf({ signedHeaders, userAgent }: RequestDeps) {
     ];
     const headers = [...defaults.filter(([name]) => !has(name.toLowerCase())), ...requestHeaders, ...ownHeaders];
     return { url: action.url, method: action.method, headers, body: action.body };
+  };
+}
+
+export interface SigningDeps {
+  readonly secrets: Pick<Secrets, "sign">;
+  readonly signingSecrets: {
+    /** The secrets that sign now, the newest first. */
+    inUse(accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]>;
+  };
+}
+
+/** What is signed. */
+interface Signable {
+  readonly accountId: string;
+  readonly url: string;
+  /** `webhook-id`: the same over all attempts. */
+  readonly id: string;
+  /** The exact text that is sent; empty when there is none. */
+  readonly body: string;
+}
+
+export type Header = readonly [name: string, value: string];
+
+export type SignedHeaders = (message: Signable, now: Date) => Promise<readonly Header[]>;
+
+/**
+ * The three headers of Standard Webhooks 1.0.0, signed with the secret of the account and the target's origin; with two
+ * secrets during a rotation. Calls and callbacks have separate secrets.
+ */
+export function createSignedHeaders({ secrets, signingSecrets }: SigningDeps, use: SigningUse): SignedHeaders {
+  return async ({ accountId, url, id, body }, now) => {
+    const timestampSeconds = Math.floor(now.getTime() / 1_000);
+    const signing = await signingSecrets.inUse(accountId, originOf(url), now, use);
+    return [
+      ["webhook-id", id],
+      ["webhook-timestamp", String(timestampSeconds)],
+      ["webhook-signature", secrets.sign(signing, { id, timestampSeconds, body })],
+    ];
   };
 }

@@ -8,18 +8,19 @@ import { createSigningSecrets } from "../accounts/signing-secrets.ts";
 import { type Config, VERSION } from "../config/config.ts";
 import type { Action } from "../actions/action.ts";
 import {
-  ActionLoop,
-  type ActionLoopDeps,
   type AttemptDeps,
   createAttempt,
+  createDispatcher,
   createRequestOf,
+  createSignedHeaders,
+  dueAction,
   type RequestDeps,
+  type SigningDeps,
 } from "./attempt.ts";
-import { type CallbackDeps, createCallback, createMail, type MailDeps } from "./notify.ts";
+import { type CallbackDeps, createCallback, createMail, type MailDeps } from "./deliver.ts";
+import { createNotificationScheduler, type NotificationDeps } from "./notifications.ts";
+import { Scheduler, type SchedulerDeps } from "./scheduler.ts";
 import { KeptResults, Settlement, type SettlementDeps } from "./settlement.ts";
-import { Outbox, type OutboxDeps } from "./outbox.ts";
-import { createRescue, createSetAside } from "./recovery.ts";
-import { createSignedHeaders, type SigningDeps } from "./signing.ts";
 import {
   ACTION_BYTES_IN_FLIGHT_MAX,
   CALLBACK_BYTES_IN_FLIGHT_MAX,
@@ -38,7 +39,7 @@ import type { Mailer } from "../mail/mailer.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Sender } from "../outbound/deadline.ts";
-import { type LaneName, type Store, StoreUnavailable } from "../../db/store.ts";
+import { type ActionStore, type LaneName, type Store, StoreUnavailable } from "../../db/store.ts";
 
 interface EngineParts {
   readonly store: Store;
@@ -89,11 +90,11 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const historyOf = createHistoryOf(deps);
 
   const paused = new ActivePauses(pauses);
-  const loop = createActionLoop(settings, { ...deps, isPaused: paused.isPaused });
+  const loop = createActionScheduler(settings, { ...deps, isPaused: paused.isPaused });
   const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
   const queues = { ...deps, historyOf, signingSecrets, receiptPath, isPaused: isStopped };
-  const { callbacks, mails } = createOutboxes(settings, queues);
-  const actionService = createActionService({ ...deps, pauses, dispatcher: loop });
+  const { callbacks, mails } = createNotificationSchedulers(settings, queues);
+  const actionService = createActionService({ ...deps, pauses, dispatcher: createDispatcher(loop, bus) });
   const pauseChanged = (accountId: string) => {
     for (const queue of [loop, callbacks, mails]) queue.pauseChanged(accountId);
   };
@@ -128,7 +129,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
 }
 
 interface Running {
-  readonly loops: readonly Pick<ActionLoop, "start" | "drain">[];
+  readonly loops: readonly Pick<Scheduler<Action>, "start" | "drain">[];
   readonly kept: KeptResults;
   readonly paused: ActivePauses;
   readonly pauseService: ReturnType<typeof createPauseService>;
@@ -165,75 +166,71 @@ function receiptsOf(settings: EngineSettings, secrets: EngineParts["secrets"]) {
 
 const collectGarbage = () => collectLargeTexts(COLLECTED_HEAP_BYTES_MAX);
 
-/** How actions end that this process has no attempt of. */
-function recoveryOf(settlement: Settlement, { store, clock, log, metrics }: EngineParts) {
-  const deps = { name: "actions", log, queue: store.actions, clock };
-  return {
-    // What a dead process had in flight ends as `unknown`: the target may have received it.
-    rescue: createRescue<Action>({
-      ...deps,
-      end: (action) => settlement.recover(action),
+type ActionSchedulerParts = Omit<SchedulerDeps<Action>, "name" | "queue" | "dueOf" | "attempt" | "ends" | "limits"> &
+  Omit<AttemptDeps, "requestOf" | "settlement"> &
+  Omit<SettlementDeps, "backoff"> &
+  RequestDeps & { readonly actions: ActionStore };
+
+/** Sends actions. */
+function createActionScheduler(settings: EngineSettings, parts: ActionSchedulerParts): Scheduler<Action> {
+  const { retryBaseMs: baseMs, retryCapMs: capMs, dispatchConcurrency: total, dispatchPerHost: perHost } = settings;
+  const { actions, log, metrics } = parts;
+  const settlement = new Settlement({ ...parts, backoff: { baseMs, capMs } });
+  return new Scheduler({
+    ...parts,
+    name: "actions",
+    queue: actions,
+    dueOf: dueAction,
+    attempt: createAttempt({ ...parts, requestOf: createRequestOf(parts), settlement }),
+    ends: {
+      // What a dead process had in flight ends as `unknown`: the target may have received it.
+      recover: (action) => settlement.recover(action),
+      setAside: (action) => settlement.setAside(action),
+      // The row was read back without its last result, which stays as it is.
+      unclaim: (action) => settlement.unclaim({ ...action, result: null }, "in_doubt"),
       onRescued(count) {
         metrics.rescued(count);
         log.warn("actions.rescued", { count });
       },
-    }),
-    setAside: createSetAside<Action>({ ...deps, end: (action) => settlement.setAside(action) }),
-    // The row was read back without its last result, which stays as it is.
-    unclaim: (action: Action) => settlement.unclaim({ ...action, result: null }, "in_doubt"),
-  };
-}
-
-type ActionLoopParts = Omit<ActionLoopDeps, "attempt" | "limits" | "rescue" | "setAside" | "unclaim"> &
-  Omit<AttemptDeps, "requestOf" | "settlement"> &
-  Omit<SettlementDeps, "backoff"> &
-  RequestDeps &
-  EngineParts;
-
-/** The loop that sends actions. */
-function createActionLoop(settings: EngineSettings, parts: ActionLoopParts): ActionLoop {
-  const { retryBaseMs: baseMs, retryCapMs: capMs, dispatchConcurrency: total, dispatchPerHost: perHost } = settings;
-  const settlement = new Settlement({ ...parts, backoff: { baseMs, capMs } });
-  return new ActionLoop({
-    ...parts,
-    attempt: createAttempt({ ...parts, requestOf: createRequestOf(parts), settlement }),
-    ...recoveryOf(settlement, parts),
-    limits: { total, perHost },
-    largeBytesMax: ACTION_BYTES_IN_FLIGHT_MAX,
+    },
+    limits: { total, perHost, largeBytes: ACTION_BYTES_IN_FLIGHT_MAX },
     collectGarbage,
   });
 }
 
-type OutboxParts = Omit<OutboxDeps, "kind" | "queue" | "deliver" | "limits"> &
+type NotificationParts = Omit<NotificationDeps, "kind" | "queue" | "deliver" | "limits"> &
   Omit<CallbackDeps & MailDeps, "linksOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"> &
   SigningDeps &
   Pick<EngineParts, "store" | "secrets"> & { readonly receiptPath: (actionId: string) => string };
 
-/** The loops of callbacks and mails. */
-function createOutboxes(settings: EngineSettings, parts: OutboxParts) {
+/** The schedulers of callbacks and mails. */
+function createNotificationSchedulers(settings: EngineSettings, parts: NotificationParts) {
   const { callbackConcurrency, mailConcurrency, baseUrl, approvalTtlHours } = settings;
-  const { store, receiptPath } = parts;
-  const callbacks = new Outbox({
+  const { store, secrets, receiptPath } = parts;
+  const callbacks = createNotificationScheduler({
     ...parts,
     kind: "callback",
     queue: store.outbox.callbacks,
     deliver: createCallback({ ...parts, signedHeaders: createSignedHeaders(parts, "callbacks") }),
-    limits: { total: callbackConcurrency, perHost: CALLBACKS_PER_HOST_MAX },
-    largeBytesMax: CALLBACK_BYTES_IN_FLIGHT_MAX,
+    limits: {
+      total: callbackConcurrency,
+      perHost: CALLBACKS_PER_HOST_MAX,
+      largeBytes: CALLBACK_BYTES_IN_FLIGHT_MAX,
+    },
     collectGarbage,
   });
-  const mails = new Outbox({
+  const mails = createNotificationScheduler({
     ...parts,
     kind: "mail",
     queue: store.outbox.mails,
     deliver: createMail({
       ...parts,
-      linksOf: createLinksOf({ links: store.links, secrets: parts.secrets, baseUrl }),
+      linksOf: createLinksOf({ links: store.links, secrets, baseUrl }),
       baseUrl,
       approvalTtlHours,
       receiptLink: (actionId) => baseUrl + receiptPath(actionId),
     }),
-    limits: { total: mailConcurrency, perHost: MAILS_AT_ONCE_MAX },
+    limits: { total: mailConcurrency, perHost: MAILS_AT_ONCE_MAX, largeBytes: 0 },
   });
   return { callbacks, mails };
 }

@@ -1,191 +1,234 @@
-import { LANE_READY_MAX, LANES_MAX } from "../config/limits.ts";
-import type { DueRow, LaneName } from "../../db/store.ts";
+import { HOST_RESERVE_SHARE, LANES_MAX, LARGE_ROW_BYTES } from "../config/limits.ts";
+import type { LaneHead, LaneName, NextRow } from "../../db/store.ts";
 import { Alarms } from "./timers.ts";
-import { hostNameOf, laneNameOf, mayTake, type Slots } from "./slots.ts";
 
-/** A queue in memory: what one key of an account sends to one host. The store has all rows, this has the next few. */
-export interface Lane extends LaneName {
+/** How much may be in flight. */
+export interface SlotLimits {
+  /** Attempts in total (`DISPATCH_CONCURRENCY`). */
+  readonly total: number;
+  /** Attempts from one account to one host, whatever the key (`DISPATCH_PER_HOST`): a promise to the target. */
+  readonly perHost: number;
+  /** Bytes of large rows. */
+  readonly largeBytes: number;
+}
+
+/** What several lanes have in common. */
+interface Group {
+  readonly lanes: Set<Lane>;
+  inFlight: number;
+  /** Bytes of large rows that are claimed and not yet recorded. */
+  largeBytes: number;
+}
+
+/** The queue of what one key of an account sends to one host. The store has its rows; this is what memory knows of it. */
+export interface Lane extends LaneName, Omit<Group, "lanes"> {
   readonly name: string;
-  /** All lanes of the account for this host, this one included: they share the slots of the host. */
-  readonly sameHost: Set<Lane>;
-  /** Due rows by id, oldest first. */
-  readonly ready: DueRow[];
-  /** The store may have due rows that are not in `ready`. */
-  hasMore: boolean;
+  readonly account: Group;
+  readonly key: Group;
+  /** The lanes of the account for this host share its slots. */
+  readonly sameHost: Group;
+  /** Due rows that no claim has asked for; Infinity: the store may have any number. */
+  waiting: number;
+  /** Rows that this process was told of so far. */
+  heard: number;
+  /** How often `waiting` became infinite because of time or the sweep. */
+  opened: number;
+  /** The next due row is large, so that it needs memory besides a slot. */
+  isLargeNext: boolean;
   /** When the earliest row that is not yet due will be due, in milliseconds. */
   wakesAtMs: number;
-  isLoading: boolean;
-  /** A row was stored while the lane was being loaded, so the result may lack it. */
-  isStale: boolean;
 }
 
-/** A slot that is taken in a lane. */
-export interface TakenSlot {
+/** Slots that are taken in a lane for a claim. */
+export interface Ask {
   readonly lane: Lane;
+  /** The number of slots. */
+  limit: number;
+  /** Both when the claim began: it may not see rows that were stored or became due later. */
+  readonly heard: number;
+  readonly opened: number;
+  /** More rows may be due than slots were taken for. */
+  readonly isOpen: boolean;
 }
 
-/** A due row and the lane whose slot it takes. */
-export interface Candidate extends TakenSlot {
-  readonly due: DueRow;
+interface AnswerTimes {
+  /** The time of the claim, by which its rows were due. */
+  readonly claimMs: number;
+  readonly nowMs: number;
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * Decides which due row goes next: accounts in turn; in each the key with the fewest in flight; of that key its hosts
- * in turn, none beyond its slots. Where several keys of an account wait for one host, the key with the fewest in flight
- * there goes first. A full lane leaves the rotation, so that 100,000 rows behind one slow host cost the others nothing.
+ * Decides which lanes may claim how many rows: accounts in turn; in each the key with the fewest in flight; of that key
+ * its hosts in turn, none beyond its slots. Where several keys of an account wait for one host, the key with the fewest in
+ * flight there goes first. A full lane leaves the rotation, so that 100,000 rows behind one slow host cost the others
+ * nothing.
  *
- * All of it is a hint: the sweep finds what is missing here, and the claim refuses what is wrong.
+ * All of it is a hint: the sweep finds what is missing here, and the claim finds nothing where this is wrong.
  */
 export class Lanes {
-  readonly #slots: Slots;
+  readonly #limits: SlotLimits;
+  /** Slots of a host that are reserved for keys that hold none there. */
+  readonly #hostReserve: number;
   readonly #isPaused: (lane: LaneName) => boolean;
   readonly #lanes = new Map<string, Lane>();
-  /** Number of lanes of each account, and of each key. */
-  readonly #counts = new Map<string, number>();
-  readonly #keyCounts = new Map<string, number>();
-  /** The lanes of each account and host. */
-  readonly #hosts = new Map<string, Set<Lane>>();
-  /** Lanes that can send now, by account and key. All three levels rotate. */
-  readonly #runnable = new Map<string, Map<string, Set<Lane>>>();
-  /** Lanes that have a free slot but must load rows from the store first. */
-  readonly #needsLoad = new Set<Lane>();
+  readonly #accounts = new Map<string, Group>();
+  readonly #keys = new Map<string, Group>();
+  readonly #hosts = new Map<string, Group>();
+  /** Lanes that have a due row and a free slot, by the size of that row. */
+  readonly #small = new Rotation();
+  readonly #large = new Rotation();
   readonly #alarms = new Alarms();
+  #taken = 0;
+  #largeBytes = 0;
 
   /** `isPaused`: nothing of the lane may be sent now. Call `pauseChanged` whenever that changes. */
-  constructor(slots: Slots, isPaused: (lane: LaneName) => boolean = never) {
-    this.#slots = slots;
+  constructor(limits: SlotLimits, isPaused: (lane: LaneName) => boolean = () => false) {
+    this.#limits = limits;
+    this.#hostReserve = Math.floor(limits.perHost * HOST_RESERVE_SHARE);
     this.#isPaused = isPaused;
   }
 
+  /** When the next row will be due, in milliseconds; null: none is known. */
   get earliestMs(): number | null {
     return this.#alarms.earliestMs;
   }
 
-  /** Adds a pending row. */
-  add(name: LaneName, due: DueRow, nowMs: number): void {
+  /** Notes a row that was just stored. */
+  add(name: LaneName, dueAt: Date, isLarge: boolean, nowMs: number): void {
     const lane = this.#laneOf(name);
     if (lane === null) return;
-    const dueAtMs = due.dueAt.getTime();
-    if (dueAtMs > nowMs) return this.#wakeAt(lane, dueAtMs);
-    // Older rows are in the store only: a new one must not overtake them.
-    if (lane.hasMore || lane.ready.length >= LANE_READY_MAX) this.#requestLoad(lane);
-    else {
-      lane.ready.push(due);
-      // Only the first row changes whether the lane can run.
-      if (lane.ready.length === 1) this.#update(lane);
-    }
+    if (dueAt.getTime() > nowMs) return this.#wakeAt(lane, dueAt.getTime());
+    if (lane.waiting === 0) lane.isLargeNext = isLarge;
+    lane.waiting += 1;
+    lane.heard += 1;
+    // Only the first row changes whether the lane can run.
+    if (lane.waiting === 1) this.#update(lane);
   }
 
-  /** Notes that the store has a pending row of this lane that is due at this time. */
-  hint(name: LaneName, dueAtMs: number, nowMs: number): void {
-    const lane = this.#laneOf(name);
+  /** Notes the earliest row of a lane as the store has it. */
+  found(head: LaneHead, nowMs: number): void {
+    const lane = this.#laneOf(head);
     if (lane === null) return;
-    if (dueAtMs > nowMs) return this.#wakeAt(lane, dueAtMs);
-    this.#requestLoad(lane);
+    if (head.dueAt.getTime() > nowMs) return this.#wakeAt(lane, head.dueAt.getTime());
+    this.#open(lane);
   }
 
-  /** Marks the lanes that have rows due by now for loading. */
+  /** Notes that rows have become due by now. */
   wake(nowMs: number): void {
     for (const name of this.#alarms.run(nowMs)) {
       const lane = this.#lanes.get(name);
       if (lane === undefined || lane.wakesAtMs > nowMs) continue;
       lane.wakesAtMs = NEVER;
-      this.#requestLoad(lane);
+      this.#open(lane);
     }
   }
 
-  /** Takes the next due row and its slot; null when nothing may be sent now. */
-  next(): Candidate | null {
-    for (const [account, keys] of this.#runnable) {
-      const key = this.#leastBusy(account, keys);
-      if (!this.#slots.accountHasRoom(account, key)) continue;
-      const lanes = keys.get(key);
-      const [lane] = lanes ?? [];
-      const due = lane?.ready.shift();
-      if (lanes === undefined || lane === undefined || due === undefined) return null;
-      this.#slots.take(lane);
-      // Move the lane, its key and its account to the end of their rotations.
-      lanes.delete(lane);
-      keys.delete(key);
-      if (lanes.size > 0) keys.set(key, lanes);
-      this.#runnable.delete(account);
-      if (keys.size > 0) this.#runnable.set(account, keys);
-      this.#update(lane);
-      return { lane, due };
-    }
-    return null;
-  }
-
-  /** The key with the fewest in flight; of equals the one that has waited longest. */
-  #leastBusy(account: string, keys: ReadonlyMap<string, unknown>): string {
-    let least = { key: "", held: Number.POSITIVE_INFINITY };
-    for (const key of keys.keys()) {
-      const held = this.#slots.ofKey(account, key);
-      if (held < least.held) least = { key, held };
-      if (held === 0) break;
-    }
-    return least.key;
-  }
-
-  /** Removes and returns at most `count` lanes that must be loaded. Call `loaded` for each. */
-  takeNeedingLoad(count: number): readonly Lane[] {
-    if (this.#needsLoad.size === 0) return [];
-    const lanes = [...this.#needsLoad.values().take(count)];
-    for (const lane of lanes) {
-      lane.isLoading = true;
-      this.#needsLoad.delete(lane);
-    }
-    return lanes;
-  }
-
-  /** Adds the rows the store returned for a lane: its earliest pending ones, at most `limit`. */
-  loaded(lane: Lane, found: readonly DueRow[], limit: number, nowMs: number): void {
-    const due = found.filter(({ dueAt }) => dueAt.getTime() <= nowMs);
-    const firstLater = found[due.length];
-    lane.hasMore = due.length === limit || lane.isStale;
-    lane.isLoading = false;
-    lane.isStale = false;
-    lane.ready.push(...due);
-    if (firstLater !== undefined) this.#wakeAt(lane, firstLater.dueAt.getTime());
+  #open(lane: Lane): void {
+    lane.waiting = Number.POSITIVE_INFINITY;
+    lane.opened += 1;
     this.#update(lane);
+  }
+
+  /** Takes slots for small rows, at most so many. Each must be given back by `answered` or `failed`, and `release`. */
+  take(slotsMax: number): readonly Ask[] {
+    return this.#take(this.#small, slotsMax, () => true);
   }
 
   /**
-   * Takes a slot for an action that is not stored yet; null when other rows of its lane come first or nothing is free.
+   * The same for lanes whose next row is large. Bytes are shared as slots are: an account may claim more while it holds
+   * less than `FREE_FACTOR` times the free bytes, and a lane while it holds less than the free bytes, so that one slow host
+   * with large bodies never takes the room of all others. Where none is held, one fits however large it is.
    */
-  reserve(name: LaneName): TakenSlot | null {
+  takeLarge(slotsMax: number): readonly Ask[] {
+    const free = this.#limits.largeBytes - this.#largeBytes;
+    if (this.#largeBytes === 0) return this.#take(this.#large, slotsMax, () => true);
+    if (free < LARGE_ROW_BYTES) return [];
+    return this.#take(
+      this.#large,
+      slotsMax,
+      ({ account, largeBytes }) => account.largeBytes < FREE_FACTOR * free && (largeBytes < free || largeBytes === 0),
+    );
+  }
+
+  #take(rotation: Rotation, slotsMax: number, fits: (lane: Lane) => boolean): readonly Ask[] {
+    const asks = new Map<Lane, Ask>();
+    for (let taken = 0; taken < slotsMax; taken += 1) {
+      const lane = rotation.next((one) => this.#hasSlot(one), fits);
+      if (lane === null) break;
+      const ask = asks.get(lane) ?? {
+        lane,
+        limit: 0,
+        heard: lane.heard,
+        opened: lane.opened,
+        isOpen: lane.waiting === Number.POSITIVE_INFINITY,
+      };
+      asks.set(lane, ask);
+      ask.limit += 1;
+      lane.waiting -= 1;
+      this.#count(lane, 1);
+      this.#update(lane);
+    }
+    return [...asks.values()];
+  }
+
+  /** A claim got so many rows of the lane, and this is the next one. The slots of these rows stay taken. */
+  answered(ask: Ask, got: number, next: NextRow | undefined, { claimMs, nowMs }: AnswerTimes): void {
+    const { lane, limit } = ask;
+    if (next !== undefined && !(next.dueAt.getTime() > claimMs)) {
+      // Otherwise it is one of the rows that are counted, or that another claim has asked for.
+      const isUncounted = lane.waiting === 0 && lane.heard === ask.heard;
+      if (ask.isOpen || got < limit || isUncounted) lane.waiting = Number.POSITIVE_INFINITY;
+      lane.isLargeNext = next.isLarge;
+    } else {
+      // Nothing is left of what was due when the claim began.
+      if (lane.opened === ask.opened) lane.waiting = Math.min(lane.waiting, lane.heard - ask.heard);
+      // A row that was stored meanwhile waits already; the claim for it tells what else is due.
+      const isLater = next !== undefined && (next.dueAt.getTime() > nowMs || lane.waiting === 0);
+      if (isLater) this.#wakeAt(lane, next.dueAt.getTime());
+    }
+    this.#count(lane, got - limit);
+    this.#update(lane);
+  }
+
+  /** A claim got nothing. Its rows are asked for again at this time; null: the sweep finds them. */
+  failed({ lane, limit }: Ask, againAtMs: number | null): void {
+    if (lane.waiting === Number.POSITIVE_INFINITY) lane.waiting = 0;
+    if (againAtMs !== null) this.#wakeAt(lane, againAtMs);
+    this.#count(lane, -limit);
+    this.#update(lane);
+  }
+
+  /** Takes a slot for a row that is not stored yet; null when other rows of its lane come first or nothing is free. */
+  reserve(name: LaneName): Lane | null {
     const lane = this.#laneOf(name);
     if (lane === null) return null;
-    const isFirst = !this.#isPaused(lane) && lane.ready.length === 0 && !lane.hasMore && !lane.isLoading;
+    const isFirst = lane.waiting === 0 && !this.#isPaused(lane) && this.#hasHostSlot(lane) && this.#hasSlot(lane);
     // If other keys wait for this host, the rotation decides whose turn it is.
-    const isFree =
-      this.#slots.hostHasRoom(lane) &&
-      this.#slots.accountHasRoom(lane.accountId, lane.keyId) &&
-      this.#leastHeldReady(lane.sameHost) >= this.#slots.ofLane(lane);
-    if (isFirst && isFree) this.#slots.take(lane);
+    const isReserved = isFirst && this.#leastWaiting(lane.sameHost) >= lane.inFlight;
+    if (isReserved) this.#count(lane, 1);
     // Also when nothing was taken: an empty lane must be removed again.
     this.#update(lane);
-    return isFirst && isFree ? { lane } : null;
+    return isReserved ? lane : null;
+  }
+
+  /** Gives back the slot of one row. */
+  release(lane: Lane): void {
+    this.#count(lane, -1);
+    this.#update(lane);
+  }
+
+  /** Counts the bytes of a large row from its claim until it is recorded (then negative). */
+  holdLarge(lane: Lane, bytes: number): void {
+    for (const held of [lane, lane.account]) held.largeBytes += bytes;
+    this.#largeBytes += bytes;
+    this.#update(lane);
   }
 
   /** Re-evaluates the lanes of an account after a pause began or ended. */
   pauseChanged(accountId: string): void {
-    for (const lane of this.#lanes.values()) if (lane.accountId === accountId) this.#update(lane);
-  }
-
-  /** Releases a slot. */
-  release({ lane }: TakenSlot): void {
-    this.#slots.give(lane);
-    this.#update(lane);
-  }
-
-  /** Marks a lane for loading; if it is being loaded already, for loading once more. */
-  #requestLoad(lane: Lane): void {
-    lane.hasMore = true;
-    lane.isStale = lane.isLoading;
-    this.#place(lane, this.#leastHeldReady(lane.sameHost));
+    for (const lane of this.#accounts.get(accountId)?.lanes ?? []) this.#update(lane);
   }
 
   #wakeAt(lane: Lane, atMs: number): void {
@@ -194,96 +237,175 @@ export class Lanes {
     this.#alarms.set(lane.name, atMs);
   }
 
-  #laneOf(laneName: LaneName): Lane | null {
-    const { accountId, host, keyId } = laneName;
-    const name = laneNameOf(laneName);
+  #count(lane: Lane, by: number): void {
+    for (const holder of [lane, lane.account, lane.key, lane.sameHost]) holder.inFlight += by;
+    this.#taken += by;
+  }
+
+  #hasSlot({ account, key }: Lane): boolean {
+    const free = this.#limits.total - this.#taken;
+    return mayTake({ free, ofAccount: account.inFlight, ofKey: key.inFlight });
+  }
+
+  #hasHostSlot({ inFlight, sameHost }: Lane): boolean {
+    return sameHost.inFlight < this.#limits.perHost - (inFlight === 0 ? 0 : this.#hostReserve);
+  }
+
+  #laneOf({ accountId, host, keyId }: LaneName): Lane | null {
+    const [keyName, hostName] = [`${accountId} ${keyId}`, `${accountId} ${host}`];
+    const name = nameOf({ accountId, host, keyId });
     const known = this.#lanes.get(name);
     if (known !== undefined) return known;
-    const keyName = `${accountId} ${keyId}`;
-    const ofAccount = this.#counts.get(accountId) ?? 0;
-    const ofKey = this.#keyCounts.get(keyName) ?? 0;
+    const ofAccount = this.#accounts.get(accountId)?.lanes.size ?? 0;
+    const ofKey = this.#keys.get(keyName)?.lanes.size ?? 0;
     // As with slots: no account or key may take the room of all others, whether its rows are due or not.
     if (!mayTake({ free: LANES_MAX - this.#lanes.size, ofAccount, ofKey })) return null;
-    const hostName = hostNameOf(laneName);
-    const sameHost = this.#hosts.get(hostName) ?? new Set();
+    const account = groupOf(this.#accounts, accountId);
+    const [key, sameHost] = [groupOf(this.#keys, keyName), groupOf(this.#hosts, hostName)];
+    const counts = { inFlight: 0, largeBytes: 0, waiting: 0, heard: 0, opened: 0 };
     const lane: Lane = {
       accountId,
       host,
       keyId,
       name,
+      account,
+      key,
       sameHost,
-      ready: [],
-      hasMore: false,
+      ...counts,
+      isLargeNext: false,
       wakesAtMs: NEVER,
-      isLoading: false,
-      isStale: false,
     };
     this.#lanes.set(name, lane);
-    this.#hosts.set(hostName, sameHost.add(lane));
-    this.#counts.set(accountId, ofAccount + 1);
-    this.#keyCounts.set(keyName, ofKey + 1);
+    for (const group of [account, key, sameHost]) group.lanes.add(lane);
     return lane;
   }
 
   /** Re-evaluates all lanes of the host, since their order depends on what each has in flight. */
   #update({ sameHost }: Lane): void {
-    const least = this.#leastHeldReady(sameHost);
-    for (const lane of sameHost) this.#place(lane, least);
+    const least = this.#leastWaiting(sameHost);
+    for (const lane of sameHost.lanes) {
+      const isNext = lane.waiting > 0 && lane.inFlight <= least && !this.#isPaused(lane) && this.#hasHostSlot(lane);
+      this.#small.set(lane, isNext && !lane.isLargeNext);
+      this.#large.set(lane, isNext && lane.isLargeNext);
+      const isIdle = lane.waiting === 0 && lane.wakesAtMs === NEVER;
+      if (isIdle && lane.inFlight === 0 && lane.largeBytes === 0) this.#forget(lane);
+    }
   }
 
-  /** The smallest number in flight of any lane that has a row ready. */
-  #leastHeldReady(lanes: ReadonlySet<Lane>): number {
+  /** The smallest number in flight of any lane that waits for a slot only. */
+  #leastWaiting({ lanes }: Group): number {
     let least = Number.POSITIVE_INFINITY;
-    // Paused lanes don't count.
-    for (const lane of lanes)
-      if (lane.ready.length > 0 && !this.#isPaused(lane)) least = Math.min(least, this.#slots.ofLane(lane));
+    for (const lane of lanes) {
+      if (lane.waiting > 0 && !lane.isLargeNext && !this.#isPaused(lane)) least = Math.min(least, lane.inFlight);
+    }
     return least;
   }
 
-  /** Puts a lane into the sets that its state belongs to, and removes it when it is empty. */
-  #place(lane: Lane, leastHeld: number): void {
-    const held = this.#slots.ofLane(lane);
-    const hasRoom = !this.#isPaused(lane) && this.#slots.hostHasRoom(lane);
-    if (hasRoom && lane.ready.length > 0 && held <= leastHeld) this.#addRunnable(lane);
-    else this.#deleteRunnable(lane);
-
-    if (hasRoom && lane.ready.length === 0 && lane.hasMore && !lane.isLoading) this.#needsLoad.add(lane);
-    else this.#needsLoad.delete(lane);
-
-    const isQuiet = lane.ready.length === 0 && !lane.hasMore && !lane.isLoading && lane.wakesAtMs === NEVER;
-    if (isQuiet && held === 0) this.#forget(lane);
-  }
-
-  #addRunnable(lane: Lane): void {
-    const keys = this.#runnable.get(lane.accountId) ?? new Map<string, Set<Lane>>();
-    this.#runnable.set(lane.accountId, keys);
-    keys.set(lane.keyId, (keys.get(lane.keyId) ?? new Set()).add(lane));
-  }
-
-  #deleteRunnable(lane: Lane): void {
-    const keys = this.#runnable.get(lane.accountId);
-    const lanes = keys?.get(lane.keyId);
-    if (lanes?.delete(lane) !== true || lanes.size > 0) return;
-    keys?.delete(lane.keyId);
-    if (keys?.size === 0) this.#runnable.delete(lane.accountId);
-  }
-
   #forget(lane: Lane): void {
-    const { accountId, name, sameHost } = lane;
-    if (!this.#lanes.delete(name)) return;
-    sameHost.delete(lane);
-    if (sameHost.size === 0) this.#hosts.delete(hostNameOf(lane));
-    countDown(this.#counts, accountId);
-    countDown(this.#keyCounts, `${accountId} ${lane.keyId}`);
+    this.#lanes.delete(lane.name);
+    leave(this.#accounts, lane.accountId, lane);
+    leave(this.#keys, `${lane.accountId} ${lane.keyId}`, lane);
+    leave(this.#hosts, `${lane.accountId} ${lane.host}`, lane);
   }
 }
 
-function never(): boolean {
-  return false;
+/** Unambiguous: only the host may contain spaces. The store has well-formed text. */
+export function nameOf({ accountId, host, keyId }: LaneName): string {
+  return `${accountId} ${keyId} ${host.toWellFormed()}`;
 }
 
-function countDown(counts: Map<string, number>, name: string): void {
-  const left = (counts.get(name) ?? 1) - 1;
-  if (left === 0) counts.delete(name);
-  else counts.set(name, left);
+function groupOf(groups: Map<string, Group>, name: string): Group {
+  const group = groups.get(name) ?? { lanes: new Set(), inFlight: 0, largeBytes: 0 };
+  groups.set(name, group);
+  return group;
+}
+
+function leave(groups: Map<string, Group>, name: string, lane: Lane): void {
+  const lanes = groups.get(name)?.lanes;
+  lanes?.delete(lane);
+  if (lanes?.size === 0) groups.delete(name);
+}
+
+/** Lanes by account and key. All three levels take turns. */
+class Rotation {
+  readonly #accounts = new Map<Group, Map<Group, Set<Lane>>>();
+
+  /** Adds or removes a lane. */
+  set(lane: Lane, isIn: boolean): void {
+    const keys = this.#accounts.get(lane.account);
+    const lanes = keys?.get(lane.key);
+    if (isIn) this.#put(lane.account, keys ?? new Map<Group, Set<Lane>>(), lane.key, (lanes ?? new Set()).add(lane));
+    else if (keys !== undefined && lanes?.delete(lane) === true && lanes.size === 0) {
+      keys.delete(lane.key);
+      if (keys.size === 0) this.#accounts.delete(lane.account);
+    }
+  }
+
+  #put(account: Group, keys: Map<Group, Set<Lane>>, key: Group, lanes: Set<Lane>): void {
+    this.#accounts.set(account, keys.set(key, lanes));
+  }
+
+  /** The next lane that may take a slot; its account, its key and the lane itself move to the end of their turns. */
+  next(hasSlot: (lane: Lane) => boolean, fits: (lane: Lane) => boolean): Lane | null {
+    for (const [account, keys] of this.#accounts) {
+      const lane = leastBusy(keys, hasSlot, fits);
+      const lanes = lane === null ? undefined : keys.get(lane.key);
+      if (lane === null || lanes === undefined) continue;
+      lanes.delete(lane);
+      keys.delete(lane.key);
+      this.#accounts.delete(account);
+      this.#put(account, keys, lane.key, lanes.add(lane));
+      return lane;
+    }
+    return null;
+  }
+}
+
+/**
+ * The first lane that fits of the key with the fewest in flight; of equal keys of the one that has waited longest.
+ * `hasSlot` is the same for all lanes of a key.
+ */
+function leastBusy(
+  keys: ReadonlyMap<Group, ReadonlySet<Lane>>,
+  hasSlot: (lane: Lane) => boolean,
+  fits: (lane: Lane) => boolean,
+): Lane | null {
+  let least: Lane | null = null;
+  for (const [key, lanes] of keys) {
+    if (least !== null && key.inFlight >= least.key.inFlight) continue;
+    const [first] = lanes;
+    if (first === undefined || !hasSlot(first)) continue;
+    least = lanes.values().find(fits) ?? least;
+    if (least?.key.inFlight === 0) break;
+  }
+  return least;
+}
+
+/**
+ * An account may take another slot while it holds fewer than this many times the free slots. One account alone gets three
+ * quarters, two get three sevenths each, and some slots are always free for the next account (the dynamic threshold of
+ * shared-memory switches: Choudhury and Hahne, 1998).
+ */
+const FREE_FACTOR = 3;
+
+/**
+ * One key may take all slots of its account. So that another key need not wait until some of those calls end, a key that
+ * holds few slots may exceed the account's share, up to this many times the free slots.
+ */
+const SECOND_KEY_FREE_FACTOR = FREE_FACTOR + 1;
+
+/** How much of a shared resource is free, and how much an account and one of its keys hold. */
+interface Shares {
+  readonly free: number;
+  readonly ofAccount: number;
+  readonly ofKey: number;
+}
+
+/** Whether the key may take one more. */
+function mayTake({ free, ofAccount, ofKey }: Shares): boolean {
+  // A single free one is enough for whoever holds none, however small the total is.
+  if (free <= 0) return false;
+  if (ofAccount < Math.max(1, FREE_FACTOR * free)) return true;
+  const beyond = SECOND_KEY_FREE_FACTOR * free - ofAccount;
+  return free > 1 && SECOND_KEY_FREE_FACTOR * ofKey < beyond;
 }

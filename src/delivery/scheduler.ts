@@ -1,19 +1,20 @@
+import type { Action } from "../actions/action.ts";
 import type { Claimed } from "../actions/settle.ts";
 import {
   CLAIM_AGAIN_MS,
+  CLAIM_BYTES_MAX,
   CLAIM_ROWS_MAX,
-  CLAIMS_IN_DOUBT_MAX,
-  LANE_READY_MAX,
-  LARGE_CLAIM_BYTES_MAX,
-  LEASE_GRACE_MS,
+  CLAIMS_AT_ONCE_MAX,
+  LARGE_GARBAGE_BYTES_MAX,
   RESCUE_EVERY_MS,
   SLEEP_MS_MAX,
 } from "../config/limits.ts";
+import type { Bus } from "../events/bus.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import {
-  type DueRow,
+  type ClaimedRows,
   type LaneHead,
   type LaneName,
   type Queue,
@@ -21,103 +22,105 @@ import {
   StoreBusy,
   StoreUnavailable,
 } from "../../db/store.ts";
-import { ClockWatch, Pause, reschedule, Timers } from "./timers.ts";
-import { type Attempt, RunsInFlight, LargeRows } from "./in-flight.ts";
+import { type Ask, type Lane, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
+import { ClockWatch, Leases, Pause, Recovery, reschedule, type RowEnds } from "./recovery.ts";
+import { type Attempt, RunsInFlight } from "./runs.ts";
 import type { KeptResults } from "./settlement.ts";
-import { type Candidate, type Lane, Lanes, type TakenSlot } from "./lanes.ts";
-import type { Orphaned } from "./recovery.ts";
-import { type SlotLimits, Slots } from "./slots.ts";
+import { Timers } from "./timers.ts";
 
-export interface LoopDeps<Row extends { readonly id: string }> {
-  /** What the loop delivers, for the log. */
+/** What every scheduler needs of a row. */
+export interface QueueRow extends LaneName {
+  readonly id: string;
+  readonly leaseUntil: Date | null;
+}
+
+/** A row that was just stored. */
+export interface Due {
+  readonly lane: LaneName;
+  readonly dueAt: Date;
+  /** It has more than `SMALL_ROW_BYTES_MAX`. False where that is not known. */
+  readonly isLarge: boolean;
+}
+
+export interface SchedulerDeps<Row extends QueueRow> {
+  /** What is delivered, for the log. */
   readonly name: "actions" | "callbacks" | "mails";
   readonly store: Pick<Store, "probe" | "isAlone">;
   readonly queue: Queue<Row>;
+  readonly bus: Pick<Bus, "subscribe">;
+  /** The row of this queue that a change of an action has stored, if any. */
+  readonly dueOf: (action: Action) => Due | null;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "taskFailed">;
   readonly attempt: Attempt<Row>;
-  readonly rescue: (orphaned: Orphaned) => Promise<number>;
-  /** Ends rows that were altered in the database. */
-  readonly setAside: (isOurs: (id: string) => boolean) => Promise<void>;
-  /** Returns a claim that was committed although its response was lost. */
-  readonly unclaim: (row: Row) => Promise<void>;
+  readonly ends: RowEnds<Row>;
   readonly kept: KeptResults;
   readonly limits: SlotLimits;
   /** Whether nothing of the lane may be sent now. Call `pauseChanged` when that changes. */
   readonly isPaused?: (lane: LaneName) => boolean;
-  /** Limit of the bytes of large rows that are claimed and not yet recorded. Absent: no row counts as large. */
-  readonly largeBytesMax?: number;
   /** Called when enough bytes of large rows were released to be worth a garbage collection. */
   readonly collectGarbage?: () => void;
   readonly attemptTimeoutMs: number;
 }
 
-type TimerName = "alarm" | "again" | "sweep" | "rescue" | "probe";
-
-/** Background tasks, for the log and the metrics. */
-type TaskName = TimerName | "attempt" | "claim" | "clock" | "load" | "set_aside" | "start";
-
-/** Rows of a claim whose response was lost: the store may have them as claimed. */
-interface LostClaim {
-  readonly due: readonly DueRow[];
-  readonly at: Claimed;
+/** A slot for a row that is about to be stored: the commit that creates it claims it too. */
+export interface Reservation<Row> {
+  readonly claim: Claimed;
+  /** The row was stored and claimed: sends it. */
+  commit(claimed: Row): void;
+  /** Nothing was claimed: releases the slot. */
+  release(): void;
+  /** The response of the store was lost: releases the slot, and asks the store later whether the row is claimed. */
+  fail(): void;
 }
 
-/**
- * How much later than requested a lease may end, to be unique. If the clock was set back by more, counting starts anew.
- */
-const LEASE_SPREAD_MS = 1_000;
+type TimerName = "alarm" | "sweep" | "rescue" | "probe";
+
+/** Background tasks, for the log and the metrics. */
+type TaskName = TimerName | "attempt" | "claim" | "clock" | "set_aside" | "start";
 
 /** Lanes per step of the sweep, and the pause between two steps. */
 const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
 
 /**
- * The scheduler of one kind of row: it learns of pending rows, takes those that are due within its slots, claims them
- * and starts an attempt for each. One timer waits for the earliest row that is not yet due; a sweep over the store
- * finds what memory missed.
+ * The scheduler of one kind of row: it learns which lanes have due rows, claims as many as its slots allow and starts an
+ * attempt for each. One timer waits for the earliest row that is not yet due; a sweep over the store finds what memory
+ * missed.
  *
  * new -> `start` -> running <-> paused (the store is away: nothing is claimed that could not be recorded) -> `drain`.
  */
-export class Loop<Row extends { readonly id: string }> {
-  readonly #deps: LoopDeps<Row>;
-  readonly #slots: Slots;
+export class Scheduler<Row extends QueueRow> {
+  readonly #deps: SchedulerDeps<Row>;
   readonly #lanes: Lanes;
-  readonly #large: LargeRows;
   readonly #runs: RunsInFlight<Row>;
+  readonly #recovery: Recovery<Row>;
+  readonly #leases: Leases;
   readonly #timers: Timers<TimerName>;
   readonly #watch: ClockWatch;
   readonly #pause: Pause;
+  #unsubscribe: () => void = () => {};
   #alarmAtMs = Number.POSITIVE_INFINITY;
   /** How far the wall clock was set back, as far as rows are not rescheduled for it yet. */
   #setBackMs = 0;
-  /** End of the newest claim's lease. */
-  #leaseEndMs = 0;
   /** The last attempt to reschedule failed. */
   #isRescheduleDue = false;
-  #lostClaims: readonly LostClaim[] = [];
-  /** Rows whose claim is being written: the store may show them as active already. */
-  readonly #claiming = new Set<string>();
-  /** Due rows whose claim was refused with `StoreBusy`. */
-  readonly #busy = new Map<string, Candidate>();
+  /** Rows that are being created with a slot: they are not queued besides. */
+  readonly #reserved = new Set<string>();
+  /** Claims that are being written. */
+  #claims = 0;
   #isClaimingLarge = false;
+  #garbageBytes = 0;
   #isRunning = false;
   /** Whether the rescue at the start is done. */
   #hasBegun = false;
 
-  constructor(deps: LoopDeps<Row>) {
+  constructor(deps: SchedulerDeps<Row>) {
     this.#deps = deps;
-    this.#slots = new Slots(deps.limits);
-    this.#lanes = new Lanes(this.#slots, deps.isPaused);
-    this.#large = new LargeRows(deps.largeBytesMax ?? 0);
-    // A large row stays in memory until its result is recorded, which is later than the release of its slot.
-    this.#runs = new RunsInFlight(deps.clock, async (row, run) => {
-      try {
-        await deps.attempt(row, run);
-      } finally {
-        this.#releaseLarge(row.id);
-      }
-    });
+    this.#lanes = new Lanes(deps.limits, deps.isPaused);
+    this.#runs = new RunsInFlight(deps.clock, deps.attempt);
+    this.#recovery = new Recovery(deps);
+    this.#leases = new Leases(deps);
     this.#timers = new Timers(deps.clock);
     this.#watch = new ClockWatch(deps);
     this.#pause = new Pause({
@@ -146,6 +149,10 @@ export class Loop<Row extends { readonly id: string }> {
    */
   async start(): Promise<void> {
     this.#isRunning = true;
+    this.#unsubscribe = this.#deps.bus.subscribe((action) => {
+      const due = this.#deps.dueOf(action);
+      if (due !== null && !this.#reserved.has(action.id)) this.add(due);
+    });
     try {
       await this.#deps.store.probe();
       await this.#begin();
@@ -161,21 +168,15 @@ export class Loop<Row extends { readonly id: string }> {
    * again only where that is allowed. Resolves when everything is recorded, or `DRAIN_WRITE_MS` after the limit.
    */
   async drain(limitMs: number): Promise<void> {
+    this.#unsubscribe();
     this.#isRunning = false;
     this.#timers.clear();
     await this.#runs.drain(limitMs);
   }
 
-  /** Adds a pending row. */
-  add(name: LaneName, due: DueRow): void {
-    this.#lanes.add(name, due, this.#nowMs());
-    this.#tick();
-  }
-
-  /** Notes that the store has a row of this lane that is due now. */
-  hint(name: LaneName): void {
-    const nowMs = this.#nowMs();
-    this.#lanes.hint(name, nowMs, nowMs);
+  /** Notes a row that was just stored. */
+  add({ lane, dueAt, isLarge }: Due): void {
+    this.#lanes.add(lane, dueAt, isLarge, this.#nowMs());
     this.#tick();
   }
 
@@ -187,170 +188,139 @@ export class Loop<Row extends { readonly id: string }> {
   }
 
   /** Takes a slot for a row that is not stored yet; null when other rows of its lane come first. */
-  reserve(name: LaneName & { readonly id: string }): TakenSlot | null {
+  reserve(row: LaneName & { readonly id: string }): Reservation<Row> | null {
     // Not before the rescue is done: it would take the new row for one of a dead process.
-    const slot = this.#mayClaim() ? this.#lanes.reserve(name) : null;
-    if (slot !== null) this.#claiming.add(name.id);
-    return slot;
+    const lane = this.#mayClaim() ? this.#lanes.reserve(row) : null;
+    if (lane === null) return null;
+    const at = this.#leases.begin();
+    // `drain` must wait for the create and for the attempt that follows it.
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#runs.keep(promise);
+    this.#reserved.add(row.id);
+    const end = () => {
+      this.#reserved.delete(row.id);
+      resolve();
+    };
+    return {
+      claim: at,
+      commit: (claimed) => {
+        this.#start(claimed, lane, 0);
+        this.#leases.end(at);
+        end();
+      },
+      release: () => {
+        this.#leases.end(at);
+        this.#release(lane);
+        end();
+      },
+      fail: () => {
+        this.#leases.lose({ accountIds: [row.accountId], at });
+        this.#release(lane);
+        end();
+      },
+    };
   }
 
-  /** Call it when the commit that creates a row with a reserved slot has ended. */
-  claimed(id: string): void {
-    this.#claiming.delete(id);
-  }
-
-  /** Remembers rows whose claim had no response; the store is asked about them later. */
-  claimLost(due: readonly DueRow[], at: Claimed): void {
-    let rows = 0;
-    // Keep the newest: the leases of the others end first.
-    this.#lostClaims = [{ due, at }, ...this.#lostClaims].filter(
-      (one) => (rows += one.due.length) <= CLAIMS_IN_DOUBT_MAX,
-    );
-  }
-
-  /** Releases a slot. */
-  release(slot: TakenSlot): void {
-    this.#lanes.release(slot);
+  #release(lane: Lane): void {
+    this.#lanes.release(lane);
     this.#tick();
   }
 
   /**
-   * Starts the attempt of a claimed row. The slot is free as soon as the target has answered, before the result is
-   * committed.
+   * Starts the attempt of a claimed row. The slot is free as soon as the target has answered; a large row stays in memory
+   * until its result is committed.
    */
-  run(row: Row, slot: TakenSlot): void {
-    const releaseSlot = () => this.release(slot);
-    this.#runs.start(row, releaseSlot, (error, id) => this.#onError("attempt", error, id));
+  #start(row: Row, lane: Lane, largeBytes: number): void {
+    if (largeBytes > 0) this.#lanes.holdLarge(lane, largeBytes);
+    const onError = (error: unknown, id: string) => this.#onError("attempt", error, id);
+    const onEnd = () => {
+      if (largeBytes > 0) this.#releaseLarge(lane, largeBytes);
+    };
+    this.#runs.start(row, { releaseSlot: () => this.#release(lane), onError, onEnd });
   }
 
-  /** Makes `drain` wait for this too. It must not reject. */
-  keep(work: Promise<unknown>): void {
-    this.#runs.keep(work);
-  }
-
-  /** A claim that starts now. No two claims have the same lease end, so a lease identifies its claim. */
-  claimNow(): Claimed {
-    const now = this.#deps.clock.now();
-    const endMs = now.getTime() + this.#deps.attemptTimeoutMs + LEASE_GRACE_MS;
-    const isTaken = endMs <= this.#leaseEndMs && this.#leaseEndMs - endMs < LEASE_SPREAD_MS;
-    this.#leaseEndMs = isTaken ? this.#leaseEndMs + 1 : endMs;
-    return { now, leaseUntil: new Date(this.#leaseEndMs) };
+  #releaseLarge(lane: Lane, bytes: number): void {
+    this.#lanes.holdLarge(lane, -bytes);
+    this.#garbageBytes += bytes;
+    if (this.#garbageBytes >= LARGE_GARBAGE_BYTES_MAX) {
+      this.#garbageBytes = 0;
+      this.#deps.collectGarbage?.();
+    }
+    this.#tick();
   }
 
   #mayClaim(): boolean {
     return this.#isRunning && this.#hasBegun && !this.#pause.isOn && !this.#deps.kept.isFull;
   }
 
-  /**
-   * Takes and claims what is due, loads lanes, and sets the timer for the next row. Never throws, so that callers can
-   * go on.
-   */
+  /** Claims what is due and sets the timer for the next row. Never throws, so that callers can go on. */
   #tick(): void {
     if (!this.#mayClaim()) return;
     try {
-      this.#claimDue();
+      this.#checkClock();
+      this.#lanes.wake(this.#nowMs());
+      // Slots that become free meanwhile share the next claim: a claim of many rows costs little more than one of one.
+      const asks = this.#claims < CLAIMS_AT_ONCE_MAX ? this.#lanes.take(CLAIM_ROWS_MAX) : [];
+      if (asks.length > 0) this.#runs.keep(this.#claim(asks, false));
+      this.#claimLarge();
+      this.#setAlarm();
     } catch (error) {
       this.#onError("claim", error);
     }
   }
 
-  #claimDue(): void {
-    this.#checkClock();
-    const nowMs = this.#nowMs();
-    this.#lanes.wake(nowMs);
-    const candidates: Candidate[] = [];
-    while (candidates.length < CLAIM_ROWS_MAX) {
-      const candidate = this.#lanes.next();
-      if (candidate === null) break;
-      if (candidate.due.largeBytes === undefined) candidates.push(candidate);
-      else this.#large.add(candidate);
-    }
-    if (candidates.length > 0) this.#runs.keep(this.#claim(candidates));
-    this.#claimLarge();
-    for (const lane of this.#lanes.takeNeedingLoad(this.#slots.free)) this.#runs.keep(this.#load(lane));
-    this.#setAlarm();
-  }
-
-  /**
-   * Claims large rows a few at a time, as far as memory allows: reading a megabyte blocks the event loop for
-   * milliseconds.
-   */
+  /** One claim at a time takes large rows: reading a megabyte blocks the event loop for milliseconds. */
   #claimLarge(): void {
-    if (this.#isClaimingLarge || !this.#mayClaim()) return;
-    const candidates: Candidate[] = [];
-    let bytes = 0;
-    while (bytes < LARGE_CLAIM_BYTES_MAX && candidates.length < CLAIM_ROWS_MAX) {
-      const candidate = this.#large.next();
-      if (candidate === null) break;
-      candidates.push(candidate);
-      bytes += candidate.due.largeBytes ?? 0;
-    }
-    if (candidates.length === 0) return;
+    if (this.#isClaimingLarge) return;
+    const asks = this.#lanes.takeLarge(CLAIM_ROWS_MAX);
+    if (asks.length === 0) return;
     this.#isClaimingLarge = true;
-    const claim = this.#claim(candidates).finally(() => (this.#isClaimingLarge = false));
-    this.#runs.keep(claim.then((isDone) => isDone && this.#claimLarge()));
+    this.#runs.keep(this.#claim(asks, true));
   }
 
-  #releaseLarge(id: string): void {
-    if (!this.#large.release(id)) return;
-    if (this.#large.takeGarbage()) this.#deps.collectGarbage?.();
-    this.#claimLarge();
-  }
-
-  /** False: the claim failed. */
-  async #claim(candidates: readonly Candidate[]): Promise<boolean> {
-    // A row may be listed twice. Slots of duplicates, and of rows that were not claimed, are released below.
-    const byId = new Map(candidates.map((candidate) => [candidate.due.id, candidate]));
-    const leftOver = new Set(candidates);
-    const due = Array.from(byId.values(), (candidate) => candidate.due);
-    const at = this.claimNow();
-    for (const { id } of due) this.#claiming.add(id);
-    let won: readonly Row[] | undefined;
+  async #claim(asks: readonly Ask[], takesLarge: boolean): Promise<void> {
+    this.#claims += 1;
+    const at = this.#leases.begin();
+    const lanes = asks.map(({ lane: { accountId, host, keyId }, limit }) => ({ accountId, host, keyId, limit }));
     try {
-      won = await this.#deps.queue.claim(due, at);
-      for (const row of won) {
-        const candidate = byId.get(row.id);
-        if (candidate !== undefined && leftOver.delete(candidate)) this.run(row, candidate);
-      }
+      const claimed = await this.#deps.queue.claimDue({ lanes, bytesMax: CLAIM_BYTES_MAX, takesLarge, at });
+      this.#claimed(asks, claimed, at);
+      this.#leases.end(at);
     } catch (error) {
-      if (error instanceof StoreBusy) this.#claimAgain(due, byId);
-      else if (won === undefined) this.claimLost(due, at);
-      this.#onError("claim", error);
+      const isBusy = error instanceof StoreBusy;
+      if (isBusy) this.#leases.end(at);
+      else this.#leases.lose({ accountIds: [...new Set(lanes.map(({ accountId }) => accountId))], at });
+      // Otherwise left to the sweep.
+      for (const ask of asks) this.#lanes.failed(ask, isBusy ? this.#nowMs() + CLAIM_AGAIN_MS : null);
+      this.#setAlarm();
+      return this.#onError("claim", error);
     } finally {
-      for (const { id } of due) this.#claiming.delete(id);
-    }
-    for (const candidate of leftOver) {
-      this.#large.release(candidate.due.id);
-      this.#lanes.release(candidate);
+      this.#claims -= 1;
+      if (takesLarge) this.#isClaimingLarge = false;
     }
     // Released slots make room for others, and more may be due than one claim takes.
-    if (won !== undefined) this.#tick();
-    return won !== undefined;
+    this.#tick();
   }
 
-  /** The store is busy: queue the rows again after a moment, since memory has dropped them. */
-  #claimAgain(due: readonly DueRow[], byId: ReadonlyMap<string, Candidate>): void {
-    for (const row of due) {
-      const lane = byId.get(row.id)?.lane;
-      if (lane !== undefined) this.#busy.set(row.id, { lane, due: row });
+  /** Starts the rows of a claim. Never throws. */
+  #claimed(asks: readonly Ask[], { rows, next }: ClaimedRows<Row>, { now }: Claimed): void {
+    const nextOf = new Map(next.map((head) => [nameOf(head), head]));
+    const times = { claimMs: now.getTime(), nowMs: this.#nowMs() };
+    const rowsOf = Map.groupBy(rows, ({ row }) => nameOf(row));
+    for (const ask of asks) {
+      const won = rowsOf.get(ask.lane.name) ?? [];
+      for (const { row, largeBytes } of won) this.#start(row, ask.lane, largeBytes);
+      this.#lanes.answered(ask, won.length, nextOf.get(ask.lane.name), times);
     }
-    this.#run("again", CLAIM_AGAIN_MS, () => {
-      const rows = [...this.#busy.values()];
-      this.#busy.clear();
-      for (const { lane, due: row } of rows) this.#lanes.add(lane, row, this.#nowMs());
-      this.#tick();
+  }
+
+  /** Returns the claims that were committed although their response was lost: nothing of them was sent. */
+  #returnLostClaims(): Promise<void> {
+    const { queue, ends } = this.#deps;
+    return this.#leases.resolveLost(async (lost) => {
+      const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#runs.has(id));
+      for (const row of rows) this.#runs.keep(this.#runTask("claim", () => ends.unclaim(row)));
     });
-  }
-
-  async #load(lane: Lane): Promise<void> {
-    try {
-      const found = await this.#deps.queue.pending(lane, LANE_READY_MAX);
-      this.#lanes.loaded(lane, found, LANE_READY_MAX, this.#nowMs());
-      this.#tick();
-    } catch (error) {
-      this.#lanes.loaded(lane, [], LANE_READY_MAX, this.#nowMs());
-      this.#onError("load", error);
-    }
   }
 
   /** Reads the lanes of the store page by page and notes each in memory. Runs again after the last page. */
@@ -358,10 +328,8 @@ export class Loop<Row extends { readonly id: string }> {
     let next: LaneName | null = null;
     try {
       const heads = await this.#deps.queue.lanes(after, SWEEP_LANES);
-      const nowMs = this.#nowMs();
-      for (const head of heads) this.#lanes.hint(head, head.dueAt.getTime(), nowMs);
+      this.#found(heads);
       next = heads.length === SWEEP_LANES ? (heads.at(-1) ?? null) : null;
-      this.#tick();
     } catch (error) {
       this.#onError("sweep", error);
     }
@@ -375,23 +343,26 @@ export class Loop<Row extends { readonly id: string }> {
       while (after !== null && this.#isRunning) {
         const found: readonly LaneHead[] = await this.#deps.queue.lanes(after, SWEEP_LANES);
         const heads = found.filter(({ accountId }) => accountId === first.accountId);
-        const nowMs = this.#nowMs();
-        for (const head of heads) this.#lanes.hint(head, head.dueAt.getTime(), nowMs);
+        this.#found(heads);
         after = heads.length === SWEEP_LANES ? (heads.at(-1) ?? null) : null;
-        this.#tick();
       }
     } catch (error) {
       this.#onError("sweep", error);
     }
   }
 
+  #found(heads: readonly LaneHead[]): void {
+    const nowMs = this.#nowMs();
+    for (const head of heads) this.#lanes.found(head, nowMs);
+    this.#tick();
+  }
+
   /** Runs at the start, and whenever the store is back. */
   async #begin(): Promise<void> {
-    const { rescue, store } = this.#deps;
     if (this.#hasBegun) await this.#returnLostClaims();
     else {
       await this.#setAside();
-      await rescue({ everything: store.isAlone, isOurs: () => false });
+      await this.#recovery.rescue({ everything: this.#deps.store.isAlone, isOurs: () => false });
     }
     this.#hasBegun = true;
     this.#runs.keep(this.#reschedule());
@@ -433,28 +404,18 @@ export class Loop<Row extends { readonly id: string }> {
     if (this.#isRescheduleDue) this.#runs.keep(this.#reschedule());
     await this.#runTask("set_aside", () => this.#setAside());
     await this.#runTask("rescue", () => this.#returnLostClaims());
-    await this.#runTask("rescue", () => this.#deps.rescue({ everything: false, isOurs: (id) => this.#isOurs(id) }));
-  }
-
-  /** Whether this process works on the row, or may hold a claim on it. */
-  #isOurs(id: string): boolean {
-    if (this.#runs.has(id) || this.#claiming.has(id)) return true;
-    return this.#lostClaims.some(({ due }) => due.some((row) => row.id === id));
+    await this.#runTask("rescue", () =>
+      this.#recovery.rescue({ everything: false, isOurs: (row) => this.#isOurs(row) }),
+    );
   }
 
   #setAside(): Promise<void> {
-    return this.#deps.setAside((id) => this.#isOurs(id));
+    return this.#recovery.setAside((row) => this.#isOurs(row));
   }
 
-  /** Returns the claims that were committed although their response was lost: nothing of them was sent. */
-  async #returnLostClaims(): Promise<void> {
-    for (const claimLost of this.#lostClaims) {
-      const rows = await this.#deps.queue.claimed(claimLost.due, claimLost.at);
-      this.#lostClaims = this.#lostClaims.filter((other) => other !== claimLost);
-      for (const row of rows) {
-        if (!this.#runs.has(row.id)) this.#runs.keep(this.#runTask("claim", () => this.#deps.unclaim(row)));
-      }
-    }
+  /** Whether this process works on the row, or may hold a claim on it. */
+  #isOurs({ id, leaseUntil }: Row): boolean {
+    return this.#runs.has(id) || this.#reserved.has(id) || this.#leases.isOpen(leaseUntil);
   }
 
   /** Runs a background task; never rejects. */
@@ -466,7 +427,7 @@ export class Loop<Row extends { readonly id: string }> {
     }
   }
 
-  /** Pauses the loop if the store is away; logs any other error. Never throws, so that the task runs again. */
+  /** Pauses the scheduler if the store is away; logs any other error. Never throws, so that the task runs again. */
   #onError(task: TaskName, error: unknown, id?: string): void {
     const { log, metrics, name } = this.#deps;
     // The store works; the caller tries again.
@@ -479,7 +440,7 @@ export class Loop<Row extends { readonly id: string }> {
       metrics.taskFailed(`${name}.${task}`);
       log.error("dispatch.failed", { of: name, task, id, error: error instanceof Error ? error.name : "unknown" });
     } catch {
-      // Even if it can't be logged, the loop goes on.
+      // Even if it can't be logged, the scheduler goes on.
     }
   }
 

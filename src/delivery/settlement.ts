@@ -10,6 +10,7 @@ import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { type ActionStore, type ChangeWrite, type OutboxRow, RowRefused } from "../../db/store.ts";
+import { errorName } from "./recovery.ts";
 import { KEPT_RESULT_BYTES, KEPT_RESULTS_BYTES_MAX, WRITE_AGAIN_MS, WRITE_AGAIN_MS_MAX } from "../config/limits.ts";
 
 export interface SettlementDeps {
@@ -94,7 +95,7 @@ export class Settlement {
     log.error("action.set_aside", {
       action_id: id,
       account_id: accountId,
-      error: cause === null ? undefined : nameOf(cause),
+      error: cause === null ? undefined : errorName(cause),
       message: "Its row was altered where it is stored. It has failed, and nothing of it is sent any more.",
     });
   }
@@ -129,7 +130,7 @@ export class Settlement {
       bytes: bytesOf(write),
       write: () => this.#writeOnce(write),
       isWritten: () => actions.isApplied(write),
-      onKept: (error) => log.warn("action.result_kept", { ...names, error: nameOf(error) }),
+      onKept: (error) => log.warn("action.result_kept", { ...names, error: errorName(error) }),
     });
     if (written === "no") metrics.fenced();
     if (written !== "yes") log.warn(written === "no" ? "action.fenced" : "action.unrecorded", names);
@@ -170,10 +171,6 @@ function bytesOf({ change, outbox }: ChangeWrite): number {
   return bytes;
 }
 
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : "unknown";
-}
-
 /** The write of a known result. If one of these functions rejects, it is open whether the write was done. */
 interface KnownResult {
   /** Memory held until it is written. */
@@ -193,7 +190,7 @@ export type Written = "yes" | "no" | "never";
 
 /**
  * Results that are known and not written yet. An unrecorded result would make the action be sent again, so each write
- * is repeated until it succeeds or the process ends, even after its lease. All loops share one instance, so that memory
+ * is repeated until it succeeds or the process ends, even after its lease. All schedulers share one instance, so that memory
  * has one bound.
  */
 export class KeptResults {

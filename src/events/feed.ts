@@ -2,7 +2,7 @@ import { decodeCursor, encodeCursor } from "../api/schema-helpers.ts";
 import { authorize, type Caller, holderOf } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../config/limits.ts";
-import { countByHolder, whoMakesRoom } from "../delivery/slots.ts";
+import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
 import type { Bus } from "./bus.ts";
 import type { ActionStore, ChangePage, ActionChange } from "../../db/store.ts";
 
@@ -71,7 +71,7 @@ export function createFeed({ actions, bus }: FeedDeps) {
 }
 
 function makeRoom(streams: ReadonlySet<Stream>, holder: string): void {
-  const holderToEnd = whoMakesRoom(countByHolder(streams), holder);
+  const holderToEnd = holderToEvict(countByHolder(streams), holder);
   if (holderToEnd === null) throw tooMany();
   // The newest, since a flood consists of new ones. Its reader can continue later from the last event it saw.
   [...streams].findLast((stream) => stream.holder === holderToEnd)?.end();

@@ -52,16 +52,14 @@ interface OverviewDeps {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
 }
 
-export interface OverviewService {
-  read(caller: Caller): Promise<{ readonly overview: Overview; readonly retries: ScheduledRetries }>;
-}
+export type OverviewService = ReturnType<typeof createOverview>;
 
 /**
  * Counts the timeline of the last day. For an account with 100,000 actions that takes half a second, in steps that let
  * other requests go first, for one account at a time. So an overview is kept for a multiple of the time that it took; most
  * take a few milliseconds.
  */
-export function createOverview({ actions, clock }: OverviewDeps): OverviewService {
+export function createOverview({ actions, clock }: OverviewDeps) {
   const counting = new Map<string, Promise<Overview>>();
   /** In the order in which they were counted. */
   const kept = new Map<string, KeptOverview>();
@@ -93,7 +91,7 @@ export function createOverview({ actions, clock }: OverviewDeps): OverviewServic
   };
 
   return {
-    async read(caller) {
+    async read(caller: Caller): Promise<{ readonly overview: Overview; readonly retries: ScheduledRetries }> {
       authorize(caller, "read");
       const [overview, retries] = await Promise.all([
         read(caller.accountId),

@@ -40,11 +40,7 @@ export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]):
   const { clock, log } = deps;
   const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
   const authenticate = createAuthenticateRequest(deps, rate);
-  // `standardHostname: false`, or a short host name would shift the path (elysia#748).
-  const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
-    // Before routing, so that every path under /v1 needs a key, also one that doesn't exist.
-    .onRequest(({ request }) => authenticate(contextOf(request)))
-    .onError(({ code, error, request }) => refuse(contextOf(request), code === "PARSE" ? error.cause : error, log));
+  const app = createApp(authenticate, log);
   for (const module of modules) app.use(module);
   addOtherMethods(app);
 
@@ -63,6 +59,18 @@ export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]):
     logRequest(context, response.status, deps);
     return response;
   };
+}
+
+type App = ReturnType<typeof createApp>;
+
+function createApp(authenticate: (context: RequestContext) => Promise<void>, log: Log) {
+  // `standardHostname: false`, or a short host name would shift the path (elysia#748).
+  return (
+    new Elysia({ normalize: false, handler: { standardHostname: false } })
+      // Before routing, so that every path under /v1 needs a key, also one that doesn't exist.
+      .onRequest(({ request }) => authenticate(contextOf(request)))
+      .onError(({ code, error, request }) => refuse(contextOf(request), code === "PARSE" ? error.cause : error, log))
+  );
 }
 
 function createAuthenticateRequest(
@@ -91,21 +99,18 @@ function createAuthenticateRequest(
 const PROBE_PATH = /^\/(health|ready|metrics|openapi\.json)\/?$/;
 
 /** Answers OPTIONS with 204 and every method that a path doesn't have with 405. Call it after all routes were added. */
-function addOtherMethods(app: AnyElysia): void {
+function addOtherMethods(app: App): void {
   for (const [path, same] of Map.groupBy(app.routes, (route) => route.path)) {
     const methods = same.map(({ method }) => method);
     const allow = [...new Set(methods.includes("GET") ? [...methods, "HEAD"] : methods)].toSorted().join(", ");
-    app.all(
-      path,
-      ({ request, params }) => {
-        // Elysia takes an empty segment for a parameter.
-        if (Object.values(params ?? {}).includes("")) throw pathNotFound();
-        if (contextOf(request).request.method === "OPTIONS")
-          return new Response(null, { status: 204, headers: { allow } });
-        throw new MethodNotAllowed(allow);
-      },
-      { parse: "none" },
-    );
+    const answer = ({ request }: { readonly request: Request }) => {
+      const context = contextOf(request);
+      // Elysia takes an empty segment for a parameter.
+      if (context.path.includes("//")) throw pathNotFound();
+      if (context.request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
+      throw new MethodNotAllowed(allow);
+    };
+    app.all(path, answer, { parse: "none" });
   }
 }
 

@@ -113,10 +113,6 @@ interface BodyOperationSpec<Params, Query extends TObject, Accepted> extends Ope
   readonly body: Body<Accepted>;
 }
 
-type None = Readonly<Record<never, never>>;
-
-type NoQuery = TObject<Record<never, never>>;
-
 /** What Elysia needs of an operation: its hooks, its schemas, and `detail` for the API description. */
 interface Hooks<Params, Query> {
   readonly params: StandardSchema<Params>;
@@ -128,7 +124,7 @@ interface Hooks<Params, Query> {
  * The hooks of an operation without a body: role, then query, then path parameters. With `permission: null` the handler
  * reads the query itself.
  */
-export function operation<Params = None, Query extends TObject = NoQuery>(
+export function operation<Params = object, Query extends TObject = TObject>(
   spec: OperationSpec<Params, Query>,
 ): Hooks<Params, Static<Query>> & { parse: "none"; transform: Check };
 export function operation(spec: OperationSpec<unknown, TObject>) {
@@ -136,7 +132,7 @@ export function operation(spec: OperationSpec<unknown, TObject>) {
 }
 
 /** The same with a JSON body, which is read after role and query were checked. */
-export function bodyOperation<Accepted, Params = None, Query extends TObject = NoQuery>(
+export function bodyOperation<Accepted, Params = object, Query extends TObject = TObject>(
   spec: BodyOperationSpec<Params, Query, Accepted>,
 ): Hooks<Params, Static<Query>> & { parse: (call: Call) => Promise<ReadBody>; body: StandardSchema<Accepted> };
 export function bodyOperation(spec: BodyOperationSpec<unknown, TObject, unknown>) {
@@ -255,4 +251,4 @@ export function pathParams<Schema extends TObject>(schema: Schema, message: stri
   return { ...schemaOf(accept), schema };
 }
 
-const NO_PARAMS = schemaOf((): None => ({}));
+const NO_PARAMS = schemaOf((): object => ({}));

@@ -105,7 +105,7 @@ export function createHttp(deps: HttpDeps): Http {
   const showEvent = createActionSerializer(deps.clock, deps.receiptUrl, () => null);
   const people = { ...deps, ...sessionsOf(deps) };
   const modules: readonly AnyElysia[] = [
-    actionRoutes({ ...deps, show, showEvent }),
+    ...actionRoutes({ ...deps, show, showEvent }),
     ...accountRoutes(deps),
     pauseRoutes(deps),
     auditRoutes(deps),

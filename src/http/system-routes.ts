@@ -45,84 +45,80 @@ export function systemRoutes(deps: SystemRouteDeps) {
   const isWritable = createReadiness(deps);
   const isReady = async (): Promise<boolean> => !draining.aborted && (await isWritable());
   const routes = createRoutes()
-    .get(
-      "/health",
-      () => json(ok),
-      operation({
-        operationId: "getHealth",
-        permission: null,
-        tag: "System",
-        summary: "Check whether the process runs",
-        description: "For supervisors. Doesn't check the database.",
-        answers: { 200: { description: "The process runs.", schema: Health } },
-        errors: [],
-      }),
-    )
+    .get("/health", () => json(ok), GET_HEALTH)
     .get(
       "/ready",
       async () => ((await isReady()) ? json(ok) : json(unavailable, 503, { "retry-after": "1" })),
-      operation({
-        operationId: "getReady",
-        permission: null,
-        tag: "System",
-        summary: "Check whether the service can store actions",
-        description: "For load balancers: 503 while the database can't be written, and while the service stops.",
-        answers: {
-          200: { description: "The service can store actions.", schema: Health },
-          503: {
-            description: "The service can't store actions at the moment, or is stopping.",
-            schema: Health,
-            headers: ["Retry-After"],
-          },
-        },
-        errors: [],
-      }),
+      GET_READY,
     )
-    .get(
-      "/openapi.json",
-      () => json(deps.apiDescription()),
-      operation({
-        operationId: "getOpenApi",
-        permission: null,
-        tag: "System",
-        summary: "Get this API description as OpenAPI 3.1",
-        description: "For generators of clients and documentation.",
-        answers: {
-          200: {
-            description: "The description.",
-            schema: Type.Unsafe<object>({
-              type: "object",
-              required: ["openapi", "info", "paths"],
-              description: "An OpenAPI 3.1 document.",
-            }),
-          },
-        },
-        errors: ["unavailable"],
-      }),
-    );
+    .get("/openapi.json", () => json(deps.apiDescription()), GET_OPEN_API);
   if (!deps.hasMetrics) return routes;
-  return routes.get(
-    "/metrics",
-    ({ request }) => answerMetrics(request.headers, deps),
-    operation({
-      operationId: "getMetrics",
-      permission: null,
-      tag: "System",
-      summary: "Get metrics in the Prometheus text format",
-      description:
-        "Needs METRICS_TOKEN as a bearer token where that is set. Where METRICS_PORT is set, only that port serves them, and this path returns 404.",
-      takesMetricsToken: true,
-      answers: {
-        200: {
-          description: "The metrics.",
-          schema: Type.String({ description: "Prometheus text.", examples: ["outgate_actions_created_total 7\n"] }),
-          mediaType: "text/plain; version=0.0.4; charset=utf-8",
-        },
-      },
-      errors: ["unauthorized", "not_found", "internal_error", "unavailable"],
-    }),
-  );
+  return routes.get("/metrics", ({ request }) => answerMetrics(request.headers, deps), GET_METRICS);
 }
+
+const GET_HEALTH = operation({
+  operationId: "getHealth",
+  permission: null,
+  tag: "System",
+  summary: "Check whether the process runs",
+  description: "For supervisors. Doesn't check the database.",
+  answers: { 200: { description: "The process runs.", schema: Health } },
+  errors: [],
+});
+
+const GET_READY = operation({
+  operationId: "getReady",
+  permission: null,
+  tag: "System",
+  summary: "Check whether the service can store actions",
+  description: "For load balancers: 503 while the database can't be written, and while the service stops.",
+  answers: {
+    200: { description: "The service can store actions.", schema: Health },
+    503: {
+      description: "The service can't store actions at the moment, or is stopping.",
+      schema: Health,
+      headers: ["Retry-After"],
+    },
+  },
+  errors: [],
+});
+
+const GET_OPEN_API = operation({
+  operationId: "getOpenApi",
+  permission: null,
+  tag: "System",
+  summary: "Get this API description as OpenAPI 3.1",
+  description: "For generators of clients and documentation.",
+  answers: {
+    200: {
+      description: "The description.",
+      schema: Type.Unsafe<object>({
+        type: "object",
+        required: ["openapi", "info", "paths"],
+        description: "An OpenAPI 3.1 document.",
+      }),
+    },
+  },
+  errors: ["unavailable"],
+});
+
+const GET_METRICS = operation({
+  operationId: "getMetrics",
+  permission: null,
+  tag: "System",
+  summary: "Get metrics in the Prometheus text format",
+  description:
+    "Needs METRICS_TOKEN as a bearer token where that is set. Where METRICS_PORT is set, only that port serves them, and this path returns 404.",
+  takesMetricsToken: true,
+  answers: {
+    200: {
+      description: "The metrics.",
+      schema: Type.String({ description: "Prometheus text.", examples: ["outgate_actions_created_total 7\n"] }),
+      mediaType: "text/plain; version=0.0.4; charset=utf-8",
+    },
+  },
+  errors: ["unauthorized", "not_found", "internal_error", "unavailable"],
+});
 
 interface MetricsDeps {
   readonly renderMetrics: () => string | Promise<string>;

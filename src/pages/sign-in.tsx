@@ -3,7 +3,6 @@ import {
   Button,
   CONFIRM_PASSWORD_FIELD,
   CredentialFields,
-  type CredentialFieldsProps,
   Field,
   KnownPassword,
   OrCancel,
@@ -22,7 +21,12 @@ export interface SignUpPageProps {
 
 export function logInPage({ typed, next, signupsOpen }: SignUpPageProps & { readonly signupsOpen: boolean }): string {
   return render(
-    <LogInLayout title="Log in" action="/auth/login" typed={typed} password="known" button="Log in" next={next}>
+    <Layout title="Log in" width="narrow" beginsSession>
+      <h1>Log in</h1>
+      <PostForm action="/auth/login" class="card" beginsSession fields={next === null ? [] : [["next", next]]}>
+        <CredentialFields typed={typed} password="known" />
+        <Button>Log in</Button>
+      </PostForm>
       {signupsOpen ? (
         <p class="quiet">
           New here? <a href={withNext("/signup", next)}>Sign up</a>
@@ -31,79 +35,24 @@ export function logInPage({ typed, next, signupsOpen }: SignUpPageProps & { read
       <p class="quiet small">
         Forgot your password? Ask whoever runs this server for a reset link (<code>outgate reset-password</code>).
       </p>
-    </LogInLayout>,
+    </Layout>,
   );
 }
 
 export function signUpPage({ typed, next }: SignUpPageProps): string {
   return render(
-    <LogInLayout
-      title="Sign up"
-      intro="This creates your own account, with an owner key."
-      action="/auth/signup"
-      typed={typed}
-      password="new"
-      button="Sign up"
-      next={next}
-    >
+    <Layout title="Sign up" width="narrow" beginsSession>
+      <PageHead title="Sign up">
+        <p class="quiet">This creates your own account, with an owner key.</p>
+      </PageHead>
+      <PostForm action="/auth/signup" class="card" beginsSession fields={next === null ? [] : [["next", next]]}>
+        <CredentialFields typed={typed} password="new" />
+        <Button>Sign up</Button>
+      </PostForm>
       <p class="quiet">
         Already have an account? <a href={withNext("/login", next)}>Log in</a>
       </p>
-    </LogInLayout>,
-  );
-}
-
-export interface WelcomePageProps {
-  readonly path: string;
-  readonly typed: Typed;
-  /** Whose password is reset; null: the visitor becomes the account's first person. */
-  readonly email: string | null;
-}
-
-/** The page of a one-time link, for the first person or a lost password. */
-export function welcomePage({ path, typed, email }: WelcomePageProps): string {
-  const [title, intro, button] =
-    email === null
-      ? ["Welcome", "Create the owner’s login for this service. This link works once.", "Create login"]
-      : ["Choose a new password", "Your other sessions are logged out. This link works once.", "Save and log in"];
-  return render(
-    <LogInLayout
-      title={title}
-      intro={intro}
-      action={path}
-      typed={typed}
-      password="new"
-      emailOf={email}
-      button={button}
-    />,
-  );
-}
-
-interface LogInLayoutProps extends CredentialFieldsProps {
-  readonly title: string;
-  readonly intro?: string;
-  readonly action: string;
-  readonly button: string;
-  readonly next?: string | null;
-}
-
-/** A page with a form that begins a session. */
-function LogInLayout({ title, intro, action, button, next = null, children, ...fields }: LogInLayoutProps) {
-  return (
-    <Layout title={title} width="narrow" beginsSession>
-      {intro === undefined ? (
-        <h1>{title}</h1>
-      ) : (
-        <PageHead title={title}>
-          <p class="quiet">{intro}</p>
-        </PageHead>
-      )}
-      <PostForm action={action} class="card" beginsSession fields={next === null ? [] : [["next", next]]}>
-        <CredentialFields {...fields} />
-        <Button>{button}</Button>
-      </PostForm>
-      {children}
-    </Layout>
+    </Layout>,
   );
 }
 
@@ -135,6 +84,33 @@ export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string 
           Continue
         </LinkButton>
       </div>
+    </Layout>,
+  );
+}
+
+export interface WelcomePageProps {
+  readonly path: string;
+  readonly typed: Typed;
+  /** Whose password is reset; null: the visitor becomes the account's first person. */
+  readonly email: string | null;
+}
+
+/** The page of a one-time link, for the first person or a lost password. */
+export function welcomePage({ path, typed, email }: WelcomePageProps): string {
+  const title = email === null ? "Welcome" : "Choose a new password";
+  return render(
+    <Layout title={title} width="narrow" beginsSession>
+      <PageHead title={title}>
+        <p class="quiet">
+          {email === null
+            ? "Create the owner’s login for this service. This link works once."
+            : "Your other sessions are logged out. This link works once."}
+        </p>
+      </PageHead>
+      <PostForm action={path} class="card" beginsSession>
+        <CredentialFields typed={typed} password="new" emailOf={email} />
+        <Button>{email === null ? "Create login" : "Save and log in"}</Button>
+      </PostForm>
     </Layout>,
   );
 }

@@ -5,7 +5,6 @@ import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../config/limits.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { Pause, PauseScope, PauseStore } from "./pause.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Dispatcher } from "../delivery/slots.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Decide } from "../approvals/decide.ts";
@@ -15,7 +14,7 @@ interface PauseDeps {
   readonly pauses: PauseStore;
   readonly paused: ActivePauses;
   readonly cancel: Decide;
-  readonly dispatcher: Pick<Dispatcher, "pauseChanged">;
+  readonly dispatcher: { pauseChanged(accountId: string): void };
   readonly clock: Pick<Clock, "now">;
   readonly ids: Pick<Ids, "pause">;
   readonly log: Pick<Log, "error">;

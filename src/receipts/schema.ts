@@ -1,13 +1,13 @@
 import Type, { type Static } from "typebox";
 import type { Action as StoredAction } from "../actions/action.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
-import { Action } from "../actions/schemas.ts";
+import { ActionJson } from "../actions/schemas.ts";
 import { plainText } from "../api/schema-helpers.ts";
 import { maskedAction, maskedEntry } from "./masked-action.ts";
 import { TimelineItem } from "../actions/list-schemas.ts";
 import { actionJson, timelineItem } from "../actions/serialize.ts";
 
-const { deduplicated: _found, differs: _differs, ...shown } = Action.properties;
+const { deduplicated: _found, differs: _differs, ...shown } = ActionJson.properties;
 
 const { seq: _place, ...happened } = TimelineItem.properties;
 

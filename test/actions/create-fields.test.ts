@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { Decision } from "../../src/actions/schemas.ts";
+import { DecisionBody } from "../../src/actions/schemas.ts";
 import { bodyCheck } from "../../src/api/schema-helpers.ts";
 
 import { checkCreateKey } from "../../src/accounts/schemas.ts";
 import { refusalOf, rigCreate } from "./create-rig.ts";
 
-const checkDecision = bodyCheck(Decision);
+const checkDecision = bodyCheck(DecisionBody);
 
 const check = rigCreate();
 

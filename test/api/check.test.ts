@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { compile, withoutNulls, emailSchema, hostSchema, key } from "../../src/api/schema-helpers.ts";
-import { Decision, Retry } from "../../src/actions/schemas.ts";
+import { DecisionBody, Retry } from "../../src/actions/schemas.ts";
 import { bodyCheck } from "../../src/api/schema-helpers.ts";
 import { checkOrigin } from "../../src/accounts/signing-secrets.ts";
 import { refusalOf } from "../actions/create-rig.ts";
@@ -92,7 +92,7 @@ describe("an e-mail address", () => {
 });
 
 describe("a decision", () => {
-  const checkDecision = bodyCheck(Decision);
+  const checkDecision = bodyCheck(DecisionBody);
   const checkRetry = bodyCheck(Retry);
 
   test("may be empty, and have a reason in any Unicode", () => {

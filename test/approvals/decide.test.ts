@@ -200,11 +200,11 @@ describe("approve against cancel, a hundred times", () => {
   /** Every second claim comes a turn late, so that a cancel may stand between the yes and the sending. */
   function slowToClaim(store: Store): Store {
     let claims = 0;
-    const claim: Store["actions"]["claim"] = async (due, at) => {
+    const claimDue: Store["actions"]["claimDue"] = async (claim) => {
       if ((claims += 1) % 2 === 0) for (let turns = 0; turns < 5; turns += 1) await turn();
-      return store.actions.claim(due, at);
+      return store.actions.claimDue(claim);
     };
-    return { ...store, actions: { ...store.actions, claim } };
+    return { ...store, actions: { ...store.actions, claimDue } };
   }
 
   async function raceOnce(engine: Engine, race: number): Promise<string> {

@@ -7,9 +7,9 @@ import { openFile } from "../../db/libsql/file.ts";
 import { migrate, NewerDatabase } from "../../db/libsql/migrate.ts";
 import * as schema from "../../db/libsql/schema.ts";
 import type { Row, Sql } from "../../db/libsql/sql.ts";
-import { aCreation, ACCOUNT, answered, aQuery, later, NOON } from "../support/factory.ts";
+import { ACCOUNT, aCreation, answered, aQuery, later, NOON, settled } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
-import { attempted, createdAction } from "./conformance/steps.ts";
+import { attemptedAction, claimDue, LEASE } from "./conformance/steps.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
 
 const ALL = ["0000_start"];
@@ -84,10 +84,11 @@ describe("a database of version 0.1", () => {
     const sealedRoot = (await accounts.find(ACCOUNT))?.sealedRootSecret ?? "";
     expect(testSecrets.open(sealedRoot, root).toString()).toBe(`secret of ${ACCOUNT}`);
 
-    expect((await attempted(actions, await createdAction(actions), answered(200))).status).toBe("completed");
-    const [waiting] = (await actions.list(aQuery({ statuses: ["pending"], host: "api.example.com" }))).actions;
+    expect((await attemptedAction(actions, answered(200))).status).toBe("completed");
+    const waiting = (await actions.lanes(null, 9)).find(({ host }) => host === "api.example.com");
     if (waiting === undefined) throw new Error("Nothing waits.");
-    expect((await attempted(actions, waiting, answered(200))).status).toBe("completed");
+    const [active] = await claimDue(actions, waiting, { limit: 1, at: { ...LEASE, now: waiting.dueAt } });
+    expect(active !== undefined && (await actions.apply(settled(active, answered(200))))).toBe(true);
     await store.close();
   });
 

@@ -26,11 +26,21 @@ import {
   writeOf,
 } from "../support/factory.ts";
 import { storeOver, temporaryFolder } from "../support/store.ts";
-import { attempted, claimed, createdAction, decided, failedAction, LEASE, stored } from "./conformance/steps.ts";
+import {
+  attempted,
+  claimDue,
+  claimed,
+  claimOf,
+  createdAction,
+  decided,
+  failedAction,
+  LEASE,
+  stored,
+} from "./conformance/steps.ts";
 
 /** Only what is small in itself may be walked through: one row of values, a bounded page, what waits. */
 const SCANS =
-  /^SCAN (CONSTANT ROW|s|head|handed|j VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force)$/;
+  /^SCAN (CONSTANT ROW|s|head|held|found|newest|counted|replaced|(j|lane|row|json_each) VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force)$/;
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
@@ -43,7 +53,10 @@ const HELD = "actions_held_by_key";
 
 const KEYS = { dedupe: "d", idempotencyKey: "i", approve: true, callback: "https://hooks.example.com/" };
 
-const PRUNED = ["actions", "approval_links", "action_keys", "outbox_once", "pauses_in_force", "timeline_once"];
+/** What decides on a create and on a change is in one statement, which looks up only what its arguments name. */
+const CREATE = ["action_keys", "actions", "pauses_in_force", "rejections_by_key", "rejections_by_request"];
+
+const PRUNED = ["approval_links", "outbox_once", "timeline_once"];
 
 const A_PAUSE_END = { at: NOON, by: "system", audit: anAuditEntry() } as const;
 
@@ -53,45 +66,44 @@ const SEED = { id: "s", accountId: ACCOUNT, origin: null, use: null, sealedSeed:
 
 /** Every operation of a working day, and the indexes by which its statements find their rows. */
 const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: readonly string[]])[] = [
-  ["create", on((actions) => actions.create(aCreation())), []],
-  ["create with keys", on((actions) => actions.create(aCreation(KEYS))), ["action_keys", "actions", HELD]],
-  ["create that matches", on(createTwice), ["action_keys", "actions", HELD]],
-  ["create that its dedupe key matches", on(createBound), ["action_keys", "actions", HELD]],
+  ["create", on((actions) => actions.create(aCreation())), CREATE],
+  ["create with keys", on((actions) => actions.create(aCreation(KEYS))), [...CREATE, HELD]],
+  ["create that matches", on(createTwice), [...CREATE, HELD]],
+  ["create that its dedupe key matches", on(createBound), [...CREATE, HELD]],
   ["find", on((actions) => actions.find(ACCOUNT, "act_x")), ["actions"]],
   ["find by id", on((actions) => actions.findById("act_x")), ["actions"]],
   ["holder of a key", on((actions) => actions.holderOf(ACCOUNT, "dedupe", "d", NOON)), ["action_keys", "actions"]],
-  ["claim", on(async (actions) => claimed(actions, await createdAction(actions))), ["actions", "pauses_in_force"]],
-  ["create that is claimed", on((actions) => actions.create({ ...aCreation(), claim: LEASE })), ["pauses_in_force"]],
-  ["settle", on(settleOne), ["actions", "pauses_in_force"]],
-  ["cancel", on(async (actions) => decided(actions, cancel, await createdAction(actions))), ["actions"]],
-  ["retry with a key", on(retryOne), ["action_keys", "actions", "pauses_in_force"]],
+  ["claim", on(async (actions) => claimed(actions, await createdAction(actions))), [...CREATE, "actions_pending"]],
+  ["create that is claimed", on((actions) => actions.create({ ...aCreation(), claim: LEASE })), CREATE],
+  ["settle", on(settleOne), [...CREATE, "actions_pending"]],
+  ["cancel", on(async (actions) => decided(actions, cancel, await createdAction(actions))), CREATE],
+  ["retry with a key", on(retryOne), CREATE],
   ["timeline", on((actions) => actions.timeline(ACCOUNT, "act_x")), ["timeline_once"]],
-  ["changes", on(changesSince), ["actions", "pauses_in_force", "timeline_once"]],
+  ["changes", on(changesSince), [...CREATE, "actions_pending", "timeline_once"]],
   ["position", on((actions) => actions.position()), []],
   ["activity", on((actions) => actions.activity(ACCOUNT, { since: NOON, until: 1_000, limit: 500 })), ["actions"]],
   ["scheduled retries", on((actions) => actions.scheduledRetries(ACCOUNT, NOON)), ["actions_pending"]],
   ["known position", on((actions) => actions.knowsPosition(7)), []],
   ["lanes", on((actions) => actions.lanes(null, 3)), ["actions_pending"]],
-  ["pending", on((actions) => actions.pending(LANE, 9)), ["actions_pending"]],
   ["orphans of a time", on((actions) => actions.orphans(NOON, 9, null)), ["actions_active"]],
   ["orphans", on((actions) => actions.orphans(null, 9, null)), ["actions_active"]],
-  [
-    "what became of a claim",
-    on((actions) => actions.claimed([{ id: "a", revision: 1, dueAt: NOON }], LEASE)),
-    ["actions"],
-  ],
+  ["what became of a claim", on((actions) => actions.claimed([ACCOUNT], LEASE)), ["actions_active"]],
   ["broken rows", on((actions) => actions.broken(9, "")), ["actions_broken"]],
   ["broken callbacks", ({ outbox }) => outbox.callbacks.broken(9, ""), ["outbox_broken"]],
-  ["prune", on((actions) => actions.pruneKeys(NOON)), ["action_keys", "action_keys_by_age"]],
+  ["prune", on((actions) => actions.pruneKeys(NOON)), ["action_keys_by_age"]],
   ["first due", on((actions) => actions.firstDueAt()), ["actions", "actions_pending", "pauses_in_force"]],
   ["count what waits", on((actions) => actions.waiting()), ["actions_active", "actions_held", "actions_pending"]],
   ["lanes of callbacks", ({ outbox }) => outbox.callbacks.lanes(null, 3), ["outbox_pending"]],
-  ["pending callbacks", ({ outbox }) => outbox.callbacks.pending(LANE, 9), ["outbox_pending"]],
-  ["claim and settle a callback", notifyOne, ["actions", HELD, "outbox", "outbox_pending", "pauses_in_force"]],
+  [
+    "what became of a claim of callbacks",
+    ({ outbox }) => outbox.callbacks.claimed([ACCOUNT], LEASE),
+    ["outbox_active"],
+  ],
+  ["claim and settle a callback", notifyOne, [...CREATE, HELD, "outbox", "outbox_active", "outbox_pending"]],
   [
     "count a mail in",
     mailOne,
-    [HELD, "outbox", "outbox_mailed_by", "outbox_mailed_to", "outbox_pending", "pauses_in_force"],
+    [...CREATE, HELD, "outbox", "outbox_active", "outbox_mailed_by", "outbox_mailed_to", "outbox_pending"],
   ],
   ["body of a callback", ({ outbox }) => outbox.payload("x"), ["outbox"]],
   ["orphaned callbacks of a time", ({ outbox }) => outbox.callbacks.orphans(NOON, 9, null), ["outbox_active"]],
@@ -99,10 +111,10 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["what an account was owed", ({ outbox }) => outbox.list(ACCOUNT, "x", 9), ["outbox_by_account"]],
   ["count what is owed", ({ outbox }) => outbox.waiting(), ["outbox_active", "outbox_pending"]],
   ["held", on((actions) => actions.held(ACCOUNT, "act_x", 9)), ["actions_by_status"]],
-  ["held, in turns", heldInTurns, ["action_keys", "actions", HELD]],
+  ["held, in turns", heldInTurns, [...CREATE, HELD]],
   ["held of a key", on((actions) => actions.held(ACCOUNT, "act_x", 9, KEY)), [HELD]],
   ["who has something held", on((actions) => actions.requesters(ACCOUNT)), [HELD]],
-  ["create what is held", on((actions) => actions.create(aCreation({ approve: true }))), [HELD]],
+  ["create what is held", on((actions) => actions.create(aCreation({ approve: true }))), [...CREATE, HELD]],
   [
     "hosts that were approved",
     on((actions) => actions.approvedHosts(ACCOUNT, [{ keyId: KEY, hostname: "a" }])),
@@ -175,14 +187,14 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["rotate", (store) => store.signing.rotate(SEED), ["signing_seeds_by_origin"]],
   ["sealed texts", (store) => store.sealed.find("x", null, 9), ["accounts", "actions", "signing_seeds_id_unique"]],
   ["held", (store) => store.upkeep.held(NOON, "", 9), ["actions_held", "timeline_once"]],
-  ["reject, and count it", rejectOne, ["actions", HELD, "rejections_by_key", "rejections_by_request"]],
+  ["reject, and count it", rejectOne, [...CREATE, HELD]],
   [
     "what was rejected before",
     ({ rejections }) => rejections.earlier({ ...REQUEST, id: "act_x", run: 1 }, "d", NOON),
     ["rejections_by_request", "timeline_once"],
   ],
   ["prune rejections", ({ rejections }) => rejections.prune(NOON), ["rejections_by_age"]],
-  ["prune by age", pruneOne, PRUNED],
+  ["prune by age", pruneOne, [...CREATE, ...PRUNED]],
   ["pause", (store) => store.pauses.pause(aPause(), anAuditEntry()), ["api_keys", "pauses_in_force"]],
   [
     "pause a key",
@@ -212,13 +224,28 @@ test.each(OPERATIONS)("%s finds its rows by index", async (name, run, indexes) =
   expect(plan.filter((step) => step.startsWith("SCAN") && !SCANS.test(step))).toEqual([]);
   // A timeline is put in order after it was found: it is one action's, and bounded. So are what a change is told by, and
   // the rows that the overview counts, which it groups.
-  // Callbacks of one lease are put in order among themselves.
-  if (!["timeline", "changes", "activity", "scheduled retries"].includes(name) && !name.startsWith("orphaned"))
+  // Callbacks of one lease are put in order among themselves; so are the rows that a claim has found, at most as many as it
+  // asked for, by their turns.
+  const isSorted = name.startsWith("orphaned") || plan.some((step) => step.startsWith("SCAN lane"));
+  if (!["timeline", "changes", "activity", "scheduled retries"].includes(name) && !isSorted)
     expect(plan.filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
   const used = new Set(plan.flatMap(indexOf));
   // Pages are joined to their rows by id.
   const joined = name.startsWith("list") ? ["actions"] : [];
   expect([...used].toSorted()).toEqual([...indexes, ...joined].toSorted());
+});
+
+test("a claim reads no more rows of a lane than it asks for, in the order of the index", async () => {
+  await using db = await openExplained();
+  await db.store.actions.claimDue(claimOf(LANE));
+  await db.store.outbox.callbacks.claimDue(claimOf(LANE));
+  const plan = db.plan();
+  const search = (columns: string) => `USING INDEX ${columns}=? AND key_id=? AND due_at<?)`;
+  const actions = plan.filter((step) => step.includes(search("actions_pending (account_id=? AND host")));
+  const callbacks = plan.filter((step) => step.includes(search("outbox_pending (kind=? AND account_id=? AND host")));
+  // The timeline and the actions, and the callbacks; each sorts by lane and by turn, and nothing else.
+  expect([actions.length, callbacks.length]).toEqual([2, 1]);
+  expect(plan.filter((step) => step.includes("TEMP B-TREE"))).toHaveLength(6);
 });
 
 async function heldInTurns({ actions }: Store): Promise<void> {
@@ -261,8 +288,7 @@ async function changesSince(actions: ActionStore): Promise<void> {
 }
 
 async function settleOne(actions: ActionStore): Promise<void> {
-  const [active] = await actions.claim([{ ...(await createdAction(actions)), dueAt: NOON }], LEASE);
-  if (active !== undefined) await actions.apply(settled(active, answered(500)));
+  await actions.apply(settled(await claimed(actions, await createdAction(actions)), answered(500)));
 }
 
 async function pruneOne({ actions, upkeep }: Store): Promise<void> {
@@ -290,7 +316,7 @@ async function retryOne(actions: ActionStore): Promise<void> {
 
 async function notifyOne({ actions, outbox }: Store): Promise<void> {
   await actions.create(aCreation({ approve: true, callback: "https://api.example.com/" }));
-  const [before] = await outbox.callbacks.claim(await outbox.callbacks.pending(LANE, 1), LEASE);
+  const [before] = await claimDue(outbox.callbacks, LANE);
   if (before === undefined) throw new Error("There was nothing to be claimed.");
   await outbox.settle(settleNotification(before, { delivery: { kind: "delivered" }, now: NOON, chance: 0.5 }), NOON);
 }
@@ -298,7 +324,7 @@ async function notifyOne({ actions, outbox }: Store): Promise<void> {
 async function mailOne({ actions, outbox }: Store): Promise<void> {
   await actions.create(aCreation({ approve: true, notifyEmail: "boss@example.com" }));
   const lane = { accountId: ACCOUNT, host: "boss@example.com", keyId: KEY };
-  const [mail] = await outbox.mails.claim(await outbox.mails.pending(lane, 1), LEASE);
+  const [mail] = await claimDue(outbox.mails, lane);
   if (mail !== undefined) await outbox.permitMail(mail, NOON);
 }
 

@@ -47,8 +47,7 @@ async function pass(clock: FakeClock, ms: number): Promise<void> {
 describe("an error that nobody expected ends no background task: it is logged, counted, and the task runs again", () => {
   const CASES = [
     ["lanes", "sweep"],
-    ["pending", "load"],
-    ["claim", "claim"],
+    ["claimDue", "claim"],
     ["orphans", "rescue"],
     ["broken", "set_aside"],
     ["reschedule", "clock"],

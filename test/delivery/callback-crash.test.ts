@@ -10,6 +10,7 @@ import { answering } from "../actions/senders.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
+import { claimDue } from "../db/conformance/steps.ts";
 
 const HOOKS = "http://127.0.0.1:9001/hooks";
 
@@ -60,9 +61,9 @@ function dyingAt(point: StopPoint) {
       ...store.outbox,
       callbacks: {
         ...store.outbox.callbacks,
-        async claim(due, at) {
+        async claimDue(claim) {
           if (point === "before the claim is written") return die();
-          const won = await store.outbox.callbacks.claim(due, at);
+          const won = await store.outbox.callbacks.claimDue(claim);
           return point === "when the claim is written" ? die() : won;
         },
       },
@@ -143,8 +144,8 @@ test("while serving, a lease that ran out is rescued, and those of this process 
   const lane = { accountId: owner.accountId, host: "127.0.0.1:9002", keyId: owner.keyId ?? "" };
   open[1]?.({ kind: "not_sent", fault: "refused" });
   await engine.told(theirs.id, "callback", 1);
-  const due = await store.outbox.callbacks.pending(lane, 1);
-  await store.outbox.callbacks.claim(due, { now: clock.now(), leaseUntil: new Date(clock.now().getTime() + 1_000) });
+  const at = { now: new Date(clock.now().getTime() + 10_000), leaseUntil: new Date(clock.now().getTime() + 1_000) };
+  expect(await claimDue(store.outbox.callbacks, lane, { at })).toHaveLength(1);
   clock.advance(50_000);
   await eventually(() => (open.length === 3 ? open : null), "the third call");
   expect(await engine.told(theirs.id, "callback", 2)).toMatchObject([{ attempts: 1 }, { attempts: 2 }]);

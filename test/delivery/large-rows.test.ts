@@ -1,7 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { LargeRows } from "../../src/delivery/in-flight.ts";
-import { Lanes } from "../../src/delivery/lanes.ts";
-import { Slots } from "../../src/delivery/slots.ts";
 import { startProgram } from "../db/processes.ts";
 import { peakOf } from "../support/memory.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -63,55 +60,3 @@ function silentFor(ms: number) {
     [Symbol.dispose]: () => servers.forEach((server) => void server.stop(true)),
   };
 }
-
-describe("the bytes of large rows that are claimed", () => {
-  const BYTES_MAX = 12;
-  /** Candidates of these bytes, each with a slot in the lane of its account and host. */
-  function waiting(...rows: readonly (readonly [account: string, host: string, bytes: number])[]) {
-    const lanes = new Lanes(new Slots({ total: 1_000, perHost: 1_000 }));
-    const large = new LargeRows(BYTES_MAX);
-    rows.forEach(([accountId, host, largeBytes], n) =>
-      lanes.add(
-        { accountId, host, keyId: "k" },
-        { id: `${accountId}${host}${n}`, revision: 1, dueAt: new Date(0), largeBytes },
-        0,
-      ),
-    );
-    for (let next = lanes.next(); next !== null; next = lanes.next()) large.add(next);
-    const takeAll = () => {
-      const ids: string[] = [];
-      for (let next = large.next(); next !== null; next = large.next()) ids.push(next.due.id);
-      return ids;
-    };
-    return { large, takeAll };
-  }
-
-  test("one always fits, however large, and alone", () => {
-    const { large, takeAll } = waiting(["a", "x", 100], ["b", "x", 1]);
-    expect(takeAll()).toEqual(["ax0"]);
-    large.release("ax0");
-    expect(takeAll()).toEqual(["bx1"]);
-  });
-
-  test("are never more than the limit, and one that fits goes past one that does not", () => {
-    const { takeAll } = waiting(["a", "x", 7], ["b", "x", 7], ["c", "x", 2]);
-    expect(takeAll()).toEqual(["ax0", "cx2"]);
-  });
-
-  test("are shared: one host leaves room for the account's others, and one account for the others", () => {
-    const one = waiting(...Array.from({ length: 20 }, () => ["a", "x", 1] as const));
-    expect(one.takeAll()).toHaveLength(6);
-    const hosts = waiting(...Array.from({ length: 20 }, (_, n) => ["a", `h${n}`, 1] as const), ["b", "x", 1]);
-    const taken = hosts.takeAll();
-    expect(taken.filter((id) => id.startsWith("a"))).toHaveLength(9);
-    expect(taken.filter((id) => id.startsWith("b"))).toHaveLength(1);
-  });
-
-  test("are given back when an attempt is recorded", () => {
-    const { large, takeAll } = waiting(["a", "x", 12], ["a", "x", 12]);
-    expect(takeAll()).toEqual(["ax0"]);
-    expect(large.release("ax0")).toBe(true);
-    expect(large.release("ax0")).toBe(false);
-    expect(takeAll()).toEqual(["ax1"]);
-  });
-});

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Outcome } from "../../src/actions/outcome.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
-import type { Queue, Store } from "../../db/store.ts";
+import type { Claim, Queue, Store } from "../../db/store.ts";
 import { openEngine } from "../support/engine.ts";
 import { FakeClock } from "../support/clock.ts";
 
@@ -24,7 +24,7 @@ function slowCommits(slowMs: number) {
   };
   const slowly = <Row, Q extends Queue<Row>>(queue: Q): Q => ({
     ...queue,
-    claim: (due: Parameters<Q["claim"]>[0], at: Parameters<Q["claim"]>[1]) => slow(queue.claim(due, at)),
+    claimDue: (claim: Claim) => slow(queue.claimDue(claim)),
   });
   const wrapStore = (store: Store): Store => ({
     ...store,

@@ -250,8 +250,8 @@ test.each(["claim", "permit", "take", "settle"] as const)(
         ...real,
         mails: {
           ...real.mails,
-          claim: async (due, at) => {
-            const won = await real.mails.claim(due, at);
+          claimDue: async (claim) => {
+            const won = await real.mails.claimDue(claim);
             return point === "claim" ? die() : won;
           },
         },

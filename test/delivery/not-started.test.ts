@@ -41,11 +41,11 @@ function afterClaims(then: () => Promise<void>): (store: Store) => Store {
     actions: {
       ...store.actions,
       create: (creation) => store.actions.create({ ...creation, claim: null }),
-      claim: (due, at) => after(store.actions.claim(due, at)),
+      claimDue: (claim) => after(store.actions.claimDue(claim)),
     },
     outbox: {
       ...store.outbox,
-      callbacks: { ...store.outbox.callbacks, claim: (due, at) => after(store.outbox.callbacks.claim(due, at)) },
+      callbacks: { ...store.outbox.callbacks, claimDue: (claim) => after(store.outbox.callbacks.claimDue(claim)) },
     },
   });
 }
@@ -120,8 +120,8 @@ describe("an attempt of one that never began is not counted, and is sent once", 
           const created = store.actions.create({ ...creation, claim });
           return write === "create" && lost === 0 ? dies(created) : created;
         },
-        claim: (due, at) => {
-          const claimed = store.actions.claim(due, at);
+        claimDue: (claim) => {
+          const claimed = store.actions.claimDue(claim);
           return write === "claim" && lost === 0 ? dies(claimed) : claimed;
         },
       },

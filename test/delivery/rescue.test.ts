@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createRescue } from "../../src/delivery/recovery.ts";
+import { Recovery } from "../../src/delivery/recovery.ts";
 import { RESCUE_ROWS_MAX } from "../../src/config/limits.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -10,21 +10,27 @@ function orphanage(count: number, canWrite: boolean, failures: Readonly<Record<s
   const counts: number[] = [];
   const complaints: unknown[] = [];
   let ended = 0;
-  const rescue = createRescue({
+  const recovery = new Recovery<{ readonly id: string }>({
     name: "actions",
     log: { error: (event, fields) => void complaints.push([event, fields]) },
-    queue: { orphans: async (_before, limit, after) => ids.filter(({ id }) => id > (after?.id ?? "")).slice(0, limit) },
-    clock: new FakeClock(),
-    async end(row) {
-      ended += 1;
-      const failure = failures[row.id];
-      if (failure !== undefined) throw failure;
-      if (canWrite) ids = ids.filter((one) => one !== row);
-      return canWrite;
+    queue: {
+      orphans: async (_before, limit, after) => ids.filter(({ id }) => id > (after?.id ?? "")).slice(0, limit),
+      broken: async () => [],
     },
-    onRescued: (rescued) => counts.push(rescued),
+    clock: new FakeClock(),
+    ends: {
+      async recover(row) {
+        ended += 1;
+        const failure = failures[row.id];
+        if (failure !== undefined) throw failure;
+        if (canWrite) ids = ids.filter((one) => one !== row);
+        return canWrite;
+      },
+      setAside: async () => false,
+      onRescued: (rescued) => counts.push(rescued),
+    },
   });
-  return { rescue, counts, complaints, ended: () => ended };
+  return { rescue: recovery.rescue.bind(recovery), counts, complaints, ended: () => ended };
 }
 
 test("however many orphans there are, all of them are ended", async () => {
@@ -65,7 +71,7 @@ test("a store that goes away in a rescue is no fault of a row", async () => {
 
 test("what this process holds fills no page: orphans behind it are ended", async () => {
   const { rescue, counts } = orphanage(RESCUE_ROWS_MAX + 3, true);
-  const isOurs = (id: string) => Number(id.slice(1)) < RESCUE_ROWS_MAX;
+  const isOurs = ({ id }: { readonly id: string }) => Number(id.slice(1)) < RESCUE_ROWS_MAX;
   expect(await rescue({ everything: false, isOurs })).toBe(3);
   expect(counts).toEqual([3]);
 });

@@ -31,7 +31,7 @@ function breakable(write: "claim" | "apply") {
       ...store.actions,
       // Here a claim is a write of its own.
       create: (creation) => store.actions.create({ ...creation, claim: null }),
-      claim: (due, at) => (write === "claim" && state.away ? refuse() : store.actions.claim(due, at)),
+      claimDue: (claim) => (write === "claim" && state.away ? refuse() : store.actions.claimDue(claim)),
       apply: (change) => (write === "apply" && state.away ? refuse() : store.actions.apply(change)),
     };
     return { ...store, actions, probe: () => (state.away ? refuse() : store.probe()) };
@@ -70,9 +70,9 @@ test("a store that has too much to write pauses nothing: what was not claimed is
   let isBusy = true;
   const wrapStore = (store: Store): Store => {
     const create: ActionStore["create"] = (creation) => store.actions.create({ ...creation, claim: null });
-    const claim: ActionStore["claim"] = (due, at) =>
-      isBusy ? Promise.reject(new StoreBusy("Too much waits.")) : store.actions.claim(due, at);
-    return { ...store, actions: { ...store.actions, create, claim } };
+    const claimDue: ActionStore["claimDue"] = (claim) =>
+      isBusy ? Promise.reject(new StoreBusy("Too much waits.")) : store.actions.claimDue(claim);
+    return { ...store, actions: { ...store.actions, create, claimDue } };
   };
   const sender = counting();
   await using engine = await openEngine({ sender, wrapStore });

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Action } from "../../src/actions/schemas.ts";
+import { ActionJson } from "../../src/actions/schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { EVENT_HEARTBEAT_MS, EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/config/limits.ts";
 import { Listener } from "../support/listener.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => app[Symbol.asyncDispose]());
 
-const action = compile(Action);
+const action = compile(ActionJson);
 
 const listen = (headers: Readonly<Record<string, string>> = {}, key: string = KEYS.owner, server: RealServer = app) =>
   Listener.open(`${server.url}/v1/events`, { authorization: `Bearer ${key}`, ...headers });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Action } from "../../src/actions/schemas.ts";
+import { ActionJson } from "../../src/actions/schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { ReceiptJson } from "../../src/receipts/schema.ts";
 import { STYLE } from "../../src/pages/assets.ts";
@@ -125,7 +125,7 @@ describe("a receipt", () => {
     expect(response.headers.get("content-type")).toBe("application/json");
     const text = await response.text();
     const shown = JSON.parse(text);
-    expect(compile(Action).issues(shown)).toEqual([]);
+    expect(compile(ActionJson).issues(shown)).toEqual([]);
     // As the API description has it, with no member more.
     expect(compile({ ...ReceiptJson, additionalProperties: false }).issues(shown)).toEqual([]);
     expect(shown).toMatchObject({

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { Action } from "../../src/actions/schemas.ts";
+import { ActionJson } from "../../src/actions/schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { OPERATIONS } from "../support/operations.ts";
-import { ActionPage } from "../../src/actions/list-schemas.ts";
+import { ActionPageJson } from "../../src/actions/list-schemas.ts";
 import { createRoutes, operation } from "../../src/http/operation.ts";
 import { anAction } from "../support/factory.ts";
 import {
@@ -20,9 +20,9 @@ const app = openStubServer();
 
 afterAll(() => app[Symbol.asyncDispose]());
 
-const action = compile(Action);
+const action = compile(ActionJson);
 
-const page = compile(ActionPage);
+const page = compile(ActionPageJson);
 
 const CREATE = { method: "POST", headers: { "content-type": "application/json" } };
 

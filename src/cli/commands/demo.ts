@@ -1,7 +1,7 @@
 // oxlint-disable-next-line eslint/no-restricted-imports -- a server for the service to call; nothing is called from here
 import { createServer, type Server } from "node:http";
 import type { OutgateEvent } from "../../client/follow.ts";
-import type { Action, CreateAction } from "../../actions/schemas.ts";
+import type { ActionJson, CreateAction } from "../../actions/schemas.ts";
 import { describeAction, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import type { CliCommand } from "../command.ts";
 import { addServiceCommand, hasEnded, openStream, type Session, withSession } from "../session.ts";
@@ -34,7 +34,7 @@ async function demonstrate(session: Session): Promise<number> {
   }
 }
 
-async function flakyDelivery(session: Session, target: string): Promise<Action> {
+async function flakyDelivery(session: Session, target: string): Promise<ActionJson> {
   const { say, paint } = session;
   say(paint("1. A target that fails twice", "bold"));
   say(`The target ${target} runs in this command. It answers 503 to the first ${FAILURES} calls, then 200.\n`);
@@ -45,7 +45,7 @@ async function flakyDelivery(session: Session, target: string): Promise<Action> 
   return action;
 }
 
-async function heldDelivery(session: Session, target: string): Promise<Action> {
+async function heldDelivery(session: Session, target: string): Promise<ActionJson> {
   const { client, say, paint } = session;
   const { key } = await client.getAccount();
   const mayApprove = key.role === "owner" || key.role === "approver";
@@ -71,8 +71,8 @@ async function heldDelivery(session: Session, target: string): Promise<Action> {
 async function deliver(
   session: Session,
   request: CreateAction,
-  onHeld: (action: Action) => Promise<void> = () => Promise.resolve(),
-): Promise<Action> {
+  onHeld: (action: ActionJson) => Promise<void> = () => Promise.resolve(),
+): Promise<ActionJson> {
   const release = new AbortController();
   try {
     const { events, first } = await openStream(session.client, { signal: release.signal });
@@ -95,7 +95,7 @@ function printChange({ action, timestamp }: OutgateEvent, { say, paint }: Sessio
   say(`  ${paint(timestamp.slice(11, 19), "grey")}  ${status}  ${sentenceOf(action)}`);
 }
 
-function sentenceOf(action: Action): string {
+function sentenceOf(action: ActionJson): string {
   const { status, attempts, last_error: error, next_retry_in_seconds: seconds } = action;
   if (status === "awaiting_approval") return "Stored and held: nothing is sent before a person approves.";
   if (status === "active") return `Attempt ${attempts} of ${action.retries}, recorded before it is sent.`;

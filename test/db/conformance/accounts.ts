@@ -13,6 +13,7 @@ import {
   OTHER_ACCOUNT,
 } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
+import { claimDue } from "./steps.ts";
 
 /** Accounts, their keys, and what the store says of itself. */
 export function testAccounts(open: OpenTestStore): void {
@@ -137,11 +138,10 @@ export function testAccounts(open: OpenTestStore): void {
       const { action } = aCreation({});
       await actions.create({ ...aCreation({ id: action.id }), action });
       await accounts.stopOthers(STOP);
-      const due = [{ id: action.id, revision: 1, dueAt: later(0) }];
       const at = { now: later(3), leaseUntil: later(9) };
-      expect(await actions.claim(due, at)).toEqual([]);
+      expect(await claimDue(actions, action, { at })).toEqual([]);
       await accounts.allow(ACCOUNT, end());
-      expect(await actions.claim(due, at)).toHaveLength(1);
+      expect(await claimDue(actions, action, { at })).toHaveLength(1);
     });
   });
 

@@ -40,7 +40,7 @@ export function testChanges(open: OpenTestStore): void {
         "awaiting_approval",
         "cancelled",
       ]);
-      expect(told.map(({ at }) => at)).toEqual([0, 5, 0, 10, 0, 20, 30, 40].map(later));
+      expect(told.map(({ at }) => at)).toEqual([0, 5, 5, 10, 2_010, 20, 30, 40].map(later));
     });
 
     test("show the action as it was after each of them, but for the body of an answer that was replaced", async () => {
@@ -192,7 +192,7 @@ function shown(action: Action): unknown {
 
 /** A life of one action in which others' come between: what is told of it, as the test expects it. */
 async function live(actions: ActionStore, at: number): Promise<readonly string[]> {
-  const creation = aCreation({ retries: 1, accountId: at % 3 === 0 ? OTHER_ACCOUNT : ACCOUNT });
+  const creation = aCreation({ retries: 1, keyId: `key_${at}`, accountId: at % 3 === 0 ? OTHER_ACCOUNT : ACCOUNT });
   const { id, accountId } = creation.action;
   // Half of them are claimed in the commit that creates them.
   const created = await actions.create({ ...creation, claim: at % 2 === 0 ? LEASE : null });

@@ -6,6 +6,7 @@ import type { OpenTestStore } from "../../support/store.ts";
 import {
   actionInStatus,
   attempted,
+  claimDue,
   claimed,
   createdAction,
   decided,
@@ -105,9 +106,8 @@ export function testGuards(open: OpenTestStore): void {
         const active = { ...final, status: "active", attempts: 1, revision } as const;
         expect(await decided(db.actions, cancel, pending)).toBe(false);
         expect(await db.actions.apply(settled(active, answered(500)))).toBe(false);
-        expect(await db.actions.claim([{ id: final.id, revision, dueAt: LEASE.now }], LEASE)).toEqual([]);
       }
-      expect(await db.actions.claim([{ id: final.id, revision: final.revision, dueAt: LEASE.now }], LEASE)).toEqual([]);
+      expect(await claimDue(db.actions, final)).toEqual([]);
       expect(await stored(db.actions, final)).toEqual(final);
     }
   });

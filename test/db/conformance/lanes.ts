@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { ActionStore, LaneHead, LaneName } from "../../../db/store.ts";
+import { SMALL_ROW_BYTES_MAX } from "../../../src/config/limits.ts";
+import type { Action } from "../../../src/actions/action.ts";
+import type { LaneHead, LaneName } from "../../../db/store.ts";
 import { ACCOUNT, answered, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
-import { actionInStatus, attempted, claimed, createdAction } from "./steps.ts";
+import { actionInStatus, attempted, claimDue, claimed, claimOf, createdAction, stored } from "./steps.ts";
 
 const LANE: LaneName = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
@@ -34,8 +36,8 @@ export function testLanes(open: OpenTestStore): void {
         { ...LANE, keyId: "key_b", dueAt: later(3) },
       ]);
       expect(await db.actions.lanes(heads[0] ?? null, 1)).toEqual(heads.slice(1, 2));
-      expect(await db.actions.pending({ ...LANE, keyId: "key_a" }, 1)).toMatchObject([{ id: first.id }]);
-      expect(await db.actions.pending({ ...LANE, keyId: "key_b" }, 10)).toHaveLength(1);
+      expect(await claimDue(db.actions, { ...LANE, keyId: "key_a" }, { limit: 1 })).toMatchObject([{ id: first.id }]);
+      expect(await claimDue(db.actions, { ...LANE, keyId: "key_b" }, { at: at(9) })).toHaveLength(1);
     });
 
     test("tell when the action that is due first is due, whichever lane it is in", async () => {
@@ -100,41 +102,96 @@ export function testLanes(open: OpenTestStore): void {
     });
   });
 
-  describe("the pending actions of a lane", () => {
-    test("come by due time, due or not, as many as asked for", async () => {
+  describe("a claim", () => {
+    test("takes the earliest due rows of a lane, as many as are asked for, and tells when the next one is due", async () => {
       await using db = await open();
-      const times = [5_000, -3_000, 86_400_000, 0];
-      for (const ms of times) await createdAction(db.actions, { createdAt: later(ms) });
-      expect(await dueTimes(db.actions, 10)).toEqual([-3_000, 0, 5_000, 86_400_000]);
-      expect(await dueTimes(db.actions, 2)).toEqual([-3_000, 0]);
+      const created: Action[] = [];
+      for (const ms of [5_000, -3_000, 86_400_000, 0, 0]) {
+        created.push(await createdAction(db.actions, { createdAt: later(ms) }));
+      }
+      const claim = async (limit: number, ms: number) => {
+        const { rows, next } = await db.actions.claimDue(claimOf(LANE, { limit, at: at(ms) }));
+        return [rows.map(({ row }) => created.findIndex(({ id }) => id === row.id)), next.map(({ dueAt }) => dueAt)];
+      };
+      expect(await claim(1, 0)).toEqual([[1], [NOON]]);
+      // Of two that are due at the same time the older one goes first.
+      expect(await claim(1, 0)).toEqual([[3], [NOON]]);
+      expect(await claim(9, 0)).toEqual([[4], [later(5_000)]]);
+      expect(await claim(9, 4_999)).toEqual([[], [later(5_000)]]);
+      expect(await claim(9, 5_000)).toEqual([[0], [later(86_400_000)]]);
+      expect(await claim(9, 86_400_000)).toEqual([[2], []]);
     });
 
-    test("are of this account and this host with its port", async () => {
+    test("is of this account, this key and this host with its port", async () => {
       await using db = await open();
       await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
+      await createdAction(db.actions, { keyId: "key_other" });
       await createdAction(db.actions, { url: "http://api.example.com:8080/" });
       const mine = await createdAction(db.actions);
-      expect(await db.actions.pending(LANE, 10)).toEqual([{ id: mine.id, revision: 1, dueAt: NOON }]);
+      expect(await claimDue(db.actions, LANE)).toMatchObject([{ id: mine.id }]);
     });
 
-    test("carry the revision of now, with which they can be claimed", async () => {
+    test("of many lanes gives one row to each in turn, in their order, within its bytes; the first one always fits", async () => {
+      await using db = await open();
+      const lanes = ["b.example", "a.example", "c.example"].map((host) => ({ ...LANE, host }));
+      const body = JSON.stringify("x".repeat(1_000));
+      for (const { host } of lanes) {
+        for (let n = 0; n < 3; n += 1) await createdAction(db.actions, { url: `http://${host}/`, body });
+      }
+      const claim = async (bytesMax: number) => {
+        const asked = claimOf(LANE, { bytesMax });
+        const { rows, next } = await db.actions.claimDue({
+          ...asked,
+          lanes: lanes.map((lane) => ({ ...lane, limit: 2 })),
+        });
+        return { hosts: rows.map(({ row }) => row.host).toSorted(), next: next.map(({ host }) => host).toSorted() };
+      };
+      const all = ["a.example", "b.example", "c.example"];
+      expect(await claim(1)).toEqual({ hosts: ["b.example"], next: all });
+      expect(await claim(4_100)).toEqual({
+        hosts: ["a.example", "b.example", "b.example", "c.example"],
+        next: ["a.example", "c.example"],
+      });
+      expect(await claim(1_048_576)).toEqual({ hosts: ["a.example", "a.example", "c.example", "c.example"], next: [] });
+    });
+
+    test("of small rows ends before the first large one, which is named as the next", async () => {
+      await using db = await open();
+      const large = JSON.stringify("é".repeat(SMALL_ROW_BYTES_MAX));
+      const [first, second, third] = [
+        await createdAction(db.actions),
+        await createdAction(db.actions, { body: large, headers: { "X-A": "1" } }),
+        await createdAction(db.actions),
+      ];
+      const small = await db.actions.claimDue(claimOf(LANE, { takesLarge: false }));
+      expect(small.rows).toMatchObject([{ row: { id: first.id }, largeBytes: 0 }]);
+      expect(small.next).toEqual([{ ...LANE, dueAt: NOON, isLarge: true }]);
+      const { rows, next } = await db.actions.claimDue(claimOf(LANE, { bytesMax: 1 }));
+      expect(rows.map(({ row }) => row)).toEqual([await stored(db.actions, second)]);
+      expect(rows[0]?.largeBytes).toBeGreaterThan(2 * SMALL_ROW_BYTES_MAX);
+      expect(rows[0]?.row).toMatchObject({ body: large, headers: { "X-A": "1" } });
+      expect(next).toEqual([{ ...LANE, dueAt: NOON, isLarge: false }]);
+      expect(await claimDue(db.actions, LANE, { takesLarge: false })).toMatchObject([{ id: third.id }]);
+    });
+
+    test("finds a lane whose name is no well-formed text, or has quotes in it", async () => {
+      await using db = await open();
+      for (const host of ["\ud800", `"],["`, "", "a b", "\u0000"]) {
+        expect(await db.actions.claimDue(claimOf({ ...LANE, host }))).toEqual({ rows: [], next: [] });
+      }
+    });
+
+    test("takes a row again that failed, with the attempt counted", async () => {
       await using db = await open();
       const failed = await attempted(db.actions, await createdAction(db.actions), answered(500), { chance: 0.5 });
-      const [due] = await db.actions.pending(LANE, 10);
-      expect(due).toEqual({ id: failed.id, revision: 3, dueAt: later(2_000) });
-      const claims = await db.actions.claim(due === undefined ? [] : [due], {
-        now: later(2_000),
-        leaseUntil: later(9_000),
-      });
-      expect(claims).toMatchObject([{ id: failed.id, attempts: 2 }]);
-      expect(await db.actions.pending(LANE, 10)).toEqual([]);
+      expect(await claimDue(db.actions, LANE)).toEqual([]);
+      expect(await claimDue(db.actions, LANE, { at: at(2_000) })).toMatchObject([{ id: failed.id, attempts: 2 }]);
+      expect(await db.actions.lanes(null, 10)).toEqual([]);
     });
   });
 }
 
-async function dueTimes(actions: ActionStore, limit: number): Promise<readonly number[]> {
-  return (await actions.pending(LANE, limit)).map(({ dueAt }) => dueAt.getTime() - NOON.getTime());
-}
+const at = (ms: number) => ({ now: later(ms), leaseUntil: later(ms + 45_000) });
 
 function nameOf({ accountId, host }: LaneName): string {
   return `${accountId} ${host}`;

@@ -2,14 +2,33 @@ import { describe, expect, test } from "bun:test";
 import { unclaimed } from "../../../src/actions/settle.ts";
 import { approve, cancel } from "../../../src/actions/changes.ts";
 import type { Action } from "../../../src/actions/action.ts";
-import { RESCUE_BYTES_MAX, SMALL_ROW_BYTES_MAX } from "../../../src/config/limits.ts";
-import { aCreation, aDecision, answered, later, NOON, settled, writeOf } from "../../support/factory.ts";
+import { RESCUE_BYTES_MAX } from "../../../src/config/limits.ts";
+import {
+  aCreation,
+  aDecision,
+  anAction,
+  answered,
+  later,
+  NOON,
+  OTHER_ACCOUNT,
+  settled,
+  writeOf,
+} from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
-import { attempted, claimed, createdAction, decided, happeningsOf, LEASE, nextTurns, stored } from "./steps.ts";
+import {
+  attempted,
+  claimDue,
+  claimed,
+  claimOf,
+  createdAction,
+  decided,
+  happeningsOf,
+  LEASE,
+  nextTurns,
+  stored,
+} from "./steps.ts";
 
-const due = ({ id, revision }: Action) => ({ id, revision, dueAt: NOON });
-
-/** A store may remember what it has just written; a restart makes it read. */
+/** Before and after the store has forgotten whatever it has in memory. */
 const MEMORIES = ["at once", "after a restart"] as const;
 
 /** One claim an attempt, counted before a byte leaves; its revision is the only key to the end of the attempt. */
@@ -19,7 +38,7 @@ export function testLeases(open: OpenTestStore): void {
     const action = await createdAction(db.actions, { headers: { "X-A": "1" }, onUnknown: "stop", dedupe: "k" });
     if (memory === "after a restart") await db.restart();
     const at = { now: later(40), leaseUntil: later(45_040) };
-    const [active] = await db.actions.claim([due(action)], at);
+    const [active] = await claimDue(db.actions, action, { at });
     const expected: Action = {
       ...action,
       status: "active",
@@ -92,15 +111,14 @@ export function testLeases(open: OpenTestStore): void {
     });
   });
 
-  test.each([0, 5])("200 concurrent claims of the same ids give each id once (%d turns apart)", async (turns) => {
+  test.each([0, 5])("200 concurrent claims of the same lane give each row once (%d turns apart)", async (turns) => {
     await using db = await open();
     const actions = await Promise.all(Array.from({ length: 5 }, () => createdAction(db.actions)));
     const claims = await Promise.all(
       Array.from({ length: 200 }, async (_, at) => {
         await nextTurns(turns === 0 ? 0 : at % turns);
-        // Each claimant goes through the same ids in an order of its own.
-        const order = [...actions.slice(at % 5), ...actions.slice(0, at % 5)];
-        return db.actions.claim(order.map(due), LEASE);
+        // Each claimant asks for another number of them.
+        return claimDue(db.actions, actions[0] ?? anAction(), { limit: 1 + (at % 3) });
       }),
     );
     const won = claims.flat().map(({ id }) => id);
@@ -125,49 +143,22 @@ export function testLeases(open: OpenTestStore): void {
     expect(active).toEqual(await stored(db.actions, held));
   });
 
-  test.each(MEMORIES)(
-    "a large action is named as one and claimed whole, unless it has moved on, %s",
-    async (memory) => {
-      await using db = await open();
-      const [body, headers] = [JSON.stringify("é".repeat(SMALL_ROW_BYTES_MAX)), { "X-A": "1" }];
-      const action = await createdAction(db.actions, { body, headers });
-      if (memory === "after a restart") await db.restart();
-      const [found] = await db.actions.pending(action, 10);
-      expect(found?.largeBytes).toBeGreaterThan(2 * SMALL_ROW_BYTES_MAX);
-      if (found === undefined) throw new Error("It is not due.");
-      expect(await db.actions.claim([{ ...found, revision: 7 }], LEASE)).toEqual([]);
-      const [active] = await db.actions.claim([found], LEASE);
-      expect(active).toEqual(await stored(db.actions, action));
-      expect(active).toMatchObject({ status: "active", attempts: 1, body, headers });
-      expect(await db.actions.claim([found], LEASE)).toEqual([]);
-    },
-  );
-
-  test("one claim that names an id twice gets it once", async () => {
+  test("a lane that is named twice in one claim gives each row once", async () => {
     await using db = await open();
     const action = await createdAction(db.actions);
-    expect(await db.actions.claim([due(action), due(action)], LEASE)).toHaveLength(1);
+    const claim = claimOf(action);
+    const { rows } = await db.actions.claimDue({ ...claim, lanes: [...claim.lanes, ...claim.lanes] });
+    expect(rows).toHaveLength(1);
     expect((await stored(db.actions, action)).attempts).toBe(1);
   });
 
-  test("a claim of nothing gives nothing", async () => {
+  test("a claim of no lanes, of an unknown one, and of what waits for a person gives nothing", async () => {
     await using db = await open();
-    expect(await db.actions.claim([], LEASE)).toEqual([]);
-  });
-
-  test("a stale revision, an unknown id and what waits for a person are not claimed", async () => {
-    await using db = await open();
-    const action = await createdAction(db.actions);
     const held = await createdAction(db.actions, { approve: true });
-    const names = [
-      { ...due(action), revision: 0 },
-      { ...due(action), revision: 2 },
-      { ...due(action), id: "act_nowhere" },
-      due(held),
-    ];
-    expect(await db.actions.claim(names, LEASE)).toEqual([]);
-    expect(await stored(db.actions, action)).toEqual(action);
-    expect(await happeningsOf(db.actions, action)).toEqual(["created"]);
+    const nothing = { rows: [], next: [] };
+    expect(await db.actions.claimDue({ ...claimOf(held), lanes: [] })).toEqual(nothing);
+    expect(await db.actions.claimDue(claimOf({ ...held, host: "nowhere.example" }))).toEqual(nothing);
+    expect(await db.actions.claimDue(claimOf(held))).toEqual(nothing);
     expect(await happeningsOf(db.actions, held)).toEqual(["created", "held"]);
   });
 
@@ -176,7 +167,7 @@ export function testLeases(open: OpenTestStore): void {
     async (first) => {
       await using db = await open();
       const action = await createdAction(db.actions);
-      const claim = () => db.actions.claim([due(action)], LEASE).then((won) => won.length === 1);
+      const claim = () => claimDue(db.actions, action).then((won) => won.length === 1);
       const stop = () => decided(db.actions, cancel, action);
       const won = await Promise.all(first === "claim" ? [claim(), stop()] : [stop(), claim()]);
       expect(won).toEqual([true, false]);
@@ -217,16 +208,18 @@ export function testLeases(open: OpenTestStore): void {
     expect(await db.actions.apply(settled(active, answered(200)))).toBe(false);
     expect(await happeningsOf(db.actions, action)).toEqual(["created", "started", "not_started"]);
     // The only attempt that it has is still to come.
-    expect(await claimed(db.actions, { ...action, revision: 3 })).toMatchObject({ attempts: 1, startedAt: NOON });
+    const again = await claimed(db.actions, await stored(db.actions, action));
+    expect(again).toMatchObject({ attempts: 1, startedAt: later(9) });
   });
 
   test("what became of a claim is told by its rows, and by no other claim of them", async () => {
     await using db = await open();
     const [one, two] = [await createdAction(db.actions), await createdAction(db.actions)];
     const active = await claimed(db.actions, one);
-    expect(await db.actions.claimed([due(one), due(two)], LEASE)).toEqual([active]);
-    expect(await db.actions.claimed([due(one)], { now: NOON, leaseUntil: later(45_001) })).toEqual([]);
-    expect(await db.actions.claimed([{ ...due(one), revision: 2 }], LEASE)).toEqual([]);
+    expect(await db.actions.claimed([one.accountId], LEASE)).toEqual([active]);
+    expect(await db.actions.claimed([one.accountId], { now: NOON, leaseUntil: later(45_001) })).toEqual([]);
+    expect(await db.actions.claimed([OTHER_ACCOUNT], LEASE)).toEqual([]);
+    expect(await stored(db.actions, two)).toEqual(two);
   });
 
   test("a change is known to be written once it is, whatever came after it, and no other change is taken for it", async () => {
@@ -237,7 +230,7 @@ export function testLeases(open: OpenTestStore): void {
     await db.actions.apply(write);
     expect(await db.actions.isApplied(write)).toBe(true);
     expect(await db.actions.isApplied(settled(active, answered(500), { now: later(8) }))).toBe(false);
-    await claimed(db.actions, { ...active, revision: 3 });
+    await claimed(db.actions, await stored(db.actions, active));
     expect(await db.actions.isApplied(write)).toBe(true);
   });
 

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { type Action, ACTION_STATUSES, HTTP_METHODS } from "../../../src/actions/action.ts";
 import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
 import type { ActionQuery, ActionStore } from "../../../db/store.ts";
-import { aCreation, aQuery, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import { aCreation, anAction, aQuery, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
-import { actionInStatus, createdAction } from "./steps.ts";
+import { actionInStatus, claimDue, createdAction } from "./steps.ts";
 
 /** Lists: newest first, by keyset, each filter, and never more than a bounded look a page. */
 export function testPaging(open: OpenTestStore): void {
@@ -35,8 +35,7 @@ export function testPaging(open: OpenTestStore): void {
     const ids = await many(db.actions, 40);
     const pages = await allPages(db.actions, aQuery({ limit: 7 }), async (page) => {
       await Promise.all([many(db.actions, 9, { createdAt: later(1) }), many(db.actions, 9)]);
-      for (const id of page)
-        await db.actions.claim([{ id, revision: 1, dueAt: NOON }], { now: NOON, leaseUntil: NOON });
+      await claimDue(db.actions, anAction(), { limit: page.length, at: { now: later(9), leaseUntil: NOON } });
     });
     const seen = pages.flat();
     expect(new Set(seen).size).toBe(seen.length);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Queue, SetBack } from "../../../db/store.ts";
 import { answered, later, NOON } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
-import { attempted, claimed, createdAction, LEASE, stored } from "./steps.ts";
+import { activeAction, attempted, attemptedAction, claimed, createdAction, LEASE, stored } from "./steps.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -45,8 +45,8 @@ export function testSchedule(open: OpenTestStore): void {
       const setBack: SetBack = { now: later(-HOUR_MS), byMs: HOUR_MS };
       const pending = await Promise.all([1, 2, 3].map(() => createdAction(db.actions)));
       const held = await createdAction(db.actions, { approve: true });
-      const active = await claimed(db.actions, await createdAction(db.actions));
-      const done = await attempted(db.actions, await createdAction(db.actions), answered(200));
+      const active = await activeAction(db.actions);
+      const done = await attemptedAction(db.actions, answered(200));
       const before = await Promise.all([held, active, done].map((action) => stored(db.actions, action)));
       expect([await db.actions.reschedule(setBack, 2), await db.actions.reschedule(setBack, 2)]).toEqual([2, 1]);
       for (const action of pending) expect((await stored(db.actions, action)).dueAt).toEqual(later(-HOUR_MS));

@@ -3,7 +3,8 @@ import type { Action, ActionStatus } from "../../../src/actions/action.ts";
 import { type approve, cancel } from "../../../src/actions/changes.ts";
 import type { Outcome } from "../../../src/actions/outcome.ts";
 import type { AttemptEnd } from "../../../src/actions/settle.ts";
-import type { ActionStore } from "../../../db/store.ts";
+import { CLAIM_BYTES_MAX } from "../../../src/config/limits.ts";
+import type { ActionStore, Claim, LaneName, Queue } from "../../../db/store.ts";
 import { aDecision, anAction, answered, creationOf, later, NOON, settled, writeOf } from "../../support/factory.ts";
 
 /** The lease of every claim in the suite. */
@@ -17,11 +18,29 @@ export async function createdAction(actions: ActionStore, overrides: Partial<Act
   return stored(actions, action);
 }
 
-/** Claims a pending action as the engine does; throws when somebody else was faster. */
-export async function claimed(actions: ActionStore, { id, revision }: Action, at = LEASE): Promise<Action> {
-  const [action] = await actions.claim([{ id, revision, dueAt: at.now }], at);
-  if (action === undefined) throw new Error(`The action ${id} was not there to be claimed.`);
-  return action;
+/** What the engine asks for: due rows of one lane. */
+export function claimOf({ accountId, host, keyId }: LaneName, claim: Partial<Claim> & { limit?: number } = {}): Claim {
+  const { limit = 256, ...given } = claim;
+  return {
+    lanes: [{ accountId, host, keyId, limit }],
+    bytesMax: CLAIM_BYTES_MAX,
+    takesLarge: true,
+    at: LEASE,
+    ...given,
+  };
+}
+
+/** Claims the due rows of a lane. */
+export async function claimDue<Row>(queue: Queue<Row>, ...claim: Parameters<typeof claimOf>): Promise<readonly Row[]> {
+  return (await queue.claimDue(claimOf(...claim))).rows.map(({ row }) => row);
+}
+
+/** Claims a pending action, which must be the first of its lane, whenever it is due. */
+export async function claimed(actions: ActionStore, action: Action, at = LEASE): Promise<Action> {
+  const now = new Date(Math.max(at.now.getTime(), action.dueAt?.getTime() ?? 0));
+  const [won] = await claimDue(actions, action, { limit: 1, at: { ...at, now } });
+  if (won?.id !== action.id) throw new Error(`The action ${action.id} was not there to be claimed.`);
+  return won;
 }
 
 /** One whole attempt with its end. */
@@ -31,14 +50,39 @@ export async function attempted(
   outcome: Outcome,
   end: Partial<AttemptEnd> = {},
 ): Promise<Action> {
-  const active = await claimed(actions, action);
+  return ended(actions, await claimed(actions, action), outcome, end);
+}
+
+async function ended(
+  actions: ActionStore,
+  active: Action,
+  outcome: Outcome,
+  end: Partial<AttemptEnd>,
+): Promise<Action> {
   if (!(await actions.apply(settled(active, outcome, end)))) throw new Error("The attempt could not be settled.");
-  return stored(actions, action);
+  return stored(actions, active);
+}
+
+/** An action that its create has claimed, whatever else its lane has. */
+export async function activeAction(actions: ActionStore, overrides: Partial<Action> = {}): Promise<Action> {
+  const created = await actions.create({ ...creationOf(anAction(overrides)), claim: LEASE });
+  if (created.kind !== "created" || created.claimed === null) throw new Error("The create claimed nothing.");
+  return created.claimed;
+}
+
+/** An action with one attempt. */
+export async function attemptedAction(
+  actions: ActionStore,
+  outcome: Outcome,
+  overrides: Partial<Action> = {},
+  end: Partial<AttemptEnd> = {},
+): Promise<Action> {
+  return ended(actions, await activeAction(actions, overrides), outcome, end);
 }
 
 /** An action whose only attempt was answered with 500. */
 export async function failedAction(actions: ActionStore, overrides: Partial<Action> = {}): Promise<Action> {
-  return attempted(actions, await createdAction(actions, { ...overrides, retries: 1 }), answered(500));
+  return attemptedAction(actions, answered(500), { ...overrides, retries: 1 });
 }
 
 /** An action that has come to this status by the way that it has in life. */
@@ -47,14 +91,11 @@ export async function actionInStatus(
   status: ActionStatus,
   overrides: Partial<Action> = {},
 ): Promise<Action> {
-  const action = await createdAction(actions, {
-    ...overrides,
-    approve: status === "awaiting_approval",
-    retries: status === "failed" ? 1 : 3,
-  });
-  if (status === "active") await claimed(actions, action);
-  if (status === "completed") await attempted(actions, action, answered(200, '{"ok":true}'));
-  if (status === "failed") await attempted(actions, action, answered(500));
+  if (status === "failed") return failedAction(actions, overrides);
+  if (status === "completed")
+    return attemptedAction(actions, answered(200, '{"ok":true}'), { ...overrides, retries: 3 });
+  if (status === "active") return activeAction(actions, { ...overrides, retries: 3 });
+  const action = await createdAction(actions, { ...overrides, approve: status === "awaiting_approval", retries: 3 });
   if (status === "cancelled") await actions.apply(writeOf(cancel(action, aDecision())));
   return stored(actions, action);
 }

@@ -61,7 +61,7 @@ export function testTexts(open: OpenTestStore): void {
     await using db = await open();
     const created = new Map<string, Action>();
     for (const [name, body] of BODIES) {
-      const action = await createdAction(db.actions, { body, dedupe: name });
+      const action = await createdAction(db.actions, { body, dedupe: name, keyId: "key_kept" });
       expect(action.body).toBe(body);
       expect((await db.actions.list(aQuery({ limit: 1 }))).actions[0]?.body).toBe(body);
       expect((await db.actions.holderOf(ACCOUNT, "dedupe", name, NOON))?.body).toBe(body);

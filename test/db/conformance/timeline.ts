@@ -47,7 +47,7 @@ export function testTimeline(open: OpenTestStore): void {
 
     test("has numbers that grow over all actions, in the order of the commits", async () => {
       await using db = await open();
-      const actions = [await createdAction(db.actions), await createdAction(db.actions)];
+      const actions = [await createdAction(db.actions), await createdAction(db.actions, { createdAt: later(-1) })];
       for (const action of actions.toReversed()) await attempted(db.actions, action, answered(200));
       const entries = (await Promise.all(actions.map(({ id }) => db.actions.timeline(ACCOUNT, id)))).flat();
       const seqs = entries.map(({ seq }) => seq);

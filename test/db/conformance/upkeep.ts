@@ -8,7 +8,7 @@ import { systemIds } from "../../../src/runtime/ids.ts";
 import type { Store } from "../../../db/store.ts";
 import { ACCOUNT, aCreation, aDecision, answered, KEY, later, NOON, settled, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
-import { actionInStatus, attempted, claimed, createdAction, LEASE, stored } from "./steps.ts";
+import { actionInStatus, attempted, attemptedAction, claimDue, claimed, createdAction, stored } from "./steps.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -33,7 +33,7 @@ async function pruneAll(
 
 /** An action that was completed at that time. */
 async function completedAt({ actions }: TestStore, at: Date, overrides: Partial<Action> = {}): Promise<Action> {
-  return attempted(actions, await createdAction(actions, { createdAt: at, ...overrides }), answered(200), { now: at });
+  return attemptedAction(actions, answered(200), { createdAt: at, ...overrides }, { now: at });
 }
 
 async function exists(db: TestStore, { id }: Action): Promise<boolean> {
@@ -98,8 +98,7 @@ export function testUpkeep(open: OpenTestStore): void {
       await db.actions.apply(writeOf(retry(failed, aDecision())));
       kept.push(await stored(db.actions, failed));
       // Created long ago, finished just now.
-      const late = await createdAction(db.actions, LONG_AGO);
-      kept.push(await attempted(db.actions, late, answered(200), { now: later(1) }));
+      kept.push(await attemptedAction(db.actions, answered(200), LONG_AGO, { now: later(1) }));
       const gone = [await completedAt(db, NOON), await completedAt(db, later(-1))];
       expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 2 });
       for (const action of kept) expect(await stored(db.actions, action)).toEqual(action);
@@ -128,11 +127,8 @@ export function testUpkeep(open: OpenTestStore): void {
         await actionInStatus(db.actions, "failed", { ...LONG_AGO, callback }),
       ];
       expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 0 });
-      const due = await db.notifications.callbacks.pending(
-        { accountId: ACCOUNT, host: "hooks.example.com", keyId: KEY },
-        9,
-      );
-      const notifications = await db.notifications.callbacks.claim(due, LEASE);
+      const lane = { accountId: ACCOUNT, host: "hooks.example.com", keyId: KEY };
+      const notifications = await claimDue(db.notifications.callbacks, lane);
       expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 0 });
       for (const notification of notifications) {
         const isFirst = notification.actionId === one.id;

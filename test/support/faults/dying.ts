@@ -47,7 +47,7 @@ function deadly(store: Store): Store {
   const { actions, outbox } = store;
   const queue = <Row>(of: Queue<Row>): Queue<Row> => ({
     ...of,
-    claim: around((due, at) => of.claim(due, at), "before a callback's claim", "after a callback's claim"),
+    claimDue: around((claim) => of.claimDue(claim), "before a callback's claim", "after a callback's claim"),
   });
   return {
     ...store,
@@ -59,7 +59,7 @@ function deadly(store: Store): Store {
         "before the create",
         "after the create",
       ),
-      claim: around((due, at) => actions.claim(due, at), "before the claim", "after the claim"),
+      claimDue: around((claim) => actions.claimDue(claim), "before the claim", "after the claim"),
       apply: around((write) => actions.apply(write), "before the record", "after the record"),
     },
     outbox: {

@@ -13,7 +13,7 @@ import type { Recipients } from "../approvals/recipients.ts";
 import { UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { type OutboxStore, StoreUnavailable, type ActionStore } from "../../db/store.ts";
-import type { SignedHeaders } from "./signing.ts";
+import type { SignedHeaders } from "./attempt.ts";
 import type { Action } from "../actions/action.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";

@@ -1,0 +1,187 @@
+import { describeOutcome } from "../actions/outcome.ts";
+import { NOTIFY_DELAYS_MS } from "../config/limits.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { Log } from "../observability/log.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import { type OutboxStore, StoreUnavailable } from "../../db/store.ts";
+import type { Deliver } from "./deliver.ts";
+import {
+  type Delivery,
+  type Notification,
+  type NotificationChange,
+  type NotificationKind,
+  notificationHost,
+  settleNotification,
+} from "./notification.ts";
+import { errorName } from "./recovery.ts";
+import { Scheduler, type SchedulerDeps } from "./scheduler.ts";
+import type { KeptResults } from "./settlement.ts";
+
+interface SettlementDeps {
+  readonly outbox: Pick<OutboxStore, "settle" | "isSettled" | "force">;
+  readonly kept: KeptResults;
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, "chance">;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface NotificationDeps
+  extends
+    SettlementDeps,
+    Omit<SchedulerDeps<Notification>, "name" | "dueOf" | "attempt" | "ends" | keyof SettlementDeps> {
+  readonly kind: NotificationKind;
+  readonly deliver: Deliver;
+}
+
+const NAMES = { callback: "callbacks", mail: "mails" } as const satisfies Record<NotificationKind, string>;
+
+/**
+ * Delivers one kind of notification with slots and a schedule of its own: a slow receiver never delays an action, and
+ * nothing here changes one.
+ */
+export function createNotificationScheduler(deps: NotificationDeps): Scheduler<Notification> {
+  const { kind, deliver, clock, log } = deps;
+  const settlement = new NotificationSettlement(deps, (notification, dueAt) =>
+    scheduler.add({ lane: notification, dueAt, isLarge: false }),
+  );
+  const scheduler = new Scheduler<Notification>({
+    ...deps,
+    name: NAMES[kind],
+    dueOf: (action) => {
+      const { accountId, keyId } = action;
+      const host = notificationHost(action, kind);
+      return host === null ? null : { lane: { accountId, host, keyId }, dueAt: clock.now(), isLarge: false };
+    },
+    attempt: async (notification, { stop, releaseSlot }) => {
+      const startedMs = clock.monotonicMs();
+      const attempt = notification.isAltered === true ? Promise.resolve(ALTERED) : deliver(notification, stop);
+      const delivery = await attempt.catch(async (error: unknown) => {
+        releaseSlot();
+        if (error instanceof StoreUnavailable) await settlement.settle(notification, UNREAD, null);
+        throw error;
+      });
+      const durationMs = delivery.kind === "not_started" ? null : Math.round(clock.monotonicMs() - startedMs);
+      releaseSlot();
+      await settlement.settle(notification, delivery, durationMs);
+    },
+    ends: {
+      recover: (notification) => settlement.recover(notification),
+      setAside: (notification) => settlement.setAside(notification),
+      unclaim: (notification) => settlement.settle(notification, IN_DOUBT, null),
+      onRescued: (count) => log.warn(`${NAMES[kind]}.rescued`, { count }),
+    },
+  });
+  return scheduler;
+}
+
+/** Records the end of attempts: in the store, the log and the metrics. */
+class NotificationSettlement {
+  readonly #deps: SettlementDeps;
+  readonly #onRetry: (notification: Notification, dueAt: Date) => void;
+
+  /** `onRetry` is called for a notification that will be attempted again. */
+  constructor(deps: SettlementDeps, onRetry: (notification: Notification, dueAt: Date) => void) {
+    this.#deps = deps;
+    this.#onRetry = onRetry;
+  }
+
+  /**
+   * For an attempt of this process. Never rejects because of the store: it resolves when the result is written or the
+   * process ends.
+   */
+  async settle(notification: Notification, delivery: Delivery, durationMs: number | null): Promise<void> {
+    const { outbox, kept, clock, log, metrics } = this.#deps;
+    const now = clock.now();
+    const change = this.#changeOf(notification, delivery, now);
+    const names = { id: notification.id, attempt: notification.attempts };
+    const written = await kept.write({
+      // The body of a callback is in the store already.
+      bytes: 0,
+      write: () => outbox.settle(change, now),
+      isWritten: () => outbox.isSettled(change, now),
+      onKept: (error) => log.warn("notification.result_kept", { ...names, error: errorName(error) }),
+    });
+    if (written === "yes") return this.#report(change, delivery, now, durationMs);
+    if (written === "no") metrics.fenced();
+    log.warn(written === "no" ? "notification.fenced" : "notification.unrecorded", names);
+  }
+
+  /** For an attempt of a dead process. False: another change came first. Rejects when the store is away. */
+  async recover(notification: Notification): Promise<boolean> {
+    const now = this.#deps.clock.now();
+    const change = this.#changeOf(notification, INTERRUPTED, now);
+    if (!(await this.#deps.outbox.settle(change, now))) return false;
+    this.#report(change, INTERRUPTED, now, null);
+    return true;
+  }
+
+  /** For a row that was altered in the database; the same. */
+  async setAside(notification: Notification): Promise<boolean> {
+    const now = this.#deps.clock.now();
+    if (!(await this.#deps.outbox.force(this.#changeOf(notification, ALTERED, now), now))) return false;
+    this.#reportSetAside(notification);
+    return true;
+  }
+
+  #changeOf(notification: Notification, delivery: Delivery, now: Date): NotificationChange {
+    return settleNotification(notification, { delivery, now, chance: this.#deps.ids.chance() });
+  }
+
+  #report(change: NotificationChange, delivery: Delivery, now: Date, durationMs: number | null): void {
+    const { metrics } = this.#deps;
+    const { before, dueAt } = change;
+    const { kind } = before.message;
+    if (delivery.kind === "not_started") metrics.unclaimed(kind);
+    else metrics.notified(kind, nextOf(change), durationMs);
+    if (delivery === ALTERED) this.#reportSetAside(before);
+    else this.#logAttempt(change, now, durationMs);
+    if (dueAt !== null) this.#onRetry(before, dueAt);
+  }
+
+  /** Logged once per row with its id: the operator has to look at the database. */
+  #reportSetAside({ id, actionId, message }: Notification): void {
+    const { metrics, log } = this.#deps;
+    metrics.setAside(message.kind);
+    log.error("notification.set_aside", {
+      id,
+      action_id: actionId,
+      message: "Its row was altered where it is stored. It is given up, and nothing of it is sent any more.",
+    });
+  }
+
+  /** One line per attempt. The error is one of our own sentences. */
+  #logAttempt(change: NotificationChange, now: Date, durationMs: number | null): void {
+    const { before, status, dueAt, lastError } = change;
+    const { id, accountId, actionId, message, host, attempts } = before;
+    this.#deps.log[status === "given_up" ? "warn" : "info"](`${message.kind}.attempted`, {
+      id,
+      action_id: actionId,
+      account_id: accountId,
+      event: message.event,
+      host: message.kind === "callback" ? host : undefined,
+      attempt: attempts,
+      attempts_max: NOTIFY_DELAYS_MS.length + 1,
+      error: lastError,
+      duration_ms: durationMs,
+      next: nextOf(change),
+      next_in_ms: dueAt === null ? undefined : dueAt.getTime() - now.getTime(),
+    });
+  }
+}
+
+function nextOf({ status }: NotificationChange): "delivered" | "retry" | "given_up" | "dropped" {
+  return status === "pending" ? "retry" : status;
+}
+
+const UNREAD: Delivery = { kind: "not_started", why: "store_away" };
+
+const IN_DOUBT: Delivery = { kind: "not_started", why: "in_doubt" };
+
+const INTERRUPTED: Delivery = {
+  kind: "interrupted",
+  error: describeOutcome({ kind: "unknown", fault: "interrupted" }, 0),
+};
+
+const ALTERED: Delivery = { kind: "withheld", error: describeOutcome({ kind: "not_sent", fault: "altered" }, 0) };

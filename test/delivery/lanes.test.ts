@@ -1,0 +1,391 @@
+import { describe, expect, test } from "bun:test";
+import type { Outcome } from "../../src/actions/outcome.ts";
+import { type Ask, type Lane, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
+import type { Sender } from "../../src/outbound/deadline.ts";
+import { LANES_MAX, LARGE_ROW_BYTES } from "../../src/config/limits.ts";
+import type { ActionStore, LaneName, Store } from "../../db/store.ts";
+import { holding } from "../actions/senders.ts";
+import { answered } from "../support/factory.ts";
+import { openEngine } from "../support/engine.ts";
+
+const NOW = 1_000_000;
+
+const AT = { claimMs: NOW, nowMs: NOW };
+
+const lane = (accountId: string, host: string, keyId = "key_one"): LaneName => ({ accountId, host, keyId });
+
+const lanesOf = (limits: Omit<SlotLimits, "largeBytes">) => new Lanes({ ...limits, largeBytes: 0 });
+
+const add = (lanes: Lanes, name: LaneName, atMs = NOW) => lanes.add(name, new Date(atMs), false, NOW);
+
+const next = (name: LaneName, atMs: number, isLarge = false) => ({ ...name, dueAt: new Date(atMs), isLarge });
+
+/** Takes one slot after another until none is free: the lanes that got them. */
+function takeAll(lanes: Lanes, take: (lanes: Lanes) => readonly Ask[] = (all) => all.take(1)): readonly Lane[] {
+  const taken: Lane[] = [];
+  for (let [ask] = take(lanes); ask !== undefined; [ask] = take(lanes)) taken.push(ask.lane);
+  return taken;
+}
+
+const hosts = (lanes: readonly Lane[]) => lanes.map(({ accountId, host }) => accountId + host);
+
+test("accounts take turns, and in each its hosts", () => {
+  const lanes = lanesOf({ total: 100, perHost: 100 });
+  for (let n = 0; n < 3; n += 1) add(lanes, lane("a", "x"));
+  add(lanes, lane("a", "y"));
+  add(lanes, lane("b", "x"));
+  expect(hosts(takeAll(lanes))).toEqual(["ax", "bx", "ay", "ax", "ax"]);
+});
+
+test("a claim asks each lane for as many rows as it has slots, in the order of the first ones", () => {
+  const lanes = lanesOf({ total: 100, perHost: 100 });
+  for (let n = 0; n < 3; n += 1) add(lanes, lane("a", "x"));
+  add(lanes, lane("b", "x"));
+  expect(lanes.take(3).map((ask) => [ask.lane.accountId, ask.limit])).toEqual([
+    ["a", 2],
+    ["b", 1],
+  ]);
+});
+
+test("a lane takes no more than its slots, and goes on when one is given back", () => {
+  const lanes = lanesOf({ total: 100, perHost: 2 });
+  for (let n = 0; n < 4; n += 1) add(lanes, lane("a", "x"));
+  const taken = takeAll(lanes);
+  expect(taken).toHaveLength(2);
+  for (const one of taken.slice(1)) lanes.release(one);
+  expect(takeAll(lanes)).toHaveLength(1);
+});
+
+test("an account alone gets three quarters of the slots, and a newcomer always finds one", () => {
+  const lanes = lanesOf({ total: 256, perHost: 256 });
+  for (let n = 0; n < 256; n += 1) add(lanes, lane("a", `${n}`));
+  expect(takeAll(lanes)).toHaveLength(192);
+  for (let n = 0; n < 100; n += 1) add(lanes, lane("b", `${n}`));
+  expect(takeAll(lanes)).toHaveLength(48);
+  add(lanes, lane("c", "x"));
+  expect(hosts(takeAll(lanes))).toEqual(["cx"]);
+});
+
+describe("of the keys of an account", () => {
+  const fill = (lanes: Lanes, key: string, count: number, of = 1) => {
+    for (let n = 0; n < count; n += 1) add(lanes, lane("a", `${n % of}`, key));
+  };
+  /** What is taken until nothing may go any more, by key. */
+  const takenBy = (lanes: Lanes) => {
+    const taken = [...takeAll(lanes)];
+    return { taken, of: (key: string) => taken.filter(({ keyId }) => keyId === key).length };
+  };
+
+  test("one alone takes all slots of the account; another one goes at once all the same, and a third one", () => {
+    const lanes = lanesOf({ total: 256, perHost: 64 });
+    fill(lanes, "flood", 600, 10);
+    expect(takenBy(lanes).of("flood")).toBe(192);
+    for (const key of ["second", "third"]) {
+      fill(lanes, key, 1, 1);
+      expect(takenBy(lanes).of(key)).toBe(1);
+    }
+    // What is left is for other accounts.
+    for (let n = 0; n < 300; n += 1) fill(lanes, `more${n}`, 1);
+    expect(takenBy(lanes).taken.length).toBeWithin(1, 14);
+    add(lanes, lane("b", "x"));
+    expect(hosts(takeAll(lanes))).toEqual(["bx"]);
+  });
+
+  test("one that calls a host with all of its slots leaves two of 64 to others", () => {
+    const lanes = lanesOf({ total: 256, perHost: 64 });
+    fill(lanes, "flood", 192);
+    expect(takenBy(lanes).of("flood")).toBe(62);
+    for (const key of ["second", "third", "fourth"]) fill(lanes, key, 5);
+    const others = takenBy(lanes);
+    expect([others.of("second"), others.of("third"), others.of("fourth")]).toEqual([1, 1, 0]);
+    // A key of another account has the host's slots for itself.
+    add(lanes, lane("b", "0"));
+    expect(hosts(takeAll(lanes))).toEqual(["b0"]);
+  });
+
+  test("the one with the fewest in flight gets each slot that is given back, until they have the same", () => {
+    for (const limits of [
+      { total: 1_000, perHost: 64, hosts: 1 },
+      { total: 85, perHost: 64, hosts: 40 },
+    ]) {
+      const lanes = lanesOf(limits);
+      fill(lanes, "flood", 200, limits.hosts);
+      const { taken } = takenBy(lanes);
+      fill(lanes, "second", 200, limits.hosts);
+      let second = takenBy(lanes).of("second");
+      for (const slot of taken.splice(0, 20)) {
+        lanes.release(slot);
+        second += takenBy(lanes).of("second");
+      }
+      expect(second).toBeGreaterThanOrEqual(20);
+      const flood = taken.length;
+      for (const slot of taken) lanes.release(slot);
+      const last = takenBy(lanes);
+      // All that the first one had is shared by now.
+      expect(Math.abs(last.of("flood") - (second + last.of("second")))).toBeLessThanOrEqual(2);
+      expect(flood).toBeGreaterThan(last.of("flood"));
+    }
+  });
+
+  test("one that waits for nothing takes nothing away: a slot is never left free for it", () => {
+    const lanes = lanesOf({ total: 256, perHost: 4 });
+    fill(lanes, "second", 1);
+    expect(takenBy(lanes).of("second")).toBe(1);
+    fill(lanes, "flood", 9);
+    expect(takenBy(lanes).of("flood")).toBe(3);
+  });
+});
+
+test("one slot in all is enough to go on", () => {
+  const lanes = lanesOf({ total: 1, perHost: 1 });
+  add(lanes, lane("a", "x"));
+  expect(takeAll(lanes)).toHaveLength(1);
+});
+
+describe("of the rows of a lane that the store has, memory knows no number:", () => {
+  /** A lane that the sweep found, with a claim that took all its slots. */
+  function swept(limits = { total: 40, perHost: 10 }) {
+    const lanes = lanesOf(limits);
+    lanes.found({ ...lane("a", "x"), dueAt: new Date(NOW) }, NOW);
+    const [ask] = lanes.take(100);
+    if (ask === undefined) throw new Error("Nothing was taken.");
+    return { lanes, ask };
+  }
+
+  test("a claim asks for as many as there are slots, and gives back what it did not need", () => {
+    const { lanes, ask } = swept();
+    expect(ask.limit).toBe(10);
+    lanes.answered(ask, 3, undefined, AT);
+    expect(takeAll(lanes)).toEqual([]);
+    for (let n = 0; n < 9; n += 1) add(lanes, lane("a", "x"));
+    expect(takeAll(lanes)).toHaveLength(7);
+  });
+
+  test("more that are due are asked for as soon as a slot is free", () => {
+    const { lanes, ask } = swept();
+    lanes.answered(ask, 10, next(lane("a", "x"), NOW), AT);
+    expect(takeAll(lanes)).toEqual([]);
+    lanes.release(ask.lane);
+    expect(takeAll(lanes)).toHaveLength(1);
+  });
+
+  test("no new one goes before those, whether a claim is on its way or not", () => {
+    const { lanes, ask } = swept();
+    lanes.release(ask.lane);
+    expect(lanes.reserve(lane("a", "x"))).toBeNull();
+    lanes.answered(ask, 9, undefined, AT);
+    expect(lanes.reserve(lane("a", "x"))).not.toBeNull();
+  });
+
+  test("what is stored while a claim is on its way is asked for again: the claim may not have seen it", () => {
+    const { lanes, ask } = swept();
+    add(lanes, lane("a", "x"));
+    lanes.answered(ask, 0, undefined, AT);
+    expect(takeAll(lanes)).toHaveLength(1);
+    expect(takeAll(lanes)).toEqual([]);
+  });
+
+  test("what was stored or became due while a claim was on its way is asked for once", () => {
+    const { lanes, ask } = swept();
+    add(lanes, lane("a", "x"));
+    lanes.answered(ask, 0, next(lane("a", "x"), NOW + 5), { claimMs: NOW, nowMs: NOW + 9 });
+    expect([takeAll(lanes).length, lanes.earliestMs]).toEqual([1, null]);
+    // Nobody told of this one: it became due meanwhile.
+    const due = swept();
+    due.lanes.answered(due.ask, 0, next(lane("a", "x"), NOW + 5), { claimMs: NOW, nowMs: NOW + 9 });
+    expect(due.lanes.earliestMs).toBe(NOW + 5);
+    // Nor of the second of these two, which the claim for the first one names.
+    const two = lanesOf({ total: 40, perHost: 10 });
+    add(two, lane("a", "x"));
+    const [first] = two.take(1);
+    if (first !== undefined) two.answered(first, 1, next(lane("a", "x"), NOW), AT);
+    expect(takeAll(two)).toHaveLength(9);
+    const woken = swept();
+    add(woken.lanes, lane("a", "x"), NOW + 5);
+    woken.lanes.wake(NOW + 5);
+    woken.lanes.answered(woken.ask, 0, undefined, { claimMs: NOW, nowMs: NOW + 9 });
+    expect(woken.lanes.take(100).map(({ limit }) => limit)).toEqual([10]);
+  });
+
+  test("what is due later is asked for at its time", () => {
+    const { lanes, ask } = swept();
+    lanes.answered(ask, 0, next(lane("a", "x"), NOW + 500), AT);
+    expect(lanes.earliestMs).toBe(NOW + 500);
+    lanes.wake(NOW + 499);
+    expect(takeAll(lanes)).toEqual([]);
+    lanes.wake(NOW + 500);
+    expect(lanes.take(100).map(({ limit }) => limit)).toEqual([10]);
+  });
+
+  test("a claim that failed is asked for again at its time, or left to the sweep", () => {
+    const { lanes, ask } = swept();
+    lanes.failed(ask, NOW + 250);
+    expect(takeAll(lanes)).toEqual([]);
+    lanes.wake(NOW + 250);
+    const [again] = lanes.take(100);
+    if (again !== undefined) lanes.failed(again, null);
+    lanes.wake(NOW + 60_000);
+    expect([again?.limit, takeAll(lanes)]).toEqual([10, []]);
+  });
+});
+
+test("rows that were cancelled are not asked for for ever", () => {
+  const lanes = lanesOf({ total: 40, perHost: 1 });
+  for (let n = 0; n < 1_000; n += 1) add(lanes, lane("a", "x"));
+  const [ask] = lanes.take(100);
+  if (ask !== undefined) lanes.answered(ask, 0, undefined, AT);
+  expect([ask?.limit, takeAll(lanes)]).toEqual([1, []]);
+});
+
+test("one account's lanes, due or asleep, never take the room of all others", () => {
+  const lanes = lanesOf({ total: 10, perHost: 1 });
+  for (let n = 0; n < LANES_MAX; n += 1) add(lanes, lane("a", `${n}`), NOW + 500);
+  add(lanes, lane("b", "x"));
+  expect(hosts(takeAll(lanes))).toEqual(["bx"]);
+  // Nor do those of one key the room of the account's others.
+  add(lanes, lane("a", "x", "key_two"));
+  expect(takeAll(lanes).map(({ keyId }) => keyId)).toEqual(["key_two"]);
+});
+
+test("a lane that was asked for a slot in vain is not kept", () => {
+  const lanes = lanesOf({ total: 1, perHost: 1 });
+  const taken = lanes.reserve(lane("a", "x"));
+  for (let n = 0; n < LANES_MAX; n += 1) lanes.reserve(lane("a", `${n}`));
+  if (taken !== null) lanes.release(taken);
+  for (const host of ["y", "z"]) add(lanes, lane("a", host));
+  const [first] = takeAll(lanes);
+  expect(first?.host).toBe("y");
+  if (first !== undefined) lanes.release(first);
+  expect(hosts(takeAll(lanes))).toEqual(["az"]);
+});
+
+describe("memory for large rows", () => {
+  const MAX = 8 * LARGE_ROW_BYTES;
+  /** Lanes whose next row is large; each row is claimed and held as soon as it may be. */
+  function claiming(bytes: number, ...names: readonly LaneName[]) {
+    const lanes = new Lanes({ total: 1_000, perHost: 1_000, largeBytes: MAX });
+    for (const name of names) lanes.add(name, new Date(NOW), true, NOW);
+    const take = () =>
+      takeAll(lanes, () => {
+        const asks = lanes.takeLarge(1);
+        for (const ask of asks) lanes.holdLarge(ask.lane, bytes);
+        return asks;
+      });
+    return { lanes, take };
+  }
+  const many = (count: number, name: (n: number) => LaneName) => Array.from({ length: count }, (_, n) => name(n));
+
+  test("is no matter of small rows, and a large one is none of theirs", () => {
+    const { lanes } = claiming(0, lane("a", "x"));
+    add(lanes, lane("b", "x"));
+    expect(hosts(takeAll(lanes))).toEqual(["bx"]);
+  });
+
+  test("holds one row, however large it is, and nothing besides", () => {
+    const { lanes, take } = claiming(10 * MAX, lane("a", "x"), lane("b", "x"));
+    const [first] = take();
+    expect(first?.accountId).toBe("a");
+    if (first !== undefined) lanes.holdLarge(first, -10 * MAX);
+    expect(hosts(take())).toEqual(["bx"]);
+  });
+
+  test("is shared: one host leaves room for the account's others, and one account for the others", () => {
+    const half = LARGE_ROW_BYTES / 2;
+    const one = claiming(half, ...many(40, () => lane("a", "x"))).take();
+    expect(one).toHaveLength(8);
+    const taken = claiming(half, ...many(40, (n) => lane("a", `h${n}`)), lane("b", "x")).take();
+    expect(hosts(taken).filter((name) => name.startsWith("a"))).toHaveLength(12);
+    expect(hosts(taken)).toContain("bx");
+  });
+
+  test("is never exceeded: a claim takes a row only where the largest one has room", () => {
+    const taken = claiming(LARGE_ROW_BYTES, ...many(40, (n) => lane(`a${n}`, "x"))).take();
+    expect(taken).toHaveLength(MAX / LARGE_ROW_BYTES);
+  });
+});
+
+test("a slot whose action was cancelled before its claim goes to the next one at once", async () => {
+  const [asked, cancelled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const wrapStore = (store: Store): Store => {
+    const claimDue: ActionStore["claimDue"] = async (claim) => {
+      asked.resolve();
+      await cancelled.promise;
+      return store.actions.claimDue(claim);
+    };
+    return { ...store, actions: { ...store.actions, claimDue } };
+  };
+  const { sender, began, end } = holding();
+  await using engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "1" } });
+  await engine.create({});
+  await began;
+  const second = await engine.create({});
+  const third = await engine.create({});
+  end(answered(200));
+  await asked.promise;
+  await engine.actionService.cancel(engine.owner, second.id, null);
+  cancelled.resolve();
+  await engine.saw(third.id, { status: "completed" });
+});
+
+test("100,000 due actions of one full host add under a millisecond to another's claim", () => {
+  const lanes = lanesOf({ total: 256, perHost: 64 });
+  const time = (count: number) => {
+    const times = Array.from({ length: count }, () => {
+      const started = performance.now();
+      add(lanes, lane("b", "healthy"));
+      const [ask] = lanes.take(1);
+      const tookMs = performance.now() - started;
+      expect(ask?.lane.host).toBe("healthy");
+      if (ask !== undefined) lanes.release(ask.lane);
+      return tookMs;
+    });
+    return times.toSorted((a, b) => a - b)[Math.floor(count / 2)] ?? 0;
+  };
+  const aloneMs = time(200);
+  for (let n = 0; n < 100_000; n += 1) add(lanes, lane("a", "slow"));
+  lanes.take(1_000);
+  expect(time(200) - aloneMs).toBeLessThan(1);
+});
+
+test("never more in flight than the settings allow, in all and to one host", async () => {
+  const flying = new Map<string, number>();
+  let most = 0;
+  let mostOfOne = 0;
+  const ends: (() => void)[] = [];
+  const sender: Sender = {
+    send: async ({ url }): Promise<Outcome> => {
+      const count = (flying.get(url) ?? 0) + 1;
+      flying.set(url, count);
+      mostOfOne = Math.max(mostOfOne, count);
+      most = Math.max(
+        most,
+        [...flying.values()].reduce((sum, one) => sum + one, 0),
+      );
+      await new Promise<void>((resolve) => void ends.push(resolve));
+      flying.set(url, (flying.get(url) ?? 1) - 1);
+      return {
+        kind: "answered",
+        code: 200,
+        body: null,
+        truncated: false,
+        brokenBy: null,
+        retryAfter: null,
+        location: null,
+      };
+    },
+  };
+  await using engine = await openEngine({ sender, env: { DISPATCH_CONCURRENCY: "8", DISPATCH_PER_HOST: "3" } });
+  const urls = ["http://127.0.0.1:1001/", "http://127.0.0.1:1002/"];
+  const created = await Promise.all(Array.from({ length: 60 }, (_, n) => engine.create({ url: urls[n % 2] ?? "" })));
+  let done = false;
+  const allDone = Promise.all(created.map(({ id }) => engine.saw(id, { status: "completed" }))).then(
+    () => (done = true),
+  );
+  while (!done) {
+    ends.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await allDone;
+  expect(mostOfOne).toBe(3);
+  expect(most).toBe(6);
+});

@@ -1,0 +1,27 @@
+import { expect, test } from "bun:test";
+import { countByHolder, holderToEvict } from "../../src/runtime/fair-share.ts";
+
+test("whoever holds the most makes room for one who holds at least two fewer", () => {
+  expect(holderToEvict(new Map([["a", 100]]), "b")).toBe("a");
+  expect(holderToEvict(new Map(Object.entries({ a: 60, b: 39, c: 1 })), "b")).toBe("a");
+  expect(holderToEvict(new Map(Object.entries({ a: 51, b: 49 })), "b")).toBe("a");
+});
+
+test("nobody makes room for one who has a share of the same size, or whose place the next one would take back", () => {
+  expect(holderToEvict(new Map([["a", 100]]), "a")).toBeNull();
+  expect(holderToEvict(new Map(Object.entries({ a: 50, b: 50 })), "b")).toBeNull();
+  expect(holderToEvict(new Map(Object.entries({ a: 51, b: 50 })), "b")).toBeNull();
+  expect(holderToEvict(new Map(Object.entries({ a: 1, b: 1 })), "c")).toBeNull();
+});
+
+test("asked for again and again, everybody ends up with an equal share", () => {
+  const holders = Array.from({ length: 20 }, () => "a");
+  for (let n = 0; n < 100; n += 1) {
+    for (const asking of ["b", "a", "c"]) {
+      const victim = holderToEvict(countByHolder(holders.map((holder) => ({ holder }))), asking);
+      if (victim !== null) holders[holders.lastIndexOf(victim)] = asking;
+    }
+  }
+  const held = countByHolder(holders.map((holder) => ({ holder })));
+  expect([...held.values()].toSorted((a, b) => a - b)).toEqual([6, 7, 7]);
+});
