@@ -60,7 +60,7 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
     release();
     throw error;
   }
-  return createStore({ sql, seal, isAlone: path !== null, onFatal, release });
+  return createStore({ sql, seal, isOnlyProcess: path !== null, onFatal, release });
 }
 
 /** Whether the error may pass by itself. The operator has to fix a file that can't be opened or written. */

@@ -195,7 +195,7 @@ export interface ActionQuery {
   readonly bytesMax?: number;
 }
 
-export interface ActionPage {
+export interface ActionRows {
   /** Newest first. */
   readonly actions: readonly Action[];
   /**
@@ -307,7 +307,7 @@ export interface ActionStore extends Queue<Action> {
   findById(id: string): Promise<Action | null>;
   /** The action that a key names now, by the rules of `src/actions/dedupe.ts`. */
   holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Action | null>;
-  list(query: ActionQuery): Promise<ActionPage>;
+  list(query: ActionQuery): Promise<ActionRows>;
   /** How many actions `list` would find, up to the query's limit and within the rows that one page scans. */
   count(query: ActionQuery): Promise<Counted>;
   /**
@@ -407,9 +407,9 @@ export interface Store {
   readonly upkeep: UpkeepStore;
   readonly facts: FactStore;
   /** Whether no other process can hold a lease: everything active at the start is an orphan. */
-  readonly isAlone: boolean;
+  readonly isOnlyProcess: boolean;
   /** Whether the last write found the store unavailable. */
-  readonly isAway: boolean;
+  readonly isUnavailable: boolean;
   /** Resolves when the store can be written; rejects with `StoreUnavailable` when not. */
   probe(): Promise<void>;
   /** Finishes waiting writes and closes the database. */
@@ -464,7 +464,7 @@ export interface UpkeepStore {
 }
 
 /** An approval link as stored, without the link itself. */
-export interface KeptLink extends ApprovalLink {
+export interface StoredLink extends ApprovalLink {
   /** SHA-256 of its token, hex. */
   readonly hash: string;
 }
@@ -472,8 +472,8 @@ export interface KeptLink extends ApprovalLink {
 /** Links of approval mails. They are kept as long as their action, since old ones lead to its receipt. */
 export interface LinkStore {
   /** Stores the links of one run and returns their expiry: that of the first time they were stored. */
-  keep(links: readonly KeptLink[], expiresAt: Date): Promise<Date>;
-  find(link: ApprovalLink): Promise<(KeptLink & { readonly expiresAt: Date }) | null>;
+  keep(links: readonly StoredLink[], expiresAt: Date): Promise<Date>;
+  find(link: ApprovalLink): Promise<(StoredLink & { readonly expiresAt: Date }) | null>;
   /** Invalidates all links. */
   forgetAll(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import { mayApproveIt } from "../src/approvals/policy.ts";
 import { maskedFacts } from "../src/approvals/facts.ts";
 import type { DecisionFacts, FactName } from "../src/approvals/facts.ts";
 import { QUESTION_MS } from "../src/config/limits.ts";
-import { maskOneAhead } from "../src/receipts/masked-action.ts";
+import { premask } from "../src/receipts/masked-action.ts";
 import { visibleText } from "../src/receipts/visible-text.ts";
 import { ACTION_ID } from "../src/runtime/ids.ts";
 import type { AgentDeps, QuestionForm, ToolCall } from "./call.ts";
@@ -53,7 +53,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
     return settle(deps, call, action, elicitation.answers?.[QUESTION]);
   }
   requireHeld(action);
-  const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, "decider")]);
+  const [history, ready] = await Promise.all([actionService.historyOf(action), premask(action, "decider")]);
   const form = formOf(maskedFacts(ready, history, deps.baseUrl));
   if (elicitation.era === "modern") return { form, state: stateOf(deps, caller, action) };
   return settle(deps, call, action, await elicitation.ask(form));

@@ -5,7 +5,7 @@ import {
   type McpServer,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { type Caller, holderOf } from "../src/accounts/roles.ts";
+import { type Caller, holderIdOf } from "../src/accounts/roles.ts";
 import { DomainError } from "../src/api/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
 import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS } from "../src/config/limits.ts";
@@ -118,7 +118,7 @@ class Sessions {
    */
   async #begin(caller: Caller, capabilities: unknown): Promise<Session> {
     const { ids, clock } = this.#deps;
-    const holder = holderOf(caller);
+    const holder = holderIdOf(caller);
     this.#makeRoom(caller.accountId, holder);
     const id = Buffer.from(ids.bytes(16)).toString("hex");
     const transport = new WebStandardStreamableHTTPServerTransport({

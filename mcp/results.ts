@@ -17,7 +17,7 @@ import { isJsonObject } from "../src/api/schema-helpers.ts";
 import { mayApproveIt } from "../src/approvals/policy.ts";
 import { TOOL_BODY_BYTES_MAX } from "../src/config/limits.ts";
 import { parseExactly, scanJson } from "../src/json/json.ts";
-import { hiddenValues, maskedAction, maskedActor, maskedPause, readyFor } from "../src/receipts/masked-action.ts";
+import { hiddenValues, maskedAction, maskedActor, maskedPause, premaskFor } from "../src/receipts/masked-action.ts";
 import { maskText } from "../src/receipts/masking.ts";
 import { StoreBusy, StoreUnavailable } from "../db/store.ts";
 import type { AgentDeps, ToolCall } from "./call.ts";
@@ -151,7 +151,7 @@ export async function describeAction(
   const step = error !== undefined || isOwn ? null : nextStep(deps, reader, action, decision?.decision ?? null);
   const steps = [differs === undefined ? null : foundStep(differs), step].filter((text) => text !== null);
 
-  const { visible, viewer, options } = viewOf(deps, caller, await readyFor(caller, action));
+  const { visible, viewer, options } = viewOf(deps, caller, await premaskFor(caller, action));
   // Mask before cutting: a cut could separate a secret from the name that identifies it.
   const { action: short, notes } = cutBodies(visible);
   const found = differs === undefined ? {} : { differs };

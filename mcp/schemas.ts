@@ -4,7 +4,7 @@ import { DomainError, type ErrorCode } from "../src/api/domain-error.ts";
 import { REASON_CHARS_MAX } from "../src/config/limits.ts";
 import { isStorableText } from "../src/json/json.ts";
 import { ActionId, CreateAction, DecisionBody, Retry, WaitQuery, WaitSeconds } from "../src/actions/schemas.ts";
-import { compile, withoutNulls, ENFORCED, key } from "../src/api/schema-helpers.ts";
+import { compile, withoutNulls, DESCRIBED_ONLY, key } from "../src/api/schema-helpers.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -56,7 +56,8 @@ export const ApprovalForm = Type.Object(
 export function schemaJson(schema: TObject): Tool["inputSchema"] {
   return withoutWords(
     schema,
-    (word, value) => word === ENFORCED || (word === "format" && typeof value === "string" && value !== "date-time"),
+    (word, value) =>
+      word === DESCRIBED_ONLY || (word === "format" && typeof value === "string" && value !== "date-time"),
   );
 }
 

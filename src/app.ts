@@ -59,7 +59,7 @@ interface Served {
 
 interface ServeOptions {
   /** File descriptor of the log and of the first-start text; 2 if standard output belongs to an agent. */
-  readonly speaksTo?: 1 | 2;
+  readonly outputFd?: 1 | 2;
   /** The text of a first start in place of the keys, if the reader must not see them. */
   readonly insteadOfKeys?: ((config: Config) => string) | undefined;
   /** Text that is appended to the error of a failed start. */
@@ -72,11 +72,11 @@ interface ServeOptions {
  */
 export async function serve(
   env: Readonly<Record<string, string | undefined>>,
-  { speaksTo = 1, insteadOfKeys, advice = "" }: ServeOptions = {},
+  { outputFd = 1, insteadOfKeys, advice = "" }: ServeOptions = {},
 ): Promise<Served> {
   // New files are readable for this user only.
   process.umask(0o077);
-  const say = writerTo(speaksTo);
+  const say = writerTo(outputFd);
   const refuse = (error: unknown) => refuseToStart(error, advice);
   const config = configIn(env, refuse);
   const log = createLog(say, systemClock, config.logLevel);
@@ -93,7 +93,7 @@ export async function serve(
   log.info("service.started", { version: VERSION, url: app.config.baseUrl });
   log.flush();
   if (app.firstKeys !== null)
-    await announceFirstKeys(app, app.firstKeys, { say, insteadOfKeys, isLogged: isLogged(env, speaksTo) });
+    await announceFirstKeys(app, app.firstKeys, { say, insteadOfKeys, isLogged: isLogged(env, outputFd) });
   const stop = () => stopInOrder(app, log);
   stopOnSignal(stop, log);
   return { app, stop };
@@ -273,7 +273,7 @@ async function listen(
 ): Promise<void> {
   try {
     if (listening === null) http.listen(port, host);
-    else http.takeOver(listening, host);
+    else http.serveOn(listening, host);
   } catch (cause) {
     await engine.drain(0);
     throw new Error(

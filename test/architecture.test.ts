@@ -167,7 +167,7 @@ describe("a file breaks the rules", () => {
     ["the environment", "src/app.ts", 'const port = process.env["PORT"];'],
     ["the wall clock", "src/delivery/a.ts", "const now = Date.now();"],
     ["a timer", "src/actions/a.ts", "setTimeout(go, 5);"],
-    ["chance", "src/accounts/a.ts", "const x = `${crypto.randomUUID()}`;"],
+    ["random", "src/accounts/a.ts", "const x = `${crypto.randomUUID()}`;"],
     ["any", "src/http/a.ts", "const x = y as any;"],
     ["a double cast", "src/http/a.ts", "const x = y as unknown as Z;"],
     ["an interactive transaction", "db/a.ts", "await client.transaction(async () => {});"],

@@ -6,7 +6,7 @@ import { mayRepeat } from "../../src/approvals/rejections.ts";
 import { DECIDE_TRIES_MAX } from "../../src/config/limits.ts";
 import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { bindKey, holderOf, isFree, keysOf, take, windowStart } from "./keys.ts";
+import { bindKey, keyHolder, isFree, keysOf, take, windowStart } from "./keys.ts";
 import { isPaused } from "./pauses.ts";
 import { allOf, type Args, changed, insertWhere, prepare, valuesOf } from "./query.ts";
 import { createRejectionStore, mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
@@ -62,7 +62,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
     // Too many are held; the repeat of an older create must still match, and be remembered.
     if (isInserted === null && bound !== null) await write([]);
     for (const key of keysOf(action)) {
-      const holder = await holderOf(db, key, action.createdAt);
+      const holder = await keyHolder(db, key, action.createdAt);
       if (holder !== null) return { kind: "matched", by: isBound ? "dedupe" : key.kind, action: holder };
     }
     if (isInserted === null) return { kind: "too_many_held" };

@@ -2,7 +2,7 @@ import { and, desc, eq, sql } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
 import type { TimelineEntry } from "../../src/actions/timeline.ts";
 import { type HostOfKey, hostOfKey } from "../../src/approvals/facts.ts";
-import { HOST_ACTIONS_SCANNED_MAX, RESCUE_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/config/limits.ts";
+import { HOST_ACTIONS_SCANNED_MAX, RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/config/limits.ts";
 import type { LaneHead, LaneName } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { type Args, isOneOf, prepare, query } from "./query.ts";
@@ -126,7 +126,7 @@ export async function findOrphans(
 ): Promise<readonly Action[]> {
   const from = { accountId: after?.accountId ?? "", id: after?.id ?? "" };
   const found = await ORPHANS.read(reader, { ...from, leaseBefore, limit });
-  return (await findRows(reader, idsWithin(RESCUE_BYTES_MAX, found))).map((row) => actionOf(row, seal));
+  return (await findRows(reader, idsWithin(RECOVERY_BYTES_MAX, found))).map((row) => actionOf(row, seal));
 }
 
 /** The pending rows of a table, in the words of their partial index. */

@@ -72,7 +72,7 @@ const FIND = prepare((arg: Args<"accountId" | "kind" | "key" | "windowStart">) =
 );
 
 /** The live action that a key bareNames. */
-export async function holderOf(
+export async function keyHolder(
   { sql: reader, seal }: Pick<StoreContext, "sql" | "seal">,
   key: KeyOf,
   now: Date,

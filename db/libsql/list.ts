@@ -3,7 +3,7 @@ import { unionAll } from "drizzle-orm/sqlite-core";
 import type { Action } from "../../src/actions/action.ts";
 import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
 import { firstActionId } from "../../src/runtime/ids.ts";
-import type { ActionPage, ActionQuery, Counted } from "../store.ts";
+import type { ActionRows, ActionQuery, Counted } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { BYTES, findRows, idsWithin } from "./find.ts";
 import { allOf, type Args, isOneOf, prepare, prepareEach, query } from "./query.ts";
@@ -19,7 +19,7 @@ type Reader = Pick<StoreContext, "sql" | "seal">;
  * its limit of bytes, says where the next one begins: a hundred actions may be 100 MB, which blocked the event loop for
  * a second.
  */
-export async function listActions(db: Reader, search: ActionQuery): Promise<ActionPage> {
+export async function listActions(db: Reader, search: ActionQuery): Promise<ActionRows> {
   const values = { ...valuesOfSearch(search), limit: search.limit + 1 };
   const found = await scanBy(indexFor(search)).page.read(db.sql, values);
   const ids = idsWithin(search.bytesMax ?? LIST_BYTES_MAX, found.slice(0, search.limit));

@@ -10,7 +10,7 @@ import { findAction, findActionById, readTimeline, findApprovedHosts } from "./f
 import { type StoreContext, HeldCounts, Refused } from "./context.ts";
 import { countHeld, findHeld, findRequesters } from "./held.ts";
 import { countMatching, listActions } from "./list.ts";
-import { holderOf, pruneKeys } from "./keys.ts";
+import { keyHolder, pruneKeys } from "./keys.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { readActivity, readScheduledRetries } from "./overview.ts";
 import { createPauseStore } from "./pauses.ts";
@@ -24,14 +24,14 @@ import { Writer } from "./writer.ts";
 interface StoreParts {
   readonly sql: Sql;
   readonly seal: HeaderSeal;
-  readonly isAlone: boolean;
+  readonly isOnlyProcess: boolean;
   readonly onFatal: (cause: unknown) => void;
   /** Releases the file lock, after the connection is closed. */
   readonly release: () => void;
 }
 
 /** The `Store` over SQLite's dialect. The tables must exist. */
-export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts): Store {
+export function createStore({ sql, seal, isOnlyProcess, onFatal, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal);
   const heldCounts = new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId));
   const db: StoreContext = { sql, writer, seal, refused: new Refused(), heldCounts };
@@ -55,8 +55,8 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
     sealed: createSealedStore(db),
     upkeep: createUpkeepStore(db),
     facts: createFactStore(db),
-    isAlone,
-    get isAway() {
+    isOnlyProcess,
+    get isUnavailable() {
       return writer.isAway;
     },
     async probe() {
@@ -81,7 +81,7 @@ function createActionStore(db: StoreContext): ActionStore {
     requesters: (accountId) => findRequesters(sql, accountId),
     heldCount: (accountId, keyId) => countHeld(sql, accountId, keyId),
     findById: (id) => findActionById(db, id),
-    holderOf: (accountId, kind, key, now) => holderOf(db, { accountId, kind, key }, now),
+    holderOf: (accountId, kind, key, now) => keyHolder(db, { accountId, kind, key }, now),
     list: (query) => listActions(db, query),
     count: (query) => countMatching(db, query),
     approvedHosts: (accountId, asked) => findApprovedHosts(sql, accountId, asked),

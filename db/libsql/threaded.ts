@@ -12,10 +12,10 @@ export type Order =
 export type ToWorker = { readonly call: number } & Order;
 
 /** What a statement did: its rows if it returns any, else how many it changed. */
-export type Outcome = number | readonly Row[];
+export type BatchOutcome = number | readonly Row[];
 
 export type FromWorker =
-  | { readonly call: number; readonly outcomes: readonly Outcome[] }
+  | { readonly call: number; readonly outcomes: readonly BatchOutcome[] }
   | { readonly call: number; readonly failed: { readonly code: string; readonly message: string } };
 
 /**
@@ -123,7 +123,7 @@ class Thread {
 
 const NO_ROWS: readonly Row[] = [];
 
-function doneOf(outcome: Outcome): Done {
+function doneOf(outcome: BatchOutcome): Done {
   return typeof outcome === "number" ? { changes: outcome, rows: NO_ROWS } : { changes: outcome.length, rows: outcome };
 }
 

@@ -10,7 +10,7 @@ import {
   passwordChangedPage,
   passwordPage,
 } from "../pages/sign-in.tsx";
-import { json, headersOf, NO_SUCH_LINK } from "../http/errors.ts";
+import { json, headersOf, LINK_NOT_FOUND } from "../http/errors.ts";
 import { readJson } from "../http/body.ts";
 import {
   type Flash,
@@ -29,7 +29,7 @@ import { page, seeOther } from "../http/page.ts";
 import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, pathParams } from "../http/operation.ts";
 import Type from "typebox";
 import type { RequestContext } from "../http/context.ts";
-import { UNTYPED, type Typed } from "../pages/form.tsx";
+import { EMPTY_CREDENTIALS, type CredentialInput } from "../pages/form.tsx";
 import type { StartedSession } from "./sessions.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode } from "../api/domain-error.ts";
@@ -174,10 +174,10 @@ async function signUpByForm(deps: AuthRouteDeps, context: RequestContext): Promi
     const entered = await deps.peopleService.signUp(credentials, sourceOf(context, deps, form));
     const result: SignedUpResult = { apiKey: entered.apiKey, next: next ?? HOME_PATH };
     const show = () => page("own", signedUpPage({ user: entered.person, ...result }));
-    const answer = await deps.flash.tellSecret(entered.person, SIGNED_UP_PATH, result, show);
+    const answer = await deps.flash.showSecretOnce(entered.person, SIGNED_UP_PATH, result, show);
     return startSession(context, entered, deps, answer);
   } catch (error) {
-    return askAgain(context, error, form, (typed) => signUpPage({ typed, next }));
+    return showFormAgain(context, error, form, (typed) => signUpPage({ typed, next }));
   }
 }
 
@@ -190,7 +190,7 @@ async function logInByForm(deps: AuthRouteDeps, context: RequestContext): Promis
     return startSession(context, entered, deps, seeOther("own", next ?? HOME_PATH));
   } catch (error) {
     const signupsOpen = await isSignUpOpen();
-    return askAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen }));
+    return showFormAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen }));
   }
 }
 
@@ -201,7 +201,7 @@ async function logInByForm(deps: AuthRouteDeps, context: RequestContext): Promis
 function requestKind(context: RequestContext, ownOrigin: OwnOrigin): "form" | "json" {
   const { request } = context;
   if (!isForm(request)) {
-    ownOrigin.refuseForeign(request.headers);
+    ownOrigin.refuseOtherSites(request.headers);
     return "json";
   }
   context.page = "own";
@@ -220,11 +220,11 @@ export function entryPages(deps: AuthRouteDeps) {
   return createPageRoutes("own")
     .get("/login", async ({ context }) => {
       const signupsOpen = await peopleService.isSignUpOpen();
-      return unlessLoggedIn(context, (next) => logInPage({ typed: UNTYPED, next, signupsOpen }));
+      return unlessLoggedIn(context, (next) => logInPage({ typed: EMPTY_CREDENTIALS, next, signupsOpen }));
     })
     .get("/signup", async ({ context }) => {
       await peopleService.requireSignUpOpen();
-      return unlessLoggedIn(context, (next) => signUpPage({ typed: UNTYPED, next }));
+      return unlessLoggedIn(context, (next) => signUpPage({ typed: EMPTY_CREDENTIALS, next }));
     })
     .use(
       createPersonRoutes(personOf).get(SIGNED_UP_PATH, ({ context, person }) => {
@@ -239,7 +239,7 @@ export function entryPages(deps: AuthRouteDeps) {
 /** The path contains the token, so search engines must not index it. */
 const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
 
-const WelcomeParams = pathParams(Type.Object({ token: Type.String() }), NO_SUCH_LINK);
+const WelcomeParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
 
 /** One-time links. GET changes nothing, since mail scanners and previews open links; the POST of the button uses it up. */
 function welcomeRoutes(deps: AuthRouteDeps) {
@@ -251,7 +251,9 @@ function welcomeRoutes(deps: AuthRouteDeps) {
       pathOf(":token"),
       async ({ params: { token } }) => {
         const { email } = await peopleService.findLink(token);
-        return page("own", welcomePage({ path: pathOf(token), typed: UNTYPED, email }), { headers: UNLISTED });
+        return page("own", welcomePage({ path: pathOf(token), typed: EMPTY_CREDENTIALS, email }), {
+          headers: UNLISTED,
+        });
       },
       hooks,
     )
@@ -264,10 +266,10 @@ function welcomeRoutes(deps: AuthRouteDeps) {
         try {
           const credentials = checkCredentials(credentialsIn(form));
           const entered = await peopleService.redeemLink(token, credentials, sourceOf(context, deps, form));
-          if (email !== null) tellNewPassword(context, entered, log);
+          if (email !== null) logPasswordChange(context, entered, log);
           return startSession(context, entered, deps, seeOther("own", HOME_PATH));
         } catch (error) {
-          return askAgain(context, error, form, (typed) => welcomePage({ path: pathOf(token), typed, email }));
+          return showFormAgain(context, error, form, (typed) => welcomePage({ path: pathOf(token), typed, email }));
         }
       },
       hooks,
@@ -298,14 +300,14 @@ export function passwordPages(deps: PasswordPageDeps) {
         password: form.get("password") ?? null,
       });
       const entered = await peopleService.changePassword(person, asked, sourceOf(context, deps, form));
-      tellNewPassword(context, entered, log);
+      logPasswordChange(context, entered, log);
       return startSession(context, entered, deps, flash.redirect(entered.person, CHANGED_PATH, {}));
     } catch (error) {
-      return askAgain(context, error, form, (typed) => passwordPage({ user: person, typed }));
+      return showFormAgain(context, error, form, (typed) => passwordPage({ user: person, typed }));
     }
   };
   return createPersonRoutes(personOf)
-    .get(PATH, ({ person }) => page("own", passwordPage({ user: person, typed: UNTYPED })))
+    .get(PATH, ({ person }) => page("own", passwordPage({ user: person, typed: EMPTY_CREDENTIALS })))
     .post(PATH, change)
     .get(CHANGED_PATH, ({ context, person }) => {
       if (flash.read(context, person) === null) return seeOther("own", PATH);
@@ -333,7 +335,7 @@ function startSession(
 }
 
 /** For whoever reads the log to find out who did what; neither password is in it. */
-function tellNewPassword({ name, client }: RequestContext, { person: { caller } }: StartedSession, log: Log): void {
+function logPasswordChange({ name, client }: RequestContext, { person: { caller } }: StartedSession, log: Log): void {
   const { accountId, personId } = caller;
   log.info("password.changed", { request_id: name.id, account_id: accountId, person_id: personId, client });
 }
@@ -353,23 +355,28 @@ const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Shows a refused form again, with the problems and the typed address but no password. Rethrows every other error. */
-function askAgain(context: RequestContext, error: unknown, form: Form, show: (typed: Typed) => string): Response {
+function showFormAgain(
+  context: RequestContext,
+  error: unknown,
+  form: Form,
+  show: (typed: CredentialInput) => string,
+): Response {
   if (!(error instanceof DomainError) || !CORRECTABLE.has(error.code)) throw error;
   context.errorCode = error.code;
-  const typed = { ...UNTYPED, email: form.get("email") ?? "", ...problemOf(error) };
+  const typed = { ...EMPTY_CREDENTIALS, email: form.get("email") ?? "", ...problemOf(error) };
   return page("own", show(typed), { status: HTTP_STATUS[error.code], headers: headersOf(error) });
 }
 
 const LENGTH = `Use ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;
 
-const PROBLEMS: Readonly<Record<string, Typed["problems"]>> = {
+const PROBLEMS: Readonly<Record<string, CredentialInput["problems"]>> = {
   email: { email: "Enter an email address, like ann@example.com." },
   password: { password: LENGTH },
   current_password: { current_password: LENGTH },
 };
 
-function problemOf({ code, message, issues }: DomainError): Partial<Typed> {
+function problemOf({ code, message, issues }: DomainError): Partial<CredentialInput> {
   if (code === "email_taken") return { problems: { email: message } };
   if (code !== "validation_error") return { message };
-  return { problems: Object.assign({}, ...issues.map(({ field }) => PROBLEMS[field])) as Typed["problems"] };
+  return { problems: Object.assign({}, ...issues.map(({ field }) => PROBLEMS[field])) as CredentialInput["problems"] };
 }

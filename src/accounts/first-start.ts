@@ -6,7 +6,7 @@ import { auditOfSystem } from "../audit/audit.ts";
 import type { Config } from "../config/config.ts";
 import { WELCOME_LINK_MS_MAX } from "../config/limits.ts";
 import type { Database } from "../config/values.ts";
-import { codeOf, syncFolder, writeDurably } from "../crypto/master-key.ts";
+import { errorCodeOf, syncFolder, writeDurably } from "../crypto/master-key.ts";
 import type { SealedPlace, Secrets } from "../crypto/secrets.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
@@ -183,7 +183,7 @@ function writeFirstKeys(file: string, text: string): void {
     syncFolder(dirname(file));
   } catch (cause) {
     rmSync(partial, { force: true });
-    throw new Error(`The first keys can't be written to ${file} (${codeOf(cause)}).`, { cause });
+    throw new Error(`The first keys can't be written to ${file} (${errorCodeOf(cause)}).`, { cause });
   }
 }
 

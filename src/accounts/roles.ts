@@ -96,7 +96,7 @@ export interface Caller {
 }
 
 /** The id by which limits on streams, sessions and waits are shared: of the key, or of the person. */
-export function holderOf({ keyId, personId }: Caller): string {
+export function holderIdOf({ keyId, personId }: Caller): string {
   return keyId ?? personId ?? "";
 }
 
@@ -175,7 +175,7 @@ export type Actor = `email:${string}` | `user:${string}` | `key:${string}` | `mc
 export const SYSTEM: Actor = "system";
 
 /** The name of an actor and how they connected, in words. The name is untrusted text. */
-export function actorWords(actor: string): { readonly name: string; readonly way: string } {
+export function describeActor(actor: string): { readonly name: string; readonly way: string } {
   const colon = actor.indexOf(":");
   const name = actor.slice(colon + 1);
   const way = WAYS[actor.slice(0, Math.max(0, colon))];

@@ -112,13 +112,13 @@ export const KeyList = Type.Object(
 export type KeyList = Static<typeof KeyList>;
 
 /** A key as pages show it: its row without what identifies its owner. */
-export type ShownKey = Omit<ApiKey, "accountId" | "hash">;
+export type KeyView = Omit<ApiKey, "accountId" | "hash">;
 
 /** Checks the body of a new key. Throws `validation_error` with all issues. */
 export const checkCreateKey = bodyCheck(CreateKey);
 
 /** A key as the API shows it. */
-export function serializeKey(row: ShownKey): Static<typeof Key> {
+export function serializeKey(row: KeyView): Static<typeof Key> {
   return {
     id: row.id,
     name: row.name,

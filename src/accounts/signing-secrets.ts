@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import { auditOf, type AuditStore } from "../audit/audit.ts";
 import { authorize, type Caller } from "./roles.ts";
 import { DomainError } from "../api/domain-error.ts";
-import { dateTime, enforced, nullable, url } from "../api/schema-helpers.ts";
+import { dateTime, describedOnly, nullable, url } from "../api/schema-helpers.ts";
 import { SIGNING_USES, type SigningUse, type Secrets, UnreadableSecret, type SealedPlace } from "../crypto/secrets.ts";
 import { normalTarget } from "../outbound/target.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -278,7 +278,7 @@ export const RotationJson = Type.Object(
 const origin = Type.String({
   description: "Scheme, host and port of the target, without a path.",
   examples: ["https://api.example.com"],
-  ...enforced({ pattern: String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@\s]+$` }),
+  ...describedOnly({ pattern: String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@\s]+$` }),
 });
 
 export type RotationJson = Static<typeof RotationJson>;

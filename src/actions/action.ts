@@ -126,7 +126,7 @@ export function largeBytesOf({ body, headers }: Pick<Action, "body" | "headers">
 }
 
 /** A size for people: "1 byte", "1.5 kB", "2 MB". */
-export function sizeWords(bytes: number): string {
+export function formatSize(bytes: number): string {
   if (bytes < 1_000) return bytes === 1 ? "1 byte" : `${bytes} bytes`;
   const [size, unit] = bytes < 1_000_000 ? [bytes / 1_000, "kB"] : [bytes / 1_000_000, "MB"];
   return `${size.toFixed(1).replace(/\.0$/, "")} ${unit}`;

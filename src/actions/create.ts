@@ -1,4 +1,4 @@
-import { maskedAction, maskAhead } from "../receipts/masked-action.ts";
+import { maskedAction, premaskAll } from "../receipts/masked-action.ts";
 import { type Action, type ActionRequest, type Creator, firstState, largeBytesOf } from "./action.ts";
 import { authorize, type Caller, seesWhole } from "../accounts/roles.ts";
 import { differs, type HashOf } from "./dedupe.ts";
@@ -132,7 +132,7 @@ function newAction(request: ActionRequest, { id, approve, caller, creator, now }
  */
 async function differencesFor(caller: Caller, stored: Action, requested: Action): Promise<readonly string[]> {
   if (seesWhole(caller, stored)) return differs(stored, requested);
-  const [older = stored, newer = requested] = await maskAhead([stored, requested], "public");
+  const [older = stored, newer = requested] = await premaskAll([stored, requested], "public");
   return differs(maskedAction(older, "public"), maskedAction(newer, "public"));
 }
 

@@ -9,7 +9,7 @@ import {
   checkListQuery,
   dateTime,
   encodeCursor,
-  enforced,
+  describedOnly,
   hostSchema,
   key,
   nullable,
@@ -48,7 +48,7 @@ export const ListQuery = Type.Object(
       Type.String({
         description: "The next_cursor of the page before, as it was given.",
         examples: [CURSOR_EXAMPLE],
-        ...enforced({ pattern: "^[A-Za-z0-9_-]+$" }),
+        ...describedOnly({ pattern: "^[A-Za-z0-9_-]+$" }),
       }),
     ),
   },

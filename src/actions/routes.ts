@@ -17,7 +17,7 @@ import {
 } from "../http/operation.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText } from "../json/json.ts";
-import { allReadyFor, maskOneAhead, readyFor } from "../receipts/masked-action.ts";
+import { premaskAllFor, premask, premaskFor } from "../receipts/masked-action.ts";
 import { type Action, isTerminal } from "./action.ts";
 import { type ActionSerializer, serializeTimeline } from "./serialize.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
@@ -62,7 +62,7 @@ export function actionRoutes(deps: ActionRouteDeps) {
 type Respond = (caller: Caller, action: Action) => Promise<Response>;
 
 function createRespond({ show }: Pick<ActionRouteDeps, "show">): Respond {
-  return async (caller, action) => json(show(caller, await readyFor(caller, action)));
+  return async (caller, action) => json(show(caller, await premaskFor(caller, action)));
 }
 
 function mainRoutes(deps: ActionRouteDeps) {
@@ -87,7 +87,7 @@ function mainRoutes(deps: ActionRouteDeps) {
         const isWaiting = sync && !isTerminal(action.status);
         const seconds = query.wait ?? WAIT_SECONDS_DEFAULT;
         const shown = isWaiting ? await waitFor(context, caller, action.id, seconds) : action;
-        const ready = await readyFor(caller, shown);
+        const ready = await premaskFor(caller, shown);
         if (differs !== undefined) return json(show(caller, ready, differs));
         return json(show(caller, ready), 201, { location: `/v1/actions/${action.id}` });
       },
@@ -97,7 +97,7 @@ function mainRoutes(deps: ActionRouteDeps) {
       "/v1/actions",
       async ({ caller, query }) => {
         const { actions, before } = await actionService.list(caller, checkList(query));
-        const shown = (await allReadyFor(caller, actions)).map((action) => show(caller, action));
+        const shown = (await premaskAllFor(caller, actions)).map((action) => show(caller, action));
         return json(pageJson(shown, before));
       },
       LIST_ACTIONS,
@@ -125,7 +125,7 @@ function viewRoutes(deps: ActionRouteDeps) {
       async ({ context, caller, params }) => {
         const action = await actionService.get(caller, actionIdOf(context, params));
         const viewer = seesWhole(caller, action) ? "decider" : viewerOf(caller.role);
-        const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, viewer)]);
+        const [history, ready] = await Promise.all([actionService.historyOf(action), premask(action, viewer)]);
         return json(JSON.stringify(maskedFacts(ready, history, baseUrl, viewer)));
       },
       GET_DECISION_FACTS,

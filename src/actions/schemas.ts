@@ -18,7 +18,7 @@ import {
   anyObject,
   dateTime,
   emailSchema,
-  enforced,
+  describedOnly,
   key,
   nullable,
   plainText,
@@ -73,7 +73,7 @@ const callHeaders = stringMap(
     "forwarded, accept-encoding, cdn-loop, http2-settings, x-real-ip, x-http-method, x-http-method-override, " +
     "x-method-override, x-original-url, x-rewrite-url, and names that begin with proxy-, sec-, webhook-, x-forwarded- or " +
     "x-outgate-. With a body, content-type must be application/json or application/*+json.",
-  enforced({
+  describedOnly({
     maxProperties: HEADERS_MAX,
     propertyNames: { pattern: HEADER_NAME_PATTERN },
     additionalProperties: { type: "string", maxLength: HEADER_VALUE_BYTES_MAX, pattern: HEADER_VALUE_PATTERN },

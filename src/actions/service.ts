@@ -10,7 +10,7 @@ import { DomainError } from "../api/domain-error.ts";
 import { type PauseStore, withPauses } from "../pauses/pause.ts";
 import { sources } from "./status.ts";
 import type { TimelineEntry } from "./timeline.ts";
-import type { ActionPage, ActionQuery, ActionStore, Counted, OutboxEntry, OutboxStore } from "../../db/store.ts";
+import type { ActionRows, ActionQuery, ActionStore, Counted, OutboxEntry, OutboxStore } from "../../db/store.ts";
 
 type ActionServiceDeps = CreateDeps &
   DecideDeps &
@@ -35,7 +35,7 @@ export function createActionService(deps: ActionServiceDeps) {
   };
 
   /** One page of the account's actions, newest first. */
-  const list = async (caller: Caller, query: ListFilter): Promise<ActionPage> => {
+  const list = async (caller: Caller, query: ListFilter): Promise<ActionRows> => {
     authorize(caller, "read");
     return actions.list({ ...query, accountId: caller.accountId });
   };

@@ -40,7 +40,7 @@ export function settle(action: Action, end: AttemptEnd): Change {
  * Fails an action whose stored row was altered: it no longer is what the caller requested, so nothing more is sent. It
  * counts as an attempt as far as `retries` allows. The outcome of an attempt in progress is unknown.
  */
-export function setAside(action: Action, now: Date): Change {
+export function endAltered(action: Action, now: Date): Change {
   const isActive = action.status === "active";
   const status = nextStatus(action.status, "set_aside");
   if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be set aside.`);
@@ -142,7 +142,7 @@ export function describeNotStarted(why: NotStartedReason): string {
 }
 
 /** Returns a claim whose attempt never began: due at once, and the attempt does not count. */
-export function unclaimed(action: Action, why: NotStartedReason, now: Date): Change {
+export function releaseClaim(action: Action, why: NotStartedReason, now: Date): Change {
   const status = nextStatus(action.status, "unclaim");
   if (status === null) throw new Error(`Action ${action.id} is ${action.status} and has no claim to give back.`);
   const attempts = Math.max(0, action.attempts - 1);

@@ -1,5 +1,5 @@
 import { type Action, isTerminal } from "./action.ts";
-import { authorize, type Caller, holderOf } from "../accounts/roles.ts";
+import { authorize, type Caller, holderIdOf } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../config/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
@@ -39,7 +39,7 @@ export function createWait({ actions, clock, bus }: WaitDeps) {
     const waiters = waiting.get(accountId) ?? new Set();
     const end = Promise.withResolvers<Action | null>();
     const onStop = () => end.resolve(null);
-    const waiter: Waiter = { holder: holderOf(caller), end: onStop };
+    const waiter: Waiter = { holder: holderIdOf(caller), end: onStop };
     if (waiters.size >= WAITERS_PER_ACCOUNT_MAX && !makeRoom(waiters, waiter.holder)) return read();
 
     waiting.set(accountId, waiters.add(waiter));

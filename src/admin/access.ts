@@ -6,7 +6,7 @@ import { auditOfSystem } from "../audit/audit.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { PASSWORD_LINK_MS_MAX } from "../config/limits.ts";
 import { addressOf } from "../config/values.ts";
-import { createCredentials, type Credentials } from "../crypto/tokens.ts";
+import { createCredentials, type CredentialFactory } from "../crypto/tokens.ts";
 import { systemClock, type Clock } from "../runtime/clock.ts";
 import { systemIds, type Ids } from "../runtime/ids.ts";
 
@@ -14,7 +14,7 @@ import { systemIds, type Ids } from "../runtime/ids.ts";
 interface AdminParts {
   readonly accounts: AccountStore;
   readonly people: PeopleStore;
-  readonly secrets: Credentials;
+  readonly secrets: CredentialFactory;
   readonly ids: Pick<Ids, "key">;
   readonly clock: Pick<Clock, "now">;
 }
@@ -63,7 +63,7 @@ export async function createResetLink(
     people,
     secrets,
     clock,
-  }: Pick<AdminParts, "people" | "clock"> & { readonly secrets: Omit<Credentials, "newApiKey"> },
+  }: Pick<AdminParts, "people" | "clock"> & { readonly secrets: Omit<CredentialFactory, "newApiKey"> },
   email: string,
 ): Promise<string | null> {
   const member = await people.find(email);

@@ -20,7 +20,7 @@ import {
 import { createSecrets, linkKeyOf, type Secrets, type SealedPlace } from "../crypto/secrets.ts";
 import { FIRST_KEYS_FACT, FIRST_KEYS_PLACE } from "../accounts/first-start.ts";
 import type { Store } from "../../db/store.ts";
-import { RESEAL_ROWS_MAX, UNOPENED_NAMED_MAX } from "../config/limits.ts";
+import { RESEAL_ROWS_MAX, UNDECRYPTABLE_LISTED_MAX } from "../config/limits.ts";
 import type { SealedStore, SealedText } from "../../db/account-store.ts";
 
 export interface RotateKeyOptions {
@@ -167,7 +167,7 @@ async function resealAll(store: SealedStore, keys: FromTo, newKeyId: string): Pr
     const replacements = attempts.flatMap(({ by, ...text }) => (by === null ? [] : [{ ...text, by }]));
     await store.replace(replacements);
     const failed = attempts.filter(({ by }) => by === null).map(({ place }) => place);
-    named.push(...failed.slice(0, UNOPENED_NAMED_MAX - named.length));
+    named.push(...failed.slice(0, UNDECRYPTABLE_LISTED_MAX - named.length));
     count += replacements.length;
     unopened += failed.length;
     after = texts.at(-1)?.place ?? null;

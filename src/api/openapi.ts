@@ -3,7 +3,7 @@ import { ERROR_CODES, type ErrorCode } from "./domain-error.ts";
 import { ANSWER_HEADERS, REQUEST_HEADERS, type AnswerHeader, ERROR_HEADERS } from "./headers.ts";
 import { type AlternativeBody, type OperationInfo, patternOf, type ResponseInfo } from "../http/operation.ts";
 import { ERROR_MEANING, ErrorEnvelope, HTTP_STATUS } from "./errors.ts";
-import { ENFORCED } from "./schema-helpers.ts";
+import { DESCRIBED_ONLY } from "./schema-helpers.ts";
 
 /** Version of the API, independent of the version of the service. */
 const INTERFACE_VERSION = "0.1.0";
@@ -238,7 +238,7 @@ export function createSchemaPrinter(): SchemaPrinter {
     return { $ref: `#/components/schemas/${title}` };
   };
   const print = (schema: unknown): Json => {
-    const { [ENFORCED]: enforced, ...own } = asJson(schema);
+    const { [DESCRIBED_ONLY]: enforced, ...own } = asJson(schema);
     const members = Object.entries(own).map(([word, value]) => [word, member(word, value)]);
     const printed = nullableInPlace({ ...asJson(Object.fromEntries(members)), ...asJson(enforced) });
     const { title } = printed;

@@ -24,9 +24,9 @@ const printable = (maxLength: number, description: string, example: string) =>
  * JSON Schema keywords that only the API description shows: constraints that other code enforces, with its own messages.
  * `test/api/enforced.test.ts` checks that both agree.
  */
-export const ENFORCED = "x-enforced";
+export const DESCRIBED_ONLY = "x-enforced";
 
-export const enforced = (words: Readonly<Record<string, unknown>>) => ({ [ENFORCED]: words });
+export const describedOnly = (words: Readonly<Record<string, unknown>>) => ({ [DESCRIBED_ONLY]: words });
 
 /** http or https, without white space and backslashes. */
 const TARGET_URL = String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^\s\\]+$`;
@@ -81,7 +81,7 @@ export const targetUrl = (description: string, example = "https://api.example.co
     format: "uri",
     description,
     examples: [example],
-    ...enforced({ maxLength: URL_CHARS_MAX, pattern: TARGET_URL }),
+    ...describedOnly({ maxLength: URL_CHARS_MAX, pattern: TARGET_URL }),
   });
 
 /** Text in a response. */

@@ -12,7 +12,7 @@ import {
   staleDecision,
 } from "../actions/changes.ts";
 import { DomainError } from "../api/domain-error.ts";
-import { DECIDE_TRIES_MAX, EXPIRE_AT_ONCE_MAX, EXPIRE_SCAN_ROWS_MAX, HOUR_MS } from "../config/limits.ts";
+import { DECIDE_TRIES_MAX, EXPIRE_PARALLEL_MAX, EXPIRE_SCAN_ROWS_MAX, HOUR_MS } from "../config/limits.ts";
 import { maskText } from "../receipts/masking.ts";
 import { entryOfDecision, entryOfRequest, type RejectionStore } from "./rejections.ts";
 import { type HashOf, requestDigest } from "../actions/dedupe.ts";
@@ -179,8 +179,8 @@ export function createExpire(deps: ExpireDeps, hoursMax: number): Expire {
     for (let after = ""; !stop.aborted;) {
       const page = await upkeep.held(until, after, EXPIRE_SCAN_ROWS_MAX);
       const late = page.filter(({ heldAt }) => heldAt <= until);
-      for (let at = 0; at < late.length && !stop.aborted; at += EXPIRE_AT_ONCE_MAX) {
-        const some = late.slice(at, at + EXPIRE_AT_ONCE_MAX);
+      for (let at = 0; at < late.length && !stop.aborted; at += EXPIRE_PARALLEL_MAX) {
+        const some = late.slice(at, at + EXPIRE_PARALLEL_MAX);
         const ended = await Promise.all(some.map((held) => expireOne(deps, { ...held, hoursMax }, now)));
         expired += ended.filter(Boolean).length;
       }

@@ -1,10 +1,10 @@
 import Type, { type Static } from "typebox";
-import { type Action, sizeWords } from "../actions/action.ts";
-import { type Actor, actorWords, type Viewer } from "../accounts/roles.ts";
+import { type Action, formatSize } from "../actions/action.ts";
+import { type Actor, describeActor, type Viewer } from "../accounts/roles.ts";
 import { plainText } from "../api/schema-helpers.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX } from "../config/limits.ts";
 import { sentUrl } from "../outbound/target.ts";
-import { hiddenValues, hiddenWords, maskedAction, maskedEarlier } from "../receipts/masked-action.ts";
+import { hiddenValues, hiddenValuesText, maskedAction, maskedEarlier } from "../receipts/masked-action.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { EarlierRejection, RequestHistory } from "./rejections.ts";
 import { RISKS, risksOf } from "./risks.ts";
@@ -82,11 +82,11 @@ export function maskedFacts(
   viewer: Viewer = "decider",
 ): DecisionFacts {
   const masked = maskedAction(action, viewer);
-  const hidden = hiddenWords(hiddenValues(masked));
+  const hidden = hiddenValuesText(hiddenValues(masked));
   const url = maskUrl(sentUrl(action.url), viewer);
   const callback = action.callback === null ? "None" : maskUrl(action.callback, viewer);
   const reason = history.reason === null ? "Not given" : maskText(history.reason, viewer);
-  const body = action.body === null ? "None" : `JSON, ${sizeWords(Buffer.byteLength(action.body))}`;
+  const body = action.body === null ? "None" : `JSON, ${formatSize(Buffer.byteLength(action.body))}`;
   const facts = [
     ...(hidden === null ? [] : [fact("hidden", "Hidden", hidden)]),
     fact("method", "Method", action.method),
@@ -106,7 +106,7 @@ export function maskedFacts(
 
 /** "Ann, over the API": the name of an actor and how they connected. */
 export function actorText(actor: Actor): string {
-  const { name, way } = actorWords(actor);
+  const { name, way } = describeActor(actor);
   return `${name}, ${way}`;
 }
 

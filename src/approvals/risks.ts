@@ -1,5 +1,5 @@
 import { plainHeaderName } from "../api/headers.ts";
-import { type Action, sizeWords } from "../actions/action.ts";
+import { type Action, formatSize } from "../actions/action.ts";
 import type { Actor } from "../accounts/roles.ts";
 import {
   RISK_DECODED_CHARS_MAX,
@@ -94,8 +94,8 @@ function sizeOf({ url, headers, body }: RiskInput): string | null {
   const bodyBytes = body === null ? 0 : Buffer.byteLength(body);
   const parts = [
     ...(url.length > USUAL_URL_CHARS_MAX ? [`a URL of ${url.length.toLocaleString("en")} characters`] : []),
-    ...(headerBytes > USUAL_HEADERS_BYTES_MAX ? [`headers of ${sizeWords(headerBytes)}`] : []),
-    ...(bodyBytes > USUAL_BODY_BYTES_MAX ? [`a body of ${sizeWords(bodyBytes)}`] : []),
+    ...(headerBytes > USUAL_HEADERS_BYTES_MAX ? [`headers of ${formatSize(headerBytes)}`] : []),
+    ...(bodyBytes > USUAL_BODY_BYTES_MAX ? [`a body of ${formatSize(bodyBytes)}`] : []),
   ];
   return parts.length === 0 ? null : `Unusually large: ${listed(parts)}.`;
 }

@@ -10,7 +10,7 @@ import {
   serializeAuditPage,
 } from "./audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
-import { namesNdjson, readQuery } from "../http/query.ts";
+import { prefersNdjson, readQuery } from "../http/query.ts";
 import { json } from "../http/errors.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
 import { AUDIT_PATH, auditPage } from "../pages/audit.tsx";
@@ -31,7 +31,7 @@ export function auditRoutes({ auditService }: AuditRouteDeps) {
     "/v1/audit",
     async ({ context, caller, query }) => {
       const asked = checkAudit(query);
-      if (namesNdjson(context.request)) {
+      if (prefersNdjson(context.request)) {
         return new Response(streamOf(auditService.export(caller, asked)), {
           headers: { "content-type": "application/x-ndjson", ...UNCACHED },
         });

@@ -25,7 +25,7 @@ export function exitCodeOf(status: Status, waited: boolean): number {
 }
 
 /** An action for a person: call, status, attempts, the target's response. */
-export function describeAction(action: ActionJson, { paint, url, io }: Session): string {
+export function actionText(action: ActionJson, { paint, url, io }: Session): string {
   const rows: (readonly [name: string, value: Cell | null])[] = [
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
     ["hidden", hiddenOf(action)],

@@ -39,10 +39,10 @@ export function addServerCommands(program: CliCommand): void {
 Without SECRET_KEY it creates a new key file. With SECRET_KEY, give the new key as NEW_SECRET_KEY.
 If it is interrupted, run it again with the same options: it continues where it stopped.`,
     )
-    .runs(async (io, options: RotateKeyOptions) => (await server()).rotateSecretKey(io, options));
+    .runs(async (io, options: RotateKeyFlags) => (await server()).rotateSecretKey(io, options));
 }
 
-export interface RotateKeyOptions {
+export interface RotateKeyFlags {
   readonly newLinks?: boolean;
   readonly serverIsStopped?: boolean;
 }

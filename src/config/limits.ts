@@ -32,7 +32,7 @@ export const FLASH_MS_MAX = 5 * MINUTE_MS;
 export const FLASH_COOKIE_CHARS_MAX = 3_500;
 export const FLASH_COOKIES_MAX = 4;
 /** Keys just created on a page, remembered for `FLASH_MS_MAX`, so that a form that is sent twice creates one. */
-export const MADE_KEYS_REMEMBERED_MAX = 1_000;
+export const CREATED_KEYS_REMEMBERED_MAX = 1_000;
 
 // Rate limit, per account
 
@@ -93,7 +93,7 @@ export const USUAL_BODY_BYTES_MAX = 65_536;
 export const RISK_DECODED_CHARS_MAX = 65_536;
 /** Held actions that one step of expiry scans, and how many are cancelled at a time: each is read whole. */
 export const EXPIRE_SCAN_ROWS_MAX = 500;
-export const EXPIRE_AT_ONCE_MAX = 16;
+export const EXPIRE_PARALLEL_MAX = 16;
 
 // Lists and pages
 
@@ -158,7 +158,7 @@ export const EVENT_BACKLOG_BYTES_MAX = MEGABYTE;
 /** Proxies close streams that are silent for longer than this. */
 export const EVENT_HEARTBEAT_MS = 12 * SECOND_MS;
 /** A page's stream ends after so many heartbeats, a minute: the browser reconnects, and its session is checked again. */
-export const PAGE_STREAM_BEATS_MAX = 5;
+export const PAGE_STREAM_HEARTBEATS_MAX = 5;
 /** Events that are read at a time, and bytes of their bodies and headers; one always fits. */
 export const EVENT_PAGE_MAX = 100;
 export const EVENT_PAGE_BYTES_MAX = 262_144;
@@ -262,9 +262,9 @@ export const CLAIM_BYTES_MAX = 524_288;
 /** Claims that one scheduler may have written at a time: slots that become free meanwhile share the next one. */
 export const CLAIMS_AT_ONCE_MAX = 8;
 /** Delay before a claim is tried again if too many writes are waiting. */
-export const CLAIM_AGAIN_MS = 250;
+export const CLAIM_RETRY_MS = 250;
 /** Claims for which the store reported neither success nor failure; beyond it the oldest are left until their lease ends. */
-export const CLAIMS_IN_DOUBT_MAX = 4_096;
+export const UNCONFIRMED_CLAIMS_MAX = 4_096;
 /** Rows of more bytes are large: they need memory besides a slot, and one claim at a time takes some. */
 export const SMALL_ROW_BYTES_MAX = 16_384;
 
@@ -282,20 +282,20 @@ export const LEASE_GRACE_MS = 15 * SECOND_MS;
 export const LEASE_WRITE_MS = 5 * SECOND_MS;
 export const ATTEMPT_MS_MIN = SECOND_MS;
 /** Bytes of attempt results that could not be written yet; above it nothing is claimed. */
-export const KEPT_RESULTS_BYTES_MAX = 64 * MEGABYTE;
+export const UNWRITTEN_RESULTS_BYTES_MAX = 64 * MEGABYTE;
 /** Bytes of such a result besides its texts. */
-export const KEPT_RESULT_BYTES = 2_048;
+export const UNWRITTEN_RESULT_BYTES = 2_048;
 /** Delay before writing such a result again, doubled each time up to the maximum. */
-export const WRITE_AGAIN_MS = 250;
-export const WRITE_AGAIN_MS_MAX = 2 * SECOND_MS;
+export const RESULT_RETRY_MS = 250;
+export const RESULT_RETRY_MS_MAX = 2 * SECOND_MS;
 /** Altered rows that are failed at a time: each is read whole. */
 export const BROKEN_ROWS_MAX = 16;
 /** Altered rows that are remembered until they are failed. */
 export const REFUSED_ROWS_MAX = 1_000;
 /** How often expired leases are recovered, and rows and bytes of one step; one row always fits. */
-export const RESCUE_EVERY_MS = 5 * SECOND_MS;
-export const RESCUE_ROWS_MAX = 500;
-export const RESCUE_BYTES_MAX = 2 * MEGABYTE;
+export const RECOVERY_INTERVAL_MS = 5 * SECOND_MS;
+export const RECOVERY_ROWS_MAX = 500;
+export const RECOVERY_BYTES_MAX = 2 * MEGABYTE;
 /** The longest timer, so that a suspended machine or a jump of the clock delays work by at most this. */
 export const SLEEP_MS_MAX = 30 * SECOND_MS;
 /** The wall clock may be set back by this much before waiting actions are rescheduled; small corrections are normal. */
@@ -340,7 +340,7 @@ export const COUNTS_FRESH_MS = 10 * SECOND_MS;
 export const SERVICE_LOCK_MS = 15 * SECOND_MS;
 export const SERVICE_LOCK_BEAT_MS = 3 * SECOND_MS;
 /** How often a start tries again to open an unavailable store. */
-export const OPEN_AGAIN_MS = SECOND_MS;
+export const STORE_OPEN_RETRY_MS = SECOND_MS;
 /** Writes that may wait for one commit, and their bytes; above it callers are answered 503. */
 export const WRITES_WAITING_MAX = 20_000;
 export const WRITES_WAITING_BYTES_MAX = 32 * MEGABYTE;
@@ -352,11 +352,11 @@ export const PRUNE_SCAN_ROWS_MAX = 200;
 export const PRUNE_ROWS_MAX = 500;
 export const PRUNE_BYTES_MAX = 4 * MEGABYTE;
 /** Pause between two steps, for other writes. */
-export const PRUNE_REST_MS = 20;
+export const PRUNE_PAUSE_MS = 20;
 /** Encrypted texts in one commit of a rotation of the master key: at most 5 MB. */
 export const RESEAL_ROWS_MAX = 200;
 /** Texts that could not be decrypted and are listed; the rest is counted. */
-export const UNOPENED_NAMED_MAX = 10;
+export const UNDECRYPTABLE_LISTED_MAX = 10;
 
 // MCP
 

@@ -8,7 +8,7 @@ import { type Store, StoreUnavailable } from "../../db/store.ts";
 import { createSecrets, type Secrets } from "./secrets.ts";
 import type { Server } from "bun";
 import { bootstrap, type FirstKeys } from "../accounts/first-start.ts";
-import { OPEN_AGAIN_MS } from "../config/limits.ts";
+import { STORE_OPEN_RETRY_MS } from "../config/limits.ts";
 import { openUnavailableServer } from "../http/server.ts";
 import type { Log } from "../observability/log.ts";
 
@@ -88,7 +88,7 @@ export async function openStoreWithRetry(config: Config, deps: OpeningDeps): Pro
       if (error instanceof StoreUnavailable) {
         deps.log.warn("service.waiting", { reason: "the store can't be opened" });
         listening ??= openUnavailableServer(config.port, config.host, { ids: deps.ids, version: VERSION });
-        await new Promise<void>((resolve) => void deps.clock.after(OPEN_AGAIN_MS, resolve));
+        await new Promise<void>((resolve) => void deps.clock.after(STORE_OPEN_RETRY_MS, resolve));
         continue;
       }
       await listening?.stop(true);

@@ -129,8 +129,8 @@ export function adoptNextKey(keyFile: string, presentKeyId: string): string {
   try {
     linkSync(keyFile, kept);
   } catch (cause) {
-    if (codeOf(cause) !== "EEXIST")
-      throw new Error(`The key file ${kept} can't be made (${codeOf(cause)}).`, { cause });
+    if (errorCodeOf(cause) !== "EEXIST")
+      throw new Error(`The key file ${kept} can't be made (${errorCodeOf(cause)}).`, { cause });
   }
   syncFolder(dirname(keyFile));
   renameSync(nextKeyFileOf(keyFile), keyFile);
@@ -149,8 +149,8 @@ function readKeyFile(keyFile: string): Uint8Array | null {
   try {
     text = readFileSync(keyFile, "latin1");
   } catch (cause) {
-    if (codeOf(cause) === "ENOENT") return null;
-    throw new Error(`The key file ${keyFile} can't be read (${codeOf(cause)}).`, { cause });
+    if (errorCodeOf(cause) === "ENOENT") return null;
+    throw new Error(`The key file ${keyFile} can't be read (${errorCodeOf(cause)}).`, { cause });
   }
   const key = readKey(text.trim());
   if (key !== null) return key;
@@ -172,7 +172,7 @@ function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): Ui
     linkSync(aside, keyFile);
     syncFolder(dirname(keyFile));
   } catch (cause) {
-    if (codeOf(cause) !== "EEXIST") throw notMade(keyFile, cause);
+    if (errorCodeOf(cause) !== "EEXIST") throw notMade(keyFile, cause);
   } finally {
     rmSync(aside, { force: true });
   }
@@ -183,7 +183,7 @@ function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): Ui
 
 /** A full disk or quota may pass. */
 function notMade(keyFile: string, cause: unknown): Error {
-  const code = codeOf(cause);
+  const code = errorCodeOf(cause);
   const message = `The key file ${keyFile} can't be made (${code}). Make its folder writable, or set SECRET_KEY.`;
   return code === "ENOSPC" || code === "EDQUOT"
     ? new StoreUnavailable(message, { cause })
@@ -211,7 +211,7 @@ export function syncFolder(path: string): void {
   }
 }
 
-export function codeOf(error: unknown): string {
+export function errorCodeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }
 

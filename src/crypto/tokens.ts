@@ -102,7 +102,7 @@ export function createCredentials(random: (count: number) => Uint8Array) {
   };
 }
 
-export type Credentials = ReturnType<typeof createCredentials>;
+export type CredentialFactory = ReturnType<typeof createCredentials>;
 
 const TOKEN_BYTES = 32;
 

@@ -20,7 +20,7 @@ import {
 import { type CallbackDeps, createCallback, createMail, type MailDeps } from "./deliver.ts";
 import { createNotificationScheduler, type NotificationDeps } from "./notifications.ts";
 import { Scheduler, type SchedulerDeps } from "./scheduler.ts";
-import { KeptResults, Settlement, type SettlementDeps } from "./settlement.ts";
+import { UnwrittenResults, Settlement, type SettlementDeps } from "./settlement.ts";
 import {
   ACTION_BYTES_IN_FLIGHT_MAX,
   CALLBACK_BYTES_IN_FLIGHT_MAX,
@@ -84,7 +84,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const hashOf = (text: string) => secrets.hash(text);
   const { actions, outbox, pauses, rejections } = store;
   const sending = { signedHeaders, attemptTimeoutMs: settings.attemptTimeoutMs, userAgent: `Outgate/${VERSION}` };
-  const kept = new KeptResults(parts.clock);
+  const kept = new UnwrittenResults(parts.clock);
   const recipients = createRecipients({ ...store, approvers: settings.approvers });
   const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, rejections, bus, enqueue, kept };
   const historyOf = createHistoryOf(deps);
@@ -130,7 +130,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
 
 interface Running {
   readonly loops: readonly Pick<Scheduler<Action>, "start" | "drain">[];
-  readonly kept: KeptResults;
+  readonly kept: UnwrittenResults;
   readonly paused: ActivePauses;
   readonly pauseService: ReturnType<typeof createPauseService>;
 }

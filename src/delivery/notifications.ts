@@ -16,13 +16,13 @@ import {
 } from "./notification.ts";
 import { errorName } from "./recovery.ts";
 import { Scheduler, type SchedulerDeps } from "./scheduler.ts";
-import type { KeptResults } from "./settlement.ts";
+import type { UnwrittenResults } from "./settlement.ts";
 
 interface SettlementDeps {
   readonly outbox: Pick<OutboxStore, "settle" | "isSettled" | "force">;
-  readonly kept: KeptResults;
+  readonly kept: UnwrittenResults;
   readonly clock: Clock;
-  readonly ids: Pick<Ids, "chance">;
+  readonly ids: Pick<Ids, "random">;
   readonly log: Log;
   readonly metrics: Metrics;
 }
@@ -126,7 +126,7 @@ class NotificationSettlement {
   }
 
   #changeOf(notification: Notification, delivery: Delivery, now: Date): NotificationChange {
-    return settleNotification(notification, { delivery, now, chance: this.#deps.ids.chance() });
+    return settleNotification(notification, { delivery, now, chance: this.#deps.ids.random() });
   }
 
   #report(change: NotificationChange, delivery: Delivery, now: Date, durationMs: number | null): void {

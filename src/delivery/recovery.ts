@@ -1,11 +1,11 @@
 import type { Claimed } from "../actions/settle.ts";
 import {
   BROKEN_ROWS_MAX,
-  CLAIMS_IN_DOUBT_MAX,
+  UNCONFIRMED_CLAIMS_MAX,
   CLOCK_TOLERANCE_MS,
   LEASE_GRACE_MS,
   RESCHEDULE_ROWS_MAX,
-  RESCUE_ROWS_MAX,
+  RECOVERY_ROWS_MAX,
 } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../observability/log.ts";
@@ -65,7 +65,7 @@ export class Recovery<Row extends { readonly id: string }> {
     try {
       for (let after: Row | null = null; ;) {
         // Paged, so that rows of our own and rows that can't be written don't hide those behind them.
-        const found: readonly Row[] = await queue.orphans(everything ? null : clock.now(), RESCUE_ROWS_MAX, after);
+        const found: readonly Row[] = await queue.orphans(everything ? null : clock.now(), RECOVERY_ROWS_MAX, after);
         const last = found.at(-1) ?? null;
         // An altered row that the cursor can't pass; `setAside` ends it.
         if (last === null || last.id === after?.id) break;
@@ -184,7 +184,7 @@ const PROBE_EVERY_MS = 1_000;
  * While the store can't be written nothing is claimed, since its result could not be recorded. The store is probed once
  * a second.
  */
-export class Pause {
+export class StorePause {
   readonly #deps: PauseDeps;
   #isOn = false;
 
@@ -291,7 +291,7 @@ export class Leases {
     this.#lost = [...this.#lost, claim];
     const [oldest] = this.#lost;
     // Keep the newest: the leases of the others end first.
-    if (oldest !== undefined && this.#lost.length > CLAIMS_IN_DOUBT_MAX) this.#forget(oldest);
+    if (oldest !== undefined && this.#lost.length > UNCONFIRMED_CLAIMS_MAX) this.#forget(oldest);
   }
 
   /** Whether a row with this lease may be of such a claim. */

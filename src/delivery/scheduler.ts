@@ -1,12 +1,12 @@
 import type { Action } from "../actions/action.ts";
 import type { Claimed } from "../actions/settle.ts";
 import {
-  CLAIM_AGAIN_MS,
+  CLAIM_RETRY_MS,
   CLAIM_BYTES_MAX,
   CLAIM_ROWS_MAX,
   CLAIMS_AT_ONCE_MAX,
   LARGE_GARBAGE_BYTES_MAX,
-  RESCUE_EVERY_MS,
+  RECOVERY_INTERVAL_MS,
   SLEEP_MS_MAX,
 } from "../config/limits.ts";
 import type { Bus } from "../events/bus.ts";
@@ -23,9 +23,9 @@ import {
   StoreUnavailable,
 } from "../../db/store.ts";
 import { type Ask, type Lane, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
-import { ClockWatch, Leases, Pause, Recovery, reschedule, type RowEnds } from "./recovery.ts";
+import { ClockWatch, Leases, StorePause, Recovery, reschedule, type RowEnds } from "./recovery.ts";
 import { type Attempt, RunsInFlight } from "./runs.ts";
-import type { KeptResults } from "./settlement.ts";
+import type { UnwrittenResults } from "./settlement.ts";
 import { Timers } from "./timers.ts";
 
 /** What every scheduler needs of a row. */
@@ -45,7 +45,7 @@ export interface Due {
 export interface SchedulerDeps<Row extends QueueRow> {
   /** What is delivered, for the log. */
   readonly name: "actions" | "callbacks" | "mails";
-  readonly store: Pick<Store, "probe" | "isAlone">;
+  readonly store: Pick<Store, "probe" | "isOnlyProcess">;
   readonly queue: Queue<Row>;
   readonly bus: Pick<Bus, "subscribe">;
   /** The row of this queue that a change of an action has stored, if any. */
@@ -55,7 +55,7 @@ export interface SchedulerDeps<Row extends QueueRow> {
   readonly metrics: Pick<Metrics, "taskFailed">;
   readonly attempt: Attempt<Row>;
   readonly ends: RowEnds<Row>;
-  readonly kept: KeptResults;
+  readonly kept: UnwrittenResults;
   readonly limits: SlotLimits;
   /** Whether nothing of the lane may be sent now. Call `pauseChanged` when that changes. */
   readonly isPaused?: (lane: LaneName) => boolean;
@@ -98,7 +98,7 @@ export class Scheduler<Row extends QueueRow> {
   readonly #leases: Leases;
   readonly #timers: Timers<TimerName>;
   readonly #watch: ClockWatch;
-  readonly #pause: Pause;
+  readonly #pause: StorePause;
   #unsubscribe: () => void = () => {};
   #alarmAtMs = Number.POSITIVE_INFINITY;
   /** How far the wall clock was set back, as far as rows are not rescheduled for it yet. */
@@ -123,7 +123,7 @@ export class Scheduler<Row extends QueueRow> {
     this.#leases = new Leases(deps);
     this.#timers = new Timers(deps.clock);
     this.#watch = new ClockWatch(deps);
-    this.#pause = new Pause({
+    this.#pause = new StorePause({
       ...deps,
       later: (delayMs, run) => this.#run("probe", delayMs, run),
       keep: (work) => this.#runs.keep(work),
@@ -291,7 +291,7 @@ export class Scheduler<Row extends QueueRow> {
       if (isBusy) this.#leases.end(at);
       else this.#leases.lose({ accountIds: [...new Set(lanes.map(({ accountId }) => accountId))], at });
       // Otherwise left to the sweep.
-      for (const ask of asks) this.#lanes.failed(ask, isBusy ? this.#nowMs() + CLAIM_AGAIN_MS : null);
+      for (const ask of asks) this.#lanes.failed(ask, isBusy ? this.#nowMs() + CLAIM_RETRY_MS : null);
       this.#setAlarm();
       return this.#onError("claim", error);
     } finally {
@@ -362,7 +362,7 @@ export class Scheduler<Row extends QueueRow> {
     if (this.#hasBegun) await this.#returnLostClaims();
     else {
       await this.#setAside();
-      await this.#recovery.rescue({ everything: this.#deps.store.isAlone, isOurs: () => false });
+      await this.#recovery.rescue({ everything: this.#deps.store.isOnlyProcess, isOurs: () => false });
     }
     this.#hasBegun = true;
     this.#runs.keep(this.#reschedule());
@@ -395,7 +395,9 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   #rescueLater(): void {
-    this.#run("rescue", RESCUE_EVERY_MS, () => this.#runs.keep(this.#rescuePass().finally(() => this.#rescueLater())));
+    this.#run("rescue", RECOVERY_INTERVAL_MS, () =>
+      this.#runs.keep(this.#rescuePass().finally(() => this.#rescueLater())),
+    );
   }
 
   /** Each step runs even if the one before failed. */

@@ -1,7 +1,14 @@
 import type { Action } from "../actions/action.ts";
 import type { Backoff } from "../actions/backoff.ts";
 import type { Change } from "../actions/changes.ts";
-import { describeNotStarted, type NotStartedReason, unclaimed, nextStep, setAside, settle } from "../actions/settle.ts";
+import {
+  describeNotStarted,
+  type NotStartedReason,
+  releaseClaim,
+  nextStep,
+  endAltered,
+  settle,
+} from "../actions/settle.ts";
 import type { Outcome } from "../actions/outcome.ts";
 import type { TimelineEvent } from "../actions/timeline.ts";
 import type { Bus } from "../events/bus.ts";
@@ -11,13 +18,18 @@ import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { type ActionStore, type ChangeWrite, type OutboxRow, RowRefused } from "../../db/store.ts";
 import { errorName } from "./recovery.ts";
-import { KEPT_RESULT_BYTES, KEPT_RESULTS_BYTES_MAX, WRITE_AGAIN_MS, WRITE_AGAIN_MS_MAX } from "../config/limits.ts";
+import {
+  UNWRITTEN_RESULT_BYTES,
+  UNWRITTEN_RESULTS_BYTES_MAX,
+  RESULT_RETRY_MS,
+  RESULT_RETRY_MS_MAX,
+} from "../config/limits.ts";
 
 export interface SettlementDeps {
   readonly actions: Pick<ActionStore, "apply" | "isApplied" | "force">;
-  readonly kept: KeptResults;
+  readonly kept: UnwrittenResults;
   readonly clock: Clock;
-  readonly ids: Pick<Ids, "chance">;
+  readonly ids: Pick<Ids, "random">;
   readonly bus: Bus;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -61,7 +73,7 @@ export class Settlement {
   async unclaim(action: Action, why: NotStartedReason): Promise<void> {
     const { clock, metrics, log, bus } = this.#deps;
     const now = clock.now();
-    const write = this.#writeOf(unclaimed(action, why, now), now);
+    const write = this.#writeOf(releaseClaim(action, why, now), now);
     if (!(await this.#untilWritten(write))) return;
     metrics.unclaimed("action");
     log.warn("action.not_started", { action_id: action.id, host: action.host, message: describeNotStarted(why) });
@@ -81,7 +93,7 @@ export class Settlement {
   async setAside(action: Action): Promise<boolean> {
     const { actions, clock, bus } = this.#deps;
     const now = clock.now();
-    const write = this.#writeOf(setAside(action, now), now);
+    const write = this.#writeOf(endAltered(action, now), now);
     if (!(await actions.force(write))) return false;
     this.#reportSetAside(action, null);
     bus.publish(write.change.after);
@@ -103,7 +115,7 @@ export class Settlement {
   #resultWrite(action: Action, { outcome, durationMs, timeoutMs = this.#deps.attemptTimeoutMs }: Ended): ChangeWrite {
     const { clock, ids, backoff } = this.#deps;
     const now = clock.now();
-    return this.#writeOf(settle(action, { outcome, now, durationMs, timeoutMs, backoff, chance: ids.chance() }), now);
+    return this.#writeOf(settle(action, { outcome, now, durationMs, timeoutMs, backoff, chance: ids.random() }), now);
   }
 
   #writeOf(change: Change, at: Date): ChangeWrite {
@@ -193,7 +205,7 @@ export type Written = "yes" | "no" | "never";
  * is repeated until it succeeds or the process ends, even after its lease. All schedulers share one instance, so that memory
  * has one bound.
  */
-export class KeptResults {
+export class UnwrittenResults {
   readonly #clock: Clock;
   readonly #waiting = new Set<() => void>();
   readonly #onRoom = new Set<() => void>();
@@ -215,7 +227,7 @@ export class KeptResults {
 
   /** Whether nothing more may be claimed, since its results could not be kept. */
   get isFull(): boolean {
-    return this.#bytes >= KEPT_RESULTS_BYTES_MAX;
+    return this.#bytes >= UNWRITTEN_RESULTS_BYTES_MAX;
   }
 
   /** `run` is called whenever this stops being full. */
@@ -225,10 +237,10 @@ export class KeptResults {
 
   /** Resolves when the result is written, when another write came first, or when the process ends. Never rejects. */
   async write(result: KnownResult): Promise<Written> {
-    const heldBytes = result.bytes + KEPT_RESULT_BYTES;
+    const heldBytes = result.bytes + UNWRITTEN_RESULT_BYTES;
     this.#add(heldBytes);
     let written = await tryWrite(result, true);
-    for (let pauseMs = WRITE_AGAIN_MS; written === "kept"; pauseMs = Math.min(WRITE_AGAIN_MS_MAX, 2 * pauseMs)) {
+    for (let pauseMs = RESULT_RETRY_MS; written === "kept"; pauseMs = Math.min(RESULT_RETRY_MS_MAX, 2 * pauseMs)) {
       written = (await this.#pause(pauseMs)) ? await tryWrite(result, false) : "never";
     }
     this.#remove(heldBytes);

@@ -1,5 +1,5 @@
 import { decodeCursor, encodeCursor } from "../api/schema-helpers.ts";
-import { authorize, type Caller, holderOf } from "../accounts/roles.ts";
+import { authorize, type Caller, holderIdOf } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../config/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
@@ -53,7 +53,7 @@ export function createFeed({ actions, bus }: FeedDeps) {
       authorize(caller, "read");
       const account = accounts.get(accountId) ?? new AccountStreams((after) => actions.changes(accountId, after));
       accounts.set(accountId, account);
-      const holder = holderOf(caller);
+      const holder = holderIdOf(caller);
       if (account.streams.size >= EVENT_STREAMS_PER_ACCOUNT_MAX) makeRoom(account.streams, holder);
       const end = () => stream.end();
       const stream = new Stream({ account, holder, from }, () => {

@@ -4,7 +4,7 @@ import { type EventStream, type Feed, positionText } from "./feed.ts";
 import type { Log } from "../observability/log.ts";
 import { StoreUnavailable, type ActionChange } from "../../db/store.ts";
 import { traceOf } from "../http/errors.ts";
-import { allReadyFor } from "../receipts/masked-action.ts";
+import { premaskAllFor } from "../receipts/masked-action.ts";
 import { drainBody } from "../http/body.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "../http/sse.ts";
 import type { RequestContext } from "../http/context.ts";
@@ -124,7 +124,7 @@ function createTexts(show: ActionSerializer) {
   return async (caller: Caller, changes: readonly ActionChange[]): Promise<string> => {
     const textsFor = ({ action }: ActionChange) => made[seesWhole(caller, action) ? "whole" : viewerOf(caller.role)];
     const missing = changes.filter((change) => !textsFor(change).has(change));
-    const ready = allReadyFor(
+    const ready = premaskAllFor(
       caller,
       missing.map(({ action }) => action),
     );
@@ -157,7 +157,7 @@ export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
 /** The stream of `GET /v1/events` for our own pages, authenticated by the session and ended with it. */
 export function pageEventRoutes({ watchOf, ownOrigin }: PageEventRouteDeps, stream: StreamEvents) {
   return createRoutes().get("/events", async ({ context }) => {
-    ownOrigin.refuseForeign(context.request.headers);
+    ownOrigin.refuseOtherSites(context.request.headers);
     readQuery(context.search, NONE);
     const watched = await watchOf(context);
     if (watched === null) throw new DomainError("forbidden", "Log in first: these events are for our own pages.");

@@ -4,7 +4,7 @@ import { DomainError, type ErrorCode, RetryLater } from "../api/domain-error.ts"
 import type { Log } from "../observability/log.ts";
 import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
 import { problemPage } from "../pages/layout.tsx";
-import { isForPrograms, namesHtml, prefersJson } from "./query.ts";
+import { isApiPath, acceptsHtml, prefersJson } from "./query.ts";
 import { Misdirected } from "./own-origin.ts";
 import { page } from "./page.ts";
 import type { RequestContext } from "./context.ts";
@@ -84,10 +84,10 @@ export function refuse(context: RequestContext, error: unknown, log: Log): Respo
   }
   const status = isMisdirected ? MISDIRECTED : HTTP_STATUS[failure.code];
   const own = headersOf(failure);
-  if (isForPrograms(context.path)) return json(errorText(failure, requestId), status, own);
+  if (isApiPath(context.path)) return json(errorText(failure, requestId), status, own);
   // The same request can get a page or an envelope: caches have to know.
   const headers = { ...own, vary: "Accept" };
-  const kind = context.page ?? (namesHtml(context.request) ? "own" : null);
+  const kind = context.page ?? (acceptsHtml(context.request) ? "own" : null);
   if (kind === null || prefersJson(context.request)) return json(errorText(failure, requestId), status, headers);
   // With a Host that isn't ours no asset would be served to the page.
   const isStandalone = kind !== "own" || isMisdirected;
@@ -135,8 +135,8 @@ export function json(text: string, status = 200, headers?: Readonly<Record<strin
 }
 
 /** One error for every token that is malformed, unknown, expired or used, so that it reveals nothing about what exists. */
-export function noSuchLink(): DomainError {
-  return new DomainError("not_found", NO_SUCH_LINK);
+export function linkNotFound(): DomainError {
+  return new DomainError("not_found", LINK_NOT_FOUND);
 }
 
-export const NO_SUCH_LINK = "This link doesn't exist or has expired. Check that you copied all of it.";
+export const LINK_NOT_FOUND = "This link doesn't exist or has expired. Check that you copied all of it.";

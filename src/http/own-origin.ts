@@ -18,9 +18,9 @@ export interface OwnOrigin {
    * Throws `forbidden` where either header names another site, but accepts `Origin: null`: browsers send that with forms
    * of a page that has the referrer policy `no-referrer`, such as the approval page.
    */
-  refuseForeignOrNull(headers: Headers): void;
+  refuseOtherSitesButNull(headers: Headers): void;
   /** Throws `forbidden` for requests that another site's page sent; programs, which send neither header, pass. */
-  refuseForeign(headers: Headers): void;
+  refuseOtherSites(headers: Headers): void;
 }
 
 export function createOwnOrigin({ baseUrl }: OwnAddress): OwnOrigin {
@@ -41,12 +41,12 @@ export function createOwnOrigin({ baseUrl }: OwnAddress): OwnOrigin {
   };
   return {
     require: (headers) => (isOwn(headers) === true ? undefined : refuse()),
-    refuseForeignOrNull(headers) {
+    refuseOtherSitesButNull(headers) {
       const origin = headers.get("origin");
       const isForeign = origin !== null && origin !== "null" && origin !== own;
       if (isForeign || (headers.get("sec-fetch-site") ?? "same-origin") !== "same-origin") refuse();
     },
-    refuseForeign: (headers) => (isOwn(headers) === false ? refuse() : undefined),
+    refuseOtherSites: (headers) => (isOwn(headers) === false ? refuse() : undefined),
   };
 }
 

@@ -65,24 +65,24 @@ export function prefersJson({ headers }: Request): boolean {
 }
 
 /** Whether it prefers NDJSON to JSON. */
-export function namesNdjson({ headers }: Request): boolean {
+export function prefersNdjson({ headers }: Request): boolean {
   const accept = headers.get("accept") ?? "";
   const lines = weightOf(accept, "application/x-ndjson");
   return lines > 0 && lines >= weightOf(accept, "application/json");
 }
 
 /** Whether it names HTML, as browsers do and programs don't. */
-export function namesHtml({ headers }: Request): boolean {
+export function acceptsHtml({ headers }: Request): boolean {
   return weightOf(headers.get("accept") ?? "", "text/html") > 0;
 }
 
 /** Whether a path always answers JSON, whatever the request accepts. */
-export function isForPrograms(path: string): boolean {
+export function isApiPath(path: string): boolean {
   return /^\/(v1|mcp)(\/|$)/.test(path);
 }
 
 /** Whether it accepts gzip: named, and not with a weight of 0 (RFC 9110, 12.5.3). */
-export function takesGzip({ headers }: Request): boolean {
+export function acceptsGzip({ headers }: Request): boolean {
   return GZIP.test(headers.get("accept-encoding") ?? "");
 }
 

@@ -38,7 +38,7 @@ import { createActionSerializer } from "../actions/serialize.ts";
 import { systemRoutes, type SystemRouteDeps } from "./system-routes.ts";
 import { errorJson, HTTP_STATUS } from "../api/errors.ts";
 import { problemPage } from "../pages/layout.tsx";
-import { isForPrograms, namesHtml, prefersJson } from "./query.ts";
+import { isApiPath, acceptsHtml, prefersJson } from "./query.ts";
 import { json } from "./errors.ts";
 import { page } from "./page.ts";
 import { nameRequest, type RequestName, targetOf } from "./context.ts";
@@ -93,7 +93,7 @@ export interface Http {
   /** Starts to listen. Port 0 takes any free one. */
   listen(port: number, host: string): { readonly port: number; readonly host: string };
   /** Answers on a socket that is open already, in place of its handler. */
-  takeOver(listening: Server<unknown>, host: string): void;
+  serveOn(listening: Server<unknown>, host: string): void;
   /** Accepts no new connection, waits up to `graceMs` for open requests, then closes what is left. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -137,7 +137,7 @@ export function createHttp(deps: HttpDeps): Http {
       listenOnOther(place);
       return place;
     },
-    takeOver(listening, host) {
+    serveOn(listening, host) {
       listening.reload({ fetch: answer });
       server = listening;
       listenOnOther({ port: listening.port ?? 0, host });
@@ -210,7 +210,7 @@ const MESSAGE = "The service is starting and can't reach its database yet. Try a
 
 /** People get a page without external assets, since no asset can be served here. */
 function unavailableResponse(request: Request, path: string, name: RequestName): Response {
-  if (isForPrograms(path) || !namesHtml(request) || prefersJson(request)) {
+  if (isApiPath(path) || !acceptsHtml(request) || prefersJson(request)) {
     const text = errorJson({ code: "unavailable", message: MESSAGE, requestId: name.envelopeId(), issues: [] });
     return json(text, STATUS, RETRY_AFTER);
   }

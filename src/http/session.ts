@@ -233,7 +233,7 @@ export interface Flash {
    * The same for a secret. On plain http any server on another port of the host gets our cookies, so there `show` puts it
    * into the response to the form itself.
    */
-  tellSecret(
+  showSecretOnce(
     person: Pick<Person, "formToken">,
     path: string,
     value: object,
@@ -267,7 +267,7 @@ export function createFlash({ secrets, clock, baseUrl }: FlashDeps): Flash {
   };
   return {
     redirect,
-    tellSecret: async (person, path, value, show) => (isSecure ? redirect(person, path, value) : show()),
+    showSecretOnce: async (person, path, value, show) => (isSecure ? redirect(person, path, value) : show()),
     read({ request, path }, person) {
       const [count = "", first = ""] = (cookieIn(request.headers, nameOf(0)) ?? "").split("-");
       if (!/^[1-9]$/.test(count) || Number(count) > FLASH_COOKIES_MAX) return null;

@@ -6,7 +6,7 @@ import type { Delivery } from "../delivery/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
 import { parsePolicy, type TargetPolicy } from "../outbound/policy.ts";
 import { createSender } from "../outbound/send.ts";
-import { maskOneAhead } from "../receipts/masked-action.ts";
+import { premask } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { approvalMessage, decisionMessage, type EmailContent, type OutgoingMail } from "./messages.ts";
 
@@ -23,7 +23,7 @@ export async function createMailer({ mail: settings, approvalLinks }: Config, cl
   const sendMessage = await createMailgun(settings, sender, `Outgate/${VERSION}`);
   return {
     async send(asked, limits) {
-      const mail = { ...asked, action: await maskOneAhead(asked.action, "decider") };
+      const mail = { ...asked, action: await premask(asked.action, "decider") };
       const content = mail.event === "approval" ? approvalMessage(mail, approvalLinks) : decisionMessage(mail);
       const message = {
         ...content,

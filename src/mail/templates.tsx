@@ -5,7 +5,7 @@ import type { DecisionFacts, Fact } from "../approvals/facts.ts";
 import { normalTarget } from "../outbound/target.ts";
 import { UntrustedText } from "../pages/parts.tsx";
 import { render } from "../pages/layout.tsx";
-import { type Action, type HttpMethod, sizeWords } from "../actions/action.ts";
+import { type Action, type HttpMethod, formatSize } from "../actions/action.ts";
 import { MAIL_PART_BYTES_MAX } from "../config/limits.ts";
 import { cutAt } from "../pages/text.ts";
 import { prettyPrint } from "../json/json.ts";
@@ -299,7 +299,7 @@ export function mailRequest(action: Action): MailRequest {
     url,
     headers: lines.length === 0 ? null : partOf(lines.join("\n")),
     body: body === null ? null : partOf(prettyPrint(body)),
-    bodyKind: body === null ? "" : `JSON, ${sizeWords(Buffer.byteLength(body))}`,
+    bodyKind: body === null ? "" : `JSON, ${formatSize(Buffer.byteLength(body))}`,
   };
 }
 

@@ -10,7 +10,7 @@ interface GaugeSources {
   readonly store: {
     readonly actions: Pick<Store["actions"], "waiting" | "firstDueAt">;
     readonly outbox: Pick<Store["outbox"], "waiting">;
-    readonly isAway: boolean;
+    readonly isUnavailable: boolean;
   };
   readonly engine: Pick<Engine, "paused"> & {
     readonly kept: Pick<Engine["kept"], "count" | "bytes">;
@@ -31,7 +31,7 @@ export function addGauges(metrics: Metrics, { store, engine, lag, clock }: Gauge
   const paused = () => Object.fromEntries(Object.entries(engine.paused()).map(([kind, is]) => [kind, Number(is)]));
 
   metrics.addInfo("outgate_build_info", "What runs; always 1.", { version: VERSION, bun: Bun.version });
-  metrics.addGauge("outgate_store_paused", "1 while the store can't be written.", () => Number(store.isAway));
+  metrics.addGauge("outgate_store_paused", "1 while the store can't be written.", () => Number(store.isUnavailable));
   metrics.addGauge("outgate_delivery_paused", "1 while nothing of this kind is claimed.", paused, "kind");
   metrics.addGauge(
     "outgate_actions",

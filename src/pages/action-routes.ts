@@ -3,7 +3,7 @@ import type { AuditService } from "../audit/audit.ts";
 import { createInputOf, createCheckCreate, type CreateRules } from "../actions/create-schema.ts";
 import { type ActionDecision, checkActionForm, checkReasonField } from "../actions/schemas.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
-import { maskedPause, maskOneAhead } from "../receipts/masked-action.ts";
+import { maskedPause, premask } from "../receipts/masked-action.ts";
 import { authorize, mayDo } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
@@ -72,7 +72,7 @@ async function actionHtml(
 ): Promise<string> {
   const { caller } = person;
   const [found, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
-  const action = await maskOneAhead(found, "decider");
+  const action = await premask(found, "decider");
   const history = isHeldIn(found, found.run) ? await actionService.historyOf(found) : null;
   const shared = { user: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
   return actionPage({ action, timeline, history, pause: maskedPause(pauseOf(found), "decider"), ...shared, ...more });
@@ -145,7 +145,7 @@ function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): A
 async function resendOf({ actionService }: ActionPageRouteDeps, { caller }: Person, id: string) {
   authorize(caller, "create");
   const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
-  return { action: await maskOneAhead(action, "decider"), isUnknown: hasUnknown(timeline) };
+  return { action: await premask(action, "decider"), isUnknown: hasUnknown(timeline) };
 }
 
 function showResend(deps: ActionPageRouteDeps): AnswerAction {

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Counted } from "../../db/store.ts";
-import { actorWords } from "../accounts/roles.ts";
-import type { ShownKey } from "../accounts/schemas.ts";
+import { describeActor } from "../accounts/roles.ts";
+import type { KeyView } from "../accounts/schemas.ts";
 import { type Action, type ActionStatus, HTTP_METHODS } from "../actions/action.ts";
 import type { ListQuery } from "../actions/list-schemas.ts";
 import type { Issue } from "../api/domain-error.ts";
@@ -40,7 +40,7 @@ export interface ActionsProps {
   /** How many actions of the whole list can be retried. */
   readonly retryable: Counted;
   /** The keys of the account, for the filter. */
-  readonly keys: readonly ShownKey[];
+  readonly keys: readonly KeyView[];
   readonly now: Date;
   /** Where programs reach the API. */
   readonly baseUrl: string;
@@ -100,7 +100,7 @@ function ActionRow({ action, isPaused, now }: ActionRowProps) {
           <UntrustedText text={path.slice(0, PATH_CHARS)} />
         </p>
         <span class="quiet small">
-          by <UntrustedText text={actorWords(maskedActor(createdBy, "decider")).name} />
+          by <UntrustedText text={describeActor(maskedActor(createdBy, "decider")).name} />
         </span>
       </div>
       <div class="meta">

@@ -6,7 +6,7 @@ import type { NotificationStatus } from "../delivery/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { Button, Field, PostForm } from "./form.tsx";
 import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
-import { Chip, Day, NextPage, PageHead, Row, Time, type Tone, UntrustedText } from "./parts.tsx";
+import { Chip, Day, NextPage, PageHead, FieldRow, Time, type Tone, UntrustedText } from "./parts.tsx";
 import { counted, mailName, type PageUser } from "./text.ts";
 
 export interface NotificationsProps {
@@ -58,7 +58,7 @@ const STATES: Readonly<Record<NotificationStatus, { readonly tone: Tone; readonl
 function NotificationRow({ actionId, message, status, attempts, createdAt, dueAt, lastError }: ListedNotification) {
   const { kind, event, target } = message;
   return (
-    <Row>
+    <FieldRow>
       <p class="chips">
         <b>{kind === "mail" ? mailName(event) : event}</b>{" "}
         <Chip tone={STATES[status].tone}>{STATES[status].label}</Chip>
@@ -83,7 +83,7 @@ function NotificationRow({ actionId, message, status, attempts, createdAt, dueAt
           <UntrustedText text={maskText(lastError, "decider")} />
         </p>
       )}
-    </Row>
+    </FieldRow>
   );
 }
 
@@ -139,7 +139,7 @@ function HostRow({ host, createdAt, user }: ListedHost & { readonly user: PageUs
     </PostForm>
   );
   return (
-    <Row aside={remove}>
+    <FieldRow aside={remove}>
       <p>
         <b class="untrusted">
           <UntrustedText text={host} />
@@ -148,7 +148,7 @@ function HostRow({ host, createdAt, user }: ListedHost & { readonly user: PageUs
           since <Day at={createdAt} />
         </span>
       </p>
-    </Row>
+    </FieldRow>
   );
 }
 

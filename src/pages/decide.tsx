@@ -4,12 +4,12 @@ import type { Action } from "../actions/action.ts";
 import type { Decision } from "../actions/status.ts";
 import { type DecisionFacts, type DecisionHistory, type Fact, maskedFacts } from "../approvals/facts.ts";
 import { normalTarget } from "../outbound/target.ts";
-import { hiddenValues, hiddenWords } from "../receipts/masked-action.ts";
+import { hiddenValues, hiddenValuesText } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { Button, PostForm, ReasonField } from "./form.tsx";
 import { actionPath, Layout, render } from "./layout.tsx";
 import { Card, type FactRows, Facts, PageHead, Problem, Time, UntrustedText } from "./parts.tsx";
-import { Address, maskForDisplay, RequestView } from "./request.tsx";
+import { CallbackAddress, maskForDisplay, RequestView } from "./request.tsx";
 import { type PageUser, waitingText } from "./text.ts";
 
 export interface HeldProps {
@@ -173,12 +173,12 @@ function factValue({ name, value }: Fact): Child {
   if (name === "method") return <b>{value}</b>;
   if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;
   const target = name === "url" || name === "callback" ? normalTarget(value) : null;
-  return target === null ? <UntrustedText text={value} /> : <Address url={value} host={target.host} />;
+  return target === null ? <UntrustedText text={value} /> : <CallbackAddress url={value} host={target.host} />;
 }
 
 /** Says how many values of a masked action are hidden, and how to see them. Without a session: where to log in. */
 export function HiddenValues({ action: masked, user }: { readonly action: Action; readonly user?: PageUser }) {
-  const text = hiddenWords(hiddenValues(masked));
+  const text = hiddenValuesText(hiddenValues(masked));
   if (text === null) return null;
   return (
     <div class="notice notice-wait">

@@ -196,14 +196,14 @@ export function OrCancel({ href, children }: { readonly href: string; readonly c
 }
 
 /** The state of a form with address and password. The password is never part of it. */
-export interface Typed {
+export interface CredentialInput {
   readonly email: string;
   readonly problems: Readonly<Partial<Record<"email" | "password" | "current_password", string>>>;
   /** A problem with no particular field. */
   readonly message: string | null;
 }
 
-export const UNTYPED: Typed = { email: "", problems: {}, message: null };
+export const EMPTY_CREDENTIALS: CredentialInput = { email: "", problems: {}, message: null };
 
 /** A password that the browser fills in. */
 export function KnownPassword(props: Pick<FieldProps, "name" | "label"> & { readonly problem: string | null }) {
@@ -211,7 +211,7 @@ export function KnownPassword(props: Pick<FieldProps, "name" | "label"> & { read
 }
 
 export interface CredentialFieldsProps {
-  readonly typed: Typed;
+  readonly typed: CredentialInput;
   /** Tells password managers whether to fill in or generate a password. */
   readonly password: "known" | "new";
   /** The fixed address, if it can't be chosen. */

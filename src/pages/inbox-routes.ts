@@ -5,7 +5,7 @@ import type { Caller } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { ACTION_ID, KEY_ID } from "../runtime/ids.ts";
-import { maskAhead, maskOneAhead } from "../receipts/masked-action.ts";
+import { premaskAll, premask } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { heldPage, type HeldProps, confirmPage } from "./decide.tsx";
 import { type InboxOutcome, inboxPage, NO_KEY } from "./inbox.tsx";
@@ -18,7 +18,7 @@ import { createPageRoutes, pathParams } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 import type { FollowLink, OpenedLink } from "../approvals/links.ts";
 import { clientOf, type OwnOrigin } from "../http/own-origin.ts";
-import { NO_SUCH_LINK, noSuchLink, pathNotFound } from "../http/errors.ts";
+import { LINK_NOT_FOUND, linkNotFound, pathNotFound } from "../http/errors.ts";
 import type { RequestContext } from "../http/context.ts";
 
 export interface InboxRouteDeps {
@@ -40,7 +40,7 @@ export function inboxRoutes(deps: InboxRouteDeps) {
       actionService.held(person.caller, placeIn(query), by ?? undefined),
       outcomeOf(deps, person.caller, idIn(query, "decided")),
     ]);
-    const actions = await maskAhead(waiting.actions, "decider");
+    const actions = await premaskAll(waiting.actions, "decider");
     return page("own", inboxPage({ ...waiting, actions, by, user: person, outcome, now: clock.now() }));
   };
   const one: AnswerAction = async ({ context, person, params }) => {
@@ -106,7 +106,7 @@ async function heldHtml(
   action: Action,
   more: Pick<HeldProps, "problem" | "reason"> = {},
 ): Promise<string> {
-  const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, "decider")]);
+  const [history, ready] = await Promise.all([actionService.historyOf(action), premask(action, "decider")]);
   return heldPage({ action: ready, user, history, ...more });
 }
 
@@ -155,7 +155,7 @@ export interface ApprovalLinkRouteDeps {
 
 const PATH = "/a/:token";
 
-const TokenParams = pathParams(Type.Object({ token: Type.String() }), NO_SUCH_LINK);
+const TokenParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
 
 interface LinkRequest {
   readonly context: RequestContext;
@@ -168,7 +168,7 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
   const isOneClick = approvalLinks === "one_click";
 
   const found = (context: RequestContext, opened: OpenedLink | null): OpenedLink => {
-    if (opened === null) throw noSuchLink();
+    if (opened === null) throw linkNotFound();
     context.actionId = opened.action.id;
     return opened;
   };
@@ -184,7 +184,7 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
   };
 
   const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
-    ownOrigin.refuseForeignOrNull(context.request.headers);
+    ownOrigin.refuseOtherSitesButNull(context.request.headers);
     const opened = found(context, await followLink.open(token));
     if (!opened.isLive) return toReceipt(opened);
     const form = await readForm(context);
@@ -209,7 +209,7 @@ async function showLinkAgain(opened: OpenedLink, form: Form, error: unknown): Pr
 }
 
 async function readyToShow<Opened extends OpenedLink>(opened: Opened): Promise<Opened> {
-  return { ...opened, action: await maskOneAhead(opened.action, "decider") };
+  return { ...opened, action: await premask(opened.action, "decider") };
 }
 
 /** HEAD requests also run this route. Neither they nor prefetches may decide anything. */

@@ -1,15 +1,15 @@
 import type { KeyService } from "../accounts/keys.ts";
 import type { PauseService } from "../pauses/service.ts";
 import { KeyParams } from "../accounts/routes.ts";
-import { checkCreateKey, type ShownKey } from "../accounts/schemas.ts";
+import { checkCreateKey, type KeyView } from "../accounts/schemas.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode } from "../api/domain-error.ts";
 import type { Ids } from "../runtime/ids.ts";
 import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../pauses/pause.ts";
-import { FLASH_MS_MAX, KEYS_SHOWN_MAX, MADE_KEYS_REMEMBERED_MAX } from "../config/limits.ts";
+import { FLASH_MS_MAX, KEYS_SHOWN_MAX, CREATED_KEYS_REMEMBERED_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { keysPage, revokeKeyPage } from "./keys.tsx";
-import { madeKeyPage, newKeyPage, type TypedKey, UNTYPED_KEY } from "./new-key.tsx";
+import { madeKeyPage, newKeyPage, type KeyInput, EMPTY_KEY_INPUT } from "./new-key.tsx";
 import {
   type Flash,
   type AnswerPerson,
@@ -68,7 +68,7 @@ export function keyPages(deps: KeyPageDeps) {
     .get("/keys/new", async ({ context, person }) => {
       const keys = await keyService.list(person.caller);
       const replaced = keys.find(({ id }) => id === new URLSearchParams(context.search).get("replaces"));
-      const typed = replaced === undefined ? UNTYPED_KEY : { ...UNTYPED_KEY, ...likeKey(replaced) };
+      const typed = replaced === undefined ? EMPTY_KEY_INPUT : { ...EMPTY_KEY_INPUT, ...likeKey(replaced) };
       return page("own", newKeyPage({ user: person, typed, keys, formId: deps.ids.request() }));
     })
     .get("/keys/:id/made", made(deps), hooks)
@@ -77,7 +77,7 @@ export function keyPages(deps: KeyPageDeps) {
 }
 
 /** The defaults of a key that replaces this one. */
-function likeKey({ id, name, role, hold, scope }: ShownKey): Partial<TypedKey> {
+function likeKey({ id, name, role, hold, scope }: KeyView): Partial<KeyInput> {
   return { name, role, hold, scope, replaces: id };
 }
 
@@ -109,7 +109,7 @@ function create({ keyService, formOf, flash, baseUrl, clock, ids }: KeyPageDeps)
       const { row, key, closesSignUps } =
         formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
       const flashed: MadeKey = { key, closesSignUps };
-      return await flash.tellSecret(person, `/keys/${row.id}/made`, flashed, () =>
+      return await flash.showSecretOnce(person, `/keys/${row.id}/made`, flashed, () =>
         page("own", madeKeyPage({ user: person, made: row, baseUrl, ...flashed })),
       );
     } catch (error) {
@@ -134,7 +134,7 @@ function createOnce<T>(clock: Pick<Clock, "monotonicMs">) {
   return async (name: string, make: () => Promise<T>): Promise<T> => {
     const nowMs = clock.monotonicMs();
     for (const [oldest, { untilMs }] of done) {
-      if (untilMs > nowMs && done.size < MADE_KEYS_REMEMBERED_MAX) break;
+      if (untilMs > nowMs && done.size < CREATED_KEYS_REMEMBERED_MAX) break;
       done.delete(oldest);
     }
     const before = done.get(name);
@@ -175,7 +175,7 @@ const PROBLEMS = {
   replaces: "Choose a key of this account.",
 } as const;
 
-function typedOf(form: Form, { issues, message }: DomainError): TypedKey {
+function typedOf(form: Form, { issues, message }: DomainError): KeyInput {
   const wrong = Object.entries(PROBLEMS).filter(([name]) => issues.some(({ field }) => field === name));
   return {
     name: form.get("name") ?? "",
@@ -197,7 +197,7 @@ function unfinishedIn(form: Form): UnfinishedOnRevoke {
 }
 
 /** Null if it is revoked already. Throws `not_found`. */
-async function liveKey(keyService: KeyService, { caller }: Person, id: string): Promise<ShownKey | null> {
+async function liveKey(keyService: KeyService, { caller }: Person, id: string): Promise<KeyView | null> {
   const key = (await keyService.list(caller)).find((one) => one.id === id);
   if (key === undefined) throw noSuchKey();
   return key.revokedAt === null ? key : null;

@@ -1,9 +1,9 @@
 /** @jsxImportSource hono/jsx */
-import type { ShownKey } from "../accounts/schemas.ts";
+import type { KeyView } from "../accounts/schemas.ts";
 import type { UnfinishedOnRevoke } from "../pauses/pause.ts";
 import { Button, OrCancel, PostForm } from "./form.tsx";
 import { Layout, listPath, render } from "./layout.tsx";
-import { Chip, DayOf, Facts, LinkButton, Name, NextPage, Notice, PageHead, Row, Time } from "./parts.tsx";
+import { Chip, DayOf, Facts, LinkButton, Name, NextPage, Notice, PageHead, FieldRow, Time } from "./parts.tsx";
 import { holdLabel, type PageUser, roleLabel, scopeLabel, timeAgo } from "./text.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
@@ -11,11 +11,11 @@ export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 export interface KeysPageProps {
   readonly user: PageUser;
   /** The keys of this page; active keys first. */
-  readonly keys: readonly ShownKey[];
+  readonly keys: readonly KeyView[];
   /** Path of the next page; null when there is none. */
   readonly next: string | null;
   /** The key that was just revoked. */
-  readonly revoked: ShownKey | null;
+  readonly revoked: KeyView | null;
   /** Ids of those that are paused. */
   readonly paused: ReadonlySet<string>;
   readonly now: Date;
@@ -50,7 +50,7 @@ export function keysPage({ user, keys, next, revoked, paused, now }: KeysPagePro
 }
 
 interface KeyRowProps {
-  readonly of: ShownKey;
+  readonly of: KeyView;
   readonly isPaused: boolean;
   readonly now: Date;
 }
@@ -74,7 +74,7 @@ function KeyRow({ of: key, isPaused, now }: KeyRowProps) {
     </div>
   );
   return (
-    <Row aside={buttons}>
+    <FieldRow aside={buttons}>
       <p class="chips">
         <KeyName of={key} /> <Chip tone={role === "owner" ? "wait" : "busy"}>{roleLabel(role)}</Chip>{" "}
         {held === null ? null : <Chip tone="still">{held}</Chip>}
@@ -87,23 +87,23 @@ function KeyRow({ of: key, isPaused, now }: KeyRowProps) {
         {lastUsedAt === null ? "Never used." : `Last used ${timeAgo(now.getTime() - lastUsedAt.getTime())}.`}
         <DayOf event=" Revoked" at={revokedAt} />
       </p>
-    </Row>
+    </FieldRow>
   );
 }
 
 /** The untrusted name of a key. */
-export function KeyName({ of: { name } }: { readonly of: Pick<ShownKey, "name"> }) {
+export function KeyName({ of: { name } }: { readonly of: Pick<KeyView, "name"> }) {
   return <Name text={name} />;
 }
 
 /** A key as an option of a list. */
-export function keyLabel({ name, last4, revokedAt }: ShownKey): string {
+export function keyLabel({ name, last4, revokedAt }: KeyView): string {
   return `${name} (…${last4})${revokedAt === null ? "" : ", revoked"}`;
 }
 
 export interface RevokeKeyPageProps {
   readonly user: PageUser;
-  readonly of: ShownKey;
+  readonly of: KeyView;
   readonly now: Date;
 }
 

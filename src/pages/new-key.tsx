@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Role } from "../accounts/roles.ts";
-import type { ShownKey } from "../accounts/schemas.ts";
+import type { KeyView } from "../accounts/schemas.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { NAME_CHARS_MAX } from "../config/limits.ts";
 import { Button, Choices, Field, PostForm, Select } from "./form.tsx";
@@ -12,7 +12,7 @@ import { Snippet } from "./snippets.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "./text.ts";
 
 /** The state of the form. */
-export interface TypedKey {
+export interface KeyInput {
   readonly name: string;
   readonly role: string | null;
   readonly hold: string | null;
@@ -25,7 +25,7 @@ export interface TypedKey {
 }
 
 /** No role is preselected, so that nobody creates an owner key by accident. */
-export const UNTYPED_KEY: TypedKey = {
+export const EMPTY_KEY_INPUT: KeyInput = {
   name: "",
   role: null,
   hold: "none",
@@ -37,9 +37,9 @@ export const UNTYPED_KEY: TypedKey = {
 
 export interface NewKeyPageProps {
   readonly user: PageUser;
-  readonly typed: TypedKey;
+  readonly typed: KeyInput;
   /** The keys that it can replace. */
-  readonly keys: readonly ShownKey[];
+  readonly keys: readonly KeyView[];
   /** Identifies the form, so that submitting it twice creates one key. */
   readonly formId: string;
 }
@@ -109,7 +109,7 @@ export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): stri
 
 export interface MadeKeyPageProps {
   readonly user: PageUser;
-  readonly made: ShownKey;
+  readonly made: KeyView;
   /** In plain text; the server stores only its hash. */
   readonly key: string;
   /** Creating this key closed sign-ups. */

@@ -62,7 +62,7 @@ export function SubSection({ title, children }: { readonly title: Child; readonl
 }
 
 /** A row of a list; `aside` is what can be done with it. */
-export function Row({ aside = null, children }: { readonly aside?: Child; readonly children?: Child }) {
+export function FieldRow({ aside = null, children }: { readonly aside?: Child; readonly children?: Child }) {
   return (
     <li class="row-split">
       <div class="stack">{children}</div>

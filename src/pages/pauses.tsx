@@ -1,10 +1,10 @@
 /** @jsxImportSource hono/jsx */
-import type { ShownKey } from "../accounts/schemas.ts";
+import type { KeyView } from "../accounts/schemas.ts";
 import type { Pause } from "../pauses/pause.ts";
 import { Button, PostForm, ReasonField, Select } from "./form.tsx";
 import { keyLabel, KeyName } from "./keys.tsx";
 import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
-import { Card, Facts, Notice, PageHead, Problem, Row, Time, UntrustedText } from "./parts.tsx";
+import { Card, Facts, Notice, PageHead, Problem, FieldRow, Time, UntrustedText } from "./parts.tsx";
 import type { PageUser } from "./text.ts";
 import { ActorName } from "./timeline.tsx";
 
@@ -14,7 +14,7 @@ export interface PausesPageProps {
   readonly user: PageUser;
   readonly pauses: readonly Pause[];
   /** All keys of the account. */
-  readonly keys: readonly ShownKey[];
+  readonly keys: readonly KeyView[];
   /** The key that is chosen; empty: the whole account. */
   readonly chosen: string;
   readonly problem?: string | undefined;
@@ -70,7 +70,7 @@ function PauseRow({ user, keys, ...pause }: Pick<PausesPageProps, "user" | "keys
       </PostForm>
     );
   return (
-    <Row aside={resume}>
+    <FieldRow aside={resume}>
       <p>
         {kind === "key" ? "Key " : <b>The whole account</b>}
         {kind === "key" && key !== undefined ? <KeyName of={key} /> : null}
@@ -84,7 +84,7 @@ function PauseRow({ user, keys, ...pause }: Pick<PausesPageProps, "user" | "keys
           ["Unfinished actions", cancels ? "Being cancelled. The pause ends when all are cancelled." : null],
         ]}
       />
-    </Row>
+    </FieldRow>
   );
 }
 

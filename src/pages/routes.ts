@@ -1,4 +1,4 @@
-import { PAGE_STREAM_BEATS_MAX } from "../config/limits.ts";
+import { PAGE_STREAM_HEARTBEATS_MAX } from "../config/limits.ts";
 import {
   createStreamEvents,
   type EventsDeps,
@@ -29,7 +29,7 @@ import { page, pageHeaders, seeOther } from "../http/page.ts";
 import { createPersonRoutes, type PersonOf } from "../http/session.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { chaptersOf, type DocsChapter, docsPage, llmsText, type Guide, guideText } from "./docs.tsx";
-import { takesGzip } from "../http/query.ts";
+import { acceptsGzip } from "../http/query.ts";
 import type { RequestContext } from "../http/context.ts";
 import { ASSETS } from "./assets.ts";
 
@@ -50,7 +50,7 @@ export type PageDeps = AuthRouteDeps &
 
 /** All pages except those of receipts and links, and the files that they load. */
 export function webPages(deps: PageDeps) {
-  const streamEvents = createStreamEvents({ ...deps, show: pageEventsOf, beatsMax: PAGE_STREAM_BEATS_MAX });
+  const streamEvents = createStreamEvents({ ...deps, show: pageEventsOf, beatsMax: PAGE_STREAM_HEARTBEATS_MAX });
   return [
     entryPages(deps),
     inboxRoutes(deps),
@@ -105,7 +105,7 @@ export function docsPages({ guides, baseUrl, version, personOf, operations }: Do
     if (chapter === undefined) throw new DomainError("not_found", NO_SUCH_PAGE);
     const html = docsPage({ chapter, chapters: chapters(), user: await personOf(context), version });
     // Compression is safe here: no part of the page is chosen by others, so its length reveals nothing about the form token.
-    if (!takesGzip(context.request)) return page("own", html, { headers: VARY });
+    if (!acceptsGzip(context.request)) return page("own", html, { headers: VARY });
     return page("own", Bun.gzipSync(html), { headers: { ...VARY, "content-encoding": "gzip" } });
   };
   const asText = (name: string): Response => {
@@ -143,7 +143,7 @@ export function assetRoutes() {
   for (const { path, type, text, gzip } of ASSETS) {
     const headers = { ...HEADERS, "content-type": type };
     routes.get(path, ({ request }) => {
-      if (!takesGzip(request)) return new Response(text, { headers });
+      if (!acceptsGzip(request)) return new Response(text, { headers });
       return new Response(gzip, { headers: { ...headers, "content-encoding": "gzip" } });
     });
   }

@@ -90,7 +90,7 @@ function rotate(deps: SettingsPageDeps): AnswerPerson {
     const result: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
     // After a rotation of all secrets, none is shown.
     if (origin === null) return flash.redirect(person, ROTATED_PATH, result);
-    return flash.tellSecret(person, ROTATED_PATH, result, async () =>
+    return flash.showSecretOnce(person, ROTATED_PATH, result, async () =>
       page("own", await rotatedHtml(deps, person, result)),
     );
   };

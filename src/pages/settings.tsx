@@ -14,7 +14,7 @@ import {
 import { CallbackHosts, Notifications, type NotificationsProps } from "./callbacks.tsx";
 import { Button, PostForm } from "./form.tsx";
 import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
-import { Card, Chip, DayOf, type FactRows, Facts, PageHead, Row, UntrustedText } from "./parts.tsx";
+import { Card, Chip, DayOf, type FactRows, Facts, PageHead, FieldRow, UntrustedText } from "./parts.tsx";
 import { OriginForm } from "./signing.tsx";
 import { counted, duration, type PageUser } from "./text.ts";
 
@@ -204,7 +204,7 @@ function AccountRow({
     </PostForm>
   ) : null;
   return (
-    <Row aside={allow}>
+    <FieldRow aside={allow}>
       <p class="chips">
         <b class="name">{email === null ? "No user yet" : <UntrustedText text={email} />}</b>{" "}
         {isFirst ? <Chip tone="still">First account</Chip> : null}
@@ -214,6 +214,6 @@ function AccountRow({
         <code>{id}</code>. <DayOf event="Created" at={createdAt} />
         <DayOf event=" Allowed" at={allowedAt} />
       </p>
-    </Row>
+    </FieldRow>
   );
 }

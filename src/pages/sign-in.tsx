@@ -7,14 +7,14 @@ import {
   KnownPassword,
   OrCancel,
   PostForm,
-  type Typed,
+  type CredentialInput,
 } from "./form.tsx";
 import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
 import { LinkButton, Notice, PageHead } from "./parts.tsx";
 import type { PageUser } from "./text.ts";
 
 export interface SignUpPageProps {
-  readonly typed: Typed;
+  readonly typed: CredentialInput;
   /** The path to redirect to. */
   readonly next: string | null;
 }
@@ -90,7 +90,7 @@ export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string 
 
 export interface WelcomePageProps {
   readonly path: string;
-  readonly typed: Typed;
+  readonly typed: CredentialInput;
   /** Whose password is reset; null: the visitor becomes the account's first person. */
   readonly email: string | null;
 }
@@ -116,7 +116,7 @@ export function welcomePage({ path, typed, email }: WelcomePageProps): string {
 }
 
 /** The form for a new password. Password managers need the address. */
-export function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed: Typed }): string {
+export function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed: CredentialInput }): string {
   return render(
     <Layout title="Change your password" nav="Settings" user={user}>
       <PageHead title="Change your password" back={SETTINGS_LINK} />

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { actorWords } from "../accounts/roles.ts";
+import { describeActor } from "../accounts/roles.ts";
 import { type ActionStatus, isTerminal } from "../actions/action.ts";
 import { type OutcomeKind, statusSentence } from "../actions/outcome.ts";
 import type { TimelineEntry, TimelineEvent } from "../actions/timeline.ts";
@@ -105,7 +105,7 @@ function describeActorEvent({ type, actor, reason = null, via }: ActorEvent): Ev
 
 /** An actor, and the way they used. */
 export function ActorName({ actor }: { readonly actor: string }) {
-  const { name, way } = actorWords(actor);
+  const { name, way } = describeActor(actor);
   return (
     <>
       <Name text={name} /> <span class="quiet">{way}</span>

@@ -27,7 +27,7 @@ export function hiddenValues(action: Action | MaskedAction): number {
 }
 
 /** The number of hidden values in words, for approvers; null: none. */
-export function hiddenWords(values: number): string | null {
+export function hiddenValuesText(values: number): string | null {
   if (values === 0) return null;
   return values === 1 ? "1 value hidden" : `${values} values hidden`;
 }
@@ -113,7 +113,7 @@ function unlessNull(text: string | null, mask: (text: string) => string): string
  * (unmasked) for which `maskedAction` then returns the result at once. Call it before any masking; without it the result is
  * the same, but the event loop does the work.
  */
-export async function maskAhead(actions: readonly Action[], viewer: Viewer): Promise<readonly Action[]> {
+export async function premaskAll(actions: readonly Action[], viewer: Viewer): Promise<readonly Action[]> {
   const chars = actions.reduce((sum, action) => sum + charsToMask(action), 0);
   if (chars <= MASKED_INLINE_CHARS_MAX) return actions;
   thread ??= new MaskThread(() => (thread = null));
@@ -127,22 +127,22 @@ export async function maskAhead(actions: readonly Action[], viewer: Viewer): Pro
 }
 
 /** `maskAhead` for one action. */
-export async function maskOneAhead(action: Action, viewer: Viewer): Promise<Action> {
-  const [ready = action] = await maskAhead([action], viewer);
+export async function premask(action: Action, viewer: Viewer): Promise<Action> {
+  const [ready = action] = await premaskAll([action], viewer);
   return ready;
 }
 
 /** Calls `maskAhead` for those of the actions that the reader sees masked. */
-export async function allReadyFor(reader: ScopedCaller, actions: readonly Action[]): Promise<readonly Action[]> {
+export async function premaskAllFor(reader: ScopedCaller, actions: readonly Action[]): Promise<readonly Action[]> {
   const masked = actions.filter((action) => !seesWhole(reader, action));
   if (masked.length === 0) return actions;
-  const ready = (await maskAhead(masked, viewerOf(reader.role))).values();
+  const ready = (await premaskAll(masked, viewerOf(reader.role))).values();
   return actions.map((action) => (seesWhole(reader, action) ? action : (ready.next().value ?? action)));
 }
 
 /** `allReadyFor` for one action. */
-export async function readyFor(reader: ScopedCaller, action: Action): Promise<Action> {
-  return seesWhole(reader, action) ? action : maskOneAhead(action, viewerOf(reader.role));
+export async function premaskFor(reader: ScopedCaller, action: Action): Promise<Action> {
+  return seesWhole(reader, action) ? action : premask(action, viewerOf(reader.role));
 }
 
 /** The number of characters that masking has to read. */

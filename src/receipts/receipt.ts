@@ -5,11 +5,11 @@ import type { ActionStore } from "../../db/store.ts";
 import Type from "typebox";
 import { SECRET_PATH_HEADERS } from "../api/headers.ts";
 import { ReceiptJson, receiptJson, ReceiptToken } from "./schema.ts";
-import { maskOneAhead } from "./masked-action.ts";
+import { premask } from "./masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { receiptPage } from "../pages/action.tsx";
 import { prefersJson } from "../http/query.ts";
-import { json, NO_SUCH_LINK, noSuchLink } from "../http/errors.ts";
+import { json, LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
 import { page, pageHeaders } from "../http/page.ts";
 
@@ -46,7 +46,7 @@ export interface ReceiptRouteDeps {
 const VARY = { vary: "Accept" } as const;
 
 /** A malformed token gets the same answer as an unknown one. */
-const TokenParams = pathParams(Type.Object({ token: ReceiptToken }), NO_SUCH_LINK);
+const TokenParams = pathParams(Type.Object({ token: ReceiptToken }), LINK_NOT_FOUND);
 
 /** The receipt of an action as a page or as JSON, for everyone who has the link. */
 export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
@@ -55,9 +55,9 @@ export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
     async ({ context, params }) => {
       const isJson = prefersJson(context.request);
       const receipt = await readReceipt(params.token);
-      if (receipt === null) throw noSuchLink();
+      if (receipt === null) throw linkNotFound();
       const { timeline } = receipt;
-      const action = await maskOneAhead(receipt.action, "public");
+      const action = await premask(receipt.action, "public");
       context.actionId = action.id;
       if (!isJson) return page("receipt", receiptPage({ action, timeline }), { headers: VARY });
       return json(receiptJson(action, timeline, clock.now()), 200, { ...pageHeaders("receipt"), ...VARY });

@@ -9,7 +9,7 @@ export const systemIds: Ids = {
   pause: () => `pau_${random()}`,
   person: () => `per_${random()}`,
   row: timeOrdered,
-  chance: Math.random,
+  random: Math.random,
   bytes: (count) => new Uint8Array(randomBytes(count)),
 };
 
@@ -73,7 +73,7 @@ export interface Ids {
   /** Id of a row of the outbox. */
   row(at: Date): string;
   /** Uniform in [0, 1): jitter only, never a secret. */
-  chance(): number;
+  random(): number;
   /** Cryptographically random, for secrets. */
   bytes(count: number): Uint8Array<ArrayBuffer>;
 }

@@ -6,7 +6,7 @@ import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Store, UpkeepStore } from "../../db/store.ts";
 import { Cron } from "croner";
-import { PRUNE_REST_MS, DAY_MS } from "../config/limits.ts";
+import { PRUNE_PAUSE_MS, DAY_MS } from "../config/limits.ts";
 
 interface HousekeepingParts {
   readonly store: Store;
@@ -121,7 +121,7 @@ export function createPrune(
       const step = await upkeep.prune(times, after);
       deleted += step.deleted;
       after = step.next;
-      if (step.deleted > 0) await new Promise<void>((resolve) => void clock.after(PRUNE_REST_MS, resolve));
+      if (step.deleted > 0) await new Promise<void>((resolve) => void clock.after(PRUNE_PAUSE_MS, resolve));
     }
     if (deleted > 0) log.info("actions.pruned", { count: deleted });
   };

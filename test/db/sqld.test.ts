@@ -101,7 +101,7 @@ async function openOver(url: string) {
   const fatal: unknown[] = [];
   const sql = new FencedSql(raw, lock, (cause) => fatal.push(cause));
   await migrate(sql, NOON);
-  const parts = { sql, seal: testSecrets, isAlone: false, onFatal: () => {}, release: () => {} };
+  const parts = { sql, seal: testSecrets, isOnlyProcess: false, onFatal: () => {}, release: () => {} };
   const store = createStore(parts);
   return {
     store,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { KeptResults } from "../../src/delivery/settlement.ts";
-import { DRAIN_WRITE_MS, KEPT_RESULTS_BYTES_MAX } from "../../src/config/limits.ts";
+import { UnwrittenResults } from "../../src/delivery/settlement.ts";
+import { DRAIN_WRITE_MS, UNWRITTEN_RESULTS_BYTES_MAX } from "../../src/config/limits.ts";
 import { type Store, StoreUnavailable } from "../../db/store.ts";
 import { answering } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -115,7 +115,7 @@ describe("a known result that can't be written", () => {
 
   test("is no reason to claim nothing, until 64 MB of them are kept", async () => {
     const { state, wrapStore } = narrowStore();
-    const quarter = answered(200, JSON.stringify("x".repeat(KEPT_RESULTS_BYTES_MAX / 4)));
+    const quarter = answered(200, JSON.stringify("x".repeat(UNWRITTEN_RESULTS_BYTES_MAX / 4)));
     const sender = answering(quarter, quarter, quarter, quarter, answered(200));
     await using engine = await openEngine({ sender, wrapStore });
     state.isFull = true;
@@ -183,7 +183,7 @@ describe("a result whose write was done although the store said that it was not"
 
 test("results that could not be written are offered again after 250 ms, and then at most every two seconds", async () => {
   const clock = new FakeClock();
-  const kept = new KeptResults(clock);
+  const kept = new UnwrittenResults(clock);
   const triedMs: number[] = [];
   const written = kept.write({
     bytes: 10,

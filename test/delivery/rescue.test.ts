@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Recovery } from "../../src/delivery/recovery.ts";
-import { RESCUE_ROWS_MAX } from "../../src/config/limits.ts";
+import { RECOVERY_ROWS_MAX } from "../../src/config/limits.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 import { FakeClock } from "../support/clock.ts";
 
@@ -34,29 +34,29 @@ function orphanage(count: number, canWrite: boolean, failures: Readonly<Record<s
 }
 
 test("however many orphans there are, all of them are ended", async () => {
-  const { rescue, counts } = orphanage(2 * RESCUE_ROWS_MAX + 7, true);
-  expect(await rescue({ everything: true, isOurs: () => false })).toBe(2 * RESCUE_ROWS_MAX + 7);
-  expect(counts).toEqual([2 * RESCUE_ROWS_MAX + 7]);
+  const { rescue, counts } = orphanage(2 * RECOVERY_ROWS_MAX + 7, true);
+  expect(await rescue({ everything: true, isOurs: () => false })).toBe(2 * RECOVERY_ROWS_MAX + 7);
+  expect(counts).toEqual([2 * RECOVERY_ROWS_MAX + 7]);
 });
 
 test("orphans whose end can't be written down are left to the next rescue, not tried for ever", async () => {
-  const { rescue, counts, ended } = orphanage(RESCUE_ROWS_MAX, false);
+  const { rescue, counts, ended } = orphanage(RECOVERY_ROWS_MAX, false);
   expect(await rescue({ everything: true, isOurs: () => false })).toBe(0);
-  expect([ended(), counts]).toEqual([RESCUE_ROWS_MAX, []]);
+  expect([ended(), counts]).toEqual([RECOVERY_ROWS_MAX, []]);
 });
 
 test("what this process has in flight is no orphan", async () => {
-  const { rescue, counts, ended } = orphanage(RESCUE_ROWS_MAX, true);
+  const { rescue, counts, ended } = orphanage(RECOVERY_ROWS_MAX, true);
   expect(await rescue({ everything: false, isOurs: () => true })).toBe(0);
   expect([counts, ended()]).toEqual([[], 0]);
 });
 
 test("one row that can't be ended holds up no other, and is written down", async () => {
-  const { rescue, counts, complaints } = orphanage(RESCUE_ROWS_MAX + 3, true, {
+  const { rescue, counts, complaints } = orphanage(RECOVERY_ROWS_MAX + 3, true, {
     n00001: new TypeError("of a row by hand"),
   });
-  expect(await rescue({ everything: true, isOurs: () => false })).toBe(RESCUE_ROWS_MAX + 2);
-  expect(counts).toEqual([RESCUE_ROWS_MAX + 2]);
+  expect(await rescue({ everything: true, isOurs: () => false })).toBe(RECOVERY_ROWS_MAX + 2);
+  expect(counts).toEqual([RECOVERY_ROWS_MAX + 2]);
   expect(complaints).toEqual([["rescue.failed", { of: "actions", id: "n00001", error: "TypeError" }]]);
 });
 
@@ -70,8 +70,8 @@ test("a store that goes away in a rescue is no fault of a row", async () => {
 });
 
 test("what this process holds fills no page: orphans behind it are ended", async () => {
-  const { rescue, counts } = orphanage(RESCUE_ROWS_MAX + 3, true);
-  const isOurs = ({ id }: { readonly id: string }) => Number(id.slice(1)) < RESCUE_ROWS_MAX;
+  const { rescue, counts } = orphanage(RECOVERY_ROWS_MAX + 3, true);
+  const isOurs = ({ id }: { readonly id: string }) => Number(id.slice(1)) < RECOVERY_ROWS_MAX;
   expect(await rescue({ everything: false, isOurs })).toBe(3);
   expect(counts).toEqual([3]);
 });

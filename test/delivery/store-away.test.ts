@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { CLAIM_AGAIN_MS, SMALL_ROW_BYTES_MAX } from "../../src/config/limits.ts";
+import { CLAIM_RETRY_MS, SMALL_ROW_BYTES_MAX } from "../../src/config/limits.ts";
 import type { Outcome } from "../../src/actions/outcome.ts";
 import { type ActionStore, type Store, StoreBusy, StoreUnavailable } from "../../db/store.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
@@ -80,7 +80,7 @@ test("a store that has too much to write pauses nothing: what was not claimed is
   const large = await engine.create({ body: JSON.stringify("x".repeat(SMALL_ROW_BYTES_MAX)) });
   await engine.store.probe();
   isBusy = false;
-  engine.clock.advance(CLAIM_AGAIN_MS);
+  engine.clock.advance(CLAIM_RETRY_MS);
   await engine.saw(small.id, { status: "completed", attempts: 1 });
   await engine.saw(large.id, { status: "completed", attempts: 1 });
   expect(sender.count).toBe(2);

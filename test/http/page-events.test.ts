@@ -3,7 +3,7 @@ import { createResetLink } from "../../src/admin/access.ts";
 import {
   EVENT_HEARTBEAT_MS,
   EVENT_STREAMS_PER_ACCOUNT_MAX,
-  PAGE_STREAM_BEATS_MAX,
+  PAGE_STREAM_HEARTBEATS_MAX,
   SESSIONS_PER_PERSON_MAX,
 } from "../../src/config/limits.ts";
 import { ann as credentials, openPeopleServer, type PeopleServer } from "./people-server.ts";
@@ -89,7 +89,7 @@ describe("the stream of our own pages", () => {
     await stream.read((text) => text.includes("id: "));
     let isOver = false;
     const whole = stream.read(() => false).then(() => (isOver = true));
-    for (let beat = 0; beat < PAGE_STREAM_BEATS_MAX; beat += 1) {
+    for (let beat = 0; beat < PAGE_STREAM_HEARTBEATS_MAX; beat += 1) {
       expect(isOver).toBe(false);
       app.engine.clock.advance(EVENT_HEARTBEAT_MS);
       await new Promise((resolve) => setImmediate(resolve));

@@ -49,16 +49,17 @@ function gauged() {
   const metrics = new Metrics();
   const waiting = { actions: { pending: 12, awaiting_approval: 2 }, outbox: { callback: 7, mail: 0 } };
   const store = {
-    isAway: false,
+    isUnavailable: false,
     actions: {
       waiting: () => readOr(waiting.actions),
       firstDueAt: () => readOr(new Date(clock.now().getTime() - 12_500)),
     },
     outbox: { waiting: () => readOr(waiting.outbox) },
   };
-  const readOr = <Value>(value: Value) => (store.isAway ? Promise.reject(new Error("away")) : Promise.resolve(value));
+  const readOr = <Value>(value: Value) =>
+    store.isUnavailable ? Promise.reject(new Error("away")) : Promise.resolve(value);
   const engine = {
-    paused: () => ({ actions: store.isAway, callbacks: false, mails: false }),
+    paused: () => ({ actions: store.isUnavailable, callbacks: false, mails: false }),
     kept: { count: 1, bytes: 2_048 },
     feed: { count: () => 3 },
     loop: { inFlight: 1 },
@@ -86,7 +87,7 @@ test("gauges are read when somebody looks, those of the store once in ten second
   expect(lines).toContain("outgate_event_streams 3");
   expect(lines).toContain(`outgate_build_info{version="${VERSION}",bun="${Bun.version}"} 1`);
   expect(Number(/^outgate_resident_memory_bytes (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(10_000_000);
-  store.isAway = true;
+  store.isUnavailable = true;
   expect(await render()).toContain('outgate_actions{status="pending"} 12\n');
   clock.advance(COUNTS_FRESH_MS);
   expect(await render()).not.toContain("outgate_actions");
@@ -111,7 +112,7 @@ test("times to an answer tell routes apart, and waits from work", async () => {
 
 test("while the store is away the other numbers are shown", async () => {
   const { store, render } = gauged();
-  store.isAway = true;
+  store.isUnavailable = true;
   const text = await render();
   expect(text).toContain("outgate_attempts_in_flight 1\n");
   expect(text).toContain("outgate_store_paused 1\n");

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { actorWords } from "../../src/accounts/roles.ts";
+import { describeActor } from "../../src/accounts/roles.ts";
 import { timeAgo, duration } from "../../src/pages/text.ts";
 
 test.each([
@@ -25,10 +25,10 @@ test.each([
 });
 
 test("an actor is a name and a way in, whatever the name holds", () => {
-  expect(actorWords("email:o'hara@example.com")).toEqual({
+  expect(describeActor("email:o'hara@example.com")).toEqual({
     name: "o'hara@example.com",
     way: "by the link in the mail",
   });
-  expect(actorWords("key:a:b")).toEqual({ name: "a:b", way: "over the API" });
-  expect(actorWords("system")).toEqual({ name: "Outgate", way: "by its settings" });
+  expect(describeActor("key:a:b")).toEqual({ name: "a:b", way: "over the API" });
+  expect(describeActor("system")).toEqual({ name: "Outgate", way: "by its settings" });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { hiddenValues, maskedAction, maskAhead, maskOneAhead, readyFor } from "../../src/receipts/masked-action.ts";
+import { hiddenValues, maskedAction, premaskAll, premask, premaskFor } from "../../src/receipts/masked-action.ts";
 import { anAction } from "../support/factory.ts";
 
 const LONG = anAction({
@@ -8,7 +8,7 @@ const LONG = anAction({
 });
 
 test("a long action is masked ahead as it would be on the spot, times and all", async () => {
-  const ready = await maskOneAhead(LONG, "public");
+  const ready = await premask(LONG, "public");
   expect(ready).toEqual(LONG);
   expect(maskedAction(ready, "public")).toEqual(maskedAction(LONG, "public"));
   expect(maskedAction(ready, "public").body).toContain('"password":"••••(password,7-chars)"');
@@ -19,15 +19,15 @@ test("a long action is masked ahead as it would be on the spot, times and all", 
 
 test("several that are long only together come back in their order", async () => {
   const several = Array.from({ length: 30 }, (_, n) => anAction({ body: `{"n":${n},"pin":1${" ".repeat(1_000)}}` }));
-  const ready = await maskAhead(several, "public");
+  const ready = await premaskAll(several, "public");
   expect(ready.map((one) => maskedAction(one, "public"))).toEqual(several.map((one) => maskedAction(one, "public")));
   expect(maskedAction(ready[29] ?? LONG, "public").body).toContain('"n":29,"pin":"••••(PIN,1-char)"');
 });
 
 test("what is short, or seen whole, is let be", async () => {
   const short = anAction();
-  expect(await maskOneAhead(short, "public")).toBe(short);
+  expect(await premask(short, "public")).toBe(short);
   const reader = { keyId: "key_other", actor: "key:other" } as const;
-  expect(await readyFor({ ...reader, role: "owner" }, LONG)).toBe(LONG);
-  expect(await readyFor({ ...reader, role: "reader" }, LONG)).not.toBe(LONG);
+  expect(await premaskFor({ ...reader, role: "owner" }, LONG)).toBe(LONG);
+  expect(await premaskFor({ ...reader, role: "reader" }, LONG)).not.toBe(LONG);
 });

@@ -36,7 +36,7 @@ export async function openEngine(options: EngineOptions = {}) {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "outgate-"));
   const clock = options.clock ?? new FakeClock();
   const config: Config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db`, ...options.env });
-  const ids: Ids = { ...systemIds, chance: () => 0.5 };
+  const ids: Ids = { ...systemIds, random: () => 0.5 };
   const lines: { level: string; event: string; fields: LogFields }[] = [];
   const encryptedStore = await openEncryptedStore(config, {
     clock,

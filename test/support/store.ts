@@ -69,7 +69,7 @@ export async function openClientStore(): Promise<TestStore> {
   const open = async () => {
     const sql = openRemote(url, null);
     await migrate(sql, NOON);
-    return createStore({ sql, seal: testSecrets, isAlone: false, onFatal: failTest, release: () => {} });
+    return createStore({ sql, seal: testSecrets, isOnlyProcess: false, onFatal: failTest, release: () => {} });
   };
   return testStore(await open(), { folder, look, open });
 }
@@ -102,7 +102,7 @@ export async function openServerStore(url: string): Promise<TestStore> {
 
 /** A store that stands over any connection, for tests that listen to what goes over it. */
 export function storeOver(sql: Sql): Store {
-  return createStore({ sql, seal: testSecrets, isAlone: true, onFatal: failTest, release: () => {} });
+  return createStore({ sql, seal: testSecrets, isOnlyProcess: true, onFatal: failTest, release: () => {} });
 }
 
 function failTest(cause: unknown): never {

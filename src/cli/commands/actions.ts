@@ -4,7 +4,7 @@ import type { OutgateClient } from "../../client/client.ts";
 import type { OutgateEvent } from "../../client/follow.ts";
 import {
   age,
-  describeAction,
+  actionText,
   describeDecision,
   describeTimeline,
   exitCodeOf,
@@ -61,7 +61,7 @@ async function showAction(session: Session, { wait = 0, timeline }: GetOptions, 
   if (!session.isJson && action.status === "awaiting_approval") {
     session.say(describeDecision(action, await client.getDecisionFacts(action.id), session));
   }
-  print(action, () => describeAction(action, session));
+  print(action, () => actionText(action, session));
   return exitCodeOf(action.status, wait > 0);
 }
 
@@ -243,7 +243,7 @@ async function decide(
     ...(decidedRun === undefined ? {} : { run: decidedRun }),
   });
   const action = await waitForEnd(client, decided, wait ?? 0);
-  session.print(action, () => describeAction(action, session));
+  session.print(action, () => actionText(action, session));
   // Without --wait the exit code only says that the decision was made.
   return wait === undefined ? EXIT.ok : exitCodeOf(action.status, true);
 }

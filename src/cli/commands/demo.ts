@@ -2,7 +2,7 @@
 import { createServer, type Server } from "node:http";
 import type { OutgateEvent } from "../../client/follow.ts";
 import type { ActionJson, CreateAction } from "../../actions/schemas.ts";
-import { describeAction, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
+import { actionText, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import type { CliCommand } from "../command.ts";
 import { addServiceCommand, hasEnded, openStream, type Session, withSession } from "../session.ts";
 
@@ -39,7 +39,7 @@ async function flakyDelivery(session: Session, target: string): Promise<ActionJs
   say(paint("1. A target that fails twice", "bold"));
   say(`The target ${target} runs in this command. It answers 503 to the first ${FAILURES} calls, then 200.\n`);
   const action = await deliver(session, { url: `${target}orders`, body: { order: 7 }, retries: FAILURES + 2 });
-  say(`\n${describeAction(action, session)}`);
+  say(`\n${actionText(action, session)}`);
   say("Its timeline (outgate get <id> --timeline):");
   say(describeTimeline(await session.client.getTimeline(action.id), session));
   return action;
@@ -63,7 +63,7 @@ async function heldDelivery(session: Session, target: string): Promise<ActionJso
       }
     },
   );
-  say(`\n${describeAction(action, session)}`);
+  say(`\n${actionText(action, session)}`);
   return mayApprove ? action : { ...action, status: "completed" };
 }
 

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import type { CreateAction } from "../../actions/schemas.ts";
-import { describeAction, exitCodeOf } from "../action-text.ts";
+import { actionText, exitCodeOf } from "../action-text.ts";
 import { type CliCommand, type Io, oneOf, readValue, several, UsageError, wholeNumber } from "../command.ts";
 import { parseObject } from "../output.ts";
 import { addServiceCommand, JSON_OPTION, type Session, waitForEnd, withSession } from "../session.ts";
@@ -68,7 +68,7 @@ async function send(session: Session, options: SendOptions, url: string): Promis
   const isSync = action.sync === true;
   const created = await client.createAction(action, { idempotencyKey, ...(isSync ? { waitSeconds } : {}) });
   const latest = isSync || waitSeconds === undefined ? created : await waitForEnd(client, created, waitSeconds);
-  session.print(latest, () => describeAction(latest, session));
+  session.print(latest, () => actionText(latest, session));
   return exitCodeOf(latest.status, isSync || waitSeconds !== undefined);
 }
 

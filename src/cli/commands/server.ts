@@ -1,6 +1,6 @@
 import { EXIT, type Io, UsageError } from "../command.ts";
 import { serve } from "../../app.ts";
-import type { RotateKeyOptions } from "../server-commands.ts";
+import type { RotateKeyFlags } from "../server-commands.ts";
 import { relayStreams, sendTo, type Send } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/transport.ts";
 import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
@@ -33,7 +33,7 @@ export async function speakMcp(io: Io): Promise<number> {
 
 /** Runs the whole service, pages included, until the agent closes standard input. */
 async function serveInProcess(io: Io, key: string): Promise<number> {
-  const served = await serve(io.env, { speaksTo: 2, insteadOfKeys: firstStartNotice, advice: ADVICE });
+  const served = await serve(io.env, { outputFd: 2, insteadOfKeys: firstStartNotice, advice: ADVICE });
   const own: Readonly<Record<string, string>> = key === "" ? {} : { host: "localhost", authorization: `Bearer ${key}` };
   const send: Send = ({ headers, body = "", ...init }) => {
     const framed = { ...headers, ...own, "content-length": String(Buffer.byteLength(body)) };
@@ -105,7 +105,7 @@ export async function runBackup({ env, out }: Io, folder: string): Promise<numbe
 }
 
 /** `outgate rotate-secret-key`: encrypts everything with a new master key. Runs with the service's own settings. */
-export async function rotateSecretKey({ env, out, err }: Io, options: RotateKeyOptions): Promise<number> {
+export async function rotateSecretKey({ env, out, err }: Io, options: RotateKeyFlags): Promise<number> {
   // New key files are readable by this user alone.
   process.umask(0o077);
   const config = readConfig(env);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { unclaimed } from "../../../src/actions/settle.ts";
+import { releaseClaim } from "../../../src/actions/settle.ts";
 import { approve, cancel } from "../../../src/actions/changes.ts";
 import type { Action } from "../../../src/actions/action.ts";
-import { RESCUE_BYTES_MAX } from "../../../src/config/limits.ts";
+import { RECOVERY_BYTES_MAX } from "../../../src/config/limits.ts";
 import {
   aCreation,
   aDecision,
@@ -203,7 +203,7 @@ export function testLeases(open: OpenTestStore): void {
     await using db = await open();
     const action = await createdAction(db.actions, { retries: 1 });
     const active = await claimed(db.actions, action);
-    expect(await db.actions.apply(writeOf(unclaimed(active, "late", later(9)), later(9)))).toBe(true);
+    expect(await db.actions.apply(writeOf(releaseClaim(active, "late", later(9)), later(9)))).toBe(true);
     expect(await stored(db.actions, action)).toEqual({ ...action, revision: 3, dueAt: later(9) });
     expect(await db.actions.apply(settled(active, answered(200)))).toBe(false);
     expect(await happeningsOf(db.actions, action)).toEqual(["created", "started", "not_started"]);
@@ -271,7 +271,7 @@ export function testLeases(open: OpenTestStore): void {
 
     test("come in pages that are bounded in bytes, one at least, and each goes on behind the one before", async () => {
       await using db = await open();
-      const sizes = [0.6, 0.3, 0.31, 1.2, 0.1].map((part) => Math.round(part * RESCUE_BYTES_MAX));
+      const sizes = [0.6, 0.3, 0.31, 1.2, 0.1].map((part) => Math.round(part * RECOVERY_BYTES_MAX));
       for (const size of sizes) {
         await claimed(db.actions, await createdAction(db.actions, { body: JSON.stringify("x".repeat(size)) }));
       }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { KeptLink } from "../../../db/store.ts";
+import type { StoredLink } from "../../../db/store.ts";
 import { later } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 
-const pair = (actionId: string, run = 1): readonly KeptLink[] => [
+const pair = (actionId: string, run = 1): readonly StoredLink[] => [
   { actionId, run, decision: "approve", hash: `yes ${run}` },
   { actionId, run, decision: "reject", hash: `no ${run}` },
 ];
