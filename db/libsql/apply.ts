@@ -1,4 +1,4 @@
-import { and, eq, gt, inArray, sql } from "drizzle-orm";
+import { and, eq, gt, inArray, type SQL, sql } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
 import type { Change } from "../../src/actions/changes.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/config/limits.ts";
@@ -9,7 +9,7 @@ import type { StoreContext } from "./context.ts";
 import { sideRows } from "./create.ts";
 import { isConstraint } from "./errors.ts";
 import { isFree, isHeldBy, take, windowStart } from "./keys.ts";
-import { type Args, prepare, query, valuesOf } from "./query.ts";
+import { allOf, type Args, prepare, prepareEach, query, valuesOf } from "./query.ts";
 import { mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
 import { RESULT, resultValues, STATE } from "./rows.ts";
 import { actions, outbox, timeline } from "./schema.ts";
@@ -22,26 +22,33 @@ type Updated = (typeof UPDATED)[number];
 type ResultName = (typeof RESULT)[number];
 type GuardName = RepeatName | "id" | "expected" | "retaken" | "windowStart";
 
-/** What a change must not break. */
-function isAllowed(arg: Args<GuardName>) {
-  const isOurs = sql`${isFree("dedupe", arg.retaken, arg)} or ${isHeldBy("dedupe", arg.retaken, arg)}`;
-  const mayTake = sql`(${arg.retaken} is null or ${isOurs})`;
-  return and(mayRepeatWhere(arg), mayTake);
+/** What a change must not break: of `repeat` and `retake` only what it does, as the other would cost time. */
+function isAllowed(guards: string, arg: Args<GuardName>): SQL {
+  const isOurs = sql`(${isFree("dedupe", arg.retaken, arg)} or ${isHeldBy("dedupe", arg.retaken, arg)})`;
+  return allOf(
+    sql`1`,
+    ...(guards.includes("repeat") ? [mayRepeatWhere(arg)] : []),
+    ...(guards.includes("retake") ? [isOurs] : []),
+  );
 }
 
-const UPDATE_STATE = prepare((arg: Args<Updated | GuardName>) =>
-  query
-    .update(actions)
-    .set(valuesOf(arg, UPDATED))
-    .where(and(eq(actions.id, arg.id), eq(actions.revision, arg.expected), isAllowed(arg))),
-);
-
-const UPDATE_ALL = prepare((arg: Args<Updated | ResultName | GuardName>) =>
-  query
-    .update(actions)
-    .set(valuesOf<Updated | ResultName>(arg, [...UPDATED, ...RESULT]))
-    .where(and(eq(actions.id, arg.id), eq(actions.revision, arg.expected), isAllowed(arg))),
-);
+const updateWith = prepareEach((guards: string) => {
+  const isExpected = (arg: Args<GuardName>) => and(eq(actions.id, arg.id), isAllowed(guards, arg));
+  return {
+    state: prepare((arg: Args<Updated | GuardName>) =>
+      query
+        .update(actions)
+        .set(valuesOf(arg, UPDATED))
+        .where(and(eq(actions.revision, arg.expected), isExpected(arg))),
+    ),
+    all: prepare((arg: Args<Updated | ResultName | GuardName>) =>
+      query
+        .update(actions)
+        .set(valuesOf<Updated | ResultName>(arg, [...UPDATED, ...RESULT]))
+        .where(and(eq(actions.revision, arg.expected), isExpected(arg))),
+    ),
+  };
+});
 
 /** Writes a change with its other rows if the action still has the revision it was decided on; returns whether. */
 export async function applyChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
@@ -51,9 +58,11 @@ export async function applyChange(db: StoreContext, write: ChangeWrite): Promise
 function statements({ change, at, outbox: notifications, audit, rejection }: ChangeWrite): readonly Statement[] {
   const { before, after, events } = change;
   const retaken = retakenKey(before, after);
+  const repeat = repeatArgs(rejection, at);
+  const update = updateWith(`${repeat.digest === null ? "" : "repeat"} ${retaken === null ? "" : "retake"}`);
   const values = {
     ...after,
-    ...repeatArgs(rejection, at),
+    ...repeat,
     scheduledAt: at,
     expected: before.revision,
     retaken,
@@ -62,8 +71,8 @@ function statements({ change, at, outbox: notifications, audit, rejection }: Cha
   return [
     // An unchanged result is not written again: it may be a quarter of a megabyte.
     after.result === before.result
-      ? UPDATE_STATE.bind(values)
-      : UPDATE_ALL.bind({ ...values, ...resultValues(after.result) }),
+      ? update.state.bind(values)
+      : update.all.bind({ ...values, ...resultValues(after.result) }),
     ...(retaken === null ? [] : [take({ accountId: after.accountId, kind: "dedupe", key: retaken }, before)]),
     ...sideRows({ after, at, events, outbox: notifications }),
     ...auditChange(audit),
@@ -132,13 +141,14 @@ export async function isApplied(db: Pick<StoreContext, "sql">, { change, at }: C
 }
 
 async function isWritten(
-  { writer, refused, heldCounts }: StoreContext,
+  { writer, refused, heldCounts, written }: StoreContext,
   { before, after }: Pick<Change, "before" | "after">,
   rows: readonly Statement[],
 ): Promise<boolean> {
   try {
     const [updated] = await writer.write(rows);
     if (updated?.changes !== 1) return false;
+    written.keep(after);
     heldCounts.changed(before, after);
     return true;
   } catch (cause) {

@@ -133,7 +133,7 @@ export function mayRepeatWhere(arg: Args<RepeatName>): SQL {
   const repeats = sql`(select count(*) from ${ofRequest(arg, "asked").limit(REPEATS_PER_REJECTION_MAX)})`;
   const isNew = notExists(ofRequest(arg, "rejected"));
   const isAgain = sql`${arg.saysWhy} = 1 and ${repeats} < ${REPEATS_PER_REJECTION_MAX}`;
-  return sql`(${arg.digest} is null or (${isRoom(arg)} and (${isNew} or (${isAgain}))))`;
+  return sql`${isRoom(arg)} and (${isNew} or (${isAgain}))`;
 }
 
 function isRoom(arg: KeyArgs): SQL {

@@ -7,7 +7,7 @@ import { hasPosition, readChanges, readPosition } from "./events.ts";
 import { countActions, createActionQueue, findFirstDue } from "./claim.ts";
 import { createAction } from "./create.ts";
 import { findAction, findActionById, readTimeline, findApprovedHosts } from "./find.ts";
-import { type StoreContext, HeldCounts, Refused } from "./context.ts";
+import { type StoreContext, HeldCounts, Refused, WrittenActions } from "./context.ts";
 import { countHeld, findHeld, findRequesters } from "./held.ts";
 import { countMatching, listActions } from "./list.ts";
 import { keyHolder, pruneKeys } from "./keys.ts";
@@ -34,7 +34,7 @@ interface StoreParts {
 export function createStore({ sql, seal, isOnlyProcess, onFatal, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal);
   const heldCounts = new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId));
-  const db: StoreContext = { sql, writer, seal, refused: new Refused(), heldCounts };
+  const db: StoreContext = { sql, writer, seal, refused: new Refused(), heldCounts, written: new WrittenActions() };
   let closing: Promise<void> | null = null;
   const close = async () => {
     await writer.drain();

@@ -112,7 +112,7 @@ export interface Claimed {
 /** A claimed action: active, with the attempt counted before anything is sent. */
 export function startAttempt(action: Action, { now, leaseUntil }: Claimed): Action {
   const status = nextStatus(action.status, "dispatch");
-  if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be startAttempt.`);
+  if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be claimed.`);
   return {
     ...action,
     status,

@@ -260,7 +260,7 @@ export const CLAIM_ROWS_MAX = 256;
 export const CLAIM_BYTES_MAX = 524_288;
 
 /** Claims that one scheduler may have written at a time: slots that become free meanwhile share the next one. */
-export const CLAIMS_AT_ONCE_MAX = 8;
+export const CLAIMS_AT_ONCE_MAX = 2;
 /** Delay before a claim is tried again if too many writes are waiting. */
 export const CLAIM_RETRY_MS = 250;
 /** Claims for which the store reported neither success nor failure; beyond it the oldest are left until their lease ends. */
