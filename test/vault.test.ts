@@ -25,7 +25,7 @@ function contents(folder: string): Readonly<Record<string, string>> {
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "latin1")]));
 }
 
-/** A hand that does something to a whole house, and a part of the sentence with which the next start is refused. */
+/** What somebody does to a whole installation, and a part of the sentence with which the next start is refused. */
 const DAMAGES: readonly (readonly [what: string, damage: (folder: string) => unknown, sentence: RegExp])[] = [
   ["another key in its file", (folder) => writeFileSync(keyIn(folder), newKey()), /^The master key is not the one/],
   [

@@ -192,7 +192,7 @@ const RESCHEDULE_OUTBOX = prepare((arg: Args<RescheduleName | "kind">) => {
 });
 
 export function rescheduleActions(writer: Writer, setBack: SetBack, limit: number): Promise<number> {
-  return written(writer, RESCHEDULE.bind({ ...setBackArgs(setBack), limit }));
+  return countWritten(writer, RESCHEDULE.bind({ ...setBackArgs(setBack), limit }));
 }
 
 export function rescheduleNotifications(
@@ -201,7 +201,7 @@ export function rescheduleNotifications(
   setBack: SetBack,
   limit: number,
 ): Promise<number> {
-  return written(writer, RESCHEDULE_OUTBOX.bind({ ...setBackArgs(setBack), limit, kind }));
+  return countWritten(writer, RESCHEDULE_OUTBOX.bind({ ...setBackArgs(setBack), limit, kind }));
 }
 
 function setBackArgs({ now, byMs }: SetBack) {
@@ -209,7 +209,7 @@ function setBackArgs({ now, byMs }: SetBack) {
   return { now, by: byMs, after: now.getTime() + (byMs === 0 ? CLOCK_TOLERANCE_MS : 0) };
 }
 
-async function written(writer: Writer, statement: Statement): Promise<number> {
+async function countWritten(writer: Writer, statement: Statement): Promise<number> {
   const [done] = await writer.write([statement]);
   return done?.changes ?? 0;
 }

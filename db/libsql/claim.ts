@@ -83,19 +83,17 @@ export function createQueue<T>(
   const { ofLane, ofLanes, next, claimedRows, claimedIds } = statementsOf(table);
 
   const claimedRow = (row: Row): ClaimedRow<T> => ({ row: parse(row), largeBytes: largeBytesIn(row) });
+  const readClaimed = (ids: readonly SqlValue[], { leaseUntil }: Claimed) =>
+    ids.length === 0 ? [] : claimedIds.readRaw(reader, { ids: JSON.stringify(ids), leaseUntil });
   /** The rows of these ids and revisions, in their order. */
   const rowsOf = async (won: readonly Row[], at: Claimed): Promise<readonly ClaimedRow<T>[]> => {
-    const known = new Map<unknown, ClaimedRow<T>>();
-    for (const { id, fence } of won) {
-      const row = claimedFrom?.(String(id), Number(fence), at) ?? null;
-      if (row !== null) known.set(id, { row, largeBytes: 0 });
-    }
-    const missing = won.flatMap(({ id }) => (known.has(id) ? [] : [id]));
-    if (missing.length > 0) {
-      const found = { ids: JSON.stringify(missing), leaseUntil: at.leaseUntil };
-      for (const row of await claimedIds.readRaw(reader, found)) known.set(row["id"], claimedRow(row));
-    }
-    return won.flatMap(({ id }) => known.get(id) ?? []);
+    const known = won.map(({ id, fence }) => claimedFrom?.(String(id), Number(fence), at) ?? null);
+    const missing = won.flatMap(({ id = null }, n) => (known[n] === null ? [id] : []));
+    const read = new Map((await readClaimed(missing, at)).map((row) => [row["id"], claimedRow(row)]));
+    return won.flatMap(({ id }, n) => {
+      const row = known[n] ?? null;
+      return row === null ? (read.get(id) ?? []) : { row, largeBytes: 0 };
+    });
   };
 
   const claimOnce = async (claim: Claim) => {
@@ -217,7 +215,9 @@ function argsOf({ lanes, bytesMax, takesLarge, at }: Claim, refused: Refused) {
   const [[accountId = "", host = "", keyId = ""] = []] = rows;
   return {
     lanes: JSON.stringify(rows),
-    ...{ accountId, host, keyId },
+    accountId,
+    host,
+    keyId,
     limit: Math.max(0, ...lanes.map((lane) => lane.limit)),
     bytesMax,
     largest: takesLarge ? Number.MAX_SAFE_INTEGER : SMALL_ROW_BYTES_MAX,

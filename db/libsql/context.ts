@@ -1,7 +1,7 @@
 import type { HeaderSeal } from "./rows.ts";
 import type { Sql } from "./sql.ts";
 import type { Writer } from "./writer.ts";
-import type { Action } from "../../src/actions/action.ts";
+import { type Action, largeBytesOf } from "../../src/actions/action.ts";
 import { REFUSED_ROWS_MAX, HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
 
 /** What the store's functions share: reads use `sql`, every write goes through `writer`. */
@@ -14,10 +14,8 @@ export interface StoreContext {
   readonly written: WrittenActions;
 }
 
+/** 32 MiB at most: large actions are read again at the claim. */
 const WRITTEN_ACTIONS_MAX = 2_000;
-
-/** A larger body is read again at the claim, so that memory stays bounded: 2,000 of these are 32 MiB. */
-const WRITTEN_BODY_CHARS_MAX = 16_384;
 
 /**
  * Actions that were just written and will be claimed next: reading them back, and opening their headers, would cost more
@@ -28,7 +26,7 @@ export class WrittenActions {
 
   /** Keeps a pending action without its last result, which a claim does not return and which may be large. */
   keep(action: Action): void {
-    if (action.dueAt === null || (action.body?.length ?? 0) > WRITTEN_BODY_CHARS_MAX) return;
+    if (action.dueAt === null || largeBytesOf(action) !== undefined) return;
     this.#actions.set(action.id, { ...action, result: null });
     if (this.#actions.size <= WRITTEN_ACTIONS_MAX) return;
     for (const oldest of this.#actions.keys()) {

@@ -53,8 +53,8 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
   const bound = bindKey(action, action.createdAt);
   const bindings = bound === null ? [] : [bound];
   let isBound = false;
-  const write = async (written: readonly Statement[]) => {
-    const done = await writer.write([...written, ...bindings]);
+  const write = async (rows: readonly Statement[]) => {
+    const done = await writer.write([...rows, ...bindings]);
     isBound = bound !== null && done.at(-1)?.changes === 1;
     return done[0]?.changes === 1;
   };

@@ -67,7 +67,7 @@ describe.each(KEYS)("creates with the same %s", (_name, key) => {
   });
 });
 
-/** Brings a new action with these keys into a status, by the desk and the engine alone. */
+/** Brings a new action with these keys into a status, by the service and the engine alone. */
 async function inStatus(engine: Engine, status: ActionStatus, key: Partial<ActionRequest>): Promise<Action> {
   const { actionService, owner } = engine;
   const isHeld = status === "awaiting_approval" || status === "cancelled";

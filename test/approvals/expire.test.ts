@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000;
 
 const GO_ON = new AbortController().signal;
 
-/** The walk that the bell rings, with a limit of two hours, and what it logged. */
+/** The expiry job, with a limit of two hours, and what it logged. */
 function expireOf({ store, bus, enqueue }: Engine, hoursMax = 2) {
   const logged: (LogFields | undefined)[] = [];
   const write = (_event: string, fields?: LogFields) => void logged.push(fields);

@@ -35,7 +35,7 @@ async function refusalOf(call: Promise<unknown>): Promise<OutgateError> {
   throw new Error(`Not refused: ${String(error)}`);
 }
 
-test("has a method for every operation of the API, by its name, but for the doors of people", () => {
+test("has a method for every operation of the API, by its name, but for those of people", () => {
   const operations = OPERATIONS.filter(({ path }) => !path.startsWith("/auth/"));
   expect(Object.keys(owner).toSorted()).toEqual(operations.map(({ id }) => id).toSorted());
 });

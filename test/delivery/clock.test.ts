@@ -103,7 +103,7 @@ describe("a wall clock that is set back by an hour", () => {
       const { dueAt } = await engine.actionService.get(engine.owner, id);
       return (dueAt?.getTime() ?? 0) - engine.clock.now().getTime();
     };
-    // Whatever turns the wheel finds it out; here another action does.
+    // Any tick of the scheduler finds it out; here another action causes one.
     const other = await engine.create({ retries: 1 });
     await engine.saw(other.id, { status: "completed" });
     await until(async () => (await dueInMs()) === 7_190_000);

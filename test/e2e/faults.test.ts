@@ -13,8 +13,8 @@ import type { FaultReport } from "../support/faults/report.ts";
 import { killAt, type StopPoint } from "../support/faults/stop-points.ts";
 
 /**
- * The faults of hostile 5 at a small width; `npm run faults` has them at their full one. Each is processes of its own that
- * wait for most of the time, so they run beside each other.
+ * Faults at a small width; `npm run faults` has them at their full one. Each is processes of its own that wait for most of
+ * the time, so they run beside each other. Some run in `npm run test:long` only.
  */
 function held({ figures, problems }: FaultReport): void {
   console.log(JSON.stringify(figures));
@@ -28,6 +28,7 @@ const POINTS: readonly (readonly [StopPoint, number])[] = [
 ];
 /** Beside each other they take longer, and on a busy machine much longer. */
 const BOUND_MS = 90_000;
+const isShort = process.env["LONG_TESTS"] === undefined;
 const has = (command: string) => Bun.which(command) !== null;
 const groups = memoryGroup();
 groups?.end();
@@ -64,7 +65,7 @@ test.concurrent.skipIf(!canMount())(
   BOUND_MS,
 );
 
-test.concurrent.skipIf(!canMount())(
+test.concurrent.skipIf(isShort || !canMount())(
   "answers that come while the disk is full",
   async () => {
     held(await answeredWhileFull(0));
@@ -72,7 +73,7 @@ test.concurrent.skipIf(!canMount())(
   BOUND_MS,
 );
 
-test.concurrent(
+test.concurrent.skipIf(isShort)(
   "a start with a herd of actions that are due",
   async () => {
     held(await herd(500, false));
@@ -88,7 +89,7 @@ test.concurrent.skipIf(groups === null)(
   BOUND_MS,
 );
 
-test.concurrent.skipIf(!has("nft"))(
+test.concurrent.skipIf(isShort || !has("nft"))(
   "packets that are lost",
   async () => {
     held(await packetsLost(10));
@@ -96,7 +97,7 @@ test.concurrent.skipIf(!has("nft"))(
   BOUND_MS,
 );
 
-test.concurrent(
+test.concurrent.skipIf(isShort)(
   "all of it",
   async () => {
     held(await mixedFaults(500, Math.random));

@@ -9,7 +9,7 @@ import { openStoreAt, temporaryFolder } from "../support/store.ts";
 const MAIN = join(import.meta.dir, "../../src/cli/main.ts");
 
 /** A start costs a second where others run too; then it is left alone to come to its end. */
-const KILLS_MAX = 12;
+const KILLS_MAX = process.env["LONG_TESTS"] === undefined ? 4 : 12;
 
 /** Enough for eight commits. */
 const ACTIONS = 1_600;

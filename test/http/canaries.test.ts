@@ -343,7 +343,7 @@ describe("thirty and more secrets, planted through every field", () => {
   });
 });
 
-test("keys, sessions, links and signing secrets of the house itself are neither logged nor kept in clear", async () => {
+test("keys, sessions, links and signing secrets of the service itself are neither logged nor kept in clear", async () => {
   const { app, ann, links, receipt } = server;
   await app.call("POST", "/v1/signing-secret/rotate");
   const { text } = await app.call("GET", "/v1/signing-secret?origin=https://a.example");

@@ -1,7 +1,7 @@
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { exampleOf } from "../support/secret-examples.ts";
 
-/** Through which door a secret comes into the house. */
+/** By which way a secret comes into the service. */
 export type Part =
   | "header"
   | "url"

@@ -3,7 +3,7 @@ import type { HttpDeps } from "../../src/http/server.ts";
 import type { Caller } from "../../src/accounts/roles.ts";
 import { DomainError } from "../../src/api/domain-error.ts";
 import { StoreUnavailable } from "../../db/store.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
+import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, request } from "./wire.ts";
 
 const open: AsyncDisposable[] = [];
@@ -12,12 +12,12 @@ afterEach(async () => {
   for (const app of open.splice(0)) await app[Symbol.asyncDispose]();
 });
 
-/** A door at whose desk every get goes wrong in this way. */
-function doorThatThrows(error: unknown, overrides: Partial<HttpDeps> = {}) {
+/** A server whose service fails at every get in this way. */
+function serverThatThrows(error: unknown, overrides: Partial<HttpDeps> = {}) {
   const get = async () => {
     throw error;
   };
-  const app = openStubServer({ actionService: { ...cardboardDesk([]), get }, ...overrides });
+  const app = openStubServer({ actionService: { ...stubActionService([]), get }, ...overrides });
   open.push(app);
   return app;
 }
@@ -35,7 +35,7 @@ const GET = `/v1/actions/${KNOWN_ID}`;
 
 describe("a fault of ours", () => {
   test("is 500 without a word of what it was; the log has the place and the same id", async () => {
-    const app = doorThatThrows(new Error("s3cr3t: insert into keys values ('og_s3cr3t')"));
+    const app = serverThatThrows(new Error("s3cr3t: insert into keys values ('og_s3cr3t')"));
     const response = await app.ask(GET, { headers: { "x-request-id": "mine" } });
     const text = await response.text();
     expect(response.status).toBe(500);
@@ -56,7 +56,7 @@ describe("a fault of ours", () => {
     ["an error that claims a status", Object.assign(new Error("x"), { status: 200, code: "NOT_FOUND" })],
     ["an error that answers for itself", Object.assign(new Error("x"), { toResponse: () => new Response("inside") })],
   ])("is 500 in the envelope whatever was thrown: %s", async (_name, thrown) => {
-    const response = await doorThatThrows(thrown).ask(GET);
+    const response = await serverThatThrows(thrown).ask(GET);
     expect(response.status).toBe(500);
     expect(await response.json()).toMatchObject({ error: { code: "internal_error" } });
   });
@@ -65,7 +65,7 @@ describe("a fault of ours", () => {
     ["the store", new StoreUnavailable("disk full: /data/x")],
     ["a decision that never wins", new DomainError("unavailable", "Try again.")],
   ])("that heals is 503 with Retry-After: %s", async (_name, error) => {
-    const response = await doorThatThrows(error).ask(GET);
+    const response = await serverThatThrows(error).ask(GET);
     const text = await response.text();
     expect({ status: response.status, wait: response.headers.get("retry-after") }).toEqual({ status: 503, wait: "1" });
     expect(text).toContain(`"code":"unavailable"`);
@@ -86,8 +86,8 @@ test.each([
   ["not_cancellable", 409],
   ["not_retryable", 409],
   ["not_found", 404],
-] as const)("what the desk refuses as %s is %i", async (code, status) => {
-  const response = await doorThatThrows(new DomainError(code, "No.")).ask(GET);
+] as const)("what the service refuses as %s is %i", async (code, status) => {
+  const response = await serverThatThrows(new DomainError(code, "No.")).ask(GET);
   expect(response.status).toBe(status);
   expect(await response.json()).toMatchObject({ error: { code, message: "No." } });
 });
@@ -162,14 +162,14 @@ describe("the log", () => {
   });
 
   describe("after a client has left, says of what is thrown then what it is:", () => {
-    /** Asks for an action, leaves, and lets the desk throw after that. */
+    /** Asks for an action, leaves, and lets the service throw after that. */
     const leaveBefore = async (error: Error) => {
       const left = new AbortController();
       const get = () => {
         left.abort();
         return Promise.reject(error);
       };
-      const app = openStubServer({ actionService: { ...cardboardDesk([]), get } });
+      const app = openStubServer({ actionService: { ...stubActionService([]), get } });
       open.push(app);
       const headers = { authorization: `Bearer ${KEYS.owner}` };
       await app.http.handle(new Request(`${app.url}${GET}`, { headers, signal: left.signal }));
@@ -198,7 +198,7 @@ describe("the log", () => {
     });
 
     test("an abort that is none of the client's doing is a bug", async () => {
-      const app = doorThatThrows(new DOMException("Ours.", "AbortError"));
+      const app = serverThatThrows(new DOMException("Ours.", "AbortError"));
       expect((await app.ask(GET)).status).toBe(500);
       expect(app.lines.map(({ event }) => event)).toEqual(["http.failed", "http.requested"]);
     });

@@ -25,7 +25,7 @@ const IDLE_MS = 15;
 
 const WAIT_MS_MAX = 121_000;
 
-/** A real door, and what was answered so far: later requests go by it, and so do the rows at the end. */
+/** A real server, and what was answered so far: later requests go by it, and so do the rows at the end. */
 export class Rig {
   readonly app: RealServer;
   readonly actions: string[] = [];

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ActionService } from "../../src/actions/service.ts";
 import { anAction } from "../support/factory.ts";
 import { broken, type FaultReport } from "../support/faults/report.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
+import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 /** Short, so that nobody waits: the engine looks every four seconds. The service has thirty. */
@@ -20,7 +20,7 @@ const LIST = request("GET /v1/actions", [KEY]);
 
 /** What does not arrive in time, what waits for longer than that, and two hundred that are stuck, beside one that asks. */
 export async function lateArrivals(): Promise<FaultReport> {
-  await using app = openStubServer({ actionService: slowDesk(), arrivalSeconds: ARRIVAL_SECONDS });
+  await using app = openStubServer({ actionService: slowService(), arrivalSeconds: ARRIVAL_SECONDS });
   const { port } = app;
   const sync = `{"url":"https://api.example.com/","sync":true}`;
   const half = (body: string, headers: readonly string[]) =>
@@ -64,11 +64,11 @@ export async function lateArrivals(): Promise<FaultReport> {
   };
 }
 
-/** A desk at which a wait lasts longer than a request may take to arrive. */
-function slowDesk(): ActionService {
+/** A service in which a wait lasts longer than a request may take to arrive. */
+function slowService(): ActionService {
   const wait = async () => {
     await Bun.sleep(ARRIVAL_SECONDS * 1_000 + 250);
     return anAction({ id: KNOWN_ID, status: "active", attempts: 1 });
   };
-  return { ...cardboardDesk([]), wait };
+  return { ...stubActionService([]), wait };
 }

@@ -15,7 +15,7 @@ const statuses = async (app: PeopleServer, bodies: readonly object[]) => {
 
 const forwarded = (address: string) => ({ "x-forwarded-for": address });
 
-/** The proxy before the door is trusted, so that each client is told by its header. */
+/** The proxy before the server is trusted, so that each client is told by its header. */
 const behindProxy = () => openPeopleServer({ trustedProxies: ["127.0.0.1/32"] });
 
 const afterOf = ({ headers }: PeopleAnswer) => headers.get("retry-after");

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
 import { DOCUMENT } from "../support/openapi.ts";
 import { broken } from "../support/promised.ts";
-import { cardboardDesk, openStubServer } from "./stub-server.ts";
+import { stubActionService, openStubServer } from "./stub-server.ts";
 
 const app = openStubServer();
 
@@ -16,7 +16,7 @@ test("GET /openapi.json is the API description, whoever asks", async () => {
 });
 
 describe("the API description allows what no input brings about:", () => {
-  const actionService = (thrown: Error) => ({ ...cardboardDesk([]), list: () => Promise.reject(thrown) });
+  const actionService = (thrown: Error) => ({ ...stubActionService([]), list: () => Promise.reject(thrown) });
   const unready = { probe: () => Promise.reject(new Error("no")) };
 
   test.each([

@@ -23,7 +23,7 @@ export const ann = (overrides: Readonly<Record<string, unknown>> = {}) => ({
   ...overrides,
 });
 
-/** The real door as programs and browsers come to it: nothing is followed, no key is sent along. */
+/** The real server as programs and browsers use it: nothing is followed, no key is sent along. */
 export async function openPeopleServer(options: RealServerOptions = {}) {
   const app = await openRealServer({ starts: false, ...options });
   const ask = async (method: string, path: string, init: RequestInit = {}): Promise<PeopleAnswer> => {
@@ -51,7 +51,7 @@ export async function openPeopleServer(options: RealServerOptions = {}) {
         ),
         headers: { origin: app.origin, ...headers },
       }),
-    /** Signs up and returns the cookie; the door has to be open for it. */
+    /** Signs up and returns the cookie; sign-ups have to be open for it. */
     async signedUp(email = "ann@example.com") {
       const { cookie, text } = await this.send("/auth/signup", ann({ email }));
       const answer: { account: { id: string }; api_key: string } = JSON.parse(text);

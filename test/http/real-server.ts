@@ -41,7 +41,7 @@ export interface RealServerOptions extends EngineOptions {
   /** Checks requests to /mcp; by default those of this machine pass. */
   readonly mcpGuard?: Guard;
   readonly routes?: readonly AnyElysia[];
-  /** Ways in that another room brings along, built before the same desk. */
+  /** Routes of another module, over the same service. */
   readonly routesOf?: (engine: OpenEngine) => readonly AnyElysia[];
 }
 
@@ -49,7 +49,7 @@ type OpenEngine = Awaited<ReturnType<typeof openEngine>>;
 
 export type RealServer = Awaited<ReturnType<typeof openRealServer>>;
 
-/** The real door before the real desk and store, with the keys of the cardboard one and a stranger's. */
+/** The real server over the real service and store, with the keys of the stub and a stranger's. */
 export async function openRealServer(options: RealServerOptions = {}) {
   const engine = await openEngine(options);
   const { accounts } = engine.store;

@@ -6,7 +6,7 @@ import { ActionPageJson } from "../../src/actions/list-schemas.ts";
 import { createRoutes, operation } from "../../src/http/operation.ts";
 import { anAction } from "../support/factory.ts";
 import {
-  cardboardDesk,
+  stubActionService,
   KEYS,
   KNOWN_ID,
   KNOWN_KEY_ID,
@@ -48,7 +48,7 @@ const withId = (path: string) => {
 };
 
 describe("the operations table and the routes", () => {
-  test.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
+  test.each(OPERATIONS.map((one) => [`${one.method} ${one.path}`, one] as const))(
     "agree on %s",
     async (_name, { method, path, permission, success }) => {
       const body = BODIES[`${method} ${path}`];
@@ -66,8 +66,8 @@ describe("the operations table and the routes", () => {
   );
 
   test("know of no other route", async () => {
-    for (const path of new Set(OPERATIONS.map((operation) => operation.path))) {
-      const methods = OPERATIONS.filter((operation) => operation.path === path).map<string>(({ method }) => method);
+    for (const path of new Set(OPERATIONS.map((one) => one.path))) {
+      const methods = OPERATIONS.filter((one) => one.path === path).map<string>(({ method }) => method);
       const allowed = [...methods, ...(methods.includes("GET") ? ["HEAD"] : [])].toSorted().join(", ");
       const response = await app.ask(withId(path), { method: "OPTIONS" });
       expect(response.headers.get("allow")).toBe(allowed);
@@ -77,7 +77,7 @@ describe("the operations table and the routes", () => {
   test.each(OPERATIONS.filter(({ permission }) => permission !== null).map(({ id }) => [id]))(
     "let in exactly the roles that may: %s",
     async (id) => {
-      const operation = OPERATIONS.find((one) => one.id === id);
+      const found = OPERATIONS.find((one) => one.id === id);
       const may: Readonly<Record<string, readonly string[]>> = {
         read: ["owner", "approver", "agent", "reader"],
         create: ["owner", "agent"],
@@ -87,7 +87,7 @@ describe("the operations table and the routes", () => {
         manage: ["owner"],
       };
       for (const role of ["owner", "approver", "agent", "reader"] as const) {
-        const { method = "GET", path = "", permission } = operation ?? {};
+        const { method = "GET", path = "", permission } = found ?? {};
         const headers = { authorization: `Bearer ${KEYS[role]}` };
         const { status } = await fetch(`${app.url}${withId(path)}`, { method, headers });
         expect({ role, isLetIn: status !== 403 }).toEqual({
@@ -117,7 +117,10 @@ describe("an answer", () => {
 
   test("to a create that matches is 200, deduplicated, with what differs and without Location", async () => {
     for (const differs of [[], ["url", "retries"]]) {
-      const actionService = { ...cardboardDesk([]), create: () => Promise.resolve({ action: anAction(), differs }) };
+      const actionService = {
+        ...stubActionService([]),
+        create: () => Promise.resolve({ action: anAction(), differs }),
+      };
       await using other = openStubServer({ actionService });
       const response = await other.ask("/v1/actions", { ...CREATE, body: `{"url":"https://a.example/"}` });
       expect({ status: response.status, at: response.headers.get("location") }).toEqual({ status: 200, at: null });
@@ -145,7 +148,7 @@ describe("an answer", () => {
     expect(await response.json()).toEqual({ origin: "https://api.example.com", secret: "whsec_test", previous: null });
   });
 
-  test("says the same of an id that is malformed and of one that nobody has, but for what the desk calls it", async () => {
+  test("says the same of an id that is malformed and of one that nobody has, but for what the service calls it", async () => {
     const malformed = await app.ask("/v1/actions/nonsense");
     expect(malformed.status).toBe(404);
     expect(await malformed.text()).not.toContain("nonsense");

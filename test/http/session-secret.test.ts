@@ -1,18 +1,18 @@
 import { createHttp } from "../../src/http/server.ts";
-import { stubDeps } from "./stub-server.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FORM_FIELDS_MAX } from "../../src/config/limits.ts";
 import { anAction } from "../support/factory.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
 import { ANN_PASSWORD, SESSION_SECRET, signedIn } from "./signed-in.ts";
 import {
-  cardboardDesk,
-  cardboardPeopleDesk,
+  stubActionService,
+  stubPeopleService,
   KNOWN_ID,
   KNOWN_KEY_ID,
   KNOWN_PAUSE_ID,
   openStubServer,
   OWN_ORIGIN,
+  stubDeps,
 } from "./stub-server.ts";
 import { exchange, readAnswer } from "./wire.ts";
 
@@ -38,13 +38,16 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
 
 const COOKIE = `outgate_session=${"0".repeat(64)}`;
 
-/** As the stub house derives it. */
+/** As the stub server derives it. */
 const FORM_TOKEN = "form token";
 
-function stubDoor(isRight: boolean, baseUrl = OWN_ORIGIN) {
+function stubServer(isRight: boolean, baseUrl = OWN_ORIGIN) {
   const calls: string[] = [];
-  const peopleService = { ...cardboardPeopleDesk([]), sessionSecret: { isRight: () => isRight, confirm: notAsked } };
-  const found = { ...cardboardDesk(calls), get: () => Promise.resolve(anAction({ id: KNOWN_ID, status: "failed" })) };
+  const peopleService = { ...stubPeopleService([]), sessionSecret: { isRight: () => isRight, confirm: notAsked } };
+  const found = {
+    ...stubActionService(calls),
+    get: () => Promise.resolve(anAction({ id: KNOWN_ID, status: "failed" })),
+  };
   const app = openStubServer({ peopleService, actionService: found, baseUrl });
   const post = (path: string, fields: Fields) =>
     fetch(app.url + path, {
@@ -60,7 +63,7 @@ const notAsked = () => Promise.reject(new Error("No password was sent."));
 
 describe("a form of a session", () => {
   test.each(FORMS)("to %s changes nothing and shows nothing by cookie and form token alone", async (path, fields) => {
-    await using app = stubDoor(false);
+    await using app = stubServer(false);
     const answer = await app.post(path, fields);
     const html = await answer.text();
     expect([answer.status, html.includes("Confirm with your password")]).toEqual([403, true]);
@@ -71,7 +74,7 @@ describe("a form of a session", () => {
       [true, OWN_ORIGIN],
       [false, "https://outgate.example"],
     ] as const) {
-      await using other = stubDoor(isRight, baseUrl);
+      await using other = stubServer(isRight, baseUrl);
       const done = await other.post(path, fields);
       expect({ baseUrl, isDone: done.status < 400 }).toEqual({ baseUrl, isDone: true });
       expect(await done.text()).not.toContain("Confirm with your password");

@@ -31,10 +31,10 @@ export const KEYS = {
   revoked: "og_revoked_0123456789abcdefghijk",
 } as const;
 
-/** Where our pages are, by the settings of these doors. */
+/** Where our pages are, by the settings of these servers. */
 export const OWN_ORIGIN = "http://127.0.0.1:3000";
 
-/** Ids that the stub desks know. */
+/** Ids that the stub services know. */
 export const KNOWN_ID = "act_01known";
 
 /** Of its receipt. */
@@ -53,15 +53,15 @@ export interface Line {
 /** Services that know a single object each, and write down in `calls` what they are called for. */
 export function stubDeps(calls: string[] = []): HttpDeps {
   return {
-    actionService: cardboardDesk(calls),
-    feed: cardboardFeed(calls),
+    actionService: stubActionService(calls),
+    feed: stubFeed(calls),
     authenticate: createAuthenticate({
       accounts: accountsOf(),
       isStopped: () => false,
       secrets: { hash: (text) => text },
       clock: systemClock,
     }),
-    keyService: cardboardKeyDesk(calls),
+    keyService: stubKeyService(calls),
     pauseOf: () => null,
     pauseService: {
       list: () => Promise.resolve([aPause({ id: KNOWN_PAUSE_ID })]),
@@ -71,12 +71,12 @@ export function stubDeps(calls: string[] = []): HttpDeps {
         return Promise.resolve();
       },
     },
-    signUpGate: cardboardSignUpGate(calls),
+    signUpGate: stubSignUpGate(calls),
     isStopped: () => false,
     auditService: createAuditService(emptyAudit(), systemClock),
-    peopleService: cardboardPeopleDesk(calls),
-    signingService: cardboardSigningDesk(calls),
-    callbackHosts: cardboardCallbackHosts(calls),
+    peopleService: stubPeopleService(calls),
+    signingService: stubSigningService(calls),
+    callbackHosts: stubCallbackHosts(calls),
     readReceipt: (token) =>
       Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),
@@ -108,8 +108,8 @@ export function stubDeps(calls: string[] = []): HttpDeps {
 }
 
 /**
- * The real door on a real socket over a desk made of cardboard: for what is judged before a desk is asked. Whatever the
- * desk is asked for is written down in `calls`. Listens on any free port; a browser has to know which beforehand.
+ * The real HTTP server on a real socket over stub services: for what is checked before a service is called. Every call
+ * of a service is written down in `calls`. Listens on any free port; a browser has to know which beforehand.
  */
 export function openStubServer(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
   const calls: string[] = [];
@@ -165,7 +165,7 @@ export const SOME_RULES: EffectiveSettings = {
 };
 
 /** Nothing is listed, whatever is added. */
-function cardboardCallbackHosts(calls: string[]): CallbackHostService {
+function stubCallbackHosts(calls: string[]): CallbackHostService {
   return {
     list: () => Promise.resolve([]),
     add(_caller, host) {
@@ -176,8 +176,8 @@ function cardboardCallbackHosts(calls: string[]): CallbackHostService {
   };
 }
 
-/** The desk of one known action. */
-export function cardboardDesk(calls: string[]): ActionService {
+/** The service of one known action. */
+export function stubActionService(calls: string[]): ActionService {
   const find = (verb: string) => (_caller: unknown, id: string) => {
     calls.push(`${verb} ${id}`);
     if (id !== KNOWN_ID) throw new DomainError("not_found", `There is no action ${id}.`);
@@ -220,7 +220,7 @@ export function cardboardDesk(calls: string[]): ActionService {
 }
 
 /** A feed in which nothing happens. */
-function cardboardFeed(calls: string[]): Feed {
+function stubFeed(calls: string[]): Feed {
   return {
     count: () => 0,
     open(_caller, lastEventId) {
@@ -246,7 +246,7 @@ function emptyAudit(): AuditStore {
 }
 
 /** Anybody may sign up, and nobody is stopped. */
-function cardboardSignUpGate(calls: string[]): HttpDeps["signUpGate"] {
+function stubSignUpGate(calls: string[]): HttpDeps["signUpGate"] {
   return {
     closedBy: () => Promise.resolve(null),
     isOperator: () => Promise.resolve(true),
@@ -259,8 +259,8 @@ function cardboardSignUpGate(calls: string[]): HttpDeps["signUpGate"] {
   };
 }
 
-/** The desk of one known key. */
-function cardboardKeyDesk(calls: string[]): KeyService {
+/** The service of one known key. */
+function stubKeyService(calls: string[]): KeyService {
   return {
     list() {
       calls.push("list keys");
@@ -286,8 +286,8 @@ function cardboardKeyDesk(calls: string[]): KeyService {
   };
 }
 
-/** The desk of one person, whom every password and every link lets in, and whom every session is. */
-export function cardboardPeopleDesk(calls: string[]): PeopleService {
+/** The service of one person, whom every password and every link lets in, and whom every session is. */
+export function stubPeopleService(calls: string[]): PeopleService {
   const who = { person: { id: "per_one", email: "ann@example.com" }, accountId: ACCOUNT, secretHash: null };
   const entered: StartedSession = {
     person: personOfSession("token", who, { hash: (text) => text }),
@@ -315,7 +315,7 @@ export function cardboardPeopleDesk(calls: string[]): PeopleService {
 }
 
 /** Every origin has one secret, and a rotation is of noon. */
-function cardboardSigningDesk(calls: string[]): SigningService {
+function stubSigningService(calls: string[]): SigningService {
   return {
     read: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
     overlapEnd: () => Promise.resolve(null),
@@ -335,7 +335,7 @@ function accountsOf(): AccountStore {
     ]),
   );
   keys.set(KEYS.revoked, anApiKey({ id: "key_revoked", revokedAt: new Date() }));
-  const notAsked = () => Promise.reject(new Error("A door asks for keys only."));
+  const notAsked = () => Promise.reject(new Error("A server asks for keys only."));
   return {
     keyByHash: (hash) => Promise.resolve(keys.get(hash) ?? null),
     keyUsed: () => Promise.resolve(),

@@ -4,7 +4,7 @@ import { systemIds } from "../../src/runtime/ids.ts";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
 
-/** What the door of a service answers whose store can't be opened yet. */
+/** What a service answers whose store can't be opened yet. */
 async function ask(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
   const server = openUnavailableServer(0, "127.0.0.1", { ids: systemIds, version: "1.2.3" });
   try {

@@ -6,13 +6,13 @@ import { nameRequest, type RequestContext } from "../../src/http/context.ts";
 import { whileWaiting } from "../../src/http/sse.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import { anAction } from "../support/factory.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
+import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 type Wait = ActionService["wait"];
 
-/** A desk at which every wait hangs until it is stopped or `finish` is called. */
-function hangingDesk() {
+/** A service in which every wait hangs until it is stopped or `finish` is called. */
+function hangingService() {
   const begun = Promise.withResolvers<void>();
   const over = Promise.withResolvers<Action>();
   const waits: { id: string; waitMs: number; wasStopped: boolean }[] = [];
@@ -31,7 +31,7 @@ function hangingDesk() {
     return await Promise.race([stopped, over.promise]);
   };
   const finish = () => over.resolve(anAction({ id: KNOWN_ID, status: "completed", attempts: 1 }));
-  return { actionService: { ...cardboardDesk([]), wait }, waits, begun: begun.promise, finish };
+  return { actionService: { ...stubActionService([]), wait }, waits, begun: begun.promise, finish };
 }
 
 const open: AsyncDisposable[] = [];
@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 
 function openHanging() {
-  const hanging = hangingDesk();
+  const hanging = hangingService();
   const app = openStubServer({ actionService: hanging.actionService });
   open.push(app);
   return { ...hanging, app };
@@ -74,7 +74,10 @@ describe("a wait", () => {
     const body = `{"url":"https://api.example.com/"}`;
     expect((await app.ask("/v1/actions?wait=60", { ...SYNC, body })).status).toBe(201);
     expect((await app.ask(`/v1/actions/${KNOWN_ID}`)).status).toBe(200);
-    const ended = { ...cardboardDesk([]), get: () => Promise.resolve(anAction({ id: KNOWN_ID, status: "failed" })) };
+    const ended = {
+      ...stubActionService([]),
+      get: () => Promise.resolve(anAction({ id: KNOWN_ID, status: "failed" })),
+    };
     const other = openStubServer({ actionService: ended });
     open.push(other);
     expect(await (await other.ask(`/v1/actions/${KNOWN_ID}?wait=60`)).json()).toMatchObject({ status: "failed" });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { LoopLag } from "../../src/observability/runtime.ts";
 
-/** A monotonic clock that rings its bell as late as it is told. */
+/** A monotonic clock whose timer runs as late as it is told. */
 function openClock() {
   let nowMs = 1_000;
   const jobs = new Set<{ dueMs: number; run: () => void }>();
@@ -21,10 +21,10 @@ function openClock() {
     pass: (ms: number) => {
       nowMs += ms;
     },
-    /** Lets time pass until the bell is due, and so many milliseconds longer, and rings it. */
+    /** Lets time pass until the timer is due, and so many milliseconds longer, and runs it. */
     ringLate: (lateMs: number) => {
       const [job] = jobs;
-      if (job === undefined) throw new Error("No bell is set.");
+      if (job === undefined) throw new Error("No timer is set.");
       jobs.delete(job);
       nowMs = job.dueMs + lateMs;
       job.run();

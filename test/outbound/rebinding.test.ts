@@ -62,7 +62,7 @@ inside("a name", () => {
     expect(await send("www.example")).toEqual({ kind: "not_sent", fault: "address_never" });
   });
 
-  test("that leads to our own door is refused", async () => {
+  test("that leads to our own server is refused", async () => {
     await using own = await openRawTarget(answers(200), { address: ALLOWED, port: PORT });
     await using _dns = await serveDns(v4(() => a(ALLOWED)));
     const ownOrigins = [`http://0.0.0.0:${PORT}`];

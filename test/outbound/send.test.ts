@@ -36,7 +36,7 @@ describe("what is not allowed", () => {
     expect(outcomes).toEqual(urls.map(() => ({ kind: "not_sent", fault: "address_never" })));
   });
 
-  test("is our own door, also by an address that a listed name stands for", async () => {
+  test("is our own server, also by an address that a listed name stands for", async () => {
     await using target = await openRawTarget(answers(200));
     const ownOrigins = [`http://127.0.0.1:${target.port}`];
     const careful = createSender(

@@ -7,11 +7,11 @@ const NEVER = "0 0 1 1 *";
 
 const EVERY_SECOND = "* * * * * *";
 
-/** Bells on a clock of the test, and what was logged of them. */
+/** Jobs on a clock of the test, and what was logged of them. */
 function hang(...jobs: readonly Partial<Job>[]) {
   const clock = new FakeClock();
   const failed: unknown[] = [];
-  const named = jobs.map((job, n): Job => ({ name: `bell ${n}`, pattern: NEVER, run: async () => {}, ...job }));
+  const named = jobs.map((job, n): Job => ({ name: `job ${n}`, pattern: NEVER, run: async () => {}, ...job }));
   const error = (_event: string, fields?: object) => void failed.push(fields);
   const metrics = new Metrics();
   return {
@@ -22,7 +22,7 @@ function hang(...jobs: readonly Partial<Job>[]) {
   };
 }
 
-describe("a bell", () => {
+describe("a job", () => {
   test("rings once when it is hung up, and is handed the time", async () => {
     const times: Date[] = [];
     const { clock, takeDown } = hang({ run: async (now) => void times.push(now) });
@@ -67,7 +67,7 @@ describe("a bell", () => {
     );
     await again.promise;
     await takeDown();
-    expect(failed[0]).toEqual({ job: "bell 0", error: "Error" });
+    expect(failed[0]).toEqual({ job: "job 0", error: "Error" });
     expect(await render()).toContain(`outgate_task_failures_total{task="housekeeping"} ${failed.length}\n`);
     expect(others).toBe(1);
   });

@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000;
 
 const GO_ON = new AbortController().signal;
 
-/** The walk that the bell rings, of 30 days, and what it logged. It rests for a turn only, which is harder for others. */
+/** The prune job, of 30 days, and what it logged. It pauses for a turn only, which is harder for others. */
 function pruneOf({ store: { upkeep } }: Engine) {
   const logged: (LogFields | undefined)[] = [];
   const log = { info: (_event: string, fields?: LogFields) => void logged.push(fields) };

@@ -117,7 +117,7 @@ export async function openEngine(options: EngineOptions = {}) {
   };
 }
 
-/** A request for a target on loopback, as the checks at the door would have made it. */
+/** A request for a target on loopback, as the checks of a create would have made it. */
 export function requestFor(request: Partial<ActionRequest>): ActionRequest {
   const { hostname, host } = new URL(request.url ?? "http://127.0.0.1:9/");
   return {

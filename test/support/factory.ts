@@ -89,7 +89,7 @@ export function aDecision(now: Date = NOON, reason: string | null = null) {
   return { actor: "key:boss", reason, now, digest: "digest of what was approved" } as const;
 }
 
-/** What a desk would write for a step that the law allowed; a refusal fails the test. */
+/** What a service would write for a step that the rules allow; a refusal fails the test. */
 export function writeOf(step: Change | DomainError, at: Date = NOON): ChangeWrite {
   if (step instanceof DomainError) throw new Error(`The law refused: ${step.message}`);
   return { change: step, at, outbox: enqueue({ ...step.before, ...step.after }, at, step.events) };

@@ -68,12 +68,12 @@ function responsesTo(method: string, path: string): Responses {
   const operations = PATHS.find(({ pattern }) => pattern.test(path))?.operations;
   const operation = operations?.find((one) => one.method === (method === "HEAD" ? "GET" : method));
   if (operation !== undefined) return promisedBy.get(operation.id) ?? {};
-  const atDoor = path === "/v1" || path.startsWith("/v1/") ? pick(["unauthorized", 401], ["rate_limited", 429]) : {};
-  if (operations === undefined) return { ...atDoor, ...pick(["not_found", 404]) };
-  if (method === "OPTIONS") return { ...atDoor, 204: OPTIONS };
+  const atServer = path === "/v1" || path.startsWith("/v1/") ? pick(["unauthorized", 401], ["rate_limited", 429]) : {};
+  if (operations === undefined) return { ...atServer, ...pick(["not_found", 404]) };
+  if (method === "OPTIONS") return { ...atServer, 204: OPTIONS };
   // Every operation of a path says the same of the methods that the path does not take.
   const refusal = promisedBy.get(operations[0]?.id ?? "")?.[405];
-  return { ...atDoor, ...(refusal === undefined ? {} : { 405: refusal }) };
+  return { ...atServer, ...(refusal === undefined ? {} : { 405: refusal }) };
 }
 
 function pick(...errors: readonly (readonly [code: string, status: number])[]): Responses {

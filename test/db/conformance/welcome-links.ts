@@ -88,7 +88,7 @@ export function testWelcomeLinks(open: OpenTestStore): void {
       await people.offer(aWelcomeLink({ hash: "password", accountId: one.accountId, personId: "per_x" }));
       for (const hash of ["over", "of another", "password", "unknown"]) {
         const { person, session } = one.taker();
-        // A link of another account is there, and is not for this one: the desk never asks so.
+        // A link of another account is there, and is not for this one: the service never asks so.
         expect(["gone", "email_taken"]).toContain(await people.welcome(hash, person, session));
         expect(await people.find(person.email)).toBeNull();
       }
