@@ -30,9 +30,9 @@ export interface Lane extends LaneName, Omit<Group, "lanes"> {
   /** Due rows that no claim has asked for; Infinity: the store may have any number. */
   waiting: number;
   /** Rows that this process was told of so far. */
-  heard: number;
+  addedCount: number;
   /** How often `waiting` became infinite because of time or the sweep. */
-  opened: number;
+  refreshCount: number;
   /** The next due row is large, so that it needs memory besides a slot. */
   isLargeNext: boolean;
   /** When the earliest row that is not yet due will be due, in milliseconds. */
@@ -40,18 +40,18 @@ export interface Lane extends LaneName, Omit<Group, "lanes"> {
 }
 
 /** Slots that are taken in a lane for a claim. */
-export interface Ask {
+export interface LaneClaim {
   readonly lane: Lane;
   /** The number of slots. */
   limit: number;
   /** Both when the claim began: it may not see rows that were stored or became due later. */
-  readonly heard: number;
-  readonly opened: number;
+  readonly addedBefore: number;
+  readonly refreshesBefore: number;
   /** More rows may be due than slots were taken for. */
-  readonly isOpen: boolean;
+  readonly mayHaveMore: boolean;
 }
 
-interface AnswerTimes {
+interface ClaimTimes {
   /** The time of the claim, by which its rows were due. */
   readonly claimMs: number;
   readonly nowMs: number;
@@ -102,7 +102,7 @@ export class Lanes {
     if (dueAt.getTime() > nowMs) return this.#wakeAt(lane, dueAt.getTime());
     if (lane.waiting === 0) lane.isLargeNext = isLarge;
     lane.waiting += 1;
-    lane.heard += 1;
+    lane.addedCount += 1;
     // Only the first row changes whether the lane can run.
     if (lane.waiting === 1) this.#update(lane);
   }
@@ -127,12 +127,12 @@ export class Lanes {
 
   #open(lane: Lane): void {
     lane.waiting = Number.POSITIVE_INFINITY;
-    lane.opened += 1;
+    lane.refreshCount += 1;
     this.#update(lane);
   }
 
   /** Takes slots for small rows, at most so many. Each must be given back by `answered` or `failed`, and `release`. */
-  take(slotsMax: number): readonly Ask[] {
+  take(slotsMax: number): readonly LaneClaim[] {
     return this.#take(this.#small, slotsMax, () => true);
   }
 
@@ -141,7 +141,7 @@ export class Lanes {
    * less than `FREE_FACTOR` times the free bytes, and a lane while it holds less than the free bytes, so that one slow host
    * with large bodies never takes the room of all others. Where none is held, one fits however large it is.
    */
-  takeLarge(slotsMax: number): readonly Ask[] {
+  takeLarge(slotsMax: number): readonly LaneClaim[] {
     const free = this.#limits.largeBytes - this.#largeBytes;
     if (this.#largeBytes === 0) return this.#take(this.#large, slotsMax, () => true);
     if (free < LARGE_ROW_BYTES) return [];
@@ -152,38 +152,39 @@ export class Lanes {
     );
   }
 
-  #take(rotation: Rotation, slotsMax: number, fits: (lane: Lane) => boolean): readonly Ask[] {
-    const asks = new Map<Lane, Ask>();
+  #take(rotation: Rotation, slotsMax: number, fits: (lane: Lane) => boolean): readonly LaneClaim[] {
+    const claims = new Map<Lane, LaneClaim>();
     for (let taken = 0; taken < slotsMax; taken += 1) {
       const lane = rotation.next((one) => this.#hasSlot(one), fits);
       if (lane === null) break;
-      const ask = asks.get(lane) ?? {
+      const claim = claims.get(lane) ?? {
         lane,
         limit: 0,
-        heard: lane.heard,
-        opened: lane.opened,
-        isOpen: lane.waiting === Number.POSITIVE_INFINITY,
+        addedBefore: lane.addedCount,
+        refreshesBefore: lane.refreshCount,
+        mayHaveMore: lane.waiting === Number.POSITIVE_INFINITY,
       };
-      asks.set(lane, ask);
-      ask.limit += 1;
+      claims.set(lane, claim);
+      claim.limit += 1;
       lane.waiting -= 1;
       this.#count(lane, 1);
       this.#update(lane);
     }
-    return [...asks.values()];
+    return [...claims.values()];
   }
 
   /** A claim got so many rows of the lane, and this is the next one. The slots of these rows stay taken. */
-  answered(ask: Ask, got: number, next: NextRow | undefined, { claimMs, nowMs }: AnswerTimes): void {
-    const { lane, limit } = ask;
+  answered(claim: LaneClaim, got: number, next: NextRow | undefined, { claimMs, nowMs }: ClaimTimes): void {
+    const { lane, limit } = claim;
     if (next !== undefined && !(next.dueAt.getTime() > claimMs)) {
       // Otherwise it is one of the rows that are counted, or that another claim has asked for.
-      const isUncounted = lane.waiting === 0 && lane.heard === ask.heard;
-      if (ask.isOpen || got < limit || isUncounted) lane.waiting = Number.POSITIVE_INFINITY;
+      const isUncounted = lane.waiting === 0 && lane.addedCount === claim.addedBefore;
+      if (claim.mayHaveMore || got < limit || isUncounted) lane.waiting = Number.POSITIVE_INFINITY;
       lane.isLargeNext = next.isLarge;
     } else {
       // Nothing is left of what was due when the claim began.
-      if (lane.opened === ask.opened) lane.waiting = Math.min(lane.waiting, lane.heard - ask.heard);
+      if (lane.refreshCount === claim.refreshesBefore)
+        lane.waiting = Math.min(lane.waiting, lane.addedCount - claim.addedBefore);
       // A row that was stored meanwhile waits already; the claim for it tells what else is due.
       const isLater = next !== undefined && (next.dueAt.getTime() > nowMs || lane.waiting === 0);
       if (isLater) this.#wakeAt(lane, next.dueAt.getTime());
@@ -193,7 +194,7 @@ export class Lanes {
   }
 
   /** A claim got nothing. Its rows are asked for again at this time; null: the sweep finds them. */
-  failed({ lane, limit }: Ask, againAtMs: number | null): void {
+  failed({ lane, limit }: LaneClaim, againAtMs: number | null): void {
     if (lane.waiting === Number.POSITIVE_INFINITY) lane.waiting = 0;
     if (againAtMs !== null) this.#wakeAt(lane, againAtMs);
     this.#count(lane, -limit);
@@ -262,7 +263,7 @@ export class Lanes {
     if (!mayTake({ free: LANES_MAX - this.#lanes.size, ofAccount, ofKey })) return null;
     const account = groupOf(this.#accounts, accountId);
     const [key, sameHost] = [groupOf(this.#keys, keyName), groupOf(this.#hosts, hostName)];
-    const counts = { inFlight: 0, largeBytes: 0, waiting: 0, heard: 0, opened: 0 };
+    const counts = { inFlight: 0, largeBytes: 0, waiting: 0, addedCount: 0, refreshCount: 0 };
     const lane: Lane = {
       accountId,
       host,

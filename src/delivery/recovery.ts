@@ -300,9 +300,9 @@ export class Leases {
   }
 
   /** Asks about each lost claim; the one whose question rejects is kept, with those after it. */
-  async resolveLost(ask: (lost: LostClaim) => Promise<void>): Promise<void> {
+  async resolveLost(resolve: (lost: LostClaim) => Promise<void>): Promise<void> {
     for (const lost of this.#lost) {
-      await ask(lost);
+      await resolve(lost);
       this.#forget(lost);
     }
   }

@@ -22,7 +22,7 @@ import {
   StoreBusy,
   StoreUnavailable,
 } from "../../db/store.ts";
-import { type Ask, type Lane, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
+import { type LaneClaim, type Lane, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
 import { ClockWatch, Leases, StorePause, Recovery, reschedule, type RowEnds } from "./recovery.ts";
 import { type Attempt, RunsInFlight } from "./runs.ts";
 import type { UnwrittenResults } from "./settlement.ts";
@@ -71,7 +71,7 @@ export interface Reservation<Row> {
   commit(claimed: Row): void;
   /** Nothing was claimed: releases the slot. */
   release(): void;
-  /** The response of the store was lost: releases the slot, and asks the store later whether the row is claimed. */
+  /** The response of the store was lost: releases the slot, and taken the store later whether the row is claimed. */
   fail(): void;
 }
 
@@ -260,8 +260,8 @@ export class Scheduler<Row extends QueueRow> {
       this.#checkClock();
       this.#lanes.wake(this.#nowMs());
       // Slots that become free meanwhile share the next claim: a claim of many rows costs little more than one of one.
-      const asks = this.#claims < CLAIMS_AT_ONCE_MAX ? this.#lanes.take(CLAIM_ROWS_MAX) : [];
-      if (asks.length > 0) this.#runs.keep(this.#claim(asks, false));
+      const taken = this.#claims < CLAIMS_AT_ONCE_MAX ? this.#lanes.take(CLAIM_ROWS_MAX) : [];
+      if (taken.length > 0) this.#runs.keep(this.#claim(taken, false));
       this.#claimLarge();
       this.#setAlarm();
     } catch (error) {
@@ -272,26 +272,26 @@ export class Scheduler<Row extends QueueRow> {
   /** One claim at a time takes large rows: reading a megabyte blocks the event loop for milliseconds. */
   #claimLarge(): void {
     if (this.#isClaimingLarge) return;
-    const asks = this.#lanes.takeLarge(CLAIM_ROWS_MAX);
-    if (asks.length === 0) return;
+    const taken = this.#lanes.takeLarge(CLAIM_ROWS_MAX);
+    if (taken.length === 0) return;
     this.#isClaimingLarge = true;
-    this.#runs.keep(this.#claim(asks, true));
+    this.#runs.keep(this.#claim(taken, true));
   }
 
-  async #claim(asks: readonly Ask[], takesLarge: boolean): Promise<void> {
+  async #claim(taken: readonly LaneClaim[], takesLarge: boolean): Promise<void> {
     this.#claims += 1;
     const at = this.#leases.begin();
-    const lanes = asks.map(({ lane: { accountId, host, keyId }, limit }) => ({ accountId, host, keyId, limit }));
+    const lanes = taken.map(({ lane: { accountId, host, keyId }, limit }) => ({ accountId, host, keyId, limit }));
     try {
       const claimed = await this.#deps.queue.claimDue({ lanes, bytesMax: CLAIM_BYTES_MAX, takesLarge, at });
-      this.#claimed(asks, claimed, at);
+      this.#claimed(taken, claimed, at);
       this.#leases.end(at);
     } catch (error) {
       const isBusy = error instanceof StoreBusy;
       if (isBusy) this.#leases.end(at);
       else this.#leases.lose({ accountIds: [...new Set(lanes.map(({ accountId }) => accountId))], at });
       // Otherwise left to the sweep.
-      for (const ask of asks) this.#lanes.failed(ask, isBusy ? this.#nowMs() + CLAIM_RETRY_MS : null);
+      for (const claim of taken) this.#lanes.failed(claim, isBusy ? this.#nowMs() + CLAIM_RETRY_MS : null);
       this.#setAlarm();
       return this.#onError("claim", error);
     } finally {
@@ -303,14 +303,14 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /** Starts the rows of a claim. Never throws. */
-  #claimed(asks: readonly Ask[], { rows, next }: ClaimedRows<Row>, { now }: Claimed): void {
+  #claimed(taken: readonly LaneClaim[], { rows, next }: ClaimedRows<Row>, { now }: Claimed): void {
     const nextOf = new Map(next.map((head) => [nameOf(head), head]));
     const times = { claimMs: now.getTime(), nowMs: this.#nowMs() };
     const rowsOf = Map.groupBy(rows, ({ row }) => nameOf(row));
-    for (const ask of asks) {
-      const won = rowsOf.get(ask.lane.name) ?? [];
-      for (const { row, largeBytes } of won) this.#start(row, ask.lane, largeBytes);
-      this.#lanes.answered(ask, won.length, nextOf.get(ask.lane.name), times);
+    for (const claim of taken) {
+      const won = rowsOf.get(claim.lane.name) ?? [];
+      for (const { row, largeBytes } of won) this.#start(row, claim.lane, largeBytes);
+      this.#lanes.answered(claim, won.length, nextOf.get(claim.lane.name), times);
     }
   }
 

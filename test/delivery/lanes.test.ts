@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Outcome } from "../../src/actions/outcome.ts";
-import { type Ask, type Lane, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
+import { type LaneClaim, type Lane, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { LANES_MAX, LARGE_ROW_BYTES } from "../../src/config/limits.ts";
 import type { ActionStore, LaneName, Store } from "../../db/store.ts";
@@ -21,7 +21,7 @@ const add = (lanes: Lanes, name: LaneName, atMs = NOW) => lanes.add(name, new Da
 const next = (name: LaneName, atMs: number, isLarge = false) => ({ ...name, dueAt: new Date(atMs), isLarge });
 
 /** Takes one slot after another until none is free: the lanes that got them. */
-function takeAll(lanes: Lanes, take: (lanes: Lanes) => readonly Ask[] = (all) => all.take(1)): readonly Lane[] {
+function takeAll(lanes: Lanes, take: (lanes: Lanes) => readonly LaneClaim[] = (all) => all.take(1)): readonly Lane[] {
   const taken: Lane[] = [];
   for (let [ask] = take(lanes); ask !== undefined; [ask] = take(lanes)) taken.push(ask.lane);
   return taken;
