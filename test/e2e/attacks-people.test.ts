@@ -6,7 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { MAIN, outgate } from "../cli/outgate.ts";
 import { CLIENTS, connect, type Launch } from "../mcp/clients.ts";
 import { begin, callModern, modern, post } from "../mcp/wire.ts";
-import { HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, watchPage } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { Mailbox } from "../support/mailbox.ts";
@@ -1904,7 +1904,7 @@ describe.each(MODES_NOW)("in mode %s", (mode) => {
   beforeAll(async () => {
     world = await openWorld(mode);
     if (HAS_BROWSER) browser = await openBrowser();
-  });
+  }, BROWSER_START_MS_MAX);
   afterAll(async () => {
     if (HAS_BROWSER) await browser.close();
     await world[Symbol.asyncDispose]();

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { barriersOf, HAS_BROWSER, openBrowser, openPage, overflowOf } from "../support/browser.ts";
+import {
+  barriersOf,
+  HAS_BROWSER,
+  BROWSER_START_MS_MAX,
+  openBrowser,
+  openPage,
+  overflowOf,
+} from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { Service } from "../support/service.ts";
@@ -46,7 +53,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
     browser = await openBrowser();
     service = new Service();
     await service.ready();
-  });
+  }, BROWSER_START_MS_MAX);
   afterAll(async () => {
     await browser.close();
     await service[Symbol.asyncDispose]();

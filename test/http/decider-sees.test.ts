@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { outgate } from "../cli/outgate.ts";
-import { HAS_BROWSER, openBrowser, openPage } from "../support/browser.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, openPage } from "../support/browser.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
@@ -124,7 +124,7 @@ describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", 
   let chromium: Browser;
   beforeAll(async () => {
     chromium = await openBrowser();
-  });
+  }, BROWSER_START_MS_MAX);
   afterAll(() => chromium.close());
 
   /** Sixteen members of padding, so that what counts is far below; and the same with more than any window holds. */

@@ -2,7 +2,15 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Browser } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { confirmPassword, signedIn } from "../http/signed-in.ts";
-import { barriersOf, HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
+import {
+  barriersOf,
+  HAS_BROWSER,
+  heightsOf,
+  BROWSER_START_MS_MAX,
+  openBrowser,
+  overflowOf,
+  watchPage,
+} from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { docsPath, GUIDES } from "../../src/pages/docs.tsx";
 import { Target } from "../support/target.ts";
@@ -49,7 +57,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     await app.engine.told(held.id, "callback", 1);
     const fields = { ...(await ann.hiddenOf("/keys/new")), role: "reader", hold: "all", name: MARKUP };
     expect((await ann.send("/keys", fields)).status).toBe(200);
-  });
+  }, BROWSER_START_MS_MAX);
   afterAll(async () => {
     await chromium.close();
     await app[Symbol.asyncDispose]();

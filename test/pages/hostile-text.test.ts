@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 import { ownMs } from "../support/core.ts";
@@ -172,7 +172,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
   let chromium: Browser;
   beforeAll(async () => {
     chromium = await openBrowser();
-  });
+  }, BROWSER_START_MS_MAX);
   afterAll(() => chromium.close());
 
   test.each([

@@ -3,7 +3,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { HAS_BROWSER, openBrowser, type Watched, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, type Watched, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { eventually } from "../support/eventually.ts";
 import { Target } from "../support/target.ts";
@@ -29,7 +29,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     chromium = await openBrowser();
     app = await openRealServer({ port: await freePort() });
     ann = await signedIn(app);
-  });
+  }, BROWSER_START_MS_MAX);
   afterAll(async () => {
     await chromium.close();
     await app[Symbol.asyncDispose]();

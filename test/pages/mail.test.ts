@@ -2,7 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { approvalMessage, decisionMessage } from "../../src/mail/messages.ts";
 import { aDecidedMail, anApprovalMail } from "../mail/message.ts";
-import { barriersOf, HAS_BROWSER, openBrowser, openPage, overflowOf } from "../support/browser.ts";
+import {
+  barriersOf,
+  HAS_BROWSER,
+  BROWSER_START_MS_MAX,
+  openBrowser,
+  openPage,
+  overflowOf,
+} from "../support/browser.ts";
 
 const HOST = `${"sub.".repeat(61)}a.example`;
 
@@ -32,7 +39,7 @@ describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await openBrowser();
-  });
+  }, BROWSER_START_MS_MAX);
   afterAll(() => browser.close());
 
   test.each(CASES)("$name, $width pixels wide, dark: $isDark: fits, and nobody is kept from it", async (view) => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Browser, Page } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { ANN, ANN_PASSWORD, confirmPassword, signedIn } from "../http/signed-in.ts";
-import { HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 
@@ -23,7 +23,7 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     chromium = await openBrowser();
     app = await openRealServer({ port: await freePort() });
     await signedIn(app);
-  });
+  }, BROWSER_START_MS_MAX);
   afterAll(async () => {
     await chromium.close();
     await app[Symbol.asyncDispose]();

@@ -89,17 +89,18 @@ describe("retention", () => {
     isOver = true;
     await clients;
     const seconds = (performance.now() - began) / 1_000;
-    const p99Ms = waits.toSorted((a, b) => a - b)[Math.floor(waits.length * 0.99)] ?? 0;
+    // Of some eighty waits the 99th percentile would be the worst one, which a busy disk alone can cause.
+    const p95Ms = waits.toSorted((a, b) => a - b)[Math.floor(waits.length * 0.95)] ?? 0;
     console.log(
       `retention: 20,000 in ${seconds.toFixed(1)} s, event-loop gap ${gapMs.toFixed(0)} ms (idle ${idleGapMs.toFixed(0)}), ` +
-        `${waits.length} creates meanwhile, p99 ${p99Ms.toFixed(0)} ms`,
+        `${waits.length} creates meanwhile, p95 ${p95Ms.toFixed(0)} ms`,
     );
     expect(logged).toEqual([{ count: 20_000 }]);
     expect(await engine.store.actions.waiting()).toMatchObject({ awaiting_approval: waits.length });
     // In one piece 100,000 made these 1.4 s and 2.7 s; a machine that does other things makes gaps of its own.
     expect(gapMs).toBeLessThan(Math.max(300, 4 * idleGapMs));
     // A write that waits for all of it waits as long as all of it takes, on whatever machine.
-    expect(p99Ms).toBeLessThan(Math.max(300, 250 * seconds));
+    expect(p95Ms).toBeLessThan(Math.max(300, 250 * seconds));
   }, 120_000);
 });
 

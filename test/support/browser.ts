@@ -8,6 +8,9 @@ export const HAS_BROWSER = existsSync(EXECUTABLE);
 
 if (!HAS_BROWSER) console.log(`skipped: there is no browser at ${EXECUTABLE}, so nothing was looked at in one`);
 
+/** A hook that starts a browser may take so long on a busy machine. */
+export const BROWSER_START_MS_MAX = 60_000;
+
 /** A real browser that calls nobody by itself. */
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({
