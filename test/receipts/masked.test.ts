@@ -34,6 +34,12 @@ const shownOf = (action: typeof SECRETS, options = {}) =>
 const NOTIFIED = { event: "action.failed", delivered: false, attempts: 6, error: "Gave up.", next_retry_at: null };
 
 describe("a masked action", () => {
+  test("hides a secret that somebody named a key with, wherever the key acted", () => {
+    const actor = "key:ghp_canary0Name1x9Kq2Lm8Vb3Zt7Rw4Yp5Ab6C" as const;
+    const masked = maskedAction({ ...SECRETS, createdBy: actor, approvedBy: actor }, "public");
+    for (const name of [masked.createdBy, masked.approvedBy]) expect(name).toMatch(/^key:••••\(GitHub-token,/);
+  });
+
   test("shows all that it shows whole, but for its secrets", () => {
     const masked = { session_token: "••••(session,15-chars)", big: Number("12345678901234567890"), one: 1 };
     expect(shownOf(maskedAction(SECRETS, "public"))).toEqual({
