@@ -391,6 +391,45 @@ export interface FactStore {
   writeAll(values: Readonly<Record<string, string | null>>): Promise<void>;
 }
 
+/** A process that serves from the same database as others. */
+export interface NodeRow {
+  readonly id: string;
+  readonly startedAt: Date;
+  readonly version: string;
+}
+
+/** A change of the timeline, of any account. */
+export interface ChangedAction {
+  readonly seq: number;
+  readonly actionId: string;
+  readonly accountId: string;
+}
+
+/** What nodes on one database need of it. */
+export interface ClusterStore {
+  /** The time of the database's clock. */
+  now(): Promise<Date>;
+  /** Registers the node, or says that it lives on, and returns all that live; they count as dead after `livesMs`. */
+  beat(node: NodeRow, livesMs: number): Promise<readonly NodeRow[]>;
+  leave(nodeId: string): Promise<void>;
+  /** Takes or renews the right to run a job, for this long. False: another node has it. */
+  takeJob(name: string, nodeId: string, lastsMs: number): Promise<boolean>;
+  releaseJob(name: string, nodeId: string): Promise<void>;
+  /**
+   * Rows of the timeline of all accounts after a position, in its order. Rows of transactions that may still commit are
+   * left out with all that follow them, so that consecutive pages miss nothing.
+   */
+  changedSince(
+    position: number,
+    limit: number,
+  ): Promise<{ readonly changes: readonly ChangedAction[]; readonly position: number; readonly isLast: boolean }>;
+  /**
+   * Calls `onHint` for each hint of another node's commit, and `onGap` after a lost connection, when hints may have been
+   * missed. Resolves with a function that ends it. Null: this database gives no hints.
+   */
+  listen(onHint: () => void, onGap: () => void): Promise<(() => Promise<void>) | null>;
+}
+
 /** The database. `test/db/conformance` tests every implementation. */
 export interface Store {
   readonly actions: ActionStore;
@@ -406,6 +445,8 @@ export interface Store {
   readonly sealed: SealedStore;
   readonly upkeep: UpkeepStore;
   readonly facts: FactStore;
+  /** Null: no other process may use the database at the same time. */
+  readonly cluster: ClusterStore | null;
   /** Whether no other process can hold a lease: everything active at the start is an orphan. */
   readonly isOnlyProcess: boolean;
   /** Whether the last write found the store unavailable. */

@@ -8,6 +8,15 @@ export interface Statement {
   readonly args: readonly SqlValue[];
 }
 
+/**
+ * What a write needs for itself where several processes write: it is held until the commit. Two writes that share it
+ * may be written at the same time. One file has one writer, so SQLite ignores locks.
+ */
+export interface Lock {
+  readonly name: string;
+  readonly mode: "exclusive" | "shared";
+}
+
 export interface Done {
   /** Rows written; with RETURNING, rows returned. */
   readonly changes: number;

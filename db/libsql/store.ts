@@ -55,6 +55,7 @@ export function createStore({ sql, seal, isOnlyProcess, onFatal, release }: Stor
     sealed: createSealedStore(db),
     upkeep: createUpkeepStore(db),
     facts: createFactStore(db),
+    cluster: null,
     isOnlyProcess,
     get isUnavailable() {
       return writer.isAway;

@@ -8,7 +8,7 @@ import {
 } from "../../src/config/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../store.ts";
 import { faultOf, unavailable } from "./errors.ts";
-import type { Done, Sql, Statement } from "./sql.ts";
+import type { Done, Lock, Sql, Statement } from "./sql.ts";
 
 /** Pauses between retries while another process holds the lock; they don't block the event loop. */
 const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
@@ -56,7 +56,7 @@ export class Writer {
    * statements are wrong. It settles within the time limit of a commit; after a timeout it is open whether the
    * statements were or will be written.
    */
-  write(statements: readonly Statement[]): Promise<readonly Done[]> {
+  write(statements: readonly Statement[], _locks: readonly Lock[] = []): Promise<readonly Done[]> {
     if (this.#isStuck) return Promise.reject(tooLate());
     const bytes = bytesOf(statements);
     // One write always fits, however large.
