@@ -2,20 +2,20 @@ import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import type { AccountStore, PeopleStore } from "./account-store.ts";
-import { createAccountStore } from "./libsql/accounts.ts";
+import { createAccountStore } from "./sql/accounts.ts";
 import type { Store } from "./store.ts";
-import { codeOf, faultOf, unavailable } from "./libsql/errors.ts";
+import { codeOf, faultOf, unavailable } from "./sql/errors.ts";
 import { FencedSql, openRemote } from "./libsql/remote.ts";
 import { openFile } from "./libsql/file.ts";
 import { DatabaseUnreadable, inspectFile, lockFile, unreadable } from "./libsql/inspect.ts";
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
-import { createPeopleStore } from "./libsql/people.ts";
-import type { HeaderSeal } from "./libsql/rows.ts";
+import { createPeopleStore } from "./sql/people.ts";
+import type { HeaderSeal } from "./sql/rows.ts";
 import { LOCK_TIMES, type LockTimes, ServiceLock } from "./libsql/service-lock.ts";
-import type { Sql } from "./libsql/sql.ts";
-import { createStore } from "./libsql/store.ts";
+import type { Sql } from "./sql/sql.ts";
+import { createStore } from "./sql/store.ts";
 import { openThreaded } from "./libsql/threaded.ts";
-import { Writer } from "./libsql/writer.ts";
+import { Writer } from "./sql/writer.ts";
 
 export interface StoreSettings {
   /** `file:<path>`, `libsql://…` or `http(s)://…`. */

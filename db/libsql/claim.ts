@@ -4,16 +4,16 @@ import { DUE_LANES_SCANNED_MAX, SMALL_ROW_BYTES_MAX } from "../../src/config/lim
 import type { NotificationKind } from "../../src/delivery/notification.ts";
 import type { Claim, ClaimedRow, Queue } from "../store.ts";
 import { type Claimed, startAttempt } from "../../src/actions/settle.ts";
-import { rescheduleActions } from "./apply.ts";
-import { findBroken } from "./broken.ts";
-import type { Refused, StoreContext } from "./context.ts";
-import { isConstraint } from "./errors.ts";
-import { findLanes, findOrphans, headOf, PENDING_ACTIONS } from "./find.ts";
-import { isPaused } from "./pauses.ts";
-import { type Args, bareNames, prepare } from "./query.ts";
-import { actionOf, COLUMNS_BUT_RESULT } from "./rows.ts";
+import { rescheduleActions } from "../sql/apply.ts";
+import { findBroken } from "../sql/broken.ts";
+import type { Refused, StoreContext } from "../sql/context.ts";
+import { isConstraint } from "../sql/errors.ts";
+import { findLanes, findOrphans, headOf, PENDING_ACTIONS } from "../sql/find.ts";
+import { isPaused } from "../sql/pauses.ts";
+import { type Args, bareNames, prepare } from "../sql/query.ts";
+import { actionOf, COLUMNS_BUT_RESULT } from "../sql/rows.ts";
 import { actions } from "./schema.ts";
-import type { Row, Sql, SqlValue } from "./sql.ts";
+import type { Row, Sql, SqlValue } from "../sql/sql.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 /**

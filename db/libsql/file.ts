@@ -1,6 +1,6 @@
 import Database from "libsql";
-import { faultOf, unavailable } from "./errors.ts";
-import type { Done, Row, Sql, SqlValue, Statement } from "./sql.ts";
+import { faultOf, unavailable } from "../sql/errors.ts";
+import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
 
 /** How long a statement may block the event loop for another process's lock; the writer retries without blocking. */
 const BUSY_MS = 20;

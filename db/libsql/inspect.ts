@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import { codeOf, faultOf } from "./errors.ts";
+import { codeOf, faultOf } from "../sql/errors.ts";
 
 /** The database file exists and can't be read. */
 export class DatabaseUnreadable extends Error {

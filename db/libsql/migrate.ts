@@ -13,7 +13,7 @@ import {
   signingSeeds,
   welcomeLinks,
 } from "./schema.ts";
-import type { Sql, SqlValue, Statement } from "./sql.ts";
+import type { Sql, SqlValue, Statement } from "../sql/sql.ts";
 
 const START = "0000_start";
 

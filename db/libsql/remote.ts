@@ -1,7 +1,7 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/config/limits.ts";
-import { faultOf, NoAnswer, unavailable, isAnswered } from "./errors.ts";
-import type { Done, Row, Sql, Statement } from "./sql.ts";
+import { faultOf, NoAnswer, unavailable, isAnswered } from "../sql/errors.ts";
+import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { StoreLost, StoreUnavailable } from "../store.ts";
 import { isRefusedByLock, type ServiceLock } from "./service-lock.ts";

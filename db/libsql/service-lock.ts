@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/config/limits.ts";
 import { DatabaseInUse } from "./inspect.ts";
-import type { Row, Sql, Statement } from "./sql.ts";
+import type { Row, Sql, Statement } from "../sql/sql.ts";
 
 /** How long a lock lasts after a renewal, and how often it is renewed. */
 export interface LockTimes {

@@ -1,5 +1,5 @@
 import { openFile } from "./file.ts";
-import type { Done, Row, Sql, SqlValue, Statement } from "./sql.ts";
+import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
 
 /** A statement as sent to the thread: its number, arguments and, the first time, its text. */
 export type Sent = readonly [number: number, args: readonly SqlValue[], text?: string];

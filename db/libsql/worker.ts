@@ -3,7 +3,7 @@
  * since a structured clone of the same rows costs about twice as much.
  */
 import { openFile } from "./file.ts";
-import type { Sql, Statement } from "./sql.ts";
+import type { Sql, Statement } from "../sql/sql.ts";
 import type { FromWorker, Sent, ToWorker } from "./threaded.ts";
 
 declare const self: Worker;

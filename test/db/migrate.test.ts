@@ -6,7 +6,7 @@ import { getTableConfig, SQLiteAsyncDialect, SQLiteTable } from "drizzle-orm/sql
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate, NewerDatabase } from "../../db/libsql/migrate.ts";
 import * as schema from "../../db/libsql/schema.ts";
-import type { Row, Sql } from "../../db/libsql/sql.ts";
+import type { Row, Sql } from "../../db/sql/sql.ts";
 import { ACCOUNT, aCreation, answered, aQuery, later, NOON, settled } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { attemptedAction, claimDue, LEASE } from "./conformance/steps.ts";

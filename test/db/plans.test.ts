@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
-import type { Sql, Statement } from "../../db/libsql/sql.ts";
+import type { Sql, Statement } from "../../db/sql/sql.ts";
 import { approve, cancel, retry } from "../../src/actions/changes.ts";
 import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
 import { settleNotification } from "../../src/delivery/notification.ts";

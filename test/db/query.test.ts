@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { and, eq, sql } from "drizzle-orm";
-import { type Args, changed, insertWhere, isOneOf, prepare, query } from "../../db/libsql/query.ts";
+import { type Args, changed, insertWhere, isOneOf, prepare, query } from "../../db/sql/query.ts";
 import { apiKeys } from "../../db/libsql/schema.ts";
 import { NOON } from "../support/factory.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { FencedSql, openRemote } from "../../db/libsql/remote.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { LOCK_TIMES, ServiceLock } from "../../db/libsql/service-lock.ts";
-import { createStore } from "../../db/libsql/store.ts";
+import { createStore } from "../../db/sql/store.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 import { ACCOUNT, aCreation, NOON } from "../support/factory.ts";
 import { findSqld, startSqld } from "../support/sqld.ts";

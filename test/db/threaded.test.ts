@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import type { Sql, Statement } from "../../db/libsql/sql.ts";
+import type { Sql, Statement } from "../../db/sql/sql.ts";
 import { openThreaded } from "../../db/libsql/threaded.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 import { temporaryFolder } from "../support/store.ts";

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import Database from "libsql";
 import { openFile } from "../../db/libsql/file.ts";
-import type { Done, Sql, Statement } from "../../db/libsql/sql.ts";
-import { Writer } from "../../db/libsql/writer.ts";
+import type { Done, Sql, Statement } from "../../db/sql/sql.ts";
+import { Writer } from "../../db/sql/writer.ts";
 import {
   FLUSH_BYTES_MAX,
   FLUSH_ROWS_MAX,

@@ -1,7 +1,7 @@
 import type { Notification, NewNotification, NotificationKind } from "../../src/delivery/notification.ts";
 import type { OutboxEntry } from "../store.ts";
 import { Columns } from "./rows.ts";
-import { outbox } from "./schema.ts";
+import { outbox } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
 
 /** All that a notification is read from: its body is read when it is sent. */

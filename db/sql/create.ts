@@ -11,7 +11,7 @@ import { isPaused } from "./pauses.ts";
 import { allOf, type Args, changed, insertWhere, prepare, prepareEach, valuesOf } from "./query.ts";
 import { createRejectionStore, mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
 import { COLUMNS_BUT_RESULT, type HeaderSeal, sealedValues } from "./rows.ts";
-import { actions, outbox, timeline } from "./schema.ts";
+import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 
 type ActionColumn = keyof typeof COLUMNS_BUT_RESULT | "scheduledAt";

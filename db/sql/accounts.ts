@@ -9,7 +9,7 @@ import type { StoreContext } from "./context.ts";
 import { isStopped, pauseRevoked } from "./pauses.ts";
 import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { inheritRejections } from "./approvals.ts";
-import { accounts, apiKeys, callbackHosts, members, pauses, people, welcomeLinks } from "./schema.ts";
+import { accounts, apiKeys, callbackHosts, members, pauses, people, welcomeLinks } from "../libsql/schema.ts";
 import { putFact } from "./secrets.ts";
 import type { Statement } from "./sql.ts";
 

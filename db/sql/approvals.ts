@@ -17,7 +17,7 @@ import type { LinkStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { allOf, type Args, changed, insertWhere, bareNames, prepare, query, valuesOf } from "./query.ts";
 import { timelineEntryOf } from "./rows.ts";
-import { approvalLinks, rejections, timeline } from "./schema.ts";
+import { approvalLinks, rejections, timeline } from "../libsql/schema.ts";
 import type { Row, Statement } from "./sql.ts";
 
 type KeyArgs = Args<"accountId" | "keyId" | "rejectedAfter">;

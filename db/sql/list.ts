@@ -8,7 +8,7 @@ import type { StoreContext } from "./context.ts";
 import { BYTES, findRows, idsWithin } from "./find.ts";
 import { allOf, type Args, isOneOf, prepare, prepareEach, query } from "./query.ts";
 import { shownActionOf } from "./rows.ts";
-import { actions } from "./schema.ts";
+import { actions } from "../libsql/schema.ts";
 import type { Sql } from "./sql.ts";
 
 type Reader = Pick<StoreContext, "sql" | "seal">;

@@ -4,13 +4,13 @@ import type { Notification, NotificationChange, NotificationKind } from "../../s
 import type { OutboxStore, Queue } from "../store.ts";
 import { rescheduleNotifications } from "./apply.ts";
 import { findBrokenNotifications } from "./broken.ts";
-import { countNotifications, createQueue, type QueueTable } from "./claim.ts";
+import { countNotifications, createQueue, type QueueTable } from "../libsql/claim.ts";
 import { Refused, type StoreContext } from "./context.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { isStopped } from "./pauses.ts";
 import { type Args, bareNames, changed, prepare, query } from "./query.ts";
 import { Columns, creatorIn } from "./rows.ts";
-import { actions, outbox, timeline } from "./schema.ts";
+import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Sql, Statement } from "./sql.ts";
 
 /** Callbacks and mails. A row's attempts, with its lease, are the fencing token. */

@@ -5,7 +5,7 @@ import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
 import type { StoreContext } from "./context.ts";
 import { type Args, changed, insertWhere, bareNames, prepare, query, valuesOf } from "./query.ts";
 import { ACTION_COLUMNS, shownActionOf } from "./rows.ts";
-import { actionKeys, actions } from "./schema.ts";
+import { actionKeys, actions } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 

@@ -3,7 +3,7 @@ import type { AuditEntry, AuditStore } from "../../src/audit/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
 import type { StoreContext } from "./context.ts";
 import { allOf, type Args, changed, insertWhere, isOneOf, prepare, query, valuesOf } from "./query.ts";
-import { audit } from "./schema.ts";
+import { audit } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 
 const LAST_SCANNED = prepare((arg: Args<"accountId" | "before">) =>

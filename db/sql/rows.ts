@@ -12,7 +12,7 @@ import { type Actor, HOLDS, ROLES } from "../../src/accounts/roles.ts";
 import type { TimelineEvent, TimelineEventType, TimelineEntry } from "../../src/actions/timeline.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import type { Argument } from "./query.ts";
-import { actions, timeline } from "./schema.ts";
+import { actions, timeline } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
 
 /** Header values carry credentials: they are stored encrypted only. */

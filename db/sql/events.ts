@@ -12,7 +12,7 @@ import type { StoreContext } from "./context.ts";
 import { findAction } from "./find.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { timelineEntryOf } from "./rows.ts";
-import { actions, timeline } from "./schema.ts";
+import { actions, timeline } from "../libsql/schema.ts";
 import type { Row, Sql } from "./sql.ts";
 
 type Reader = Pick<StoreContext, "sql" | "seal">;

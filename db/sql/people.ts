@@ -7,7 +7,7 @@ import { hasNoHold, signedUpRows } from "./accounts.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
-import { members, people, sessions, welcomeLinks } from "./schema.ts";
+import { members, people, sessions, welcomeLinks } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 
 /** People, their sessions and welcome links: rarely read or written, so not optimised. */

@@ -4,7 +4,7 @@ import { applyChange, forceChange, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
 import { createAuditStore } from "./audit.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
-import { countActions, createActionQueue, findFirstDue } from "./claim.ts";
+import { countActions, createActionQueue, findFirstDue } from "../libsql/claim.ts";
 import { createAction } from "./create.ts";
 import { findAction, findActionById, readTimeline, findApprovedHosts } from "./find.ts";
 import { type StoreContext, HeldCounts, Refused, WrittenActions } from "./context.ts";

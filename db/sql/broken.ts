@@ -5,7 +5,7 @@ import type { StoreContext } from "./context.ts";
 import { NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { type Args, isOneOf, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, actionOf } from "./rows.ts";
-import { actions, isBrokenAction, isBrokenNotification, outbox } from "./schema.ts";
+import { actions, isBrokenAction, isBrokenNotification, outbox } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
 /** Not every driver can read a number past 2^53. */

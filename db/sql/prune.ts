@@ -6,7 +6,7 @@ import type { PruneStep, PruneTimes, UpkeepStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { BYTES } from "./find.ts";
 import { type Args, prepare, query } from "./query.ts";
-import { actionKeys, actions, approvalLinks, outbox, timeline } from "./schema.ts";
+import { actionKeys, actions, approvalLinks, outbox, timeline } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 

@@ -3,7 +3,7 @@ import { OVERVIEW_SLOT_MS, PENDING_SCAN_ROWS_MAX, RETRY_HOSTS_SHOWN_MAX } from "
 import type { ActivityCount, ActivityPage, ActivityRange, HostActivity, ScheduledRetries } from "../store.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { Columns } from "./rows.ts";
-import { actions, timeline } from "./schema.ts";
+import { actions, timeline } from "../libsql/schema.ts";
 import type { Row, Sql } from "./sql.ts";
 
 const pageEnd = prepare((arg: Args<"until" | "skipped">) =>

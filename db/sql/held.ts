@@ -5,7 +5,7 @@ import type { StoreContext } from "./context.ts";
 import { BYTES, idsWithin } from "./find.ts";
 import { actionsOf } from "./list.ts";
 import { type Args, isOneOf, prepare, query } from "./query.ts";
-import { actions } from "./schema.ts";
+import { actions } from "../libsql/schema.ts";
 import type { Sql } from "./sql.ts";
 
 const isHeld = (accountId: Placeholder) =>

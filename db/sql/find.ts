@@ -7,7 +7,7 @@ import type { LaneHead, LaneName } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { type Args, isOneOf, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, actionOf, shownActionOf, timelineEntryOf } from "./rows.ts";
-import { actions, timeline } from "./schema.ts";
+import { actions, timeline } from "../libsql/schema.ts";
 import type { Row, Sql } from "./sql.ts";
 
 type Reader = Pick<StoreContext, "sql" | "seal">;

@@ -12,7 +12,7 @@ import { isFree, isHeldBy, take, windowStart } from "./keys.ts";
 import { allOf, type Args, prepare, prepareEach, query, valuesOf } from "./query.ts";
 import { mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
 import { RESULT, resultValues, STATE } from "./rows.ts";
-import { actions, outbox, timeline } from "./schema.ts";
+import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 

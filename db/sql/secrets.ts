@@ -6,7 +6,7 @@ import type { FactStore } from "../store.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { type Args, bareNames, prepare, query, valuesOf } from "./query.ts";
-import { accounts, actions, callbackOverlaps, facts, signingSeeds } from "./schema.ts";
+import { accounts, actions, callbackOverlaps, facts, signingSeeds } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 
 /** The newest seed and the one it replaces. */

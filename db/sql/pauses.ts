@@ -5,7 +5,7 @@ import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { findLanes, findPendingIds, PENDING_ACTIONS } from "./find.ts";
 import { allOf, type Args, insertWhere, prepare, query, valuesOf } from "./query.ts";
-import { actions, apiKeys, pauses } from "./schema.ts";
+import { actions, apiKeys, pauses } from "../libsql/schema.ts";
 import type { Sql, Statement } from "./sql.ts";
 
 /**
