@@ -6,6 +6,7 @@ import type { PauseEnd } from "../../src/pauses/pause.ts";
 import type { AccountStop, AccountStore, ApiKey, FirstAccountExtras, SignUp } from "../account-store.ts";
 import { auditChange, entryValues, insertEntry } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
+import { addedOrder, nullsFirst, randomHex } from "./dialect.ts";
 import { isStopped, pauseRevoked } from "./pauses.ts";
 import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { inheritRejections } from "./approvals.ts";
@@ -63,13 +64,13 @@ function extraRows({ audit, link, facts }: FirstAccountExtras): readonly Stateme
   ];
 }
 
-/** By rowid: after a clock was set back, a later sign-up could look older. */
-const ROWID = sql`${accounts}.rowid`;
+/** Not by time: after a clock was set back, a later sign-up could look older. */
+const ADDED = sql`${accounts}.${addedOrder}`;
 
 /** The columns of `Account`; only lists show whether it was allowed. */
 const ACCOUNT = { id: accounts.id, sealedRootSecret: accounts.sealedRootSecret, createdAt: accounts.createdAt };
 
-const FIRST = prepare(() => query.select(ACCOUNT).from(accounts).orderBy(ROWID).limit(1));
+const FIRST = prepare(() => query.select(ACCOUNT).from(accounts).orderBy(ADDED).limit(1));
 
 const FIND = prepare((arg: Args<"id">) => query.select(ACCOUNT).from(accounts).where(eq(accounts.id, arg.id)));
 
@@ -81,7 +82,7 @@ const KEY_BY_HASH = prepare((arg: Args<"hash">) => query.select().from(apiKeys).
 
 const KEYS = prepare((arg: Args<"accountId" | "limit">) => {
   const ofAccount = query.select().from(apiKeys).where(eq(apiKeys.accountId, arg.accountId));
-  return ofAccount.orderBy(apiKeys.revokedAt, apiKeys.createdAt, apiKeys.id).limit(arg.limit);
+  return ofAccount.orderBy(nullsFirst(apiKeys.revokedAt), apiKeys.createdAt, apiKeys.id).limit(arg.limit);
 });
 
 const ADD_ACCOUNT = prepare((arg: Args<keyof typeof ACCOUNT>) =>
@@ -123,7 +124,7 @@ const REPLACED = prepare((arg: Args<"id" | "max">) => {
 });
 
 /** The id of the account that the first start made. */
-const FIRST_ID = sql`(select ${sql.identifier("id")} from ${accounts} order by rowid limit 1)`;
+const FIRST_ID = sql`(select ${sql.identifier("id")} from ${accounts} order by ${addedOrder} limit 1)`;
 
 /** The keys of the first account that have, or had, a hold. */
 const holds = () => query.select({ id: apiKeys.id }).from(apiKeys).where(isHoldOfFirst);
@@ -150,7 +151,7 @@ const STOP = prepare((arg: Args<"reason" | "at">) =>
     .select(
       query
         .select({
-          id: sql<string>`'pau_' || lower(hex(randomblob(16)))`.as("id"),
+          id: sql<string>`'pau_' || ${randomHex}`.as("id"),
           accountId: sql<string>`${accounts.id}`.as("account_id"),
           kind: sql<"sign_up">`'sign_up'`.as("kind"),
           subject: sql<string>`${accounts.id}`.as("subject"),
@@ -209,7 +210,7 @@ const LIST = prepare((arg: Args<"limit">) => {
       allowedAt: accounts.allowedAt,
     })
     .from(accounts)
-    .orderBy(desc(isStoppedNow), desc(ROWID))
+    .orderBy(desc(isStoppedNow), desc(ADDED))
     .limit(arg.limit);
 });
 

@@ -6,6 +6,7 @@ import type { NotificationKind } from "../../src/delivery/notification.ts";
 import { type ChangeWrite, RowRefused, type SetBack } from "../store.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
+import { always, isNoRevision, isSafeInteger, largerOf, smallerOf } from "./dialect.ts";
 import { sideRows } from "./create.ts";
 import { isConstraint } from "./errors.ts";
 import { isFree, isHeldBy, take, windowStart } from "./keys.ts";
@@ -26,7 +27,7 @@ type GuardName = RepeatName | "id" | "expected" | "retaken" | "windowStart";
 function isAllowed(guards: string, arg: Args<GuardName>): SQL {
   const isOurs = sql`(${isFree("dedupe", arg.retaken, arg)} or ${isHeldBy("dedupe", arg.retaken, arg)})`;
   return allOf(
-    sql`1`,
+    always,
     ...(guards.includes("repeat") ? [mayRepeatWhere(arg)] : []),
     ...(guards.includes("retake") ? [isOurs] : []),
   );
@@ -89,18 +90,14 @@ const NEWEST_REVISION = prepare((arg: Args<"id">) =>
   query
     .select({ revision: sql<number | null>`max(${timeline.revision})`.as("revision") })
     .from(timeline)
-    .where(
-      sql`${timeline.actionId} = ${arg.id} and typeof(${timeline.revision}) = 'integer'
-        and ${timeline.revision} < ${Number.MAX_SAFE_INTEGER}`,
-    ),
+    .where(sql`${timeline.actionId} = ${arg.id} and ${isSafeInteger(timeline.revision)}`),
 );
 
 type Forced = Updated | ResultName | "retries";
 
 const FORCE = prepare((arg: Args<Forced | "id" | "expected" | "expectedStatus">) => {
   const { revision } = actions;
-  const isNone = sql`typeof(${revision}) <> 'integer' or ${revision} not between 1 and ${Number.MAX_SAFE_INTEGER}`;
-  const isExpected = sql`(${revision} = ${arg.expected} or ${isNone})`;
+  const isExpected = sql`(${revision} = ${arg.expected} or ${isNoRevision(revision)})`;
   return query
     .update(actions)
     .set(valuesOf<Forced>(arg, [...UPDATED, ...RESULT, "retries"]))
@@ -169,7 +166,10 @@ function earlier(
   arg: Args<RescheduleName>,
 ) {
   const delayed = sql`${arg.now} + ${dueAt} - ${scheduledAt}`;
-  return { dueAt: sql`max(${arg.now}, min(${dueAt} - ${arg.by}, ${delayed}))`, scheduledAt: sql`${arg.now}` };
+  return {
+    dueAt: largerOf(sql`${arg.now}`, smallerOf(sql`${dueAt} - ${arg.by}`, delayed)),
+    scheduledAt: sql`${arg.now}`,
+  };
 }
 
 const RESCHEDULE = prepare((arg: Args<RescheduleName>) => {

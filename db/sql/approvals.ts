@@ -15,7 +15,8 @@ import {
 import type { ApiKey } from "../account-store.ts";
 import type { LinkStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { allOf, type Args, changed, insertWhere, bareNames, prepare, query, valuesOf } from "./query.ts";
+import { countOf } from "./dialect.ts";
+import { allOf, type Args, changed, insertWhere, bareNames, nextNumber, prepare, query, valuesOf } from "./query.ts";
 import { timelineEntryOf } from "./rows.ts";
 import { approvalLinks, rejections, timeline } from "../libsql/schema.ts";
 import type { Row, Statement } from "./sql.ts";
@@ -130,14 +131,14 @@ export type RepeatName = "accountId" | "keyId" | "digest" | "saysWhy" | "rejecte
 
 /** Holds while the request may be made: the limit is part of the statement that writes it. */
 export function mayRepeatWhere(arg: Args<RepeatName>): SQL {
-  const repeats = sql`(select count(*) from ${ofRequest(arg, "asked").limit(REPEATS_PER_REJECTION_MAX)})`;
+  const repeats = countOf(ofRequest(arg, "asked").limit(REPEATS_PER_REJECTION_MAX));
   const isNew = notExists(ofRequest(arg, "rejected"));
   const isAgain = sql`${arg.saysWhy} = 1 and ${repeats} < ${REPEATS_PER_REJECTION_MAX}`;
   return sql`${isRoom(arg)} and (${isNew} or (${isAgain}))`;
 }
 
 function isRoom(arg: KeyArgs): SQL {
-  return sql`(select count(*) from ${upToLimit(arg)}) < ${REJECTIONS_PER_KEY_MAX}`;
+  return sql`${countOf(upToLimit(arg))} < ${REJECTIONS_PER_KEY_MAX}`;
 }
 
 /** The arguments of `mayRepeatWhere` besides account and key. No digest: the request is not limited. */
@@ -179,7 +180,7 @@ export function rejectionRows(after: Action, entry: RejectionEntry | null | unde
 }
 
 const INHERIT = prepare((arg: KeyArgs & Args<"id">) => {
-  const others = { seq: sql<number>`null`.as("seq"), keyId: sql<string>`${arg.id}`.as("key_id") };
+  const others = { seq: sql<number>`${nextNumber(rejections)}`.as("seq"), keyId: sql<string>`${arg.id}`.as("key_id") };
   const inherited = query.select({ ...getTableColumns(rejections), ...others }).from(rejections);
   return query.insert(rejections).select(inherited.where(isOfKey(arg)));
 });

@@ -2,7 +2,8 @@ import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
 import type { AuditEntry, AuditStore } from "../../src/audit/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
 import type { StoreContext } from "./context.ts";
-import { allOf, type Args, changed, insertWhere, isOneOf, prepare, query, valuesOf } from "./query.ts";
+import { always, isOneOf } from "./dialect.ts";
+import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { audit } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 
@@ -81,7 +82,7 @@ export function insertEntry<Name extends string = never>(condition: (arg: Args<N
   );
 }
 
-const RECORD = insertEntry(() => sql`1`);
+const RECORD = insertEntry(() => always);
 
 const RECORD_CHANGE = insertEntry(() => changed);
 

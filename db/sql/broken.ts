@@ -2,25 +2,22 @@ import { and, type Column, gt, inArray, ne, type SQL, sql } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
 import type { Notification, NotificationKind } from "../../src/delivery/notification.ts";
 import type { StoreContext } from "./context.ts";
+import { isOneOf, readable } from "./dialect.ts";
 import { NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
-import { type Args, isOneOf, prepare, query } from "./query.ts";
+import { type Args, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, actionOf } from "./rows.ts";
 import { actions, isBrokenAction, isBrokenNotification, outbox } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
-/** Not every driver can read a number past 2^53. */
-function readable(columns: Readonly<Record<string, Column>>): Readonly<Record<string, SQL.Aliased<SqlValue>>> {
-  const entries = Object.entries(columns).map(([name, column]): readonly [string, SQL.Aliased<SqlValue>] => {
-    const isSafe = sql`${column} between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`;
-    const safe = sql<SqlValue>`case when typeof(${column}) = 'integer' and not (${isSafe}) then 'out of range' else ${column} end`;
-    return [name, (column.getSQLType() === "integer" ? safe : sql<SqlValue>`${column}`).as(column.name)];
-  });
-  return Object.fromEntries(entries);
+function allReadable(columns: Readonly<Record<string, Column>>): Readonly<Record<string, SQL.Aliased<SqlValue>>> {
+  return Object.fromEntries(
+    Object.entries(columns).map(([name, column]) => [name, readable(column).as(column.name)] as const),
+  );
 }
 
 const BROKEN = prepare((arg: Args<"after" | "limit">) => {
   const broken = query
-    .select(readable(ACTION_COLUMNS))
+    .select(allReadable(ACTION_COLUMNS))
     .from(actions)
     .where(and(isBrokenAction(actions), gt(actions.id, arg.after)));
   return broken.orderBy(actions.id).limit(arg.limit);
@@ -29,7 +26,7 @@ const BROKEN = prepare((arg: Args<"after" | "limit">) => {
 /** Rows of an unknown kind belong to the callbacks: otherwise no scheduler would find them. */
 const BROKEN_NOTIFICATIONS = prepare((arg: Args<"isMail" | "after" | "limit">) => {
   const isOfKind = sql`(${outbox.kind} = 'mail') = ${arg.isMail}`;
-  const broken = query.select(readable(NOTIFICATION_COLUMNS)).from(outbox);
+  const broken = query.select(allReadable(NOTIFICATION_COLUMNS)).from(outbox);
   return broken
     .where(and(isBrokenNotification(outbox), isOfKind, gt(outbox.id, arg.after)))
     .orderBy(outbox.id)
@@ -38,7 +35,7 @@ const BROKEN_NOTIFICATIONS = prepare((arg: Args<"isMail" | "after" | "limit">) =
 
 const UNFINISHED = prepare((arg: Args<"ids">) =>
   query
-    .select(readable(ACTION_COLUMNS))
+    .select(allReadable(ACTION_COLUMNS))
     .from(actions)
     .where(and(isOneOf(actions.id, arg.ids), inArray(actions.status, ["pending", "active", "awaiting_approval"]))),
 );

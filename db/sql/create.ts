@@ -6,6 +6,7 @@ import { mayRepeat } from "../../src/approvals/rejections.ts";
 import { DECIDE_TRIES_MAX } from "../../src/config/limits.ts";
 import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../store.ts";
 import type { StoreContext } from "./context.ts";
+import { always } from "./dialect.ts";
 import { bindKey, keyHolder, isFree, keysOf, take, windowStart } from "./keys.ts";
 import { isPaused } from "./pauses.ts";
 import { allOf, type Args, changed, insertWhere, prepare, prepareEach, valuesOf } from "./query.ts";
@@ -35,7 +36,7 @@ const insertWith = prepareEach((conditions: string) =>
     const needed = Object.entries(CONDITIONS).filter(([name]) => conditions.includes(name));
     return insertWhere(
       actions,
-      allOf(sql`1`, ...needed.map(([, condition]) => condition(arg))),
+      allOf(always, ...needed.map(([, condition]) => condition(arg))),
       valuesOf(arg, COLUMNS),
     );
   }),

@@ -9,6 +9,7 @@ import {
 } from "../../src/config/limits.ts";
 import type { ActionChange, ChangePage } from "../store.ts";
 import type { StoreContext } from "./context.ts";
+import { bytesOf, isSettled } from "./dialect.ts";
 import { findAction } from "./find.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { timelineEntryOf } from "./rows.ts";
@@ -22,9 +23,9 @@ const CHANGES = ["created", "started", "not_started", "approved", "rejected", "c
 
 const { seq, at, run, revision, type, status, detail, actionId } = timeline;
 
-/** Bytes of the columns that can be long. It reads only the lengths, which SQLite keeps before the values. */
-const bytes = sql`ifnull(octet_length(${actions.body}), 0) + ifnull(octet_length(${actions.sealedHeaders}), 0)
-  + ifnull(octet_length(${actions.responseBody}), 0)`;
+/** Bytes of the columns that can be long. */
+const bytes = sql`${bytesOf(actions.body)} + ${bytesOf(actions.sealedHeaders)}
+  + ${bytesOf(actions.responseBody)}`;
 
 const changesIn = prepare((arg: Args<"after" | "until" | "accountId">) =>
   query
@@ -60,7 +61,12 @@ export async function readChanges(reader: Reader, accountId: string, after: numb
   return { changes: await changesOf(reader, accountId, fitting), position, isLast: position === newest };
 }
 
-const newestPosition = prepare(() => query.select({ seq: max(seq).as("seq") }).from(timeline));
+const newestPosition = prepare(() =>
+  query
+    .select({ seq: max(seq).as("seq") })
+    .from(timeline)
+    .where(isSettled(seq)),
+);
 
 export async function readPosition(connection: Sql): Promise<number> {
   const [row] = await newestPosition.read(connection, {});

@@ -5,7 +5,8 @@ import { type HostOfKey, hostOfKey } from "../../src/approvals/facts.ts";
 import { HOST_ACTIONS_SCANNED_MAX, RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/config/limits.ts";
 import type { LaneHead, LaneName } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { type Args, isOneOf, prepare, query } from "./query.ts";
+import { bytesOf, isOneOf, itemsOf, placeIn } from "./dialect.ts";
+import { type Args, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, actionOf, shownActionOf, timelineEntryOf } from "./rows.ts";
 import { actions, timeline } from "../libsql/schema.ts";
 import type { Row, Sql } from "./sql.ts";
@@ -45,10 +46,9 @@ export async function findRows(reader: Sql, ids: readonly string[]): Promise<rea
   return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
 }
 
-/** Bytes of the columns that can be long. It reads only the lengths, which SQLite keeps before the values. */
-export const BYTES =
-  sql<number>`ifnull(octet_length(${actions.body}), 0) + ifnull(octet_length(${actions.sealedHeaders}), 0)
-  + ifnull(octet_length(${actions.responseBody}), 0)`.as("bytes");
+/** Bytes of the columns that can be long. */
+export const BYTES = sql<number>`${bytesOf(actions.body)} + ${bytesOf(actions.sealedHeaders)}
+  + ${bytesOf(actions.responseBody)}`.as("bytes");
 
 /** Ids of the rows whose `bytes` fit together; at least one. */
 export function idsWithin(bytesMax: number, found: readonly { readonly id: string; readonly bytes: number }[]) {
@@ -80,7 +80,7 @@ export async function readTimeline(reader: Sql, accountId: string, id: string): 
 /** Only the newest actions of a host are read. `j` are pairs of a key and a host. */
 const APPROVED = prepare((arg: Args<"accountId" | "pairs">) => {
   const { keyId, status, approvedAt } = actions;
-  const isOfHost = sql`${actions.hostname} = json_extract(j.value, '$[1]')`;
+  const isOfHost = sql`${actions.hostname} = ${placeIn(1)}`;
   const newest = query
     .select({ keyId, status, approvedAt })
     .from(actions)
@@ -92,8 +92,8 @@ const APPROVED = prepare((arg: Args<"accountId" | "pairs">) => {
   const approved = query
     .select({ keyId: newest.keyId })
     .from(newest)
-    .where(and(sql`${newest.keyId} = json_extract(j.value, '$[0]')`, isApproved));
-  return sql<{ readonly pair: string }>`select j.value as pair from json_each(${arg.pairs}) j where exists ${approved}`;
+    .where(and(sql`${newest.keyId} = ${placeIn(0)}`, isApproved));
+  return sql<{ readonly pair: string }>`select j.value as pair from ${itemsOf(arg.pairs)} where exists ${approved}`;
 });
 
 /** Hosts that received an approved call of the key that completed, by `hostOfKey`. */

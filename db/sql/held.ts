@@ -2,9 +2,10 @@ import { and, eq, gt, type Placeholder, sql } from "drizzle-orm";
 import { COUNTED_MAX, HELD_PER_KEY_MAX, HELD_REQUESTERS_SHOWN_MAX, LIST_BYTES_MAX } from "../../src/config/limits.ts";
 import type { HeldPage, Requester } from "../store.ts";
 import type { StoreContext } from "./context.ts";
+import { isOneOf } from "./dialect.ts";
 import { BYTES, idsWithin } from "./find.ts";
 import { actionsOf } from "./list.ts";
-import { type Args, isOneOf, prepare, query } from "./query.ts";
+import { type Args, prepare, query } from "./query.ts";
 import { actions } from "../libsql/schema.ts";
 import type { Sql } from "./sql.ts";
 

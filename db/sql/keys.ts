@@ -1,8 +1,9 @@
-import { and, eq, exists, gt, inArray, lte, ne, notExists, or, type Placeholder, sql, type SQL } from "drizzle-orm";
+import { and, eq, exists, gt, lte, ne, notExists, or, type Placeholder, sql, type SQL } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
 import type { KeyKind } from "../../src/actions/dedupe.ts";
 import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
 import type { StoreContext } from "./context.ts";
+import { isOneOfPlaces, place } from "./dialect.ts";
 import { type Args, changed, insertWhere, bareNames, prepare, query, valuesOf } from "./query.ts";
 import { ACTION_COLUMNS, shownActionOf } from "./rows.ts";
 import { actionKeys, actions } from "../libsql/schema.ts";
@@ -134,13 +135,9 @@ export function bindKey({ accountId, idempotencyKey, dedupe }: Action, now: Date
 const PRUNE_ROWS = 500;
 
 const PRUNE = prepare((arg: Args<"windowStart">) => {
-  const rowid = sql<number>`${actionKeys}.rowid`;
-  const old = query
-    .select({ rowid })
-    .from(actionKeys)
-    .where(lte(actionKeys.createdAt, arg.windowStart))
-    .limit(PRUNE_ROWS);
-  return query.delete(actionKeys).where(inArray(rowid, old));
+  const at = sql<number>`${actionKeys}.${place}`;
+  const old = query.select({ at }).from(actionKeys).where(lte(actionKeys.createdAt, arg.windowStart)).limit(PRUNE_ROWS);
+  return query.delete(actionKeys).where(isOneOfPlaces(at, old));
 });
 
 /** See `ActionStore.pruneKeys`. */

@@ -6,6 +6,7 @@ import { rescheduleNotifications } from "./apply.ts";
 import { findBrokenNotifications } from "./broken.ts";
 import { countNotifications, createQueue, type QueueTable } from "../libsql/claim.ts";
 import { Refused, type StoreContext } from "./context.ts";
+import { countOf, isBeforeOrAny } from "./dialect.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { isStopped } from "./pauses.ts";
 import { type Args, bareNames, changed, prepare, query } from "./query.ts";
@@ -62,8 +63,7 @@ const CREATOR = prepare((arg: Args<"id">) => {
 });
 
 const LIST = prepare((arg: Args<"accountId" | "before" | "limit">) => {
-  // Every text is less than a blob.
-  const isBefore = sql`${outbox.id} < ifnull(${arg.before}, x'')`;
+  const isBefore = isBeforeOrAny(outbox.id, arg.before);
   const listed = query
     .select(ENTRY_COLUMNS)
     .from(outbox)
@@ -213,7 +213,7 @@ type PermitName = "id" | "attempts" | "host" | "accountId" | "at" | "since";
 function isBelow(limit: number, isSame: SQL, { id, since }: Args<PermitName>): SQL {
   const others = query.select({ id: outbox.id }).from(outbox);
   const sent = others.where(and(eq(outbox.kind, "mail"), isSame, sql`${outbox.sentAt} > ${since}`, ne(outbox.id, id)));
-  return sql`(select count(*) from ${sent.limit(limit)}) < ${limit}`;
+  return sql`${countOf(sent.limit(limit))} < ${limit}`;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { and, count, desc, eq, gt, gte, inArray, lte, sql } from "drizzle-orm";
 import { OVERVIEW_SLOT_MS, PENDING_SCAN_ROWS_MAX, RETRY_HOSTS_SHOWN_MAX } from "../../src/config/limits.ts";
 import type { ActivityCount, ActivityPage, ActivityRange, HostActivity, ScheduledRetries } from "../store.ts";
+import { countWhere, numberField, textField, validJson, valueOfMax } from "./dialect.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { Columns } from "./rows.ts";
 import { actions, timeline } from "../libsql/schema.ts";
@@ -29,7 +30,7 @@ const rowsIn = ({ after, until, accountId, since }: Range) =>
       at: timeline.at,
       type: timeline.type,
       status: timeline.status,
-      detail: sql`case when json_valid(${timeline.detail}) then ${timeline.detail} else '{}' end`.as("detail"),
+      detail: validJson(timeline.detail).as("detail"),
     })
     .from(timeline)
     .where(
@@ -49,7 +50,7 @@ const activityBySlot = prepare((range: Range) => {
       slot: sql`${t.at} / ${OVERVIEW_SLOT_MS}`.as("slot"),
       kind: sql`case when ${t.type} = 'created' then ${t.type}
         when ${t.status} in ('completed', 'failed') then ${t.status} else 'retry' end`.as("kind"),
-      ms: sql`json_extract(${t.detail}, '$.duration_ms')`.as("ms"),
+      ms: numberField(t.detail, "duration_ms").as("ms"),
     })
     .from(t)
     .where(inArray(t.type, ["created", "attempt"]))
@@ -63,16 +64,16 @@ const activityBySlot = prepare((range: Range) => {
     .groupBy(sql`${c.slot}`, sql`${c.kind}`, rounded);
 });
 
-/** With one `max`, SQLite takes the other columns from the row that has it: `error` is that of the last failure. */
+/** `error` is that of the last failure: with one `max`, SQLite takes other columns from the row that has it. */
 const activityByHost = prepare((range: Range) => {
   const t = rowsIn(range);
-  const error = sql`json_extract(${t.detail}, '$.error')`;
+  const error = textField(t.detail, "error");
   return query
     .select({
       host: actions.host,
       attempts: count().as("attempts"),
       failed: sql`count(${error})`.as("failed"),
-      error: error.as("error"),
+      error: valueOfMax(error, t.at).as("error"),
       lastFailedAt: sql`max(case when ${error} is not null then ${t.at} end)`.as("last_failed_at"),
     })
     .from(t)
@@ -137,7 +138,7 @@ const pendingByHost = prepare((arg: Args<"accountId" | "now">) => {
     .select({
       host: s.host,
       pending: count().as("pending"),
-      later: sql`sum(${s.dueAt} > ${arg.now})`.as("later"),
+      later: countWhere(sql`${s.dueAt} > ${arg.now}`).as("later"),
       nextAt: nextAt.as("next_at"),
     })
     .from(s)

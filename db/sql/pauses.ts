@@ -3,17 +3,20 @@ import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/config/limits.ts";
 import type { Pause, PauseStore } from "../../src/pauses/pause.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
+import { always, countOf, indexedBy } from "./dialect.ts";
 import { findLanes, findPendingIds, PENDING_ACTIONS } from "./find.ts";
 import { allOf, type Args, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { actions, apiKeys, pauses } from "../libsql/schema.ts";
 import type { Sql, Statement } from "./sql.ts";
+
+const PAUSES_IN_FORCE = indexedBy(pauses, "pauses_in_force");
 
 /**
  * Holds while a pause of this kind and subject is in force: one lookup in an index that is almost always empty. The
  * builder can't name an index, and the planner may choose one by subject.
  */
 function isInForce(kind: Pause["kind"], accountId: SQLWrapper, subject: SQLWrapper | string): SQL {
-  return sql`exists (select 1 from ${pauses} indexed by pauses_in_force where ${pauses.accountId} = ${accountId}
+  return sql`exists (select 1 from ${PAUSES_IN_FORCE} where ${pauses.accountId} = ${accountId}
     and ${pauses.kind} = ${kind} and ${pauses.subject} = ${subject} and ${pauses.endedAt} is null)`;
 }
 
@@ -37,7 +40,7 @@ const FIND = prepare((arg: Args<"id" | "accountId">) =>
 
 const PAUSES = query.select().from(pauses);
 
-const IN_FORCE = sql`${pauses} indexed by pauses_in_force where ${pauses.endedAt} is null`;
+const IN_FORCE = sql`${PAUSES_IN_FORCE} where ${pauses.endedAt} is null`;
 
 const ALL_IN_FORCE = prepare(() => sql`select * from ${IN_FORCE}`, PAUSES);
 
@@ -139,10 +142,10 @@ const insertPause = (isAllowed: (arg: PauseArgs) => SQL) =>
 
 const ADD = insertPause((arg) => {
   const inForce = sql`(select 1 from ${IN_FORCE} and ${pauses.accountId} = ${arg.accountId} limit ${PAUSES_MAX})`;
-  return sql`(select count(*) from ${inForce}) < ${PAUSES_MAX}`;
+  return sql`${countOf(inForce)} < ${PAUSES_MAX}`;
 });
 
-const ADD_REVOKED = insertPause(() => sql`1`);
+const ADD_REVOKED = insertPause(() => always);
 
 /** Pauses the actions of a revoked key, however many pauses are in force. */
 export function pauseRevoked(pause: Pause): Statement {

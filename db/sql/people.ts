@@ -6,6 +6,7 @@ import type { Member, PeopleStore, PersonRow, SessionRow, SignUp, WelcomeLink } 
 import { hasNoHold, signedUpRows } from "./accounts.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
+import { always, isSame } from "./dialect.ts";
 import { type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { members, people, sessions, welcomeLinks } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
@@ -127,7 +128,7 @@ const ADD_MEMBER = prepare((arg: Args<"accountId" | "personId" | "joinedAt">) =>
   insertWhere(members, changed, valuesOf(arg, ["accountId", "personId", "joinedAt"])),
 );
 
-const SIGN_UP = insertPerson(() => sql`1`);
+const SIGN_UP = insertPerson(() => always);
 
 const SIGN_UP_WHILE_OPEN = insertPerson(() => hasNoHold);
 
@@ -191,11 +192,10 @@ const END_OTHERS = prepare((arg: Args<"personId" | "hash">) =>
   query.delete(sessions).where(and(eq(sessions.personId, arg.personId), ne(sessions.hash, arg.hash), changed)),
 );
 
-/** `IS`, since the person may be null. */
 const VOID_LINKS = prepare((arg: Args<"accountId" | "personId">) =>
   query
     .delete(welcomeLinks)
-    .where(and(eq(welcomeLinks.accountId, arg.accountId), sql`${welcomeLinks.personId} is ${arg.personId}`)),
+    .where(and(eq(welcomeLinks.accountId, arg.accountId), isSame(welcomeLinks.personId, arg.personId))),
 );
 
 const hasMember = (arg: Args<"accountId">) =>

@@ -4,6 +4,7 @@ import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX 
 import { firstActionId } from "../../src/runtime/ids.ts";
 import type { PruneStep, PruneTimes, UpkeepStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
+import { countOf } from "./dialect.ts";
 import { BYTES } from "./find.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { actionKeys, actions, approvalLinks, outbox, timeline } from "../libsql/schema.ts";
@@ -70,7 +71,7 @@ const SCAN = prepare((arg: Args<"finishedUntil" | "boundUntil" | "after" | "befo
     .select({ seq: timeline.seq })
     .from(timeline)
     .where(sql`${timeline.actionId} = ${actions.id}`);
-  const count = sql`(select count(*) from ${rows.limit(PRUNE_ROWS_MAX + 1)})`;
+  const count = countOf(rows.limit(PRUNE_ROWS_MAX + 1));
   const { id, revision, accountId, dedupe, idempotencyKey } = actions;
   const events = sql<number | null>`case when ${isDeletable(arg)} then ${count} end`.as("events");
   const scanned = query.select({ id, revision, accountId, dedupe, idempotencyKey, bytes: BYTES, events }).from(actions);

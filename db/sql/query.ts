@@ -1,14 +1,56 @@
-import { Column, getTableColumns, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
+import { Column, getTableColumns, getTableName, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
 import { CasingCache } from "drizzle-orm/casing";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
-import type { Row, Sql, SqlValue, Statement } from "./sql.ts";
+import { decoderOf } from "./decode.ts";
+import type { PostgresText, Row, Sql, SqlValue, Statement } from "./sql.ts";
 
 /**
  * Drizzle's builder. It only builds: `prepare` compiles a statement once, and reader and writer run it. For what the
  * builder can't express there is drizzle's `sql` over the tables' columns.
  */
 export const query = drizzle(() => Promise.reject(new Error("Run statements by `prepare`.")));
+
+/** The databases that a statement is compiled for, from one builder: SQLite when it is prepared, PostgreSQL when it first runs there. */
+type Dialect = "sqlite" | "postgres";
+
+/** For which one `compile` builds now: it runs to its end without a pause. */
+let compiling: Dialect = "sqlite";
+
+/** A part of a statement that differs between the databases. Each difference is a function or constant of this file. */
+class ByDialect implements SQLWrapper {
+  readonly #variants: Readonly<Record<Dialect, SQL>>;
+
+  constructor(variants: Readonly<Record<Dialect, SQL>>) {
+    this.#variants = variants;
+  }
+
+  getSQL(): SQL {
+    return this.#variants[compiling];
+  }
+
+  /** Drizzle asks: without it, parentheses are added. */
+  shouldOmitSQLParens(): true {
+    return true;
+  }
+}
+
+export function byDialect<Type = unknown>(variants: Readonly<Record<Dialect, SQL>>): SQL<Type> {
+  return sql<Type>`${new ByDialect(variants)}`;
+}
+
+/** Marks of what is filled in when a statement of PostgreSQL becomes part of a chain: no statement has such characters. */
+const CHANGED = "\u0002";
+const ARG = "\u0001";
+const PART = /(\u0001\d+\u0001|\u0002)/;
+
+/** Marks an argument that is bound as a JSON list and becomes an array in PostgreSQL. */
+export const LIST = { mapToDriverValue: (value: unknown) => value };
+
+/** A condition that SQLite needs no words for. Call it in the builder of a statement. */
+export function onlyPostgres(condition: SQL): SQL | undefined {
+  return compiling === "postgres" ? condition : undefined;
+}
 
 /** The arguments of a statement, by name. */
 export type Args<Name extends string> = { readonly [Each in Name]: Placeholder<Each> };
@@ -47,9 +89,11 @@ export function prepare<
   const built = build(arg);
   const { text, names } = compile(built.getSQL());
   const decode = decoderOf(shape ?? built);
+  const source = new PostgresSource(() => build(arg).getSQL(), names);
   const bind = (values: Readonly<Record<string, Argument>>): Statement => ({
     sql: text,
     args: names.map((name) => valueOf(values[name])),
+    source,
   });
   return {
     bind,
@@ -71,6 +115,29 @@ export function prepareEach<Variant extends string, Statements>(
   };
 }
 
+/** PostgreSQL takes an argument for text where it can't see the column that it is for. */
+function typed(value: unknown, column: Column): SQL {
+  const type = column.getSQLType() === "integer" ? sql`bigint` : sql`text`;
+  return byDialect({ sqlite: sql`${value}`, postgres: sql`cast(${value} as ${type})` });
+}
+
+/** What a row without a value for the column gets. SQLite numbers a row by a null, PostgreSQL by the column's sequence. */
+function defaultOf(table: SQLiteTable, column: Column): SQL {
+  return column.primary && column.getSQLType() === "integer"
+    ? nextNumber(table)
+    : typed(column.default ?? null, column);
+}
+
+/**
+ * The next number of a table whose rows are numbered. In PostgreSQL the positions of the timeline come from a function
+ * of the migrations: the order of a sequence is not the order of commits.
+ */
+export function nextNumber(table: SQLiteTable): SQL {
+  const name = getTableName(table);
+  const next = name === "timeline" ? "next_position()" : `nextval('${name}_seq_seq')`;
+  return byDialect({ sqlite: sql`${null}`, postgres: sql.raw(next) });
+}
+
 type Values<Table extends SQLiteTable> = {
   readonly [Name in keyof Table["$inferInsert"]]: Table["$inferInsert"][Name] | Placeholder | SQL;
 };
@@ -88,7 +155,7 @@ export function insertWhere<Table extends SQLiteTable>(
     const values = Object.entries<Column>(getTableColumns(table)).map(([name, column]) => {
       // Safe: the keys of `row` are those of the table's columns.
       const value = (row as Readonly<Record<string, unknown>>)[name];
-      return sql`${value === undefined ? (column.default ?? null) : value}`;
+      return value === undefined ? defaultOf(table, column) : typed(value, column);
     });
     return sql`select ${list(values)} where ${condition}`;
   });
@@ -119,31 +186,72 @@ export function list(parts: readonly SQLWrapper[]): SQL {
   );
 }
 
-/** Whether a column has one of the values of an argument, which is bound as a JSON list: the text stays the same. */
-export function isOneOf(column: Column, values: Placeholder): SQL {
-  return sql`${column} in (select j.value from json_each(${values}) j)`;
-}
-
 /**
  * Holds if the statement before wrote a row. A change is a chain: first the action's row, guarded by its revision, then
  * each statement only where the one before wrote. So a change that lost writes nothing, and nothing is looked up twice.
+ * In PostgreSQL a chain is one statement, and each of its parts reads the tables as they were before it.
  */
-export const changed = sql`changes() > 0`;
+export const changed = byDialect({ sqlite: sql`changes() > 0`, postgres: sql.raw(CHANGED) });
 
 /** The text, with arguments as `?1`, `?2` in the order of their names, so that each is sent once. */
 function compile(built: SQL): { readonly text: string; readonly names: readonly string[] } {
-  const found: string[] = [];
+  const names: string[] = [];
+  const text = render(built, (param) => {
+    const name = nameOf(param);
+    if (!names.includes(name)) names.push(name);
+    return `?${names.indexOf(name) + 1}`;
+  });
+  return { text, names };
+}
+
+function render(built: SQL, escapeParam: (param: unknown) => string): string {
   const { sql: text } = built.inlineParams().toQuery({
     casing: new CasingCache(),
     escapeName: (name) => `"${name}"`,
     escapeString: (value) => `'${value.replaceAll("'", "''")}'`,
-    escapeParam: (_, param) => {
-      const name = nameOf(param);
-      if (!found.includes(name)) found.push(name);
-      return `?${found.indexOf(name) + 1}`;
-    },
+    escapeParam: (_, param) => escapeParam(param),
   });
-  return { text, names: found };
+  return text;
+}
+
+/** Compiles a statement for PostgreSQL when it first runs there. */
+class PostgresSource {
+  readonly #build: () => SQL;
+  readonly #names: readonly string[];
+  #text: PostgresText | null = null;
+
+  constructor(build: () => SQL, names: readonly string[]) {
+    this.#build = build;
+    this.#names = names;
+  }
+
+  get text(): PostgresText {
+    return (this.#text ??= this.#compile());
+  }
+
+  #compile(): PostgresText {
+    const args: { at: number; isList: boolean }[] = [];
+    const place = (param: unknown) => {
+      const [at, isList] = [this.#names.indexOf(nameOf(param)), is(param, Param) && param.encoder === LIST];
+      if (at === -1) throw new Error(`PostgreSQL's statement has an argument of its own: ${nameOf(param)}.`);
+      const known = args.findIndex((arg) => arg.at === at && arg.isList === isList);
+      return ARG + (known === -1 ? args.push({ at, isList }) - 1 : known) + ARG;
+    };
+    compiling = "postgres";
+    try {
+      const text = render(this.#build(), place);
+      return { parts: partsOf(text), args };
+    } finally {
+      compiling = "sqlite";
+    }
+  }
+}
+
+function partsOf(text: string): PostgresText["parts"] {
+  return text.split(PART).map((part) => {
+    if (part === CHANGED) return "changed";
+    return part.startsWith(ARG) ? { arg: Number(part.slice(1, -1)) } : { text: part };
+  });
 }
 
 function nameOf(param: unknown): string {
@@ -156,26 +264,4 @@ function valueOf(value: Argument | undefined): SqlValue {
   if (typeof value === "string" || typeof value === "number" || value === null) return value;
   if (value === undefined) throw new Error("An argument of a statement is missing.");
   return Number(value);
-}
-
-/** From a row of the database to one of the builder's types; `sql` has no columns, so its rows stay as they are. */
-function decoderOf(built: SQLWrapper): (row: Row) => unknown {
-  if (!("_" in built) || is(built, SQL)) return (row) => row;
-  const { selectedFields = {} } = built._ as { readonly selectedFields?: Readonly<Record<string, unknown>> };
-  const fields = Object.entries(selectedFields).map(([key, field]) => {
-    if (is(field, Column))
-      return { key, name: field.name, decode: (value: unknown) => field.mapFromDriverValue(value) };
-    if (!is(field, SQL.Aliased)) throw new Error(`The column ${key} of a query has no name.`);
-    const { decoder } = field.sql as { readonly decoder?: { mapFromDriverValue(value: unknown): unknown } };
-    return { key, name: field.fieldAlias, decode: (value: unknown) => decoder?.mapFromDriverValue(value) ?? value };
-  });
-  if (new Set(fields.map(({ name }) => name)).size < fields.length) throw new Error("Two columns have one name.");
-  return (row) => {
-    const selected: Record<string, unknown> = {};
-    for (const { key, name, decode } of fields) {
-      const value = row[name] ?? null;
-      selected[key] = value === null ? null : decode(value);
-    }
-    return selected;
-  };
 }

@@ -5,7 +5,8 @@ import type { SealedStore, SealedText, SigningSeed, SigningStore } from "../acco
 import type { FactStore } from "../store.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
-import { type Args, bareNames, prepare, query, valuesOf } from "./query.ts";
+import { randomText } from "./dialect.ts";
+import { type Args, bareNames, nextNumber, prepare, query, valuesOf } from "./query.ts";
 import { accounts, actions, callbackOverlaps, facts, signingSeeds } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 
@@ -14,7 +15,9 @@ const SEEDS_KEPT = 2;
 
 const SEED = ["id", "accountId", "origin", "sealedSeed", "rotatedAt"] as const;
 
-const ADD_SEED = prepare((arg: Args<(typeof SEED)[number]>) => query.insert(signingSeeds).values(valuesOf(arg, SEED)));
+const ADD_SEED = prepare((arg: Args<(typeof SEED)[number]>) =>
+  query.insert(signingSeeds).values({ ...valuesOf(arg, SEED), seq: nextNumber(signingSeeds) }),
+);
 
 const isOfOrigin = (arg: Args<"accountId" | "origin">) =>
   and(eq(signingSeeds.accountId, arg.accountId), eq(signingSeeds.origin, arg.origin));
@@ -147,7 +150,7 @@ const PUT_FACT = prepare((arg: Args<"name" | "value">) =>
 
 /** Writes a new value each time, since SQLite skips writing the same one. */
 export const PROBE = prepare(() => {
-  const value = sql`hex(randomblob(8))`;
+  const value = randomText;
   return query
     .insert(facts)
     .values({ name: "probe", value })

@@ -4,8 +4,19 @@ export type SqlValue = string | number | null;
 export type Row = Readonly<Record<string, SqlValue>>;
 
 export interface Statement {
+  /** For SQLite; for PostgreSQL too where there is no `source`. */
   readonly sql: string;
   readonly args: readonly SqlValue[];
+  /** The same statement for PostgreSQL. */
+  readonly source?: { readonly text: PostgresText };
+}
+
+/** A statement of PostgreSQL that is not numbered yet, since it may become part of a chain. */
+export interface PostgresText {
+  /** `changed` holds if the statement before wrote a row. */
+  readonly parts: readonly ("changed" | { readonly text: string } | { readonly arg: number })[];
+  /** Which of the statement's arguments each of its own is; a list is bound as JSON and becomes an array of texts. */
+  readonly args: readonly { readonly at: number; readonly isList: boolean }[];
 }
 
 /**
