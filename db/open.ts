@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import type { AccountStore, PeopleStore } from "./account-store.ts";
 import { createAccountStore } from "./sql/accounts.ts";
 import type { Store } from "./store.ts";
+import { sqliteQueue } from "./libsql/claim.ts";
 import { codeOf, faultOf, unavailable } from "./sql/errors.ts";
 import { FencedSql, openRemote } from "./libsql/remote.ts";
 import { openFile } from "./libsql/file.ts";
@@ -60,7 +61,7 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
     release();
     throw error;
   }
-  return createStore({ sql, seal, isOnlyProcess: path !== null, onFatal, release });
+  return createStore({ sql, seal, queueStatements: sqliteQueue, isOnlyProcess: path !== null, onFatal, release });
 }
 
 /** Whether the error may pass by itself. The operator has to fix a file that can't be opened or written. */

@@ -1,156 +1,33 @@
-import { type Column, sql, type SQL, type SQLWrapper } from "drizzle-orm";
-import type { Action, ActionStatus } from "../../src/actions/action.ts";
-import { DUE_LANES_SCANNED_MAX, SMALL_ROW_BYTES_MAX } from "../../src/config/limits.ts";
-import type { NotificationKind } from "../../src/delivery/notification.ts";
-import type { Claim, ClaimedRow, Queue } from "../store.ts";
-import { type Claimed, startAttempt } from "../../src/actions/settle.ts";
-import { rescheduleActions } from "../sql/apply.ts";
-import { findBroken } from "../sql/broken.ts";
-import type { Refused, StoreContext } from "../sql/context.ts";
-import { isConstraint } from "../sql/errors.ts";
-import { findLanes, findOrphans, headOf, PENDING_ACTIONS } from "../sql/find.ts";
-import { isPaused } from "../sql/pauses.ts";
+import { sql, type SQL } from "drizzle-orm";
+import type { LaneHead, LaneName } from "../store.ts";
 import { type Args, bareNames, prepare } from "../sql/query.ts";
-import { actionOf, COLUMNS_BUT_RESULT } from "../sql/rows.ts";
-import { actions } from "./schema.ts";
-import type { Row, Sql, SqlValue } from "../sql/sql.ts";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { type ClaimArgs, headOf, type QueueStatements, type QueueTable } from "../sql/queue.ts";
+import type { Sql } from "../sql/sql.ts";
 
 /**
- * `lanes` are JSON, and the first of them again by its parts; `limit` is the largest of theirs, `largest` the bytes of the
- * largest row, `refused` ids as JSON.
+ * The statements of a queue for SQLite. Those of a claim choose the same rows, since they are one transaction. SQLite has
+ * no LIMIT that depends on an outer row, so each lane's rows are collected in a JSON array (of rowids and sizes, never of
+ * text: `->>` aborts the process on a lone surrogate). Most claims are of one lane, for which a plain LIMIT does in a
+ * third of the time.
  */
-type ClaimArgs = Args<
-  ("lanes" | "accountId" | "host" | "keyId" | "limit") | ("now" | "bytesMax" | "largest" | "refused" | "leaseUntil")
->;
-
-/** A table of rows that wait in lanes, as SQL. */
-export interface QueueTable {
-  readonly name: "actions" | "outbox";
-  /** The condition of the partial index of pending rows, and of that of active ones. */
-  readonly pending: string;
-  readonly active: string;
-  /** The counter that is part of the fencing token. */
-  readonly fence: "revision" | "attempts";
-  /** Memory that an attempt of a row takes. It reads lengths only, which SQLite keeps before the values. */
-  readonly bytes: string;
-  /** What a row is read from. */
-  readonly columns: Readonly<Record<string, Column>>;
-  /** Holds while nothing of the account and key may be claimed. */
-  readonly isPaused: (accountId: SQLWrapper, keyId: SQLWrapper) => SQL;
-  readonly set: (arg: ClaimArgs) => SQL;
-  /** A row of the timeline for each row that is claimed: the rest of the statement is a condition on the row. */
-  readonly started: ((arg: ClaimArgs) => SQL) | null;
-}
-
-const ACTIONS: QueueTable = {
-  ...PENDING_ACTIONS,
-  active: "status = 'active'",
-  fence: "revision",
-  bytes: "ifnull(octet_length(body), 0) + ifnull(octet_length(sealed_headers), 0)",
-  columns: COLUMNS_BUT_RESULT,
-  isPaused,
-  set: ({ leaseUntil, now }) => sql`status = 'active', revision = revision + 1, attempts = attempts + 1, due_at = NULL,
-    lease_until = ${leaseUntil}, started_at = coalesce(started_at, ${now})`,
-  started: ({ now }) => sql`INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
-    SELECT id, account_id, ${now}, run, revision + 1, 'started', 'active', '{}' FROM actions WHERE`,
-};
-
-export function createActionQueue(db: StoreContext): Queue<Action> {
-  const { seal, written } = db;
-  const claimedFrom: ClaimedFrom<Action> = (id, revision, at) => {
-    const action = written.take(id, revision - 1);
-    return action === null ? null : startAttempt(action, at);
-  };
+export function sqliteQueue(table: QueueTable): QueueStatements {
+  const { ofLane, ofLanes, next, claimedRows, claimedIds } = preparedFor(table);
   return {
-    ...createQueue(ACTIONS, db, (row) => actionOf(row, seal), claimedFrom),
-    orphans: (leaseBefore, limit, after) => findOrphans(db, leaseBefore, limit, after),
-    broken: (limit, after) => findBroken(db, limit, after),
-    reschedule: (setBack, limit) => rescheduleActions(db.writer, setBack, limit),
-  };
-}
-
-/** A row as this claim leaves it, if memory has it; null: read it. `revision` is the one of after the claim. */
-type ClaimedFrom<T> = (id: string, revision: number, at: Claimed) => T | null;
-
-/** The part of a queue that is the same for actions and notifications. */
-export function createQueue<T>(
-  table: QueueTable,
-  { sql: reader, writer, refused }: Pick<StoreContext, "sql" | "writer" | "refused">,
-  parse: (row: Row) => T,
-  claimedFrom: ClaimedFrom<T> | null = null,
-): Pick<Queue<T>, "lanes" | "claimDue" | "claimed"> {
-  const { ofLane, ofLanes, next, claimedRows, claimedIds } = statementsOf(table);
-
-  const claimedRow = (row: Row): ClaimedRow<T> => ({ row: parse(row), largeBytes: largeBytesIn(row) });
-  const readClaimed = (ids: readonly SqlValue[], { leaseUntil }: Claimed) =>
-    ids.length === 0 ? [] : claimedIds.readRaw(reader, { ids: JSON.stringify(ids), leaseUntil });
-  /** The rows of these ids and revisions, in their order. */
-  const rowsOf = async (won: readonly Row[], at: Claimed): Promise<readonly ClaimedRow<T>[]> => {
-    const known = won.map(({ id, fence }) => claimedFrom?.(String(id), Number(fence), at) ?? null);
-    const missing = won.flatMap(({ id = null }, n) => (known[n] === null ? [id] : []));
-    const read = new Map((await readClaimed(missing, at)).map((row) => [row["id"], claimedRow(row)]));
-    return won.flatMap(({ id }, n) => {
-      const row = known[n] ?? null;
-      return row === null ? (read.get(id) ?? []) : { row, largeBytes: 0 };
-    });
-  };
-
-  const claimOnce = async (claim: Claim) => {
-    const args = argsOf(claim, refused);
-    const { started, updateIds, updateRows } = claim.lanes.length === 1 ? ofLane : ofLanes;
-    // Results of writes cross threads as JSON: large rows are read afterwards instead, and those that memory has are not.
-    const update = claim.takesLarge || claimedFrom !== null ? updateIds : updateRows;
-    const done = await writer.write([
-      ...(started === null ? [] : [started.bind(args)]),
-      update.bind(args),
-      next.bind(args),
-    ]);
-    const [updated, heads] = done.slice(-2);
-    const won = updated?.rows ?? [];
-    return {
-      rows: update === updateRows ? won.map(claimedRow) : await rowsOf(won, claim.at),
-      next: (heads?.rows ?? []).map((row) => ({ ...headOf(row), isLarge: largeBytesIn(row) > 0 })),
-    };
-  };
-
-  const claimDue: Queue<T>["claimDue"] = async (claim) => {
-    try {
-      return await claimOnce(claim);
-    } catch (error) {
-      if (!isConstraint(error)) throw error;
-      // One of the rows was altered: claim in smaller parts until it is alone.
-      const [lane] = claim.lanes;
-      if (claim.lanes.length > 1 || lane === undefined) {
-        const parts = await Promise.all(claim.lanes.map((one) => claimDue({ ...claim, lanes: [one] })));
-        return { rows: parts.flatMap((part) => part.rows), next: parts.flatMap((part) => part.next) };
-      }
-      if (lane.limit > 1) return claimDue({ ...claim, lanes: [{ ...lane, limit: Math.ceil(lane.limit / 2) }] });
-      const [head] = await ofLane.ids.readRaw(reader, argsOf(claim, refused));
-      if (head === undefined || !refused.add(String(head["id"]))) throw error;
-      return claimDue(claim);
-    }
-  };
-
-  return {
-    lanes: (after, limit) => findLanes(reader, table, after, limit),
-    claimDue,
-    async claimed(accountIds, { leaseUntil }) {
-      const rows = await claimedRows.readRaw(reader, { accountIds: JSON.stringify(accountIds), leaseUntil });
-      return rows.map(parse);
+    claim(values, returned) {
+      const { started, updateIds, updateRows } = values.laneCount === 1 ? ofLane : ofLanes;
+      const update = returned === "rows" ? updateRows : updateIds;
+      return [...(started === null ? [] : [started.bind(values)]), update.bind(values), next.bind(values)];
     },
+    choose: (values) => ofLane.ids.bind(values),
+    claimedBy: (values) => claimedRows.bind(values),
+    claimedWith: (values) => claimedIds.bind(values),
+    lanes: (reader, after, limit) => findLanes(reader, table, after, limit),
   };
 }
 
-/**
- * The statements of a claim. All of them choose the same rows, since they are one transaction: of each lane the earliest
- * due ones up to its limit, one of each lane in turn, as many as fit into `bytesMax`; the first one always fits. SQLite has no LIMIT that depends on an outer row, so each lane's rows
- * are collected in a JSON array (of rowids and sizes, never of text: `->>` aborts the process on a lone surrogate). Most
- * claims are of one lane, for which a plain LIMIT does in a third of the time.
- */
-function statementsOf(table: QueueTable) {
-  const { started, set } = table;
-  const [name, bytes, active] = [sql.raw(table.name), sql.raw(table.bytes), sql.raw(table.active)];
+function preparedFor(table: QueueTable) {
+  const { bytes, set } = table;
+  const [name, active] = [sql.raw(table.name), sql.raw(table.active)];
   const columns = sql`${bareNames(...Object.values(table.columns))}, ${bytes} AS bytes`;
   // `broken` returns the rows that can't be claimed.
   const isClaimable = ({ refused }: Args<"refused">) => sql`typeof(due_at) = 'integer'
@@ -181,7 +58,7 @@ function statementsOf(table: QueueTable) {
     const update = (returned: SQL) =>
       prepare((arg: ClaimArgs) => sql`UPDATE ${name} SET ${set(arg)} WHERE ${chosen(arg)} RETURNING ${returned}`);
     return {
-      started: started === null ? null : prepare((arg: ClaimArgs) => sql`${started(arg)} ${chosen(arg)}`),
+      started: table.isTold ? prepare((arg: ClaimArgs) => sql`${started(arg)} ${chosen(arg)}`) : null,
       updateRows: update(columns),
       updateIds: update(sql`id, ${sql.raw(table.fence)} AS fence`),
       ids: prepare((arg: ClaimArgs) => sql`SELECT id FROM ${name} WHERE ${chosen(arg)}`),
@@ -210,94 +87,30 @@ function statementsOf(table: QueueTable) {
   };
 }
 
-function argsOf({ lanes, bytesMax, takesLarge, at }: Claim, refused: Refused) {
-  const rows = lanes.map(({ accountId, host, keyId, limit }) => [accountId, host.toWellFormed(), keyId, limit]);
-  const [[accountId = "", host = "", keyId = ""] = []] = rows;
-  return {
-    lanes: JSON.stringify(rows),
-    accountId,
-    host,
-    keyId,
-    limit: Math.max(0, ...lanes.map((lane) => lane.limit)),
-    bytesMax,
-    largest: takesLarge ? Number.MAX_SAFE_INTEGER : SMALL_ROW_BYTES_MAX,
-    refused: refused.json,
-    now: at.now,
-    leaseUntil: at.leaseUntil,
-  };
+/** A row of the timeline for each action that is claimed: the rest of the statement is a condition on the row. */
+function started({ now }: ClaimArgs): SQL {
+  return sql`INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
+    SELECT id, account_id, ${now}, run, revision + 1, 'started', 'active', '{}' FROM actions WHERE`;
 }
 
-/** 0 for a small row. */
-function largeBytesIn(row: Row): number {
-  const bytes = Number(row["bytes"]);
-  return bytes > SMALL_ROW_BYTES_MAX ? bytes : 0;
-}
-
-/** Larger counts are reported as this number. */
-const COUNTED_MAX = 100_000;
-
-/** The statuses that are not final. Each has a partial index, so no other rows are read. */
-const STATUSES = ["pending", "active", "awaiting_approval"] as const satisfies readonly ActionStatus[];
-
-const KINDS = ["callback", "mail"] as const satisfies readonly NotificationKind[];
-
-/**
- * Steps from the head of each lane to the next by the index of the queues, without reading the rows between: the next
- * key of the host, else the next host of the account, else the next account. A single row-value comparison would use
- * the index for the account only and scan all earlier lanes.
- */
-const FIRST_DUE = prepare((arg: Args<"limit">) => {
-  return sql<{ readonly due_at: SqlValue }>`WITH RECURSIVE head (id, n) AS (
-  SELECT (SELECT id FROM actions WHERE status = 'pending' ORDER BY account_id, host, key_id, due_at LIMIT 1), 1
-  UNION ALL
-  SELECT coalesce(
-    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = actions.account_id AND b.host = actions.host
-      AND b.key_id > actions.key_id ORDER BY b.key_id, b.due_at LIMIT 1),
-    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = actions.account_id AND b.host > actions.host
-      ORDER BY b.host, b.key_id, b.due_at LIMIT 1),
-    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id > actions.account_id
-      ORDER BY b.account_id, b.host, b.key_id, b.due_at LIMIT 1)), n + 1
-  FROM head JOIN actions ON actions.id = head.id WHERE n < ${arg.limit})
-  SELECT min(actions.due_at) AS due_at FROM head JOIN actions ON actions.id = head.id
-  WHERE NOT ${isPaused(actions.accountId, actions.keyId)}`;
-});
-
-/** Due time of the earliest pending action; null: none is pending, except paused ones. */
-export async function findFirstDue(reader: Sql): Promise<Date | null> {
-  const [row] = await FIRST_DUE.read(reader, { limit: DUE_LANES_SCANNED_MAX });
-  return typeof row?.due_at === "number" ? new Date(row.due_at) : null;
-}
-
-/** Number of actions that are not final, by status. */
-export async function countActions(reader: Sql): Promise<Partial<Record<ActionStatus, number>>> {
-  const counts = await countEach(
-    reader,
-    STATUSES.map((status) => [status, `actions WHERE status = '${status}'`]),
-  );
-  return Object.fromEntries(STATUSES.map((status) => [status, counts.get(status) ?? 0]));
-}
-
-/** Number of notifications that are not final, by kind. */
-export async function countNotifications(reader: Sql): Promise<Readonly<Record<NotificationKind, number>>> {
-  const counts = await countEach(
-    reader,
-    KINDS.flatMap((kind) =>
-      (["pending", "active"] as const).map(
-        (status) => [kind, `outbox WHERE status = '${status}' AND kind = '${kind}'`] as const,
-      ),
-    ),
-  );
-  return { callback: counts.get("callback") ?? 0, mail: counts.get("mail") ?? 0 };
-}
-
-/** Counts the rows of each source, in a turn of the event loop each (5 ms at most), and adds up sources of one name. */
-async function countEach(reader: Sql, sources: readonly (readonly [name: string, source: string])[]) {
-  const counts = new Map<string, number>();
-  for (const [name, source] of sources) {
-    const text = `SELECT count(*) AS n FROM (SELECT 1 FROM ${source} LIMIT ?)`;
-    const [row] = await reader.read({ sql: text, args: [COUNTED_MAX] });
-    counts.set(name, (counts.get(name) ?? 0) + Number(row?.["n"]));
-    await nextTurn();
+/** The head of each lane: one index lookup per lane, without reading the rows behind it. */
+async function findLanes(
+  reader: Sql,
+  { name, pending }: QueueTable,
+  after: LaneName | null,
+  limit: number,
+): Promise<readonly LaneHead[]> {
+  const text = `SELECT account_id, host, key_id, due_at FROM ${name}
+    WHERE ${pending} AND (account_id, host, key_id) > (?, ?, ?)
+    ORDER BY account_id, host, key_id, due_at LIMIT 1`;
+  const heads: LaneHead[] = [];
+  let last = after;
+  while (heads.length < limit) {
+    const [row] = await reader.read({ sql: text, args: [last?.accountId ?? "", last?.host ?? "", last?.keyId ?? ""] });
+    if (row === undefined) break;
+    const head = headOf(row);
+    heads.push(head);
+    last = head;
   }
-  return counts;
+  return heads;
 }

@@ -1,4 +1,5 @@
 import type { HeaderSeal } from "./rows.ts";
+import type { QueueStatements, QueueTable } from "./queue.ts";
 import type { Sql } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 import { type Action, largeBytesOf } from "../../src/actions/action.ts";
@@ -12,6 +13,7 @@ export interface StoreContext {
   readonly heldCounts: HeldCounts;
   readonly refused: Refused;
   readonly written: WrittenActions;
+  readonly queueStatements: (table: QueueTable) => QueueStatements;
 }
 
 /** 32 MiB at most: large actions are read again at the claim. */

@@ -1,6 +1,6 @@
 import { type Column, Param, type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import type { SqlValue } from "./sql.ts";
-import { byDialect, LIST, onlyPostgres } from "./query.ts";
+import { byDialect, LIST, onlyPostgres, onlySqlite } from "./query.ts";
 
 /** What SQLite and PostgreSQL say differently, each by the name of what it means. */
 
@@ -100,7 +100,7 @@ export function smallerOf(one: SQLWrapper, other: SQLWrapper): SQL {
 }
 
 /** Bytes of a column that can be long. It reads only the length, which both databases keep before the value. */
-export function bytesOf(column: Column): SQL {
+export function bytesOf(column: SQLWrapper): SQL {
   return byDialect({
     sqlite: sql`ifnull(octet_length(${column}), 0)`,
     postgres: sql`coalesce(octet_length(${column}), 0)`,
@@ -110,6 +110,11 @@ export function bytesOf(column: Column): SQL {
 /** The table, read by this index. PostgreSQL chooses by itself. */
 export function indexedBy(table: SQLWrapper, index: string): SQL {
   return byDialect({ sqlite: sql`${table} indexed by ${sql.raw(index)}`, postgres: sql`${table}` });
+}
+
+/** A number without a fraction, which is all that PostgreSQL's columns of numbers hold. */
+export function isWhole(column: Column): SQL | undefined {
+  return onlySqlite(sql`typeof(${column}) = 'integer'`);
 }
 
 /** A whole number below the largest that JS holds exactly. PostgreSQL's columns have no values of other types. */

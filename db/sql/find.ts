@@ -3,9 +3,9 @@ import type { Action } from "../../src/actions/action.ts";
 import type { TimelineEntry } from "../../src/actions/timeline.ts";
 import { type HostOfKey, hostOfKey } from "../../src/approvals/facts.ts";
 import { HOST_ACTIONS_SCANNED_MAX, RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/config/limits.ts";
-import type { LaneHead, LaneName } from "../store.ts";
+import type { LaneName } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOf, isOneOf, itemsOf, placeIn } from "./dialect.ts";
+import { bytesOf, isOneOf, isWhole, itemsOf, placeIn } from "./dialect.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, actionOf, shownActionOf, timelineEntryOf } from "./rows.ts";
 import { actions, timeline } from "../libsql/schema.ts";
@@ -129,52 +129,17 @@ export async function findOrphans(
   return (await findRows(reader, idsWithin(RECOVERY_BYTES_MAX, found))).map((row) => actionOf(row, seal));
 }
 
-/** The pending rows of a table, in the words of their partial index. */
-interface PendingRows {
-  readonly name: "actions" | "outbox";
-  readonly pending: string;
-}
-
-export const PENDING_ACTIONS: PendingRows = { name: "actions", pending: "status = 'pending'" };
-
-/** The head of each lane: one index lookup per lane, without reading the rows behind it. */
-export async function findLanes(
-  reader: Sql,
-  { name, pending }: PendingRows,
-  after: LaneName | null,
-  limit: number,
-): Promise<readonly LaneHead[]> {
-  const text = `SELECT account_id, host, key_id, due_at FROM ${name}
-    WHERE ${pending} AND (account_id, host, key_id) > (?, ?, ?)
-    ORDER BY account_id, host, key_id, due_at LIMIT 1`;
-  const heads: LaneHead[] = [];
-  let last = after;
-  while (heads.length < limit) {
-    const [row] = await reader.read({ sql: text, args: [last?.accountId ?? "", last?.host ?? "", last?.keyId ?? ""] });
-    if (row === undefined) break;
-    const head = headOf(row);
-    heads.push(head);
-    last = head;
-  }
-  return heads;
-}
-
-export function headOf(row: Row): LaneHead {
-  const [accountId, host, keyId] = [String(row["account_id"]), String(row["host"]), String(row["key_id"])];
-  return { accountId, host, keyId, dueAt: new Date(Number(row["due_at"])) };
-}
+const PENDING_OF_LANE = prepare((arg: Args<"accountId" | "host" | "keyId" | "limit">) => {
+  const isOfLane = and(eq(actions.accountId, arg.accountId), eq(actions.host, arg.host), eq(actions.keyId, arg.keyId));
+  return query
+    .select({ id: actions.id })
+    .from(actions)
+    .where(and(isOfLane, eq(actions.status, "pending"), isWhole(actions.dueAt), isWhole(actions.revision)))
+    .orderBy(actions.dueAt)
+    .limit(arg.limit);
+});
 
 /** Ids of the earliest pending actions of a lane. */
-export async function findPendingIds(
-  reader: Sql,
-  { accountId, host, keyId }: LaneName,
-  limit: number,
-): Promise<readonly string[]> {
-  const rows = await reader.read({
-    sql: `SELECT id FROM actions WHERE account_id = ? AND host = ? AND key_id = ? AND status = 'pending'
-      AND typeof(due_at) = 'integer' AND typeof(revision) = 'integer'
-      ORDER BY due_at LIMIT ?`,
-    args: [accountId, host, keyId, limit],
-  });
-  return rows.map((row) => String(row["id"]));
+export async function findPendingIds(reader: Sql, lane: LaneName, limit: number): Promise<readonly string[]> {
+  return (await PENDING_OF_LANE.read(reader, { ...lane, limit })).map(({ id }) => id);
 }

@@ -4,9 +4,9 @@ import type { Notification, NotificationChange, NotificationKind } from "../../s
 import type { OutboxStore, Queue } from "../store.ts";
 import { rescheduleNotifications } from "./apply.ts";
 import { findBrokenNotifications } from "./broken.ts";
-import { countNotifications, createQueue, type QueueTable } from "../libsql/claim.ts";
+import { countNotifications, createQueue, type QueueTable } from "./queue.ts";
 import { Refused, type StoreContext } from "./context.ts";
-import { countOf, isBeforeOrAny } from "./dialect.ts";
+import { bytesOf, countOf, isBeforeOrAny } from "./dialect.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { isStopped } from "./pauses.ts";
 import { type Args, bareNames, changed, prepare, query } from "./query.ts";
@@ -15,9 +15,10 @@ import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Sql, Statement } from "./sql.ts";
 
 /** Callbacks and mails. A row's attempts, with its lease, are the fencing token. */
-export function createOutboxStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): OutboxStore {
+export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "queueStatements">): OutboxStore {
+  const { sql: reader, writer } = db;
   const queue = (kind: NotificationKind): Queue<Notification> => ({
-    ...createQueue(tableOf(kind), { sql: reader, writer, refused: new Refused() }, notificationOf),
+    ...createQueue(tableOf(kind), { ...db, refused: new Refused() }, notificationOf),
     async orphans(leaseBefore, limit, after) {
       const from = { leaseUntil: after?.leaseUntil ?? Number.MIN_SAFE_INTEGER, id: after?.id ?? "" };
       return (await ORPHANS.readRaw(reader, { kind, leaseBefore, limit, ...from })).map(notificationOf);
@@ -87,13 +88,13 @@ function tableOf(kind: NotificationKind): QueueTable {
     pending: `status = 'pending' AND kind = '${kind}'`,
     active: `status = 'active' AND kind = '${kind}'`,
     fence: "attempts",
-    bytes: "ifnull(octet_length(payload), 0)",
+    bytes: bytesOf(sql`payload`),
     columns: NOTIFICATION_COLUMNS,
     // Only the stop of an account applies: other pauses don't hold back callbacks and mails.
     isPaused: isStopped,
     set: ({ leaseUntil }) =>
       sql`status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ${leaseUntil}`,
-    started: null,
+    isTold: false,
   };
 }
 

@@ -1,10 +1,12 @@
 import { and, desc, eq, exists, inArray, isNull, lte, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/config/limits.ts";
+import type { Action } from "../../src/actions/action.ts";
 import type { Pause, PauseStore } from "../../src/pauses/pause.ts";
+import type { Queue } from "../store.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { always, countOf, indexedBy } from "./dialect.ts";
-import { findLanes, findPendingIds, PENDING_ACTIONS } from "./find.ts";
+import { findPendingIds } from "./find.ts";
 import { allOf, type Args, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { actions, apiKeys, pauses } from "../libsql/schema.ts";
 import type { Sql, Statement } from "./sql.ts";
@@ -83,7 +85,11 @@ const PRUNE = prepare((arg: Args<"until">) => {
   return query.delete(pauses).where(inArray(pauses.id, ended));
 });
 
-export function createPauseStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): PauseStore {
+/** `lanes` are those of the pending actions. */
+export function createPauseStore(
+  { sql: reader, writer }: Pick<StoreContext, "sql" | "writer">,
+  lanes: Lanes,
+): PauseStore {
   const find = async (accountId: string, id: string) => (await FIND.read(reader, { accountId, id }))[0] ?? null;
   return {
     find,
@@ -105,7 +111,7 @@ export function createPauseStore({ sql: reader, writer }: Pick<StoreContext, "sq
       const all = [OF_ACCOUNT, OF_KEY, OF_SIGN_UP].map((each) => each.read(reader, { accountId, actionId }));
       return oldestFirst((await Promise.all(all)).flat()).slice(-TIMELINE_PAUSES_MAX);
     },
-    unfinished: (accountId, keyId, limit) => findUnfinished(reader, { accountId, keyId }, limit),
+    unfinished: (accountId, keyId, limit) => findUnfinished({ reader, lanes }, { accountId, keyId }, limit),
     async prune(until) {
       const [deleted] = await writer.write([PRUNE.bind({ until })]);
       return deleted?.changes === PRUNE_ROWS;
@@ -165,20 +171,24 @@ const SENDING = prepare((arg: Args<"accountId" | "keyId">) => {
   return sending.where(and(eq(actions.status, "active"), isOfKey(arg))).limit(1);
 });
 
+type Lanes = Queue<Action>["lanes"];
+
 /** Lanes per read. */
 const LANES = 128;
 
 /** By lanes, since no index of pending actions begins with the key: every action would pay for it. */
-async function findUnfinished(reader: Sql, key: { readonly accountId: string; readonly keyId: string }, limit: number) {
+async function findUnfinished(
+  { reader, lanes }: { readonly reader: Sql; readonly lanes: Lanes },
+  key: { readonly accountId: string; readonly keyId: string },
+  limit: number,
+) {
   // Read first: an action that becomes pending again meanwhile is found below.
   const sending = await SENDING.read(reader, key);
   const ids = (await HELD.read(reader, { ...key, limit })).map(({ id }) => id);
   const { accountId, keyId } = key;
   let after = { accountId, host: "", keyId: "" };
   while (ids.length < limit) {
-    const heads = (await findLanes(reader, PENDING_ACTIONS, after, LANES)).filter(
-      (head) => head.accountId === accountId,
-    );
+    const heads = (await lanes(after, LANES)).filter((head) => head.accountId === accountId);
     for (const head of heads) {
       if (head.keyId !== keyId || ids.length >= limit) continue;
       ids.push(...(await findPendingIds(reader, head, limit - ids.length)));

@@ -39,6 +39,11 @@ export function byDialect<Type = unknown>(variants: Readonly<Record<Dialect, SQL
   return sql<Type>`${new ByDialect(variants)}`;
 }
 
+/** The same for what PostgreSQL's types hold by themselves. */
+export function onlySqlite(condition: SQL): SQL | undefined {
+  return compiling === "sqlite" ? condition : undefined;
+}
+
 /** Marks of what is filled in when a statement of PostgreSQL becomes part of a chain: no statement has such characters. */
 const CHANGED = "\u0002";
 const ARG = "\u0001";

@@ -1,10 +1,11 @@
-import type { ActionStore, Store } from "../store.ts";
+import type { Action } from "../../src/actions/action.ts";
+import type { ActionStore, Queue, Store } from "../store.ts";
 import { createAccountStore, createCallbackHostStore } from "./accounts.ts";
 import { applyChange, forceChange, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
 import { createAuditStore } from "./audit.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
-import { countActions, createActionQueue, findFirstDue } from "../libsql/claim.ts";
+import { countActions, createActionQueue, findFirstDue, type QueueStatements, type QueueTable } from "./queue.ts";
 import { createAction } from "./create.ts";
 import { findAction, findActionById, readTimeline, findApprovedHosts } from "./find.ts";
 import { type StoreContext, HeldCounts, Refused, WrittenActions } from "./context.ts";
@@ -24,17 +25,20 @@ import { Writer } from "./writer.ts";
 interface StoreParts {
   readonly sql: Sql;
   readonly seal: HeaderSeal;
+  readonly queueStatements: (table: QueueTable) => QueueStatements;
   readonly isOnlyProcess: boolean;
   readonly onFatal: (cause: unknown) => void;
   /** Releases the file lock, after the connection is closed. */
   readonly release: () => void;
 }
 
-/** The `Store` over SQLite's dialect. The tables must exist. */
-export function createStore({ sql, seal, isOnlyProcess, onFatal, release }: StoreParts): Store {
+/** The `Store` over a connection. The tables must exist. */
+export function createStore({ sql, seal, queueStatements, isOnlyProcess, onFatal, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal);
   const heldCounts = new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId));
-  const db: StoreContext = { sql, writer, seal, refused: new Refused(), heldCounts, written: new WrittenActions() };
+  const shared = { refused: new Refused(), heldCounts, written: new WrittenActions() };
+  const db: StoreContext = { sql, writer, seal, queueStatements, ...shared };
+  const queue = createActionQueue(db);
   let closing: Promise<void> | null = null;
   const close = async () => {
     await writer.drain();
@@ -42,14 +46,14 @@ export function createStore({ sql, seal, isOnlyProcess, onFatal, release }: Stor
     release();
   };
   return {
-    actions: createActionStore(db),
+    actions: createActionStore(db, queue),
     outbox: createOutboxStore(db),
     accounts: createAccountStore(db),
     callbackHosts: createCallbackHostStore(db),
     links: createLinkStore(db),
     people: createPeopleStore(db),
     signing: createSigningStore(db),
-    pauses: createPauseStore(db),
+    pauses: createPauseStore(db, (after, limit) => queue.lanes(after, limit)),
     rejections: createRejectionStore(db),
     audit: createAuditStore(db),
     sealed: createSealedStore(db),
@@ -69,10 +73,10 @@ export function createStore({ sql, seal, isOnlyProcess, onFatal, release }: Stor
   };
 }
 
-function createActionStore(db: StoreContext): ActionStore {
+function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore {
   const { sql, writer } = db;
   return {
-    ...createActionQueue(db),
+    ...queue,
     create: (creation) => createAction(db, creation),
     apply: (write) => applyChange(db, write),
     isApplied: (write) => isApplied(db, write),

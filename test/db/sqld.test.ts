@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { FencedSql, openRemote } from "../../db/libsql/remote.ts";
+import { sqliteQueue } from "../../db/libsql/claim.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { LOCK_TIMES, ServiceLock } from "../../db/libsql/service-lock.ts";
 import { createStore } from "../../db/sql/store.ts";
@@ -101,7 +102,14 @@ async function openOver(url: string) {
   const fatal: unknown[] = [];
   const sql = new FencedSql(raw, lock, (cause) => fatal.push(cause));
   await migrate(sql, NOON);
-  const parts = { sql, seal: testSecrets, isOnlyProcess: false, onFatal: () => {}, release: () => {} };
+  const parts = {
+    sql,
+    seal: testSecrets,
+    queueStatements: sqliteQueue,
+    isOnlyProcess: false,
+    onFatal: () => {},
+    release: () => {},
+  };
   const store = createStore(parts);
   return {
     store,

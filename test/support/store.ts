@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
+import { sqliteQueue } from "../../db/libsql/claim.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { openRemote } from "../../db/libsql/remote.ts";
 import type { LockTimes } from "../../db/libsql/service-lock.ts";
@@ -69,7 +70,14 @@ export async function openClientStore(): Promise<TestStore> {
   const open = async () => {
     const sql = openRemote(url, null);
     await migrate(sql, NOON);
-    return createStore({ sql, seal: testSecrets, isOnlyProcess: false, onFatal: failTest, release: () => {} });
+    return createStore({
+      sql,
+      seal: testSecrets,
+      queueStatements: sqliteQueue,
+      isOnlyProcess: false,
+      onFatal: failTest,
+      release: () => {},
+    });
   };
   return testStore(await open(), { folder, look, open });
 }
@@ -102,7 +110,14 @@ export async function openServerStore(url: string): Promise<TestStore> {
 
 /** A store that stands over any connection, for tests that listen to what goes over it. */
 export function storeOver(sql: Sql): Store {
-  return createStore({ sql, seal: testSecrets, isOnlyProcess: true, onFatal: failTest, release: () => {} });
+  return createStore({
+    sql,
+    seal: testSecrets,
+    queueStatements: sqliteQueue,
+    isOnlyProcess: true,
+    onFatal: failTest,
+    release: () => {},
+  });
 }
 
 function failTest(cause: unknown): never {
