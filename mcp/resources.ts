@@ -14,7 +14,7 @@ import type { Action } from "../src/actions/action.ts";
 import { checkList } from "../src/actions/list-schemas.ts";
 import { ACTION_ID } from "../src/runtime/ids.ts";
 import type { AgentDeps } from "./call.ts";
-import { asDomainError, describeAction, describePage } from "./results.ts";
+import { loggedFailure, describeAction, describePage } from "./results.ts";
 
 const mimeType = "application/json";
 
@@ -68,7 +68,7 @@ async function textOf(deps: AgentDeps, caller: Caller, uri: string): Promise<str
 /** Any error as one of the protocol, with our code in its data. */
 function protocolError(error: unknown, uri: string, deps: AgentDeps): ProtocolError {
   if (error instanceof ProtocolError) return error;
-  const { code, message } = asDomainError(error, "resources", deps);
+  const { code, message } = loggedFailure(error, "resources", deps);
   if (code === "not_found") return new ResourceNotFoundError(uri);
   return new ProtocolError(ProtocolErrorCode.InternalError, message, { code });
 }

@@ -13,13 +13,14 @@ import { actionJson } from "../src/actions/serialize.ts";
 import type { ActionService } from "../src/actions/service.ts";
 import { isDecided, type LatestDecision, latestDecision } from "../src/actions/timeline.ts";
 import { DomainError, type ErrorCode } from "../src/api/domain-error.ts";
+import { asDomainError } from "../src/api/errors.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
 import { mayApproveIt } from "../src/approvals/policy.ts";
 import { TOOL_BODY_BYTES_MAX } from "../src/config/limits.ts";
 import { parseExactly, scanJson } from "../src/json/json.ts";
+import { traceOf } from "../src/observability/log.ts";
 import { hiddenValues, maskedAction, maskedActor, maskedPause, premaskFor } from "../src/receipts/masked-action.ts";
 import { maskText } from "../src/receipts/masking.ts";
-import { StoreBusy, StoreUnavailable } from "../db/store.ts";
 import type { AgentDeps, ToolCall } from "./call.ts";
 
 /** The result of a tool. */
@@ -82,22 +83,12 @@ const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
   internal_error: "Call again once, a create with the same idempotency_key; then tell the person.",
 };
 
-const FRAMES_MAX = 8;
-
 /** Any error as a `DomainError`. An unexpected one is logged; the caller gets an id that identifies it in the log. */
-export function asDomainError(error: unknown, tool: string, { log, ids }: Pick<AgentDeps, "log" | "ids">): DomainError {
-  if (error instanceof DomainError) return error;
-  if (error instanceof StoreBusy) {
-    return new DomainError("unavailable", "The service has too many writes to store at the moment.");
-  }
-  if (error instanceof StoreUnavailable) {
-    return new DomainError("unavailable", "The service can't reach its database at the moment.");
-  }
+export function loggedFailure(error: unknown, tool: string, { log, ids }: Pick<AgentDeps, "log" | "ids">): DomainError {
+  const failure = asDomainError(error);
+  if (failure.code !== "internal_error") return failure;
   const id = ids.request();
-  const frames = error instanceof Error ? (error.stack ?? "").split("\n").slice(1, 1 + FRAMES_MAX) : [];
-  // Not the message: it may quote what somebody sent.
-  const name = error instanceof Error ? error.name : typeof error;
-  log.error("mcp.failed", { error_id: id, tool, error: name, frames: frames.join("\n") });
+  log.error("mcp.failed", { error_id: id, tool, error: traceOf(error) });
   return new DomainError("internal_error", `Something went wrong in the service. Its log has the details under ${id}.`);
 }
 

@@ -24,7 +24,7 @@ import {
 import type { ToolOutcome } from "../src/observability/metrics.ts";
 import { askForApproval, type Question, QUESTION } from "./approve.ts";
 import { type AgentDeps, type Exchange, ToolCall } from "./call.ts";
-import { asDomainError, describeAction, describePage, errorResult, resultOf, type ToolAnswer } from "./results.ts";
+import { loggedFailure, describeAction, describePage, errorResult, resultOf, type ToolAnswer } from "./results.ts";
 import {
   compileArguments,
   CreateArguments,
@@ -203,7 +203,7 @@ export function createCallTool(deps: AgentDeps) {
         record("refused", "client_gone");
         return errorResult(new DomainError("unavailable", "The client has ended this call."));
       }
-      const failure = asDomainError(error, name, deps);
+      const failure = loggedFailure(error, name, deps);
       record(failure.code === "internal_error" ? "failed" : "refused", failure.code);
       return errorResult(failure);
     }

@@ -16,8 +16,7 @@ import type { Server } from "bun";
 import { createSignUpGate, type SignUpGate } from "./accounts/sign-up-gate.ts";
 import type { Caller } from "./accounts/roles.ts";
 import { createEngine, type Engine } from "./delivery/engine.ts";
-import { listenForMetrics, type MetricsPortDeps } from "./http/system-routes.ts";
-import { type Http, createHttp } from "./http/server.ts";
+import { type Http, createHttp, listenForMetrics, type MetricsPortDeps } from "./http/server.ts";
 import { createMailer } from "./mail/mailer.ts";
 import { addGauges } from "./observability/gauges.ts";
 import { LoopLag } from "./observability/runtime.ts";
@@ -36,14 +35,13 @@ import { createFollowLink } from "./approvals/links.ts";
 import { createListNotifications } from "./actions/service.ts";
 import { createReadReceipt } from "./receipts/receipt.ts";
 import { isLoopbackUrl, trustedProxiesOf, isLoopbackAddress } from "./config/values.ts";
-import { createOwnHostPages, createOwnHostOnly } from "./http/own-origin.ts";
+import { createOwnHostPages, createOwnHostOnly, type Guard } from "./http/own-origin.ts";
 import { mcpRoutes, type McpRouteDeps } from "./http/mcp-routes.ts";
 import { GUIDES } from "./pages/docs.tsx";
 import type { Secrets } from "./crypto/secrets.ts";
 import { createPasswords } from "./crypto/passwords.ts";
 import { createAgentHandler } from "../mcp/http.ts";
 import { createAgentServer } from "../mcp/server.ts";
-import type { Guard } from "./http/handler.ts";
 
 /** A stop may take the drain time and this much more; then the process exits anyway. */
 const STOP_GRACE_MS = 1_000;

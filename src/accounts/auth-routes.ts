@@ -10,8 +10,9 @@ import {
   passwordChangedPage,
   passwordPage,
 } from "../pages/sign-in.tsx";
-import { json, headersOf, LINK_NOT_FOUND } from "../http/errors.ts";
-import { readJson } from "../http/body.ts";
+import { json, page, seeOther } from "../http/response.ts";
+import { headersOf, LINK_NOT_FOUND } from "../http/errors.ts";
+import { readJson, isForm, readForm, type Form, readQuery, type RequestContext } from "../http/request.ts";
 import {
   type Flash,
   checkFormToken,
@@ -21,14 +22,13 @@ import {
   type AnswerPerson,
   type FormOf,
   type OwnCookie,
+  HOME_PATH,
+  nextOf,
+  nextIn,
 } from "../http/session.ts";
-import { isForm, readForm, type Form } from "../http/form.ts";
-import { HOME_PATH, nextOf, readQuery, nextIn } from "../http/query.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
-import { page, seeOther } from "../http/page.ts";
 import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, pathParams } from "../http/operation.ts";
 import Type from "typebox";
-import type { RequestContext } from "../http/context.ts";
 import { EMPTY_CREDENTIALS, type CredentialInput } from "../pages/form.tsx";
 import type { StartedSession } from "./sessions.ts";
 import { HTTP_STATUS } from "../api/errors.ts";

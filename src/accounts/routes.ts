@@ -23,7 +23,8 @@ import {
   optionalBody,
   pathParams,
 } from "../http/operation.ts";
-import { json } from "../http/errors.ts";
+import { json, page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type FormOf, type PersonOf } from "../http/session.ts";
 import type { Caller } from "./roles.ts";
 import type { KeyService } from "./keys.ts";
 import { RevokeQuery } from "../pauses/pause.ts";
@@ -49,8 +50,6 @@ import {
 } from "./signing-secrets.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { accountsPage, ACCOUNTS_PAGE_PATH } from "../pages/settings.tsx";
-import { page, seeOther } from "../http/page.ts";
-import { createPersonRoutes, type FormOf, type PersonOf } from "../http/session.ts";
 
 export interface AccountRouteDeps {
   readonly peopleService: Pick<PeopleService, "readAccount">;

@@ -3,8 +3,8 @@ import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import { WAIT_SECONDS_DEFAULT } from "../config/limits.ts";
 import { DecisionFacts, maskedFacts } from "../approvals/facts.ts";
 import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
-import type { RequestContext } from "../http/context.ts";
-import { json } from "../http/errors.ts";
+import type { RequestContext } from "../http/request.ts";
+import { json } from "../http/response.ts";
 import {
   API_ERRORS,
   BODY_ERRORS,
@@ -50,8 +50,8 @@ export interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
   >;
   /** The public URL of the service, without a trailing slash. */
   readonly baseUrl: string;
-  /** Shows an action in an event: as it was, without a pause that is in force now. */
-  readonly showEvent: ActionSerializer;
+  /** Serializes an action for an event: as it was, without a pause that is in force now. */
+  readonly serializeEvent: ActionSerializer;
 }
 
 /** /v1/actions and /v1/events. */
@@ -61,12 +61,12 @@ export function actionRoutes(deps: ActionRouteDeps) {
 
 type Respond = (caller: Caller, action: Action) => Promise<Response>;
 
-function createRespond({ show }: Pick<ActionRouteDeps, "show">): Respond {
-  return async (caller, action) => json(show(caller, await premaskFor(caller, action)));
+function createRespond({ serialize }: Pick<ActionRouteDeps, "serialize">): Respond {
+  return async (caller, action) => json(serialize(caller, await premaskFor(caller, action)));
 }
 
 function mainRoutes(deps: ActionRouteDeps) {
-  const { actionService, show } = deps;
+  const { actionService, serialize } = deps;
   const checkCreate = createCheckCreate(deps);
   const respond = createRespond(deps);
   const waitFor = (context: RequestContext, caller: Caller, id: string, seconds: number) =>
@@ -88,8 +88,8 @@ function mainRoutes(deps: ActionRouteDeps) {
         const seconds = query.wait ?? WAIT_SECONDS_DEFAULT;
         const shown = isWaiting ? await waitFor(context, caller, action.id, seconds) : action;
         const ready = await premaskFor(caller, shown);
-        if (differs !== undefined) return json(show(caller, ready, differs));
-        return json(show(caller, ready), 201, { location: `/v1/actions/${action.id}` });
+        if (differs !== undefined) return json(serialize(caller, ready, differs));
+        return json(serialize(caller, ready), 201, { location: `/v1/actions/${action.id}` });
       },
       CREATE_ACTION,
     )
@@ -97,7 +97,7 @@ function mainRoutes(deps: ActionRouteDeps) {
       "/v1/actions",
       async ({ caller, query }) => {
         const { actions, before } = await actionService.list(caller, checkList(query));
-        const shown = (await premaskAllFor(caller, actions)).map((action) => show(caller, action));
+        const shown = (await premaskAllFor(caller, actions)).map((action) => serialize(caller, action));
         return json(pageJson(shown, before));
       },
       LIST_ACTIONS,
@@ -118,7 +118,7 @@ function mainRoutes(deps: ActionRouteDeps) {
 /** What there is to know of one action beside itself, and every change as it happens. */
 function viewRoutes(deps: ActionRouteDeps) {
   const { actionService, baseUrl } = deps;
-  const streamEvents = createStreamEvents({ ...deps, show: deps.showEvent });
+  const streamEvents = createStreamEvents({ ...deps, serialize: deps.serializeEvent });
   return createApiRoutes()
     .get(
       "/v1/actions/:id/facts",

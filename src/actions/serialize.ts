@@ -2,11 +2,13 @@ import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import type { Pause, PauseOf } from "../pauses/pause.ts";
 import { hiddenValues, maskedAction, maskedEntry, maskedPause } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { TimelineEntry } from "./timeline.ts";
+import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
 import { type Action, nextRetryAt } from "./action.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { operationsIn } from "./status.ts";
-import type { CallbackEvent } from "../delivery/notification.ts";
+import { type CallbackEvent, hostOf, notificationsFor } from "../delivery/notification.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { OutboxRow } from "../../db/store.ts";
 
 export interface ViewOptions {
   readonly now: Date;
@@ -110,6 +112,25 @@ function errorMember({ status, result }: Action, { bodies }: ViewOptions): strin
 /** The body of a callback: the whole action with header values masked. */
 export function callbackJson(event: CallbackEvent, action: Action, at: Date, receiptUrl: string): string {
   return eventJson(event, at, actionJson(action, { now: at, receiptUrl, hidesHeaderValues: true }));
+}
+
+/** The outbox rows (callbacks and mails) for a change of an action with these events. */
+export type Enqueue = (action: Action, at: Date, events: readonly TimelineEvent[]) => readonly OutboxRow[];
+
+interface EnqueueDeps {
+  readonly ids: Pick<Ids, "row">;
+  readonly receiptUrl: (actionId: string) => string;
+}
+
+/** Renders the body of a callback at the time of the change; a mail is rendered when it is sent. */
+export function createEnqueue({ ids, receiptUrl }: EnqueueDeps): Enqueue {
+  return (action, at, events) =>
+    notificationsFor(action, events).map((message) => ({
+      id: ids.row(at),
+      message,
+      host: hostOf(message),
+      payload: message.kind === "callback" ? callbackJson(message.event, action, at, receiptUrl(action.id)) : null,
+    }));
 }
 
 /** The JSON text of an event, for callbacks and the event stream. `data` is an action as JSON text. */

@@ -1,16 +1,25 @@
-import { createDecisions, type Decide, type DecideDeps } from "../approvals/decide.ts";
-import { type CreateDeps, createCreate } from "./create.ts";
+import { createDecisions, type DecideDeps } from "../approvals/decide.ts";
 import { createWait, type WaitDeps } from "./wait.ts";
+import { createCountRetryable, createRetryMany } from "./bulk-retry.ts";
 import { type HistoryDeps, createHistoryOf, createHeld } from "../approvals/held.ts";
-import type { Action, ActionStatus } from "./action.ts";
-import { isHeldIn } from "./changes.ts";
-import { COUNTED_MAX, RETRY_BATCH_MAX } from "../config/limits.ts";
-import { authorize, type Caller } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { type PauseStore, withPauses } from "../pauses/pause.ts";
-import { sources } from "./status.ts";
-import type { TimelineEntry } from "./timeline.ts";
-import type { ActionRows, ActionQuery, ActionStore, Counted, OutboxEntry, OutboxStore } from "../../db/store.ts";
+import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
+import { maskedAction, premaskAll } from "../receipts/masked-action.ts";
+import { type Action, type ActionRequest, type Creator, firstState, largeBytesOf } from "./action.ts";
+import { authorize, type Caller, seesWhole } from "../accounts/roles.ts";
+import { differs, type HashOf } from "./dedupe.ts";
+import { HELD_PER_KEY_MAX } from "../config/limits.ts";
+import { decide, NO_FACTS } from "../approvals/policy.ts";
+import type { Recipients } from "../approvals/recipients.ts";
+import { entryOfRequest } from "../approvals/rejections.ts";
+import type { Bus } from "../events/bus.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Dispatcher } from "../delivery/attempt.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { ActionRows, ActionQuery, ActionStore, OutboxEntry, OutboxStore } from "../../db/store.ts";
+import type { Enqueue } from "./serialize.ts";
 
 type ActionServiceDeps = CreateDeps &
   DecideDeps &
@@ -66,71 +75,129 @@ export function createActionService(deps: ActionServiceDeps) {
   };
 }
 
-/** One step of a bulk retry. */
-interface RetriedBatch {
-  /** Retried, including those that now await approval. */
-  readonly retried: number;
-  readonly held: number;
-  readonly refused: readonly { readonly id: string; readonly message: string }[];
-  /** Cursor of the next step; null: this was the last one. */
-  readonly before: string | null;
-  readonly left: Counted;
+interface CreateDeps {
+  readonly actions: Pick<ActionStore, "create">;
+  readonly clock: Pick<Clock, "now">;
+  readonly ids: Pick<Ids, "action">;
+  readonly bus: Pick<Bus, "publish">;
+  readonly metrics: Pick<Metrics, "created">;
+  readonly enqueue: Enqueue;
+  readonly dispatcher: Pick<Dispatcher, "reserve">;
+  readonly recipients: Pick<Recipients, "factsFor">;
+  readonly hashOf: HashOf;
 }
 
-const NONE: Counted = { count: 0, isMore: false };
+interface CreateOptions {
+  /** Why the call is requested; shown in the timeline and to approvers. */
+  readonly reason?: string | null;
+  /** Whose role and hold limit the action; the caller's unless a person repeats the request of another key. */
+  readonly creator?: Creator;
+}
 
-/**
- * How many actions of a list a bulk retry would retry. Only statuses that the list filters by: a bulk retry of failed
- * actions must not retry cancelled ones.
- */
-function createCountRetryable(actions: Pick<ActionStore, "count">) {
-  return async (caller: Caller, query: ListFilter): Promise<Counted> => {
-    authorize(caller, "read");
-    const statuses = retryableIn(query.statuses);
-    if (statuses.length === 0) return NONE;
-    return actions.count({ ...query, statuses, accountId: caller.accountId, limit: COUNTED_MAX });
-  };
+/** The new action, or with `differs` the older one that its key means. */
+interface CreateAnswer {
+  readonly action: Action;
+  readonly differs?: readonly string[];
 }
 
 /**
- * Retries the next actions of a list, newest first. The cursor moves on with each step, so that no action is retried
- * twice, not even one that fails again meanwhile.
+ * Stores a validated request as an action that is due or awaits approval, or finds the action with the same `dedupe` or
+ * idempotency key. The action is durable when this resolves. If a delivery slot is free, the same commit claims the action,
+ * which saves a commit before sending; the answer still shows it as it was created. Throws
+ * - `invalid_url` or `validation_error`: the creator may not name this callback or address,
+ * - `invalid_request` or `forbidden`: a person rejected the same request within 24 hours, and the reason is missing or it
+ *   was requested again too often,
+ * - `too_many_held`: too many actions of the key await approval.
  */
-function createRetryMany(actions: Pick<ActionStore, "list" | "count">, retryAction: Decide) {
-  const count = createCountRetryable(actions);
-  return async (caller: Caller, query: ListFilter, reason: string | null): Promise<RetriedBatch> => {
-    authorize(caller, "retry");
-    const statuses = retryableIn(query.statuses);
-    if (statuses.length === 0) return { retried: 0, held: 0, refused: [], before: null, left: NONE };
-    const page = await actions.list({ ...query, statuses, accountId: caller.accountId, limit: RETRY_BATCH_MAX });
-    // Concurrently, so that they share commits.
-    const ends = await Promise.all(page.actions.map(({ id }) => retryOne(retryAction, caller, id, reason)));
-    return {
-      retried: ends.filter((end) => "status" in end).length,
-      held: ends.filter((end) => "status" in end && isHeldIn(end, end.run)).length,
-      refused: ends.flatMap((end) => ("status" in end ? [] : [end])),
-      before: page.before,
-      left: page.before === null ? NONE : await count(caller, { ...query, before: page.before }),
+function createCreate(deps: CreateDeps) {
+  const { actions, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf } = deps;
+  return async (caller: Caller, requested: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
+    authorize(caller, "create");
+    const { creator = caller, reason = null } = options;
+    const { callback, notifyEmail } = requested;
+    // Most requests name nobody, and need not wait.
+    const isPlain = callback === null && notifyEmail === null;
+    const account = isPlain ? NO_FACTS : await recipients.factsFor(caller.accountId, creator, requested);
+    const facts = { operation: "create", request: requested, caller, creator, account, reason } as const;
+    const decision = decide({ ...facts, heldCount: null, rejections: null });
+    if (decision.kind === "refuse") throw decision.error;
+
+    const now = clock.now();
+    const approve = decision.kind === "hold";
+    const action = newAction(requested, { id: ids.action(now), approve, caller, creator, now });
+    const reservation = action.approve ? null : dispatcher.reserve(action, largeBytesOf(action));
+    const events = firstEvents(action, reason);
+    const creation = {
+      action,
+      events,
+      outbox: enqueue(action, now, events),
+      claim: reservation?.claim ?? null,
+      rejection: entryOfRequest(action, { caller, reason }, hashOf),
     };
+    const created = await actions.create(creation).catch((error: unknown) => {
+      reservation?.fail();
+      throw error;
+    });
+    if (created.kind === "too_many_held" || created.kind === "rejected_before") {
+      reservation?.release();
+      const refused = decide({
+        ...facts,
+        heldCount: created.kind === "too_many_held" ? HELD_PER_KEY_MAX : null,
+        rejections: created.kind === "rejected_before" ? created.rejections : null,
+      });
+      throw refused.kind === "refuse" ? refused.error : new Error(`The store refused a create: ${created.kind}.`);
+    }
+    metrics.created(created.kind);
+    if (created.kind === "matched") {
+      reservation?.release();
+      return { action: created.action, differs: await differencesFor(caller, created.action, action) };
+    }
+    if (reservation !== null && created.claimed !== null) {
+      reservation.commit(action, created.claimed);
+      return { action };
+    }
+    reservation?.release();
+    bus.publish(action);
+    return { action };
   };
 }
 
-type RetryEnd = Action | { readonly id: string; readonly message: string };
-
-/** An action that may not be retried is reported and does not stop the others. */
-async function retryOne(retryAction: Decide, caller: Caller, id: string, reason: string | null): Promise<RetryEnd> {
-  try {
-    return await retryAction(caller, id, reason);
-  } catch (error) {
-    if (!(error instanceof DomainError) || !REFUSALS.has(error.code)) throw error;
-    return { id, message: error.message };
-  }
+interface NewAction {
+  readonly id: string;
+  readonly approve: boolean;
+  readonly caller: Caller;
+  readonly creator: Creator;
+  readonly now: Date;
 }
 
-const REFUSALS: ReadonlySet<string> = new Set(["not_retryable", "not_found", "invalid_request"]);
+function newAction(request: ActionRequest, { id, approve, caller, creator, now }: NewAction): Action {
+  return {
+    ...request,
+    ...firstState(approve, now),
+    approve,
+    id,
+    accountId: caller.accountId,
+    revision: 1,
+    createdAt: now,
+    createdBy: caller.actor,
+    keyId: caller.keyId ?? "",
+    creator: { role: creator.role, hold: creator.hold },
+  };
+}
 
-function retryableIn(statuses: readonly ActionStatus[]): readonly ActionStatus[] {
-  return sources("retry").filter((status) => statuses.includes(status));
+/**
+ * The fields in which the request differs from the older action. Where the caller sees that one masked, the masked values
+ * are compared: comparing the real ones would let the caller guess secrets by trial.
+ */
+async function differencesFor(caller: Caller, stored: Action, requested: Action): Promise<readonly string[]> {
+  if (seesWhole(caller, stored)) return differs(stored, requested);
+  const [older = stored, newer = requested] = await premaskAll([stored, requested], "public");
+  return differs(maskedAction(older, "public"), maskedAction(newer, "public"));
+}
+
+function firstEvents(action: Action, reason: string | null): readonly TimelineEvent[] {
+  const created: TimelineEvent = { type: "created", actor: action.createdBy, ...(reason === null ? {} : { reason }) };
+  return action.approve ? [created, { type: "held" }] : [created];
 }
 
 interface NotificationPage {

@@ -1,6 +1,7 @@
 import Type, { type Static } from "typebox";
-import { ERROR_CODES, type ErrorCode, type Issue } from "./domain-error.ts";
+import { DomainError, ERROR_CODES, type ErrorCode, type Issue } from "./domain-error.ts";
 import { plainText } from "./schema-helpers.ts";
+import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
 
 const ValidationIssue = Type.Object(
   {
@@ -95,6 +96,24 @@ export const ERROR_MEANING = {
   internal_error: "The service failed unexpectedly.",
   unavailable: "The service can't reach its database at the moment.",
 } as const satisfies Record<ErrorCode, string>;
+
+/** Any error as one that a caller may see: an unexpected one tells nothing of what happened, and has to be logged. */
+export function asDomainError(error: unknown): DomainError {
+  if (error instanceof DomainError) return error;
+  if (error instanceof StoreBusy) {
+    return new DomainError(
+      "unavailable",
+      "The service has too many writes to store at the moment. Try again in a second.",
+    );
+  }
+  if (error instanceof StoreUnavailable) {
+    return new DomainError("unavailable", "The service can't reach its database at the moment. Try again.");
+  }
+  return new DomainError(
+    "internal_error",
+    "Something went wrong in the service. Its log has the details under the request id.",
+  );
+}
 
 interface ErrorParts {
   readonly code: ErrorCode;

@@ -28,7 +28,7 @@ import {
   type HeldAction,
   type UpkeepStore,
 } from "../../db/store.ts";
-import type { Enqueue } from "../actions/create.ts";
+import type { Enqueue } from "../actions/serialize.ts";
 import { decide, mayApproveIt } from "./policy.ts";
 import type { Log } from "../observability/log.ts";
 

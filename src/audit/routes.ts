@@ -10,12 +10,11 @@ import {
   serializeAuditPage,
 } from "./audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
-import { prefersNdjson, readQuery } from "../http/query.ts";
-import { json } from "../http/errors.ts";
+import { prefersNdjson, json, page } from "../http/response.ts";
+import { readQuery } from "../http/request.ts";
+import { createPersonRoutes, type PersonOf } from "../http/session.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
 import { AUDIT_PATH, auditPage } from "../pages/audit.tsx";
-import { page } from "../http/page.ts";
-import { createPersonRoutes, type PersonOf } from "../http/session.ts";
 
 export interface AuditRouteDeps {
   readonly auditService: Pick<AuditService, "export" | "list" | "record">;

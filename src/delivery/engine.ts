@@ -1,5 +1,5 @@
 import { createLinksOf } from "../approvals/links.ts";
-import { createEnqueue } from "../actions/create.ts";
+import { createEnqueue } from "../actions/serialize.ts";
 import { createRecipients } from "../approvals/recipients.ts";
 import { createActionService } from "../actions/service.ts";
 import { createHistoryOf } from "../approvals/held.ts";

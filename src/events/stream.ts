@@ -1,24 +1,22 @@
 import { type ActionSerializer, eventJson } from "../actions/serialize.ts";
 import { type Caller, type Viewer, viewerOf, seesWhole } from "../accounts/roles.ts";
 import { type EventStream, type Feed, positionText } from "./feed.ts";
-import type { Log } from "../observability/log.ts";
+import { type Log, traceOf } from "../observability/log.ts";
 import { StoreUnavailable, type ActionChange } from "../../db/store.ts";
-import { traceOf } from "../http/errors.ts";
+import { drainBody } from "../http/handler.ts";
+import { type RequestContext, readQuery } from "../http/request.ts";
+import type { WatchOf } from "../http/session.ts";
 import { premaskAllFor } from "../receipts/masked-action.ts";
-import { drainBody } from "../http/body.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "../http/sse.ts";
-import type { RequestContext } from "../http/context.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { DomainError } from "../api/domain-error.ts";
 import type { Action } from "../actions/action.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
-import { readQuery } from "../http/query.ts";
 import { createRoutes, NO_QUERY } from "../http/operation.ts";
-import type { WatchOf } from "../http/session.ts";
 
 export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
   readonly feed: Feed;
-  readonly show: ActionSerializer;
+  readonly serialize: ActionSerializer;
   readonly log: Log;
   /** A stream ends after so many heartbeats; left out: it goes on. */
   readonly beatsMax?: number;
@@ -30,8 +28,8 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
  */
 export type StreamEvents = (context: RequestContext, caller: Caller, left?: () => void) => Promise<Response>;
 
-export function createStreamEvents({ feed, show, log, clock, draining, beatsMax }: EventsDeps): StreamEvents {
-  const textOf = createTexts(show);
+export function createStreamEvents({ feed, serialize, log, clock, draining, beatsMax }: EventsDeps): StreamEvents {
+  const textOf = createTexts(serialize);
   const begin = async (context: RequestContext, caller: Caller, left: () => void) => {
     const { request, name } = context;
     // The stream has no time limit: a body that drips would keep the request alive for ever.
@@ -115,7 +113,7 @@ function sourceOf(
 type View = "whole" | Viewer;
 
 /** The text of a change is built once for all readers with the same view of it. */
-function createTexts(show: ActionSerializer) {
+function createTexts(serialize: ActionSerializer) {
   const made: Readonly<Record<View, WeakMap<ActionChange, Promise<string>>>> = {
     whole: new WeakMap(),
     public: new WeakMap(),
@@ -129,7 +127,7 @@ function createTexts(show: ActionSerializer) {
       missing.map(({ action }) => action),
     );
     for (const [at, change] of missing.entries()) {
-      const text = ready.then((actions) => eventText(change, show(caller, actions[at] ?? change.action)));
+      const text = ready.then((actions) => eventText(change, serialize(caller, actions[at] ?? change.action)));
       textsFor(change).set(change, text);
     }
     return (await Promise.all(changes.flatMap((change) => textsFor(change).get(change) ?? []))).join("");

@@ -1,13 +1,11 @@
 import { NotFoundError } from "elysia";
-import { errorJson, HTTP_STATUS } from "../api/errors.ts";
+import { asDomainError, errorJson, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode, RetryLater } from "../api/domain-error.ts";
-import type { Log } from "../observability/log.ts";
-import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
+import { type Log, traceOf } from "../observability/log.ts";
 import { problemPage } from "../pages/layout.tsx";
-import { isApiPath, acceptsHtml, prefersJson } from "./query.ts";
+import { json, isApiPath, acceptsHtml, prefersJson, page } from "./response.ts";
+import type { RequestContext } from "./request.ts";
 import { Misdirected } from "./own-origin.ts";
-import { page } from "./page.ts";
-import type { RequestContext } from "./context.ts";
 
 /** 405 with the methods of the path, as `Allow` names them. */
 export class MethodNotAllowed extends DomainError {
@@ -65,7 +63,7 @@ function hasLeft({ signal }: Request, error: unknown): boolean {
 export function refuse(context: RequestContext, error: unknown, log: Log): Response {
   if (hasLeft(context.request, error)) return new Response(null, { status: CLIENT_GONE });
   if (error instanceof EarlyAnswer) return error.answer;
-  const failure = asDomainError(error);
+  const failure = error instanceof NotFoundError ? pathNotFound() : asDomainError(error);
   const requestId = context.name.envelopeId();
   if (failure.code === "internal_error") {
     log.error("http.failed", {
@@ -97,41 +95,6 @@ export function refuse(context: RequestContext, error: unknown, log: Log): Respo
 
 function errorText({ code, message, issues }: DomainError, requestId: string): string {
   return errorJson({ code, message, requestId, issues });
-}
-
-function asDomainError(error: unknown): DomainError {
-  if (error instanceof DomainError) return error;
-  if (error instanceof NotFoundError) return pathNotFound();
-  if (error instanceof StoreBusy) {
-    return new DomainError(
-      "unavailable",
-      "The service has too many writes to store at the moment. Try again in a second.",
-    );
-  }
-  if (error instanceof StoreUnavailable) {
-    return new DomainError("unavailable", "The service can't reach its database at the moment. Try again.");
-  }
-  return new DomainError(
-    "internal_error",
-    "Something went wrong in the service. Its log has the details under the request id.",
-  );
-}
-
-/** Name and stack of an unexpected error, for the log. Only the engine's own messages are kept: others may quote user data. */
-export function traceOf(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error;
-  const isOfEngine = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
-  const frames = (error.stack ?? "").split("\n").filter((line) => line.trimStart().startsWith("at "));
-  return [isOfEngine ? `${error.name}: ${error.message}` : error.name, ...frames.slice(0, FRAMES_MAX)].join("\n");
-}
-
-const FRAMES_MAX = 8;
-
-const JSON_TYPE = { "content-type": "application/json" } as const;
-
-/** A response of JSON text. */
-export function json(text: string, status = 200, headers?: Readonly<Record<string, string>>): Response {
-  return new Response(text, { status, headers: headers === undefined ? JSON_TYPE : { ...JSON_TYPE, ...headers } });
 }
 
 /** One error for every token that is malformed, unknown, expired or used, so that it reveals nothing about what exists. */

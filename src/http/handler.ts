@@ -6,14 +6,12 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import { clientAddressOf, clientOf, type IsTrustedProxy } from "./own-origin.ts";
+import { clientAddressOf, clientOf, type Guard, type IsTrustedProxy } from "./own-origin.ts";
 import { CLIENT_GONE, MethodNotAllowed, pathNotFound, refuse } from "./errors.ts";
+import { bindContext, contextOf, hasBody, nameRequest, type RequestContext, targetOf } from "./request.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { REFUSED_BODY_BYTES_DROPPED_MAX, REFUSED_BODY_LINGER_MS, REFUSED_BODY_MS_MAX } from "../config/limits.ts";
 import { createRateLimit } from "./rate-limit.ts";
-import { bindContext, contextOf, hasBody, nameRequest, type RequestContext, targetOf } from "./context.ts";
-import { closeWithAnswer } from "./body.ts";
-
-/** Checks Host and Origin of a request, before its key. Throws `forbidden` or `Misdirected`. */
-export type Guard = (headers: Headers) => void;
 
 interface HandlerDeps {
   readonly authenticate: Authenticate;
@@ -173,4 +171,54 @@ function logRequest(context: RequestContext, status: number, { clock, log, metri
     person_id: caller?.personId,
     client: client === "" ? undefined : client,
   });
+}
+
+/**
+ * Sends a response that was ready before the body was read, and closes the connection. It is sent at once, since a client
+ * may wait for it before it sends more. The connection is closed once the rest of the body was read and dropped: closed
+ * earlier, the client would see a reset instead of the response; kept open, the rest would be taken for another request.
+ */
+export async function closeWithAnswer(context: RequestContext, response: Response, clock: Clock): Promise<Response> {
+  const drained = drainBody(context.request, clock).then(() => true);
+  const hasNoBody = context.request.method === "HEAD" || response.body === null;
+  // A body that arrived together with its headers is drained within one turn of the event loop.
+  const isDrained = await Promise.race([drained, hasNoBody ? drained : nextTurn().then(() => false)]);
+  const headers = new Headers(response.headers);
+  headers.set("connection", "close");
+  const init = { status: response.status, headers };
+  if (isDrained) return new Response(response.body, init);
+  const bytes = await response.bytes();
+  const body = new ReadableStream({
+    async start(controller) {
+      controller.enqueue(bytes);
+      await drained;
+      controller.close();
+    },
+  });
+  return new Response(body, init);
+}
+
+/**
+ * Reads and drops what is left of a body, up to `REFUSED_BODY_BYTES_DROPPED_MAX` or `REFUSED_BODY_MS_MAX`. Where there is
+ * more it waits for a moment, so that the reset of the connection doesn't overtake the response. Never throws.
+ */
+export async function drainBody({ body }: Request, clock: Clock): Promise<void> {
+  const stream: ReadableStream<Uint8Array> | null = body;
+  if (stream === null || stream.locked) return;
+  const reader = stream.getReader();
+  const isLate = Promise.withResolvers<{ done: true; value?: undefined }>();
+  const cancelTimer = clock.after(REFUSED_BODY_MS_MAX, () => isLate.resolve({ done: true }));
+  try {
+    for (let dropped = 0; dropped < REFUSED_BODY_BYTES_DROPPED_MAX;) {
+      const { done, value } = await Promise.race([reader.read(), isLate.promise]);
+      if (done) return;
+      dropped += value.byteLength;
+    }
+    await new Promise<void>((resolve) => void clock.after(REFUSED_BODY_LINGER_MS, resolve));
+    await reader.cancel();
+  } catch {
+    // The client has left.
+  } finally {
+    cancelTimer();
+  }
 }

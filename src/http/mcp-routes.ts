@@ -1,10 +1,9 @@
 import type { ParsedJson } from "../json/json.ts";
 import type { Caller } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
-import { readJson } from "./body.ts";
+import { readJson, callerOf, type RequestContext } from "./request.ts";
 import { createRoutes } from "./operation.ts";
 import { whileStreaming } from "./sse.ts";
-import { callerOf, type RequestContext } from "./context.ts";
 
 /** One HTTP request of an MCP client: authenticated, counted and read. */
 export interface McpRequest {

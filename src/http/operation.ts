@@ -5,10 +5,16 @@ import { DomainError, type ErrorCode } from "../api/domain-error.ts";
 import type { AnswerHeader, RequestHeader } from "../api/headers.ts";
 import { bodyCheck, compile, compileQuery } from "../api/schema-helpers.ts";
 import type { ParsedJson } from "../json/json.ts";
-import { parseFields, readJson, readOptionalJson } from "./body.ts";
-import { callerOf, contextOf, type RequestContext } from "./context.ts";
-import type { PageKind } from "./page.ts";
-import { readQuery } from "./query.ts";
+import {
+  parseFields,
+  readJson,
+  readOptionalJson,
+  callerOf,
+  contextOf,
+  type RequestContext,
+  readQuery,
+} from "./request.ts";
+import type { PageKind } from "./response.ts";
 
 /** Routes outside the API description, or without a key. Handlers get the `context` of their request. */
 export function createRoutes() {

@@ -1,9 +1,8 @@
 import { DomainError } from "../api/domain-error.ts";
 import { normalTarget } from "../outbound/target.ts";
-import type { Guard } from "./handler.ts";
+import type { RequestContext } from "./request.ts";
 import { isIP } from "node:net";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../config/limits.ts";
-import type { RequestContext } from "./context.ts";
 
 export interface OwnAddress {
   /** Public address of the service. */
@@ -49,6 +48,9 @@ export function createOwnOrigin({ baseUrl }: OwnAddress): OwnOrigin {
     refuseOtherSites: (headers) => (isOwn(headers) === false ? refuse() : undefined),
   };
 }
+
+/** Checks Host and Origin of a request, before its key. Throws `forbidden` or `Misdirected`. */
+export type Guard = (headers: Headers) => void;
 
 interface OwnHostDeps {
   /** Host name of `BASE_URL`; null where it is not set. */

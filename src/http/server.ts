@@ -11,7 +11,7 @@ import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { CreateRules } from "../actions/create-schema.ts";
-import { type IsTrustedProxy, createOwnOrigin, type OwnAddress } from "./own-origin.ts";
+import { type Guard, type IsTrustedProxy, createOwnOrigin, type OwnAddress } from "./own-origin.ts";
 import {
   createDeviceCookie,
   createSessionCookie,
@@ -22,9 +22,10 @@ import {
   createWatchOf,
   createTokenFormOf,
 } from "./session.ts";
+import { createHandler } from "./handler.ts";
+import { isApiPath, acceptsHtml, prefersJson, json, page } from "./response.ts";
+import { nameRequest, type RequestName, targetOf } from "./request.ts";
 import type { AnyElysia } from "elysia";
-import { createHandler, type Guard } from "./handler.ts";
-import { listenOn, listenOnOtherLoopback, type ListenOptions } from "./listen.ts";
 import { accountRoutes, type AccountRouteDeps } from "../accounts/routes.ts";
 import { actionRoutes } from "../actions/routes.ts";
 import { openApiJson, operationsOf } from "../api/openapi.ts";
@@ -35,13 +36,12 @@ import { authRoutes } from "../accounts/auth-routes.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "../receipts/receipt.ts";
 import { type PageDeps, webPages } from "../pages/routes.ts";
 import { createActionSerializer } from "../actions/serialize.ts";
-import { systemRoutes, type SystemRouteDeps } from "./system-routes.ts";
+import { answerMetrics, type MetricsDeps, systemRoutes, type SystemRouteDeps } from "./system-routes.ts";
+import { IDLE_SECONDS } from "./sse.ts";
+import { headersOf } from "./errors.ts";
+import { DomainError } from "../api/domain-error.ts";
 import { errorJson, HTTP_STATUS } from "../api/errors.ts";
 import { problemPage } from "../pages/layout.tsx";
-import { isApiPath, acceptsHtml, prefersJson } from "./query.ts";
-import { json } from "./errors.ts";
-import { page } from "./page.ts";
-import { nameRequest, type RequestName, targetOf } from "./context.ts";
 
 export interface HttpDeps
   extends
@@ -100,12 +100,12 @@ export interface Http {
 
 /** The HTTP server: every route of the API, of /mcp and of the pages. */
 export function createHttp(deps: HttpDeps): Http {
-  const show = createActionSerializer(deps.clock, deps.receiptUrl, deps.pauseOf);
+  const serialize = createActionSerializer(deps.clock, deps.receiptUrl, deps.pauseOf);
   // An event describes the past: it doesn't show a pause that is in force now.
-  const showEvent = createActionSerializer(deps.clock, deps.receiptUrl, () => null);
+  const serializeEvent = createActionSerializer(deps.clock, deps.receiptUrl, () => null);
   const people = { ...deps, ...sessionsOf(deps) };
   const modules: readonly AnyElysia[] = [
-    ...actionRoutes({ ...deps, show, showEvent }),
+    ...actionRoutes({ ...deps, serialize, serializeEvent }),
     ...accountRoutes(deps),
     pauseRoutes(deps),
     auditRoutes(deps),
@@ -172,34 +172,102 @@ function sessionsOf(deps: HttpDeps) {
   };
 }
 
-interface UnavailableDeps {
-  readonly ids: Pick<Ids, "request">;
-  readonly version: string;
+interface ListenOptions {
+  /** Port 0 takes any free one. */
+  readonly port: number;
+  readonly host: string;
+  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
+  readonly arrivalSeconds?: number | undefined;
 }
+
+type Answer = (request: Request, server: Server<unknown>) => Response | Promise<Response>;
 
 /**
- * Answers while the store can't be opened yet: 503 to everything except /health. `Http.takeOver` continues on the same
+ * Where BASE_URL says `localhost`, a browser may mean 127.0.0.1 or ::1, and whoever listens on the other one would get the
+ * cookies of that name: listens on both. Null: there is no other address. Throws when its port is taken.
+ */
+function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: Answer): Server<unknown> | null {
+  const other = OTHER_LOOPBACK[place.host];
+  if (other === undefined || new URL(baseUrl).hostname !== "localhost") return null;
+  try {
+    return listenOn({ ...place, host: other }, answer);
+  } catch (error) {
+    // A machine without IPv6 has no ::1 that anybody could take.
+    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") throw error;
+    return null;
+  }
+}
+
+const OTHER_LOOPBACK: Readonly<Record<string, string>> = { "127.0.0.1": "::1", "::1": "127.0.0.1" };
+
+/** Starts a server with our limits. Throws when the port is taken. */
+function listenOn({ port, host, arrivalSeconds = IDLE_SECONDS }: ListenOptions, answer: Answer): Server<unknown> {
+  return Bun.serve({
+    port,
+    hostname: host,
+    idleTimeout: arrivalSeconds,
+    // Bun's own 413 has neither envelope nor request id; `request.ts` limits the size instead.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    development: false,
+    // With `development: false` Bun would share the port with another process, such as a second Outgate.
+    reusePort: false,
+    fetch: answer,
+  });
+}
+
+interface OwnPortDeps {
+  readonly ids: Pick<Ids, "request">;
+}
+
+/** Listens without routes, keys and accounts. */
+function listenApart(port: number, host: string, { ids }: OwnPortDeps, answer: AnswerApart): Server<unknown> {
+  return listenOn({ port, host }, async (request) => {
+    const name = nameRequest(request.headers.get("x-request-id"), ids);
+    const response = await answer(request, targetOf(request.url).path, name);
+    response.headers.set("x-request-id", name.id);
+    // The body stays unread: bytes after it must not be taken for a second request.
+    response.headers.set("connection", "close");
+    return response;
+  });
+}
+
+/** Must not reject. */
+type AnswerApart = (request: Request, path: string, name: RequestName) => Response | Promise<Response>;
+
+export interface MetricsPortDeps extends MetricsDeps, OwnPortDeps {}
+
+/** Serves /metrics and nothing else. Throws when the port is taken. */
+export function listenForMetrics(port: number, host: string, deps: MetricsPortDeps): Server<unknown> {
+  return listenApart(port, host, deps, async ({ method, headers }, path, name) => {
+    try {
+      if (path === "/metrics" && (method === "GET" || method === "HEAD")) return await answerMetrics(headers, deps);
+      throw new DomainError("not_found", "This port serves only GET /metrics.");
+    } catch (error) {
+      const failure = error instanceof DomainError ? error : METRICS_FAILED;
+      const { code, message } = failure;
+      const text = errorJson({ code, message, requestId: name.envelopeId(), issues: [] });
+      return json(text, HTTP_STATUS[code], headersOf(failure));
+    }
+  });
+}
+
+const METRICS_FAILED = new DomainError("internal_error", "The metrics can't be read at the moment.");
+
+/**
+ * Answers while the store can't be opened yet: 503 to everything except /health. `Http.serveOn` continues on the same
  * socket.
  */
-export function openUnavailableServer(port: number, host: string, deps: UnavailableDeps): Server<unknown> {
-  return listenOn({ port, host }, (request) => answerUnavailable(request, deps));
-}
-
-/** Independent of the caller and the route, since neither keys nor data can be read. */
-function answerUnavailable(request: Request, { ids, version }: UnavailableDeps): Response {
-  const name = nameRequest(request.headers.get("x-request-id"), ids);
-  const { path } = targetOf(request.url);
-  const answer = probeResponse(path, version) ?? unavailableResponse(request, path, name);
-  answer.headers.set("x-request-id", name.id);
-  // The body stays unread: bytes after it must not be taken for a second request.
-  answer.headers.set("connection", "close");
-  return answer;
-}
-
-function probeResponse(path: string, version: string): Response | null {
-  if (path === "/health") return json(JSON.stringify({ status: "ok", version }));
-  if (path === "/ready") return json(JSON.stringify({ status: "unavailable", version }), STATUS, RETRY_AFTER);
-  return null;
+export function openUnavailableServer(
+  port: number,
+  host: string,
+  deps: OwnPortDeps & { readonly version: string },
+): Server<unknown> {
+  const { version } = deps;
+  return listenApart(port, host, deps, (request, path, name) => {
+    if (path === "/health") return json(JSON.stringify({ status: "ok", version }));
+    if (path === "/ready") return json(JSON.stringify({ status: "unavailable", version }), STATUS, RETRY_AFTER);
+    return unavailableResponse(request, path, name);
+  });
 }
 
 const STATUS = HTTP_STATUS.unavailable;

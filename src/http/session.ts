@@ -7,15 +7,15 @@ import { confirmPasswordPage } from "../pages/sign-in.tsx";
 import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../pages/form.tsx";
 import { clientOf, type OwnOrigin } from "./own-origin.ts";
 import { EarlyAnswer, headersOf } from "./errors.ts";
-import { type Form, readForm } from "./form.ts";
-import { page, seeOther } from "./page.ts";
-import type { RequestContext } from "./context.ts";
+import { type Form, readForm, type RequestContext } from "./request.ts";
+import { page, seeOther } from "./response.ts";
 import {
   DEVICE_MS_MAX,
   SESSION_MS_MAX,
   FLASH_COOKIE_CHARS_MAX,
   FLASH_COOKIES_MAX,
   FLASH_MS_MAX,
+  NEXT_CHARS_MAX,
 } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -152,6 +152,22 @@ function secretIn(form: Form): string | null {
 export function checkFormToken(form: Form, person: Person): void {
   if (isSame(form.get(FORM_TOKEN_FIELD) ?? "", person.formToken)) return;
   throw new DomainError("forbidden", "This page is from before you logged in. Load it again and repeat what you did.");
+}
+
+/** Where people go after log-in. */
+export const HOME_PATH = "/approvals";
+
+/** One slash, not followed by a slash or backslash; only visible ASCII, since browsers drop a tab and read `/\t/` as `//`. */
+const OWN_PATH = /^\/(?![/\\])[!-[\]-~]*$/;
+
+/** A `next` that is a path of this service; null for any other, so that nobody is redirected to another site. */
+export function nextOf(text: string | null | undefined): string | null {
+  return text !== null && text !== undefined && text.length <= NEXT_CHARS_MAX && OWN_PATH.test(text) ? text : null;
+}
+
+/** The same from a query. */
+export function nextIn(search: string): string | null {
+  return nextOf(new URLSearchParams(search).get("next"));
 }
 
 /** The log-in page, which leads back to `next`, a path of this service. */

@@ -1,7 +1,7 @@
 import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS, REQUEST_ARRIVAL_MS_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { RequestContext } from "./context.ts";
-import { drainBody } from "./body.ts";
+import type { RequestContext } from "./request.ts";
+import { drainBody } from "./handler.ts";
 
 /** Where the events of a stream come from. */
 export interface SseSource {

@@ -1,13 +1,8 @@
 import Type, { type Static } from "typebox";
 import { plainText } from "../api/schema-helpers.ts";
-import { json, headersOf } from "./errors.ts";
+import { json } from "./response.ts";
 import { createRoutes, operation } from "./operation.ts";
-import type { Server } from "bun";
-import { errorJson, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError } from "../api/domain-error.ts";
-import type { Ids } from "../runtime/ids.ts";
-import { listenOn } from "./listen.ts";
-import { nameRequest, targetOf } from "./context.ts";
 import { READY_FRESH_MS, READY_MS_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { StoreBusy } from "../../db/store.ts";
@@ -120,7 +115,7 @@ const GET_METRICS = operation({
   errors: ["unauthorized", "not_found", "internal_error", "unavailable"],
 });
 
-interface MetricsDeps {
+export interface MetricsDeps {
   readonly renderMetrics: () => string | Promise<string>;
   /** Compares with METRICS_TOKEN in constant time; null where it is not set. */
   readonly isMetricsToken: ((text: string) => boolean) | null;
@@ -129,45 +124,15 @@ interface MetricsDeps {
 const BEARER = /^Bearer ([!-~]+)$/i;
 
 /** The metrics in the Prometheus text format. Throws `unauthorized` where METRICS_TOKEN is set and was not sent. */
-async function answerMetrics(headers: Headers, { renderMetrics, isMetricsToken }: MetricsDeps): Promise<Response> {
+export async function answerMetrics(
+  headers: Headers,
+  { renderMetrics, isMetricsToken }: MetricsDeps,
+): Promise<Response> {
   if (isMetricsToken !== null && !isMetricsToken(BEARER.exec(headers.get("authorization") ?? "")?.[1] ?? "")) {
     throw new DomainError("unauthorized", "Send the METRICS_TOKEN of this service as Authorization: Bearer <token>.");
   }
   const type = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
   return new Response(await renderMetrics(), { headers: type });
-}
-
-export interface MetricsPortDeps extends MetricsDeps {
-  readonly ids: Pick<Ids, "request">;
-}
-
-/** Serves /metrics and nothing else. Throws when the port is taken. */
-export function listenForMetrics(port: number, host: string, deps: MetricsPortDeps): Server<unknown> {
-  return listenOn({ port, host }, (request) => answerAtMetricsPort(request, deps));
-}
-
-/** Never rejects. */
-async function answerAtMetricsPort(request: Request, deps: MetricsPortDeps): Promise<Response> {
-  const name = nameRequest(request.headers.get("x-request-id"), deps.ids);
-  const answer = await route(request, deps).catch((error: unknown) => {
-    const failed = error instanceof DomainError ? error : FAILED;
-    const { code, message } = failed;
-    const text = errorJson({ code, message, requestId: name.envelopeId(), issues: [] });
-    return json(text, HTTP_STATUS[code], headersOf(failed));
-  });
-  answer.headers.set("x-request-id", name.id);
-  // The body stays unread: bytes after it must not be taken for a second request.
-  answer.headers.set("connection", "close");
-  return answer;
-}
-
-const FAILED = new DomainError("internal_error", "The metrics can't be read at the moment.");
-
-async function route(request: Request, deps: MetricsPortDeps): Promise<Response> {
-  const { path } = targetOf(request.url);
-  const isRead = request.method === "GET" || request.method === "HEAD";
-  if (path === "/metrics" && isRead) return answerMetrics(request.headers, deps);
-  throw new DomainError("not_found", "This port serves only GET /metrics.");
 }
 
 interface ReadinessDeps {

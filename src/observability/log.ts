@@ -91,6 +91,16 @@ function isFull(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EAGAIN";
 }
 
+/** Name and stack of an unexpected error, for the log. Only the engine's own messages are kept: others may quote user data. */
+export function traceOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const isOfEngine = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+  const frames = (error.stack ?? "").split("\n").filter((line) => line.trimStart().startsWith("at "));
+  return [isOfEngine ? `${error.name}: ${error.message}` : error.name, ...frames.slice(0, FRAMES_MAX)].join("\n");
+}
+
+const FRAMES_MAX = 8;
+
 type LogValue = string | number | boolean | null | undefined;
 
 export type LogFields = Readonly<Record<string, LogValue>>;

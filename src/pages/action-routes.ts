@@ -20,7 +20,8 @@ import {
   type Flash,
   FlashTooLarge,
 } from "../http/session.ts";
-import { page, seeOther } from "../http/page.ts";
+import { page, seeOther } from "../http/response.ts";
+import { readQuery, type Form } from "../http/request.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 import type { KeyService } from "../accounts/keys.ts";
 import { checkList, ListQuery } from "../actions/list-schemas.ts";
@@ -28,8 +29,6 @@ import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { normalHost, normalTarget } from "../outbound/target.ts";
 import { actionsPage, type BulkStepProps, bulkStepPage } from "./actions.tsx";
-import { readQuery } from "../http/query.ts";
-import type { Form } from "../http/form.ts";
 
 export interface ActionPageRouteDeps extends CreateRules {
   readonly actionService: Pick<

@@ -9,17 +9,22 @@ import { premaskAll, premask } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { heldPage, type HeldProps, confirmPage } from "./decide.tsx";
 import { type InboxOutcome, inboxPage, NO_KEY } from "./inbox.tsx";
-import { type AnswerPerson, createPersonRoutes, type FormOf, type Person, type PersonOf } from "../http/session.ts";
-import { type Form, readForm } from "../http/form.ts";
-import { HOME_PATH } from "../http/query.ts";
-import { page, seeOther } from "../http/page.ts";
+import {
+  type AnswerPerson,
+  createPersonRoutes,
+  type FormOf,
+  type Person,
+  type PersonOf,
+  HOME_PATH,
+} from "../http/session.ts";
+import { type Form, readForm, type RequestContext } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import { LINK_NOT_FOUND, linkNotFound, pathNotFound } from "../http/errors.ts";
 import Type from "typebox";
 import { createPageRoutes, pathParams } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 import type { FollowLink, OpenedLink } from "../approvals/links.ts";
 import { clientOf, type OwnOrigin } from "../http/own-origin.ts";
-import { LINK_NOT_FOUND, linkNotFound, pathNotFound } from "../http/errors.ts";
-import type { RequestContext } from "../http/context.ts";
 
 export interface InboxRouteDeps {
   readonly actionService: Pick<ActionService, "held" | "historyOf" | "get" | "timeline" | "approve" | "cancel">;

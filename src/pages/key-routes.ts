@@ -18,8 +18,8 @@ import {
   type Person,
   type PersonOf,
 } from "../http/session.ts";
-import type { Form } from "../http/form.ts";
-import { page, seeOther } from "../http/page.ts";
+import type { Form } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
 
 export interface KeyPageDeps {
   readonly keyService: KeyService;

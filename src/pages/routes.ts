@@ -25,12 +25,11 @@ import { type SettingsPageDeps, settingsPages } from "./settings-routes.ts";
 import type { OverviewService } from "../events/overview.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { overviewPage } from "./overview.tsx";
-import { page, pageHeaders, seeOther } from "../http/page.ts";
+import { page, pageHeaders, seeOther, acceptsGzip } from "../http/response.ts";
 import { createPersonRoutes, type PersonOf } from "../http/session.ts";
+import type { RequestContext } from "../http/request.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { chaptersOf, type DocsChapter, docsPage, llmsText, type Guide, guideText } from "./docs.tsx";
-import { acceptsGzip } from "../http/query.ts";
-import type { RequestContext } from "../http/context.ts";
 import { ASSETS } from "./assets.ts";
 
 export type PageDeps = AuthRouteDeps &
@@ -38,7 +37,7 @@ export type PageDeps = AuthRouteDeps &
   ActionListRouteDeps &
   ActionPageRouteDeps &
   PageEventRouteDeps &
-  Omit<EventsDeps, "show"> &
+  Omit<EventsDeps, "serialize"> &
   KeyPageDeps &
   PausePageDeps &
   AccountsPageDeps &
@@ -50,7 +49,7 @@ export type PageDeps = AuthRouteDeps &
 
 /** All pages except those of receipts and links, and the files that they load. */
 export function webPages(deps: PageDeps) {
-  const streamEvents = createStreamEvents({ ...deps, show: pageEventsOf, beatsMax: PAGE_STREAM_HEARTBEATS_MAX });
+  const streamEvents = createStreamEvents({ ...deps, serialize: pageEventsOf, beatsMax: PAGE_STREAM_HEARTBEATS_MAX });
   return [
     entryPages(deps),
     inboxRoutes(deps),

@@ -18,9 +18,8 @@ import {
   type Person,
   type PersonOf,
 } from "../http/session.ts";
-import type { Form } from "../http/form.ts";
-import { page, seeOther } from "../http/page.ts";
-import type { RequestContext } from "../http/context.ts";
+import type { Form, RequestContext } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
 
 export interface SettingsPageDeps {
   readonly signingService: SigningService;

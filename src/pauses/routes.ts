@@ -4,7 +4,8 @@ import { CreatePause, PauseId, PauseJson, PauseList, serializePause } from "./pa
 import { checkReasonField } from "../actions/schemas.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { KEY_ID } from "../runtime/ids.ts";
-import { json } from "../http/errors.ts";
+import { json, page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type FormOf, type Person, type PersonOf } from "../http/session.ts";
 import {
   API_ERRORS,
   BODY_ERRORS,
@@ -17,8 +18,6 @@ import {
 import type { KeyService } from "../accounts/keys.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
 import { PAUSES_PATH, pausesPage, type PausesPageProps } from "../pages/pauses.tsx";
-import { page, seeOther } from "../http/page.ts";
-import { createPersonRoutes, type FormOf, type Person, type PersonOf } from "../http/session.ts";
 
 export interface PauseRouteDeps {
   readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;

@@ -8,10 +8,9 @@ import { ReceiptJson, receiptJson, ReceiptToken } from "./schema.ts";
 import { premask } from "./masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { receiptPage } from "../pages/action.tsx";
-import { prefersJson } from "../http/query.ts";
-import { json, LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
+import { prefersJson, json, page, pageHeaders } from "../http/response.ts";
+import { LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
-import { page, pageHeaders } from "../http/page.ts";
 
 /** The content of a receipt, not yet masked. */
 interface Receipt {

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { drainBody } from "../../src/http/body.ts";
+import { drainBody } from "../../src/http/handler.ts";
 import { FakeClock } from "../support/clock.ts";
 import { until } from "../support/until.ts";
 import { KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";

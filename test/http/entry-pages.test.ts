@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { nextOf } from "../../src/http/query.ts";
+import { nextOf } from "../../src/http/session.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
 import { cookiesIn } from "./signed-in.ts";
 import { ann, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-server.ts";

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { readMediaType } from "../../src/http/body.ts";
+import { readMediaType } from "../../src/http/request.ts";
 import { openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 

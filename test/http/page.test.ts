@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { page, pageHeaders, type PageKind } from "../../src/http/page.ts";
+import { page, pageHeaders, type PageKind } from "../../src/http/response.ts";
 import { ASSETS, STYLE } from "../../src/pages/assets.ts";
 import { openStubServer } from "./stub-server.ts";
 

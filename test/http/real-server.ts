@@ -11,7 +11,7 @@ import { createReadReceipt } from "../../src/receipts/receipt.ts";
 import { trustedProxiesOf } from "../../src/config/values.ts";
 import type { Role } from "../../src/accounts/roles.ts";
 import type { AnyElysia } from "elysia";
-import type { Guard } from "../../src/http/handler.ts";
+import type { Guard } from "../../src/http/own-origin.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import { checkTarget, parsePolicy } from "../../src/outbound/policy.ts";
 import { createPasswords } from "../../src/crypto/passwords.ts";

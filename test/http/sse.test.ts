@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/config/limits.ts";
-import { nameRequest, type RequestContext } from "../../src/http/context.ts";
+import { nameRequest, type RequestContext } from "../../src/http/request.ts";
 import { answerEvents, type SseEnd, type SsePart } from "../../src/http/sse.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import { FakeClock } from "../support/clock.ts";

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { ActionService } from "../../src/actions/service.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import type { Action } from "../../src/actions/action.ts";
-import { nameRequest, type RequestContext } from "../../src/http/context.ts";
+import { nameRequest, type RequestContext } from "../../src/http/request.ts";
 import { whileWaiting } from "../../src/http/sse.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import { anAction } from "../support/factory.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { whileStreaming } from "../../src/http/sse.ts";
-import { nameRequest, type RequestContext } from "../../src/http/context.ts";
+import { nameRequest, type RequestContext } from "../../src/http/request.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import { until } from "../support/until.ts";
 import { actionIn, CLIENTS, connect } from "./clients.ts";

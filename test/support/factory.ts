@@ -1,5 +1,5 @@
 import { DomainError } from "../../src/api/domain-error.ts";
-import { createEnqueue } from "../../src/actions/create.ts";
+import { createEnqueue } from "../../src/actions/serialize.ts";
 import { type Action, type ActionRequest, firstState } from "../../src/actions/action.ts";
 import type { AuditEntry } from "../../src/audit/audit.ts";
 import { type Change } from "../../src/actions/changes.ts";

@@ -1,5 +1,12 @@
 import { STYLE } from "../pages/assets.ts";
 
+const JSON_TYPE = { "content-type": "application/json" } as const;
+
+/** A response of JSON text. */
+export function json(text: string, status = 200, headers?: Readonly<Record<string, string>>): Response {
+  return new Response(text, { status, headers: headers === undefined ? JSON_TYPE : { ...JSON_TYPE, ...headers } });
+}
+
 /**
  * Which security headers a page gets. `own`: pages behind the log-in. The others are opened by a token in their path: the
  * receipt, the approval page, and `notice` for errors on either.
@@ -61,3 +68,45 @@ const POLICIES: Readonly<Record<PageKind, string>> = {
   approval: `${STANDALONE}; form-action 'self'`,
   notice: `${STANDALONE}; form-action 'none'`,
 };
+
+/** Whether a request prefers JSON to HTML (RFC 9110, 12.5.1): it names JSON, with at least the weight of HTML. */
+export function prefersJson({ headers }: Request): boolean {
+  const accept = headers.get("accept") ?? "";
+  const weight = weightOf(accept, "application/json");
+  return weight > 0 && weight >= weightOf(accept, "text/html");
+}
+
+/** Whether it prefers NDJSON to JSON. */
+export function prefersNdjson({ headers }: Request): boolean {
+  const accept = headers.get("accept") ?? "";
+  const weight = weightOf(accept, "application/x-ndjson");
+  return weight > 0 && weight >= weightOf(accept, "application/json");
+}
+
+/** Whether it names HTML, as browsers do and programs don't. */
+export function acceptsHtml({ headers }: Request): boolean {
+  return weightOf(headers.get("accept") ?? "", "text/html") > 0;
+}
+
+/** Whether it accepts gzip: named, and not with a weight of 0 (RFC 9110, 12.5.3). */
+export function acceptsGzip({ headers }: Request): boolean {
+  return GZIP.test(headers.get("accept-encoding") ?? "");
+}
+
+const GZIP = /(?:^|,)\s*gzip\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:[,;]|$)/i;
+
+/** The weight of a media type; 0 where it is missing or refused. Wildcards are ignored. */
+function weightOf(accept: string, type: string): number {
+  for (const entry of accept.split(",")) {
+    const [name, ...parameters] = entry.split(";").map((part) => part.trim().toLowerCase());
+    if (name !== type) continue;
+    const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+    return weight === undefined ? 1 : Number(weight) || 0;
+  }
+  return 0;
+}
+
+/** Whether a path always answers JSON, whatever the request accepts. */
+export function isApiPath(path: string): boolean {
+  return /^\/(v1|mcp)(\/|$)/.test(path);
+}
