@@ -1,22 +1,19 @@
-import { chmodSync } from "node:fs";
-import { join } from "node:path";
+import { buildBinary } from "./build/binary.ts";
+import { buildBridge } from "./build/bridge.ts";
+import { buildPackage } from "./build/package.ts";
 
-const ROOT = join(import.meta.dir, "..");
+/** `npm run build`: everything, or what the arguments name. Each prints the path of what it has built. */
+const BUILDS = { binary: buildBinary, bridge: buildBridge, package: buildPackage } as const;
 
-/** Builds the MCP bridge for machines with Node alone, as one file. Resolves with its path. */
-export async function build(folder = join(ROOT, "dist")): Promise<string> {
-  const built = await Bun.build({
-    entrypoints: [join(ROOT, "mcp/bridge/main.ts")],
-    outdir: folder,
-    naming: "outgate-mcp.mjs",
-    target: "node",
-    format: "esm",
-    minify: true,
-  });
-  if (!built.success) throw new AggregateError(built.logs, "The bridge can't be built.");
-  const file = join(folder, "outgate-mcp.mjs");
-  chmodSync(file, 0o755);
-  return file;
+const names = process.argv.slice(2);
+const unknown = names.find((name) => !(name in BUILDS));
+if (unknown === undefined) {
+  for (const [name, build] of Object.entries(BUILDS)) {
+    if (names.length === 0 || names.includes(name)) console.log(await build());
+  }
+} else {
+  console.error(
+    `There is no build ${JSON.stringify(unknown)}: name ${Object.keys(BUILDS).join(", ")}, or none for all.`,
+  );
+  process.exitCode = 2;
 }
-
-if (import.meta.main) console.log(`built ${await build()}`);

@@ -5,7 +5,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
 import { once } from "node:events";
-import { build } from "../../scripts/build.ts";
+import { buildBridge } from "../../scripts/build/bridge.ts";
 import { outgate } from "../cli/outgate.ts";
 import { type Certificate, TestAuthority } from "../outbound/certificates.ts";
 import { answers, openRawTarget, type RawTarget } from "../support/raw-target.ts";
@@ -134,7 +134,7 @@ describe("the service behind TLS", () => {
   test("the bridge that runs on Node says the same to its client", async () => {
     const node = Bun.which("node");
     if (node === null) throw new Error("This test needs Node beside Bun.");
-    const program = [node, await build(folder)];
+    const program = [node, await buildBridge(folder)];
     const input = `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} })}\n`;
     const messages = await Promise.all(
       ["expired", "misnamed", "unknown", "plain"].map(async (name) => {

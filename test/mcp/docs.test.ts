@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "../../scripts/build.ts";
+import { buildBridge } from "../../scripts/build/bridge.ts";
 import { readConfig, VERSION } from "../../src/config/config.ts";
 import { TOOLS } from "../../mcp/tools.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
@@ -100,7 +100,7 @@ describe("examples that are run in tests work as written", () => {
 
   test("Claude Desktop: the bridge in one file, and the whole service", async () => {
     const [bridge, whole] = blocks("Claude Desktop", "json").map((text) => JSON.parse(text).mcpServers.outgate);
-    const dist = await build(folder);
+    const dist = await buildBridge(folder);
     const places = [
       {
         command: bridge.command,

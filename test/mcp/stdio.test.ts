@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "../../scripts/build.ts";
+import { buildBridge } from "../../scripts/build/bridge.ts";
 import { freePort } from "../support/free-port.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
@@ -25,7 +25,7 @@ let agentKeys: string[];
 const folder = mkdtempSync(join(tmpdir(), "outgate-dist-"));
 beforeAll(async () => {
   [service, target] = [new Service(), new Target(() => Response.json({ done: true }))];
-  [url, bundle] = await Promise.all([service.ready(), build(folder)]);
+  [url, bundle] = await Promise.all([service.ready(), buildBridge(folder)]);
   // A key each, so that one client does not find what another has created.
   const made = ["modern", "legacy", "first"].map(async (name) => {
     const body = JSON.stringify({ name, role: "agent" });

@@ -11,7 +11,11 @@ export interface ServiceOptions {
   readonly folder?: string;
   /** A command that runs it: strace, a namespace, a small disk. */
   readonly wrapper?: readonly string[];
+  /** The command that starts it; else from source. */
+  readonly program?: readonly string[];
 }
+
+const SOURCE = [process.execPath, join(ROOT, "src/main.ts")];
 
 export interface LogLine {
   readonly event: string;
@@ -27,12 +31,12 @@ export class Service implements AsyncDisposable {
   readonly #arrivals = new Set<() => void>();
   #url: string | null = null;
 
-  constructor({ env = {}, folder, wrapper = [] }: ServiceOptions = {}) {
+  constructor({ env = {}, folder, wrapper = [], program = SOURCE }: ServiceOptions = {}) {
     this.folder = folder ?? newFolder();
     this.#ownsFolder = folder === undefined;
     // Nothing of this machine's settings; only what a shell has anyway.
     const { PATH, HOME } = process.env;
-    this.process = Bun.spawn([...wrapper, process.execPath, join(ROOT, "src/main.ts")], {
+    this.process = Bun.spawn([...wrapper, ...program], {
       cwd: this.folder,
       env: { PATH, HOME, BUN_CONFIG_MAX_HTTP_REQUESTS: "1024", PORT: "0", BOOTSTRAP_API_KEY: OWNER_KEY, ...env },
       stdout: "pipe",
