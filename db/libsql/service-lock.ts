@@ -113,6 +113,6 @@ function plain(sql: string): Statement {
 
 function inUseError(name: string): DatabaseInUse {
   return new DatabaseInUse(
-    `Another Outgate (${name}) uses the database of DATABASE_URL. Stop it, or give this one a database of its own.`,
+    `Another Outgate (${name}) uses the database of DATABASE_URL, and a libSQL server serves one at a time. Stop the other one, or give this one a database of its own. Several at a time need PostgreSQL (postgres://).`,
   );
 }

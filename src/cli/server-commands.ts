@@ -14,6 +14,13 @@ export function addServerCommands(program: CliCommand): void {
     .addHelpText("after", "\nExit code: 0 no problems, 1 problems found.")
     .runs(async (io, options: SessionOptions) => (await import("./commands/doctor.ts")).diagnose(io, options));
   program
+    .command("health")
+    .description("ask the service of these settings whether it runs, for supervisors and health checks")
+    .option("--ready", "ask whether it can store actions")
+    .takes("no arguments; HOST and PORT come from the environment.")
+    .addHelpText("after", "\nExit code: 0 yes, 1 no.")
+    .runs(async (io, options: HealthFlags) => (await import("./commands/health.ts")).checkHealth(io, options));
+  program
     .command("mcp")
     .description("speak MCP on standard input: to the service at OUTGATE_URL, or as the service itself")
     .takes("no arguments; set OUTGATE_URL and OUTGATE_API_KEY.")
@@ -45,6 +52,10 @@ If it is interrupted, run it again with the same options: it continues where it 
 export interface RotateKeyFlags {
   readonly newLinks?: boolean;
   readonly serverIsStopped?: boolean;
+}
+
+export interface HealthFlags {
+  readonly ready?: boolean;
 }
 
 /** For people who lost their link, password or key. */

@@ -60,7 +60,7 @@ describe.skipIf(sqld === null)("one remote database is one service's", () => {
     expect(await first.line()).toBe("open");
     const refused = await failureOf(openStoreOf(server, { lockTimes: lockTimesOf(LOCK_MS) }));
     expect(String(refused)).toStartWith(`DatabaseInUse: Another Outgate (process ${first.pid} on `);
-    expect(String(refused)).toEndWith("Stop it, or give this one a database of its own.");
+    expect(String(refused)).toEndWith("Several at a time need PostgreSQL (postgres://).");
     await first.kill();
     const killedMs = performance.now();
     let waits = 0;

@@ -60,7 +60,8 @@ test.skipIf(program === null)(
     expect(await second.process.exited).toBe(1);
     expect(await second.complaint()).toBe(
       `Outgate can't start. Another Outgate (process ${service.process.pid} on ${hostname()}) uses the database of ` +
-        "DATABASE_URL. Stop it, or give this one a database of its own.\n",
+        "DATABASE_URL, and a libSQL server serves one at a time. Stop the other one, or give this one a database of its " +
+        "own. Several at a time need PostgreSQL (postgres://).\n",
     );
     await second[Symbol.asyncDispose]();
 

@@ -1,0 +1,36 @@
+import { EXIT, type Io } from "../command.ts";
+import type { HealthFlags } from "../server-commands.ts";
+import { createClient } from "../../client/client.ts";
+import { InvalidSettings } from "../../config/config.ts";
+import { readSettings, textsOf } from "../../config/settings.ts";
+import { listenAddress, localUrl } from "../../config/values.ts";
+import { explain } from "../output.ts";
+
+/** A supervisor asks again soon, and takes a late answer for none. */
+const TIMEOUT_MS = 3_000;
+
+/**
+ * `outgate health`: asks the service that this machine's settings describe, without a key. It exists because the container's
+ * image has no shell and no curl.
+ */
+export async function checkHealth({ env, out, err }: Io, { ready = false }: HealthFlags): Promise<number> {
+  const url = serviceUrl(env);
+  const client = createClient({ url, apiKey: null, timeoutMs: TIMEOUT_MS, tries: 1 });
+  try {
+    const { status, version } = ready ? await client.getReady() : await client.getHealth();
+    out(`${status} ${version}\n`);
+    return EXIT.ok;
+  } catch (error) {
+    const explained = explain(error, url);
+    if (explained === null) throw error;
+    err(`${explained.message}\n`);
+    return EXIT.failed;
+  }
+}
+
+/** Where the service of these settings listens, as this machine reaches it. */
+function serviceUrl(env: Io["env"]): string {
+  const read = readSettings(textsOf(env));
+  if ("problems" in read) throw new InvalidSettings(["The settings can't be used:", ...read.problems].join("\n- "));
+  return localUrl(listenAddress(read.settings.HOST), read.settings.PORT);
+}
