@@ -11,7 +11,7 @@ import {
   passwordPage,
 } from "../pages/sign-in.tsx";
 import { json, page, seeOther } from "../http/response.ts";
-import { headersOf, LINK_NOT_FOUND } from "../http/errors.ts";
+import { LINK_NOT_FOUND, showFormAgain } from "../http/errors.ts";
 import { readJson, isForm, readForm, type Form, readQuery, type RequestContext } from "../http/request.ts";
 import {
   type Flash,
@@ -31,8 +31,7 @@ import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, pathP
 import Type from "typebox";
 import { EMPTY_CREDENTIALS, type CredentialInput } from "../pages/form.tsx";
 import type { StartedSession } from "./sessions.ts";
-import { HTTP_STATUS } from "../api/errors.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import type { DomainError, ErrorCode } from "../api/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../config/limits.ts";
 
 export interface AuthRouteDeps extends EntryCookies {
@@ -177,7 +176,7 @@ async function signUpByForm(deps: AuthRouteDeps, context: RequestContext): Promi
     const answer = await deps.flash.showSecretOnce(entered.person, SIGNED_UP_PATH, result, show);
     return startSession(context, entered, deps, answer);
   } catch (error) {
-    return showFormAgain(context, error, form, (typed) => signUpPage({ typed, next }));
+    return showEntryAgain(context, error, form, (typed) => signUpPage({ typed, next }));
   }
 }
 
@@ -190,7 +189,7 @@ async function logInByForm(deps: AuthRouteDeps, context: RequestContext): Promis
     return startSession(context, entered, deps, seeOther("own", next ?? HOME_PATH));
   } catch (error) {
     const signupsOpen = await isSignUpOpen();
-    return showFormAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen }));
+    return showEntryAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen }));
   }
 }
 
@@ -269,7 +268,7 @@ function welcomeRoutes(deps: AuthRouteDeps) {
           if (email !== null) logPasswordChange(context, entered, log);
           return startSession(context, entered, deps, seeOther("own", HOME_PATH));
         } catch (error) {
-          return showFormAgain(context, error, form, (typed) => welcomePage({ path: pathOf(token), typed, email }));
+          return showEntryAgain(context, error, form, (typed) => welcomePage({ path: pathOf(token), typed, email }));
         }
       },
       hooks,
@@ -303,7 +302,7 @@ export function passwordPages(deps: PasswordPageDeps) {
       logPasswordChange(context, entered, log);
       return startSession(context, entered, deps, flash.redirect(entered.person, CHANGED_PATH, {}));
     } catch (error) {
-      return showFormAgain(context, error, form, (typed) => passwordPage({ user: person, typed }));
+      return showEntryAgain(context, error, form, (typed) => passwordPage({ user: person, typed }));
     }
   };
   return createPersonRoutes(personOf)
@@ -354,17 +353,16 @@ const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
   "unavailable",
 ]);
 
-/** Shows a refused form again, with the problems and the typed address but no password. Rethrows every other error. */
-function showFormAgain(
+/** Shows a refused form again, with the problems and the typed address but no password. */
+function showEntryAgain(
   context: RequestContext,
   error: unknown,
   form: Form,
-  show: (typed: CredentialInput) => string,
-): Response {
-  if (!(error instanceof DomainError) || !CORRECTABLE.has(error.code)) throw error;
-  context.errorCode = error.code;
-  const typed = { ...EMPTY_CREDENTIALS, email: form.get("email") ?? "", ...problemOf(error) };
-  return page("own", show(typed), { status: HTTP_STATUS[error.code], headers: headersOf(error) });
+  htmlOf: (typed: CredentialInput) => string,
+): Promise<Response> {
+  return showFormAgain(context, error, CORRECTABLE, (_problem, refused) =>
+    htmlOf({ ...EMPTY_CREDENTIALS, email: form.get("email") ?? "", ...problemOf(refused) }),
+  );
 }
 
 const LENGTH = `Use ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;

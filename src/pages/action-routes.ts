@@ -2,7 +2,7 @@ import type { ActionService } from "../actions/service.ts";
 import type { AuditService } from "../audit/audit.ts";
 import { createInputOf, createCheckCreate, type CreateRules } from "../actions/create-schema.ts";
 import { type ActionDecision, checkActionForm, checkReasonField } from "../actions/schemas.ts";
-import { HTTP_STATUS } from "../api/errors.ts";
+import { showFormAgain } from "../http/errors.ts";
 import { maskedPause, premask } from "../receipts/masked-action.ts";
 import { authorize, mayDo } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
@@ -93,11 +93,10 @@ function decide(deps: ActionPageRouteDeps): AnswerAction {
       const { decision, reason } = checkActionForm(form);
       await VERBS[decision](deps.actionService, { person, id, reason, run: Number(form.get("run")) });
     } catch (error) {
-      if (!(error instanceof DomainError) || !SHOWN_ON_PAGE.has(error.code)) throw error;
-      context.errorCode = error.code;
-      const problem = error.issues.map(({ message }) => message).join(" ") || error.message;
-      const html = await actionHtml(deps, person, id, { problem, reason: form.get("reason") ?? "" });
-      return page("own", html, { status: HTTP_STATUS[error.code] });
+      const reason = form.get("reason") ?? "";
+      return showFormAgain(context, error, SHOWN_ON_PAGE, (problem) =>
+        actionHtml(deps, person, id, { problem, reason }),
+      );
     }
     return seeOther("own", actionPath(id));
   };

@@ -17,9 +17,9 @@ import {
   type PersonOf,
   HOME_PATH,
 } from "../http/session.ts";
-import { type Form, readForm, type RequestContext } from "../http/request.ts";
+import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { LINK_NOT_FOUND, linkNotFound, pathNotFound } from "../http/errors.ts";
+import { INVALID, LINK_NOT_FOUND, linkNotFound, pathNotFound, showFormAgain } from "../http/errors.ts";
 import Type from "typebox";
 import { createPageRoutes, pathParams } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
@@ -82,27 +82,20 @@ function decideHere(deps: InboxRouteDeps): AnswerAction {
       const verb = decision === "approve" ? actionService.approve : actionService.cancel;
       await verb(person.caller, id, reason, { run: Number(form.get("run")), isHeld: true });
     } catch (error) {
-      if (!(error instanceof DomainError)) throw error;
-      if (error.code === "validation_error") return showAgain(deps, { person, id, form, error });
-      if (error.code !== "not_approvable" && error.code !== "not_cancellable") throw error;
+      if (!isDecided(error)) {
+        return showFormAgain(context, error, INVALID, async (problem) => {
+          const action = await actionService.get(person.caller, id);
+          return heldHtml(deps, person, action, { problem, reason: form.get("reason") ?? "" });
+        });
+      }
     }
     return seeOther("own", `/approvals?decided=${id}`);
   };
 }
 
-interface Refused {
-  readonly person: Person;
-  readonly id: string;
-  readonly form: Form;
-  readonly error: DomainError;
-}
-
-/** Shows the page again with the input, after a reason that is too long. */
-async function showAgain(deps: InboxRouteDeps, { person, id, form, error }: Refused): Promise<Response> {
-  const action = await deps.actionService.get(person.caller, id);
-  const problem = error.issues.map(({ message }) => message).join(" ");
-  const html = await heldHtml(deps, person, action, { problem, reason: form.get("reason") ?? "" });
-  return page("own", html, { status: 400 });
+/** Somebody else was first. */
+function isDecided(error: unknown): boolean {
+  return error instanceof DomainError && (error.code === "not_approvable" || error.code === "not_cancellable");
 }
 
 async function heldHtml(
@@ -197,20 +190,14 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
       const { decision, reason } = checkDecisionForm(form);
       return toReceipt(found(context, await followLink.decide(token, decision, reason, clientOf(context))));
     } catch (error) {
-      return await showLinkAgain(opened, form, error);
+      return showFormAgain(context, error, INVALID, async (problem) =>
+        confirmPage({ ...(await readyToShow(opened)), problem, reason: form.get("reason") ?? "" }),
+      );
     }
   };
 
   const hooks = { params: TokenParams };
   return createPageRoutes("approval").get(PATH, show, hooks).post(PATH, decide, hooks);
-}
-
-/** Shows the page again with the input, after a reason that is too long. Throws any other error. */
-async function showLinkAgain(opened: OpenedLink, form: Form, error: unknown): Promise<Response> {
-  if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
-  const problem = error.issues.map(({ message }) => message).join(" ");
-  const ready = await readyToShow(opened);
-  return page("approval", confirmPage({ ...ready, problem, reason: form.get("reason") ?? "" }), { status: 400 });
 }
 
 async function readyToShow<Opened extends OpenedLink>(opened: Opened): Promise<Opened> {

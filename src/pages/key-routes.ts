@@ -2,7 +2,7 @@ import type { KeyService } from "../accounts/keys.ts";
 import type { PauseService } from "../pauses/service.ts";
 import { KeyParams } from "../accounts/routes.ts";
 import { checkCreateKey, type KeyView } from "../accounts/schemas.ts";
-import { HTTP_STATUS } from "../api/errors.ts";
+import { showFormAgain } from "../http/errors.ts";
 import { DomainError, type ErrorCode } from "../api/domain-error.ts";
 import type { Ids } from "../runtime/ids.ts";
 import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../pauses/pause.ts";
@@ -113,12 +113,10 @@ function create({ keyService, formOf, flash, baseUrl, clock, ids }: KeyPageDeps)
         page("own", madeKeyPage({ user: person, made: row, baseUrl, ...flashed })),
       );
     } catch (error) {
-      if (!(error instanceof DomainError) || !SHOWN_ON_FORM.has(error.code)) throw error;
-      context.errorCode = error.code;
-      const status = HTTP_STATUS[error.code];
-      const keys = await keyService.list(person.caller);
-      const typed = typedOf(form, error);
-      return page("own", newKeyPage({ user: person, typed, keys, formId: ids.request() }), { status });
+      return showFormAgain(context, error, SHOWN_ON_FORM, async (_problem, refused) => {
+        const keys = await keyService.list(person.caller);
+        return newKeyPage({ user: person, typed: typedOf(form, refused), keys, formId: ids.request() });
+      });
     }
   };
 }

@@ -7,6 +7,7 @@ import { DomainError } from "../api/domain-error.ts";
 import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../config/limits.ts";
 import type { SigningUse } from "../crypto/secrets.ts";
 import type { EffectiveSettings } from "../config/config.ts";
+import { INVALID, showFormAgain } from "../http/errors.ts";
 import { settingsPage } from "./settings.tsx";
 import { callbackHostsPage, notificationsPage } from "./callbacks.tsx";
 import { askRotationPage, originPage, rotatedPage, secretPage } from "./signing.tsx";
@@ -141,11 +142,9 @@ function addCallbackHost(deps: SettingsPageDeps): AnswerPerson {
     try {
       await callbackHosts.add(person.caller, checkCallbackHost(typed.trim(), "validation_error"));
     } catch (error) {
-      if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
-      context.errorCode = error.code;
-      const hosts = await callbackHosts.list(person.caller);
-      const problem = error.issues.map(({ message }) => message).join(" ");
-      return page("own", callbackHostsPage({ user: person, hosts, typed, problem }), { status: 400 });
+      return showFormAgain(context, error, INVALID, async (problem) =>
+        callbackHostsPage({ user: person, hosts: await callbackHosts.list(person.caller), typed, problem }),
+      );
     }
     return seeOther("own", CALLBACK_HOSTS);
   };

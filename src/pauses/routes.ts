@@ -16,7 +16,7 @@ import {
   pathParams,
 } from "../http/operation.ts";
 import type { KeyService } from "../accounts/keys.ts";
-import { HTTP_STATUS } from "../api/errors.ts";
+import { INVALID, showFormAgain } from "../http/errors.ts";
 import { PAUSES_PATH, pausesPage, type PausesPageProps } from "../pages/pauses.tsx";
 
 export interface PauseRouteDeps {
@@ -103,11 +103,8 @@ export function pausePages(deps: PausePageDeps) {
         const reason = checkReasonField(form);
         await pauseService.pause(person.caller, { keyId: keyId === "" ? null : keyId, reason });
       } catch (error) {
-        if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
-        context.errorCode = error.code;
-        const problem = error.issues.map(({ message }) => message).join(" ") || error.message;
-        const again = { chosen: keyId, problem, reason: form.get("reason") };
-        return page("own", await html(deps, person, again), { status: HTTP_STATUS[error.code] });
+        const typed = { chosen: keyId, reason: form.get("reason") };
+        return showFormAgain(context, error, INVALID, (problem) => html(deps, person, { ...typed, problem }));
       }
       return seeOther("own", PAUSES_PATH);
     })
