@@ -398,11 +398,25 @@ export interface NodeRow {
   readonly version: string;
 }
 
-/** A change of the timeline, of any account. */
+/** A row of the timeline, of any account. */
 export interface ChangedAction {
   readonly seq: number;
   readonly actionId: string;
   readonly accountId: string;
+  /** The action's revision after the change. */
+  readonly revision: number;
+}
+
+export interface ChangedPage {
+  /** In the order of their positions. */
+  readonly changes: readonly ChangedAction[];
+  /**
+   * Where the next page begins: nothing will appear up to here any more. A transaction that may still commit holds it
+   * back; changes behind it are told as they are seen, and told again by the next page.
+   */
+  readonly position: number;
+  /** Whether nothing is visible behind these changes, and nothing holds the position back. */
+  readonly isLast: boolean;
 }
 
 /** What nodes on one database need of it. */
@@ -415,14 +429,10 @@ export interface ClusterStore {
   /** Takes or renews the right to run a job, for this long. False: another node has it. */
   takeJob(name: string, nodeId: string, lastsMs: number): Promise<boolean>;
   releaseJob(name: string, nodeId: string): Promise<void>;
-  /**
-   * Rows of the timeline of all accounts after a position, in its order. Rows of transactions that may still commit are
-   * left out with all that follow them, so that consecutive pages miss nothing.
-   */
-  changedSince(
-    position: number,
-    limit: number,
-  ): Promise<{ readonly changes: readonly ChangedAction[]; readonly position: number; readonly isLast: boolean }>;
+  /** Rows of the timeline of all accounts after a position. */
+  changedSince(position: number, limit: number): Promise<ChangedPage>;
+  /** The revisions of these actions, of any account. Actions that are gone are left out. */
+  revisionsOf(actionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /**
    * Calls `onHint` for each hint of another node's commit, and `onGap` after a lost connection, when hints may have been
    * missed. Resolves with a function that ends it. Null: this database gives no hints.

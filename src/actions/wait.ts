@@ -10,7 +10,7 @@ import type { ActionStore } from "../../db/store.ts";
 export interface WaitDeps {
   readonly actions: Pick<ActionStore, "find">;
   readonly clock: Pick<Clock, "after">;
-  readonly bus: Pick<Bus, "watch">;
+  readonly bus: Pick<Bus, "watch" | "saw">;
 }
 
 interface WaitOptions {
@@ -50,6 +50,7 @@ export function createWait({ actions, clock, bus }: WaitDeps) {
     try {
       const now = await read();
       if (isTerminal(now.status) || stop?.aborted === true) return now;
+      bus.saw(id, now.revision);
       const ended = await end.promise;
       // The key may have been revoked during the wait.
       authorize(caller, "read");

@@ -165,6 +165,24 @@ export const EVENT_PAGE_BYTES_MAX = 262_144;
 /** Rows of the timeline that are scanned before other work gets its turn: about a millisecond. */
 export const EVENT_SCAN_ROWS_MAX = 10_000;
 
+// Changes made by other nodes
+
+/** How often a node reads the timeline for changes of others, and least time between two reads when hints come. */
+export const NODE_POLL_MS = 2 * SECOND_MS;
+export const NODE_READ_MS_MIN = 20;
+/** Rows of one read, and reads of one round; a node that is further behind skips to the newest. */
+export const NODE_CHANGES_MAX = 1_000;
+export const NODE_PAGES_MAX = 10;
+/** Changed actions that one round loads for those who watch them, and how many at a time (2.5 MB each at most). */
+export const NODE_LOADS_MAX = 500;
+export const NODE_LOADS_AT_ONCE_MAX = 4;
+/** Watched actions whose revisions one statement reads. */
+export const NODE_IDS_CHECKED_MAX = 1_000;
+/** Least time between two looks for rows that other nodes stored. */
+export const NODE_LOOK_MS_MIN = SECOND_MS;
+/** Lanes of one such look; the next one continues behind them. */
+export const NODE_LOOK_LANES_MAX = 512;
+
 // Accounts, keys and pauses
 
 /** Live keys of an account, and keys in one list, live ones first. */

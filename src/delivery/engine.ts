@@ -29,7 +29,8 @@ import {
   MAILS_AT_ONCE_MAX,
 } from "../config/limits.ts";
 import { createBus } from "../events/bus.ts";
-import { createFeed } from "../events/feed.ts";
+import { createFeed, type Feed } from "../events/feed.ts";
+import { NodeFeed, type NodeFeedDeps } from "../events/node-feed.ts";
 import { createOverview } from "../events/overview.ts";
 import { collectLargeTexts } from "../observability/runtime.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -105,13 +106,17 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     cancel: actionService.cancel,
     dispatcher: { pauseChanged },
   });
+  const feed = createFeed(deps);
+  const nodeFeed = createNodeFeed(deps, feed, [loop, callbacks, mails]);
+  // With other nodes a change of this one may not be readable yet for streams; the feed of all nodes' changes tells when.
+  if (nodeFeed === null) bus.subscribe(({ accountId }) => feed.changed(accountId));
   return {
     actionService,
     pauseService,
     pauseOf: paused.pauseOf,
     activePauses: paused,
     isStopped: paused.isStopped,
-    feed: createFeed(deps),
+    feed,
     overview: createOverview(deps),
     loop,
     kept,
@@ -124,7 +129,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     receiptPath,
     /** Which loops claim nothing because the store is away. */
     paused: () => ({ actions: loop.isPaused, callbacks: callbacks.isPaused, mails: mails.isPaused }),
-    ...lifecycleOf({ loops: [loop, callbacks, mails], kept, paused, pauseService }),
+    ...lifecycleOf({ loops: [loop, callbacks, mails], kept, paused, pauseService, nodeFeed }),
   };
 }
 
@@ -133,21 +138,39 @@ interface Running {
   readonly kept: UnwrittenResults;
   readonly paused: ActivePauses;
   readonly pauseService: ReturnType<typeof createPauseService>;
+  readonly nodeFeed: NodeFeed | null;
 }
 
-function lifecycleOf({ loops, kept, paused, pauseService }: Running) {
+function lifecycleOf({ loops, kept, paused, pauseService, nodeFeed }: Running) {
   return {
     /** Ends what a dead process left active, then begins to deliver. */
     async start(): Promise<void> {
       await paused.load().catch(unlessUnavailable);
       for (const loop of loops) await loop.start();
+      await nodeFeed?.start();
     },
     /** Stops claiming and waits for what is in flight, for `limitMs` at most. */
     async drain(limitMs: number): Promise<void> {
-      await Promise.all([...loops.map((loop) => loop.drain(limitMs)), pauseService.stop()]);
+      await Promise.all([...loops.map((loop) => loop.drain(limitMs)), pauseService.stop(), nodeFeed?.stop()]);
       kept.close();
     },
   };
+}
+
+/** Null: no other node changes anything. */
+function createNodeFeed(
+  {
+    store: { cluster },
+    ...deps
+  }: Omit<NodeFeedDeps, "cluster" | "streams" | "onRowsElsewhere"> & { readonly store: Store },
+  streams: Feed,
+  loops: readonly Pick<Scheduler<Action>, "lookElsewhere">[],
+): NodeFeed | null {
+  if (cluster === null) return null;
+  const onRowsElsewhere = () => {
+    for (const loop of loops) loop.lookElsewhere();
+  };
+  return new NodeFeed({ ...deps, cluster, streams, onRowsElsewhere });
 }
 
 /** Not fatal: each claim checks the pauses in the store. Only answers may miss one. */

@@ -107,6 +107,11 @@ export class Lanes {
     if (lane.waiting === 1) this.#update(lane);
   }
 
+  /** Whether any slot is free. */
+  get hasFreeSlot(): boolean {
+    return this.#taken < this.#limits.total;
+  }
+
   /** Notes the earliest row of a lane as the store has it. */
   found(head: LaneHead, nowMs: number): void {
     const lane = this.#laneOf(head);

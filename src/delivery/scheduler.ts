@@ -6,6 +6,8 @@ import {
   CLAIM_ROWS_MAX,
   CLAIMS_AT_ONCE_MAX,
   LARGE_GARBAGE_BYTES_MAX,
+  NODE_LOOK_LANES_MAX,
+  NODE_LOOK_MS_MIN,
   RECOVERY_INTERVAL_MS,
   SLEEP_MS_MAX,
 } from "../config/limits.ts";
@@ -75,7 +77,7 @@ export interface Reservation<Row> {
   fail(): void;
 }
 
-type TimerName = "alarm" | "sweep" | "rescue" | "probe";
+type TimerName = "alarm" | "look" | "sweep" | "rescue" | "probe";
 
 /** Background tasks, for the log and the metrics. */
 type TaskName = TimerName | "attempt" | "claim" | "clock" | "set_aside" | "start";
@@ -114,6 +116,10 @@ export class Scheduler<Row extends QueueRow> {
   #isRunning = false;
   /** Whether the rescue at the start is done. */
   #hasBegun = false;
+  /** A look for rows of other nodes runs or is set; where the next one begins. */
+  #isLooking = false;
+  #looksAfter: LaneName | null = null;
+  #lookedMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SchedulerDeps<Row>) {
     this.#deps = deps;
@@ -349,6 +355,36 @@ export class Scheduler<Row extends QueueRow> {
     } catch (error) {
       this.#onError("sweep", error);
     }
+  }
+
+  /** Other nodes may have stored rows that are due, perhaps more than they have slots for: looks soon, if slots are free. */
+  lookElsewhere(): void {
+    if (this.#isLooking || !this.#isRunning) return;
+    this.#isLooking = true;
+    const delayMs = this.#lookedMs + NODE_LOOK_MS_MIN - this.#deps.clock.monotonicMs();
+    this.#run("look", Math.max(0, delayMs), () => this.#runs.keep(this.#look()));
+  }
+
+  /** Reads a bounded number of lanes; only those that are due, since the others are left to the nodes that know them. */
+  async #look(): Promise<void> {
+    let isDone = false;
+    this.#lookedMs = this.#deps.clock.monotonicMs();
+    try {
+      for (let seen = 0; seen < NODE_LOOK_LANES_MAX && !isDone && this.#mayClaim() && this.#lanes.hasFreeSlot;) {
+        const heads = await this.#deps.queue.lanes(this.#looksAfter, SWEEP_LANES);
+        const nowMs = this.#nowMs();
+        this.#found(heads.filter(({ dueAt }) => dueAt.getTime() <= nowMs));
+        seen += SWEEP_LANES;
+        isDone = heads.length < SWEEP_LANES;
+        this.#looksAfter = isDone ? null : (heads.at(-1) ?? null);
+      }
+    } catch (error) {
+      isDone = true;
+      this.#onError("look", error);
+    }
+    this.#isLooking = false;
+    // Until all lanes were seen once.
+    if (!isDone) this.lookElsewhere();
   }
 
   #found(heads: readonly LaneHead[]): void {

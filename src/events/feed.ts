@@ -3,12 +3,10 @@ import { authorize, type Caller, holderIdOf } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../config/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
-import type { Bus } from "./bus.ts";
 import type { ActionStore, ChangePage, ActionChange } from "../../db/store.ts";
 
 interface FeedDeps {
   readonly actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">;
-  readonly bus: Pick<Bus, "subscribe">;
 }
 
 /** The next changes of a stream. */
@@ -25,12 +23,11 @@ interface FeedPage {
 export type Feed = ReturnType<typeof createFeed>;
 
 /**
- * The bus only says that something changed; the store says what, and in which order. So an announcement that is late,
- * repeated or missing changes nothing in the stream.
+ * `changed` only says that something changed; the store says what, and in which order. So a call that is late, repeated
+ * or missing changes nothing in the stream.
  */
-export function createFeed({ actions, bus }: FeedDeps) {
+export function createFeed({ actions }: FeedDeps) {
   const accounts = new Map<string, AccountStreams>();
-  bus.subscribe(({ accountId }) => accounts.get(accountId)?.onChange());
 
   const startPosition = async (lastEventId: string | null): Promise<number> => {
     if (lastEventId === null) return actions.position();
@@ -65,6 +62,11 @@ export function createFeed({ actions, bus }: FeedDeps) {
       revoked?.addEventListener("abort", end);
       return stream;
     },
+    /** Actions of the account have changed: its streams read on. */
+    changed: (accountId: string) => accounts.get(accountId)?.onChange(),
+    /** The accounts with open streams. */
+    accounts: () => accounts.keys(),
+    hasStreams: (accountId: string) => accounts.has(accountId),
     /** Number of open streams of all accounts. */
     count: () => accounts.values().reduce((sum, { streams }) => sum + streams.size, 0),
   };

@@ -15,8 +15,8 @@ import type { OwnOrigin } from "../http/own-origin.ts";
 import { createRoutes, NO_QUERY } from "../http/operation.ts";
 
 export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
-  readonly feed: Feed;
-  readonly serialize: ActionSerializer;
+  readonly feed: Pick<Feed, "open">;
+  readonly show: ActionSerializer;
   readonly log: Log;
   /** A stream ends after so many heartbeats; left out: it goes on. */
   readonly beatsMax?: number;

@@ -57,7 +57,7 @@ export interface HttpDeps
   readonly actionService: ActionService;
   readonly pauseOf: PauseOf;
   readonly peopleService: PeopleService;
-  readonly feed: Feed;
+  readonly feed: Pick<Feed, "open">;
   readonly authenticate: Authenticate;
   /** Whether an account is stopped until an owner of the first account allows it. */
   readonly isStopped: (accountId: string) => boolean;

@@ -1,0 +1,228 @@
+import {
+  NODE_CHANGES_MAX,
+  NODE_IDS_CHECKED_MAX,
+  NODE_LOADS_AT_ONCE_MAX,
+  NODE_LOADS_MAX,
+  NODE_PAGES_MAX,
+  NODE_POLL_MS,
+  NODE_READ_MS_MIN,
+} from "../config/limits.ts";
+import type { Log } from "../observability/log.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { type ActionStore, type ChangedPage, type ClusterStore, StoreUnavailable } from "../../db/store.ts";
+import type { Bus } from "./bus.ts";
+import type { Feed } from "./feed.ts";
+
+export interface NodeFeedDeps {
+  readonly cluster: Pick<ClusterStore, "changedSince" | "revisionsOf" | "listen">;
+  readonly actions: Pick<ActionStore, "findById" | "position">;
+  readonly bus: Pick<Bus, "subscribe" | "relay" | "isNews" | "watched">;
+  readonly streams: Pick<Feed, "changed" | "accounts" | "hasStreams">;
+  /** Called when other nodes may have stored rows that are due: often, and sometimes in vain. */
+  readonly onRowsElsewhere: () => void;
+  readonly clock: Pick<Clock, "after" | "monotonicMs">;
+  readonly log: Pick<Log, "warn" | "error">;
+  readonly metrics: Pick<Metrics, "taskFailed">;
+}
+
+/**
+ * Tells those who wait on this node of changes that other nodes made. The timeline is the truth: it is read every
+ * `NODE_POLL_MS`, and soon after a hint. Watchers of an action hear of its newest revision once, however often a change
+ * is read: the bus knows the revision that they have heard, from this node's own commits too. They need no order, so they
+ * also hear of changes that a transaction under way holds back; streams read in order, and are woken when the position
+ * has passed a change.
+ *
+ * A node that fell behind begins at the newest position again and looks at all watched actions, since what it skipped can
+ * be read from them. An action that ended and was retried between two reads is told as retried.
+ */
+export class NodeFeed {
+  readonly #deps: NodeFeedDeps;
+  /** Actions to load and tell, with the revision that was read. Only watched ones. */
+  readonly #news = new Map<string, number>();
+  #position = 0;
+  /** Where to begin is unknown, or too far back. */
+  #isBehind = true;
+  /** How long to wait for transactions that hold the position back; 0: none does. */
+  #heldBackMs = 0;
+  #isRunning = false;
+  #round: Promise<void> | null = null;
+  /** Something changed during the round. */
+  #isStale = false;
+  #beganMs = Number.NEGATIVE_INFINITY;
+  /** When the next round begins. */
+  #nextMs = Number.POSITIVE_INFINITY;
+  #cancelTimer = () => {};
+  #unsubscribe = () => {};
+  #stopListening: (() => Promise<void>) | null = null;
+
+  constructor(deps: NodeFeedDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves when it knows where to begin, or when the store is away; it goes on by itself then. */
+  async start(): Promise<void> {
+    const { bus, streams, cluster } = this.#deps;
+    this.#isRunning = true;
+    // A change of this node may be held back too, where its streams can't read it yet.
+    this.#unsubscribe = bus.subscribe(({ accountId }) => {
+      if (streams.hasStreams(accountId)) this.#readSoon();
+    });
+    this.#stopListening = await cluster.listen(
+      () => this.#onHint(),
+      () => this.#onGap(),
+    );
+    if (this.#round === null) this.#begin();
+    await this.#round;
+  }
+
+  async stop(): Promise<void> {
+    this.#isRunning = false;
+    this.#unsubscribe();
+    this.#cancelTimer();
+    await Promise.all([this.#stopListening?.(), this.#round]);
+  }
+
+  #onHint(): void {
+    this.#deps.onRowsElsewhere();
+    if (this.#hasReaders()) this.#readSoon();
+  }
+
+  /** Hints were lost, but no change: the next round reads them. */
+  #onGap(): void {
+    this.#deps.onRowsElsewhere();
+    this.#readSoon();
+  }
+
+  #hasReaders(): boolean {
+    const [[watched], [streaming]] = [this.#deps.bus.watched(), this.#deps.streams.accounts()];
+    return watched !== undefined || streaming !== undefined;
+  }
+
+  /** At once if the last round began long enough ago, else as soon as it may. */
+  #readSoon(): void {
+    this.#isStale = true;
+    if (this.#round === null) this.#schedule(this.#beganMs + NODE_READ_MS_MIN);
+  }
+
+  #schedule(atMs: number): void {
+    if (!this.#isRunning || atMs >= this.#nextMs) return;
+    this.#cancelTimer();
+    this.#nextMs = atMs;
+    const delayMs = atMs - this.#deps.clock.monotonicMs();
+    if (delayMs <= 0) this.#begin();
+    else this.#cancelTimer = this.#deps.clock.after(Math.ceil(delayMs), () => this.#begin());
+  }
+
+  #begin(): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    this.#beganMs = nowMs;
+    this.#nextMs = Number.POSITIVE_INFINITY;
+    this.#isStale = false;
+    this.#round = this.#run().then((waitMs) => {
+      this.#round = null;
+      this.#schedule(nowMs + (this.#isStale ? NODE_READ_MS_MIN : waitMs));
+    });
+  }
+
+  /** One round; resolves with the time until the next one if no hint comes. Never rejects. */
+  async #run(): Promise<number> {
+    const before = this.#position;
+    try {
+      if (this.#isBehind || !this.#hasReaders()) await this.#skip();
+      else await this.#read();
+      if (this.#position !== before) this.#deps.onRowsElsewhere();
+      await this.#tell();
+    } catch (error) {
+      this.#onError(error);
+      return NODE_POLL_MS;
+    }
+    if (this.#isBehind || this.#news.size > 0) return NODE_READ_MS_MIN;
+    return this.#heldBackMs === 0 ? NODE_POLL_MS : this.#heldBackMs;
+  }
+
+  /** Reads on from the position, a bounded number of pages. */
+  async #read(): Promise<void> {
+    for (let pages = 0; pages < NODE_PAGES_MAX; pages += 1) {
+      const page = await this.#deps.cluster.changedSince(this.#position, NODE_CHANGES_MAX);
+      this.#note(page);
+      const hasMoved = page.position !== this.#position;
+      this.#position = page.position;
+      const isFull = page.changes.length >= NODE_CHANGES_MAX;
+      if (page.isLast || !hasMoved || !isFull) {
+        this.#heldBack(page.isLast, hasMoved);
+        // More is visible behind a position that doesn't move than one page shows.
+        if (isFull && !hasMoved) await this.#checkWatched();
+        return;
+      }
+    }
+    this.#isBehind = true;
+    this.#deps.log.warn("nodes.feed_skipped", { rows: NODE_PAGES_MAX * NODE_CHANGES_MAX });
+  }
+
+  #note({ changes, position }: ChangedPage): void {
+    const { bus, streams } = this.#deps;
+    const readable = new Set<string>();
+    for (const { seq, actionId, accountId, revision } of changes) {
+      if (bus.isNews(actionId, revision)) this.#news.set(actionId, revision);
+      if (seq <= position && streams.hasStreams(accountId)) readable.add(accountId);
+    }
+    for (const accountId of readable) streams.changed(accountId);
+  }
+
+  #heldBack(isLast: boolean, hasMoved: boolean): void {
+    const waitMs = hasMoved ? NODE_READ_MS_MIN : Math.max(NODE_READ_MS_MIN, 2 * this.#heldBackMs);
+    this.#heldBackMs = isLast ? 0 : Math.min(NODE_POLL_MS, waitMs);
+  }
+
+  /** Begins at the newest position. It is read first: what the other reads miss has a later one. */
+  async #skip(): Promise<void> {
+    const { actions, streams } = this.#deps;
+    const position = await actions.position();
+    await this.#checkWatched();
+    for (const accountId of streams.accounts()) streams.changed(accountId);
+    this.#position = position;
+    this.#isBehind = false;
+    this.#heldBackMs = 0;
+  }
+
+  async #checkWatched(): Promise<void> {
+    const { bus, cluster } = this.#deps;
+    const ids = [...bus.watched()];
+    for (let from = 0; from < ids.length; from += NODE_IDS_CHECKED_MAX) {
+      const revisions = await cluster.revisionsOf(ids.slice(from, from + NODE_IDS_CHECKED_MAX));
+      for (const [id, revision] of revisions) if (bus.isNews(id, revision)) this.#news.set(id, revision);
+    }
+  }
+
+  /** Loads actions and tells those who watch them. What is left over comes first in the next round. */
+  async #tell(): Promise<void> {
+    const ids = [...this.#news.keys()].slice(0, NODE_LOADS_MAX).values();
+    const tellNext = async () => {
+      for (const id of ids) await this.#tellOf(id);
+    };
+    await Promise.all(Array.from({ length: NODE_LOADS_AT_ONCE_MAX }, tellNext));
+  }
+
+  async #tellOf(id: string): Promise<void> {
+    const { bus, actions } = this.#deps;
+    // They may have left, or heard of it meanwhile.
+    const isNews = bus.isNews(id, this.#news.get(id) ?? 0);
+    try {
+      const action = isNews ? await actions.findById(id) : null;
+      if (action !== null) bus.relay(action);
+    } catch (error) {
+      // It is told when the store is back. Any other error is of this row, and must not keep the others waiting.
+      if (error instanceof StoreUnavailable) throw error;
+      this.#onError(error);
+    }
+    this.#news.delete(id);
+  }
+
+  #onError(error: unknown): void {
+    // What writes logs that the store is away.
+    if (error instanceof StoreUnavailable) return;
+    this.#deps.metrics.taskFailed("nodes.feed");
+    this.#deps.log.error("nodes.feed_failed", { error: error instanceof Error ? error.name : "unknown" });
+  }
+}

@@ -1,0 +1,122 @@
+import { join } from "node:path";
+import { openFile } from "../../db/libsql/file.ts";
+import type { Sql } from "../../db/libsql/sql.ts";
+import type { ActionStore, ChangedPage, ClusterStore, OutboxStore, Store } from "../../db/store.ts";
+
+/** All nodes must have one master key. */
+export const NODES_ENV = { SECRET_KEY: Buffer.alloc(32, 5).toString("base64") } as const;
+
+/** One store that several engines of this process use as if each were a node of its own. */
+export class SharedStore {
+  /** Rows from this position on are as those of a transaction that others wait for; null: nothing holds anything back. */
+  heldBackFrom: number | null = null;
+  readonly #path: string;
+  readonly #hasHints: boolean;
+  readonly #nodes = new Map<number, { readonly onHint: () => void; readonly onGap: () => void }>();
+  #store: Store | null = null;
+  #look: Sql | null = null;
+
+  /** Of the folder in which the first engine opens its file. */
+  constructor(folder: string, { hasHints = true } = {}) {
+    this.#path = join(folder, "outgate.db");
+    this.#hasHints = hasHints;
+  }
+
+  /** For `wrapStore` of the engine of this node. The first one's store is what all use. */
+  readonly of = (node: number) => (own: Store) => {
+    const store = (this.#store ??= own);
+    this.#look ??= openFile(this.#path, "read");
+    const hints = <T extends object>(target: T): T => this.#hinting(target, node);
+    return {
+      ...store,
+      actions: { ...hints(store.actions), ...this.#read(store.actions) },
+      outbox: hints<OutboxStore>(store.outbox),
+      cluster: this.#cluster(node),
+      isOnlyProcess: false,
+      probe: () => store.probe(),
+      close: () => own.close(),
+    };
+  };
+
+  /** As if the connection for hints had been lost and made again. */
+  loseHints(node: number): void {
+    this.#nodes.get(node)?.onGap();
+  }
+
+  /** Every method that may have written gives the other nodes a hint. */
+  #hinting<T extends object>(target: T, node: number): T {
+    const call = (method: unknown, name: string | symbol) =>
+      typeof method === "function" && WRITES.has(String(name))
+        ? async (...args: unknown[]) => {
+            const done: unknown = await Reflect.apply(method, target, args);
+            for (const [other, { onHint }] of this.#nodes) if (other !== node) onHint();
+            return done;
+          }
+        : method;
+    return Object.assign(
+      {},
+      target,
+      ...Object.entries(target).map(([name, method]) => ({ [name]: call(method, name) })),
+    );
+  }
+
+  #read(actions: ActionStore): Pick<ActionStore, "changes" | "position"> {
+    return {
+      changes: async (accountId, after) => {
+        const page = await actions.changes(accountId, after);
+        const last = this.#lastReadable;
+        if (page.position <= last) return page;
+        return {
+          changes: page.changes.filter(({ seq }) => seq <= last),
+          position: Math.max(after, last),
+          isLast: true,
+        };
+      },
+      position: async () => Math.min(await actions.position(), this.#lastReadable),
+    };
+  }
+
+  get #lastReadable(): number {
+    return (this.heldBackFrom ?? Number.MAX_SAFE_INTEGER) - 1;
+  }
+
+  #cluster(node: number): ClusterStore {
+    const notHere = () => Promise.reject(new Error("This cluster is for reading changes only."));
+    return {
+      now: async () => new Date(),
+      beat: notHere,
+      leave: notHere,
+      takeJob: notHere,
+      releaseJob: notHere,
+      changedSince: (position, limit) => this.#changedSince(position, limit),
+      revisionsOf: (ids) => this.#revisionsOf(ids),
+      listen: async (onHint, onGap) => {
+        if (!this.#hasHints) return null;
+        this.#nodes.set(node, { onHint, onGap });
+        return async () => void this.#nodes.delete(node);
+      },
+    };
+  }
+
+  async #changedSince(position: number, limit: number): Promise<ChangedPage> {
+    const sql = "SELECT seq, action_id, account_id, revision FROM timeline WHERE seq > ? ORDER BY seq LIMIT ?";
+    const rows = (await this.#look?.read({ sql, args: [position, limit + 1] })) ?? [];
+    const changes = rows.slice(0, limit).map((row) => ({
+      seq: Number(row["seq"]),
+      actionId: String(row["action_id"]),
+      accountId: String(row["account_id"]),
+      revision: Number(row["revision"]),
+    }));
+    const readable = changes.findLast(({ seq }) => seq <= this.#lastReadable)?.seq ?? position;
+    const isHeldBack = this.heldBackFrom !== null && readable < (changes.at(-1)?.seq ?? position);
+    return { changes, position: readable, isLast: rows.length <= limit && !isHeldBack };
+  }
+
+  async #revisionsOf(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const sql = "SELECT id, revision FROM actions WHERE id IN (SELECT value FROM json_each(?))";
+    const rows = (await this.#look?.read({ sql, args: [JSON.stringify(ids)] })) ?? [];
+    return new Map(rows.map((row) => [String(row["id"]), Number(row["revision"])]));
+  }
+}
+
+const WRITES: ReadonlySet<string> = new Set(["create", "apply", "force", "claimDue", "settle"]);
