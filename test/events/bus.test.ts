@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/actions/action.ts";
 import { createBus } from "../../src/events/bus.ts";
 import { anAction } from "../support/factory.ts";
@@ -68,4 +68,39 @@ test("a watcher may stop in the middle of the news", () => {
 
 test("news that nobody listens to is nothing", () => {
   expect(() => createBus().publish(anAction())).not.toThrow();
+});
+
+describe("a change that another process made", () => {
+  const revised = (action: Action, revision: number): Action => ({ ...action, revision });
+
+  test("is told to those who watch the action, and to nobody else", () => {
+    const bus = createBus();
+    const [all, mine] = [ear(), ear()];
+    const action = anAction();
+    bus.subscribe(all.listen);
+    bus.watch(action.id, mine.listen);
+    bus.relay(action);
+    bus.relay(anAction());
+    expect([all.heard, mine.heard]).toEqual([[], [action]]);
+  });
+
+  test("is not told when they have heard of it or of a later one, from whomever", () => {
+    const bus = createBus();
+    const { heard, listen } = ear();
+    const action = anAction();
+    const unwatch = bus.watch(action.id, listen);
+    bus.relay(revised(action, 3));
+    bus.relay(revised(action, 3));
+    bus.relay(revised(action, 2));
+    bus.publish(revised(action, 5));
+    bus.relay(revised(action, 5));
+    bus.saw(action.id, 7);
+    bus.relay(revised(action, 7));
+    bus.relay(revised(action, 8));
+    expect(heard.map(({ revision }) => revision)).toEqual([3, 5, 8]);
+    expect([bus.isNews(action.id, 8), bus.isNews(action.id, 9)]).toEqual([false, true]);
+    unwatch();
+    expect(bus.isNews(action.id, 9)).toBe(false);
+    expect([...bus.watched()]).toEqual([]);
+  });
 });
