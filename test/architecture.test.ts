@@ -58,7 +58,13 @@ const LIBRARIES: Readonly<Record<string, RegExp>> = {
 const TIMELESS = /^src\/(actions|approvals|accounts|audit|delivery|events|pauses|receipts)\//;
 const TIME_AND_CHANCE =
   /\bDate\.now\b|\bnew Date\(\s*\)|\bset(Timeout|Interval)\(|\bMath\.random\b|\bcrypto\.|\bperformance\b/g;
-const ENTRIES = new Set(["src/main.ts", "src/cli/main.ts", "src/cli/node-main.ts", "mcp/bridge/main.ts"]);
+const ENTRIES = new Set([
+  "src/main.ts",
+  "src/cli/main.ts",
+  "src/cli/binary-main.ts",
+  "src/cli/node-main.ts",
+  "mcp/bridge/main.ts",
+]);
 const UNSAFE = /\bas\s+unknown\b|(?<=[:<|&,(]\s*|\bas\s+)\bany\b(?!\s*[:(])/g;
 
 const IMPORT = /^\s*(?:import|export)\b([^"';]*?)\bfrom\s*"([^"]+)"|^\s*import\s*"([^"]+)"|\bimport\(\s*"([^"]+)"/gm;

@@ -1,6 +1,14 @@
 #!/usr/bin/env node
-import { processIo } from "./command.ts";
+import { type CliCommand, processIo } from "./command.ts";
 import { runCommandLine } from "./program.ts";
 
-// The entry point of a bundle for Node, without the commands that need Bun.
-process.exitCode = await runCommandLine(process.argv.slice(2), processIo(process.env));
+// The entry point for plain Node, in the npm package: without the commands that need Bun.
+process.exitCode = await runCommandLine(process.argv.slice(2), processIo(process.env), addBridge);
+
+function addBridge(program: CliCommand): void {
+  program
+    .command("mcp")
+    .description("speak MCP on standard input to the service at OUTGATE_URL")
+    .takes("no arguments; set OUTGATE_URL and OUTGATE_API_KEY.")
+    .runs(async (io) => (await import("./commands/bridge.ts")).bridgeToService(io));
+}

@@ -1,10 +1,10 @@
-import { createClient, type OutgateClient } from "../client/client.ts";
+import { createClient } from "../client/client.ts";
 import type { CommandOptions } from "commander";
 import { type CliCommand, EXIT, type Io, readValue, UsageError } from "./command.ts";
 import { type Cell, createPaint, explain, jsonText, type Paint, parseExact, table } from "./output.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { retryDelayMs, OutgateError, apiKeyIn, apiKeyOf } from "../client/transport.ts";
-import type { FollowOptions } from "../client/follow.ts";
+import type { FollowOptions, OutgateClient } from "../client/types.ts";
 import type { ActionJson } from "../actions/schemas.ts";
 
 /** A command's connection to a running service, and its output. */

@@ -7,54 +7,29 @@ import type { AuditLog, AuditQuery } from "../audit/audit.ts";
 import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
 import type { ActionPageJson, ListQuery, Timeline } from "../actions/list-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
-import type { RotationJson, SigningSecretJson, SigningSecretQuery } from "../accounts/signing-secrets.ts";
-import { follow, type FollowOptions, type OutgateEvent } from "./follow.ts";
-import { type Call, type ClientSettings, createTransport } from "./transport.ts";
-
-/** Options of every call. */
-export interface CallOptions {
-  /** Ends the call; it rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface WaitOptions extends CallOptions {
-  /** How long the service waits for the end of the action, in seconds, 1 to 120. */
-  readonly waitSeconds?: number | undefined;
-}
-
-export interface CreateActionOptions extends WaitOptions {
-  /** Makes the create safe to repeat: within 24 hours the same key returns the same action. The client then retries too. */
-  readonly idempotencyKey?: string | undefined;
-}
-
-export interface RevokeOptions extends CallOptions {
-  /** What happens to the key's unfinished actions; default: keep. */
-  readonly unfinished?: "keep" | "pause" | "cancel" | undefined;
-}
-
-export interface SigningSecretOptions extends CallOptions {
-  /** What the secret signs; default: calls. Callbacks have a separate secret. */
-  readonly for?: SigningSecretQuery["for"];
-}
-
-export interface RotateOptions extends SigningSecretOptions {
-  /** The origin whose secret is rotated; default: every origin's, for calls and for callbacks. */
-  readonly origin?: string | undefined;
-}
-
-export type OutgateClient = ReturnType<typeof createClient>;
+import type { RotationJson, SigningSecretJson } from "../accounts/signing-secrets.ts";
+import { follow } from "./follow.ts";
+import { type Call, createTransport } from "./transport.ts";
+import type {
+  CallOptions,
+  ClientSettings,
+  CreateActionOptions,
+  FollowOptions,
+  OutgateClient,
+  OutgateEvent,
+  RevokeOptions,
+  RotateOptions,
+  SigningSecretOptions,
+  WaitOptions,
+} from "./types.ts";
 
 /** The service's default for a `sync` create without `wait`. */
 const SYNC_WAIT_SECONDS = 30;
 
 type Send = <T>(route: Call["route"], options?: CallOptions, more?: Partial<Call>) => Promise<T>;
 
-/**
- * A client of the HTTP API with one method for each operation, by its `operationId`. Every failure is an `OutgateError`.
- * Operations that are safe to repeat are retried while the service can't be reached: reads, and writes that are idempotent,
- * such as a create with an `idempotencyKey`.
- */
-export function createClient(settings: ClientSettings) {
+/** A client of the HTTP API: each call is one request, and its repetitions where they are safe. */
+export function createClient(settings: ClientSettings): OutgateClient {
   const transport = createTransport(settings);
   const send: Send = async <T>(route: Call["route"], { signal }: CallOptions = {}, more: Partial<Call> = {}) =>
     // Safe: the API defines the type of a 2xx response, which the caller names.
@@ -62,10 +37,8 @@ export function createClient(settings: ClientSettings) {
   return {
     ...actionCalls(send),
     ...accountCalls(send),
-    /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),
-    /** By the `receipt_url` of an action, or its token. Needs no key. */
     getReceipt: (receipt: string, options?: CallOptions) =>
       send<ReceiptJson>(`GET /r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
         headers: { accept: "application/json" },
@@ -100,7 +73,6 @@ function actionCalls(send: Send) {
       return send<ActionJson>(`GET ${at(id)}`, options, waiting);
     },
     getTimeline: (id: string, options?: CallOptions) => send<Timeline>(`GET ${at(id)}/timeline`, options),
-    /** What a person is shown before deciding on the action. */
     getDecisionFacts: (id: string, options?: CallOptions) => send<DecisionFacts>(`GET ${at(id)}/facts`, options),
     approveAction: decide("approve"),
     cancelAction: decide("cancel"),
@@ -117,7 +89,6 @@ function accountCalls(send: Send) {
     createKey: (key: CreateKey, options?: CallOptions) => send<CreatedKey>("POST /v1/keys", options, { body: key }),
     revokeKey: (id: string, { unfinished, ...options }: RevokeOptions = {}) =>
       send<undefined>(`DELETE /v1/keys/${encodeURIComponent(id)}`, options, { query: { unfinished }, ...REPEATABLE }),
-    /** Without `key_id` it pauses the whole account. Where a pause is in force, returns that one. */
     createPause: (pause: CreatePause, options?: CallOptions) =>
       send<PauseJson>("POST /v1/pauses", options, { body: pause, ...REPEATABLE }),
     listPauses: (options?: CallOptions) => send<PauseList>("GET /v1/pauses", options),
@@ -131,7 +102,6 @@ function accountCalls(send: Send) {
       send<undefined>("DELETE /v1/callback-hosts", options, { query: { host } }),
     getSigningSecret: (origin: string, { for: use, ...options }: SigningSecretOptions = {}) =>
       send<SigningSecretJson>("GET /v1/signing-secret", options, { query: { origin, for: use } }),
-    /** Never retried: a second rotation would end the previous secret at once. */
     rotateSigningSecret: ({ origin, for: use, ...options }: RotateOptions = {}) =>
       send<RotationJson>("POST /v1/signing-secret/rotate", options, { query: { origin, for: use } }),
     listAccounts: (options?: CallOptions) => send<AccountList>("GET /v1/accounts", options),

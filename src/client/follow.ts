@@ -1,28 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { ActionJson } from "../actions/schemas.ts";
 import type { ActionEvent } from "../actions/list-schemas.ts";
 import { retryDelayMs, OutgateError, type Transport } from "./transport.ts";
-
-/** One change of status. */
-export interface OutgateEvent {
-  /** Pass it as `after` to continue behind this event. */
-  readonly id: string;
-  /** `action.` and the status. */
-  readonly type: string;
-  readonly timestamp: string;
-  readonly action: ActionJson;
-}
-
-export interface FollowOptions {
-  /** The id of the last event received; without it the stream starts with new events. */
-  readonly after?: string | undefined;
-  /** Ends the stream, without an error. */
-  readonly signal?: AbortSignal | undefined;
-  /** Called when the stream is open: every later event will be delivered. */
-  readonly onOpen?: () => void;
-  /** Called when the connection was lost and will be opened again. */
-  readonly onBreak?: (error: unknown) => void;
-}
+import type { FollowOptions, OutgateEvent } from "./types.ts";
 
 const RETRY_MS = 1_000;
 

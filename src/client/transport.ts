@@ -3,21 +3,7 @@ import ky from "ky";
 import { describeTlsFailure, tlsFailureOf } from "../outbound/tls.ts";
 import type { ErrorEnvelope } from "../api/errors.ts";
 import { readFile } from "node:fs/promises";
-
-export interface ClientSettings {
-  /** Address of the service, such as `http://127.0.0.1:3000`. */
-  readonly url: string;
-  /** Null: only for calls that need no key. */
-  readonly apiKey: string | null;
-  /** For one try including the response body, without `waitSeconds`. Default 30,000. */
-  readonly timeoutMs?: number;
-  /** How many times a call that is safe to repeat is tried. Default 3. */
-  readonly tries?: number;
-  /** Pause before the second try, doubled after each; a longer `Retry-After` wins. Default 250. */
-  readonly retryBaseMs?: number;
-  /** Parses the JSON of responses; `JSON.parse` rounds large numbers. */
-  readonly parse?: (text: string) => unknown;
-}
+import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./types.ts";
 
 /** One request. */
 export interface Call {
@@ -174,29 +160,19 @@ export function retryDelayMs(before: number, { baseMs, capMs }: Backoff, chance 
 
 type ErrorBody = ErrorEnvelope["error"];
 
-/**
- * The service's error code, or why there was none: `unreachable`, `tls_failed`, `timed_out`, or `not_outgate` where
- * something else answers at the address.
- */
-export type OutgateErrorCode = ErrorBody["code"] | "unreachable" | "tls_failed" | "timed_out" | "not_outgate";
-
 /** Any failure of a call, except an abort by the caller. The message is for people. */
-export class OutgateError extends Error {
+export class OutgateError extends Error implements OutgateErrorFacts {
   override readonly name = "OutgateError";
-  readonly code: OutgateErrorCode;
-  /** HTTP status; null without a response. */
-  readonly status: number | null;
-  /** Identifies the request in the service's log. */
-  readonly requestId: string | null;
-  /** Every problem of the request, by field. */
-  readonly details: NonNullable<ErrorBody["details"]>;
-  /** From `Retry-After`; null without one. */
-  readonly retryAfterMs: number | null;
+  readonly code: OutgateErrorFacts["code"];
+  readonly status: OutgateErrorFacts["status"];
+  readonly requestId: OutgateErrorFacts["requestId"];
+  readonly details: OutgateErrorFacts["details"];
+  readonly retryAfterMs: OutgateErrorFacts["retryAfterMs"];
 
   constructor(
     code: OutgateErrorCode,
     message: string,
-    { status, requestId, details, retryAfterMs, cause }: Partial<Omit<OutgateError, "name" | "code" | "message">> = {},
+    { status, requestId, details, retryAfterMs, cause }: Partial<OutgateErrorFacts> & { readonly cause?: unknown } = {},
   ) {
     super(message, { cause });
     this.code = code;

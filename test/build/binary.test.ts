@@ -91,8 +91,8 @@ test("the binary starts in an empty folder as another user, delivers, serves pag
 test("the binary speaks MCP as the service itself", async () => {
   await using target = new Target(() => Response.json({ done: true }));
   const folder = emptyFolder("mcp");
-  const [command = "", ...args] = [...inEnvironment({ PORT: "0" }), "mcp"];
-  await using agent = await connect("modern", { command, args, env: {}, cwd: folder });
+  const [command, ...args] = inEnvironment({ PORT: "0" });
+  await using agent = await connect("modern", { command: command ?? "", args: [...args, "mcp"], env: {}, cwd: folder });
   const { structuredContent } = await agent.call("create", { url: target.url, sync: true });
   expect(structuredContent?.["status"]).toBe("completed");
   expect(readdirSync(folder)).toEqual(["data"]);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS } from "../support/operations.ts";
-import { createClient, type OutgateClient } from "../../src/client/client.ts";
+import { createClient } from "../../src/client/client.ts";
+import type { OutgateClient } from "../../src/client/types.ts";
 import { OutgateError } from "../../src/client/transport.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { createClient } from "../../src/client/client.ts";
-import { type OutgateEvent, messagesOf } from "../../src/client/follow.ts";
+import { messagesOf } from "../../src/client/follow.ts";
+import type { OutgateEvent } from "../../src/client/types.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { until } from "../support/until.ts";

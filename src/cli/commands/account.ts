@@ -1,6 +1,6 @@
 import type { AccountList, CreateKey } from "../../accounts/schemas.ts";
 import type { AuditLog, AuditQuery } from "../../audit/audit.ts";
-import type { RevokeOptions } from "../../client/client.ts";
+import type { RevokeOptions } from "../../client/types.ts";
 import { age } from "../action-text.ts";
 import { anyText, type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
 import { type Cell, visible } from "../output.ts";

@@ -1,7 +1,6 @@
 import { Option } from "commander";
 import type { ListQuery } from "../../actions/list-schemas.ts";
-import type { OutgateClient } from "../../client/client.ts";
-import type { OutgateEvent } from "../../client/follow.ts";
+import type { OutgateClient, OutgateEvent } from "../../client/types.ts";
 import {
   age,
   actionText,

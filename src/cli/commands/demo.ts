@@ -1,6 +1,6 @@
 // oxlint-disable-next-line eslint/no-restricted-imports -- a server for the service to call; nothing is called from here
 import { createServer, type Server } from "node:http";
-import type { OutgateEvent } from "../../client/follow.ts";
+import type { OutgateEvent } from "../../client/types.ts";
 import type { ActionJson, CreateAction } from "../../actions/schemas.ts";
 import { actionText, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import type { CliCommand } from "../command.ts";

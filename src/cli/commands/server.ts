@@ -1,7 +1,8 @@
 import { EXIT, type Io, UsageError } from "../command.ts";
 import { serve } from "../../app.ts";
 import type { RotateKeyFlags } from "../server-commands.ts";
-import { relayStreams, sendTo, type Send } from "../../../mcp/bridge/relay.ts";
+import { bridgeToService, standardStreams } from "./bridge.ts";
+import { relayStreams, type Send } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/transport.ts";
 import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
 import { createOwnerKey, createResetLink, withAdminStore } from "../../admin/access.ts";
@@ -22,13 +23,8 @@ const ADVICE = " To use a running Outgate, set OUTGATE_URL and OUTGATE_API_KEY."
 
 /** `outgate mcp`: MCP over standard streams, as a bridge to OUTGATE_URL or with the whole service in this process. */
 export async function speakMcp(io: Io): Promise<number> {
-  const { OUTGATE_URL: url = "" } = io.env;
-  const key = (await apiKeyOf(io.env)) ?? "";
-  if (url === "") return serveInProcess(io, key);
-  if (key === "")
-    throw new Error("Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE: the service at OUTGATE_URL needs an agent's key.");
-  await relayStreams(streamsOf(io), sendTo(url, key));
-  return EXIT.ok;
+  if ((io.env["OUTGATE_URL"] ?? "") !== "") return bridgeToService(io);
+  return serveInProcess(io, (await apiKeyOf(io.env)) ?? "");
 }
 
 /** Runs the whole service, pages included, until the agent closes standard input. */
@@ -41,13 +37,9 @@ async function serveInProcess(io: Io, key: string): Promise<number> {
       new Request("http://localhost/mcp", { ...init, ...(body === "" ? {} : { body }), headers: framed }),
     );
   };
-  await relayStreams(streamsOf(io), send);
+  await relayStreams(standardStreams(io), send);
   await served.stop();
   return EXIT.ok;
-}
-
-function streamsOf({ out, err }: Io) {
-  return { input: process.stdin, write: out, warn: err };
 }
 
 /** `outgate new-owner-key`: for an owner who has lost the key. */

@@ -1,0 +1,3 @@
+// What programs import from the npm package.
+export { createClient } from "./client.ts";
+export { OutgateError } from "./transport.ts";

@@ -1,0 +1,146 @@
+import type { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../accounts/schemas.ts";
+import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
+import type { ActionPageJson, ListQuery, Timeline } from "../actions/list-schemas.ts";
+import type { AuditLog, AuditQuery } from "../audit/audit.ts";
+import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
+import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
+import type { DecisionFacts } from "../approvals/facts.ts";
+import type { ErrorEnvelope } from "../api/errors.ts";
+import type { Health } from "../http/system-routes.ts";
+import type { ReceiptJson } from "../receipts/schema.ts";
+import type { RotationJson, SigningSecretJson, SigningSecretQuery } from "../accounts/signing-secrets.ts";
+
+// The text of this file, without its imports, is part of the declarations of the npm package: it declares types only.
+
+export interface ClientSettings {
+  /** Address of the service, such as `http://127.0.0.1:3000`. */
+  readonly url: string;
+  /** Null: only for calls that need no key. */
+  readonly apiKey: string | null;
+  /** For one try including the response body, without `waitSeconds`. Default 30,000. */
+  readonly timeoutMs?: number;
+  /** How many times a call that is safe to repeat is tried. Default 3. */
+  readonly tries?: number;
+  /** Pause before the second try, doubled after each; a longer `Retry-After` wins. Default 250. */
+  readonly retryBaseMs?: number;
+  /** Parses the JSON of responses; `JSON.parse` rounds large numbers. */
+  readonly parse?: (text: string) => unknown;
+}
+
+/** Options of every call. */
+export interface CallOptions {
+  /** Ends the call; it rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface WaitOptions extends CallOptions {
+  /** How long the service waits for the end of the action, in seconds, 1 to 120. */
+  readonly waitSeconds?: number | undefined;
+}
+
+export interface CreateActionOptions extends WaitOptions {
+  /** Makes the create safe to repeat: within 24 hours the same key returns the same action. The client then retries too. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface RevokeOptions extends CallOptions {
+  /** What happens to the key's unfinished actions; default: keep. */
+  readonly unfinished?: "keep" | "pause" | "cancel" | undefined;
+}
+
+export interface SigningSecretOptions extends CallOptions {
+  /** What the secret signs; default: calls. Callbacks have a separate secret. */
+  readonly for?: SigningSecretQuery["for"];
+}
+
+export interface RotateOptions extends SigningSecretOptions {
+  /** The origin whose secret is rotated; default: every origin's, for calls and for callbacks. */
+  readonly origin?: string | undefined;
+}
+
+/** One change of status. */
+export interface OutgateEvent {
+  /** Pass it as `after` to continue behind this event. */
+  readonly id: string;
+  /** `action.` and the status. */
+  readonly type: string;
+  readonly timestamp: string;
+  readonly action: ActionJson;
+}
+
+export interface FollowOptions {
+  /** The id of the last event received; without it the stream starts with new events. */
+  readonly after?: string | undefined;
+  /** Ends the stream, without an error. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called when the stream is open: every later event will be delivered. */
+  readonly onOpen?: () => void;
+  /** Called when the connection was lost and will be opened again. */
+  readonly onBreak?: (error: unknown) => void;
+}
+
+/**
+ * The service's error code, or why there was none: `unreachable`, `tls_failed`, `timed_out`, or `not_outgate` where
+ * something else answers at the address.
+ */
+export type OutgateErrorCode =
+  | ErrorEnvelope["error"]["code"]
+  | "unreachable"
+  | "tls_failed"
+  | "timed_out"
+  | "not_outgate";
+
+/** What an `OutgateError` tells besides its message. */
+export interface OutgateErrorFacts {
+  readonly code: OutgateErrorCode;
+  /** HTTP status; null without a response. */
+  readonly status: number | null;
+  /** Identifies the request in the service's log. */
+  readonly requestId: string | null;
+  /** Every problem of the request, by field. */
+  readonly details: NonNullable<ErrorEnvelope["error"]["details"]>;
+  /** From `Retry-After`; null without one. */
+  readonly retryAfterMs: number | null;
+}
+
+/**
+ * One method for each operation of the HTTP API, by its `operationId`. Every failure is an `OutgateError`. Operations that
+ * are safe to repeat are retried while the service can't be reached: reads, and writes that are idempotent, such as a
+ * create with an `idempotencyKey`.
+ */
+export interface OutgateClient {
+  readonly createAction: (action: CreateAction, options?: CreateActionOptions) => Promise<ActionJson>;
+  readonly listActions: (query?: ListQuery, options?: CallOptions) => Promise<ActionPageJson>;
+  readonly getAction: (id: string, options?: WaitOptions) => Promise<ActionJson>;
+  readonly getTimeline: (id: string, options?: CallOptions) => Promise<Timeline>;
+  /** What a person is shown before deciding on the action. */
+  readonly getDecisionFacts: (id: string, options?: CallOptions) => Promise<DecisionFacts>;
+  readonly approveAction: (id: string, decision?: DecisionBody, options?: CallOptions) => Promise<ActionJson>;
+  readonly cancelAction: (id: string, decision?: DecisionBody, options?: CallOptions) => Promise<ActionJson>;
+  readonly retryAction: (id: string, retry?: Retry, options?: CallOptions) => Promise<ActionJson>;
+  /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
+  readonly streamEvents: (options?: FollowOptions) => AsyncGenerator<OutgateEvent>;
+  /** By the `receipt_url` of an action, or its token. Needs no key. */
+  readonly getReceipt: (receipt: string, options?: CallOptions) => Promise<ReceiptJson>;
+  readonly listKeys: (options?: CallOptions) => Promise<KeyList>;
+  readonly createKey: (key: CreateKey, options?: CallOptions) => Promise<CreatedKey>;
+  readonly revokeKey: (id: string, options?: RevokeOptions) => Promise<undefined>;
+  /** Without `key_id` it pauses the whole account. Where a pause is in force, returns that one. */
+  readonly createPause: (pause: CreatePause, options?: CallOptions) => Promise<PauseJson>;
+  readonly listPauses: (options?: CallOptions) => Promise<PauseList>;
+  readonly endPause: (id: string, options?: CallOptions) => Promise<undefined>;
+  readonly listAudit: (query?: AuditQuery, options?: CallOptions) => Promise<AuditLog>;
+  readonly listCallbackHosts: (options?: CallOptions) => Promise<CallbackHostList>;
+  readonly addCallbackHost: (host: string, options?: CallOptions) => Promise<CallbackHost>;
+  readonly removeCallbackHost: (host: string, options?: CallOptions) => Promise<undefined>;
+  readonly getSigningSecret: (origin: string, options?: SigningSecretOptions) => Promise<SigningSecretJson>;
+  /** Never retried: a second rotation would end the previous secret at once. */
+  readonly rotateSigningSecret: (options?: RotateOptions) => Promise<RotationJson>;
+  readonly listAccounts: (options?: CallOptions) => Promise<AccountList>;
+  readonly allowAccount: (id: string, options?: CallOptions) => Promise<undefined>;
+  readonly getAccount: (options?: CallOptions) => Promise<AccountJson>;
+  readonly getHealth: (options?: CallOptions) => Promise<Health>;
+  readonly getReady: (options?: CallOptions) => Promise<Health>;
+  readonly getMetrics: (options?: CallOptions) => Promise<string>;
+  readonly getOpenApi: (options?: CallOptions) => Promise<object>;
+}
