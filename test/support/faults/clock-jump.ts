@@ -8,6 +8,9 @@ const LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 const BASE_MS = 1_500;
 const STEP_MS_MAX = 1_800;
 
+/** Lets the wall clock of a process be what a file says; the file's name is FAKETIME_TIMESTAMP_FILE. */
+export const FAKE_TIME = { LD_PRELOAD: LIBRARY, FAKETIME_NO_CACHE: "1", DONT_FAKE_MONOTONIC: "1" };
+
 export function canFakeTime(): boolean {
   return existsSync(LIBRARY);
 }
@@ -27,8 +30,8 @@ export async function clockJumps(by: "-1h" | "+1h"): Promise<FaultReport> {
     times.push(performance.now());
     return new Response(null, { status: times.length % 2 === 1 ? 500 : 200 });
   });
-  const env = { LD_PRELOAD: LIBRARY, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: "1", DONT_FAKE_MONOTONIC: "1" };
-  await using service = new Service({ folder, env: { ...env, RETRY_BASE_MS: String(BASE_MS) } });
+  const env = { ...FAKE_TIME, FAKETIME_TIMESTAMP_FILE: file, RETRY_BASE_MS: String(BASE_MS) };
+  await using service = new Service({ folder, env });
   await service.ready();
   const { id } = await service.create({ url: target.url });
   await target.saw(1);

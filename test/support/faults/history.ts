@@ -8,11 +8,32 @@ export interface Called {
 }
 
 interface Told {
+  readonly seq: number;
   readonly action_id: string;
   readonly run: number;
+  readonly revision: number;
   readonly type: string;
   readonly status: string;
-  readonly retries: number;
+  /** JSON of what the event says. */
+  readonly detail: string;
+}
+
+/** The rows that the promises are judged by; the timeline in the order of its actions' revisions. */
+export interface HistoryRows {
+  readonly actions: readonly {
+    readonly id: string;
+    readonly status: string;
+    readonly retries: number;
+    readonly callback: string | null;
+  }[];
+  readonly timeline: readonly Told[];
+  /** Callbacks alone. */
+  readonly outbox: readonly {
+    readonly action_id: string;
+    readonly revision: number;
+    readonly event: string;
+    readonly status: string;
+  }[];
 }
 
 /** The state machine (spec "States and transitions"), as what may follow on what. */
@@ -38,6 +59,14 @@ const STEPS = new Set([
   "failed",
 ]);
 
+/** The events that end a run, and the status of their callback. */
+const ENDS = new Map([
+  ["completed", "completed"],
+  ["failed", "failed"],
+  ["cancelled", "cancelled"],
+  ["rejected", "cancelled"],
+]);
+
 /** Actions and notifications that are not over and do not wait for a person. */
 export function aliveNow(folder: string): number {
   return readCopy(folder, (db) => {
@@ -47,75 +76,88 @@ export function aliveNow(folder: string): number {
   });
 }
 
-/** Holds the rows against what was acknowledged and what the target saw. */
+/** Holds the rows of a file against what was acknowledged and what the target saw. */
 export function judgeHistory(
   folder: string,
   acknowledged: ReadonlySet<string>,
   called: readonly Called[],
 ): FaultReport {
   return readCopy(folder, (db) => {
-    const rows = db.query<{ id: string; status: string }, []>("SELECT id, status FROM actions").all();
-    const status = new Map(rows.map((row) => [row.id, row.status]));
-    const told = db
-      .query<Told, []>(
-        `SELECT t.action_id, t.run, t.type, t.status, a.retries FROM timeline t JOIN actions a ON a.id = t.action_id ORDER BY t.seq`,
-      )
-      .all()
-      .filter(({ type }) => STEPS.has(type));
-    const calls = Map.groupBy(called, ({ id }) => id);
-    const illegal = [...Map.groupBy(told, (one) => one.action_id)].flatMap(([id, steps]) => stepsOutOfLine(id, steps));
-    const starts = Map.groupBy(
-      told.filter(({ type }) => type === "started"),
-      (one) => one.action_id,
+    const { figures, problems } = judgeRows(
+      {
+        actions: db
+          .query<HistoryRows["actions"][number], []>("SELECT id, status, retries, callback FROM actions")
+          .all(),
+        timeline: db
+          .query<Told, []>("SELECT seq, action_id, run, revision, type, status, detail FROM timeline ORDER BY seq")
+          .all(),
+        outbox: db
+          .query<HistoryRows["outbox"][number], []>("SELECT action_id, revision, event, status FROM outbox")
+          .all(),
+      },
+      acknowledged,
+      called,
     );
-    const oversent = [...calls].filter(([id, all]) => all.length > (starts.get(id)?.length ?? 0));
-    const overrun = [
-      ...Map.groupBy(
-        told.filter(({ type }) => type === "started"),
-        ({ action_id: id, run }) => `${id} ${run}`,
-      ),
-    ].filter(([, all]) => all.length > (all[0]?.retries ?? 0));
-    const untrue = rows.filter(
-      ({ id, status: is }) => is === "completed" && !calls.get(id)?.some((call) => call.status < 300),
-    );
-    const notifications = db
-      .query<{ n: number; open: number }, []>(
-        `SELECT count(*) AS n, sum(o.status NOT IN ('delivered', 'given_up')) AS open FROM outbox o`,
-      )
-      .get();
-    const uncalled = db
-      .query<{ action_id: string }, []>(
-        `SELECT t.action_id FROM timeline t WHERE t.type IN ('completed', 'failed') AND NOT EXISTS
-        (SELECT 1 FROM outbox o WHERE o.action_id = t.action_id AND o.revision = t.revision AND o.event = 'action.' || t.type)`,
-      )
-      .all();
-    const lost = [...acknowledged].filter((id) => !status.has(id));
-    return {
-      figures: { actions: rows.length, lost: lost.length, callbacks: notifications?.n ?? 0 },
-      problems: broken({
-        "the file is sound": isSound(db),
-        [`none that was acknowledged is missing: ${lost.slice(0, 3).join()}`]: lost.length === 0,
-        [`legal states only: ${illegal.slice(0, 3).join("; ")}`]: illegal.length === 0,
-        [`no more sends than were counted: ${oversent
-          .slice(0, 3)
-          .map(([id]) => id)
-          .join()}`]: oversent.length === 0,
-        [`no more attempts in a run than allowed: ${overrun
-          .slice(0, 3)
-          .map(([id]) => id)
-          .join()}`]: overrun.length === 0,
-        [`completed means that the target said so: ${untrue
-          .slice(0, 3)
-          .map(({ id }) => id)
-          .join()}`]: untrue.length === 0,
-        [`one callback for every end: ${uncalled
-          .slice(0, 3)
-          .map((one) => one.action_id)
-          .join()}`]: uncalled.length === 0,
-        "every callback is over": (notifications?.open ?? 0) === 0,
-      }),
-    };
+    return { figures, problems: [...problems, ...broken({ "the file is sound": isSound(db) })] };
   });
+}
+
+/** Holds rows against what was acknowledged and what the target saw. */
+export function judgeRows(
+  { actions, timeline, outbox }: HistoryRows,
+  acknowledged: ReadonlySet<string>,
+  called: readonly Called[],
+): FaultReport {
+  const known = new Map(actions.map((row) => [row.id, row]));
+  const told = timeline.filter(({ type }) => STEPS.has(type));
+  const calls = Map.groupBy(called, ({ id }) => id);
+  const illegal = [...Map.groupBy(told, (one) => one.action_id)].flatMap(([id, steps]) => stepsOutOfLine(id, steps));
+  const started = told.filter(({ type }) => type === "started");
+  const starts = Map.groupBy(started, (one) => one.action_id);
+  const oversent = [...calls].filter(([id, all]) => all.length > (starts.get(id)?.length ?? 0)).map(([id]) => id);
+  const withdrawn = Map.groupBy(
+    timeline.filter(({ type }) => type === "not_started"),
+    runOf,
+  );
+  const overrun = [...Map.groupBy(started, runOf)]
+    .filter(([run, all]) => {
+      const allowed = known.get(all[0]?.action_id ?? "")?.retries ?? 0;
+      return all.length - (withdrawn.get(run)?.length ?? 0) > allowed;
+    })
+    .map(([run]) => run);
+  const untrue = actions
+    .filter(({ id, status }) => status === "completed" && !calls.get(id)?.some((call) => call.status < 300))
+    .map(({ id }) => id);
+  const owed = new Set(outbox.map(({ action_id: id, revision, event }) => `${id} ${revision} ${event}`));
+  const uncalled = timeline
+    .filter(({ action_id: id }) => (known.get(id)?.callback ?? null) !== null)
+    .filter(({ action_id: id, revision, type }) => {
+      const end = ENDS.get(type);
+      return end !== undefined && !owed.has(`${id} ${revision} action.${end}`);
+    });
+  const open = outbox.filter(({ status }) => status !== "delivered" && status !== "given_up").length;
+  const lost = [...acknowledged].filter((id) => !known.has(id));
+  return {
+    figures: { actions: actions.length, lost: lost.length, callbacks: outbox.length },
+    problems: broken({
+      [`none that was acknowledged is missing: ${some(lost)}`]: lost.length === 0,
+      [`legal states only: ${some(illegal)}`]: illegal.length === 0,
+      [`no more sends than were counted: ${some(oversent)}`]: oversent.length === 0,
+      [`no more attempts in a run than allowed: ${some(overrun)}`]: overrun.length === 0,
+      [`completed means that the target said so: ${some(untrue)}`]: untrue.length === 0,
+      [`one callback for every end: ${some(uncalled.map((one) => one.action_id))}`]: uncalled.length === 0,
+      "every callback is over": open === 0,
+    }),
+  };
+}
+
+function runOf({ action_id: id, run }: Told): string {
+  return `${id} ${run}`;
+}
+
+/** The first few of them, for a sentence. */
+export function some(all: readonly string[]): string {
+  return `${all.slice(0, 3).join("; ")}${all.length > 3 ? ` and ${all.length - 3} more` : ""}`;
 }
 
 function stepsOutOfLine(id: string, steps: readonly Told[]): readonly string[] {

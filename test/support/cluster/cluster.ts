@@ -1,0 +1,112 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { broken, type FaultReport } from "../faults/report.ts";
+import { Balancer } from "./balancer.ts";
+import { judgeCluster } from "./judge.ts";
+import { Load, type LoadOptions } from "./load.ts";
+import { ClusterNode } from "./node.ts";
+import { readRows } from "./rows.ts";
+import { Witness, type WitnessOptions } from "./witness.ts";
+
+/** Until all is settled after the last fault: a lease, the look for those that have expired, and the delays of a callback. */
+const SETTLE_MS_MAX = 120_000;
+
+/** Short enough for leases to end within a test. */
+const ENV = { ATTEMPT_TIMEOUT_MS: "1000", RETRY_BASE_MS: "50", RETRY_CAP_MS: "500" };
+
+export interface ClusterOptions {
+  readonly nodes: number;
+  /** The address of the database, as seen from the tests. */
+  readonly databaseUrl: string;
+  /** What differs for one of the nodes. */
+  readonly nodeOf?: (index: number) => {
+    readonly databaseUrl?: string;
+    readonly env?: Readonly<Record<string, string>>;
+  };
+  readonly env?: Readonly<Record<string, string>>;
+  readonly witness?: WitnessOptions;
+  readonly load: Omit<LoadOptions, "balancer" | "witness">;
+}
+
+/** How much work there is, and in which order things happen. */
+export type Width = Pick<LoadOptions, "clients" | "pauseMs" | "chance">;
+
+/** Nodes on one database, what stands around them, and the clients that keep them busy. */
+export class Cluster implements AsyncDisposable {
+  readonly nodes: readonly ClusterNode[];
+  readonly balancer: Balancer;
+  readonly witness: Witness;
+  readonly load: Load;
+  readonly #databaseUrl: string;
+  readonly #folder: string;
+
+  private constructor(nodes: readonly ClusterNode[], folder: string, options: ClusterOptions) {
+    this.nodes = nodes;
+    this.#folder = folder;
+    this.#databaseUrl = options.databaseUrl;
+    this.balancer = new Balancer(nodes);
+    this.witness = new Witness(options.witness);
+    this.load = new Load({ ...options.load, balancer: this.balancer, witness: this.witness });
+  }
+
+  /** Starts all nodes at once on what may be an empty database, and resolves when all are ready. */
+  static async start(options: ClusterOptions): Promise<Cluster> {
+    const folder = mkdtempSync(join(tmpdir(), "outgate-cluster-"));
+    const nodes = await Promise.all(
+      Array.from({ length: options.nodes }, (_, index) => {
+        const own = options.nodeOf?.(index);
+        const env = { ...ENV, ...options.env, ...own?.env };
+        return ClusterNode.create(`n${index}`, { folder, databaseUrl: own?.databaseUrl ?? options.databaseUrl, env });
+      }),
+    );
+    const cluster = new Cluster(nodes, folder, options);
+    try {
+      for (const node of nodes) node.start();
+      await Promise.all(nodes.map((node) => node.ready()));
+      return cluster;
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  node(index: number): ClusterNode {
+    const found = this.nodes[index];
+    if (found === undefined) throw new Error(`There is no node ${index}.`);
+    return found;
+  }
+
+  /** Waits, at most so long, until so many calls are under way at the target. */
+  async busy(count: number, withinMs = 5_000): Promise<number> {
+    const untilMs = performance.now() + withinMs;
+    while (this.witness.inFlight < count && performance.now() < untilMs) await Bun.sleep(5);
+    return this.witness.inFlight;
+  }
+
+  /** Ends the load, waits until nothing is under way, and holds everything against the promises. */
+  async judge(): Promise<FaultReport> {
+    await this.load.end();
+    await using reader = readRows(this.#databaseUrl);
+    const untilMs = performance.now() + SETTLE_MS_MAX;
+    let open = await reader.openCount();
+    while (open > 0 && performance.now() < untilMs) {
+      await Bun.sleep(100);
+      open = await reader.openCount();
+    }
+    const { figures, problems } = judgeCluster({
+      rows: await reader.history(),
+      load: this.load,
+      witness: this.witness,
+    });
+    const work = { "nothing is stuck": open === 0, "it had work": this.witness.arrivals.length > 0 };
+    return { figures: { ...figures, stuck: open }, problems: [...problems, ...broken(work)] };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.load.end();
+    await Promise.all(this.nodes.map((node) => node.end("SIGKILL")));
+    await Promise.all([this.balancer[Symbol.asyncDispose](), this.witness[Symbol.asyncDispose]()]);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,75 @@
+/** One call as the target received it. */
+export interface Arrival {
+  readonly id: string;
+  readonly attempt: number;
+  readonly atMs: number;
+  readonly status: number;
+}
+
+/** One callback as its receiver received it. */
+export interface CallbackArrival {
+  readonly webhookId: string;
+  readonly event: string;
+  readonly actionId: string;
+}
+
+export interface WitnessOptions {
+  /** How long the target takes, in milliseconds, for a call. */
+  readonly delayMs?: (arrival: Arrival) => number;
+  /** What it answers. */
+  readonly status?: () => number;
+  readonly hostname?: string;
+}
+
+/** Target and receiver of callbacks, which write down everything that arrives before they answer. */
+export class Witness implements AsyncDisposable {
+  readonly arrivals: Arrival[] = [];
+  readonly callbacks: CallbackArrival[] = [];
+  readonly #target: ReturnType<typeof Bun.serve>;
+  readonly #receiver: ReturnType<typeof Bun.serve>;
+  readonly #hostname: string;
+  inFlight = 0;
+
+  constructor({ delayMs = () => 0, status = () => 200, hostname = "127.0.0.1" }: WitnessOptions = {}) {
+    this.#hostname = hostname;
+    this.#target = Bun.serve({
+      port: 0,
+      hostname,
+      idleTimeout: 120,
+      fetch: async (request) => {
+        const id = request.headers.get("webhook-id") ?? "";
+        const attempt = Number(request.headers.get("x-outgate-attempt"));
+        const arrival = { id, attempt, atMs: performance.now(), status: status() };
+        this.arrivals.push(arrival);
+        this.inFlight += 1;
+        await request.arrayBuffer();
+        const waitMs = delayMs(arrival);
+        if (waitMs > 0) await Bun.sleep(waitMs);
+        this.inFlight -= 1;
+        return new Response("ok", { status: arrival.status });
+      },
+    });
+    this.#receiver = Bun.serve({
+      port: 0,
+      hostname,
+      fetch: async (request) => {
+        const { type, data } = (await request.json()) as { type: string; data: { id: string } };
+        const webhookId = request.headers.get("webhook-id") ?? "";
+        this.callbacks.push({ webhookId, event: type, actionId: data.id });
+        return new Response();
+      },
+    });
+  }
+
+  get targetUrl(): string {
+    return `http://${this.#hostname}:${this.#target.port}/`;
+  }
+
+  get callbackUrl(): string {
+    return `http://${this.#hostname}:${this.#receiver.port}/`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#target.stop(true), this.#receiver.stop(true)]);
+  }
+}

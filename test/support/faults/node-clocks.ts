@@ -1,0 +1,76 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { Cluster, type Width } from "../cluster/cluster.ts";
+import { FAKE_TIME } from "./clock-jump.ts";
+import { broken, type FaultReport } from "./report.ts";
+
+const OFFSETS = ["+0s", "-30s", "+30s"] as const;
+const JUMPS = ["+1h", "-1h", "+0s"] as const;
+/** Between the database's clock and what a node takes for it. */
+const WRONG_MS_MAX = 1_000;
+const SETTLED_MS_MAX = 15_000;
+
+export interface NodeClocks {
+  readonly databaseUrl: string;
+  readonly eachMs: number;
+  readonly width: Width;
+}
+
+/** Three nodes whose wall clocks are 30 s apart; that of the first jumps by an hour, forth and back, under load. */
+export async function nodeClocks({ databaseUrl, eachMs, width }: NodeClocks): Promise<FaultReport> {
+  const { chance } = width;
+  const folder = mkdtempSync(join(tmpdir(), "outgate-clocks-"));
+  const set = (index: number, offset: string) => {
+    // Put into place whole: it is read at every call.
+    const file = join(folder, `time-${index}`);
+    writeFileSync(`${file}.new`, `${offset}\n`);
+    renameSync(`${file}.new`, file);
+    return file;
+  };
+  const startedAt = Date.now();
+  await using cluster = await Cluster.start({
+    databaseUrl,
+    nodes: OFFSETS.length,
+    nodeOf: (index) => {
+      const file = set(index, OFFSETS[index] ?? "+0s");
+      return { env: { ...FAKE_TIME, FAKETIME_TIMESTAMP_FILE: file } };
+    },
+    witness: { delayMs: () => 20 + chance() * 40, status: () => (chance() < 0.1 ? 500 : 200) },
+    load: { ...width, retries: 5, held: 0.1, twice: 0.2, callbacks: 0.2 },
+  });
+  cluster.load.begin();
+  await cluster.busy(2);
+  for (const jump of JUMPS) {
+    await Bun.sleep(eachMs);
+    set(0, jump);
+  }
+  await Bun.sleep(eachMs);
+  const endedMs = performance.now();
+  const { figures, problems } = await cluster.judge();
+  const settledMs = performance.now() - endedMs;
+  const wrong = await wrongTimes(databaseUrl, startedAt - WRONG_MS_MAX, Date.now() + WRONG_MS_MAX);
+  rmSync(folder, { recursive: true });
+  return {
+    figures: { ...figures, settledMs: Math.round(settledMs), wrongTimes: wrong },
+    problems: [
+      ...problems,
+      ...broken({
+        "nothing waits for a clock that was set back": settledMs < SETTLED_MS_MAX,
+        "no call was taken for one of a dead node": figures["doubles"] === 0,
+        "every time that is stored is the database's": wrong === 0,
+      }),
+    ],
+  };
+}
+
+/** How many times are stored that were not while it ran. */
+async function wrongTimes(databaseUrl: string, fromMs: number, untilMs: number): Promise<number> {
+  await using sql = new SQL(databaseUrl, { max: 1 });
+  const rows = (await sql`
+    SELECT (SELECT count(*) FROM timeline WHERE at NOT BETWEEN ${fromMs} AND ${untilMs})
+      + (SELECT count(*) FROM actions WHERE created_at NOT BETWEEN ${fromMs} AND ${untilMs}
+          OR finished_at NOT BETWEEN ${fromMs} AND ${untilMs}) AS n`) as readonly { n: unknown }[];
+  return Number(rows[0]?.n);
+}

@@ -1,0 +1,93 @@
+import { Cluster } from "../cluster/cluster.ts";
+import { isInside, runInside } from "../namespace.ts";
+import { OwnServers } from "../postgres/own-server.ts";
+import { refusalOf, worksAfter } from "./database-away.ts";
+import { LEASE_MS, resends } from "./node-frozen.ts";
+import { broken, type FaultReport } from "./report.ts";
+
+const RUN_MS_MAX = 240_000;
+/** Another way to the same server: only one node goes by it. */
+const WAY = "127.0.0.2";
+const CUT_MS = LEASE_MS + 6_000;
+const BACK_MS_MAX = 20_000;
+const GAP_MS_MAX = 6_000;
+
+export interface NodeCutOff {
+  readonly nodes: number;
+  readonly clients: number;
+  readonly pauseMs: number;
+}
+
+/**
+ * One node's packets to the database and back are dropped, without a word, for longer than its leases last, in a network of
+ * our own. It goes on reaching targets.
+ */
+export async function nodeCutOff(cut: NodeCutOff): Promise<FaultReport> {
+  const command = [process.execPath, import.meta.path, JSON.stringify(cut)];
+  const { exitCode, output } = await runInside(command, RUN_MS_MAX);
+  const line = output.split("\n").find((text) => text.startsWith('{"figures"'));
+  // Safe: this very file prints it.
+  if (line !== undefined) return JSON.parse(line) as FaultReport;
+  return { figures: { exitCode }, problems: [`It did not run: ${output.slice(-2_000)}`] };
+}
+
+async function inside({ nodes, clients, pauseMs }: NodeCutOff): Promise<FaultReport> {
+  await using servers = await OwnServers.start({ listen_addresses: `127.0.0.1,${WAY}` });
+  const way = new URL(servers.url);
+  way.hostname = WAY;
+  await using cluster = await Cluster.start({
+    databaseUrl: servers.url,
+    nodes,
+    nodeOf: (index) => (index === 0 ? { databaseUrl: way.href } : {}),
+    witness: { delayMs: () => 50 + Math.random() * 50 },
+    load: { chance: Math.random, clients, pauseMs, retries: 4, held: 0.1, twice: 0.2, callbacks: 0.2 },
+  });
+  cluster.load.begin();
+  await cluster.busy(2);
+  await Bun.sleep(500);
+  nft("add table inet cut; add chain inet cut i { type filter hook input priority 0; }");
+  nft(`add rule inet cut i ip daddr ${WAY} counter drop; add rule inet cut i ip saddr ${WAY} counter drop`);
+  const cutMs = performance.now();
+  cluster.load.gapMs = 0;
+  const refusal = await refusalOf(cluster.node(0).url);
+  await Bun.sleep(cutMs + CUT_MS - performance.now());
+  const { gapMs } = cluster.load;
+  const again = resends(cluster, cutMs);
+  const listed = Bun.spawnSync(["nft", "list", "chain", "inet", "cut", "i"]).stdout.toString();
+  const dropped = [...listed.matchAll(/packets (\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+  nft("delete table inet cut");
+  const backMs = await worksAfter(cluster.node(0).url, cluster.witness.targetUrl);
+  await Bun.sleep(1_000);
+  const { figures, problems } = await cluster.judge();
+  return {
+    figures: {
+      ...figures,
+      dropped,
+      heldByIt: again.length,
+      resentMs: Math.round(Math.max(0, ...again)),
+      fenced: cluster.node(0).logged("action.fenced"),
+      refused: `${refusal.status} in ${Math.round(refusal.tookMs)} ms`,
+      backMs: Math.round(backMs),
+      gapMs: Math.round(gapMs),
+    },
+    problems: [
+      ...problems,
+      ...broken({
+        "packets were dropped": dropped > 0,
+        "it held something": again.length > 0,
+        "it says 503 meanwhile": refusal.status === 503 && Number(refusal.retryAfter) > 0,
+        "the others go on meanwhile": gapMs < GAP_MS_MAX,
+        "it works soon after": backMs < BACK_MS_MAX,
+      }),
+    ],
+  };
+}
+
+function nft(rules: string): void {
+  if (!Bun.spawnSync(["nft", rules]).success) throw new Error(`nft refused: ${rules}`);
+}
+
+if (isInside() && import.meta.main) {
+  console.log(JSON.stringify(await inside(JSON.parse(process.argv[2] ?? "") as NodeCutOff)));
+  process.exit(0);
+}

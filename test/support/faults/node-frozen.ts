@@ -1,0 +1,79 @@
+import { Cluster, type Width } from "../cluster/cluster.ts";
+import { broken, type FaultReport } from "./report.ts";
+
+/** A lease in this cluster (deadline and grace), and the look for expired ones. */
+export const LEASE_MS = 16_000;
+const RECOVERED_MS = LEASE_MS + 6_000;
+/** What the others may be held up by, at most: a node that stands still must not hold locks that they need. */
+const GAP_MS_MAX = 6_000;
+const BUSY = 2;
+const CATCH_UP_MS = 1_000;
+
+export interface NodeFrozen {
+  readonly databaseUrl: string;
+  readonly nodes: number;
+  readonly times: number;
+  readonly width: Width;
+}
+
+/**
+ * A node is stopped for longer than its leases last, with calls under way and writes on their way, and continued: others
+ * have ended what it held, and what it knows by now is of no account.
+ */
+export async function nodeFrozen({ databaseUrl, nodes, times, width }: NodeFrozen): Promise<FaultReport> {
+  const { chance } = width;
+  await using cluster = await Cluster.start({
+    databaseUrl,
+    nodes,
+    witness: { delayMs: () => 50 + chance() * 50 },
+    load: { ...width, retries: 4, held: 0.1, twice: 0.2, callbacks: 0.2 },
+  });
+  const gaps: number[] = [];
+  const resent: number[] = [];
+  let held = 0;
+  cluster.load.begin();
+  for (let time = 0; time < times; time += 1) {
+    await cluster.busy(BUSY);
+    await Bun.sleep(chance() * 300);
+    const victim = cluster.node(Math.floor(chance() * nodes));
+    victim.signal("SIGSTOP");
+    const frozenMs = performance.now();
+    cluster.load.gapMs = 0;
+    await Bun.sleep(RECOVERED_MS);
+    gaps.push(cluster.load.gapMs);
+    const again = resends(cluster, frozenMs);
+    held += again.length;
+    resent.push(...again);
+    victim.signal("SIGCONT");
+    await Bun.sleep(CATCH_UP_MS);
+  }
+  const { figures, problems } = await cluster.judge();
+  const fenced = cluster.nodes.reduce((sum, node) => sum + node.logged("action.fenced"), 0);
+  return {
+    figures: {
+      ...figures,
+      frozen: times,
+      heldByIt: held,
+      resentMs: Math.round(Math.max(0, ...resent)),
+      fenced,
+      gapMs: Math.round(Math.max(...gaps)),
+    },
+    problems: [
+      ...problems,
+      ...broken({
+        "it held something": held > 0,
+        "the others go on meanwhile": Math.max(...gaps) < GAP_MS_MAX,
+        "what it knew was refused": fenced > 0,
+      }),
+    ],
+  };
+}
+
+/** How long after a node's end each call that it had under way was made again. */
+export function resends({ witness }: Pick<Cluster, "witness">, sinceMs: number): readonly number[] {
+  return [...Map.groupBy(witness.arrivals, ({ id }) => id).values()].flatMap(([first, second]) =>
+    first !== undefined && second !== undefined && first.atMs < sinceMs && second.atMs > sinceMs
+      ? [second.atMs - sinceMs]
+      : [],
+  );
+}
