@@ -16,7 +16,7 @@ import { createRoutes, NO_QUERY } from "../http/operation.ts";
 
 export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
   readonly feed: Pick<Feed, "open">;
-  readonly show: ActionSerializer;
+  readonly serialize: ActionSerializer;
   readonly log: Log;
   /** A stream ends after so many heartbeats; left out: it goes on. */
   readonly beatsMax?: number;

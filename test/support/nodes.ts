@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import type { Sql } from "../../db/libsql/sql.ts";
+import type { Sql } from "../../db/sql/sql.ts";
 import type { ActionStore, ChangedPage, ClusterStore, OutboxStore, Store } from "../../db/store.ts";
 
 /** All nodes must have one master key. */
