@@ -15,11 +15,12 @@ import type { HeaderSeal } from "./sql/rows.ts";
 import { LOCK_TIMES, type LockTimes, ServiceLock } from "./libsql/service-lock.ts";
 import type { Sql } from "./sql/sql.ts";
 import { createStore } from "./sql/store.ts";
+import { isPostgres, openPostgresStore } from "./postgres/store.ts";
 import { openThreaded } from "./libsql/threaded.ts";
 import { Writer } from "./sql/writer.ts";
 
 export interface StoreSettings {
-  /** `file:<path>`, `libsql://…` or `http(s)://…`. */
+  /** `file:<path>`, `postgres://…`, `libsql://…` or `http(s)://…`. */
   readonly url: string;
   readonly authToken: string | null;
   readonly seal: HeaderSeal;
@@ -53,6 +54,7 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
 
 async function open(settings: StoreSettings, path: string | null): Promise<Store> {
   const { seal, now, onFatal } = settings;
+  if (isPostgres(settings.url)) return openPostgresStore(settings);
   const { sql, release } = path === null ? await openShared(settings) : await openOwnFile(path, onFatal);
   try {
     await migrate(sql, now);
@@ -61,7 +63,15 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
     release();
     throw error;
   }
-  return createStore({ sql, seal, queueStatements: sqliteQueue, isOnlyProcess: path !== null, onFatal, release });
+  return createStore({
+    sql,
+    seal,
+    queueStatements: sqliteQueue,
+    cluster: null,
+    isOnlyProcess: path !== null,
+    onFatal,
+    release,
+  });
 }
 
 /** Whether the error may pass by itself. The operator has to fix a file that can't be opened or written. */

@@ -38,7 +38,7 @@ export class NewerDatabase extends Error {
 }
 
 /** The database was written by an older version, or is empty. */
-class OlderDatabase extends Error {
+export class OlderDatabase extends Error {
   override readonly name = "OlderDatabase";
 }
 

@@ -1,16 +1,8 @@
-import { type SQL, sql } from "drizzle-orm";
-import {
-  type AnySQLiteColumn,
-  check,
-  index,
-  integer,
-  primaryKey,
-  sqliteTable,
-  text,
-  uniqueIndex,
-} from "drizzle-orm/sqlite-core";
+import { type Column, type SQL, sql } from "drizzle-orm";
+import { check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Actor } from "../../src/accounts/roles.ts";
 import type { AuditRow } from "../../src/audit/audit.ts";
+import { SQLITE_VALUES, type ValueTests } from "../sql/values.ts";
 
 /**
  * The tables: the only description of them. `drizzle-kit` generates the migrations from it (docs/development.md), and
@@ -431,7 +423,7 @@ export const audit = sqliteTable(
 export const facts = sqliteTable("facts", { name: text().primaryKey(), value: text().notNull() });
 
 /** The columns of a table, or of an alias of it. */
-type Columns<Builders> = Readonly<Record<keyof Builders, AnySQLiteColumn>>;
+type Columns<Builders> = Readonly<Record<keyof Builders, Column>>;
 
 /**
  * Rows that are not final, have a value that the service never writes, and that nothing else would find: after a manual
@@ -440,64 +432,45 @@ type Columns<Builders> = Readonly<Record<keyof Builders, AnySQLiteColumn>>;
  * a microsecond per write: that is why they check no more, and why there is no IN, which costs three times all the rest.
  * The planner uses them only for conditions of the same structure.
  */
-export function isBrokenAction(table: Columns<typeof actionColumns>): SQL {
+export function isBrokenAction(table: Columns<typeof actionColumns>, tests: ValueTests = SQLITE_VALUES): SQL {
+  const { isText, isTextOrNull, isInteger, isTime, isTimeOrNull } = tests;
   const { status, method, onUnknown, approve } = table;
   const isSoundWhenHeld = all(
-    ...[table.url, table.hostname, table.createdBy].map(isText),
+    ...[table.url, table.hostname, table.createdBy].map((column) => isText(column)),
     sql`(${method} = 'GET' or ${method} = 'POST' or ${method} = 'PUT' or ${method} = 'PATCH' or ${method} = 'DELETE')`,
     sql`(${onUnknown} = 'retry' or ${onUnknown} = 'stop') and (${approve} = 0 or ${approve} = 1)`,
-    ...[table.dedupe, table.idempotencyKey, table.callback, table.notifyEmail, table.approvedBy].map(isTextOrNull),
-    ...[table.approvedDigest, table.sealedHeaders, table.body].map(isTextOrNull),
+    ...[table.dedupe, table.idempotencyKey, table.callback, table.notifyEmail, table.approvedBy].map((column) =>
+      isTextOrNull(column),
+    ),
+    ...[table.approvedDigest, table.sealedHeaders, table.body].map((column) => isTextOrNull(column)),
     isInteger(table.run, sql`> 0`),
     isInteger(table.attempts, sql`> -1`),
     isInteger(table.retries, sql`> 0`),
     isTime(table.createdAt),
-    ...[table.startedAt, table.finishedAt, table.approvedAt].map(isTimeOrNull),
+    ...[table.startedAt, table.finishedAt, table.approvedAt].map((column) => isTimeOrNull(column)),
   );
   const isSound = all(
-    ...[table.id, table.accountId, table.host, table.keyId].map(isText),
+    ...[table.id, table.accountId, table.host, table.keyId].map((column) => isText(column)),
     isInteger(table.revision),
-    ...[table.dueAt, table.leaseUntil].map(isTimeOrNull),
+    ...[table.dueAt, table.leaseUntil].map((column) => isTimeOrNull(column)),
     sql`(${status} <> 'awaiting_approval' or (${isSoundWhenHeld}))`,
   );
   return sql`${status} <> 'completed' and ${status} <> 'failed' and ${status} <> 'cancelled' and not (${isSound})`;
 }
 
 /** The same for rows of the outbox. */
-export function isBrokenNotification(table: Columns<typeof outboxColumns>): SQL {
+export function isBrokenNotification(table: Columns<typeof outboxColumns>, tests: ValueTests = SQLITE_VALUES): SQL {
+  const { isText, isInteger, isTimeOrNull } = tests;
   const { status, kind } = table;
   const isSound = all(
-    ...[table.id, table.accountId, table.host, table.keyId].map(isText),
+    ...[table.id, table.accountId, table.host, table.keyId].map((column) => isText(column)),
     sql`(${kind} = 'callback' or ${kind} = 'mail')`,
     isInteger(table.attempts),
-    ...[table.dueAt, table.leaseUntil].map(isTimeOrNull),
+    ...[table.dueAt, table.leaseUntil].map((column) => isTimeOrNull(column)),
   );
   return sql`${status} <> 'delivered' and ${status} <> 'given_up' and ${status} <> 'dropped' and not (${isSound})`;
 }
 
 function all(...conditions: readonly SQL[]): SQL {
   return sql.join([...conditions], sql` and `);
-}
-
-function isText(column: AnySQLiteColumn): SQL {
-  return sql`typeof(${column}) = 'text'`;
-}
-
-function isTextOrNull(column: AnySQLiteColumn): SQL {
-  return sql`typeof(ifnull(${column}, '')) = 'text'`;
-}
-
-/** A safe integer; `bound` is a comparison that it must hold too. */
-function isInteger(column: AnySQLiteColumn, bound?: SQL): SQL {
-  const isBounded = bound === undefined ? sql`` : sql` and ${column} ${bound}`;
-  return sql`typeof(${column}) = 'integer'${isBounded} and ${column} < 9007199254740991`;
-}
-
-/** A time that `Date` knows. */
-function isTime(value: AnySQLiteColumn | SQL): SQL {
-  return sql`typeof(${value}) = 'integer' and ${value} < 8640000000000001 and ${value} > -8640000000000001`;
-}
-
-function isTimeOrNull(column: AnySQLiteColumn): SQL {
-  return isTime(sql`ifnull(${column}, 0)`);
 }

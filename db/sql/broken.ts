@@ -4,10 +4,11 @@ import type { Notification, NotificationKind } from "../../src/delivery/notifica
 import type { StoreContext } from "./context.ts";
 import { isOneOf, readable } from "./dialect.ts";
 import { NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
-import { type Args, prepare, query } from "./query.ts";
+import { type Args, byDialect, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, actionOf } from "./rows.ts";
 import { actions, isBrokenAction, isBrokenNotification, outbox } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "./sql.ts";
+import { POSTGRES_VALUES } from "./values.ts";
 
 function allReadable(columns: Readonly<Record<string, Column>>): Readonly<Record<string, SQL.Aliased<SqlValue>>> {
   return Object.fromEntries(
@@ -15,11 +16,21 @@ function allReadable(columns: Readonly<Record<string, Column>>): Readonly<Record
   );
 }
 
+const IS_BROKEN = byDialect({
+  sqlite: isBrokenAction(actions),
+  postgres: isBrokenAction(actions, POSTGRES_VALUES),
+});
+
+const IS_BROKEN_NOTIFICATION = byDialect({
+  sqlite: isBrokenNotification(outbox),
+  postgres: isBrokenNotification(outbox, POSTGRES_VALUES),
+});
+
 const BROKEN = prepare((arg: Args<"after" | "limit">) => {
   const broken = query
     .select(allReadable(ACTION_COLUMNS))
     .from(actions)
-    .where(and(isBrokenAction(actions), gt(actions.id, arg.after)));
+    .where(and(IS_BROKEN, gt(actions.id, arg.after)));
   return broken.orderBy(actions.id).limit(arg.limit);
 });
 
@@ -28,7 +39,7 @@ const BROKEN_NOTIFICATIONS = prepare((arg: Args<"isMail" | "after" | "limit">) =
   const isOfKind = sql`(${outbox.kind} = 'mail') = ${arg.isMail}`;
   const broken = query.select(allReadable(NOTIFICATION_COLUMNS)).from(outbox);
   return broken
-    .where(and(isBrokenNotification(outbox), isOfKind, gt(outbox.id, arg.after)))
+    .where(and(IS_BROKEN_NOTIFICATION, isOfKind, gt(outbox.id, arg.after)))
     .orderBy(outbox.id)
     .limit(arg.limit);
 });

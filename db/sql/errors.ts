@@ -1,7 +1,7 @@
 import { StoreUnavailable } from "../store.ts";
 
 /** What a failed statement means for the store. */
-type FaultKind =
+export type FaultKind =
   /** Another connection holds the lock, briefly. */
   | "busy"
   /** The disk is full, or the file or network is away: it may recover. */
@@ -23,6 +23,19 @@ export class NoAnswer extends Error {
   }
 }
 
+/** An error whose meaning its connection knows. */
+export class DatabaseFault extends Error {
+  override readonly name = "DatabaseFault";
+  readonly kind: FaultKind;
+  readonly isConstraint: boolean;
+
+  constructor(kind: FaultKind, isConstraint: boolean, cause: unknown) {
+    super(cause instanceof Error ? cause.message : "The database failed.", { cause });
+    this.kind = kind;
+    this.isConstraint = isConstraint;
+  }
+}
+
 /** Whether the database itself answered with the error, and so did nothing. */
 export function isAnswered(error: unknown): boolean {
   const first = error instanceof StoreUnavailable ? error.cause : error;
@@ -31,6 +44,7 @@ export function isAnswered(error: unknown): boolean {
 
 /** Classifies a database error by its code, or by its message where libSQL gives no code. */
 export function faultOf(error: unknown): FaultKind {
+  if (error instanceof DatabaseFault) return error.kind;
   if (error instanceof NoAnswer || error instanceof StoreUnavailable) return "unavailable";
   const text = `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
   if (/SQLITE_BUSY|SQLITE_LOCKED|database is locked/i.test(text)) return "busy";
@@ -42,6 +56,7 @@ export function faultOf(error: unknown): FaultKind {
 
 /** Whether a value violates a constraint of the tables. */
 export function isConstraint(error: unknown): boolean {
+  if (error instanceof DatabaseFault) return error.isConstraint;
   return /SQLITE_CONSTRAINT|constraint failed/i.test(`${codeOf(error)} ${error instanceof Error ? error.message : ""}`);
 }
 

@@ -219,6 +219,9 @@ function render(built: SQL, escapeParam: (param: unknown) => string): string {
   return text;
 }
 
+/** How many statements were compiled for PostgreSQL. */
+let compiled = 0;
+
 /** Compiles a statement for PostgreSQL when it first runs there. */
 class PostgresSource {
   readonly #build: () => SQL;
@@ -245,7 +248,9 @@ class PostgresSource {
     compiling = "postgres";
     try {
       const text = render(this.#build(), place);
-      return { parts: partsOf(text), args };
+      const parts = partsOf(text);
+      compiled += 1;
+      return { id: compiled, isChained: parts.includes("changed"), parts, args };
     } finally {
       compiling = "sqlite";
     }

@@ -41,7 +41,7 @@ export interface QueueTable {
   /** Memory that an attempt of a row takes. */
   readonly bytes: SQL;
   /** What a row is read from. */
-  readonly columns: Readonly<Record<string, Column>>;
+  readonly columns: Readonly<Record<string, Column>> & { readonly id: Column; readonly accountId: Column };
   /** Holds while nothing of the account and key may be claimed. */
   readonly isPaused: (accountId: SQLWrapper, keyId: SQLWrapper) => SQL;
   readonly set: (arg: ClaimArgs) => SQL;

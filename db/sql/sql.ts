@@ -13,6 +13,10 @@ export interface Statement {
 
 /** A statement of PostgreSQL that is not numbered yet, since it may become part of a chain. */
 export interface PostgresText {
+  /** Different for each statement of the store. */
+  readonly id: number;
+  /** Whether it depends on the statement before. */
+  readonly isChained: boolean;
   /** `changed` holds if the statement before wrote a row. */
   readonly parts: readonly ("changed" | { readonly text: string } | { readonly arg: number })[];
   /** Which of the statement's arguments each of its own is; a list is bound as JSON and becomes an array of texts. */
@@ -41,7 +45,7 @@ export interface Done {
  */
 export interface Sql {
   read(statement: Statement): Promise<readonly Row[]>;
-  /** All or nothing; durable when it resolves; one `Done` per statement. */
-  batch(statements: readonly Statement[]): Promise<readonly Done[]>;
+  /** All or nothing; durable when it resolves; one `Done` per statement. The locks are taken before the first one. */
+  batch(statements: readonly Statement[], locks?: readonly Lock[]): Promise<readonly Done[]>;
   close(): Promise<void>;
 }

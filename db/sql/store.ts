@@ -1,5 +1,5 @@
 import type { Action } from "../../src/actions/action.ts";
-import type { ActionStore, Queue, Store } from "../store.ts";
+import type { ActionStore, ClusterStore, Queue, Store } from "../store.ts";
 import { createAccountStore, createCallbackHostStore } from "./accounts.ts";
 import { applyChange, forceChange, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
@@ -26,6 +26,7 @@ interface StoreParts {
   readonly sql: Sql;
   readonly seal: HeaderSeal;
   readonly queueStatements: (table: QueueTable) => QueueStatements;
+  readonly cluster: ClusterStore | null;
   readonly isOnlyProcess: boolean;
   readonly onFatal: (cause: unknown) => void;
   /** Releases the file lock, after the connection is closed. */
@@ -33,7 +34,15 @@ interface StoreParts {
 }
 
 /** The `Store` over a connection. The tables must exist. */
-export function createStore({ sql, seal, queueStatements, isOnlyProcess, onFatal, release }: StoreParts): Store {
+export function createStore({
+  sql,
+  seal,
+  queueStatements,
+  cluster,
+  isOnlyProcess,
+  onFatal,
+  release,
+}: StoreParts): Store {
   const writer = new Writer(sql, onFatal);
   const heldCounts = new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId));
   const shared = { refused: new Refused(), heldCounts, written: new WrittenActions() };
@@ -59,7 +68,7 @@ export function createStore({ sql, seal, queueStatements, isOnlyProcess, onFatal
     sealed: createSealedStore(db),
     upkeep: createUpkeepStore(db),
     facts: createFactStore(db),
-    cluster: null,
+    cluster,
     isOnlyProcess,
     get isUnavailable() {
       return writer.isAway;

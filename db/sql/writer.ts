@@ -15,6 +15,7 @@ const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
 
 interface Write {
   readonly statements: readonly Statement[];
+  readonly locks: readonly Lock[];
   readonly bytes: number;
   resolve(done: readonly Done[]): void;
   reject(error: unknown): void;
@@ -51,12 +52,12 @@ export class Writer {
   }
 
   /**
-   * Writes the statements in one transaction with other waiting writes; one `Done` per statement. Rejects with
+   * Writes the statements in one transaction with other waiting writes, under the locks; one `Done` per statement. Rejects with
    * `StoreBusy` when the queue is full, with `StoreUnavailable` when the database is, or with its own error when these
    * statements are wrong. It settles within the time limit of a commit; after a timeout it is open whether the
    * statements were or will be written.
    */
-  write(statements: readonly Statement[], _locks: readonly Lock[] = []): Promise<readonly Done[]> {
+  write(statements: readonly Statement[], locks: readonly Lock[] = []): Promise<readonly Done[]> {
     if (this.#isStuck) return Promise.reject(tooLate());
     const bytes = bytesOf(statements);
     // One write always fits, however large.
@@ -66,7 +67,7 @@ export class Writer {
       return Promise.reject(new StoreBusy(`More than ${most} would wait for the database.`));
     }
     const { promise, resolve, reject } = Promise.withResolvers<readonly Done[]>();
-    this.#waiting.push({ statements, bytes, resolve, reject });
+    this.#waiting.push({ statements, locks, bytes, resolve, reject });
     this.#bytes += bytes;
     this.#flushing ??= this.#flush();
     return promise;
@@ -130,7 +131,9 @@ export class Writer {
   async #commit(writes: readonly Write[]): Promise<() => void> {
     if (this.#deathCause !== null) return rejectAll(writes, this.#deathCause);
     try {
-      const done = await this.#batch(writes.flatMap((write) => write.statements));
+      const statements = writes.flatMap((write) => write.statements);
+      const locks = writes.flatMap((write) => write.locks);
+      const done = await this.#batch(statements, locks);
       this.#isAway = false;
       return () => resolveAll(writes, done);
     } catch (error) {
@@ -158,16 +161,16 @@ export class Writer {
     return this.#commit(writes.slice(middle));
   }
 
-  async #batch(statements: readonly Statement[]): Promise<readonly Done[]> {
+  async #batch(statements: readonly Statement[], locks: readonly Lock[]): Promise<readonly Done[]> {
     for (const pauseMs of BUSY_PAUSES_MS) {
       try {
-        return await this.#sql.batch(statements);
+        return await this.#sql.batch(statements, locks);
       } catch (error) {
         if (faultOf(error) !== "busy") throw error;
         await pause(pauseMs);
       }
     }
-    return this.#sql.batch(statements);
+    return this.#sql.batch(statements, locks);
   }
 }
 

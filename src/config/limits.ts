@@ -349,6 +349,10 @@ export const SUBJECT_HOST_CHARS_MAX = 32;
 export const STORE_CALL_MS_MAX = 4 * SECOND_MS;
 /** Shorter than that, so that a database is known to be away before those who wait for a commit are told: they come again. */
 export const REMOTE_CALL_MS_MAX = STORE_CALL_MS_MAX - 200;
+/** The same for PostgreSQL's own bound of a statement, and of a transaction whose process stands still. */
+export const TRANSACTION_MS_MAX = REMOTE_CALL_MS_MAX - 300;
+/** Connections of a node for reads; it has one more for writes, and one for hints. */
+export const POSTGRES_READERS = 4;
 /** Timeout of a readiness check, and how long its result is cached. */
 export const READY_MS_MAX = 1_500;
 export const READY_FRESH_MS = SECOND_MS;

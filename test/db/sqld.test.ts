@@ -105,7 +105,7 @@ async function openOver(url: string) {
   const parts = {
     sql,
     seal: testSecrets,
-    queueStatements: sqliteQueue,
+    queueStatements: sqliteQueue, cluster: null,
     isOnlyProcess: false,
     onFatal: () => {},
     release: () => {},

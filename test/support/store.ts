@@ -73,7 +73,7 @@ export async function openClientStore(): Promise<TestStore> {
     return createStore({
       sql,
       seal: testSecrets,
-      queueStatements: sqliteQueue,
+      queueStatements: sqliteQueue, cluster: null,
       isOnlyProcess: false,
       onFatal: failTest,
       release: () => {},
@@ -113,7 +113,7 @@ export function storeOver(sql: Sql): Store {
   return createStore({
     sql,
     seal: testSecrets,
-    queueStatements: sqliteQueue,
+    queueStatements: sqliteQueue, cluster: null,
     isOnlyProcess: true,
     onFatal: failTest,
     release: () => {},

@@ -1,0 +1,90 @@
+import { sql, type SQL } from "drizzle-orm";
+import { isOneOf } from "../sql/dialect.ts";
+import { type Args, bareNames, prepare } from "../sql/query.ts";
+import { type ClaimArgs, headOf, type QueueStatements, type QueueTable } from "../sql/queue.ts";
+
+/**
+ * The statements of a queue for PostgreSQL. A claim is one statement: it locks of each lane the earliest due rows and
+ * skips those that another node has locked, so that nodes neither wait for each other nor claim a row twice. The lanes
+ * come as JSON, whose texts are names of hosts and ids.
+ */
+export function postgresQueue(table: QueueTable): QueueStatements {
+  const { bytes, set } = table;
+  const [name, pending, active, fence] = [table.name, table.pending, table.active, table.fence].map((text) =>
+    sql.raw(text),
+  );
+  const columns = sql`${bareNames(...Object.values(table.columns))}, ${bytes} as bytes`;
+  const isPending = ({ refused }: Args<"refused">) => sql`${pending} and account_id = lane.account_id
+    and host = lane.host and key_id = lane.key_id and not (${isOneOf(table.columns.id, refused)})`;
+  const isOpen = sql`not ${table.isPaused(sql`lane.account_id`, sql`lane.key_id`)}`;
+  const lanesOf = ({ lanes }: Args<"lanes">) => sql`(
+    select lane.value ->> 0 as account_id, lane.value ->> 1 as host, lane.value ->> 2 as key_id,
+      cast(lane.value ->> 3 as bigint) as most, lane.number
+    from json_array_elements(cast(${lanes} as json)) with ordinality as lane(value, number)) lane`;
+  const chosen = (arg: ClaimArgs, lock: SQL) => sql`locked as (
+    select lane.number as lane, due.id, due.bytes, due.place,
+      max(due.bytes) over (partition by lane.number order by due.place) as largest
+    from ${lanesOf(arg)} cross join lateral (
+      select found.id, found.bytes, row_number() over (order by found.due_at, found.id) as place from (
+        select id, due_at, ${bytes} as bytes from ${name}
+        where ${isPending(arg)} and due_at <= ${arg.now} order by due_at, id limit lane.most ${lock}) found) due
+    where ${isOpen}
+  ), chosen as (
+    select id, turn from (
+      select id, sum(bytes) over turns as total, row_number() over turns as turn from locked
+      where largest <= ${arg.largest} window turns as (order by place, lane)) fitting
+    where total <= ${arg.bytesMax} or turn = 1)`;
+  const started = ({ now }: ClaimArgs) => sql`, started as (
+    insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
+    select id, account_id, ${now}, run, revision, 'started', 'active', '{}' from claimed)`;
+  const claim = (returned: SQL) =>
+    prepare(
+      (arg: ClaimArgs) => sql`with ${chosen(arg, sql`for update skip locked`)}, claimed as (
+        update ${name} set ${set(arg)} where id = any(array(select id from chosen)) returning *
+      )${table.isTold ? started(arg) : sql``}
+      select ${returned} from (select claimed.*, chosen.turn from claimed join chosen using (id)) won order by turn`,
+    );
+  const [claimRows, claimIds] = [claim(columns), claim(sql`id, ${fence} as fence`)];
+  const choose = prepare((arg: ClaimArgs) => sql`with ${chosen(arg, sql``)} select id from chosen order by turn`);
+  const next = prepare(
+    (arg: Args<"lanes" | "refused">) => sql`select head.account_id, head.host, head.key_id, head.due_at, head.bytes
+      from ${lanesOf(arg)} cross join lateral (
+        select account_id, host, key_id, due_at, ${bytes} as bytes from ${name}
+        where ${isPending(arg)} order by due_at, id limit 1) head
+      where ${isOpen}`,
+  );
+  const claimedBy = prepare(
+    (arg: Args<"accountIds" | "leaseUntil">) => sql`select ${columns} from ${name} where ${active}
+      and ${isOneOf(table.columns.accountId, arg.accountIds)} and lease_until = ${arg.leaseUntil}`,
+  );
+  const claimedWith = prepare(
+    (arg: Args<"ids" | "leaseUntil">) => sql`select ${columns} from ${name} where ${active}
+      and ${isOneOf(table.columns.id, arg.ids)} and lease_until = ${arg.leaseUntil}`,
+  );
+  const after = sql`(account_id, host, key_id)`;
+  const order = sql`order by account_id, host, key_id, due_at limit 1`;
+  const lanes = prepare(
+    (
+      arg: Args<"accountId" | "host" | "keyId" | "limit">,
+    ) => sql`with recursive lane (account_id, host, key_id, due_at, n) as (
+      (select account_id, host, key_id, due_at, 1 from ${name}
+        where ${pending} and ${after} > (${arg.accountId}, ${arg.host}, ${arg.keyId}) ${order})
+      union all
+      select head.account_id, head.host, head.key_id, head.due_at, lane.n + 1
+      from lane cross join lateral (
+        select account_id, host, key_id, due_at from ${name}
+        where ${pending} and ${after} > (lane.account_id, lane.host, lane.key_id) ${order}) head
+      where lane.n < ${arg.limit})
+    select account_id, host, key_id, due_at from lane`,
+  );
+  return {
+    claim: (values, returned) => [(returned === "rows" ? claimRows : claimIds).bind(values), next.bind(values)],
+    choose: (values) => choose.bind(values),
+    claimedBy: (values) => claimedBy.bind(values),
+    claimedWith: (values) => claimedWith.bind(values),
+    async lanes(reader, from, limit) {
+      const { accountId, host, keyId } = from ?? { accountId: "", host: "", keyId: "" };
+      return (await lanes.readRaw(reader, { accountId, host, keyId, limit })).map(headOf);
+    },
+  };
+}

@@ -1,0 +1,294 @@
+import { Client, type ClientConfig, type QueryResult } from "pg";
+import { POSTGRES_READERS, REMOTE_CALL_MS_MAX, TRANSACTION_MS_MAX } from "../../src/config/limits.ts";
+import { unavailable } from "../sql/errors.ts";
+import type { Done, Lock, Row, Sql, Statement } from "../sql/sql.ts";
+import { StoreUnavailable } from "../store.ts";
+import { queriesOf, type Query } from "./chain.ts";
+import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
+import { lockQuery } from "./lock.ts";
+import { unescapeText } from "./text.ts";
+
+/** A connection to PostgreSQL: reads on a few connections, one transaction at a time on another. */
+export interface PostgresSql extends Sql {
+  /** Lends a connection of its own, without deadlines: for migrations. */
+  alone(work: (run: (text: string) => Promise<readonly Row[]>) => Promise<void>): Promise<void>;
+  /** How further connections to the same database are made. */
+  readonly config: ClientConfig;
+}
+
+interface PostgresOptions {
+  readonly callMsMax?: number;
+  readonly transactionMsMax?: number;
+  /** Called after a commit that wrote something; it must not throw. */
+  readonly onCommit?: (
+    send: (text: string, values: readonly string[]) => void,
+    statements: readonly Statement[],
+  ) => void;
+}
+
+/**
+ * Opens connections when they are needed, and again when they were lost. Every call has a deadline; a transaction without
+ * an answer may have been committed. All queries of a transaction are sent at once. It works behind a pooler that lends
+ * a connection for each transaction: nothing is kept in a session but prepared statements, and those are given up when
+ * the pooler does not know them.
+ */
+export function openPostgres(url: string, options: PostgresOptions = {}): PostgresSql {
+  const { callMsMax = REMOTE_CALL_MS_MAX, transactionMsMax = TRANSACTION_MS_MAX, onCommit } = options;
+  const config = configOf(url, callMsMax);
+  const preparing: Preparing = { isOn: true };
+  const connect = () => new Connection({ config, callMsMax, preparing });
+  const readers = Array.from({ length: POSTGRES_READERS }, connect);
+  const writer = connect();
+  const begin = `begin isolation level read committed; ${limitsOf(transactionMsMax)}`;
+
+  const readOnce = async (query: Query) => {
+    const [first, ...others] = readers;
+    if (first === undefined) throw new StoreUnavailable("The database is closed.");
+    const idlest = others.reduce((best, one) => (one.waiting < best.waiting ? one : best), first);
+    return idlest.run(query);
+  };
+  const commitOnce = async (queries: readonly Query[], locks: readonly Lock[], statements: readonly Statement[]) => {
+    const locking = lockQuery(locks);
+    const results = await writer.pipeline([
+      plain(begin),
+      ...(locking === null ? [] : [locking]),
+      ...queries,
+      // Not during the commit: a server that waits for its standby would answer that it is committed when it is not there.
+      plain("set local statement_timeout = 0"),
+      plain("commit"),
+    ]);
+    if (results.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
+    onCommit?.((text, values) => writer.send(text, values), statements);
+    const first = locking === null ? 1 : 2;
+    return queries.flatMap((query, at) => doneOf(query, results[first + at]));
+  };
+
+  return {
+    config,
+    async read(statement) {
+      const [query] = queriesOf([statement]);
+      if (query === undefined) return [];
+      try {
+        return rowsOf(await again(preparing, () => readOnce(query), isLost));
+      } catch (error) {
+        const fault = faultIn(error);
+        throw fault instanceof StoreUnavailable || fault.kind === "rejected" ? fault : unavailable(fault);
+      }
+    },
+    async batch(statements, locks = []) {
+      const queries = queriesOf(statements);
+      try {
+        return await again(
+          preparing,
+          () => commitOnce(queries, locks, statements),
+          () => false,
+        );
+      } catch (error) {
+        throw faultIn(error);
+      }
+    },
+    async alone(work) {
+      const client = new Client({ ...config, pipeline: false });
+      client.on("error", ignore);
+      try {
+        await client.connect();
+        await work(async (text) => rowsOf(await client.query(text)));
+      } catch (error) {
+        throw faultIn(error);
+      } finally {
+        await client.end();
+      }
+    },
+    async close() {
+      await Promise.all([...readers, writer].map((connection) => connection.close()));
+    },
+  };
+}
+
+/** Bounds of the server's own, so that what nobody waits for any more ends, and a process that stands still holds no locks. */
+function limitsOf(ms: number): string {
+  return ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
+    .map((name) => `set local ${name} = ${ms}`)
+    .join("; ");
+}
+
+/** Whether statements are prepared: until a pooler shows that it does not know them. */
+interface Preparing {
+  isOn: boolean;
+}
+
+/** Repeats what failed by a pooler or by tables that changed, before anything was done; a read also when its connection was lost. */
+async function again<Result>(
+  preparing: Preparing,
+  run: () => Promise<Result>,
+  isRepeatable: (error: unknown) => boolean,
+): Promise<Result> {
+  try {
+    return await run();
+  } catch (error) {
+    if (isOfPooler(error)) preparing.isOn = false;
+    else if (!isOutdated(error) && !isRepeatable(error)) throw error;
+    return run();
+  }
+}
+
+/** A connection that was lost while it had queries; not one that was too slow. */
+class ConnectionLost extends Error {
+  override readonly name = "ConnectionLost";
+}
+
+function isLost(error: unknown): boolean {
+  return error instanceof ConnectionLost;
+}
+
+interface ConnectionSettings {
+  readonly config: ClientConfig;
+  readonly callMsMax: number;
+  readonly preparing: Preparing;
+}
+
+/** One connection at a time; the next call after a lost one connects again. */
+class Connection {
+  readonly #settings: ConnectionSettings;
+  #opening: Promise<Client> | null = null;
+  #waiting = 0;
+  #isClosed = false;
+
+  constructor(settings: ConnectionSettings) {
+    this.#settings = settings;
+  }
+
+  /** Queries that were sent and not answered. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  async run(query: Query): Promise<QueryResult> {
+    const [result] = await this.pipeline([query]);
+    if (result === undefined) throw new StoreUnavailable("The database gave no answer.");
+    return result;
+  }
+
+  /** Sends all at once; rejects with the first error that is not the consequence of another. */
+  async pipeline(queries: readonly Query[]): Promise<readonly QueryResult[]> {
+    this.#waiting += 1;
+    let expired = false;
+    let client: Client | null = null;
+    const { promise: deadline, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      expired = true;
+      reject(new StoreUnavailable("The database has not answered in time."));
+      if (client !== null) this.#drop(client);
+    }, this.#settings.callMsMax);
+    try {
+      const opened = await Promise.race([this.#open(), deadline]);
+      client = opened;
+      const sent = Promise.allSettled(queries.map((query) => opened.query(this.#configOf(query))));
+      return this.#resultsOf(opened, await Promise.race([sent, deadline]));
+    } catch (error) {
+      if (expired || error instanceof StoreUnavailable || isConnectionSound(error)) throw error;
+      if (client !== null) this.#drop(client);
+      throw client === null ? error : new ConnectionLost("The connection to the database was lost.", { cause: error });
+    } finally {
+      clearTimeout(timer);
+      this.#waiting -= 1;
+    }
+  }
+
+  /** Sends a query whose answer nobody waits for. */
+  send(text: string, values: readonly string[]): void {
+    this.#opening?.then((client) => client.query(text, [...values])).catch(ignore);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const client = await this.#opening?.catch(() => null);
+    if (client === undefined || client === null) return;
+    this.#opening = null;
+    await Promise.race([client.end(), Bun.sleep(this.#settings.callMsMax)]);
+  }
+
+  #resultsOf(client: Client, settled: readonly PromiseSettledResult<QueryResult>[]): readonly QueryResult[] {
+    const failed = settled.filter((one) => one.status === "rejected");
+    const [first] = failed;
+    if (first === undefined) return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    const lost = failed.find(({ reason }) => !isConnectionSound(reason));
+    if (lost !== undefined) throw lost.reason;
+    // A statement that was prepared in a transaction that failed may not be there.
+    this.#drop(client);
+    throw (failed.find(({ reason }) => !isAftermath(reason)) ?? first).reason;
+  }
+
+  #configOf({ name, text, values }: Query) {
+    if (values.length === 0 && name === "") return { text };
+    const isPrepared = this.#settings.preparing.isOn && name !== "";
+    return isPrepared ? { name, text, values: [...values] } : { text, values: [...values] };
+  }
+
+  #open(): Promise<Client> {
+    if (this.#isClosed) return Promise.reject(new StoreUnavailable("The database is closed."));
+    return (this.#opening ??= this.#connect());
+  }
+
+  async #connect(): Promise<Client> {
+    const client = new Client(this.#settings.config);
+    client.on("error", () => this.#forget());
+    client.on("end", () => this.#forget());
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      this.#forget();
+      client.end().catch(ignore);
+      throw error;
+    }
+  }
+
+  #forget(): void {
+    this.#opening = null;
+  }
+
+  /** Ends the connection at once: everything sent over it is rejected. */
+  #drop(client: Client): void {
+    this.#forget();
+    client.connection.stream.destroy();
+  }
+}
+
+function configOf(url: string, connectionTimeoutMillis: number): ClientConfig {
+  return {
+    connectionString: url,
+    application_name: "outgate",
+    keepAlive: true,
+    connectionTimeoutMillis,
+    pipeline: true,
+    types: { getTypeParser: (oid: number) => PARSERS.get(oid) ?? unescapeText },
+  };
+}
+
+/** By the ids of PostgreSQL's types: bool, int8, int2, int4, float4, float8, numeric. Others are texts. */
+const PARSERS: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
+  [16, (text) => text === "t"],
+  ...[20, 21, 23, 700, 701, 1700].map((oid) => [oid, Number] as const),
+]);
+
+function plain(text: string): Query {
+  return { name: "", text, values: [], parts: 1 };
+}
+
+function rowsOf({ rows }: QueryResult): readonly Row[] {
+  // Safe: the parsers give texts, numbers and null; statements that select a boolean decode it.
+  return rows as readonly Row[];
+}
+
+/** One `Done` for each statement of a query: of a chain their counts. */
+function doneOf({ parts }: Query, result: QueryResult | undefined): readonly Done[] {
+  if (result === undefined) throw new StoreUnavailable("The database gave no answer.");
+  if (parts === 1) return [{ changes: result.rowCount ?? 0, rows: rowsOf(result) }];
+  const [counts = {}] = rowsOf(result);
+  return Array.from({ length: parts }, (_, at) => ({ changes: Number(counts[`s${at + 1}`]), rows: [] }));
+}
+
+function ignore(): void {
+  // Who waits for an answer gets the error.
+}

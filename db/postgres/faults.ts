@@ -1,0 +1,58 @@
+import { DatabaseFault, type FaultKind } from "../sql/errors.ts";
+import { StoreUnavailable } from "../store.ts";
+
+/** Serialization failure and deadlock: the same transaction may succeed when it is repeated. */
+const REPEATABLE = /^(40001|40P01)$/;
+
+/** Classes of errors that mean the statement or its values are wrong: data, constraints, syntax, limits of a program. */
+const REJECTED = /^(21|22|23|42|54|0A|P0)/;
+
+/** What an error of the driver or the server means. Without a code of SQL the connection is lost. */
+export function faultIn(error: unknown): DatabaseFault | StoreUnavailable {
+  if (error instanceof DatabaseFault || error instanceof StoreUnavailable) return error;
+  const code = sqlStateOf(error);
+  return new DatabaseFault(kindOf(code), code.startsWith("23"), error);
+}
+
+function kindOf(code: string): FaultKind {
+  if (REPEATABLE.test(code)) return "busy";
+  return REJECTED.test(code) ? "rejected" : "unavailable";
+}
+
+/** Whether the prepared statement is not there, or another one has its name: a pooler lends connections of others. */
+export function isOfPooler(error: unknown): boolean {
+  return /^(26000|42P05)$/.test(sqlStateOf(error));
+}
+
+/** Whether a prepared statement's result has another type since the tables changed: a new connection prepares it anew. */
+export function isOutdated(error: unknown): boolean {
+  return sqlStateOf(error) === "0A000" && error instanceof Error && error.message.includes("cached plan");
+}
+
+/** Whether it failed only because an earlier statement of its transaction did. */
+export function isAftermath(error: unknown): boolean {
+  return sqlStateOf(error) === "25P02";
+}
+
+/** Whether the server answered, and the connection still works. */
+export function isConnectionSound(error: unknown): boolean {
+  const code = sqlStateOf(error);
+  // Shutdown, crash, and a server that became a standby: another server may be behind the address by now.
+  return code !== "" && !/^(08|57P|58|25006|XX)/.test(code);
+}
+
+/** An error for the operator, if the server answered that this role or database is not to be used. */
+export function refusalIn(error: unknown): Error | null {
+  const cause = error instanceof DatabaseFault ? error.cause : error;
+  const isRefused = /^(28|3D|42501|3F)/.test(sqlStateOf(cause));
+  if (!isRefused || !(cause instanceof Error)) return null;
+  return new Error(`The database of DATABASE_URL refuses: ${cause.message}. Check its user, password and name.`, {
+    cause,
+  });
+}
+
+/** Five characters, as SQL has them; empty for an error of the network or the driver. */
+function sqlStateOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return /^[0-9A-Z]{5}$/.test(code) ? code : "";
+}

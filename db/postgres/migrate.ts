@@ -1,0 +1,62 @@
+import { NewerDatabase, OlderDatabase } from "../libsql/migrate.ts";
+import type { Row } from "../sql/sql.ts";
+import type { PostgresSql } from "./connection.ts";
+import { START_LOCK } from "./lock.ts";
+import functions from "./migrations/0000_functions.sql" with { type: "text" };
+import start from "./migrations/0001_start.sql" with { type: "text" };
+
+/** In the order in which they run; `drizzle-kit` generates them from `schema.ts`. Never edit one: generate another. */
+const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
+  { name: "0000_functions", sql: functions },
+  { name: "0001_start", sql: start },
+];
+
+const HAS_MIGRATIONS = "select to_regclass('migrations') is not null as found";
+
+const RAN = "select name from migrations order by name";
+
+/**
+ * Positions rise: a database that was restored on another server, where transactions have lower numbers, goes on after
+ * its newest one.
+ */
+const RAISE_BASE = `update positions set base = newest.seq + 1 - newest.xid * 4096
+  from (select max(seq) as seq, pg_current_xact_id()::text::bigint as xid from timeline) newest
+  where newest.seq >= base + newest.xid * 4096`;
+
+/**
+ * Migrates the tables to this version, in one transaction under a lock: nodes that start at the same time wait for the
+ * first, and find it done.
+ */
+export async function migratePostgres(sql: PostgresSql, now: Date): Promise<void> {
+  await sql.alone(async (run) => {
+    await run("begin isolation level read committed");
+    await run(`select pg_advisory_xact_lock(${START_LOCK})`);
+    await run("create table if not exists migrations (name text primary key, ran_at bigint not null)");
+    const ran = ranOf(await run(RAN));
+    for (const { name, sql: text } of MIGRATIONS) {
+      if (ran.has(name)) continue;
+      for (const statement of text.split("--> statement-breakpoint")) await run(statement);
+      await run(`insert into migrations (name, ran_at) values ('${name}', ${now.getTime()})`);
+    }
+    await run(RAISE_BASE);
+    await run("commit");
+  });
+}
+
+/** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version; changes nothing. */
+export async function checkPostgresMigrated(sql: PostgresSql): Promise<void> {
+  await sql.alone(async (run) => {
+    const [table] = await run(HAS_MIGRATIONS);
+    const ran = Boolean(table?.["found"]) ? ranOf(await run(RAN)) : new Set();
+    if (MIGRATIONS.every(({ name }) => ran.has(name))) return;
+    throw new OlderDatabase("The database is not of this version of Outgate yet. Start this version once.");
+  });
+}
+
+function ranOf(rows: readonly Row[]): ReadonlySet<string> {
+  const ran = new Set(rows.map(({ name }) => String(name)));
+  const known = new Set(MIGRATIONS.map(({ name }) => name));
+  const unknown = [...ran].find((name) => !known.has(name));
+  if (unknown === undefined) return ran;
+  throw new NewerDatabase(`The database was written by a newer version of Outgate (${unknown}). Start that version.`);
+}

@@ -1,0 +1,43 @@
+import type { HeaderSeal } from "../sql/rows.ts";
+import { createStore } from "../sql/store.ts";
+import type { Store } from "../store.ts";
+import { postgresQueue } from "./claim.ts";
+import { openPostgres } from "./connection.ts";
+import { refusalIn } from "./faults.ts";
+import { migratePostgres } from "./migrate.ts";
+
+interface PostgresSettings {
+  readonly url: string;
+  readonly seal: HeaderSeal;
+  readonly now: Date;
+}
+
+/** Whether a URL names a database in PostgreSQL. */
+export function isPostgres(url: string): boolean {
+  return /^postgres(ql)?:\/\//.test(url);
+}
+
+/** Opens a database that many processes may use at the same time. It goes on by itself when the server was away. */
+export async function openPostgresStore({ url, seal, now }: PostgresSettings): Promise<Store> {
+  const sql = openPostgres(url);
+  try {
+    await migratePostgres(sql, now);
+  } catch (error) {
+    await sql.close();
+    throw refusalIn(error) ?? error;
+  }
+  return createStore({
+    sql,
+    seal,
+    queueStatements: postgresQueue,
+    cluster: null,
+    isOnlyProcess: false,
+    onFatal: unreachable,
+    release: () => {},
+  });
+}
+
+/** The server makes its commits durable: this process never learns of one that it could not. */
+function unreachable(cause: unknown): void {
+  throw new Error("A commit of PostgreSQL could not be made durable.", { cause });
+}
