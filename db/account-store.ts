@@ -95,6 +95,8 @@ export interface AccountStore {
   allow(accountId: string, end: PauseEnd): Promise<boolean>;
   /** Finds revoked keys too: the caller must check. */
   keyByHash(hash: string): Promise<ApiKey | null>;
+  /** Which of the keys with these hashes are revoked. */
+  revokedAmong(hashes: readonly string[]): Promise<readonly string[]>;
   keyUsed(keyId: string, at: Date): Promise<void>;
   /** Keys of an account: active ones first, then revoked ones, each by time; at most `limit`. */
   keys(accountId: string, limit: number): Promise<readonly ApiKey[]>;

@@ -398,7 +398,12 @@ export interface NodeRow {
   readonly version: string;
 }
 
-/** A row of the timeline, of any account. */
+/** A node that lives, with the time of its last beat by the database's clock. */
+export interface LiveNode extends NodeRow {
+  readonly beatAt: Date;
+}
+
+/** A change of the timeline, of any account. */
 export interface ChangedAction {
   readonly seq: number;
   readonly actionId: string;
@@ -424,7 +429,7 @@ export interface ClusterStore {
   /** The time of the database's clock. */
   now(): Promise<Date>;
   /** Registers the node, or says that it lives on, and returns all that live; they count as dead after `livesMs`. */
-  beat(node: NodeRow, livesMs: number): Promise<readonly NodeRow[]>;
+  beat(node: NodeRow, livesMs: number): Promise<readonly LiveNode[]>;
   leave(nodeId: string): Promise<void>;
   /** Takes or renews the right to run a job, for this long. False: another node has it. */
   takeJob(name: string, nodeId: string, lastsMs: number): Promise<boolean>;

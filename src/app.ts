@@ -8,7 +8,7 @@ import {
 } from "./accounts/first-start.ts";
 import { systemClock, catchTimerErrors, type Clock } from "./runtime/clock.ts";
 import { type Config, createEffectiveSettings, policyOf, readConfig, VERSION, listeningOn } from "./config/config.ts";
-import { DRAIN_MS_MAX } from "./config/limits.ts";
+import { DRAIN_MS_MAX, SHARED_READ_EVERY_MS } from "./config/limits.ts";
 import { systemIds, type Ids } from "./runtime/ids.ts";
 import { createLog, type LineLog, writerTo, type Log } from "./observability/log.ts";
 import { StoreLost } from "../db/store.ts";
@@ -24,6 +24,7 @@ import { Metrics } from "./observability/metrics.ts";
 import { checkTarget, describePolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
 import { housekeeping, startJobs } from "./runtime/jobs.ts";
+import { keepFresh } from "./runtime/keep-fresh.ts";
 import { type Opened, openStoreWithRetry, type OpeningDeps, type EncryptedStore } from "./crypto/encrypted-store.ts";
 import { createPeopleService } from "./accounts/people.ts";
 import { createAuditService } from "./audit/audit.ts";
@@ -88,7 +89,7 @@ export async function serve(
   const left = firstKeysNotice(config.database);
   for (const notice of left === null ? app.notices : [...app.notices, left])
     log.info("service.notice", { message: notice });
-  log.info("service.started", { version: VERSION, url: app.config.baseUrl });
+  log.info("service.started", { version: VERSION, url: app.config.baseUrl, node: app.nodeId ?? undefined });
   log.flush();
   if (app.firstKeys !== null)
     await announceFirstKeys(app, app.firstKeys, { say, insteadOfKeys, isLogged: isLogged(env, outputFd) });
@@ -160,7 +161,9 @@ type AppDeps = OpeningDeps;
 interface App {
   /** The settings with the actual port. */
   readonly config: Config;
-  /** Null: they were shown. */
+  /** The name of this process among those on the same database; null: it is the only one. */
+  readonly nodeId: string | null;
+  /** Null: they were shown, or another node shows them. */
   readonly firstKeys: FirstKeys | null;
   /** Call it when they were shown, so that no later start shows them. */
   forgetFirstKeys(): Promise<void>;
@@ -189,6 +192,7 @@ async function startApp(settings: Config, deps: AppDeps): Promise<App> {
     return await openHttp({ ...opened, config, policy }, deps);
   } catch (error) {
     await opened.listening?.stop(true);
+    await opened.node?.stop();
     await opened.encryptedStore.store.close();
     throw error;
   }
@@ -200,12 +204,12 @@ interface AppParts extends Opened {
 }
 
 async function openHttp(
-  { config, policy, encryptedStore, firstKeys, listening }: AppParts,
+  { config, policy, encryptedStore, node, firstKeys, listening }: AppParts,
   given: AppDeps,
 ): Promise<App> {
   const { store, secrets } = encryptedStore;
   const metrics = new Metrics();
-  const clock = catchTimerErrors(given.clock, (error) => {
+  const clock = catchTimerErrors(node?.clock ?? given.clock, (error) => {
     metrics.taskFailed("timer");
     given.log.error("timer.failed", { error: error instanceof Error ? error.name : "unknown" });
   });
@@ -214,17 +218,19 @@ async function openHttp(
   const draining = new AbortController();
   const mailer = await createMailer(config, clock);
   const sender = createSender(policy);
-  const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics });
+  const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics, node });
   const { accounts } = store;
   const signUpGate = createSignUpGate({ ...deps, accounts, paused: engine.activePauses, signUps: config.signUps });
-  const http = createHttpService(
+  const { http, reads } = createHttpService(
     { config, policy, encryptedStore, engine, metrics, signUpGate, draining: draining.signal },
     deps,
   );
 
-  addGauges(metrics, { store, engine, lag, clock });
+  addGauges(metrics, { store, engine, countNodes: () => node?.membership.nodes.length ?? 1, lag, clock });
   // Before anything is claimed, so that no action of a stopped account is sent.
   const signUpNotice = await signUpGate.enforce();
+  // Before it claims, so that the others share with it what targets may get at a time.
+  await node?.membership.start();
   // Before listening: it settles the attempts of a process that died.
   await engine.start();
   await listen(http, engine, { ...config, listening });
@@ -237,12 +243,17 @@ async function openHttp(
   const stopJobs = startJobs(housekeeping(config, { ...deps, store, engine, metrics }), {
     ...deps,
     metrics,
+    ...(node !== null && { leases: node.jobs }),
   });
+  // Only other nodes can have changed something.
+  const pauses = () => engine.activePauses.load();
+  const stopReads = node === null ? null : keepFresh(SHARED_READ_EVERY_MS, { ...reads, pauses }, { ...deps, metrics });
 
   const agent = localAgent((await store.accounts.first())?.id ?? "");
 
   return {
     config,
+    nodeId: node?.id ?? null,
     firstKeys,
     forgetFirstKeys: () => forgetFirstKeys(store.facts),
     answerAgent: (request) =>
@@ -250,9 +261,10 @@ async function openHttp(
     notices: [...config.warnings, ...encryptedStore.warnings, describePolicy(policy), signUpNotice],
     async stop() {
       draining.abort();
-      await Promise.all([stopJobs(), http.stop(DRAIN_MS_MAX), engine.drain(DRAIN_MS_MAX)]);
+      await Promise.all([stopJobs(), stopReads?.(), http.stop(DRAIN_MS_MAX), engine.drain(DRAIN_MS_MAX)]);
       await metricsServer?.stop(true);
       lag.stop();
+      await node?.stop();
       await store.close();
     },
   };
@@ -331,14 +343,21 @@ function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" |
   return (text: string) => secrets.isOfHash(text, hash);
 }
 
+interface HttpService {
+  readonly http: Http;
+  /** What to read every few seconds if other processes use the same database. */
+  readonly reads: Readonly<Record<string, () => Promise<unknown>>>;
+}
+
 /** Builds the HTTP server with all its routes; it does not listen yet. */
-function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http {
+function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): HttpService {
   const { config, policy, engine, metrics, signUpGate, draining } = parts;
   const { store, secrets } = parts.encryptedStore;
   const { accounts } = store;
   const { pauseService, isStopped } = engine;
   const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock: deps.clock });
-  return createHttp({
+  const peopleService = peopleServiceOf(parts, deps);
+  const http = createHttp({
     ...deps,
     actionService: engine.actionService,
     pauseOf: engine.pauseOf,
@@ -351,7 +370,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     authenticate,
     secrets,
     keyService: createKeyService({ ...deps, accounts, secrets, pauseService, signUpGate, forget: authenticate.forget }),
-    peopleService: peopleServiceOf(parts, deps),
+    peopleService,
     checkTarget: (url) => checkTarget(policy, url),
     guides: GUIDES,
     rulesFor: createEffectiveSettings(config, policy, accounts),
@@ -380,6 +399,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     mcpGuard: guardOf(config),
     routes: [mcpRoutes(createAgents(parts, deps))],
   });
+  return { http, reads: { keys: authenticate.recheck, sessions: peopleService.recheckSessions } };
 }
 
 function peopleServiceOf({ signUpGate, encryptedStore }: HttpServiceParts, deps: HttpServiceDeps) {

@@ -1,4 +1,4 @@
-import { and, count, desc, eq, exists, getTableColumns, isNull, ne, notExists, sql } from "drizzle-orm";
+import { and, count, desc, eq, exists, getTableColumns, isNotNull, isNull, ne, notExists, sql } from "drizzle-orm";
 import type { Actor } from "../../src/accounts/roles.ts";
 import type { CallbackHostStore } from "../../src/accounts/callback-hosts.ts";
 import { CALLBACK_HOSTS_MAX, REPLACED_KEYS_MAX } from "../../src/config/limits.ts";
@@ -8,7 +8,7 @@ import { auditChange, entryValues, insertEntry } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { addedOrder, nullsFirst, randomHex } from "./dialect.ts";
 import { isStopped, pauseRevoked } from "./pauses.ts";
-import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
+import { allOf, type Args, changed, insertWhere, isOneOf, prepare, query, valuesOf } from "./query.ts";
 import { inheritRejections } from "./approvals.ts";
 import { accounts, apiKeys, callbackHosts, members, pauses, people, welcomeLinks } from "../libsql/schema.ts";
 import { putFact } from "./secrets.ts";
@@ -33,6 +33,8 @@ export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "
     },
     replacedBy: async (id) => (await REPLACED.read(reader, { id, max: REPLACED_KEYS_MAX })).map((key) => key.id),
     keyByHash: async (hash) => (await KEY_BY_HASH.read(reader, { hash }))[0] ?? null,
+    revokedAmong: async (hashes) =>
+      (await REVOKED_AMONG.read(reader, { hashes: JSON.stringify(hashes) })).map(({ hash }) => hash),
     async keyUsed(id, at) {
       await writer.write([USE_KEY.bind({ id, at })]);
     },
@@ -79,6 +81,13 @@ const isKey = (arg: Args<"id" | "accountId">) => and(eq(apiKeys.id, arg.id), eq(
 const FIND_KEY = prepare((arg: Args<"id" | "accountId">) => query.select().from(apiKeys).where(isKey(arg)));
 
 const KEY_BY_HASH = prepare((arg: Args<"hash">) => query.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)));
+
+const REVOKED_AMONG = prepare((arg: Args<"hashes">) =>
+  query
+    .select({ hash: apiKeys.hash })
+    .from(apiKeys)
+    .where(and(isOneOf(apiKeys.hash, arg.hashes), isNotNull(apiKeys.revokedAt))),
+);
 
 const KEYS = prepare((arg: Args<"accountId" | "limit">) => {
   const ofAccount = query.select().from(apiKeys).where(eq(apiKeys.accountId, arg.accountId));

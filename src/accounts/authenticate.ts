@@ -1,30 +1,32 @@
 import { accountStopped, type Caller, unauthorized, hasScope } from "./roles.ts";
+import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { AccountStore, ApiKey } from "../../db/account-store.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 
 interface AuthenticateDeps {
-  readonly accounts: Pick<AccountStore, "keyByHash" | "keyUsed" | "replacedBy">;
+  readonly accounts: Pick<AccountStore, "keyByHash" | "keyUsed" | "replacedBy" | "revokedAmong">;
   /** Whether the keys of an account are refused because the operator has not allowed it. */
   readonly isStopped: (accountId: string) => boolean;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Clock;
 }
 
-/** Identifies the caller of a request. `forget` applies a revocation at once, also to open streams and waits of the key. */
+/**
+ * Identifies the caller of a request. `forget` applies a revocation at once, also to open streams and waits of the key;
+ * `recheck` applies those that other processes wrote.
+ */
 export interface Authenticate {
   (authorization: string | null): Promise<Caller>;
   readonly forget: (keyHash: string) => void;
+  readonly recheck: () => Promise<void>;
 }
 
 /** One header, the scheme in any case, a token of printable characters (RFC 6750). */
 const BEARER = /^bearer +([!-~]{20,200})$/i;
 
 const KEYS_CACHED_MAX = 10_000;
-
-/** After this a row is read again, so that changes by other processes take effect. */
-const KEY_FRESH_MS = 5_000;
 
 /** Revocation signals that are kept. Beyond it the oldest is aborted: its streams and waits end, and clients reconnect. */
 const REVOCATIONS_MAX = 100_000;
@@ -41,7 +43,7 @@ interface CachedKey {
 
 /**
  * Turns an Authorization header into a caller. Every failure is the same `unauthorized`, except `forbidden` for a stopped
- * account. Keys are looked up by hash and cached for `KEY_FRESH_MS`; the process that revokes one drops it at once.
+ * account. Keys are looked up by hash and cached for `SHARED_FRESH_MS`; the process that revokes one drops it at once.
  */
 export function createAuthenticate({ accounts, isStopped, secrets, clock }: AuthenticateDeps): Authenticate {
   const cached = new Map<string, CachedKey>();
@@ -67,7 +69,7 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
   const find = async (hash: string): Promise<CachedKey> => {
     const known = cached.get(hash);
     const nowMs = clock.monotonicMs();
-    if (known !== undefined && nowMs - known.readAtMs < KEY_FRESH_MS) return known;
+    if (known !== undefined && nowMs - known.readAtMs < SHARED_FRESH_MS) return known;
     const before = forgotten;
     const key = await accounts.keyByHash(hash);
     if (key === null || key.revokedAt !== null) {
@@ -101,7 +103,14 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     }
     return key.caller;
   };
-  return Object.assign(authenticate, { forget });
+  const recheck = async (): Promise<void> => {
+    const hashes = [...revocations.keys()];
+    for (let at = 0; at < hashes.length; at += KEYS_READ_AT_ONCE_MAX) {
+      const revoked = await accounts.revokedAmong(hashes.slice(at, at + KEYS_READ_AT_ONCE_MAX));
+      for (const hash of revoked) forget(hash);
+    }
+  };
+  return Object.assign(authenticate, { forget, recheck });
 }
 
 /** A map keeps the order in which it was filled. */

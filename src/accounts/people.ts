@@ -65,6 +65,8 @@ export function createPeopleService(deps: PeopleDeps) {
     },
     resume: sessions.resume,
     watchSession: (sessionToken: string) => sessions.watchSession(sessionToken),
+    /** Closes open streams of sessions that another process has ended. */
+    recheckSessions: () => sessions.recheckAll(),
     changePassword: (person: Person, change: PasswordChange, source: RequestSource) =>
       changePassword(parts, person, change, source),
     /**

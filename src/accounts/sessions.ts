@@ -1,4 +1,4 @@
-import { DEVICE_MS_MAX, SESSION_MS_MAX } from "../config/limits.ts";
+import { DEVICE_MS_MAX, SESSION_MS_MAX, SESSIONS_READ_AT_ONCE_MAX } from "../config/limits.ts";
 import type { PeopleStore, PersonRow, SessionRow } from "../../db/account-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -105,18 +105,21 @@ export interface SessionWatch {
   readonly release: () => void;
 }
 
+/** A session with an open stream. */
+interface Watched {
+  readonly hash: string;
+  readonly personId: string | undefined;
+  readonly session: AbortController;
+}
+
 export type SessionRegistry = ReturnType<typeof createSessionRegistry>;
 
 /**
- * Reads sessions, and keeps those with open streams in this process, so that ending a session closes them at once. It does
- * not notice sessions that another process ended; streams check their session again from time to time.
+ * Reads sessions, and keeps those with open streams in this process, so that ending a session closes them at once. What
+ * another process ended `recheckAll` notices; streams check their session again from time to time too.
  */
 export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
-  const watched = new Set<{
-    readonly hash: string;
-    readonly personId: string | undefined;
-    readonly session: AbortController;
-  }>();
+  const watched = new Set<Watched>();
   /**
    * The person of a session token; null: the session has ended or never existed. It reads the store each time (20 µs), so
    * that an ended session has ended in every process.
@@ -124,6 +127,11 @@ export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
   const resume = async (sessionToken: string): Promise<Person | null> => {
     const member = await people.session(secrets.hash(sessionToken), clock.now());
     return member === null ? null : personOfSession(sessionToken, member, secrets);
+  };
+
+  /** Closes the streams of a session if it is over. Rejects if that can't be read. */
+  const checkOne = async ({ hash, session }: Watched): Promise<void> => {
+    if ((await people.session(hash, clock.now())) === null) session.abort();
   };
 
   return {
@@ -151,15 +159,16 @@ export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
     },
     /** Checks the sessions of a person against the store and closes the streams of those that are over. */
     async recheck(personId: string): Promise<void> {
-      const now = clock.now();
-      await Promise.all(
-        [...watched].map(async ({ hash, personId: owner, session }) => {
-          if (owner !== personId) return;
-          // A session that can't be checked is ended here too: its client reconnects and is checked then.
-          const member = await people.session(hash, now).catch(() => null);
-          if (member === null) session.abort();
-        }),
-      );
+      const own = [...watched].filter((one) => one.personId === personId);
+      // A session that can't be checked is ended here too: its client reconnects and is checked then.
+      await Promise.all(own.map((one) => checkOne(one).catch(() => one.session.abort())));
+    },
+    /** Closes the streams of all sessions that are over: for what other processes ended. Rejects if that can't be read. */
+    async recheckAll(): Promise<void> {
+      const all = [...watched];
+      for (let at = 0; at < all.length; at += SESSIONS_READ_AT_ONCE_MAX) {
+        await Promise.all(all.slice(at, at + SESSIONS_READ_AT_ONCE_MAX).map(checkOne));
+      }
     },
   };
 }

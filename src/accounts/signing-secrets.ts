@@ -93,6 +93,8 @@ interface SecretsDeps {
   readonly signing: Pick<SigningStore, "seeds" | "callbackOverlap">;
   readonly secrets: Pick<Secrets, "open" | "signingSecret">;
   readonly log: Pick<Log, "error">;
+  /** How long they are cached; by default as for the only process of a database. */
+  readonly freshMs?: number;
 }
 
 interface OriginSecrets {
@@ -116,9 +118,10 @@ export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
 
 /**
  * Derives signing secrets and caches them, since every attempt signs. A rotation drops them at once in this process; another
- * process notices it within `SIGNING_SECRETS_FRESH_MS`, and until then the previous secret verifies what it signs.
+ * process notices it within `freshMs`, and until then the previous secret verifies what it signs.
  */
 export function createSigningSecrets(deps: SecretsDeps) {
+  const { freshMs = SIGNING_SECRETS_FRESH_MS } = deps;
   const cached = new Map<string, FoundSecrets & { readonly readAtMs: number }>();
   let forgotten = 0;
   const read = createReadSecrets(deps);
@@ -137,7 +140,7 @@ export function createSigningSecrets(deps: SecretsDeps) {
     const known = cached.get(name);
     // The absolute age, so that a clock that is set back does not extend the cache.
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : Math.abs(now.getTime() - known.readAtMs);
-    if (known !== undefined && ageMs < SIGNING_SECRETS_FRESH_MS) return known;
+    if (known !== undefined && ageMs < freshMs) return known;
     const before = forgotten;
     const found = await read(accountId, origin, use, now);
     // A rotation happened while this was read, perhaps of this origin: the result may be stale.

@@ -380,6 +380,36 @@ export const RESEAL_ROWS_MAX = 200;
 /** Texts that could not be decrypted and are listed; the rest is counted. */
 export const UNDECRYPTABLE_LISTED_MAX = 10;
 
+// Nodes on one database
+
+/** How often a node says that it lives, and after how long without it counts as dead. */
+export const NODE_BEAT_MS = 5 * SECOND_MS;
+export const NODE_LIVES_MS = 15 * SECOND_MS;
+/** A node that joins looks this often whether all others know of it. */
+export const NODE_JOIN_BEAT_MS = SECOND_MS;
+/** How often the database's clock is read, and how often at a time: the quickest answer counts. */
+export const CLOCK_READ_EVERY_MS = 10 * SECOND_MS;
+export const CLOCK_READS = 3;
+/** A node's own clocks differ by at most this much from each other, or it was suspended: then it reads the database's. */
+export const CLOCK_DOUBT_MS = SECOND_MS;
+/** A node's right to run a job lasts this long, and is renewed this often while the job runs. */
+export const JOB_LEASE_MS = 15 * SECOND_MS;
+export const JOB_RENEW_MS = 5 * SECOND_MS;
+/** After a job no other node runs it for this long: all nodes begin it at about the same time. */
+export const JOB_REST_MS = 20 * SECOND_MS;
+/** How often a node that starts looks whether another one that starts is done, and for how long at most. */
+export const START_LOOK_MS = 200;
+export const START_WAIT_MS_MAX = 2 * MINUTE_MS;
+/** How long a node that made the first keys has to show them before another one does. */
+export const FIRST_KEYS_LEASE_MS = 30 * SECOND_MS;
+/** What another node has changed about keys, sessions, pauses and secrets takes effect within this time. */
+export const SHARED_FRESH_MS = 5 * SECOND_MS;
+/** How often pauses, revoked keys and sessions with open streams are read; with the time of a read below that. */
+export const SHARED_READ_EVERY_MS = 3 * SECOND_MS;
+/** Keys that one read checks for a revocation, and sessions that are read at a time. */
+export const KEYS_READ_AT_ONCE_MAX = 1_000;
+export const SESSIONS_READ_AT_ONCE_MAX = 32;
+
 // MCP
 
 /** Bytes of a request or response body in the result of a tool; REST shows the whole. */

@@ -9,6 +9,8 @@ import { createSecrets, type Secrets } from "./secrets.ts";
 import type { Server } from "bun";
 import { bootstrap, type FirstKeys } from "../accounts/first-start.ts";
 import { STORE_OPEN_RETRY_MS } from "../config/limits.ts";
+import { inTurn } from "../runtime/job-leases.ts";
+import { createNode, type Node } from "../runtime/node.ts";
 import { openUnavailableServer } from "../http/server.ts";
 import type { Log } from "../observability/log.ts";
 
@@ -25,6 +27,8 @@ interface EncryptedStoreDeps {
   readonly onFatal: (cause: unknown) => void;
   /** Called while another service has the database locked, or was killed and left its lock. */
   readonly onWait?: () => void;
+  /** The name of this process among those on the same database. */
+  readonly nodeId?: string;
 }
 
 /**
@@ -35,7 +39,7 @@ export async function openEncryptedStore(
   { database, secretKey }: Config,
   deps: EncryptedStoreDeps,
 ): Promise<EncryptedStore> {
-  const { clock, ids, onFatal, onWait } = deps;
+  const { clock, ids, onFatal, onWait, nodeId = ids.node() } = deps;
   const { url, authToken } = addressOf(database);
   const random = (count: number) => ids.bytes(count);
   const masterKey = loadMasterKey({
@@ -47,7 +51,8 @@ export async function openEncryptedStore(
   const seal = createSecrets(masterKey.bytes, random);
   const store = await openStore({ url, authToken, seal, now: clock.now(), onFatal, ...(onWait && { onWait }) });
   try {
-    await checkMasterKey(store, masterKey.bytes, seal);
+    const check = () => checkMasterKey(store, masterKey.bytes, seal);
+    await (store.cluster === null ? check() : inTurn("start", { cluster: store.cluster, nodeId, clock }, check));
     const linkKey = await keptLinkKey(store, seal);
     const secrets = linkKey === null ? seal : createSecrets(masterKey.bytes, random, linkKey);
     return { store, secrets, warnings: masterKey.warning === null ? [] : [masterKey.warning] };
@@ -71,6 +76,9 @@ export interface OpeningDeps {
 /** The opened store with its first account. `listening`: the server that answered 503 while the store was unavailable, if any. */
 export interface Opened {
   readonly encryptedStore: EncryptedStore;
+  /** Null: no other process may use the database at the same time. */
+  readonly node: Node | null;
+  /** Null also if another node shows them. */
   readonly firstKeys: FirstKeys | null;
   readonly listening: Server<unknown> | null;
 }
@@ -99,14 +107,20 @@ export async function openStoreWithRetry(config: Config, deps: OpeningDeps): Pro
 
 async function open(config: Config, deps: OpeningDeps) {
   const onWait = () => deps.log.warn("service.waiting", { reason: "another service holds the database, or did" });
-  const encryptedStore = await openEncryptedStore(config, { ...deps, onWait });
+  const nodeId = deps.ids.node();
+  const encryptedStore = await openEncryptedStore(config, { ...deps, onWait, nodeId });
   const { store, secrets } = encryptedStore;
+  const { accounts, people, facts, cluster } = store;
+  let node: Node | null = null;
   try {
-    const { accounts, people, facts } = store;
+    node = cluster === null ? null : await createNode({ ...deps, cluster, id: nodeId });
+    const clock = node?.clock ?? deps.clock;
     const givenOwnerKey = config.bootstrapApiKey;
-    const firstKeys = await bootstrap({ ...deps, accounts, people, facts, secrets, givenOwnerKey });
-    return { encryptedStore, firstKeys };
+    const begin = () => bootstrap({ ...deps, clock, accounts, people, facts, secrets, givenOwnerKey });
+    const firstKeys = await (node === null ? begin() : node.showFirst(begin));
+    return { encryptedStore, firstKeys, node };
   } catch (error) {
+    node?.clock.stop();
     await store.close();
     throw error;
   }

@@ -27,6 +27,7 @@ import {
   CALLBACKS_PER_HOST_MAX,
   COLLECTED_HEAP_BYTES_MAX,
   MAILS_AT_ONCE_MAX,
+  SHARED_FRESH_MS,
 } from "../config/limits.ts";
 import { createBus } from "../events/bus.ts";
 import { createFeed, type Feed } from "../events/feed.ts";
@@ -34,6 +35,7 @@ import { NodeFeed, type NodeFeedDeps } from "../events/node-feed.ts";
 import { createOverview } from "../events/overview.ts";
 import { collectLargeTexts } from "../observability/runtime.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Node } from "../runtime/node.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Mailer } from "../mail/mailer.ts";
@@ -52,7 +54,12 @@ interface EngineParts {
   readonly ids: Ids;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Null: this is the only process of the store. */
+  readonly node?: EngineNode | null;
 }
+
+/** What the delivery needs of a node among several. */
+type EngineNode = Pick<Node, "share" | "recoveryLease"> & { readonly membership: Pick<Node["membership"], "onChange"> };
 
 type EngineSettings = Pick<
   Config,
@@ -76,10 +83,15 @@ export type Engine = ReturnType<typeof createEngine>;
  * interfaces.
  */
 export function createEngine(settings: EngineSettings, parts: EngineParts) {
-  const { store, secrets } = parts;
+  const { store, secrets, node = null } = parts;
   const bus = createBus();
   const { receiptPath, receiptUrl } = receiptsOf(settings, secrets);
-  const signingSecrets = createSigningSecrets({ ...store, secrets, log: parts.log });
+  const signingSecrets = createSigningSecrets({
+    ...store,
+    secrets,
+    log: parts.log,
+    ...(node !== null && { freshMs: SHARED_FRESH_MS }),
+  });
   const enqueue = createEnqueue({ ids: parts.ids, receiptUrl });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
   const hashOf = (text: string) => secrets.hash(text);
@@ -87,7 +99,8 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const sending = { signedHeaders, attemptTimeoutMs: settings.attemptTimeoutMs, userAgent: `Outgate/${VERSION}` };
   const kept = new UnwrittenResults(parts.clock);
   const recipients = createRecipients({ ...store, approvers: settings.approvers });
-  const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, rejections, bus, enqueue, kept };
+  const beside = node === null ? {} : { share: node.share };
+  const deps = { ...parts, ...sending, ...beside, recipients, hashOf, actions, outbox, rejections, bus, enqueue, kept };
   const historyOf = createHistoryOf(deps);
 
   const paused = new ActivePauses(pauses);
@@ -106,10 +119,9 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     cancel: actionService.cancel,
     dispatcher: { pauseChanged },
   });
-  const feed = createFeed(deps);
-  const nodeFeed = createNodeFeed(deps, feed, [loop, callbacks, mails]);
-  // With other nodes a change of this one may not be readable yet for streams; the feed of all nodes' changes tells when.
-  if (nodeFeed === null) bus.subscribe(({ accountId }) => feed.changed(accountId));
+  node?.membership.onChange(() => {
+    for (const queue of [loop, callbacks, mails]) queue.sharesChanged();
+  });
   return {
     actionService,
     pauseService,
@@ -192,7 +204,8 @@ const collectGarbage = () => collectLargeTexts(COLLECTED_HEAP_BYTES_MAX);
 type ActionSchedulerParts = Omit<SchedulerDeps<Action>, "name" | "queue" | "dueOf" | "attempt" | "ends" | "limits"> &
   Omit<AttemptDeps, "requestOf" | "settlement"> &
   Omit<SettlementDeps, "backoff"> &
-  RequestDeps & { readonly actions: ActionStore };
+  RequestDeps &
+  Pick<EngineParts, "node"> & { readonly actions: ActionStore };
 
 /** Sends actions. */
 function createActionScheduler(settings: EngineSettings, parts: ActionSchedulerParts): Scheduler<Action> {
@@ -203,6 +216,7 @@ function createActionScheduler(settings: EngineSettings, parts: ActionSchedulerP
     ...parts,
     name: "actions",
     queue: actions,
+    recoveryLease: parts.node?.recoveryLease("actions") ?? null,
     dueOf: dueAction,
     attempt: createAttempt({ ...parts, requestOf: createRequestOf(parts), settlement }),
     ends: {
@@ -224,7 +238,7 @@ function createActionScheduler(settings: EngineSettings, parts: ActionSchedulerP
 type NotificationParts = Omit<NotificationDeps, "kind" | "queue" | "deliver" | "limits"> &
   Omit<CallbackDeps & MailDeps, "linksOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"> &
   SigningDeps &
-  Pick<EngineParts, "store" | "secrets"> & { readonly receiptPath: (actionId: string) => string };
+  Pick<EngineParts, "store" | "secrets" | "node"> & { readonly receiptPath: (actionId: string) => string };
 
 /** The schedulers of callbacks and mails. */
 function createNotificationSchedulers(settings: EngineSettings, parts: NotificationParts) {
@@ -234,6 +248,7 @@ function createNotificationSchedulers(settings: EngineSettings, parts: Notificat
     ...parts,
     kind: "callback",
     queue: store.outbox.callbacks,
+    recoveryLease: parts.node?.recoveryLease("callbacks") ?? null,
     deliver: createCallback({ ...parts, signedHeaders: createSignedHeaders(parts, "callbacks") }),
     limits: {
       total: callbackConcurrency,
@@ -246,6 +261,7 @@ function createNotificationSchedulers(settings: EngineSettings, parts: Notificat
     ...parts,
     kind: "mail",
     queue: store.outbox.mails,
+    recoveryLease: parts.node?.recoveryLease("mails") ?? null,
     deliver: createMail({
       ...parts,
       linksOf: createLinksOf({ links: store.links, secrets, baseUrl }),

@@ -1,12 +1,16 @@
 import { HOST_RESERVE_SHARE, LANES_MAX, LARGE_ROW_BYTES } from "../config/limits.ts";
 import type { LaneHead, LaneName, NextRow } from "../../db/store.ts";
+import { type NodeShare, WHOLE_SHARE } from "./shares.ts";
 import { Alarms } from "./timers.ts";
 
 /** How much may be in flight. */
 export interface SlotLimits {
-  /** Attempts in total (`DISPATCH_CONCURRENCY`). */
+  /** Attempts in total of this process (`DISPATCH_CONCURRENCY`). */
   readonly total: number;
-  /** Attempts from one account to one host, whatever the key (`DISPATCH_PER_HOST`): a promise to the target. */
+  /**
+   * Attempts from one account to one host, whatever the key (`DISPATCH_PER_HOST`): a promise to the target. All nodes of
+   * a database share them.
+   */
   readonly perHost: number;
   /** Bytes of large rows. */
   readonly largeBytes: number;
@@ -20,13 +24,22 @@ interface Group {
   largeBytes: number;
 }
 
+/** The lanes of an account for one host. */
+interface HostGroup extends Group {
+  readonly name: string;
+  /** Attempts that this process may have there; 0: other nodes call this host. */
+  slots: number;
+  /** Those of them that are reserved for keys that hold none there. */
+  reserve: number;
+}
+
 /** The queue of what one key of an account sends to one host. The store has its rows; this is what memory knows of it. */
 export interface Lane extends LaneName, Omit<Group, "lanes"> {
   readonly name: string;
   readonly account: Group;
   readonly key: Group;
   /** The lanes of the account for this host share its slots. */
-  readonly sameHost: Group;
+  readonly sameHost: HostGroup;
   /** Due rows that no claim has asked for; Infinity: the store may have any number. */
   waiting: number;
   /** Rows that this process was told of so far. */
@@ -69,13 +82,12 @@ const NEVER = Number.POSITIVE_INFINITY;
  */
 export class Lanes {
   readonly #limits: SlotLimits;
-  /** Slots of a host that are reserved for keys that hold none there. */
-  readonly #hostReserve: number;
+  readonly #slotsOf: NodeShare["slotsOf"];
   readonly #isPaused: (lane: LaneName) => boolean;
   readonly #lanes = new Map<string, Lane>();
   readonly #accounts = new Map<string, Group>();
   readonly #keys = new Map<string, Group>();
-  readonly #hosts = new Map<string, Group>();
+  readonly #hosts = new Map<string, HostGroup>();
   /** Lanes that have a due row and a free slot, by the size of that row. */
   readonly #small = new Rotation();
   readonly #large = new Rotation();
@@ -84,9 +96,13 @@ export class Lanes {
   #largeBytes = 0;
 
   /** `isPaused`: nothing of the lane may be sent now. Call `pauseChanged` whenever that changes. */
-  constructor(limits: SlotLimits, isPaused: (lane: LaneName) => boolean = () => false) {
+  constructor(
+    limits: SlotLimits,
+    isPaused: (lane: LaneName) => boolean = () => false,
+    slotsOf: NodeShare["slotsOf"] = WHOLE_SHARE.slotsOf,
+  ) {
     this.#limits = limits;
-    this.#hostReserve = Math.floor(limits.perHost * HOST_RESERVE_SHARE);
+    this.#slotsOf = slotsOf;
     this.#isPaused = isPaused;
   }
 
@@ -237,6 +253,18 @@ export class Lanes {
     for (const lane of this.#accounts.get(accountId)?.lanes ?? []) this.#update(lane);
   }
 
+  /**
+   * Divides the slots of each host anew after nodes came or went. Attempts above a smaller share end as usual. Lanes of
+   * hosts that other nodes call now are forgotten, and those of hosts that this one calls now are found by the sweep.
+   */
+  sharesChanged(): void {
+    for (const host of this.#hosts.values()) {
+      setSlots(host, this.#slotsOf(host.name, this.#limits.perHost));
+      const [lane] = host.lanes;
+      if (lane !== undefined) this.#update(lane);
+    }
+  }
+
   #wakeAt(lane: Lane, atMs: number): void {
     if (atMs >= lane.wakesAtMs) return;
     lane.wakesAtMs = atMs;
@@ -254,20 +282,26 @@ export class Lanes {
   }
 
   #hasHostSlot({ inFlight, sameHost }: Lane): boolean {
-    return sameHost.inFlight < this.#limits.perHost - (inFlight === 0 ? 0 : this.#hostReserve);
+    return sameHost.inFlight < sameHost.slots - (inFlight === 0 ? 0 : sameHost.reserve);
   }
 
+  /** Null: it is not known, and there is no room for it, or other nodes call its host. */
   #laneOf({ accountId, host, keyId }: LaneName): Lane | null {
     const [keyName, hostName] = [`${accountId} ${keyId}`, `${accountId} ${host}`];
     const name = nameOf({ accountId, host, keyId });
     const known = this.#lanes.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known.sameHost.slots === 0 ? null : known;
+    const slots = this.#hosts.get(hostName)?.slots ?? this.#slotsOf(hostName, this.#limits.perHost);
+    if (slots === 0) return null;
     const ofAccount = this.#accounts.get(accountId)?.lanes.size ?? 0;
     const ofKey = this.#keys.get(keyName)?.lanes.size ?? 0;
     // As with slots: no account or key may take the room of all others, whether its rows are due or not.
     if (!mayTake({ free: LANES_MAX - this.#lanes.size, ofAccount, ofKey })) return null;
     const account = groupOf(this.#accounts, accountId);
-    const [key, sameHost] = [groupOf(this.#keys, keyName), groupOf(this.#hosts, hostName)];
+    const key = groupOf(this.#keys, keyName);
+    const sameHost =
+      this.#hosts.get(hostName) ?? setSlots({ ...newGroup(), name: hostName, slots: 0, reserve: 0 }, slots);
+    this.#hosts.set(hostName, sameHost);
     const counts = { inFlight: 0, largeBytes: 0, waiting: 0, addedCount: 0, refreshCount: 0 };
     const lane: Lane = {
       accountId,
@@ -288,6 +322,7 @@ export class Lanes {
 
   /** Re-evaluates all lanes of the host, since their order depends on what each has in flight. */
   #update({ sameHost }: Lane): void {
+    if (sameHost.slots === 0) for (const lane of sameHost.lanes) [lane.waiting, lane.wakesAtMs] = [0, NEVER];
     const least = this.#leastWaiting(sameHost);
     for (const lane of sameHost.lanes) {
       const isNext = lane.waiting > 0 && lane.inFlight <= least && !this.#isPaused(lane) && this.#hasHostSlot(lane);
@@ -321,12 +356,22 @@ export function nameOf({ accountId, host, keyId }: LaneName): string {
 }
 
 function groupOf(groups: Map<string, Group>, name: string): Group {
-  const group = groups.get(name) ?? { lanes: new Set(), inFlight: 0, largeBytes: 0 };
+  const group = groups.get(name) ?? newGroup();
   groups.set(name, group);
   return group;
 }
 
-function leave(groups: Map<string, Group>, name: string, lane: Lane): void {
+function newGroup(): Group {
+  return { lanes: new Set(), inFlight: 0, largeBytes: 0 };
+}
+
+function setSlots(host: HostGroup, slots: number): HostGroup {
+  host.slots = slots;
+  host.reserve = Math.floor(slots * HOST_RESERVE_SHARE);
+  return host;
+}
+
+function leave(groups: Map<string, Pick<Group, "lanes">>, name: string, lane: Lane): void {
   const lanes = groups.get(name)?.lanes;
   lanes?.delete(lane);
   if (lanes?.size === 0) groups.delete(name);

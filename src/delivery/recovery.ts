@@ -23,6 +23,13 @@ export interface RowEnds<Row> {
   readonly onRescued: (count: number) => void;
 }
 
+/** The right to end rows of dead processes, which one node has at a time. */
+export interface RecoveryLease {
+  /** Takes or renews it. False: another node ends them. */
+  take(): Promise<boolean>;
+  release(): Promise<void>;
+}
+
 interface RecoveryDeps<Row> {
   /** What the rows are, for the log. */
   readonly name: string;
@@ -30,6 +37,8 @@ interface RecoveryDeps<Row> {
   readonly queue: Pick<Queue<Row>, "orphans" | "broken">;
   readonly clock: Clock;
   readonly ends: Pick<RowEnds<Row>, "recover" | "setAside" | "onRescued">;
+  /** Null: no other process has rows in this store. */
+  readonly recoveryLease?: RecoveryLease | null;
 }
 
 /** Which active rows nobody is working on. */
@@ -39,6 +48,9 @@ interface Orphaned<Row> {
   /** Rows that this process works on: a clock that jumped ahead must not end their leases. */
   readonly isOurs: (row: Row) => boolean;
 }
+
+/** Takes or renews the lease; false: this process may end nothing now. */
+type MayEnd = () => Promise<boolean>;
 
 /** Ids that were logged because they could not be set aside; beyond this some are logged again. */
 const LOGGED_MAX = 1_000;
@@ -57,9 +69,13 @@ export class Recovery<Row extends { readonly id: string }> {
 
   /**
    * Ends what dead processes left active as interrupted attempts, so that retries follow the usual rules. Returns how many
-   * it ended. Rejects when the store is away; the rest is left for the next time.
+   * it ended. Rejects when the store is away; the rest is left for the next time, as all is while another node ends them.
    */
-  async rescue({ everything, isOurs }: Orphaned<Row>): Promise<number> {
+  rescue(orphaned: Orphaned<Row>): Promise<number> {
+    return this.#alone((mayEnd) => this.#rescue(orphaned, mayEnd));
+  }
+
+  async #rescue({ everything, isOurs }: Orphaned<Row>, mayEnd: MayEnd): Promise<number> {
     const { queue, clock, ends } = this.#deps;
     let rescued = 0;
     try {
@@ -70,7 +86,9 @@ export class Recovery<Row extends { readonly id: string }> {
         // An altered row that the cursor can't pass; `setAside` ends it.
         if (last === null || last.id === after?.id) break;
         after = last;
-        const results = await Promise.allSettled(found.filter((row) => !isOurs(row)).map((row) => this.#recover(row)));
+        const orphans = found.filter((row) => !isOurs(row));
+        if (orphans.length > 0 && !(await mayEnd())) break;
+        const results = await Promise.allSettled(orphans.map((row) => this.#recover(row)));
         rescued += results.filter((result) => result.status === "fulfilled" && result.value).length;
         const failed = results.find((result) => result.status === "rejected");
         if (failed !== undefined) throw failed.reason;
@@ -92,14 +110,36 @@ export class Recovery<Row extends { readonly id: string }> {
     }
   }
 
-  /** Ends rows that were altered in the database, except those of this process. Rejects when the store is away. */
-  async setAside(isOurs: (row: Row) => boolean): Promise<void> {
+  /**
+   * Ends rows that were altered in the database, except those of this process, unless another node does. Rejects when the
+   * store is away.
+   */
+  setAside(isOurs: (row: Row) => boolean): Promise<void> {
+    return this.#alone((mayEnd) => this.#setAsideAll(isOurs, mayEnd));
+  }
+
+  async #setAsideAll(isOurs: (row: Row) => boolean, mayEnd: MayEnd): Promise<void> {
     for (let after = ""; ;) {
       const found = await this.#deps.queue.broken(BROKEN_ROWS_MAX, after);
       const last = found.at(-1);
       if (last === undefined) return;
       after = last.id;
-      for (const row of found) if (!isOurs(row)) await this.#setAside(row);
+      const broken = found.filter((row) => !isOurs(row));
+      if (broken.length > 0 && !(await mayEnd())) return;
+      for (const row of broken) await this.#setAside(row);
+    }
+  }
+
+  /** The lease is taken when there is something to end, which is rare, renewed for each page, and released at the end. */
+  async #alone<T>(work: (mayEnd: MayEnd) => Promise<T>): Promise<T> {
+    const lease = this.#deps.recoveryLease ?? null;
+    if (lease === null) return work(() => Promise.resolve(true));
+    let isTaken = false;
+    try {
+      return await work(async () => (isTaken = await lease.take()));
+    } finally {
+      // If it can't be released it ends by itself.
+      if (isTaken) await lease.release().catch(() => {});
     }
   }
 

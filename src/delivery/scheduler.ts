@@ -25,9 +25,10 @@ import {
   StoreUnavailable,
 } from "../../db/store.ts";
 import { type LaneClaim, type Lane, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
-import { ClockWatch, Leases, StorePause, Recovery, reschedule, type RowEnds } from "./recovery.ts";
+import { ClockWatch, Leases, StorePause, Recovery, type RecoveryLease, reschedule, type RowEnds } from "./recovery.ts";
 import { type Attempt, RunsInFlight } from "./runs.ts";
 import type { UnwrittenResults } from "./settlement.ts";
+import { type NodeShare, WHOLE_SHARE } from "./shares.ts";
 import { Timers } from "./timers.ts";
 
 /** What every scheduler needs of a row. */
@@ -64,6 +65,10 @@ export interface SchedulerDeps<Row extends QueueRow> {
   /** Called when enough bytes of large rows were released to be worth a garbage collection. */
   readonly collectGarbage?: () => void;
   readonly attemptTimeoutMs: number;
+  /** What this process may do beside other nodes. Call `sharesChanged` when that changes. */
+  readonly share?: NodeShare;
+  /** Takes the right to end rows of dead processes: null for the only process of a store. */
+  readonly recoveryLease?: RecoveryLease | null;
 }
 
 /** A slot for a row that is about to be stored: the commit that creates it claims it too. */
@@ -94,6 +99,7 @@ const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
  */
 export class Scheduler<Row extends QueueRow> {
   readonly #deps: SchedulerDeps<Row>;
+  readonly #share: NodeShare;
   readonly #lanes: Lanes;
   readonly #runs: RunsInFlight<Row>;
   readonly #recovery: Recovery<Row>;
@@ -123,7 +129,8 @@ export class Scheduler<Row extends QueueRow> {
 
   constructor(deps: SchedulerDeps<Row>) {
     this.#deps = deps;
-    this.#lanes = new Lanes(deps.limits, deps.isPaused);
+    this.#share = deps.share ?? WHOLE_SHARE;
+    this.#lanes = new Lanes(deps.limits, deps.isPaused, this.#share.slotsOf);
     this.#runs = new RunsInFlight(deps.clock, deps.attempt);
     this.#recovery = new Recovery(deps);
     this.#leases = new Leases(deps);
@@ -193,6 +200,13 @@ export class Scheduler<Row extends QueueRow> {
     if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweepAccount({ accountId, host: "", keyId: "" }));
   }
 
+  /** Divides the slots anew after nodes came or went, and looks in the store for what is this one's now. */
+  sharesChanged(): void {
+    this.#lanes.sharesChanged();
+    this.#tick();
+    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweep(null));
+  }
+
   /** Takes a slot for a row that is not stored yet; null when other rows of its lane come first. */
   reserve(row: LaneName & { readonly id: string }): Reservation<Row> | null {
     // Not before the rescue is done: it would take the new row for one of a dead process.
@@ -256,7 +270,8 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   #mayClaim(): boolean {
-    return this.#isRunning && this.#hasBegun && !this.#pause.isOn && !this.#deps.kept.isFull;
+    const isReady = this.#isRunning && this.#hasBegun && !this.#pause.isOn && !this.#deps.kept.isFull;
+    return isReady && this.#share.mayClaim();
   }
 
   /** Claims what is due and sets the timer for the next row. Never throws, so that callers can go on. */

@@ -17,12 +17,14 @@ interface GaugeSources {
     readonly feed: Pick<Engine["feed"], "count">;
     readonly loop: Pick<Engine["loop"], "inFlight">;
   };
+  /** How many processes use the database now. */
+  readonly countNodes: () => number;
   readonly lag: Pick<LoopLag, "takeMaxMs">;
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
 }
 
 /** Adds the values that are read whenever the metrics are. Those that scan the database are cached. */
-export function addGauges(metrics: Metrics, { store, engine, lag, clock }: GaugeSources): void {
+export function addGauges(metrics: Metrics, { store, engine, countNodes, lag, clock }: GaugeSources): void {
   const fresh = <Value>(read: () => Promise<Value>) => cached(COUNTS_FRESH_MS, () => clock.monotonicMs(), read);
   const oldestDueSeconds = async () => {
     const nowMs = clock.now().getTime();
@@ -31,6 +33,7 @@ export function addGauges(metrics: Metrics, { store, engine, lag, clock }: Gauge
   const paused = () => Object.fromEntries(Object.entries(engine.paused()).map(([kind, is]) => [kind, Number(is)]));
 
   metrics.addInfo("outgate_build_info", "What runs; always 1.", { version: VERSION, bun: Bun.version });
+  metrics.addGauge("outgate_nodes", "Processes that use the database now, as far as this one knows.", countNodes);
   metrics.addGauge("outgate_store_paused", "1 while the store can't be written.", () => Number(store.isUnavailable));
   metrics.addGauge("outgate_delivery_paused", "1 while nothing of this kind is claimed.", paused, "kind");
   metrics.addGauge(

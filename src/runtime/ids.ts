@@ -8,6 +8,7 @@ export const systemIds: Ids = {
   key: () => `key_${random()}`,
   pause: () => `pau_${random()}`,
   person: () => `per_${random()}`,
+  node: () => `nod_${random()}`,
   row: timeOrdered,
   random: Math.random,
   bytes: (count) => new Uint8Array(randomBytes(count)),
@@ -70,6 +71,8 @@ export interface Ids {
   key(): string;
   person(): string;
   pause(): string;
+  /** Id of a process, as long as it runs. */
+  node(): string;
   /** Id of a row of the outbox. */
   row(at: Date): string;
   /** Uniform in [0, 1): jitter only, never a secret. */

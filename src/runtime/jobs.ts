@@ -6,7 +6,8 @@ import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Store, UpkeepStore } from "../../db/store.ts";
 import { Cron } from "croner";
-import { PRUNE_PAUSE_MS, DAY_MS } from "../config/limits.ts";
+import { PRUNE_PAUSE_MS, DAY_MS, JOB_REST_MS } from "../config/limits.ts";
+import { type JobLeases, NO_JOB_LEASES } from "./job-leases.ts";
 
 interface HousekeepingParts {
   readonly store: Store;
@@ -72,18 +73,24 @@ interface JobDeps {
   readonly clock: Pick<Clock, "now">;
   readonly log: Pick<Log, "error">;
   readonly metrics: Pick<Metrics, "taskFailed">;
+  /** By default those of the only process of a database. */
+  readonly leases?: JobLeases;
 }
 
 /**
  * Schedules the jobs and runs each once: a service that restarts every night would never reach an hourly one. A job
- * that still runs is not started again. The returned function stops them and resolves when none runs any more.
+ * that still runs is not started again, and of several nodes on one database one runs it. The returned function stops them and resolves when none runs any more.
  */
-export function startJobs(jobs: readonly Job[], { clock, log, metrics }: JobDeps): () => Promise<void> {
+export function startJobs(
+  jobs: readonly Job[],
+  { clock, log, metrics, leases = NO_JOB_LEASES }: JobDeps,
+): () => Promise<void> {
   const stopping = new AbortController();
   const running = new Map<Job, Promise<void>>();
   const runOnce = async (job: Job): Promise<void> => {
     try {
-      await job.run(clock.now(), stopping.signal);
+      const options = { stop: stopping.signal, restMs: JOB_REST_MS };
+      await leases.run(`job: ${job.name}`, (stop) => job.run(clock.now(), stop), options);
     } catch (error) {
       // The next run does what this one could not.
       if (stopping.signal.aborted) return;

@@ -389,3 +389,64 @@ test("never more in flight than the settings allow, in all and to one host", asy
   expect(mostOfOne).toBe(3);
   expect(most).toBe(6);
 });
+
+describe("slots that other nodes have a part in", () => {
+  const shared = (slots: number) => {
+    const share = { slots };
+    const lanes = new Lanes(
+      { total: 100, perHost: 64, largeBytes: 0 },
+      () => false,
+      () => share.slots,
+    );
+    return { lanes, share };
+  };
+
+  test("are taken up to this node's part, at a create too", () => {
+    const { lanes } = shared(2);
+    expect(lanes.reserve(lane("a", "x"))).not.toBeNull();
+    for (let n = 0; n < 3; n += 1) add(lanes, lane("a", "x"));
+    expect(takeAll(lanes)).toHaveLength(1);
+    expect(lanes.reserve(lane("a", "x", "key_two"))).toBeNull();
+    expect(lanes.reserve(lane("a", "y"))).not.toBeNull();
+  });
+
+  test("are divided anew: what is under way above a smaller part ends first, and a larger one is used at once", () => {
+    const { lanes, share } = shared(4);
+    for (let n = 0; n < 20; n += 1) add(lanes, lane("a", "x"));
+    const [one, two, three, ...others] = takeAll(lanes);
+    expect(others).toHaveLength(1);
+    share.slots = 2;
+    lanes.sharesChanged();
+    for (const done of [one, two]) if (done !== undefined) lanes.release(done);
+    expect(takeAll(lanes)).toHaveLength(0);
+    if (three !== undefined) lanes.release(three);
+    expect(takeAll(lanes)).toHaveLength(1);
+    share.slots = 6;
+    lanes.sharesChanged();
+    expect(takeAll(lanes)).toHaveLength(4);
+  });
+
+  test("of a host that only other nodes call are none, and its lanes take no room", () => {
+    const { lanes, share } = shared(0);
+    add(lanes, lane("a", "x"));
+    lanes.found({ ...lane("a", "x"), dueAt: new Date(NOW) }, NOW);
+    add(lanes, lane("a", "x"), NOW + 5);
+    expect([takeAll(lanes).length, lanes.reserve(lane("a", "x")), lanes.earliestMs]).toEqual([0, null, null]);
+    share.slots = 1;
+    lanes.sharesChanged();
+    add(lanes, lane("a", "x"));
+    add(lanes, lane("a", "x"));
+    const [taken] = takeAll(lanes);
+    share.slots = 0;
+    lanes.sharesChanged();
+    add(lanes, lane("a", "x"));
+    if (taken !== undefined) lanes.release(taken);
+    expect(takeAll(lanes)).toHaveLength(0);
+    // It is known again from the store.
+    share.slots = 1;
+    lanes.sharesChanged();
+    expect(takeAll(lanes)).toHaveLength(0);
+    lanes.found({ ...lane("a", "x"), dueAt: new Date(NOW) }, NOW);
+    expect(takeAll(lanes)).toHaveLength(1);
+  });
+});

@@ -74,7 +74,7 @@ describe("a fault of ours", () => {
 
   test("is 503 too where it is the keys that can't be read", async () => {
     const broken = () => Promise.reject(new StoreUnavailable("away"));
-    const app = openStubServer({ authenticate: Object.assign(broken, { forget: () => {} }) });
+    const app = openStubServer({ authenticate: Object.assign(broken, { forget: () => {}, recheck: async () => {} }) });
     open.push(app);
     expect((await app.ask(GET)).status).toBe(503);
     expect((await app.ask("/health")).status).toBe(200);
@@ -147,7 +147,9 @@ describe("the log", () => {
       asked.resolve();
       return CALLER;
     };
-    const app = openStubServer({ authenticate: Object.assign(authenticate, { forget: () => {} }) });
+    const app = openStubServer({
+      authenticate: Object.assign(authenticate, { forget: () => {}, recheck: async () => {} }),
+    });
     open.push(app);
     const head = [`Authorization: Bearer ${KEYS.owner}`, "Content-Type: application/json", "Content-Length: 100"];
     await exchange(app.port, [request("POST /v1/actions", head, `{"url"`), () => asked.promise], { leaves: true });

@@ -306,6 +306,7 @@ export function stubPeopleService(calls: string[]): PeopleService {
     logOut: () => came("log out", undefined),
     resume: () => Promise.resolve(entered.person),
     changePassword: () => came("change password", entered),
+    recheckSessions: () => Promise.resolve(),
     watchSession: () => Promise.resolve({ caller: entered.person.caller, release: () => {} }),
     sessionSecret: { isRight: () => true, confirm: () => Promise.resolve() },
     findLink: () => came("see welcome", { email: null }),
@@ -336,6 +337,7 @@ function accountsOf(): AccountStore {
   keys.set(KEYS.revoked, anApiKey({ id: "key_revoked", revokedAt: new Date() }));
   const notAsked = () => Promise.reject(new Error("A server asks for keys only."));
   return {
+    revokedAmong: () => Promise.resolve([]),
     keyByHash: (hash) => Promise.resolve(keys.get(hash) ?? null),
     keyUsed: () => Promise.resolve(),
     first: notAsked,

@@ -65,7 +65,7 @@ function gauged() {
     loop: { inFlight: 1 },
   };
   const clock = new FakeClock();
-  addGauges(metrics, { store, engine, lag: { takeMaxMs: () => 250 }, clock });
+  addGauges(metrics, { store, engine, countNodes: () => 1, lag: { takeMaxMs: () => 250 }, clock });
   return { metrics, store, engine, clock, render: () => metrics.render() };
 }
 

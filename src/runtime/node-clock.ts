@@ -1,0 +1,132 @@
+import { CLOCK_DOUBT_MS, CLOCK_READ_EVERY_MS, CLOCK_READS } from "../config/limits.ts";
+import type { ClusterStore } from "../../db/store.ts";
+import type { Clock } from "./clock.ts";
+
+/** One reading of the database's clock. */
+export interface ClockReading {
+  /** The database's clock minus the monotonic clock of this process. */
+  readonly offsetMs: number;
+  /** By how much it may be wrong: half of the round trip. */
+  readonly errorMs: number;
+  /** When it was taken, by the monotonic clock. */
+  readonly atMs: number;
+}
+
+/** How far two good clocks may run apart, as a share of the time between two readings. */
+const DRIFT = 0.000_1;
+
+/**
+ * Whether the newer reading replaces the older one: if it is at least as exact, or if the two can't both be right, since
+ * the database's clock was set or the machines' clocks ran apart. So a slow answer moves no clock.
+ */
+export function replacesReading(older: ClockReading, newer: ClockReading): boolean {
+  const olderErrorMs = older.errorMs + DRIFT * (newer.atMs - older.atMs);
+  const apartMs = Math.abs(newer.offsetMs - older.offsetMs);
+  return newer.errorMs <= olderErrorMs || apartMs > newer.errorMs + olderErrorMs;
+}
+
+interface NodeClockDeps {
+  readonly cluster: Pick<ClusterStore, "now">;
+  /** The clocks of this machine. Its wall clock is only a hint that the process was suspended. */
+  readonly machine: Clock;
+  /** Called when the database's clock could not be read; the last reading stays in force. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * The clock of a node among several: the database's time at the last reading, and the monotonic clock since. All nodes
+ * agree on it within half a round trip, whatever their machines' wall clocks say.
+ */
+export class NodeClock implements Clock {
+  readonly #deps: NodeClockDeps;
+  #reading: ClockReading;
+  /** The machine's wall clock minus its monotonic clock, at the last reading. */
+  #wallAheadMs: number;
+  #isReading = false;
+  #isStopped = false;
+  #cancel: () => void = () => {};
+
+  private constructor(deps: NodeClockDeps, reading: ClockReading) {
+    this.#deps = deps;
+    this.#reading = reading;
+    this.#wallAheadMs = wallAheadMs(deps.machine);
+  }
+
+  /** Reads the database's clock and keeps following it until `stop`. Rejects if it can't be read. */
+  static async start(deps: NodeClockDeps): Promise<NodeClock> {
+    const clock = new NodeClock(deps, await readClock(deps));
+    clock.#readLater();
+    return clock;
+  }
+
+  now(): Date {
+    return new Date(Math.round(this.#reading.offsetMs + this.#deps.machine.monotonicMs()));
+  }
+
+  monotonicMs(): number {
+    return this.#deps.machine.monotonicMs();
+  }
+
+  after(delayMs: number, run: () => void): () => void {
+    return this.#deps.machine.after(delayMs, run);
+  }
+
+  /**
+   * False while the time may be wrong: the machine's two clocks ran apart, as after a suspend, in which the monotonic one
+   * stands still. It reads the database's clock at once then. If only the wall clock was set, nothing else changes.
+   */
+  get isSure(): boolean {
+    const { machine } = this.#deps;
+    if (Math.abs(wallAheadMs(machine) - this.#wallAheadMs) <= CLOCK_DOUBT_MS) return true;
+    void this.read();
+    return false;
+  }
+
+  /** Reads the database's clock again. Never rejects. */
+  async read(): Promise<void> {
+    if (this.#isReading || this.#isStopped) return;
+    this.#isReading = true;
+    try {
+      const aheadMs = wallAheadMs(this.#deps.machine);
+      const newer = await readClock(this.#deps);
+      const isDoubtful = Math.abs(aheadMs - this.#wallAheadMs) > CLOCK_DOUBT_MS;
+      if (isDoubtful || replacesReading(this.#reading, newer)) this.#reading = newer;
+      this.#wallAheadMs = aheadMs;
+    } catch (error) {
+      this.#deps.onError(error);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+  }
+
+  #readLater(): void {
+    this.#cancel = this.#deps.machine.after(CLOCK_READ_EVERY_MS, () => {
+      void this.read().finally(() => {
+        if (!this.#isStopped) this.#readLater();
+      });
+    });
+  }
+}
+
+/** The best of `CLOCK_READS` readings. */
+async function readClock({ cluster, machine }: Pick<NodeClockDeps, "cluster" | "machine">): Promise<ClockReading> {
+  let best: ClockReading | null = null;
+  for (let reads = 0; reads < CLOCK_READS; reads += 1) {
+    const sentMs = machine.monotonicMs();
+    const nowMs = (await cluster.now()).getTime();
+    const atMs = machine.monotonicMs();
+    const errorMs = (atMs - sentMs) / 2;
+    if (best === null || errorMs < best.errorMs) best = { offsetMs: nowMs - sentMs - errorMs, errorMs, atMs };
+  }
+  if (best === null) throw new Error("The database's clock was not read.");
+  return best;
+}
+
+function wallAheadMs(machine: Clock): number {
+  return machine.now().getTime() - machine.monotonicMs();
+}

@@ -1,0 +1,69 @@
+import { VERSION } from "../config/config.ts";
+import { FIRST_KEYS_LEASE_MS, JOB_LEASE_MS } from "../config/limits.ts";
+import { type NodeShare, shareOfHost } from "../delivery/shares.ts";
+import type { RecoveryLease } from "../delivery/recovery.ts";
+import type { ClusterStore } from "../../db/store.ts";
+import type { Log } from "../observability/log.ts";
+import type { Clock } from "./clock.ts";
+import { createJobLeases, inTurn, type JobLeases } from "./job-leases.ts";
+import { Membership } from "./membership.ts";
+import { NodeClock } from "./node-clock.ts";
+
+interface NodeDeps {
+  readonly id: string;
+  readonly cluster: ClusterStore;
+  /** The clocks of this machine. */
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The job of showing the first keys. */
+const FIRST_KEYS = "first keys";
+
+/** This process as one of several on the same database. */
+export type Node = Awaited<ReturnType<typeof createNode>>;
+
+/**
+ * Reads the database's clock and follows it. The node counts for the others only from `membership.start` on. Rejects if the
+ * database is away.
+ */
+export async function createNode({ id, cluster, clock: machine, log }: NodeDeps) {
+  const onError = () => log.warn("clock.not_read", { node: id });
+  const clock = await NodeClock.start({ cluster, machine, onError });
+  const self = { id, startedAt: clock.now(), version: VERSION };
+  const membership = new Membership({ cluster, self, clock, log });
+  const jobs: JobLeases = createJobLeases({ cluster, nodeId: id, clock });
+  const share: NodeShare = {
+    mayClaim: () => membership.mayClaim(),
+    slotsOf: (name, slots) => shareOfHost(name, slots, id, membership.nodes),
+  };
+  return {
+    id,
+    /** The clock for everything that is written or compared. */
+    clock,
+    membership,
+    jobs,
+    share,
+    /** The right to end what dead nodes left active in this queue. */
+    recoveryLease: (queue: string): RecoveryLease => ({
+      take: () => cluster.takeJob(`recovery: ${queue}`, id, JOB_LEASE_MS),
+      release: () => cluster.releaseJob(`recovery: ${queue}`, id),
+    }),
+    /**
+     * Makes or reads the first keys in turn with other nodes that start. Null: there are none to show, or another node is
+     * about to show them.
+     */
+    showFirst: <Keys>(begin: () => Promise<Keys | null>): Promise<Keys | null> =>
+      inTurn("start", { cluster, nodeId: id, clock }, async () => {
+        const keys = await begin();
+        return keys !== null && (await cluster.takeJob(FIRST_KEYS, id, FIRST_KEYS_LEASE_MS)) ? keys : null;
+      }),
+    /** Call it last: nothing may be in flight. */
+    async stop(): Promise<void> {
+      // If they were not shown the next start shows them.
+      await cluster.releaseJob(FIRST_KEYS, id).catch(() => {});
+      await membership.stop();
+      clock.stop();
+    },
+  };
+}

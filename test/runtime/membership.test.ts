@@ -1,0 +1,146 @@
+import { describe, expect, test } from "bun:test";
+import { NODE_BEAT_MS, NODE_JOIN_BEAT_MS, NODE_LIVES_MS } from "../../src/config/limits.ts";
+import { Membership } from "../../src/runtime/membership.ts";
+import { FakeClock } from "../support/clock.ts";
+import { MemoryCluster } from "../support/cluster.ts";
+
+const SECOND_MS = 1_000;
+
+/** Nodes on one database. Each has timers of its own, so that a test can let one stand still. */
+function nodes() {
+  const database = new FakeClock();
+  const cluster = new MemoryCluster(() => database.now().getTime());
+  const all = new Map<string, FakeClock>();
+  const missed = new Map<string, number>();
+  const open = (id: string) => {
+    const timers = new FakeClock(database.now());
+    const clock = {
+      isSure: true,
+      now: () => database.now(),
+      after: (delayMs: number, run: () => void) => timers.after(delayMs, run),
+    };
+    const self = { id, startedAt: database.now(), version: "1" };
+    const logged: unknown[] = [];
+    const note = (event: string, fields?: object) => void logged.push({ event, ...fields });
+    const membership = new Membership({ cluster, self, clock, log: { info: note, warn: note } });
+    all.set(id, timers);
+    return { membership, clock, logged };
+  };
+  return {
+    cluster,
+    open,
+    /** Time passes in steps, for all nodes but those that stand still. */
+    async pass(ms: number, ...still: readonly string[]) {
+      for (let leftMs = ms; leftMs > 0; leftMs -= SECOND_MS / 4) {
+        database.stall(SECOND_MS / 4);
+        for (const [id, timers] of all) {
+          // What should have rung meanwhile rings when it goes on.
+          const missedMs = (missed.get(id) ?? 0) + SECOND_MS / 4;
+          if (!still.includes(id)) timers.stall(missedMs);
+          missed.set(id, still.includes(id) ? missedMs : 0);
+        }
+        for (let turns = 0; turns < 10; turns += 1) await Promise.resolve();
+      }
+    },
+    timers: (id: string) => all.get(id)?.timers,
+  };
+}
+
+describe("a node", () => {
+  test("claims at once where it is the only one", async () => {
+    const { membership } = nodes().open("a");
+    expect(membership.mayClaim()).toBe(false);
+    await membership.start();
+    expect(membership.mayClaim()).toBe(true);
+    expect(membership.nodes).toEqual(["a"]);
+  });
+
+  test("that comes claims only when the others know of it", async () => {
+    const { open, pass } = nodes();
+    const { membership: a } = open("a");
+    await a.start();
+    await pass(SECOND_MS);
+    const { membership: b } = open("b");
+    await b.start();
+    expect([b.mayClaim(), b.nodes, a.nodes]).toEqual([false, ["a", "b"], ["a"]]);
+    // Until the beat of the other one, and until it has seen that.
+    await pass(NODE_BEAT_MS - SECOND_MS - SECOND_MS / 4);
+    expect([b.mayClaim(), a.nodes]).toEqual([false, ["a"]]);
+    await pass(2 * NODE_JOIN_BEAT_MS);
+    expect([b.mayClaim(), a.nodes, a.mayClaim()]).toEqual([true, ["a", "b"], true]);
+  });
+
+  test("that died is missed after its time, and holds up none that comes for longer", async () => {
+    const { open, pass } = nodes();
+    const { membership: a } = open("a");
+    await a.start();
+    await pass(NODE_BEAT_MS);
+    const { membership: b } = open("b");
+    await b.start();
+    await pass(NODE_LIVES_MS - NODE_BEAT_MS, "a");
+    expect(b.mayClaim()).toBe(false);
+    await pass(NODE_BEAT_MS + NODE_JOIN_BEAT_MS, "a");
+    expect([b.mayClaim(), b.nodes]).toEqual([true, ["b"]]);
+  });
+
+  test("that stood still for longer than it lives claims nothing until the others know of it again", async () => {
+    const { open, pass } = nodes();
+    const { membership: a } = open("a");
+    const { membership: b } = open("b");
+    await a.start();
+    await b.start();
+    await pass(2 * NODE_BEAT_MS);
+    expect([a.mayClaim(), b.mayClaim()]).toEqual([true, true]);
+    await pass(NODE_LIVES_MS + NODE_BEAT_MS, "b");
+    // Before any timer of it has rung.
+    expect([a.nodes, b.mayClaim()]).toEqual([["a"], false]);
+    await pass(SECOND_MS / 4);
+    expect(b.mayClaim()).toBe(false);
+    await pass(NODE_BEAT_MS + NODE_JOIN_BEAT_MS);
+    expect([a.nodes, b.mayClaim()]).toEqual([["a", "b"], true]);
+  });
+
+  test("claims nothing once it could not say for its time that it lives, nor while its clock is in doubt", async () => {
+    const { open, pass, cluster } = nodes();
+    const { membership, clock, logged } = open("a");
+    await membership.start();
+    clock.isSure = false;
+    expect(membership.mayClaim()).toBe(false);
+    clock.isSure = true;
+    cluster.isAway = true;
+    await pass(NODE_BEAT_MS);
+    expect(membership.mayClaim()).toBe(true);
+    await pass(NODE_LIVES_MS - NODE_BEAT_MS);
+    expect(membership.mayClaim()).toBe(false);
+    expect(logged).toContainEqual({ event: "node.beat_failed", node: "a" });
+    cluster.isAway = false;
+    await pass(NODE_BEAT_MS);
+    expect(membership.mayClaim()).toBe(true);
+  });
+
+  test("starts while the database is away, and claims when it is back", async () => {
+    const { open, pass, cluster } = nodes();
+    cluster.isAway = true;
+    const { membership } = open("a");
+    await membership.start();
+    expect(membership.mayClaim()).toBe(false);
+    cluster.isAway = false;
+    await pass(NODE_JOIN_BEAT_MS);
+    expect(membership.mayClaim()).toBe(true);
+  });
+
+  test("that stops is gone for the others at their next beat, claims nothing and leaves no timer", async () => {
+    const { open, pass, timers } = nodes();
+    const { membership: a } = open("a");
+    const { membership: b } = open("b");
+    await a.start();
+    await b.start();
+    await pass(NODE_BEAT_MS);
+    const changes: (readonly string[])[] = [];
+    a.onChange(() => changes.push(a.nodes));
+    await b.stop();
+    expect([b.mayClaim(), timers("b")]).toEqual([false, 0]);
+    await pass(NODE_BEAT_MS);
+    expect(changes).toEqual([["a"]]);
+  });
+});
