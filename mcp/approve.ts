@@ -43,6 +43,8 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   requireMayChange(caller, action);
   requireRun(action, run);
   if (!mayApproveIt(caller.role, action)) return refuse(deps, call);
+  // Never decided by the role alone: this client's person expects to be asked.
+  if (elicitation.era === "unreachable") return refuse(deps, call, notAskable(deps));
   const isAnswered = elicitation.era === "modern" && (elicitation.answers !== null || elicitation.state !== undefined);
   if (isAnswered) {
     if (!isStateOf(deps, caller, action, elicitation.state)) {
@@ -72,13 +74,24 @@ function mayApprove({ agentApproval }: AgentDeps, { caller, elicitation }: ToolC
   return elicitation !== null && agentApproval === "elicit";
 }
 
-/** The action with the refusal. Throws where there is no such action, or it isn't held. */
-async function refuse(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
-  const refusal = new DomainError(
+function notAllowed({ baseUrl }: AgentDeps): DomainError {
+  return new DomainError(
     "forbidden",
     "An agent's key may not approve this. A person decides: by the link in the approval mail, in the inbox at " +
-      `${deps.baseUrl}/approvals, or with the key of an approver or owner.`,
+      `${baseUrl}/approvals, or with the key of an approver or owner.`,
   );
+}
+
+function notAskable({ baseUrl }: AgentDeps): DomainError {
+  return new DomainError(
+    "forbidden",
+    "This service runs on several nodes, where only clients of MCP revision 2026-07-28 can ask their person. A person " +
+      `decides: by the link in the approval mail, or in the inbox at ${baseUrl}/approvals.`,
+  );
+}
+
+/** The action with the refusal. Throws where there is no such action, or it isn't held. */
+async function refuse(deps: AgentDeps, call: ToolCall, refusal = notAllowed(deps)): Promise<ToolAnswer> {
   const { id } = call.arguments;
   if (typeof id !== "string" || !ACTION_ID.test(id)) throw refusal;
   const action = await deps.actionService.get(call.caller, id).catch((error: unknown) => {

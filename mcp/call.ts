@@ -28,7 +28,7 @@ export interface AgentDeps extends CreateRules {
   readonly ids: Pick<Ids, "request" | "bytes">;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "toolCalled">;
-  readonly secrets: Pick<Secrets, "questionToken" | "isQuestionToken">;
+  readonly secrets: Pick<Secrets, "questionToken" | "isQuestionToken" | "sessionToken" | "isSessionToken">;
   readonly pauseOf: PauseOf;
   readonly receiptUrl: (actionId: string) => string;
   /** Of the service, without a trailing slash. */
@@ -40,14 +40,18 @@ export interface AgentDeps extends CreateRules {
   readonly draining: AbortSignal;
   /** `MCP_SESSIONS_PER_ACCOUNT` */
   readonly sessionsPerAccount: number;
+  /** Whether the requests of one client may reach different processes. */
+  readonly hasOtherNodes: boolean;
 }
 
 /** What a session of a 2025 client adds to each of its requests. */
-interface SessionState {
+export interface SessionState {
   /** The caller by the session's newest request: its role may have changed while an older request waits. */
   readonly caller: Caller;
-  /** The client's capabilities, from its `initialize`. */
-  readonly capabilities: unknown;
+  /** Whether the client can ask its person, by its `initialize`. */
+  readonly canAsk: boolean;
+  /** Whether all requests of the session reach this process: an answer of its person too. */
+  readonly isHere: boolean;
 }
 
 /** An HTTP request with its session. The SDK hands it to its handlers in `authInfo`. */
@@ -148,7 +152,9 @@ export class ToolCall {
       if (!canAsk(isJsonObject(envelope) ? envelope[CLIENT_CAPABILITIES_META_KEY] : null)) return null;
       return { era: "modern", answers: mcpReq.inputResponses ?? null, state: mcpReq.requestState() };
     }
-    if (!canAsk(this.exchange.session?.capabilities)) return null;
+    const { session } = this.exchange;
+    if (session === null || !session.canAsk) return null;
+    if (!session.isHere) return { era: "unreachable" };
     return { era: "legacy", ask: (form) => this.#askAndWait(form) };
   }
 
@@ -182,7 +188,9 @@ export type Elicitation =
    * Earlier revisions: we send a request while the call waits. `ask` resolves with the answer, or with null: the client
    * failed or left, its key was revoked, the service stops, or `QUESTION_MS` have passed. Throws `rate_limited`.
    */
-  | { readonly era: "legacy"; readonly ask: (form: QuestionForm) => Promise<unknown> };
+  | { readonly era: "legacy"; readonly ask: (form: QuestionForm) => Promise<unknown> }
+  /** The same revisions with several nodes: the person's answer would be a request that may reach another node. */
+  | { readonly era: "unreachable" };
 
 /** A question to a person, and the schema of the answer. */
 export interface QuestionForm {
@@ -198,7 +206,7 @@ interface Progress {
 }
 
 /** Whether a client with these capabilities shows forms. An elicitation capability without a mode means forms. */
-function canAsk(capabilities: unknown): boolean {
+export function canAsk(capabilities: unknown): boolean {
   const elicitation = isJsonObject(capabilities) ? capabilities["elicitation"] : null;
   return isJsonObject(elicitation) && ("form" in elicitation || !("url" in elicitation));
 }

@@ -11,9 +11,11 @@ import { isJsonObject } from "../src/api/schema-helpers.ts";
 import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS } from "../src/config/limits.ts";
 import { countByHolder, holderToEvict } from "../src/runtime/fair-share.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
-import { type AgentDeps, Exchange } from "./call.ts";
+import { type AgentDeps, canAsk, Exchange, type SessionState } from "./call.ts";
+import { newSessionId, type SessionIdDeps, sessionOfId } from "./session-id.ts";
 
-type HandlerDeps = Pick<AgentDeps, "clock" | "ids" | "draining" | "sessionsPerAccount">;
+interface HandlerDeps
+  extends SessionIdDeps, Pick<AgentDeps, "clock" | "ids" | "draining" | "sessionsPerAccount" | "hasOtherNodes"> {}
 
 /**
  * MCP over Streamable HTTP: revision 2026-07-28 without state, and sessions for clients of 2025, which can be asked
@@ -22,15 +24,61 @@ type HandlerDeps = Pick<AgentDeps, "clock" | "ids" | "draining" | "sessionsPerAc
  */
 export function createAgentHandler(newServer: () => McpServer, deps: HandlerDeps) {
   const stateless = createMcpHandler(newServer, { legacy: "stateless", keepAliveMs: KEEP_ALIVE_MS });
+  const answerStateless = (call: McpRequest, session: SessionState | null) =>
+    stateless.fetch(call.request, optionsOf(call, session));
+  const answer = deps.hasOtherNodes
+    ? forAnyNode(answerStateless, deps)
+    : forOneProcess(answerStateless, newServer, deps);
+  // The actor of tools, for the timeline.
+  return (received: McpRequest): Promise<Response> =>
+    answer({ ...received, caller: { ...received.caller, actor: `mcp:${received.caller.keyName}` as const } });
+}
+
+type AnswerStateless = (call: McpRequest, session: SessionState | null) => Promise<Response>;
+
+function optionsOf(call: McpRequest, session: SessionState | null) {
+  const { authInfo } = new Exchange(call, session);
+  return call.body === null ? { authInfo } : { authInfo, parsedBody: call.body.value };
+}
+
+/** The `initialize` of a 2025 client, or a later message of its session; null: the request has no session. */
+async function messageOfSession({ request, body }: McpRequest) {
+  const message = body?.value;
+  const id = request.headers.get("mcp-session-id");
+  // The method first, which is cheap, since this runs for every request.
+  const isInitialize = isJsonObject(message) && message["method"] === "initialize" && isInitializeRequest(message);
+  if ((id === null && !isInitialize) || !(await isLegacyRequest(request, message))) return null;
+  return isInitialize ? { capabilities: message.params.capabilities } : { id: id ?? "" };
+}
+
+/**
+ * With several nodes nothing of a session is kept: its id says what later requests need, so that any node answers them.
+ * What would need the same node again is refused as by a server without it: a stream of its own and DELETE with 405, a
+ * question to its person by the tool.
+ */
+function forAnyNode(answer: AnswerStateless, deps: HandlerDeps) {
+  return async (call: McpRequest): Promise<Response> => {
+    const message = await messageOfSession(call);
+    if (message === null) return answer(call, null);
+    if ("id" in message) {
+      const session = sessionOfId(message.id, call.caller, deps);
+      return session === null ? unknownSession() : answer(call, session);
+    }
+    const response = await answer(call, null);
+    if (!response.ok) return response;
+    const headers = new Headers(response.headers);
+    headers.set("mcp-session-id", newSessionId(call.caller, canAsk(message.capabilities), deps));
+    return new Response(response.body, { status: response.status, headers });
+  };
+}
+
+function forOneProcess(answer: AnswerStateless, newServer: () => McpServer, deps: HandlerDeps) {
   const sessions = new Sessions(newServer, deps);
-  return async (received: McpRequest): Promise<Response> => {
-    // The actor of tools, for the timeline.
-    const call = { ...received, caller: { ...received.caller, actor: `mcp:${received.caller.keyName}` as const } };
+  return async (call: McpRequest): Promise<Response> => {
     const session = await sessions.sessionOf(call);
     if (session === "unknown") return unknownSession();
-    const { authInfo } = new Exchange(call, session);
-    const options = call.body === null ? { authInfo } : { authInfo, parsedBody: call.body.value };
-    if (session === null) return stateless.fetch(call.request, options);
+    if (session === null) return answer(call, null);
+    const options = optionsOf(call, session);
     sessions.use(session, call);
     const response = await session.transport.handleRequest(call.request, options);
     // Never initialized: the message was no valid `initialize`.
@@ -52,11 +100,9 @@ function unknownSession(): Response {
 }
 
 /** A session of a client of the 2025 revisions. */
-interface Session {
+interface Session extends SessionState {
   readonly id: string;
   readonly transport: WebStandardStreamableHTTPServerTransport;
-  /** The client's capabilities, from its `initialize`. */
-  readonly capabilities: unknown;
   /** The key whose share of the account's sessions it takes. */
   readonly holder: string;
   /** The caller by its newest request. */
@@ -83,14 +129,11 @@ class Sessions {
   }
 
   /** The session of a request, which `initialize` begins; null: the request needs none. */
-  async sessionOf({ request, caller, body }: McpRequest): Promise<Session | "unknown" | null> {
-    const message = body?.value;
-    const id = request.headers.get("mcp-session-id");
-    // The method first, which is cheap, since this runs for every request.
-    const isInitialize = isJsonObject(message) && message["method"] === "initialize" && isInitializeRequest(message);
-    if ((id === null && !isInitialize) || !(await isLegacyRequest(request, message))) return null;
-    if (isInitialize) return this.#begin(caller, message.params.capabilities);
-    return this.#find(id ?? "", caller) ?? "unknown";
+  async sessionOf(call: McpRequest): Promise<Session | "unknown" | null> {
+    const message = await messageOfSession(call);
+    if (message === null) return null;
+    if ("id" in message) return this.#find(message.id, call.caller) ?? "unknown";
+    return this.#begin(call.caller, canAsk(message.capabilities));
   }
 
   /** Counts a request as using its session until the response has ended. */
@@ -116,7 +159,7 @@ class Sessions {
    * even in use, of the key with the most; any other key takes the longest idle one of its own, or of a key with more.
    * Throws `rate_limited` where there is none to take.
    */
-  async #begin(caller: Caller, capabilities: unknown): Promise<Session> {
+  async #begin(caller: Caller, isAskable: boolean): Promise<Session> {
     const { ids, clock } = this.#deps;
     const holder = holderIdOf(caller);
     this.#makeRoom(caller.accountId, holder);
@@ -131,8 +174,9 @@ class Sessions {
       this.#forget(session);
       transport.closeStandaloneSSEStream();
     };
-    const usedMs = clock.monotonicMs();
-    const session: Session = { id, transport, capabilities, holder, caller, onRevoked, open: 0, calls: 0, usedMs };
+    const idle = { open: 0, calls: 0, usedMs: clock.monotonicMs() };
+    const client = { holder, caller, canAsk: isAskable, isHere: true };
+    const session: Session = { id, transport, onRevoked, ...client, ...idle };
     this.#sessions.set(id, session);
     caller.revoked?.addEventListener("abort", onRevoked);
     this.#cancelTimer ??= clock.after(SESSION_SWEEP_MS, () => this.#sweep());

@@ -234,7 +234,8 @@ function mayAsk({ agentApproval }: DescribeDeps, { caller, elicitation }: Reader
     mayApproveWhenAsked(caller.role) &&
     mayApproveIt(caller.role, action) &&
     mayChange(caller, action) &&
-    elicitation !== null
+    elicitation !== null &&
+    elicitation.era !== "unreachable"
   );
 }
 

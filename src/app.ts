@@ -449,6 +449,7 @@ function createAgents(
     version: VERSION,
     draining,
     sessionsPerAccount: config.mcpSessionsPerAccount,
+    hasOtherNodes: encryptedStore.store.cluster !== null,
     metrics,
   };
   return {

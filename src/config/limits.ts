@@ -426,5 +426,7 @@ export const PROGRESS_EVERY_MS = 5 * SECOND_MS;
 export const MCP_SESSIONS_PER_ACCOUNT_DEFAULT = 20;
 export const SESSION_IDLE_MS = 10 * MINUTE_MS;
 export const SESSION_SWEEP_MS = MINUTE_MS;
+/** How long the id of a session is valid that any of several nodes can check. */
+export const NODE_SESSION_MS_MAX = DAY_MS;
 /** Interval of keep-alives on a stream, so that no proxy closes it. */
 export const KEEP_ALIVE_MS = 10 * SECOND_MS;

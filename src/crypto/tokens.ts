@@ -17,12 +17,14 @@ export interface KnownDevice {
  */
 export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
   const questionKey = subkey(masterKey, "question");
+  const sessionKey = subkey(masterKey, "mcp-session");
   const receiptKey = subkey(linkKey, "receipt");
   const approvalKey = subkey(linkKey, "approval");
   const deviceKey = subkey(linkKey, "device");
   /** Hex, because chat programs cut `-` and `_` off the end of links. */
   const receiptMac = (actionId: string) => hmac(receiptKey, actionId).toString("hex", 0, RECEIPT_MAC_BYTES);
   const questionToken = (about: string) => hmac(questionKey, about).toString("base64url");
+  const sessionToken = (about: string) => hmac(sessionKey, about).toString("base64url");
   const deviceToken = ({ personId, deviceId, expiresAt }: KnownDevice) => {
     const device = `${personId}.${deviceId}.${expiresAt.getTime()}`;
     return `${device}.${hmac(deviceKey, device).toString("base64url")}`;
@@ -32,6 +34,10 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
     questionToken,
     /** Whether the token was made for exactly this text. */
     isQuestionToken: (about: string, token: string) => isSame(token, questionToken(about)),
+    /** A MAC over what the id of an MCP session says, so that every node with the master key knows the session. */
+    sessionToken,
+    /** Whether the token was made for exactly this text. */
+    isSessionToken: (about: string, token: string) => isSame(token, sessionToken(about)),
     /** The token of an action's receipt page: the id without its prefix, and 128 bits of MAC. */
     receiptToken: (actionId: string) => actionId.slice(ID_PREFIX.length) + receiptMac(actionId),
     /** The id of the action of a receipt token; null: not a token of ours. */

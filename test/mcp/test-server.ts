@@ -51,6 +51,7 @@ export async function openServer(options: TestServerOptions = {}) {
         version: "0.0.0-test",
         draining: stop.signal,
         sessionsPerAccount: options.sessionsPerAccount ?? 20,
+        hasOtherNodes: engine.store.cluster !== null,
         metrics: { toolCalled: (tool: string, outcome: string) => void called.push(`${tool} ${outcome}`) },
       } as const;
       const answer = createAgentHandler(createAgentServer(deps), deps);

@@ -31,6 +31,8 @@ export class SharedStore {
       ...store,
       actions: { ...hints(store.actions), ...this.#read(store.actions) },
       outbox: hints<OutboxStore>(store.outbox),
+      // The keys and accounts of tests are those that the first node has stored.
+      accounts: node === 0 ? store.accounts : { ...store.accounts, addKey: async () => {} },
       cluster: this.#cluster(node),
       isOnlyProcess: false,
       probe: () => store.probe(),

@@ -5,6 +5,7 @@ import { systemClock } from "../../../src/runtime/clock.ts";
 import { createOwnHostOnly } from "../../../src/http/own-origin.ts";
 import { mcpRoutes } from "../../../src/http/mcp-routes.ts";
 import { systemIds } from "../../../src/runtime/ids.ts";
+import { testSecrets } from "../../support/store.ts";
 import { KEYS, openStubServer } from "../../http/stub-server.ts";
 import { fixtureServer } from "./fixture.ts";
 
@@ -13,7 +14,14 @@ const SUITE = join(import.meta.dir, "../../../node_modules/@modelcontextprotocol
 /** The product's own mount and guard in front of the suite's server. */
 export function openConformance() {
   const draining = new AbortController();
-  const deps = { clock: systemClock, ids: systemIds, draining: draining.signal, sessionsPerAccount: 20 };
+  const deps = {
+    clock: systemClock,
+    ids: systemIds,
+    secrets: testSecrets,
+    draining: draining.signal,
+    sessionsPerAccount: 20,
+    hasOtherNodes: false,
+  };
   const app = openStubServer({
     mcpGuard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
     routes: [mcpRoutes({ answerAgent: createAgentHandler(fixtureServer, deps) })],
