@@ -178,6 +178,9 @@ export const NODE_LOADS_MAX = 500;
 export const NODE_LOADS_AT_ONCE_MAX = 4;
 /** Watched actions whose revisions one statement reads. */
 export const NODE_IDS_CHECKED_MAX = 1_000;
+/** How often the connection for hints is checked, and made again while the database is away. */
+export const HINT_PING_MS = 10 * SECOND_MS;
+export const HINT_RETRY_MS = SECOND_MS;
 /** Least time between two looks for rows that other nodes stored. */
 export const NODE_LOOK_MS_MIN = SECOND_MS;
 /** Lanes of one such look; the next one continues behind them. */
