@@ -1,18 +1,10 @@
-import type { Action, ActionRequest, ActionStatus } from "./action.ts";
-import { DEDUPE_WINDOW_MS } from "../config/limits.ts";
+import type { Action, ActionRequest } from "./action.ts";
 
-/** The two kinds of keys by which a create can find an older action. */
+/**
+ * The two kinds of keys by which a create can find an older action, for `DEDUPE_WINDOW_MS`: `Idempotency-Key` whatever
+ * became of it, `dedupe` unless it failed.
+ */
 export type KeyKind = "idempotency" | "dedupe";
-
-/** Whether a key that was first used at `usedAt` still means its action. */
-export function isInWindow(usedAt: Date, now: Date): boolean {
-  return now.getTime() - usedAt.getTime() < DEDUPE_WINDOW_MS;
-}
-
-/** `Idempotency-Key` matches whatever became of the action; `dedupe` ignores one that failed. */
-export function answersFor(kind: KeyKind, status: ActionStatus): boolean {
-  return kind === "idempotency" || status !== "failed";
-}
 
 /** The names of the request fields in which a repeated create differs from what is stored. */
 export function differs(stored: ActionRequest, requested: ActionRequest): readonly string[] {

@@ -13,7 +13,7 @@ import {
   WAIT_SECONDS_DEFAULT,
   WAIT_SECONDS_MAX,
 } from "../config/limits.ts";
-import { OPERATIONS, DECISIONS } from "./status.ts";
+import { OPERATIONS } from "./status.ts";
 import {
   anyObject,
   dateTime,
@@ -27,10 +27,8 @@ import {
   stringMap,
   targetUrl,
   url,
-  bodyCheck,
 } from "../api/schema-helpers.ts";
 import { ActionPause } from "../pauses/pause.ts";
-import { DomainError } from "../api/domain-error.ts";
 
 // `title` becomes the name of the schema in the API description.
 export const ActionId = Type.String({
@@ -301,39 +299,6 @@ export const Retry = Type.Object(
 );
 
 export type Retry = Static<typeof Retry>;
-
-const checkDecision = bodyCheck(DecisionBody);
-
-/** The reason in a form; null: empty. Browsers send line ends as CR LF. Throws `validation_error`. */
-export function checkReasonField(fields: ReadonlyMap<string, string>): string | null {
-  const why = (fields.get("reason") ?? "").replaceAll("\r\n", "\n").trim();
-  return checkDecision(why === "" ? {} : { reason: why }).reason ?? null;
-}
-
-/** The decision in the fields of a form. Throws `validation_error`. */
-export function checkDecisionForm(fields: ReadonlyMap<string, string>) {
-  return checkForm(fields, DECISIONS, ["Choose Approve or Reject.", "Must be approve or reject."]);
-}
-
-/** What the page of an action offers. `retry_and_approve` starts a new run and approves it at once. */
-const ACTION_DECISIONS = [...DECISIONS, "cancel", "retry", "retry_and_approve"] as const;
-
-export type ActionDecision = (typeof ACTION_DECISIONS)[number];
-
-/** The decision in the form of the page of an action. Throws `validation_error`. */
-export function checkActionForm(fields: ReadonlyMap<string, string>) {
-  return checkForm(fields, ACTION_DECISIONS, ["Choose what to do.", `Must be one of ${ACTION_DECISIONS.join(", ")}.`]);
-}
-
-function checkForm<Choice extends string>(
-  fields: ReadonlyMap<string, string>,
-  choices: readonly Choice[],
-  [message, issue]: readonly [message: string, issue: string],
-) {
-  const decision = choices.find((choice) => choice === fields.get("decision"));
-  if (decision !== undefined) return { decision, reason: checkReasonField(fields) };
-  throw new DomainError("validation_error", message, [{ field: "decision", message: issue }]);
-}
 
 const seconds = (extra: { readonly default?: number; readonly description: string }) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: WAIT_SECONDS_MAX, examples: [60], ...extra }));

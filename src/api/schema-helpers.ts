@@ -75,7 +75,7 @@ export const run = (description: string) => Type.Integer({ minimum: 1, descripti
 export const url = (description: string, example = "https://api.example.com/orders") =>
   Type.String({ format: "uri", description, examples: [example] });
 
-/** The URL of a target in a request. The format is not enough: `Targets` checks it. */
+/** The URL of a target in a request. The format is not enough: `checkTarget` checks it. */
 export const targetUrl = (description: string, example = "https://api.example.com/orders") =>
   Type.String({
     format: "uri",
@@ -112,7 +112,7 @@ const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9
 // All errors at once: each member can have one of its own, and one in its parent's summary.
 Settings.Set({ maxErrors: 2 * JSON_MEMBERS_MAX });
 
-// Accepts everything: `Targets` checks URLs, and typebox's own check refuses internationalised hosts.
+// Accepts everything: `checkTarget` checks URLs, and typebox's own check refuses internationalised hosts.
 Format.Set("uri", () => true);
 
 Format.Set("uri-reference", () => true);

@@ -96,6 +96,11 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation, De
   return { approve: decideOn("approve"), cancel: decideOn("cancel"), retry: decideOn("retry") };
 }
 
+/** Whether a decision was refused because another one came first. */
+export function isAlreadyDecided(error: unknown): boolean {
+  return error instanceof DomainError && (error.code === "not_approvable" || error.code === "not_cancellable");
+}
+
 function inputOf({ actor, via }: Caller, reason: string | null, now: Date): DecisionInput {
   return via === undefined ? { actor, reason, now } : { actor, reason, now, via };
 }

@@ -72,7 +72,7 @@ export const NO_HISTORY: DecisionHistory = { isNewHost: false, reason: null, rej
 
 /**
  * The masked facts and risks of an action for an approver; every place of decision shows the same texts. Risks are computed
- * from the unmasked values. Call `maskOneAhead` first, so that long actions are masked off the event loop. `baseUrl` begins
+ * from the unmasked values. Call `premask` first, so that long actions are masked off the event loop. `baseUrl` begins
  * the link to the page of the action; empty: a path.
  */
 export function maskedFacts(

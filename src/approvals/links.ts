@@ -5,10 +5,9 @@ import type { Secrets } from "../crypto/secrets.ts";
 import type { LinkStore, ActionStore } from "../../db/store.ts";
 import type { Caller } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
-import { DomainError } from "../api/domain-error.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Decide } from "./decide.ts";
+import { type Decide, isAlreadyDecided } from "./decide.ts";
 import type { HistoryOf } from "./held.ts";
 import type { Recipients } from "./recipients.ts";
 
@@ -99,9 +98,11 @@ export function createFollowLink(deps: FollowLinkDeps) {
       if (opened === null || !opened.isLive) return opened;
       const { action } = opened;
       const verb = decision === "approve" ? actionService.approve : actionService.cancel;
-      await verb({ ...callerOf(action), client }, action.id, reason, { run: action.run, isHeld: true }).catch(
-        unlessTooLate,
-      );
+      try {
+        await verb({ ...callerOf(action), client }, action.id, reason, { run: action.run, isHeld: true });
+      } catch (error) {
+        if (!isAlreadyDecided(error)) throw error;
+      }
       return open(token);
     },
   };
@@ -111,10 +112,4 @@ export function createFollowLink(deps: FollowLinkDeps) {
 function callerOf({ accountId, notifyEmail }: Action): Caller {
   const email = notifyEmail ?? "";
   return { accountId, keyId: null, keyName: email, role: "approver", hold: "none", actor: `email:${email}` };
-}
-
-/** Another decision came first: no error for the holder of the link. */
-function unlessTooLate(error: unknown): void {
-  const isLate = error instanceof DomainError && (error.code === "not_approvable" || error.code === "not_cancellable");
-  if (!isLate) throw error;
 }

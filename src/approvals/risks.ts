@@ -134,22 +134,13 @@ function unescapedUrl(url: string): string {
   return Buffer.from(bytes, "latin1").toString("utf8");
 }
 
-/** The text with its JSON escapes decoded, in the first `RISK_DECODED_CHARS_MAX` characters only; CR LF becomes LF. */
+/** The text with its JSON escapes decoded; CR LF becomes LF. */
 function unescapedJson(json: string): string {
-  const lines = json.includes("\r") ? json.replaceAll("\r", "") : json;
-  if (!lines.includes("\\")) return lines;
-  const begin = lines.slice(0, RISK_DECODED_CHARS_MAX);
-  const read = begin.replaceAll(/\\(?:u([0-9a-f]{4})|.)/gi, (escape, code?: string) =>
-    code === undefined ? (ESCAPED[escape] ?? escape) : String.fromCharCode(Number.parseInt(code, 16)),
-  );
-  // In the rest, decode line breaks and tabs: the `n` of an escape must not count as a neighbour of the next letter.
-  return (
-    read +
-    lines
-      .slice(RISK_DECODED_CHARS_MAX)
-      .replaceAll(String.raw`\n`, "\n")
-      .replaceAll(String.raw`\t`, "\t")
-  );
+  return json
+    .replaceAll("\r", "")
+    .replaceAll(/\\(?:u([0-9a-f]{4})|.)/gi, (escape, code?: string) =>
+      code === undefined ? (ESCAPED[escape] ?? escape) : String.fromCharCode(Number.parseInt(code, 16)),
+    );
 }
 
 /** The usual escapes; others stay as they are. */

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { REQUEST_BODY_BYTES_MAX } from "../config/limits.ts";
 import { Command, type ErrorOptions, Option, type OptionValues } from "commander";
 
 /** The process, as commands may use it. */
@@ -82,9 +83,10 @@ export class CliCommand extends Command {
     });
   }
 
-  /** An option whose words shells complete; `parse` decides what is accepted. */
-  choice<Value>(flags: string, description: string, words: readonly string[], parse: OptionParser<Value>): this {
-    return this.addOption(new Option(flags, description).choices(words).argParser(parse));
+  /** An option whose words shells complete. `parse` decides what is accepted: by default any text, which the service checks. */
+  choice<Value>(flags: string, description: string, words: readonly string[], parse?: OptionParser<Value>): this {
+    const option = new Option(flags, description).choices(words);
+    return this.addOption(parse === undefined ? option.argParser((text) => text) : option.argParser(parse));
   }
 
   #problem(message: string, code: string | undefined): string {
@@ -131,11 +133,6 @@ export function several(text: string, earlier: readonly string[] = []): readonly
   return [...earlier, text];
 }
 
-/** Accepts any text: the service checks it. */
-export function anyText(text: string): string {
-  return text;
-}
-
 /** Accepts one of the words, in any case. */
 export function oneOf(name: string, words: readonly string[]): (text: string) => string {
   return (text) => {
@@ -146,7 +143,7 @@ export function oneOf(name: string, words: readonly string[]): (text: string) =>
 }
 
 /** Twice the service's limit, so that it reports a too large body itself. */
-const INPUT_BYTES_MAX = 2 * 1_048_576;
+const INPUT_BYTES_MAX = 2 * REQUEST_BODY_BYTES_MAX;
 
 /** A value as in curl: the text itself, `@file`, or `-` for standard input. */
 export async function readValue(value: string, { input }: Io): Promise<string> {

@@ -4,7 +4,8 @@ import { type CliCommand, EXIT, type Io, readValue, UsageError } from "./command
 import { type Cell, createPaint, explain, jsonText, type Paint, parseExact, table } from "./output.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { retryDelayMs, OutgateError, apiKeyIn, apiKeyOf } from "../client/transport.ts";
-import type { FollowOptions, OutgateClient } from "../client/types.ts";
+import type { FollowOptions } from "../client/follow.ts";
+import { WAIT_SECONDS_MAX } from "../config/limits.ts";
 import type { ActionJson } from "../actions/schemas.ts";
 
 /** A command's connection to a running service, and its output. */
@@ -129,9 +130,6 @@ export function printList<Row>(
   if (!isJson && cursor !== null) say(paint(`more: ${command} --cursor ${cursor} …`, "grey"));
   return EXIT.ok;
 }
-
-/** The service's limit for the wait of one request. */
-const WAIT_SECONDS_MAX = 120;
 
 /** The pauses between requests where the service answers at once, because too many requests are waiting. */
 const PAUSE_MS_MIN = 500;

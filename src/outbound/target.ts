@@ -118,7 +118,7 @@ function withoutTrailingDot(name: string): string {
   return name.endsWith(".") ? name.slice(0, -1) : name;
 }
 
-/** EarlyEnd from the whole href, because `search` does not tell `/a?` from `/a`. */
+/** Cut from the whole href, because `search` does not tell `/a?` from `/a`. */
 function restOf({ href, protocol, hash }: URL): string {
   const rest = href.slice(href.indexOf("/", protocol.length + 2));
   if (hash !== "") return rest.slice(0, -hash.length);

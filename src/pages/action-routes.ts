@@ -1,7 +1,7 @@
 import type { ActionService } from "../actions/service.ts";
 import type { AuditService } from "../audit/audit.ts";
 import { createInputOf, createCheckCreate, type CreateRules } from "../actions/create-schema.ts";
-import { type ActionDecision, checkActionForm, checkReasonField } from "../actions/schemas.ts";
+import { type ActionDecision, checkActionForm, checkReasonField } from "./decision-form.ts";
 import { showFormAgain } from "../http/errors.ts";
 import { maskedPause, premask } from "../receipts/masked-action.ts";
 import { authorize, mayDo } from "../accounts/roles.ts";

@@ -1,8 +1,9 @@
 import type { ActionService } from "../actions/service.ts";
-import { checkDecisionForm } from "../actions/schemas.ts";
+import { checkDecisionForm } from "./decision-form.ts";
 import type { Action } from "../actions/action.ts";
 import type { Caller } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
+import { isAlreadyDecided } from "../approvals/decide.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { ACTION_ID, KEY_ID } from "../runtime/ids.ts";
 import { premaskAll, premask } from "../receipts/masked-action.ts";
@@ -82,7 +83,7 @@ function decideHere(deps: InboxRouteDeps): AnswerAction {
       const verb = decision === "approve" ? actionService.approve : actionService.cancel;
       await verb(person.caller, id, reason, { run: Number(form.get("run")), isHeld: true });
     } catch (error) {
-      if (!isDecided(error)) {
+      if (!isAlreadyDecided(error)) {
         return showFormAgain(context, error, INVALID, async (problem) => {
           const action = await actionService.get(person.caller, id);
           return heldHtml(deps, person, action, { problem, reason: form.get("reason") ?? "" });
@@ -91,11 +92,6 @@ function decideHere(deps: InboxRouteDeps): AnswerAction {
     }
     return seeOther("own", `/approvals?decided=${id}`);
   };
-}
-
-/** Somebody else was first. */
-function isDecided(error: unknown): boolean {
-  return error instanceof DomainError && (error.code === "not_approvable" || error.code === "not_cancellable");
 }
 
 async function heldHtml(

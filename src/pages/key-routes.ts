@@ -91,7 +91,12 @@ function made({ keyService, flash, baseUrl }: KeyPageDeps): AnswerKey {
     // Safe: only `create` below writes a flash for this path.
     const flashed = flash.read(context, person) as MadeKey | null;
     const row = (await keyService.list(person.caller)).find((one) => one.id === id);
-    if (flashed === null || row === undefined) throw noLongerShown();
+    if (flashed === null || row === undefined) {
+      throw new DomainError(
+        "not_found",
+        "A new key is shown only once, in the browser that created it. If you did not save it, revoke it and create another.",
+      );
+    }
     return page("own", madeKeyPage({ user: person, made: row, ...flashed, baseUrl }));
   };
 }
@@ -197,19 +202,8 @@ function unfinishedIn(form: Form): UnfinishedOnRevoke {
 /** Null if it is revoked already. Throws `not_found`. */
 async function liveKey(keyService: KeyService, { caller }: Person, id: string): Promise<KeyView | null> {
   const key = (await keyService.list(caller)).find((one) => one.id === id);
-  if (key === undefined) throw noSuchKey();
+  if (key === undefined) throw new DomainError("not_found", "There is no such key.");
   return key.revokedAt === null ? key : null;
-}
-
-function noLongerShown(): DomainError {
-  return new DomainError(
-    "not_found",
-    "A new key is shown only once, in the browser that created it. If you did not save it, revoke it and create another.",
-  );
-}
-
-function noSuchKey(): DomainError {
-  return new DomainError("not_found", "There is no such key.");
 }
 
 /** From 1; 1 if it is not a number. */

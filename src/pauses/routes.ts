@@ -1,7 +1,7 @@
 import Type from "typebox";
 import type { PauseService } from "./service.ts";
 import { CreatePause, PauseId, PauseJson, PauseList, serializePause } from "./pause.ts";
-import { checkReasonField } from "../actions/schemas.ts";
+import { checkReasonField } from "../pages/decision-form.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { KEY_ID } from "../runtime/ids.ts";
 import { json, page, seeOther } from "../http/response.ts";

@@ -28,12 +28,6 @@ export const ACTION_ID = /^act_[A-Za-z0-9_-]{1,64}$/;
 /** Format of a key id. */
 export const KEY_ID = /^key_[A-Za-z0-9_-]{1,64}$/;
 
-/** Format of an account id. */
-export const ACCOUNT_ID = /^acc_[A-Za-z0-9_-]{1,64}$/;
-
-/** Format of a pause id. */
-export const PAUSE_ID = /^pau_[A-Za-z0-9_-]{1,64}$/;
-
 /** Crockford's base 32 in lower case: as text it sorts like the bytes, which base64url does not. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 

@@ -1,8 +1,9 @@
+import { HOLDS, KEY_SCOPES, ROLES } from "../../accounts/roles.ts";
 import type { AccountList, CreateKey } from "../../accounts/schemas.ts";
 import type { AuditLog, AuditQuery } from "../../audit/audit.ts";
 import type { RevokeOptions } from "../../client/types.ts";
 import { age } from "../action-text.ts";
-import { anyText, type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
 import { type Cell, visible } from "../output.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 
@@ -23,14 +24,9 @@ function addKeyCommands(program: CliCommand): void {
     .option(...JSON_OPTION)
     .runs(withSession(listKeys));
   addServiceCommand(keys, "create <name>", "create a key and print it, only this once")
-    .choice("--role <role>", "what it may do", ["owner", "approver", "agent", "reader"], anyText)
-    .choice("--hold <hold>", "which of its actions need approval", ["none", "writes", "all"], anyText)
-    .choice(
-      "--scope <scope>",
-      "for an agent's key, which actions it can change; default: own",
-      ["own", "account"],
-      anyText,
-    )
+    .choice("--role <role>", "what it may do", ROLES)
+    .choice("--hold <hold>", "which of its actions need approval", HOLDS)
+    .choice("--scope <scope>", "for an agent's key, which actions it can change; default: own", KEY_SCOPES)
     .option(
       "--replaces <id>",
       "the key that it replaces: it can change what that key created, and has its hold and scope by default",
@@ -42,8 +38,7 @@ function addKeyCommands(program: CliCommand): void {
     .choice(
       "--unfinished <what>",
       "what happens to its unfinished actions; default: keep, they go on",
-      ["keep", "pause", "cancel"],
-      anyText,
+      Object.keys(UNFINISHED),
     )
     .runs(withSession(revokeKey));
 }

@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import { HTTP_METHODS } from "../../actions/action.ts";
 import type { ListQuery } from "../../actions/list-schemas.ts";
 import type { OutgateClient, OutgateEvent } from "../../client/types.ts";
 import {
@@ -10,7 +11,7 @@ import {
   STATUS_COLOR,
   withHost,
 } from "../action-text.ts";
-import { anyText, type CliCommand, EXIT, readLine, several, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, EXIT, readLine, several, UsageError, wholeNumber } from "../command.ts";
 import { table, visible } from "../output.ts";
 import {
   addServiceCommand,
@@ -22,7 +23,6 @@ import {
   waitForEnd,
   withSession,
 } from "../session.ts";
-import { METHODS } from "./send.ts";
 
 /** The commands that read actions, follow them and decide on them. */
 export function addActionCommands(program: CliCommand): void {
@@ -76,7 +76,7 @@ const STATUSES = Object.keys(STATUS_COLOR);
 function addList(program: CliCommand): void {
   addServiceCommand(program, "list", "list actions, newest first")
     .choice("--status <status>", "may be given several times", STATUSES, several)
-    .choice("--method <method>", "of the call", METHODS, anyText)
+    .choice("--method <method>", "of the call", HTTP_METHODS)
     .option("--host <host>", "host name, with a port or for any port")
     .option("--dedupe <key>", "the dedupe key of the create")
     .option("--created-by <id>", "id of the key that created them")

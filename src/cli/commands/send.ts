@@ -1,11 +1,10 @@
 import { Option } from "commander";
+import { HTTP_METHODS } from "../../actions/action.ts";
 import type { CreateAction } from "../../actions/schemas.ts";
 import { actionText, exitCodeOf } from "../action-text.ts";
 import { type CliCommand, type Io, oneOf, readValue, several, UsageError, wholeNumber } from "../command.ts";
 import { parseObject } from "../output.ts";
 import { addServiceCommand, JSON_OPTION, type Session, waitForEnd, withSession } from "../session.ts";
-
-export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 const WHEN_UNKNOWN = ["retry", "stop"] as const;
 
@@ -14,8 +13,8 @@ export function addSend(program: CliCommand): void {
   addServiceCommand(program, "send", "send a call through Outgate")
     .usage("<url>|- [options]")
     .argument("<url>", "the URL; - reads the whole action as JSON from standard input instead")
-    .choice("-X, --method <method>", "default POST", METHODS, oneOf("method", METHODS))
-    .addOption(new Option("--request <method>").argParser(oneOf("method", METHODS)).hideHelp())
+    .choice("-X, --method <method>", "default POST", HTTP_METHODS, oneOf("method", HTTP_METHODS))
+    .addOption(new Option("--request <method>").argParser(oneOf("method", HTTP_METHODS)).hideHelp())
     .option("-d, --data <json>", "the JSON body; @file reads a file, - reads standard input")
     .option(
       "-H, --header <header>",
