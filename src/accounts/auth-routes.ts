@@ -45,7 +45,7 @@ export interface AuthRouteDeps extends EntryCookies {
 /** The page that shows a new account its key. */
 const SIGNED_UP_PATH = "/signup/done";
 
-export interface SignedUpResult {
+interface SignedUpResult {
   readonly apiKey: string;
   readonly next: string;
 }

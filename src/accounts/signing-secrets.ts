@@ -114,7 +114,7 @@ interface FoundSecrets extends OriginSecrets {
 /** Secrets and root secrets that are cached, of each kind; then the cache begins anew. */
 const CACHED_MAX = 10_000;
 
-export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
+type SigningSecrets = ReturnType<typeof createSigningSecrets>;
 
 /**
  * Derives signing secrets and caches them, since every attempt signs. A rotation drops them at once in this process; another

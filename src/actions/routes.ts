@@ -43,7 +43,7 @@ export function actionIdOf(context: RequestContext, { id }: { readonly id: strin
   return id;
 }
 
-export interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
+interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
   readonly actionService: Pick<
     ActionService,
     "create" | "get" | "list" | "timeline" | "historyOf" | "wait" | "approve" | "cancel" | "retry"

@@ -7,7 +7,7 @@ import { originOf } from "../outbound/target.ts";
 import { isCounted, mayRepeat, type RejectionCount } from "./rejections.ts";
 
 /** What becomes of a create or retry: it is sent, it waits for a person, or it is refused. */
-export type PolicyDecision =
+type PolicyDecision =
   | { readonly kind: "allow" }
   | { readonly kind: "hold"; readonly because: HoldReason }
   | { readonly kind: "refuse"; readonly error: DomainError };

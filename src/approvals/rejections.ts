@@ -131,7 +131,7 @@ export interface RequestHistory {
 }
 
 /** A request of one key of an account. */
-export interface RejectedRequest {
+interface RejectedRequest {
   readonly accountId: string;
   /** Of the key that created it. */
   readonly keyId: string;

@@ -8,7 +8,7 @@ import { addDemo } from "./commands/demo.ts";
 import { addSend } from "./commands/send.ts";
 
 /** Adds the commands that don't run on plain Node. */
-export type AddCommands = (program: CliCommand) => void;
+type AddCommands = (program: CliCommand) => void;
 
 /** Runs `outgate <command> …` and resolves with its exit code. Never rejects: errors are written to standard error. */
 export async function runCommandLine(args: readonly string[], io: Io, addMore?: AddCommands): Promise<number> {

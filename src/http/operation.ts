@@ -243,7 +243,7 @@ export const NO_QUERY = Type.Object({}, { additionalProperties: false });
 const CHECKED = schemaOf((value) => value);
 
 /** The parameters in the path of a route. */
-export interface PathParams<Params> extends StandardSchema<Params> {
+interface PathParams<Params> extends StandardSchema<Params> {
   readonly schema: TObject;
 }
 

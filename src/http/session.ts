@@ -312,7 +312,7 @@ function partsOf(sealed: string): readonly string[] {
 }
 
 /** What a route for people gets of its request. */
-export interface PersonRequest<Params = unknown> {
+interface PersonRequest<Params = unknown> {
   readonly context: RequestContext;
   readonly person: Person;
   readonly params: Params;

@@ -16,7 +16,7 @@ export interface EmailContent {
 }
 
 /** `confirm`: a link opens a page with a button. `one_click`: opening it decides. */
-export type LinkKind = "confirm" | "one_click";
+type LinkKind = "confirm" | "one_click";
 
 /** The approval mail: the masked request and two links. */
 export function approvalMessage(mail: ApprovalMail, linkKind: LinkKind): EmailContent {

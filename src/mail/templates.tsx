@@ -11,7 +11,7 @@ import { cutAt } from "../pages/text.ts";
 import { prettyPrint } from "../json/json.ts";
 import { maskForDisplay } from "../pages/request.tsx";
 
-export interface ApprovalMailProps {
+interface ApprovalMailProps {
   readonly subject: string;
   /** The sentence about its state. */
   readonly waiting: string;
@@ -61,7 +61,7 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
   );
 }
 
-export interface DecisionMailProps {
+interface DecisionMailProps {
   readonly subject: string;
   /** "Approved by ann over the API." */
   readonly sentence: string;

@@ -250,7 +250,7 @@ export function revealedPage({ action, user }: { readonly action: Action; readon
   );
 }
 
-export interface ResendPageProps {
+interface ResendPageProps {
   readonly action: Action;
   readonly user: PageUser;
   /** An attempt has the outcome `unknown`, so the person has to confirm. */

@@ -26,7 +26,7 @@ import { maskForDisplay } from "./request.tsx";
 import { keyHeader } from "./snippets.tsx";
 import { counted, type PageUser } from "./text.ts";
 
-export interface ActionsProps {
+interface ActionsProps {
   readonly user: PageUser;
   /** The filters; empty if they are invalid. */
   readonly query: ListQuery;

@@ -7,7 +7,7 @@ import type { PageUser } from "./text.ts";
 
 export const AUDIT_PATH = "/audit";
 
-export interface AuditPageProps {
+interface AuditPageProps {
   readonly user: PageUser;
   /** Newest first. */
   readonly entries: readonly AuditRow[];

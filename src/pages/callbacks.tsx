@@ -87,7 +87,7 @@ function NotificationRow({ actionId, message, status, attempts, createdAt, dueAt
   );
 }
 
-export interface CallbackHostsProps {
+interface CallbackHostsProps {
   readonly user: PageUser;
   readonly hosts: readonly ListedHost[];
   /** The refused input, and what is wrong with it. */

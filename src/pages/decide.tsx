@@ -41,7 +41,7 @@ export function heldPage({ user, history, problem, reason, ...props }: HeldProps
   );
 }
 
-export interface ConfirmProps extends Omit<HeldProps, "user"> {
+interface ConfirmProps extends Omit<HeldProps, "user"> {
   readonly expiresAt: Date;
   /** Which link of the mail was opened. */
   readonly decision: Decision;
@@ -72,7 +72,7 @@ export function SecretsMasked() {
   return <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>;
 }
 
-export interface DecisionFormProps {
+interface DecisionFormProps {
   readonly reason?: string | undefined;
   /** The first, primary button; approve by default. */
   readonly main?: Decision;
@@ -145,7 +145,7 @@ export function DecisionFactList({ facts, rows = [] }: Pick<DecisionFacts, "fact
   return <Facts rows={[...visible.map((fact) => [fact.label, factValue(fact)] as const), ...rows]} />;
 }
 
-export interface DecisionSummaryProps {
+interface DecisionSummaryProps {
   /** As it is stored. */
   readonly action: Action;
   readonly history: DecisionHistory;

@@ -55,7 +55,7 @@ export interface DocsChapter extends Pick<Guide, "name" | "title"> {
   readonly html: string;
 }
 
-export interface DocsPageProps {
+interface DocsPageProps {
   readonly chapter: DocsChapter;
   readonly chapters: readonly DocsChapter[];
   /** Null if the reader is not logged in. */

@@ -13,7 +13,7 @@ export const SESSION_SECRET_FIELD = "session_secret";
 /** The password, if the session secret is missing. */
 export const CONFIRM_PASSWORD_FIELD = "confirm_password";
 
-export interface PostFormProps {
+interface PostFormProps {
   /** Left out on pages without a session. Otherwise the form has the CSRF token, which every change needs. */
   readonly user?: Pick<PageUser, "formToken"> | undefined;
   /** Where the form is sent; the same page by default. */
@@ -137,7 +137,7 @@ export function ReasonField(props: Pick<FieldProps, "hint" | "idSuffix"> & { rea
   );
 }
 
-export interface SelectProps extends Omit<LabelledProps, "id" | "children"> {
+interface SelectProps extends Omit<LabelledProps, "id" | "children"> {
   readonly name: string;
   /** The first option, whose value is empty. */
   readonly none: string;
@@ -161,7 +161,7 @@ export function Select({ name, none, options, chosen, ...labelled }: SelectProps
   );
 }
 
-export interface ButtonProps {
+interface ButtonProps {
   readonly look?: "main" | "plain" | "bad" | "danger" | "link";
   readonly name?: string;
   readonly value?: string;
@@ -210,7 +210,7 @@ export function KnownPassword(props: Pick<FieldProps, "name" | "label"> & { read
   return <Field {...props} type="password" required maxlength={PASSWORD_CHARS_MAX} autocomplete="current-password" />;
 }
 
-export interface CredentialFieldsProps {
+interface CredentialFieldsProps {
   readonly typed: CredentialInput;
   /** Tells password managers whether to fill in or generate a password. */
   readonly password: "known" | "new";
@@ -256,7 +256,7 @@ export function CredentialFields({ typed, password, emailOf = null, children }: 
   );
 }
 
-export interface ChoicesProps {
+interface ChoicesProps {
   readonly name: string;
   /** The question. */
   readonly legend: string;

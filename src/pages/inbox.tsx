@@ -20,7 +20,7 @@ export interface InboxOutcome {
   readonly receiptUrl: string;
 }
 
-export interface InboxProps {
+interface InboxProps {
   readonly user: PageUser;
   /** Oldest first. */
   readonly actions: readonly Action[];

@@ -8,7 +8,7 @@ import { holdLabel, type PageUser, roleLabel, scopeLabel, timeAgo } from "./text
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 
-export interface KeysPageProps {
+interface KeysPageProps {
   readonly user: PageUser;
   /** The keys of this page; active keys first. */
   readonly keys: readonly KeyView[];
@@ -101,7 +101,7 @@ export function keyLabel({ name, last4, revokedAt }: KeyView): string {
   return `${name} (…${last4})${revokedAt === null ? "" : ", revoked"}`;
 }
 
-export interface RevokeKeyPageProps {
+interface RevokeKeyPageProps {
   readonly user: PageUser;
   readonly of: KeyView;
   readonly now: Date;

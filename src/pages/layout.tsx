@@ -8,7 +8,7 @@ import { Button, PostForm } from "./form.tsx";
 import { PageHead } from "./parts.tsx";
 import type { PageUser } from "./text.ts";
 
-export interface LayoutProps {
+interface LayoutProps {
   readonly title: string;
   /** Null or left out: nobody is logged in, and there is no navigation. */
   readonly user?: PageUser | null;
@@ -118,7 +118,7 @@ const NAVIGATION = [
   { name: "Docs", path: "/docs" },
 ] as const;
 
-export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
+type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
 /** Renders a page as HTML. Throws if a part is asynchronous: read all data before. */
 export function render(page: Html): string {
@@ -155,7 +155,7 @@ export function listPath(query: ListQuery, changes: ListChanges = {}): string {
   return text === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${text}`;
 }
 
-export interface ProblemProps {
+interface ProblemProps {
   /** HTTP status of the answer. */
   readonly status: number;
   /** Shown as it is: it must not contain untrusted text. */

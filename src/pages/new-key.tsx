@@ -35,7 +35,7 @@ export const EMPTY_KEY_INPUT: KeyInput = {
   message: null,
 };
 
-export interface NewKeyPageProps {
+interface NewKeyPageProps {
   readonly user: PageUser;
   readonly typed: KeyInput;
   /** The keys that it can replace. */
@@ -107,7 +107,7 @@ export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): stri
   );
 }
 
-export interface MadeKeyPageProps {
+interface MadeKeyPageProps {
   readonly user: PageUser;
   readonly made: KeyView;
   /** In plain text; the server stores only its hash. */

@@ -6,7 +6,7 @@ import { ACTIONS_PATH, Layout, render } from "./layout.tsx";
 import { Card, PageHead, Table, Time, UntrustedText } from "./parts.tsx";
 import { counted, duration, number, type PageUser, timeAgo } from "./text.ts";
 
-export interface OverviewPageProps {
+interface OverviewPageProps {
   readonly user: PageUser;
   readonly overview: Overview;
   readonly retries: ScheduledRetries;

@@ -5,7 +5,7 @@ import type { ActionStatus } from "../actions/action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { counted, timeAgo } from "./text.ts";
 
-export interface PageHeadProps {
+interface PageHeadProps {
   readonly title: Child;
   /** The page above this one. */
   readonly back?: { readonly href: string; readonly name: string };
@@ -71,7 +71,7 @@ export function FieldRow({ aside = null, children }: { readonly aside?: Child; r
   );
 }
 
-export interface LinkButtonProps {
+interface LinkButtonProps {
   readonly href: string;
   readonly look?: "main" | "plain" | "bad";
   readonly children?: Child;
@@ -96,7 +96,7 @@ export function NextPage({ href, name }: { readonly href: string | null; readonl
   );
 }
 
-export interface FilterLinksProps {
+interface FilterLinksProps {
   /** What the list is filtered by. */
   readonly label: string;
   readonly links: readonly { readonly href: string; readonly name: Child; readonly isChosen: boolean }[];
@@ -219,7 +219,7 @@ export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
   );
 }
 
-export interface TableProps {
+interface TableProps {
   /** For screen readers only. */
   readonly caption: string;
   readonly heads: readonly string[];
@@ -311,7 +311,7 @@ const LINES_OPEN_MAX = 150;
 
 const CHARS_OPEN_MAX = 16_000;
 
-export interface UntrustedBlockProps {
+interface UntrustedBlockProps {
   /** Read by screen readers. */
   readonly label: string;
   readonly text: string;

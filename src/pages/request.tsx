@@ -14,7 +14,7 @@ export function maskForDisplay(action: Action, viewer: Viewer): Action {
   return { ...maskedAction(action, viewer), url: maskUrl(sentUrl(action.url), viewer) };
 }
 
-export interface RequestViewProps {
+interface RequestViewProps {
   readonly action: Action;
   /** Shown for a decision: method and URL are in the facts above. */
   readonly isAsked?: boolean;

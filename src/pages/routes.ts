@@ -68,20 +68,20 @@ export function webPages(deps: PageDeps) {
   ] as const;
 }
 
-export interface OverviewPageDeps {
+interface OverviewPageDeps {
   readonly overviewService: Pick<OverviewService, "read">;
   readonly personOf: PersonOf;
   readonly clock: Clock;
 }
 
-export function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps) {
+function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps) {
   return createPersonRoutes(personOf).get("/overview", async ({ person }) => {
     const answer = await overviewService.read(person.caller);
     return page("own", overviewPage({ ...answer, user: person, now: clock.now() }));
   });
 }
 
-export interface DocsPageDeps {
+interface DocsPageDeps {
   /** The first one is the page /docs. */
   readonly guides: readonly Guide[];
   readonly baseUrl: string;
@@ -94,7 +94,7 @@ export interface DocsPageDeps {
 const NO_SUCH_PAGE = "There is no such page. See /docs for all pages.";
 
 /** The documentation of this version. It needs no login. */
-export function docsPages({ guides, baseUrl, version, personOf, operations }: DocsPageDeps) {
+function docsPages({ guides, baseUrl, version, personOf, operations }: DocsPageDeps) {
   let made: readonly DocsChapter[] | null = null;
   // Rendered once, on the first request, because it takes about ten milliseconds.
   const chapters = () => (made ??= chaptersOf(guides, operations(), baseUrl));
@@ -137,7 +137,7 @@ function plain(text: string, type: "text/plain" | "text/markdown"): Response {
  * The files that pages load. Their paths contain a hash, so they can be cached forever. Assets are compressed; pages are
  * not, except the documentation, because they contain secrets beside text that others chose (BREACH).
  */
-export function assetRoutes() {
+function assetRoutes() {
   const routes = createRoutes();
   for (const { path, type, text, gzip } of ASSETS) {
     const headers = { ...HEADERS, "content-type": type };

@@ -18,7 +18,7 @@ import { Card, Chip, DayOf, type FactRows, Facts, PageHead, FieldRow, UntrustedT
 import { OriginForm } from "./signing.tsx";
 import { counted, duration, type PageUser } from "./text.ts";
 
-export interface SettingsPageProps {
+interface SettingsPageProps {
   readonly user: PageUser;
   /** The server's settings that this person can see. */
   readonly rules: EffectiveSettings;
@@ -155,7 +155,7 @@ function kib(bytes: number): string {
 
 export const ACCOUNTS_PAGE_PATH = "/settings/accounts";
 
-export interface AccountsPageProps {
+interface AccountsPageProps {
   readonly user: PageUser;
   /** Stopped accounts first. */
   readonly accounts: readonly ListedAccount[];

@@ -13,7 +13,7 @@ import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
 import { LinkButton, Notice, PageHead } from "./parts.tsx";
 import type { PageUser } from "./text.ts";
 
-export interface SignUpPageProps {
+interface SignUpPageProps {
   readonly typed: CredentialInput;
   /** The path to redirect to. */
   readonly next: string | null;
@@ -60,7 +60,7 @@ function withNext(path: string, next: string | null): string {
   return next === null ? path : `${path}?${new URLSearchParams({ next }).toString()}`;
 }
 
-export interface SignedUpPageProps {
+interface SignedUpPageProps {
   readonly user: PageUser;
   readonly apiKey: string;
   readonly next: string;
@@ -88,7 +88,7 @@ export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string 
   );
 }
 
-export interface WelcomePageProps {
+interface WelcomePageProps {
   readonly path: string;
   readonly typed: CredentialInput;
   /** Whose password is reset; null: the visitor becomes the account's first person. */
@@ -146,7 +146,7 @@ export function passwordChangedPage({ user }: { readonly user: PageUser }): stri
   );
 }
 
-export interface ConfirmPasswordProps {
+interface ConfirmPasswordProps {
   readonly user: PageUser;
   /** The path and query of the form. */
   readonly path: string;

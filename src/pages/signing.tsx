@@ -7,7 +7,7 @@ import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
 import { Notice, PageHead, Time, UntrustedText } from "./parts.tsx";
 import type { PageUser } from "./text.ts";
 
-export interface OriginFormProps {
+interface OriginFormProps {
   readonly user: PageUser;
   readonly origin?: string;
   readonly use?: SigningUse;
@@ -68,7 +68,7 @@ function OriginPage({
   );
 }
 
-export interface SecretPageProps {
+interface SecretPageProps {
   readonly user: PageUser;
   readonly shown: SigningSecret & { readonly use: SigningUse };
   readonly isRotated?: boolean;
@@ -126,7 +126,7 @@ function fieldsOf(origin: string, use: SigningUse) {
   ] as const;
 }
 
-export interface AskRotationProps {
+interface AskRotationProps {
   readonly user: PageUser;
   /** Null: all secrets, for calls and callbacks. */
   readonly origin: string | null;

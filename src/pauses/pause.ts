@@ -7,9 +7,9 @@ import { dateTime, nullable, plainText, reason } from "../api/schema-helpers.ts"
 import Type, { type Static } from "typebox";
 
 /** What a pause stops: an account, or the actions of one key; `sign_up`: an account that the operator has not allowed. */
-export const PAUSE_KINDS = ["account", "key", "sign_up"] as const;
+const PAUSE_KINDS = ["account", "key", "sign_up"] as const;
 
-export type PauseKind = (typeof PAUSE_KINDS)[number];
+type PauseKind = (typeof PAUSE_KINDS)[number];
 
 /** What happens to the unfinished actions of a revoked key. */
 export const UNFINISHED_ON_REVOKE = ["keep", "pause", "cancel"] as const;

@@ -8,7 +8,7 @@ import { maskHeaders, maskJsonText, maskResponseText, maskText, maskUrl } from "
 import type { Pause } from "../pauses/pause.ts";
 
 /** An action as a viewer may see it. */
-export interface MaskedAction extends Action {
+interface MaskedAction extends Action {
   /** How many values of the request are hidden. */
   readonly hiddenValues: number;
 }
