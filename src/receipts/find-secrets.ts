@@ -1,11 +1,4 @@
-import { type Alphabet, SECRET_FORMATS, type SecretFormat } from "./secret-formats.ts";
-
-/** The position of a secret in a text, and its kind. */
-interface FoundSecret {
-  readonly start: number;
-  readonly end: number;
-  readonly name: string;
-}
+import { caseOf, findPrefixed, type FoundSecret, LOWER, Runs, UPPER } from "./secret-prefixes.ts";
 
 /**
  * Finds all secrets of known formats and structures, by their start; they may overlap. Pure; reads each character a bounded
@@ -14,7 +7,7 @@ interface FoundSecret {
 export function findSecrets(text: string): readonly FoundSecret[] {
   if (text.length < SECRET_CHARS_MIN) return NONE;
   const runs = new Runs(text);
-  const known = byPrefix(text, runs);
+  const known = findPrefixed(text, runs);
   const structured = byStructure(text, runs);
   if (structured.length === 0) return known;
   return [...known, ...structured].toSorted((a, b) => a.start - b.start || b.end - a.end);
@@ -24,141 +17,6 @@ const NONE: readonly FoundSecret[] = [];
 
 /** No format is shorter, about the length of `Basic dTpwYXNz`. */
 const SECRET_CHARS_MIN = 14;
-
-const LETTERS = "abcdefghijklmnopqrstuvwxyz";
-
-const ALNUM = `0123456789${LETTERS}${LETTERS.toUpperCase()}`;
-
-const ALPHABETS: Readonly<Record<Alphabet, Uint8Array>> = {
-  alnum: tableOf(ALNUM),
-  lower: tableOf(`0123456789${LETTERS}`),
-  upper: tableOf(`0123456789${LETTERS.toUpperCase()}`),
-  hex: tableOf("0123456789abcdefABCDEF"),
-  base64: tableOf(`${ALNUM}+/=`),
-  base64url: tableOf(`${ALNUM}_-`),
-  dotted: tableOf(`${ALNUM}_-.=`),
-  path: tableOf(`${ALNUM}_-.=/:@%~`),
-};
-
-function tableOf(chars: string): Uint8Array {
-  const table = new Uint8Array(128);
-  for (let at = 0; at < chars.length; at += 1) table[chars.charCodeAt(at)] = 1;
-  return table;
-}
-
-/** Formats by the first two characters of their prefix, the longest prefix first: `sk-ant-api03-` must not match as `sk-`. */
-const BY_PAIR = Map.groupBy(
-  SECRET_FORMATS.toSorted((a, b) => b.prefix.length - a.prefix.length),
-  ({ prefix }) => (prefix.charCodeAt(0) << 7) | prefix.charCodeAt(1),
-);
-
-/** One lookup rules out most positions of a text. */
-const PAIRS = new Uint8Array(1 << 14);
-
-for (const pair of BY_PAIR.keys()) PAIRS[pair] = 1;
-
-/** Secrets with a prefix, in order and without overlap. */
-function byPrefix(text: string, runs: Runs): readonly FoundSecret[] {
-  const found: FoundSecret[] = [];
-  let before = 0x80;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    const pair = code < 0x80 && before < 0x80 ? (before << 7) | code : -1;
-    before = code;
-    if (pair === -1 || PAIRS[pair] !== 1) continue;
-    const secret = secretAt(text, runs, at - 1, BY_PAIR.get(pair) ?? []);
-    if (secret === null) continue;
-    found.push(secret);
-    at = secret.end - 1;
-    before = 0x80;
-  }
-  return found;
-}
-
-function secretAt(text: string, runs: Runs, start: number, formats: readonly SecretFormat[]): FoundSecret | null {
-  for (const format of formats) {
-    const from = start + format.prefix.length;
-    // Compare the last character first: nine prefixes begin with `sk-`, and whole comparisons took most of the time.
-    if (text.charCodeAt(from - 1) !== format.prefix.charCodeAt(format.prefix.length - 1)) continue;
-    if (!text.startsWith(format.prefix, start)) continue;
-    const end = endOf(text, runs, from, format);
-    if (end === null || !looksRandom(text, from, end, format)) continue;
-    // Inside a longer word, like `task_test_1`, it is no secret unless the random part is long.
-    if (isAlnum(text.charCodeAt(start - 1)) && isAlnum(text.charCodeAt(start)) && end - from < GLUED_CHARS_MIN)
-      continue;
-    return { start: format.isPlace === true ? from : start, end, name: format.name };
-  }
-  return null;
-}
-
-const GLUED_CHARS_MIN = 20;
-
-/** The end of a secret of this format; null: too short. */
-function endOf(text: string, runs: Runs, from: number, { alphabet, min, second }: SecretFormat): number | null {
-  const end = runs.endOf(from, alphabet);
-  if (second === undefined) return end - from >= min ? end : null;
-  const sign = from + min;
-  if (end < sign || !text.startsWith(second.sign, sign)) return null;
-  const last = runs.endOf(sign + second.sign.length, second.alphabet);
-  return last - sign - second.sign.length >= second.min ? last : null;
-}
-
-/**
- * Finds the ends of runs of an alphabet. It caches the last run of each, since a text of nothing but prefixes would otherwise
- * take quadratic time.
- */
-class Runs {
-  readonly #text: string;
-  readonly #last = new Map<Alphabet, { from: number; end: number }>();
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  endOf(from: number, alphabet: Alphabet): number {
-    const last = this.#last.get(alphabet);
-    if (last !== undefined && from >= last.from && from < last.end) return last.end;
-    const table = ALPHABETS[alphabet];
-    let end = from;
-    while (end < this.#text.length && table[this.#text.charCodeAt(end)] === 1) end += 1;
-    this.#last.set(alphabet, { from, end });
-    return end;
-  }
-}
-
-/** A stretch of this many letters and digits with two kinds (lower, upper, digit) looks random; words have one kind. */
-const STRETCH_CHARS = 5;
-
-/** Only this many characters are checked. */
-const LOOKED_AT_CHARS = 64;
-
-/** Issuers generate secrets at random; `npm_please_delete_everything_from_the_database` is text. */
-function looksRandom(text: string, from: number, end: number, { alphabet }: SecretFormat): boolean {
-  if (alphabet === "hex" || alphabet === "upper") return true;
-  let kinds = 0;
-  let stretch = 0;
-  for (let at = from; at < Math.min(end, from + LOOKED_AT_CHARS); at += 1) {
-    const kind = caseOf(text.charCodeAt(at));
-    stretch = kind === 0 ? 0 : stretch + 1;
-    // A capital at the start of a word does not count.
-    kinds = stretch <= 1 ? kind & ~UPPER : kinds | kind;
-    if (stretch >= STRETCH_CHARS && kinds !== LOWER && kinds !== UPPER && kinds !== DIGIT) return true;
-  }
-  return false;
-}
-
-function isAlnum(code: number): boolean {
-  return caseOf(code) !== 0;
-}
-
-const [LOWER, UPPER, DIGIT] = [1, 2, 4];
-
-/** The kind of a character, as a bit; 0: another one. */
-function caseOf(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return DIGIT;
-  if (code >= 0x41 && code <= 0x5a) return UPPER;
-  return code >= 0x61 && code <= 0x7a ? LOWER : 0;
-}
 
 /**
  * Secrets found by their structure: JWTs, PEM blocks, and credentials after `Bearer` and `Basic`. Each has to parse, so that
@@ -283,6 +141,7 @@ const SCHEME = /(?:bearer|basic)[ \t]{1,8}/gi;
 
 const TOKEN = /[A-Za-z0-9._~+/-]{1,4096}={0,2}/y;
 
+/** Bearer tokens are longer. */
 const BASIC_CHARS_MIN = 8;
 
 /** Lower than for other values: after `Bearer` even hex of 32 characters is a token. */
@@ -292,29 +151,36 @@ const BEARER_BITS_MIN = 3;
 function credentials(text: string): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
   SCHEME.lastIndex = 0;
-  for (let scheme = SCHEME.exec(text); scheme !== null; scheme = SCHEME.exec(text)) {
-    const start = scheme.index + scheme[0].length;
+  while (SCHEME.test(text)) {
+    const start = SCHEME.lastIndex;
     TOKEN.lastIndex = start;
-    const token = TOKEN.exec(text)?.[0] ?? "";
+    const end = TOKEN.test(text) ? TOKEN.lastIndex : start;
     // Already masked in part: the rest alone must not count as another token.
-    if (text[start + token.length] === "•") continue;
-    const isBasic = (scheme[0][1] ?? "").toLowerCase() === "a";
+    if (end - start < BASIC_CHARS_MIN || text[end] === "•") continue;
+    const token = text.slice(start, end);
+    const isBasic = endsInBasic(text, start);
     if (isBasic ? !isUserAndPassword(token) : !looksGenerated(token, BEARER_BITS_MIN)) continue;
-    found.push({ start, end: start + token.length, name: isBasic ? "Basic credentials" : "Bearer token" });
-    SCHEME.lastIndex = start + token.length;
+    found.push({ start, end, name: isBasic ? "Basic credentials" : "Bearer token" });
+    SCHEME.lastIndex = end;
   }
   return found;
 }
 
+/** Whether the scheme before a token is `Basic` and not `Bearer`. */
+function endsInBasic(text: string, end: number): boolean {
+  let at = end - 1;
+  while (text[at] === " " || text[at] === "\t") at -= 1;
+  return text[at] === "c" || text[at] === "C";
+}
+
 function isUserAndPassword(token: string): boolean {
-  if (token.length < BASIC_CHARS_MIN) return false;
   const decoded = Buffer.from(token, "base64").toString("latin1");
   const colon = decoded.indexOf(":");
   return colon !== -1 && colon < decoded.length - 1 && /^[\x20-\x7e\xa0-\xff]+$/.test(decoded);
 }
 
 /** Shorter texts may be words. */
-const GENERATED_CHARS_MIN = 16;
+export const GENERATED_CHARS_MIN = 16;
 
 const GENERATED_BITS_MIN = 3.5;
 
@@ -327,8 +193,8 @@ const CHARS_FOR_A_CHANGE = 6;
  * would hide `production-database` and `deleteAllCustomersNow` from approvers.
  */
 export function looksGenerated(text: string, bitsMin = GENERATED_BITS_MIN): boolean {
-  if (text.length < GENERATED_CHARS_MIN || /\s/.test(text)) return false;
-  return changesOf(text) * CHARS_FOR_A_CHANGE >= text.length && entropyOf(text) >= bitsMin;
+  if (text.length < GENERATED_CHARS_MIN || changesOf(text) * CHARS_FOR_A_CHANGE < text.length) return false;
+  return !/\s/.test(text) && entropyOf(text) >= bitsMin;
 }
 
 /** A small letter after a capital is no change, since words begin like that. */

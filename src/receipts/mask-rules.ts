@@ -1,5 +1,5 @@
 import type { Viewer } from "../accounts/roles.ts";
-import { looksGenerated } from "./find-secrets.ts";
+import { GENERATED_CHARS_MIN, looksGenerated } from "./find-secrets.ts";
 
 /** The start of every mask. Alone it replaces values that are always hidden. */
 export const MASK = "••••";
@@ -29,7 +29,8 @@ export class Masking {
    * or an agent could hide a request from them by naming its parts tokens.
    */
   hidesNamed(value: string): boolean {
-    return this.viewer === "public" ? !CONSTANTS.has(value) : looksGenerated(withoutMasks(value));
+    if (this.viewer === "public") return !CONSTANTS.has(value);
+    return value.length >= GENERATED_CHARS_MIN && looksGenerated(withoutMasks(value));
   }
 }
 
@@ -38,27 +39,65 @@ const CONSTANTS = new Set(["", "true", "false", "null"]);
 
 /** The mask of a secret: kind, length and end, like `••••(GitHub-token,40-chars,…a1B2)`. */
 export function maskOf(secret: string, kind: string): string {
-  const chars = secret.length - (secret.match(SURROGATE_PAIR)?.length ?? 0);
-  const end = secret
-    .slice(-2 * TAIL_CHARS)
-    .replace(NO_TAIL, "")
-    .slice(-TAIL_CHARS);
-  const tail = chars < TAIL_FROM_CHARS || end === "" ? "" : `,…${end}`;
-  return `${MASK}(${kind.replaceAll(" ", "-")},${chars}-char${chars === 1 ? "" : "s"}${tail})`;
+  const chars = charactersOf(secret);
+  return chars < TAIL_FROM_CHARS
+    ? (shortMasks(kind)[chars] ?? MASK)
+    : `${MASK}(${labelOf(kind)},${chars}-chars${tailOf(secret)})`;
+}
+
+function labelOf(kind: string): string {
+  return kind.replaceAll(" ", "-");
 }
 
 /** Secrets of at least this length show their last four characters, so that people can tell keys apart. */
 const TAIL_FROM_CHARS = 16;
+
+/** The masks of shorter ones by kind and length: a megabyte may hold 300,000 of them. There are as many kinds as rules. */
+const SHORT_MASKS = new Map<string, readonly string[]>();
+
+function shortMasks(kind: string): readonly string[] {
+  let masks = SHORT_MASKS.get(kind);
+  if (masks === undefined) {
+    const label = labelOf(kind);
+    masks = Array.from(
+      { length: TAIL_FROM_CHARS },
+      (_, chars) => `${MASK}(${label},${chars}-char${chars === 1 ? "" : "s"})`,
+    );
+    SHORT_MASKS.set(kind, masks);
+  }
+  return masks;
+}
 
 const TAIL_CHARS = 4;
 
 /** Characters that are left out of a mask: they could end a value in JSON, a form or a URL. */
 const NO_TAIL = /[^A-Za-z0-9._~-]/g;
 
-const SURROGATE_PAIR = /[\ud800-\udbff][\udc00-\udfff]/g;
+function tailOf(secret: string): string {
+  const end = secret
+    .slice(-2 * TAIL_CHARS)
+    .replace(NO_TAIL, "")
+    .slice(-TAIL_CHARS);
+  return end === "" ? "" : `,…${end}`;
+}
+
+/** A surrogate pair is one character. */
+function charactersOf(text: string): number {
+  let characters = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const isPair = isSurrogate(text.charCodeAt(at), 0xd800) && isSurrogate(text.charCodeAt(at + 1), 0xdc00);
+    if (isPair) at += 1;
+    characters += 1;
+  }
+  return characters;
+}
+
+function isSurrogate(code: number, first: number): boolean {
+  return code >= first && code < first + 0x400;
+}
 
 function withoutMasks(text: string): string {
-  return text.includes(MASK) ? text.replace(MASK_PATTERN, "") : text;
+  return text.length >= MASK.length && text.includes(MASK) ? text.replace(MASK_PATTERN, "") : text;
 }
 
 /** Whether a header's value is shown, apart from secrets that are found by their format. */
@@ -89,7 +128,7 @@ export function secretKind(name: string): string | null {
   const bare = withoutMasks(name);
   const kind = WORDS.get(bare);
   if (kind !== undefined) return kind;
-  if (!MAY_BE_SENSITIVE.test(bare)) return null;
+  if (bare.length < WORD_CHARS_MIN || !MAY_BE_SENSITIVE.test(bare)) return null;
   return firstKind(bare, (word, next) => WORDS.get(word) ?? PAIRS.get(word) ?? PAIRS.get(word + next));
 }
 
@@ -125,6 +164,9 @@ function wordsOf(name: string, word: RegExp): readonly string[] {
 
 /** Longer names count as secret without being split, which would take too long. */
 const NAME_CHARS_MAX = 256;
+
+/** `pin` */
+const WORD_CHARS_MIN = 3;
 
 /** Words in a name that make its value a secret, by the kind that the mask shows. */
 const WORDS = byWord({

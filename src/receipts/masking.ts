@@ -1,7 +1,9 @@
 import type { Viewer } from "../accounts/roles.ts";
+import { EditedText } from "./edited-text.ts";
 import { findSecrets } from "./find-secrets.ts";
 import { isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
-import { hasMembers, maskMembers, maskPairs, mayHoldPairs } from "./mask-structure.ts";
+import { hasMembers, maskMembers } from "./mask-members.ts";
+import { maskPairs, mayHoldPairs } from "./mask-pairs.ts";
 
 /**
  * Masking of secrets in what is shown; stored and sent data is never changed. Two rules: a value with the **format** of a
@@ -87,13 +89,14 @@ const SECRET_CHARS_MIN = 4;
 function maskFormats(text: string, masking: Masking): string {
   const found = findSecrets(text);
   if (found.length === 0) return text;
-  let masked = "";
+  const masked = new EditedText(text);
   let kept = 0;
   for (const { start, end, name } of found) {
     // Skip a secret inside the last one; of one that overlaps it, mask the rest.
     if (end <= kept) continue;
-    masked += text.slice(kept, start) + masking.hide(text.slice(Math.max(start, kept), end), name);
+    const from = Math.max(start, kept);
+    masked.replace(from, end, masking.hide(text.slice(from, end), name));
     kept = end;
   }
-  return masked + text.slice(kept);
+  return masked.toString();
 }
