@@ -1,8 +1,8 @@
 /**
  * Runs every fault of machines, disks, clocks and networks against the service at full size, and reports the results.
- * Exits with 1 when any promise was broken. Needs root, strace, nftables and libfaketime for all of it.
+ * Exits with 1 when any promise was broken. Needs root, strace, nftables, libfaketime and PostgreSQL for all of it.
  *
- *   bun bench/faults.ts [--only kills,power] [--seconds 1800] [--seed 1]
+ *   bun bench/faults.ts [--only kills,power] [--seconds 1800] [--actions 100000] [--seed 1]
  */
 import { parseArgs } from "node:util";
 import { answeredWhileFull, LEASE_MS } from "../test/support/faults/answered-full.ts";
@@ -11,19 +11,27 @@ import { diskErrors } from "../test/support/faults/disk-errors.ts";
 import { diskFull } from "../test/support/faults/disk-full.ts";
 import { herd } from "../test/support/faults/herd.ts";
 import { lateRequests } from "../test/support/faults/late-requests.ts";
+import { databaseFailsOver, databaseStopped } from "../test/support/faults/database-away.ts";
 import { databaseLocked } from "../test/support/faults/locked.ts";
 import { mixedFaults } from "../test/support/faults/mixed.ts";
+import { nodeClocks } from "../test/support/faults/node-clocks.ts";
+import { nodeCutOff } from "../test/support/faults/node-cut-off.ts";
+import { nodeDeath } from "../test/support/faults/node-death.ts";
+import { nodeFrozen } from "../test/support/faults/node-frozen.ts";
+import { nodeKills } from "../test/support/faults/node-kills.ts";
 import { outOfMemory } from "../test/support/faults/out-of-memory.ts";
 import { packetsLost } from "../test/support/faults/packets.ts";
 import { powerCuts } from "../test/support/faults/power-cut.ts";
 import { broken, type FaultReport } from "../test/support/faults/report.ts";
 import { killAt, STOP_POINTS } from "../test/support/faults/stop-points.ts";
+import { createDatabase, hasPostgres } from "../test/support/postgres.ts";
 import { mulberry } from "./parts/chance.ts";
 
 const { values } = parseArgs({
   options: {
     only: { type: "string" },
     seconds: { type: "string", default: "1800" },
+    actions: { type: "string", default: "100000" },
     seed: { type: "string", default: String(Date.now() % 1e6) },
   },
 });
@@ -33,6 +41,13 @@ const chance = mulberry(seed);
 const KILLS_EACH = 10;
 const CUTS = 30;
 const HERD = 100_000;
+
+const NODES = 4;
+const NODE_KILLS = 10;
+const FREEZES = 5;
+const DATABASE_STOPS = 3;
+const DATABASE_AWAY_MS = 10_000;
+const WIDTH = { clients: 32, pauseMs: 0, chance };
 
 const FAULTS: Readonly<Record<string, () => Promise<FaultReport>>> = {
   "F2 stop points": killEverywhere,
@@ -48,6 +63,7 @@ const FAULTS: Readonly<Record<string, () => Promise<FaultReport>>> = {
   "F9 clock +1h": () => clockJumps("+1h"),
   "F21 herd": () => herd(HERD, true),
   "F22 memory": () => outOfMemory(400),
+  ...(hasPostgres ? nodesFaults() : {}),
   "packets lost": () => packetsLost(200),
   "B124 late requests": lateRequests,
   "F27 all of it": () => mixedFaults(Number(values.seconds) * 1_000, chance),
@@ -76,5 +92,29 @@ async function killEverywhere(): Promise<FaultReport> {
   return {
     figures: { kills: reports.length, doubled: twice },
     problems: [...reports.flatMap(({ problems }) => problems), ...broken({ "it was killed": reports.length > 0 })],
+  };
+}
+
+/** Faults of several nodes on one PostgreSQL. */
+function nodesFaults(): Readonly<Record<string, () => Promise<FaultReport>>> {
+  const withDatabase = (run: (databaseUrl: string) => Promise<FaultReport>) => async () => run(await createDatabase());
+  return {
+    "nodes killed": withDatabase((databaseUrl) =>
+      nodeKills({ databaseUrl, nodes: NODES, kills: NODE_KILLS, actions: Number(values.actions), width: WIDTH }),
+    ),
+    "node dead, short deadline": withDatabase((databaseUrl) =>
+      nodeDeath({ databaseUrl, nodes: NODES, attemptTimeoutMs: 1_000 }),
+    ),
+    "node dead, default deadline": withDatabase((databaseUrl) =>
+      nodeDeath({ databaseUrl, nodes: NODES, attemptTimeoutMs: 30_000 }),
+    ),
+    "node frozen": withDatabase((databaseUrl) =>
+      nodeFrozen({ databaseUrl, nodes: NODES, times: FREEZES, width: WIDTH }),
+    ),
+    "node cut off": () => nodeCutOff({ nodes: NODES, clients: WIDTH.clients, pauseMs: WIDTH.pauseMs }),
+    "nodes' clocks": withDatabase((databaseUrl) => nodeClocks({ databaseUrl, eachMs: 10_000, width: WIDTH })),
+    "database stopped": () =>
+      databaseStopped({ nodes: NODES, awayMs: DATABASE_AWAY_MS, times: DATABASE_STOPS, width: WIDTH }),
+    "database failed over": () => databaseFailsOver({ nodes: NODES, awayMs: 2_000, width: WIDTH }),
   };
 }

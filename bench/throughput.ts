@@ -12,8 +12,9 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { API_KEY, freePort, outgate, serve } from "./parts/processes.ts";
-import { now, quantile } from "./parts/time.ts";
+import { createFor, latency, settled } from "./parts/load.ts";
+import { freePort, outgate, serve } from "./parts/processes.ts";
+import { quantile } from "./parts/time.ts";
 
 const { values } = parseArgs({
   options: {
@@ -45,17 +46,18 @@ await using service = await outgate({
   wrapper: slowDisk,
   env: { DISPATCH_PER_HOST: values["per-host"] },
 });
-const serviceUrl = `http://127.0.0.1:${service.port}`;
+const bare = { name: "relay", urls: [`http://127.0.0.1:${relay.port}/`], targetUrl };
+const ours = { name: "outgate", urls: [`http://127.0.0.1:${service.port}/v1/actions`], targetUrl };
 
 console.log(
   `fsync p50 of this disk: ${fsyncMs(service.folder).toFixed(2)} ms${delayMs === null ? "" : ` (+${delayMs} ms injected)`}`,
 );
 const shares: number[] = [];
 for (let round = 0; round < rounds; round += 1) {
-  const relayed = await load(`http://127.0.0.1:${relay.port}/`);
+  const relayed = await createFor(bare, seconds, connections);
   const relayRate = relayed.created / relayed.elapsedS;
-  const delivered = await load(`${serviceUrl}/v1/actions`);
-  const elapsedS = await settled(delivered.startedMs);
+  const delivered = await createFor(ours, seconds, connections);
+  const elapsedS = await settled(ours, delivered.startedMs);
   const rate = delivered.created / elapsedS;
   const first = round === 0 ? " (warm-up, not counted)" : "";
   if (round > 0) shares.push(rate / relayRate);
@@ -68,74 +70,7 @@ console.log(
   `completed actions as a share of a bare relay: median ${quantile(shares, 0.5).toFixed(3)} ` +
     `(min ${Math.min(...shares).toFixed(3)}, max ${Math.max(...shares).toFixed(3)}, ${shares.length} rounds, ${connections} connections, ${values["per-host"]} calls a host)`,
 );
-if (!values["no-latency"]) await latency();
-
-interface Load {
-  readonly created: number;
-  readonly startedMs: number;
-  readonly elapsedS: number;
-}
-
-/** Creates for `seconds`; each connection waits for its answer before it creates again. */
-async function load(url: string): Promise<Load> {
-  const startedMs = now();
-  const untilMs = startedMs + seconds * 1_000;
-  let created = 0;
-  const worker = async () => {
-    while (now() < untilMs) {
-      await create(url, { n: created });
-      created += 1;
-    }
-  };
-  await Promise.all(Array.from({ length: connections }, worker));
-  return { created, startedMs, elapsedS: (now() - startedMs) / 1_000 };
-}
-
-async function create(url: string, body: object): Promise<void> {
-  const answer = await fetch(url, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${API_KEY}`, "Content-Type": "application/json" },
-    body: JSON.stringify({ url: targetUrl, body }),
-  });
-  if (answer.status !== 201) throw new Error(`${url} answered ${answer.status}: ${await answer.text()}`);
-  await answer.arrayBuffer();
-}
-
-/** Waits until nothing is pending or active; seconds since the start of the round. */
-async function settled(startedMs: number): Promise<number> {
-  for (const status of ["pending", "active"]) {
-    while (await hasActions(status)) await Bun.sleep(10);
-  }
-  return (now() - startedMs) / 1_000;
-}
-
-async function hasActions(status: string): Promise<boolean> {
-  const answer = await fetch(`${serviceUrl}/v1/actions?limit=1&status=${status}`, {
-    headers: { Authorization: `Bearer ${API_KEY}` },
-  });
-  const { data } = (await answer.json()) as { data: unknown[] };
-  return data.length > 0;
-}
-
-/** From the client's call to its arrival at the target, at a rate that leaves the machine nearly idle. */
-async function latency(): Promise<void> {
-  await fetch(`${targetUrl}stats`);
-  const count = 2_000;
-  const startMs = now();
-  const creates: Promise<void>[] = [];
-  for (let n = 0; n < count; n += 1) {
-    const waitMs = startMs + n * 5 - now();
-    if (waitMs > 0) await Bun.sleep(waitMs);
-    creates.push(create(`${serviceUrl}/v1/actions`, { sentMs: now() }));
-  }
-  await Promise.all(creates);
-  await settled(startMs);
-  const { underWayMs } = (await (await fetch(`${targetUrl}stats`)).json()) as { underWayMs: number[] };
-  console.log(
-    `create to target at 200/s: p50 ${quantile(underWayMs, 0.5).toFixed(2)} ms, p99 ${quantile(underWayMs, 0.99).toFixed(2)} ms ` +
-      `(${underWayMs.length} actions)`,
-  );
-}
+if (!values["no-latency"]) console.log(await latency(ours, 200, 2_000));
 
 /** Median time of an fsync of one page on this disk. */
 function fsyncMs(folder: string): number {

@@ -14,8 +14,8 @@ export interface CallbackArrival {
 }
 
 export interface WitnessOptions {
-  /** How long the target takes, in milliseconds, for a call. */
-  readonly delayMs?: (arrival: Arrival) => number;
+  /** How long the target takes for a call, in milliseconds, or what it waits for. */
+  readonly delay?: (arrival: Arrival) => number | Promise<void>;
   /** What it answers. */
   readonly status?: () => number;
   readonly hostname?: string;
@@ -30,7 +30,7 @@ export class Witness implements AsyncDisposable {
   readonly #hostname: string;
   inFlight = 0;
 
-  constructor({ delayMs = () => 0, status = () => 200, hostname = "127.0.0.1" }: WitnessOptions = {}) {
+  constructor({ delay = () => 0, status = () => 200, hostname = "127.0.0.1" }: WitnessOptions = {}) {
     this.#hostname = hostname;
     this.#target = Bun.serve({
       port: 0,
@@ -43,8 +43,8 @@ export class Witness implements AsyncDisposable {
         this.arrivals.push(arrival);
         this.inFlight += 1;
         await request.arrayBuffer();
-        const waitMs = delayMs(arrival);
-        if (waitMs > 0) await Bun.sleep(waitMs);
+        const wait = delay(arrival);
+        await (typeof wait === "number" ? Bun.sleep(wait) : wait);
         this.inFlight -= 1;
         return new Response("ok", { status: arrival.status });
       },

@@ -24,7 +24,7 @@ export async function databaseStopped({ nodes, awayMs, times, width }: DatabaseA
   await using cluster = await Cluster.start({
     databaseUrl: servers.url,
     nodes,
-    witness: { delayMs: () => 20 + width.chance() * 40 },
+    witness: { delay: () => 20 + width.chance() * 40 },
     load: { ...LOAD, ...width },
   });
   cluster.load.begin();
@@ -54,7 +54,7 @@ export async function databaseFailsOver({ nodes, awayMs, width }: Omit<DatabaseA
     databaseUrl: standby.url("outgate"),
     nodes,
     nodeOf: () => ({ databaseUrl: servers.primary.url("outgate", proxy.port) }),
-    witness: { delayMs: () => 20 + width.chance() * 40 },
+    witness: { delay: () => 20 + width.chance() * 40 },
     load: { ...LOAD, ...width },
   });
   cluster.load.begin();

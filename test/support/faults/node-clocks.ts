@@ -37,7 +37,7 @@ export async function nodeClocks({ databaseUrl, eachMs, width }: NodeClocks): Pr
       const file = set(index, OFFSETS[index] ?? "+0s");
       return { env: { ...FAKE_TIME, FAKETIME_TIMESTAMP_FILE: file } };
     },
-    witness: { delayMs: () => 20 + chance() * 40, status: () => (chance() < 0.1 ? 500 : 200) },
+    witness: { delay: () => 20 + chance() * 40, status: () => (chance() < 0.1 ? 500 : 200) },
     load: { ...width, retries: 5, held: 0.1, twice: 0.2, callbacks: 0.2 },
   });
   cluster.load.begin();

@@ -39,7 +39,7 @@ async function inside({ nodes, clients, pauseMs }: NodeCutOff): Promise<FaultRep
     databaseUrl: servers.url,
     nodes,
     nodeOf: (index) => (index === 0 ? { databaseUrl: way.href } : {}),
-    witness: { delayMs: () => 50 + Math.random() * 50 },
+    witness: { delay: () => 50 + Math.random() * 50 },
     load: { chance: Math.random, clients, pauseMs, retries: 4, held: 0.1, twice: 0.2, callbacks: 0.2 },
   });
   cluster.load.begin();

@@ -25,7 +25,7 @@ export async function nodeFrozen({ databaseUrl, nodes, times, width }: NodeFroze
   await using cluster = await Cluster.start({
     databaseUrl,
     nodes,
-    witness: { delayMs: () => 50 + chance() * 50 },
+    witness: { delay: () => 50 + chance() * 50 },
     load: { ...width, retries: 4, held: 0.1, twice: 0.2, callbacks: 0.2 },
   });
   const gaps: number[] = [];

@@ -15,11 +15,11 @@ export interface NodeKills {
 /** Random nodes are killed under load, one after the other, and started again. */
 export async function nodeKills({ databaseUrl, nodes, kills, actions, width }: NodeKills): Promise<FaultReport> {
   const { chance } = width;
-  const delayMs = () => 20 + chance() * 40;
+  const delay = () => 20 + chance() * 40;
   await using cluster = await Cluster.start({
     databaseUrl,
     nodes,
-    witness: { delayMs, status: () => (chance() < 0.02 ? 500 : 200) },
+    witness: { delay, status: () => (chance() < 0.02 ? 500 : 200) },
     load: { ...width, retries: 5, held: 0.1, twice: 0.1, callbacks: 0.3, count: actions },
     env: { DISPATCH_PER_HOST: "128" },
   });

@@ -1,0 +1,76 @@
+import { API_KEY } from "./processes.ts";
+import { now, quantile } from "./time.ts";
+
+/** Services that create what they are asked for at the target; more than one are nodes on one database, asked in turn. */
+export interface Measured {
+  readonly name: string;
+  readonly urls: readonly string[];
+  readonly targetUrl: string;
+}
+
+export interface Created {
+  readonly created: number;
+  readonly startedMs: number;
+  readonly elapsedS: number;
+}
+
+/** Creates for so many seconds; each connection waits for its answer before it creates again. */
+export async function createFor(measured: Measured, seconds: number, connections: number): Promise<Created> {
+  const startedMs = now();
+  const untilMs = startedMs + seconds * 1_000;
+  let created = 0;
+  const worker = async (connection: number) => {
+    for (let n = connection; now() < untilMs; n += 1) {
+      await create(measured, n, {});
+      created += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, (_, connection) => worker(connection)));
+  return { created, startedMs, elapsedS: (now() - startedMs) / 1_000 };
+}
+
+/** Creates one by the node whose turn it is. */
+export async function create({ urls, targetUrl }: Measured, turn: number, body: object): Promise<void> {
+  const url = urls[turn % urls.length] ?? "";
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${API_KEY}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ url: targetUrl, body }),
+  });
+  if (answer.status !== 201) throw new Error(`${url} answered ${answer.status}: ${await answer.text()}`);
+  await answer.arrayBuffer();
+}
+
+/** Waits until nothing is pending or active; seconds since the start of the round. */
+export async function settled({ urls }: Measured, startedMs: number): Promise<number> {
+  for (const status of ["pending", "active"]) {
+    while (await hasActions(urls[0] ?? "", status)) await Bun.sleep(10);
+  }
+  return (now() - startedMs) / 1_000;
+}
+
+async function hasActions(url: string, status: string): Promise<boolean> {
+  const answer = await fetch(`${url}?limit=1&status=${status}`, { headers: { Authorization: `Bearer ${API_KEY}` } });
+  const { data } = (await answer.json()) as { data: unknown[] };
+  return data.length > 0;
+}
+
+/** From the client's call to its arrival at the target, at a constant rate; a line for the report. */
+export async function latency(measured: Measured, perSecond: number, count: number): Promise<string> {
+  await fetch(`${measured.targetUrl}stats`);
+  const startMs = now();
+  const creates: Promise<void>[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const waitMs = startMs + (n * 1_000) / perSecond - now();
+    if (waitMs > 0) await Bun.sleep(waitMs);
+    creates.push(create(measured, n, { sentMs: now() }));
+  }
+  await Promise.all(creates);
+  // Longer than it takes: not every service can say when it has nothing to do.
+  await Bun.sleep(500);
+  const { underWayMs } = (await (await fetch(`${measured.targetUrl}stats`)).json()) as { underWayMs: number[] };
+  return (
+    `${measured.name}: create to target at ${perSecond}/s: p50 ${quantile(underWayMs, 0.5).toFixed(2)} ms, ` +
+    `p99 ${quantile(underWayMs, 0.99).toFixed(2)} ms (${underWayMs.length} of ${count} actions)`
+  );
+}

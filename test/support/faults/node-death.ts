@@ -1,0 +1,58 @@
+import { Cluster } from "../cluster/cluster.ts";
+import { readRows } from "../cluster/rows.ts";
+import { broken, type FaultReport, quantile } from "./report.ts";
+
+const GRACE_MS = 15_000;
+const RECOVERY_MS = 6_000;
+const ACTIONS = 64;
+
+export interface NodeDeath {
+  readonly databaseUrl: string;
+  readonly nodes: number;
+  readonly attemptTimeoutMs: number;
+}
+
+/** How long it takes until another node makes the calls again that a node had under way when it was killed. */
+export async function nodeDeath({ databaseUrl, nodes, attemptTimeoutMs }: NodeDeath): Promise<FaultReport> {
+  const killed = Promise.withResolvers<void>();
+  await using cluster = await Cluster.start({
+    databaseUrl,
+    nodes,
+    env: { ATTEMPT_TIMEOUT_MS: String(attemptTimeoutMs) },
+    witness: { delay: ({ attempt }) => (attempt === 1 ? killed.promise : 0) },
+    load: { chance: Math.random, clients: ACTIONS, retries: 3, held: 0, twice: 0, callbacks: 0, count: ACTIONS },
+  });
+  cluster.load.begin();
+  await cluster.busy(ACTIONS);
+  const killedMs = performance.now();
+  await cluster.node(0).end("SIGKILL");
+  killed.resolve();
+  const { figures, problems } = await cluster.judge();
+  await using reader = readRows(databaseUrl);
+  const { timeline } = await reader.history();
+  const interrupted = new Set(
+    timeline.flatMap(({ action_id: id, type, detail }) =>
+      type === "attempt" && detail.includes('"outcome":"unknown"') ? [id] : [],
+    ),
+  );
+  const times = cluster.witness.arrivals.flatMap(({ id, attempt, atMs }) =>
+    attempt === 2 && interrupted.has(id) ? [atMs - killedMs] : [],
+  );
+  return {
+    figures: {
+      attemptTimeoutMs,
+      ...figures,
+      heldByIt: times.length,
+      resentP50Ms: Math.round(quantile(times, 0.5)),
+      resentMaxMs: Math.round(Math.max(...times)),
+    },
+    problems: [
+      ...problems,
+      ...broken({
+        "it held something": times.length > 0,
+        "what it held is sent again once its lease is over":
+          Math.max(...times) < attemptTimeoutMs + GRACE_MS + RECOVERY_MS,
+      }),
+    ],
+  };
+}
