@@ -42,7 +42,11 @@ const variants: Measured[] = [
   { name: "file", urls: [actionsOf(file)], targetUrl },
   { name: "plain queue", urls: [`http://127.0.0.1:${queue.port}/`], targetUrl },
 ];
-for (const count of values.nodes.split(",").map(Number)) variants.push(await nodes(count));
+for (const count of values.nodes
+  .split(",")
+  .map(Number)
+  .filter((n) => n > 0))
+  variants.push(await nodes(count));
 const bare: Measured = { name: "relay", urls: [`http://127.0.0.1:${relay.port}/`], targetUrl };
 
 const shares = new Map<string, number[]>(variants.map(({ name }) => [name, []]));

@@ -403,7 +403,7 @@ export interface LiveNode extends NodeRow {
   readonly beatAt: Date;
 }
 
-/** A change of the timeline, of any account. */
+/** A row of the timeline, of any account. */
 export interface ChangedAction {
   readonly seq: number;
   readonly actionId: string;

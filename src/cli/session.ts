@@ -4,7 +4,7 @@ import { type CliCommand, EXIT, type Io, readValue, UsageError } from "./command
 import { type Cell, createPaint, explain, jsonText, type Paint, parseExact, table } from "./output.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { retryDelayMs, OutgateError, apiKeyIn, apiKeyOf } from "../client/transport.ts";
-import type { FollowOptions } from "../client/follow.ts";
+import type { FollowOptions, OutgateClient } from "../client/types.ts";
 import { WAIT_SECONDS_MAX } from "../config/limits.ts";
 import type { ActionJson } from "../actions/schemas.ts";
 

@@ -7,42 +7,21 @@ import type { AuditLog, AuditQuery } from "../audit/audit.ts";
 import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
 import type { ActionPageJson, ListQuery, Timeline } from "../actions/list-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
-import type { RotationJson, SigningSecretJson, SigningSecretQuery } from "../accounts/signing-secrets.ts";
-import { follow, type FollowOptions, type OutgateEvent } from "./follow.ts";
-import { type Call, type ClientSettings, createTransport } from "./transport.ts";
-
-/** Options of every call. */
-export interface CallOptions {
-  /** Ends the call; it rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface WaitOptions extends CallOptions {
-  /** How long the service waits for the end of the action, in seconds, 1 to 120. */
-  readonly waitSeconds?: number | undefined;
-}
-
-interface CreateActionOptions extends WaitOptions {
-  /** Makes the create safe to repeat: within 24 hours the same key returns the same action. The client then retries too. */
-  readonly idempotencyKey?: string | undefined;
-}
-
-export interface RevokeOptions extends CallOptions {
-  /** What happens to the key's unfinished actions; default: keep. */
-  readonly unfinished?: "keep" | "pause" | "cancel" | undefined;
-}
-
-interface SigningSecretOptions extends CallOptions {
-  /** What the secret signs; default: calls. Callbacks have a separate secret. */
-  readonly for?: SigningSecretQuery["for"];
-}
-
-interface RotateOptions extends SigningSecretOptions {
-  /** The origin whose secret is rotated; default: every origin's, for calls and for callbacks. */
-  readonly origin?: string | undefined;
-}
-
-export type OutgateClient = ReturnType<typeof createClient>;
+import type { RotationJson, SigningSecretJson } from "../accounts/signing-secrets.ts";
+import { follow } from "./follow.ts";
+import { type Call, createTransport } from "./transport.ts";
+import type {
+  CallOptions,
+  ClientSettings,
+  CreateActionOptions,
+  FollowOptions,
+  OutgateClient,
+  OutgateEvent,
+  RevokeOptions,
+  RotateOptions,
+  SigningSecretOptions,
+  WaitOptions,
+} from "./types.ts";
 
 /** The service's default for a `sync` create without `wait`. */
 const SYNC_WAIT_SECONDS = 30;

@@ -160,12 +160,6 @@ export function retryDelayMs(before: number, { baseMs, capMs }: Backoff, chance 
 
 type ErrorBody = ErrorEnvelope["error"];
 
-/**
- * The service's error code, or why there was none: `unreachable`, `tls_failed`, `timed_out`, or `not_outgate` where
- * something else answers at the address.
- */
-type OutgateErrorCode = ErrorBody["code"] | "unreachable" | "tls_failed" | "timed_out" | "not_outgate";
-
 /** Any failure of a call, except an abort by the caller. The message is for people. */
 export class OutgateError extends Error implements OutgateErrorFacts {
   override readonly name = "OutgateError";

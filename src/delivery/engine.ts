@@ -122,6 +122,10 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   node?.membership.onChange(() => {
     for (const queue of [loop, callbacks, mails]) queue.sharesChanged();
   });
+  const feed = createFeed(deps);
+  const nodeFeed = createNodeFeed(deps, feed, [loop, callbacks, mails]);
+  // With other nodes a change of this one may not be readable yet for streams; the feed of all nodes' changes tells when.
+  if (nodeFeed === null) bus.subscribe(({ accountId }) => feed.changed(accountId));
   return {
     actionService,
     pauseService,

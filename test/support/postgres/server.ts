@@ -50,7 +50,7 @@ export class PostgresServer {
   /** Makes the files of a server; nothing runs yet. */
   static async create(options: ServerOptions): Promise<PostgresServer> {
     const server = new PostgresServer(options);
-    const passwordFile = server.#giveFile("password", options.password);
+    const passwordFile = giveFile(options.folder, "password", options.password);
     // An ordering unlike C's: a column that forgot its own would be sorted differently from SQLite's.
     const locale = ["--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"];
     const access = ["--auth=scram-sha-256", `--pwfile=${passwordFile}`, `--username=${USER}`];
@@ -116,7 +116,7 @@ export class PostgresServer {
     const settings = { listen_addresses: "127.0.0.1", unix_socket_directories: "", ...this.#settings, port };
     const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'`);
     // The last line of a name counts: these come after what initdb or the copy wrote.
-    const file = this.#giveFile("settings.conf", lines.join("\n"));
+    const file = giveFile(this.#folder, "settings.conf", lines.join("\n"));
     const include = `include = '${file}'\n`;
     const main = join(this.data, "postgresql.conf");
     const text = readFileSync(main, "utf8");
@@ -125,19 +125,10 @@ export class PostgresServer {
     await this.#run("pg_ctl", ["start", "--pgdata", this.data, "--log", log, "--wait", "--timeout", "30"]);
   }
 
-  #giveFile(name: string, text: string): string {
-    const file = join(this.#folder, name);
-    writeFileSync(file, text, { mode: 0o600 });
-    const user = isRoot ? serverUser() : null;
-    if (user !== null) chownSync(file, user.uid, user.gid);
-    return file;
-  }
-
   async #run(program: string, options: readonly string[]): Promise<void> {
-    const as = isRoot ? ["setpriv", `--reuid=${SERVER_USER}`, `--regid=${SERVER_USER}`, "--init-groups"] : [];
     // The server that pg_ctl starts keeps its outputs open: pipes would never end.
     const output = join(this.#folder, "output.log");
-    const child = Bun.spawn([...as, join(this.#programs, program), ...options], {
+    const child = Bun.spawn(serverCommand([join(this.#programs, program), ...options]), {
       cwd: this.#folder,
       env: { PATH: process.env["PATH"], LC_ALL: "C" },
       stdin: "ignore",
@@ -156,6 +147,21 @@ export function makeServerFolder(folder: string): string {
   if (user !== null) chownSync(folder, user.uid, user.gid);
   chmodSync(folder, 0o700);
   return folder;
+}
+
+/** Writes a file that only the server's user may read. */
+export function giveFile(folder: string, name: string, text: string): string {
+  const file = join(folder, name);
+  writeFileSync(file, text, { mode: 0o600 });
+  const user = isRoot ? serverUser() : null;
+  if (user !== null) chownSync(file, user.uid, user.gid);
+  return file;
+}
+
+/** A command as the server's user runs it. */
+export function serverCommand(command: readonly string[]): string[] {
+  const as = isRoot ? ["setpriv", `--reuid=${SERVER_USER}`, `--regid=${SERVER_USER}`, "--init-groups"] : [];
+  return [...as, ...command];
 }
 
 /** Whether a process runs, whoever's it is. */

@@ -54,6 +54,10 @@ export class MemoryCluster implements ClusterStore {
     return this.#call(() => ({ changes: [], position, isLast: true }));
   }
 
+  revisionsOf(): Promise<ReadonlyMap<string, number>> {
+    return this.#call(() => new Map());
+  }
+
   listen(): Promise<null> {
     return this.#call(() => null);
   }
