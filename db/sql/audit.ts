@@ -2,7 +2,7 @@ import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
 import type { AuditEntry, AuditStore } from "../../src/audit/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
 import type { StoreContext } from "./context.ts";
-import { always, isOneOf } from "./dialect.ts";
+import { always, isAbsent, isNoList, isOneOf } from "./dialect.ts";
 import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { audit } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
@@ -24,9 +24,9 @@ const PAGE = prepare((arg: Args<"accountId" | "before" | "from" | "kinds" | "act
     .where(
       allOf(
         sql`${audit.accountId} = ${arg.accountId} and ${audit.seq} < ${arg.before} and ${audit.seq} >= ${arg.from}`,
-        sql`(${arg.kinds} is null or ${isOneOf(audit.kind, arg.kinds)})`,
-        sql`(${arg.actor} is null or ${audit.actor} = ${arg.actor})`,
-        sql`(${arg.since} is null or ${audit.at} >= ${arg.since}) and (${arg.until} is null or ${audit.at} < ${arg.until})`,
+        sql`(${isNoList(arg.kinds)} or ${isOneOf(audit.kind, arg.kinds)})`,
+        sql`(${isAbsent(arg.actor, audit.actor)} or ${audit.actor} = ${arg.actor})`,
+        sql`(${isAbsent(arg.since, audit.at)} or ${audit.at} >= ${arg.since}) and (${isAbsent(arg.until, audit.at)} or ${audit.at} < ${arg.until})`,
       ),
     )
     .orderBy(desc(audit.seq))

@@ -1,6 +1,6 @@
 import { type Column, Param, type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import type { SqlValue } from "./sql.ts";
-import { byDialect, LIST, onlyPostgres, onlySqlite } from "./query.ts";
+import { byDialect, LIST, onlyPostgres, onlySqlite, typed } from "./query.ts";
 
 /** What SQLite and PostgreSQL say differently, each by the name of what it means. */
 
@@ -15,6 +15,16 @@ export function isOneOf(column: Column, values: Placeholder): SQL {
     sqlite: sql`${column} in (select j.value from json_each(${values}) j)`,
     postgres: sql`${column} = any(${arrayOf(values)})`,
   });
+}
+
+/** Whether there is no value for a column. */
+export function isAbsent(value: Placeholder, column: Column): SQL {
+  return sql`${typed(value, column)} is null`;
+}
+
+/** Whether there is no list. */
+export function isNoList(values: Placeholder): SQL {
+  return byDialect({ sqlite: sql`${values} is null`, postgres: sql`${arrayOf(values)} is null` });
 }
 
 /** The items of a JSON list as rows of one column: `j.value`. */
@@ -58,7 +68,7 @@ export function isSame(column: Column, value: Placeholder): SQL {
 export function isBeforeOrAny(column: Column, value: Placeholder): SQL {
   return byDialect({
     sqlite: sql`${column} < ifnull(${value}, x'')`,
-    postgres: sql`(${value} is null or ${column} < ${value})`,
+    postgres: sql`(${isAbsent(value, column)} or ${column} < ${value})`,
   });
 }
 
@@ -103,7 +113,7 @@ export function smallerOf(one: SQLWrapper, other: SQLWrapper): SQL {
 export function bytesOf(column: SQLWrapper): SQL {
   return byDialect({
     sqlite: sql`ifnull(octet_length(${column}), 0)`,
-    postgres: sql`coalesce(octet_length(${column}), 0)`,
+    postgres: sql`coalesce(cast(octet_length(${column}) as bigint), 0)`,
   });
 }
 

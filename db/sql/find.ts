@@ -5,7 +5,7 @@ import { type HostOfKey, hostOfKey } from "../../src/approvals/facts.ts";
 import { HOST_ACTIONS_SCANNED_MAX, RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/config/limits.ts";
 import type { LaneName } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOf, isOneOf, isWhole, itemsOf, placeIn } from "./dialect.ts";
+import { bytesOf, isAbsent, isOneOf, isWhole, itemsOf, placeIn } from "./dialect.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, actionOf, shownActionOf, timelineEntryOf } from "./rows.ts";
 import { actions, timeline } from "../libsql/schema.ts";
@@ -109,7 +109,7 @@ export async function findApprovedHosts(
 
 const ORPHANS = prepare((arg: Args<"accountId" | "id" | "leaseBefore" | "limit">) => {
   const isAfter = sql`(${actions.accountId}, ${actions.id}) > (${arg.accountId}, ${arg.id})`;
-  const isOver = sql`(${arg.leaseBefore} is null or ${actions.leaseUntil} < ${arg.leaseBefore})`;
+  const isOver = sql`(${isAbsent(arg.leaseBefore, actions.leaseUntil)} or ${actions.leaseUntil} < ${arg.leaseBefore})`;
   const orphans = query.select({ id: actions.id, bytes: BYTES }).from(actions);
   return orphans
     .where(and(eq(actions.status, "active"), isAfter, isOver))

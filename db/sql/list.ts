@@ -5,7 +5,7 @@ import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
 import { firstActionId } from "../../src/runtime/ids.ts";
 import type { ActionRows, ActionQuery, Counted } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { isOneOf } from "./dialect.ts";
+import { isAbsent, isNoList, isOneOf } from "./dialect.ts";
 import { BYTES, findRows, idsWithin } from "./find.ts";
 import { allOf, type Args, prepare, prepareEach, query } from "./query.ts";
 import { shownActionOf } from "./rows.ts";
@@ -120,10 +120,10 @@ function filters(arg: Args<FilterName>): SQL {
   // A name without a port means any port of it. A call to the port of its own scheme is stored without it.
   const isHost = sql`${arg.host} in (${hostname}, ${host}) or (${host} = ${hostname} and ${url} like ${arg.scheme} || ':%')`;
   return allOf(
-    sql`(${arg.statuses} is null or ${isOneOf(status, arg.statuses)})`,
-    sql`(${arg.method} is null or ${method} = ${arg.method})`,
-    sql`(${arg.createdBy} is null or ${keyId} = ${arg.createdBy})`,
-    sql`(${arg.host} is null or (${hostname} = ${arg.hostname} and (${isHost})))`,
+    sql`(${isNoList(arg.statuses)} or ${isOneOf(status, arg.statuses)})`,
+    sql`(${isAbsent(arg.method, method)} or ${method} = ${arg.method})`,
+    sql`(${isAbsent(arg.createdBy, keyId)} or ${keyId} = ${arg.createdBy})`,
+    sql`(${isAbsent(arg.host, host)} or (${hostname} = ${arg.hostname} and (${isHost})))`,
   );
 }
 

@@ -6,7 +6,7 @@ import { rescheduleNotifications } from "./apply.ts";
 import { findBrokenNotifications } from "./broken.ts";
 import { countNotifications, createQueue, type QueueTable } from "./queue.ts";
 import { Refused, type StoreContext } from "./context.ts";
-import { bytesOf, countOf, isBeforeOrAny } from "./dialect.ts";
+import { bytesOf, countOf, isAbsent, isBeforeOrAny } from "./dialect.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { isStopped } from "./pauses.ts";
 import { type Args, bareNames, changed, prepare, query } from "./query.ts";
@@ -74,7 +74,7 @@ const LIST = prepare((arg: Args<"accountId" | "before" | "limit">) => {
 
 const ORPHANS = prepare((arg: Args<"kind" | "leaseUntil" | "id" | "leaseBefore" | "limit">) => {
   const isAfter = sql`(${outbox.leaseUntil}, ${outbox.id}) > (${arg.leaseUntil}, ${arg.id})`;
-  const isOver = sql`(${arg.leaseBefore} is null or ${outbox.leaseUntil} < ${arg.leaseBefore})`;
+  const isOver = sql`(${isAbsent(arg.leaseBefore, outbox.leaseUntil)} or ${outbox.leaseUntil} < ${arg.leaseBefore})`;
   const orphans = query.select(NOTIFICATION_COLUMNS).from(outbox);
   return orphans
     .where(and(eq(outbox.status, "active"), eq(outbox.kind, arg.kind), isAfter, isOver))

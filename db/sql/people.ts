@@ -7,7 +7,7 @@ import { hasNoHold, signedUpRows } from "./accounts.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { always, isSame } from "./dialect.ts";
-import { type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
+import { type Args, changed, insertWhere, prepare, query, typed, valuesOf } from "./query.ts";
 import { members, people, sessions, welcomeLinks } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 
@@ -205,7 +205,7 @@ const hasMember = (arg: Args<"accountId">) =>
 const OFFER = prepare((arg: Args<keyof WelcomeLink>) =>
   insertWhere(
     welcomeLinks,
-    sql`(${arg.personId} is not null or not ${hasMember(arg)})`,
+    sql`(${typed(arg.personId, welcomeLinks.personId)} is not null or not ${hasMember(arg)})`,
     valuesOf(arg, ["hash", "personId", "accountId", "createdAt", "expiresAt"]),
   ),
 );

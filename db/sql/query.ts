@@ -121,7 +121,7 @@ export function prepareEach<Variant extends string, Statements>(
 }
 
 /** PostgreSQL takes an argument for text where it can't see the column that it is for. */
-function typed(value: unknown, column: Column): SQL {
+export function typed(value: unknown, column: Column): SQL {
   const type = column.getSQLType() === "integer" ? sql`bigint` : sql`text`;
   return byDialect({ sqlite: sql`${value}`, postgres: sql`cast(${value} as ${type})` });
 }
@@ -248,13 +248,20 @@ class PostgresSource {
     compiling = "postgres";
     try {
       const text = render(this.#build(), place);
-      const parts = partsOf(text);
+      const parts = partsOf(withBareTargets(text));
       compiled += 1;
       return { id: compiled, isChained: parts.includes("changed"), parts, args };
     } finally {
       compiling = "sqlite";
     }
   }
+}
+
+const TARGET = /on conflict \([^)]*\)/g;
+
+/** The builder names the columns of a conflict with their table, which only SQLite allows. */
+function withBareTargets(text: string): string {
+  return text.replaceAll(TARGET, (target) => target.replaceAll(/"\w+"\./g, ""));
 }
 
 function partsOf(text: string): PostgresText["parts"] {

@@ -105,7 +105,8 @@ async function openOver(url: string) {
   const parts = {
     sql,
     seal: testSecrets,
-    queueStatements: sqliteQueue, cluster: null,
+    queueStatements: sqliteQueue,
+    cluster: null,
     isOnlyProcess: false,
     onFatal: () => {},
     release: () => {},

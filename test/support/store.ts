@@ -73,7 +73,8 @@ export async function openClientStore(): Promise<TestStore> {
     return createStore({
       sql,
       seal: testSecrets,
-      queueStatements: sqliteQueue, cluster: null,
+      queueStatements: sqliteQueue,
+      cluster: null,
       isOnlyProcess: false,
       onFatal: failTest,
       release: () => {},
@@ -113,7 +114,8 @@ export function storeOver(sql: Sql): Store {
   return createStore({
     sql,
     seal: testSecrets,
-    queueStatements: sqliteQueue, cluster: null,
+    queueStatements: sqliteQueue,
+    cluster: null,
     isOnlyProcess: true,
     onFatal: failTest,
     release: () => {},
@@ -125,12 +127,16 @@ function failTest(cause: unknown): never {
 }
 
 interface Place {
+  /** What goes with the store. */
   readonly folder: AsyncDisposable;
   readonly look: Sql;
   readonly open: () => Promise<Store>;
+  /** Lists columns by name; SQLite's if it is absent. */
+  readonly columns?: string;
 }
 
-function testStore(first: Store, { folder, look, open }: Place): TestStore {
+/** A first store and a way to open it again, in a place to look into. */
+export function testStore(first: Store, { folder, look, open, columns = SQLITE_COLUMNS }: Place): TestStore {
   let store = first;
   return {
     get store() {
@@ -159,9 +165,7 @@ function testStore(first: Store, { folder, look, open }: Place): TestStore {
     keyCount: () => countIn(look, "action_keys"),
     count: (table) => countIn(look, table),
     async columns(like) {
-      const text = `SELECT t.name || '.' || c.name AS name FROM sqlite_schema t, pragma_table_info(t.name) c
-        WHERE t.type = 'table' AND c.name LIKE ? ORDER BY 1`;
-      return (await look.read({ sql: text, args: [like] })).map(({ name }) => String(name));
+      return (await look.read({ sql: columns, args: [like] })).map(({ name }) => String(name));
     },
     async [Symbol.asyncDispose]() {
       await store.close();
@@ -170,6 +174,9 @@ function testStore(first: Store, { folder, look, open }: Place): TestStore {
     },
   };
 }
+
+const SQLITE_COLUMNS = `SELECT t.name || '.' || c.name AS name FROM sqlite_schema t, pragma_table_info(t.name) c
+  WHERE t.type = 'table' AND c.name LIKE ? ORDER BY 1`;
 
 async function countIn(look: Sql, table: string): Promise<number> {
   const [row] = await look.read({ sql: `SELECT count(*) AS n FROM ${table}`, args: [] });
