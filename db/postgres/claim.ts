@@ -1,12 +1,14 @@
 import { sql, type SQL } from "drizzle-orm";
-import { isOneOf } from "../sql/dialect.ts";
+import { arrayOf, isOneOf } from "../sql/dialect.ts";
 import { type Args, bareNames, prepare } from "../sql/query.ts";
 import { type ClaimArgs, headOf, type QueueStatements, type QueueTable } from "../sql/queue.ts";
 
+/** The parts of the lanes, a JSON list each. */
+type LaneArgs = Args<"accounts" | "hosts" | "keys" | "limits">;
+
 /**
  * The statements of a queue for PostgreSQL. A claim is one statement: it locks of each lane the earliest due rows and
- * skips those that another node has locked, so that nodes neither wait for each other nor claim a row twice. The lanes
- * come as JSON, whose texts are names of hosts and ids.
+ * skips those that another node has locked, so that nodes neither wait for each other nor claim a row twice.
  */
 export function postgresQueue(table: QueueTable): QueueStatements {
   const { bytes, set } = table;
@@ -17,11 +19,9 @@ export function postgresQueue(table: QueueTable): QueueStatements {
   const isPending = ({ refused }: Args<"refused">) => sql`${pending} and account_id = lane.account_id
     and host = lane.host and key_id = lane.key_id and not (${isOneOf(table.columns.id, refused)})`;
   const isOpen = sql`not ${table.isPaused(sql`lane.account_id`, sql`lane.key_id`)}`;
-  const lanesOf = ({ lanes }: Args<"lanes">) => sql`(
-    select lane.value ->> 0 as account_id, lane.value ->> 1 as host, lane.value ->> 2 as key_id,
-      cast(lane.value ->> 3 as bigint) as most, lane.number
-    from json_array_elements(cast(${lanes} as json)) with ordinality as lane(value, number)) lane`;
-  const chosen = (arg: ClaimArgs, lock: SQL) => sql`locked as (
+  const lanesOf = ({ accounts, hosts, keys, limits }: LaneArgs) => sql`unnest(${arrayOf(accounts)}, ${arrayOf(hosts)},
+    ${arrayOf(keys)}, cast(${arrayOf(limits)} as bigint[])) with ordinality as lane(account_id, host, key_id, most, number)`;
+  const chosen = (arg: ClaimArgs & LaneArgs, lock: SQL) => sql`locked as (
     select lane.number as lane, due.id, due.bytes, due.place,
       max(due.bytes) over (partition by lane.number order by due.place) as largest
     from ${lanesOf(arg)} cross join lateral (
@@ -39,15 +39,17 @@ export function postgresQueue(table: QueueTable): QueueStatements {
     select id, account_id, ${now}, run, revision, 'started', 'active', '{}' from claimed)`;
   const claim = (returned: SQL) =>
     prepare(
-      (arg: ClaimArgs) => sql`with ${chosen(arg, sql`for update skip locked`)}, claimed as (
+      (arg: ClaimArgs & LaneArgs) => sql`with ${chosen(arg, sql`for update skip locked`)}, claimed as (
         update ${name} set ${set(arg)} where id = any(array(select id from chosen)) returning *
       )${table.isTold ? started(arg) : sql``}
       select ${returned} from (select claimed.*, chosen.turn from claimed join chosen using (id)) won order by turn`,
     );
   const [claimRows, claimIds] = [claim(columns), claim(sql`id, ${fence} as fence`)];
-  const choose = prepare((arg: ClaimArgs) => sql`with ${chosen(arg, sql``)} select id from chosen order by turn`);
+  const choose = prepare(
+    (arg: ClaimArgs & LaneArgs) => sql`with ${chosen(arg, sql``)} select id from chosen order by turn`,
+  );
   const next = prepare(
-    (arg: Args<"lanes" | "refused">) => sql`select head.account_id, head.host, head.key_id, head.due_at, head.bytes
+    (arg: LaneArgs & Args<"refused">) => sql`select head.account_id, head.host, head.key_id, head.due_at, head.bytes
       from ${lanesOf(arg)} cross join lateral (
         select account_id, host, key_id, due_at, ${bytes} as bytes from ${name}
         where ${isPending(arg)} order by due_at, id limit 1) head
@@ -78,13 +80,29 @@ export function postgresQueue(table: QueueTable): QueueStatements {
     select account_id, host, key_id, due_at from lane`,
   );
   return {
-    claim: (values, returned) => [(returned === "rows" ? claimRows : claimIds).bind(values), next.bind(values)],
-    choose: (values) => choose.bind(values),
+    claim(values, returned) {
+      const all = { ...values, ...lanesIn(values) };
+      return [(returned === "rows" ? claimRows : claimIds).bind(all), next.bind(all)];
+    },
+    choose: (values) => choose.bind({ ...values, ...lanesIn(values) }),
     claimedBy: (values) => claimedBy.bind(values),
     claimedWith: (values) => claimedWith.bind(values),
     async lanes(reader, from, limit) {
       const { accountId, host, keyId } = from ?? { accountId: "", host: "", keyId: "" };
       return (await lanes.readRaw(reader, { accountId, host, keyId, limit })).map(headOf);
     },
+  };
+}
+
+/** Each lane once: one that is named twice would give its rows twice. */
+function lanesIn({ lanes }: { readonly lanes: string }) {
+  // Safe: `valuesOfClaim` writes them.
+  const named = JSON.parse(lanes) as readonly (readonly [string, string, string, number])[];
+  const once = [...new Map(named.map((lane) => [lane.slice(0, 3).join("\0"), lane])).values()];
+  return {
+    accounts: JSON.stringify(once.map(([accountId]) => accountId)),
+    hosts: JSON.stringify(once.map(([, host]) => host)),
+    keys: JSON.stringify(once.map(([, , keyId]) => keyId)),
+    limits: JSON.stringify(once.map(([, , , limit]) => limit)),
   };
 }

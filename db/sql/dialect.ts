@@ -5,7 +5,7 @@ import { byDialect, LIST, onlyPostgres, onlySqlite, typed } from "./query.ts";
 /** What SQLite and PostgreSQL say differently, each by the name of what it means. */
 
 /** An argument that is a JSON list. PostgreSQL gets an array of texts: U+0000 is a text here, but not in its JSON. */
-function arrayOf(values: Placeholder): SQL {
+export function arrayOf(values: Placeholder): SQL {
   return sql`cast(${new Param(values, LIST)} as text[])`;
 }
 

@@ -37,6 +37,8 @@ export interface TestStore extends AsyncDisposable {
   outbox(actionId: string): Promise<readonly OutboxSeen[]>;
   /** How many dedupe and idempotency keys are remembered. */
   keyCount(): Promise<number>;
+  /** How many rows the timeline of all accounts has up to a position. */
+  rowsUpTo(position: number): Promise<number>;
   /** How many rows a table has. */
   count(table: string): Promise<number>;
   /** Columns whose name is like this, as `table.column`, in order. */
@@ -161,6 +163,10 @@ export function testStore(first: Store, { folder, look, open, columns = SQLITE_C
         payload: row["payload"] === null ? null : String(row["payload"]),
         run: Number(row["run"]),
       }));
+    },
+    async rowsUpTo(position) {
+      const [row] = await look.read({ sql: "SELECT count(*) AS n FROM timeline WHERE seq <= ?", args: [position] });
+      return Number(row?.["n"]);
     },
     keyCount: () => countIn(look, "action_keys"),
     count: (table) => countIn(look, table),

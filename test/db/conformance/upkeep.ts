@@ -155,12 +155,12 @@ export function testUpkeep(open: OpenTestStore): void {
       expect((await db.actions.changes(ACCOUNT, 0)).changes).toEqual([]);
       // What comes later is behind it, and the emptied row goes with the next thing that is deleted.
       const next = await completedAt(db, NOON);
-      const [created] = await db.actions.timeline(ACCOUNT, next.id);
-      expect(created?.seq).toBe(before + 1);
+      const seqs = (await db.actions.timeline(ACCOUNT, next.id)).map(({ seq }) => seq);
+      expect(Math.min(...seqs)).toBeGreaterThan(before);
       await pruneAll(db.store, later(1));
       await pruneAll(db.store, later(1));
       expect(await db.count("timeline")).toBe(1);
-      expect(await db.actions.position()).toBe(before + 4);
+      expect(await db.actions.position()).toBe(Math.max(...seqs));
     });
 
     test("is found though its id ran ahead of its time, as one of thousands in a millisecond does", async () => {
