@@ -1,5 +1,6 @@
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 import start from "./migrations/0000_start.sql" with { type: "text" };
+import claimingNode from "./migrations/0001_claiming-node.sql" with { type: "text" };
 import {
   actionKeys,
   apiKeys,
@@ -18,7 +19,10 @@ import type { Sql, SqlValue, Statement } from "../sql/sql.ts";
 const START = "0000_start";
 
 /** In the order in which they run; `drizzle-kit` generates them from `schema.ts`. Never edit one: generate another. */
-const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [{ name: START, sql: start }];
+const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
+  { name: START, sql: start },
+  { name: "0001_claiming-node", sql: claimingNode },
+];
 
 /** The migrations of version 0.1, which were written by hand. */
 const VERSION_0_1: readonly string[] = [

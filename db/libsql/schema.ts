@@ -167,6 +167,8 @@ const actionColumns = {
   /** Role and hold of the key at the create. */
   keyRole: text("key_role").notNull().default("owner"),
   keyHold: text("key_hold").notNull().default("none"),
+  /** The node whose claim made it active; stays when the attempt has ended. */
+  claimedBy: text("claimed_by"),
 };
 
 export const actions = sqliteTable("actions", actionColumns, (table) => {
@@ -277,6 +279,8 @@ const outboxColumns = {
   sentAt: time("sent_at"),
   lastError: text("last_error"),
   keyId: text("key_id").notNull().default(""),
+  /** The node whose claim made it active; stays when the attempt has ended. */
+  claimedBy: text("claimed_by"),
 };
 
 /** Callbacks and mails. */

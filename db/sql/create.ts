@@ -15,10 +15,10 @@ import { COLUMNS_BUT_RESULT, type HeaderSeal, sealedValues } from "./rows.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 
-type ActionColumn = keyof typeof COLUMNS_BUT_RESULT | "scheduledAt";
+type ActionColumn = keyof typeof COLUMNS_BUT_RESULT | "scheduledAt" | "claimedBy";
 
 // Safe: an object's own keys.
-const COLUMNS = [...Object.keys(COLUMNS_BUT_RESULT), "scheduledAt"] as ActionColumn[];
+const COLUMNS = [...Object.keys(COLUMNS_BUT_RESULT), "scheduledAt", "claimedBy"] as ActionColumn[];
 
 /** The conditions of a create, of which each has only those that it needs: the others would cost a tenth of the insert. */
 const CONDITIONS = {
@@ -87,7 +87,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
 
 /** An action that is claimed at create is inserted in its claimed state; its timeline has both events. */
 function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal): readonly Statement[] {
-  const { action, events, outbox: notifications, rejection } = creation;
+  const { action, events, outbox: notifications, claim, rejection } = creation;
   const at = action.createdAt;
   const repeat = repeatArgs(rejection, at);
   const conditions = [
@@ -100,6 +100,7 @@ function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal
     ...sealedValues(action, seal),
     ...repeat,
     scheduledAt: at,
+    claimedBy: claimed === null ? null : (claim?.by ?? ""),
     windowStart: windowStart(at),
   });
   const rows = sideRows({ after: action, at, events, outbox: notifications, claimed });

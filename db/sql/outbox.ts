@@ -92,9 +92,9 @@ function tableOf(kind: NotificationKind): QueueTable {
     columns: NOTIFICATION_COLUMNS,
     // Only the stop of an account applies: other pauses don't hold back callbacks and mails.
     isPaused: isStopped,
-    set: ({ leaseUntil }) =>
-      sql`status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ${leaseUntil}`,
-    isTold: false,
+    set: ({ leaseUntil, by }) =>
+      sql`status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ${leaseUntil}, claimed_by = ${by}`,
+    started: null,
   };
 }
 

@@ -107,6 +107,8 @@ function attemptMade(
 export interface Claimed {
   readonly now: Date;
   readonly leaseUntil: Date;
+  /** The node that claims, where there may be several: two may claim with the same lease. */
+  readonly by?: string;
 }
 
 /** A claimed action: active, with the attempt counted before anything is sent. */

@@ -59,7 +59,9 @@ interface EngineParts {
 }
 
 /** What the delivery needs of a node among several. */
-type EngineNode = Pick<Node, "share" | "recoveryLease"> & { readonly membership: Pick<Node["membership"], "onChange"> };
+type EngineNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
+  readonly membership: Pick<Node["membership"], "onChange">;
+};
 
 type EngineSettings = Pick<
   Config,
@@ -99,7 +101,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const sending = { signedHeaders, attemptTimeoutMs: settings.attemptTimeoutMs, userAgent: `Outgate/${VERSION}` };
   const kept = new UnwrittenResults(parts.clock);
   const recipients = createRecipients({ ...store, approvers: settings.approvers });
-  const beside = node === null ? {} : { share: node.share };
+  const beside = node === null ? {} : { nodeId: node.id, share: node.share };
   const deps = { ...parts, ...sending, ...beside, recipients, hashOf, actions, outbox, rejections, bus, enqueue, kept };
   const historyOf = createHistoryOf(deps);
 

@@ -290,6 +290,8 @@ interface LostClaim {
 interface LeaseDeps {
   readonly clock: Clock;
   readonly attemptTimeoutMs: number;
+  /** The node that claims, where there may be several. */
+  readonly nodeId?: string;
 }
 
 /**
@@ -310,15 +312,15 @@ export class Leases {
     this.#deps = deps;
   }
 
-  /** A claim that starts now. No two claims have the same lease end, so a lease identifies its claim. */
+  /** A claim that starts now. No two claims of a node have the same lease end, so node and lease identify a claim. */
   begin(): Claimed {
-    const { clock, attemptTimeoutMs } = this.#deps;
+    const { clock, attemptTimeoutMs, nodeId } = this.#deps;
     const now = clock.now();
     const endMs = now.getTime() + attemptTimeoutMs + LEASE_GRACE_MS;
     const isTaken = endMs <= this.#lastEndMs && this.#lastEndMs - endMs < LEASE_SPREAD_MS;
     this.#lastEndMs = isTaken ? this.#lastEndMs + 1 : endMs;
     this.#open.add(this.#lastEndMs);
-    return { now, leaseUntil: new Date(this.#lastEndMs) };
+    return { now, leaseUntil: new Date(this.#lastEndMs), ...(nodeId !== undefined && { by: nodeId }) };
   }
 
   /** The store has answered: what it has claimed is known. */

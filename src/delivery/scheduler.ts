@@ -65,6 +65,8 @@ export interface SchedulerDeps<Row extends QueueRow> {
   /** Called when enough bytes of large rows were released to be worth a garbage collection. */
   readonly collectGarbage?: () => void;
   readonly attemptTimeoutMs: number;
+  /** The name of this process among several nodes. */
+  readonly nodeId?: string;
   /** What this process may do beside other nodes. Call `sharesChanged` when that changes. */
   readonly share?: NodeShare;
   /** Takes the right to end rows of dead processes: null for the only process of a store. */

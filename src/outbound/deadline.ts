@@ -32,7 +32,11 @@ export function openDeadline({ timeoutMs, stop }: SendLimits): Deadline {
   else stop?.addEventListener("abort", interrupt);
   return {
     signal: controller.signal,
-    endedBy: () => cause,
+    endedBy() {
+      // After the process stood still its other work may run before the timer.
+      if (cause === null && performance.now() >= endMs) end("timed_out");
+      return cause;
+    },
     leftMs: () => Math.max(0, endMs - performance.now()),
     close() {
       clearTimeout(timer);

@@ -9,6 +9,7 @@ import { DRAIN_WRITE_MS } from "../../src/config/limits.ts";
 import { createEngine } from "../../src/delivery/engine.ts";
 import { systemIds, type Ids } from "../../src/runtime/ids.ts";
 import { createMailer } from "../../src/mail/mailer.ts";
+import type { Node } from "../../src/runtime/node.ts";
 import { addKeptGauges } from "../../src/observability/gauges.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import { createSender } from "../../src/outbound/send.ts";
@@ -27,6 +28,8 @@ export interface EngineOptions {
   /** Stands between the engine and its store, to let a write fail at a chosen point. */
   readonly wrapStore?: (store: Store) => Store;
   readonly folder?: string;
+  /** The engine is one of several nodes on its store: what it does then, and its clock in place of `clock`. */
+  readonly node?: Node;
   /** False: nothing is dispatched until `engine.start()`. */
   readonly starts?: boolean;
 }
@@ -55,7 +58,8 @@ export async function openEngine(options: EngineOptions = {}) {
     secrets: encryptedStore.secrets,
     sender,
     mailer: await createMailer(config, clock),
-    clock,
+    clock: options.node?.clock ?? clock,
+    node: options.node ?? null,
     ids,
     log: collect(lines),
     metrics,

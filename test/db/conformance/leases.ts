@@ -67,6 +67,23 @@ export function testLeases(open: OpenTestStore): void {
     expect(await happeningsOf(db.actions, creation.action)).toEqual(["created", "started"]);
   });
 
+  test("a claim is known by its node and its lease: two nodes may claim with the same lease", async () => {
+    await using db = await open();
+    const at = { now: later(1), leaseUntil: later(45_001) };
+    const [one, other] = [await createdAction(db.actions), await createdAction(db.actions)];
+    await claimDue(db.actions, one, { at: { ...at, by: "nod_one" }, limit: 1 });
+    await claimDue(db.actions, other, { at: { ...at, by: "nod_other" }, limit: 1 });
+    const third = await db.actions.create({ ...aCreation(), claim: { ...at, by: "nod_one" } });
+    const ids = async (by?: string) => {
+      const rows = await db.actions.claimed([one.accountId], by === undefined ? at : { ...at, by });
+      return rows.map(({ id }) => id).toSorted();
+    };
+    const claimedAtCreate = third.kind === "created" ? (third.claimed?.id ?? "") : "";
+    expect(await ids("nod_one")).toEqual([one.id, claimedAtCreate].toSorted());
+    expect(await ids("nod_other")).toEqual([other.id]);
+    expect(await ids()).toEqual([]);
+  });
+
   test("a create that matches claims nothing, whatever claim it brings", async () => {
     await using db = await open();
     const first = await createdAction(db.actions, { idempotencyKey: "k" });

@@ -1,0 +1,247 @@
+import { describe, expect, test } from "bun:test";
+import type { Outcome } from "../../src/actions/outcome.ts";
+import {
+  ATTEMPT_TIMEOUT_MS_DEFAULT,
+  LEASE_GRACE_MS,
+  NODE_BEAT_MS,
+  NODE_LIVES_MS,
+  RECOVERY_INTERVAL_MS,
+} from "../../src/config/limits.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
+import { createNode } from "../../src/runtime/node.ts";
+import { type Claim, type Store, StoreUnavailable } from "../../db/store.ts";
+import { FakeClock } from "../support/clock.ts";
+import { type EngineOptions, openEngine } from "../support/engine.ts";
+import { answered } from "../support/factory.ts";
+import { MemoryCluster } from "../support/memory-cluster.ts";
+import { NODES_ENV, SharedStore } from "../support/nodes.ts";
+import { temporaryFolder } from "../support/store.ts";
+import { until } from "../support/until.ts";
+
+const LEASE_MS = ATTEMPT_TIMEOUT_MS_DEFAULT + LEASE_GRACE_MS;
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** Calls that end when the test says so. */
+function target() {
+  const open: { readonly request: OutboundRequest; readonly end: (outcome: Outcome) => void }[] = [];
+  const sender: Sender = {
+    send: (request) => new Promise<Outcome>((resolve) => open.push({ request, end: resolve })),
+  };
+  return { sender, calls: open };
+}
+
+type EngineOf = Awaited<ReturnType<typeof openEngine>>;
+
+/** Engines on one store, each a node with clocks of its own; the wall clocks are far apart. */
+async function cluster() {
+  const folder = await temporaryFolder();
+  const database = new FakeClock();
+  const shared = new SharedStore(folder.path);
+  const memory = new MemoryCluster(() => database.now().getTime());
+  const machines = new Map<string, FakeClock>();
+  const engines: { readonly engine: EngineOf; readonly stop: () => Promise<void> }[] = [];
+
+  const start = async (id: string, { wrapStore, ...options }: EngineOptions & { wallAheadMs?: number } = {}) => {
+    const machine = new FakeClock(new Date(database.now().getTime() + (options.wallAheadMs ?? 0)));
+    machines.set(id, machine);
+    const node = await createNode({ id, cluster: memory, clock: machine, log: SILENT });
+    const of = shared.of(engines.length);
+    const engine = await openEngine({
+      ...options,
+      env: { ...NODES_ENV, ...options.env },
+      ...(engines.length === 0 && { folder: folder.path }),
+      node,
+      clock: machine,
+      starts: false,
+      wrapStore: (own) => (wrapStore === undefined ? of(own) : wrapStore(of(own))),
+    });
+    engines.push({ engine, stop: () => node.stop() });
+    await node.membership.start();
+    await engine.start();
+    return { engine, node, machine };
+  };
+
+  return {
+    start,
+    memory,
+    database,
+    /** Time passes for all but the nodes that stand still, in steps that what they begin can follow. */
+    async pass(ms: number, ...still: readonly string[]) {
+      for (let leftMs = ms; leftMs > 0; leftMs -= 1_000) {
+        const stepMs = Math.min(1_000, leftMs);
+        database.stall(stepMs);
+        for (const [id, machine] of machines) if (!still.includes(id)) machine.advance(stepMs);
+        await Bun.sleep(2);
+      }
+    },
+    /** A node that stood still for so long goes on. */
+    thaw: (id: string, ms: number) => machines.get(id)?.stall(ms),
+    async [Symbol.asyncDispose]() {
+      // The first one's store is that of all.
+      for (const { engine, stop } of engines.toReversed()) {
+        await stop();
+        await engine[Symbol.asyncDispose]();
+      }
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("a node that stands still past its lease", () => {
+  test("is taken over: it settles nothing any more, and the action is sent once by each", async () => {
+    await using nodes = await cluster();
+    const [frozen, other] = [target(), target()];
+    const { engine: a } = await nodes.start("a", { sender: frozen.sender });
+    const { id } = await a.create({ retries: 2 });
+    await until(() => frozen.calls.length === 1);
+    const { engine: b } = await nodes.start("b", { sender: other.sender });
+    await nodes.pass(LEASE_MS + RECOVERY_INTERVAL_MS + 3_000, "a");
+    await until(() => other.calls.length === 1);
+    nodes.thaw("a", LEASE_MS);
+    frozen.calls[0]?.end(answered(500));
+    await until(() => a.lines.some(({ event }) => event === "action.fenced"));
+    other.calls[0]?.end(answered(200));
+    expect(await b.saw(id, { status: "completed" })).toMatchObject({ attempts: 2 });
+    await nodes.pass(LEASE_MS + 2 * RECOVERY_INTERVAL_MS);
+    expect([frozen.calls.length, other.calls.length]).toEqual([1, 1]);
+  });
+
+  test("sends nothing that it had claimed and not begun", async () => {
+    await using nodes = await cluster();
+    const [frozen, other] = [target(), target()];
+    const held = Promise.withResolvers<void>();
+    const wrapStore = (store: Store): Store => ({
+      ...store,
+      actions: {
+        ...store.actions,
+        create: async (creation) => {
+          const created = await store.actions.create(creation);
+          await held.promise;
+          return created;
+        },
+      },
+    });
+    const { engine: a } = await nodes.start("a", { sender: frozen.sender, wrapStore });
+    const creating = a.create({ retries: 2 });
+    const { engine: b } = await nodes.start("b", { sender: other.sender });
+    await nodes.pass(LEASE_MS + RECOVERY_INTERVAL_MS + 3_000, "a");
+    await until(() => other.calls.length === 1);
+    nodes.thaw("a", LEASE_MS);
+    held.resolve();
+    const { id } = await creating;
+    await until(() => a.lines.some(({ event }) => event === "action.fenced"));
+    other.calls[0]?.end(answered(200));
+    await b.saw(id, { status: "completed" });
+    expect([frozen.calls.length, other.calls.length]).toEqual([0, 1]);
+  });
+});
+
+test("what a dead node held is sent again within its lease, a recovery and the back-off, and not before its lease", async () => {
+  await using nodes = await cluster();
+  const [dead, other] = [target(), target()];
+  // Half a minute apart: no wall clock matters.
+  const { engine: a } = await nodes.start("a", { sender: dead.sender, wallAheadMs: 30_000 });
+  await nodes.start("b", { sender: other.sender, wallAheadMs: -30_000 });
+  await nodes.pass(2 * NODE_BEAT_MS);
+  await a.create({ retries: 2 });
+  await until(() => dead.calls.length === 1);
+  await nodes.pass(LEASE_MS - 1_000, "a");
+  expect(other.calls).toHaveLength(0);
+  // The back-off after the first attempt is two seconds.
+  await nodes.pass(1_000 + RECOVERY_INTERVAL_MS + 2_000 + 1_000, "a");
+  await until(() => other.calls.length === 1);
+});
+
+describe("calls to one host", () => {
+  const env = { DISPATCH_PER_HOST: "4" };
+
+  test("are shared by the nodes that live, and those of a node that left go to the others", async () => {
+    await using nodes = await cluster();
+    const [one, two] = [target(), target()];
+    const { engine: a } = await nodes.start("a", { sender: one.sender, env });
+    const { node: b } = await nodes.start("b", { sender: two.sender, env });
+    await nodes.pass(2 * NODE_BEAT_MS);
+    for (let n = 0; n < 10; n += 1) await a.create({});
+    await nodes.pass(3_000);
+    await until(() => one.calls.length === 2 && two.calls.length === 2);
+    await nodes.pass(3_000);
+    expect([one.calls.length, two.calls.length]).toEqual([2, 2]);
+    await b.stop();
+    await nodes.pass(NODE_BEAT_MS);
+    await until(() => one.calls.length === 4);
+    await nodes.pass(NODE_BEAT_MS);
+    expect([one.calls.length, two.calls.length]).toEqual([4, 2]);
+  });
+
+  test("are none of a node that comes until the others know of it, and of no more than the limit from then on", async () => {
+    await using nodes = await cluster();
+    const [one, two] = [target(), target()];
+    const { engine: a } = await nodes.start("a", { sender: one.sender, env });
+    for (let n = 0; n < 10; n += 1) await a.create({});
+    await until(() => one.calls.length === 4);
+    const { engine: b } = await nodes.start("b", { sender: two.sender, env });
+    await nodes.pass(NODE_BEAT_MS - 1_000);
+    await b.create({});
+    expect(two.calls).toHaveLength(0);
+    await nodes.pass(NODE_BEAT_MS);
+    // Its part; what the other one had under way above its own ends first.
+    await until(() => two.calls.length === 2);
+    for (const { end } of one.calls.slice(0, 2)) end(answered(200));
+    await nodes.pass(3_000);
+    expect([one.calls.length, two.calls.length]).toEqual([4, 2]);
+  });
+
+  test("of which there is one at a time stay one at a time, whichever node the action came to", async () => {
+    await using nodes = await cluster();
+    const [one, two] = [target(), target()];
+    const single = { DISPATCH_PER_HOST: "1" };
+    const { engine: a } = await nodes.start("a", { sender: one.sender, env: single });
+    const { engine: b } = await nodes.start("b", { sender: two.sender, env: single });
+    await nodes.pass(2 * NODE_BEAT_MS);
+    for (let n = 0; n < 3; n += 1) for (const engine of [a, b]) await engine.create({});
+    await nodes.pass(NODE_LIVES_MS);
+    expect(one.calls.length + two.calls.length).toBe(1);
+    const calls = () => [...one.calls, ...two.calls];
+    for (let ended = 0; ended < 6; ended += 1) {
+      await until(() => calls().length === ended + 1);
+      calls()[ended]?.end(answered(200));
+      await nodes.pass(1_000);
+    }
+  });
+});
+
+test("a node whose claim was lost takes none from another node that claimed at the same moment", async () => {
+  await using nodes = await cluster();
+  const [one, two] = [target(), target()];
+  let isLost = false;
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    actions: {
+      ...store.actions,
+      claimDue: async (claim: Claim) => {
+        if (!isLost) return store.actions.claimDue(claim);
+        isLost = false;
+        throw new StoreUnavailable("The answer was lost; nothing was claimed.");
+      },
+    },
+  });
+  const env = { DISPATCH_PER_HOST: "2" };
+  const { engine: a } = await nodes.start("a", { sender: one.sender, env, wrapStore });
+  const { engine: b } = await nodes.start("b", { sender: two.sender, env });
+  await nodes.pass(2 * NODE_BEAT_MS);
+  // Both slots are taken, so that a further action is claimed by a claim and not by its create.
+  await a.create({});
+  await b.create({});
+  await until(() => one.calls.length === 1 && two.calls.length === 1);
+  await a.create({});
+  // The other node finds it.
+  await nodes.pass(NODE_BEAT_MS);
+  isLost = true;
+  // At one time by the database's clock: both claims have the same lease.
+  for (const { calls } of [one, two]) calls[0]?.end(answered(200));
+  await until(() => !isLost && two.calls.length === 2);
+  await nodes.pass(3 * RECOVERY_INTERVAL_MS);
+  expect(a.lines.filter(({ event }) => event === "action.not_started")).toEqual([]);
+  expect([one.calls.length, two.calls.length]).toEqual([1, 2]);
+});
