@@ -3,7 +3,7 @@ import { SQL } from "bun";
 import { createListen, HINT_CHANNEL } from "../../db/postgres/hints.ts";
 import { eventually } from "../support/eventually.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
-import { openPooler } from "../support/pooler.ts";
+import { hasPooler, Pooler } from "../support/postgres/pooler.ts";
 
 let url: string;
 let admin: SQL;
@@ -91,8 +91,8 @@ describe.skipIf(!hasPostgres)("hints of other nodes' commits", () => {
     relay.stop();
   });
 
-  test("don't come through a pooler of transactions, which is noticed", async () => {
-    await using pooler = await openPooler(url);
+  test.skipIf(!hasPooler)("don't come through a pooler of transactions, which is noticed", async () => {
+    await using pooler = await Pooler.start(url);
     const { onHint, onGap } = counts();
     expect(await createListen({ connectionString: pooler.url }, "node_a")(onHint, onGap)).toBeNull();
   });

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
+import { createChangeReader } from "../../db/postgres/feed.ts";
 import type { Sql } from "../../db/sql/sql.ts";
 import type { ActionStore, ChangedPage, ClusterStore, OutboxStore, Store } from "../../db/store.ts";
 
@@ -91,7 +92,7 @@ export class SharedStore {
       takeJob: notHere,
       releaseJob: notHere,
       changedSince: (position, limit) => this.#changedSince(position, limit),
-      revisionsOf: (ids) => this.#revisionsOf(ids),
+      revisionsOf: (ids) => this.#reader.revisionsOf(ids),
       listen: async (onHint, onGap) => {
         if (!this.#hasHints) return null;
         this.#nodes.set(node, { onHint, onGap });
@@ -101,23 +102,14 @@ export class SharedStore {
   }
 
   async #changedSince(position: number, limit: number): Promise<ChangedPage> {
-    const sql = "SELECT seq, action_id, account_id, revision FROM timeline WHERE seq > ? ORDER BY seq LIMIT ?";
-    const rows = (await this.#look?.read({ sql, args: [position, limit + 1] })) ?? [];
-    const changes = rows.slice(0, limit).map((row) => ({
-      seq: Number(row["seq"]),
-      actionId: String(row["action_id"]),
-      accountId: String(row["account_id"]),
-      revision: Number(row["revision"]),
-    }));
-    const readable = changes.findLast(({ seq }) => seq <= this.#lastReadable)?.seq ?? position;
-    const isHeldBack = this.heldBackFrom !== null && readable < (changes.at(-1)?.seq ?? position);
-    return { changes, position: readable, isLast: rows.length <= limit && !isHeldBack };
+    const page = await this.#reader.changedSince(position, limit);
+    const readable = page.changes.findLast(({ seq }) => seq <= this.#lastReadable)?.seq ?? position;
+    return { ...page, position: readable, isLast: page.isLast && readable === page.position };
   }
 
-  async #revisionsOf(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const sql = "SELECT id, revision FROM actions WHERE id IN (SELECT value FROM json_each(?))";
-    const rows = (await this.#look?.read({ sql, args: [JSON.stringify(ids)] })) ?? [];
-    return new Map(rows.map((row) => [String(row["id"]), Number(row["revision"])]));
+  get #reader() {
+    if (this.#look === null) throw new Error("No engine has opened the store yet.");
+    return createChangeReader(this.#look);
   }
 }
 
