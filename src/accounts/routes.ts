@@ -23,8 +23,7 @@ import {
   optionalBody,
   pathParams,
 } from "../http/operation.ts";
-import { json, page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type FormOf, type PersonOf } from "../http/session.ts";
+import { json } from "../http/response.ts";
 import type { Caller } from "./roles.ts";
 import type { KeyService } from "./keys.ts";
 import { RevokeQuery } from "../pauses/pause.ts";
@@ -49,7 +48,6 @@ import {
   type SigningService,
 } from "./signing-secrets.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
-import { accountsPage, ACCOUNTS_PAGE_PATH } from "../pages/settings.tsx";
 
 export interface AccountRouteDeps {
   readonly peopleService: Pick<PeopleService, "readAccount">;
@@ -241,7 +239,7 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
     );
 }
 
-const AccountParams = pathParams(Type.Object({ id: AccountId }), "There is no such account.");
+export const AccountParams = pathParams(Type.Object({ id: AccountId }), "There is no such account.");
 
 /** The accounts of the service, for owners of the first one. */
 function accountsRoutes({ signUpGate }: AccountRouteDeps) {
@@ -281,28 +279,5 @@ function accountsRoutes({ signUpGate }: AccountRouteDeps) {
         answers: { 204: { description: "The account is allowed.", schema: null } },
         errors: [...API_ERRORS, ...BODY_ERRORS, "not_found"],
       }),
-    );
-}
-
-export interface AccountsPageDeps extends Pick<AccountRouteDeps, "signUpGate"> {
-  readonly personOf: PersonOf;
-  readonly formOf: FormOf;
-}
-
-/** The page of the accounts, for owners of the first one. */
-export function accountsPages({ signUpGate, personOf, formOf }: AccountsPageDeps) {
-  return createPersonRoutes(personOf)
-    .get(ACCOUNTS_PAGE_PATH, async ({ person }) => {
-      const [accounts, closedBy] = await Promise.all([signUpGate.list(person.caller), signUpGate.closedBy()]);
-      return page("own", accountsPage({ user: person, accounts, closedBy }));
-    })
-    .post(
-      `${ACCOUNTS_PAGE_PATH}/:id/allow`,
-      async ({ context, person, params }) => {
-        await formOf(context, person);
-        await signUpGate.allow(person.caller, params.id);
-        return seeOther("own", ACCOUNTS_PAGE_PATH);
-      },
-      { params: AccountParams },
     );
 }

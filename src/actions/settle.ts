@@ -3,7 +3,7 @@ import { type Backoff, backoffMs, retryAfterMs } from "./backoff.ts";
 import { type Change, step } from "./changes.ts";
 import { describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import type { TimelineEvent } from "./timeline.ts";
-import { nextStatus } from "./status.ts";
+import { statusAfter } from "./status.ts";
 
 /** The end of an attempt. Time and randomness are arguments, so that `settle` is pure. */
 export interface AttemptEnd {
@@ -42,8 +42,7 @@ export function settle(action: Action, end: AttemptEnd): Change {
  */
 export function endAltered(action: Action, now: Date): Change {
   const isActive = action.status === "active";
-  const status = nextStatus(action.status, "set_aside");
-  if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be set aside.`);
+  const status = statusAfter(action, "set_aside");
   const counted = { ...action, attempts: Math.max(1, Math.min(action.attempts + (isActive ? 0 : 1), action.retries)) };
   const outcome: Outcome = isActive
     ? { kind: "unknown", fault: "interrupted" }
@@ -113,8 +112,7 @@ export interface Claimed {
 
 /** A claimed action: active, with the attempt counted before anything is sent. */
 export function startAttempt(action: Action, { now, leaseUntil }: Claimed): Action {
-  const status = nextStatus(action.status, "dispatch");
-  if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be claimed.`);
+  const status = statusAfter(action, "dispatch");
   return {
     ...action,
     status,
@@ -145,8 +143,7 @@ export function describeNotStarted(why: NotStartedReason): string {
 
 /** Returns a claim whose attempt never began: due at once, and the attempt does not count. */
 export function releaseClaim(action: Action, why: NotStartedReason, now: Date): Change {
-  const status = nextStatus(action.status, "unclaim");
-  if (status === null) throw new Error(`Action ${action.id} is ${action.status} and has no claim to give back.`);
+  const status = statusAfter(action, "unclaim");
   const attempts = Math.max(0, action.attempts - 1);
   const startedAt = attempts === 0 ? null : action.startedAt;
   return step(action, { status, attempts, dueAt: now, leaseUntil: null, startedAt }, [

@@ -31,6 +31,17 @@ export function nextStatus(status: ActionStatus, trigger: Trigger): ActionStatus
   return TRANSITIONS[status][trigger] ?? null;
 }
 
+/** The same where the trigger must be allowed; throws where it is not. */
+export function statusAfter(
+  action: { readonly id: string; readonly status: ActionStatus },
+  trigger: Trigger,
+): ActionStatus {
+  const status = nextStatus(action.status, trigger);
+  if (status === null)
+    throw new Error(`Action ${action.id} is ${action.status}, in which "${trigger}" is not allowed.`);
+  return status;
+}
+
 /** The statuses in which a trigger is allowed. */
 export function sources(trigger: Trigger): readonly ActionStatus[] {
   return ACTION_STATUSES.filter((status) => nextStatus(status, trigger) !== null);

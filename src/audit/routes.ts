@@ -9,12 +9,8 @@ import {
   serializeAuditEntry,
   serializeAuditPage,
 } from "./audit.ts";
-import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
-import { prefersNdjson, json, page } from "../http/response.ts";
-import { readQuery } from "../http/request.ts";
-import { createPersonRoutes, type PersonOf } from "../http/session.ts";
+import { prefersNdjson, json } from "../http/response.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
-import { AUDIT_PATH, auditPage } from "../pages/audit.tsx";
 
 export interface AuditRouteDeps {
   readonly auditService: Pick<AuditService, "export" | "list" | "record">;
@@ -79,29 +75,4 @@ function streamOf(steps: AsyncGenerator<readonly AuditRow[]>): ReadableStream<Ui
 
 function linesOf(rows: readonly AuditRow[]): string {
   return rows.map((row) => `${JSON.stringify(serializeAuditEntry(row))}\n`).join("");
-}
-
-export interface AuditPageDeps {
-  readonly auditService: Pick<AuditService, "list">;
-  readonly personOf: PersonOf;
-}
-
-const PAGE_QUERY = compileQuery(AuditQuery);
-
-/** The audit log for people, filtered by the parameters of /v1/audit. */
-export function auditPages({ auditService, personOf }: AuditPageDeps) {
-  return createPersonRoutes(personOf).get(AUDIT_PATH, async ({ context, person }) => {
-    const search = withoutEmpty(context.search);
-    const asked = checkAudit(readQuery(search, PAGE_QUERY));
-    const { rows, before } = await auditService.list(person.caller, asked);
-    const next = new URLSearchParams(search);
-    if (before !== null) next.set("cursor", encodeCursor(String(before)));
-    const older = before === null ? null : `${AUDIT_PATH}?${next.toString()}`;
-    return page("own", auditPage({ user: person, entries: rows, kind: asked.kinds[0] ?? null, older }));
-  });
-}
-
-/** Without empty fields, which forms send too. */
-function withoutEmpty(search: string): string {
-  return new URLSearchParams([...new URLSearchParams(search)].filter(([, value]) => value !== "")).toString();
 }

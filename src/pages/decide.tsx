@@ -9,7 +9,7 @@ import { visibleText } from "../receipts/visible-text.ts";
 import { Button, PostForm, ReasonField } from "./form.tsx";
 import { actionPath, Layout, render } from "./layout.tsx";
 import { Card, type FactRows, Facts, PageHead, Problem, Time, UntrustedText } from "./parts.tsx";
-import { CallbackAddress, maskForDisplay, RequestView } from "./request.tsx";
+import { UntrustedUrl, maskForDisplay, RequestView } from "./request.tsx";
 import { type PageUser, waitingText } from "./text.ts";
 
 export interface HeldProps {
@@ -173,7 +173,7 @@ function factValue({ name, value }: Fact): Child {
   if (name === "method") return <b>{value}</b>;
   if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;
   const target = name === "url" || name === "callback" ? normalTarget(value) : null;
-  return target === null ? <UntrustedText text={value} /> : <CallbackAddress url={value} host={target.host} />;
+  return target === null ? <UntrustedText text={value} /> : <UntrustedUrl url={value} host={target.host} />;
 }
 
 /** Says how many values of a masked action are hidden, and how to see them. Without a session: where to log in. */

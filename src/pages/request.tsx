@@ -61,7 +61,7 @@ export function RequestParts(props: RequestPartsProps) {
     <>
       {isAsked ? null : (
         <p class="line">
-          <b class="method">{method}</b> <CallbackAddress url={url} host={host} />
+          <b class="method">{method}</b> <UntrustedUrl url={url} host={host} />
         </p>
       )}
       {fields.length === 0 ? null : (
@@ -91,7 +91,7 @@ export function RequestParts(props: RequestPartsProps) {
       {callback === null || !tellsCallback ? null : (
         <SubSection title="Callback">
           <p>
-            Status changes are posted to <CallbackAddress url={callback} host={normalTarget(callback)?.host ?? ""} />
+            Status changes are posted to <UntrustedUrl url={callback} host={normalTarget(callback)?.host ?? ""} />
           </p>
         </SubSection>
       )}
@@ -109,7 +109,7 @@ function Body({ kind, children }: { readonly kind: string; readonly children?: C
 }
 
 /** An untrusted URL with its host in bold. Never a link. */
-export function CallbackAddress({ url, host }: { readonly url: string; readonly host: string }) {
+export function UntrustedUrl({ url, host }: { readonly url: string; readonly host: string }) {
   const start = url.indexOf("//") + 2;
   if (!url.startsWith(host, start)) return <UntrustedText text={url} />;
   return (

@@ -9,7 +9,6 @@ import {
 import Type from "typebox";
 import type { ApiOperation } from "../api/openapi.ts";
 import { createPageRoutes, createRoutes, pathParams } from "../http/operation.ts";
-import { type AccountsPageDeps, accountsPages } from "../accounts/routes.ts";
 import {
   type ActionListRouteDeps,
   actionListRoutes,
@@ -17,17 +16,25 @@ import {
   actionPageRoutes,
 } from "./action-routes.ts";
 import { type AuthRouteDeps, entryPages, type PasswordPageDeps, passwordPages } from "../accounts/auth-routes.ts";
-import { type AuditPageDeps, auditPages } from "../audit/routes.ts";
+import { AuditQuery, type AuditService, checkAudit } from "../audit/audit.ts";
+import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
+import { AUDIT_PATH, auditPage } from "./audit.tsx";
 import { type InboxRouteDeps, inboxRoutes } from "./inbox-routes.ts";
 import { type KeyPageDeps, keyPages } from "./key-routes.ts";
-import { type PausePageDeps, pausePages } from "../pauses/routes.ts";
-import { type SettingsPageDeps, settingsPages } from "./settings-routes.ts";
+import {
+  type AccountsPageDeps,
+  accountsPages,
+  type PausePageDeps,
+  pausePages,
+  type SettingsPageDeps,
+  settingsPages,
+} from "./settings-routes.ts";
 import type { OverviewService } from "../events/overview.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { overviewPage } from "./overview.tsx";
 import { page, pageHeaders, seeOther, acceptsGzip } from "../http/response.ts";
 import { createPersonRoutes, type PersonOf } from "../http/session.ts";
-import type { RequestContext } from "../http/request.ts";
+import { readQuery, type RequestContext } from "../http/request.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { chaptersOf, type DocsChapter, docsPage, llmsText, type Guide, guideText } from "./docs.tsx";
 import { ASSETS } from "./assets.ts";
@@ -79,6 +86,31 @@ function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps) {
     const answer = await overviewService.read(person.caller);
     return page("own", overviewPage({ ...answer, user: person, now: clock.now() }));
   });
+}
+
+interface AuditPageDeps {
+  readonly auditService: Pick<AuditService, "list">;
+  readonly personOf: PersonOf;
+}
+
+const PAGE_QUERY = compileQuery(AuditQuery);
+
+/** The audit log for people, filtered by the parameters of /v1/audit. */
+function auditPages({ auditService, personOf }: AuditPageDeps) {
+  return createPersonRoutes(personOf).get(AUDIT_PATH, async ({ context, person }) => {
+    const search = withoutEmpty(context.search);
+    const asked = checkAudit(readQuery(search, PAGE_QUERY));
+    const { rows, before } = await auditService.list(person.caller, asked);
+    const next = new URLSearchParams(search);
+    if (before !== null) next.set("cursor", encodeCursor(String(before)));
+    const older = before === null ? null : `${AUDIT_PATH}?${next.toString()}`;
+    return page("own", auditPage({ user: person, entries: rows, kind: asked.kinds[0] ?? null, older }));
+  });
+}
+
+/** Without empty fields, which forms send too. */
+function withoutEmpty(search: string): string {
+  return new URLSearchParams([...new URLSearchParams(search)].filter(([, value]) => value !== "")).toString();
 }
 
 interface DocsPageDeps {

@@ -8,7 +8,14 @@ import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../config/lim
 import type { SigningUse } from "../crypto/secrets.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import { INVALID, showFormAgain } from "../http/errors.ts";
-import { settingsPage } from "./settings.tsx";
+import { ACCOUNTS_PAGE_PATH, accountsPage, settingsPage } from "./settings.tsx";
+import { PAUSES_PATH, pausesPage, type PausesPageProps } from "./pauses.tsx";
+import { checkReasonField } from "./decision-form.ts";
+import { AccountParams } from "../accounts/routes.ts";
+import { PauseParams } from "../pauses/routes.ts";
+import type { PauseService } from "../pauses/service.ts";
+import type { KeyService } from "../accounts/keys.ts";
+import { KEY_ID } from "../runtime/ids.ts";
 import { callbackHostsPage, notificationsPage } from "./callbacks.tsx";
 import { askRotationPage, originPage, rotatedPage, secretPage } from "./signing.tsx";
 import {
@@ -194,4 +201,77 @@ function originOf(text: string): string | null {
 
 function rowIn(text: string | null): string | null {
   return text !== null && /^[A-Za-z0-9_-]{1,64}$/.test(text) ? text : null;
+}
+
+export interface PausePageDeps {
+  readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
+  readonly keyService: Pick<KeyService, "list">;
+  readonly personOf: PersonOf;
+  readonly formOf: FormOf;
+}
+
+/** The pages of pauses, with the same service as /v1/pauses. They work without script. */
+export function pausePages(deps: PausePageDeps) {
+  const { pauseService, personOf, formOf } = deps;
+  return createPersonRoutes(personOf)
+    .get(PAUSES_PATH, async ({ context, person }) => {
+      const chosen = new URLSearchParams(context.search).get("key") ?? "";
+      return page("own", await pausesHtml(deps, person, { chosen }));
+    })
+    .post(PAUSES_PATH, async ({ context, person }) => {
+      const form = await formOf(context, person);
+      const keyId = form.get("key_id") ?? "";
+      try {
+        // A malformed key id must not be dropped, or the whole account would be paused.
+        if (keyId !== "" && !KEY_ID.test(keyId)) throw new DomainError("not_found", "There is no such key.");
+        const reason = checkReasonField(form);
+        await pauseService.pause(person.caller, { keyId: keyId === "" ? null : keyId, reason });
+      } catch (error) {
+        const typed = { chosen: keyId, reason: form.get("reason") };
+        return showFormAgain(context, error, INVALID, (problem) => pausesHtml(deps, person, { ...typed, problem }));
+      }
+      return seeOther("own", PAUSES_PATH);
+    })
+    .post(
+      `${PAUSES_PATH}/:id/resume`,
+      async ({ context, person, params }) => {
+        await formOf(context, person);
+        await pauseService.resume(person.caller, params.id);
+        return seeOther("own", PAUSES_PATH);
+      },
+      { params: PauseParams },
+    );
+}
+
+async function pausesHtml(
+  { pauseService, keyService }: PausePageDeps,
+  person: Person,
+  more: Pick<PausesPageProps, "chosen" | "problem" | "reason">,
+): Promise<string> {
+  const [pauses, keys] = await Promise.all([pauseService.list(person.caller), keyService.list(person.caller)]);
+  return pausesPage({ user: person, pauses, keys, ...more });
+}
+
+export interface AccountsPageDeps {
+  readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy">;
+  readonly personOf: PersonOf;
+  readonly formOf: FormOf;
+}
+
+/** The page of the accounts, for owners of the first one. */
+export function accountsPages({ signUpGate, personOf, formOf }: AccountsPageDeps) {
+  return createPersonRoutes(personOf)
+    .get(ACCOUNTS_PAGE_PATH, async ({ person }) => {
+      const [accounts, closedBy] = await Promise.all([signUpGate.list(person.caller), signUpGate.closedBy()]);
+      return page("own", accountsPage({ user: person, accounts, closedBy }));
+    })
+    .post(
+      `${ACCOUNTS_PAGE_PATH}/:id/allow`,
+      async ({ context, person, params }) => {
+        await formOf(context, person);
+        await signUpGate.allow(person.caller, params.id);
+        return seeOther("own", ACCOUNTS_PAGE_PATH);
+      },
+      { params: AccountParams },
+    );
 }

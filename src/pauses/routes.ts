@@ -1,11 +1,7 @@
 import Type from "typebox";
 import type { PauseService } from "./service.ts";
 import { CreatePause, PauseId, PauseJson, PauseList, serializePause } from "./pause.ts";
-import { checkReasonField } from "../pages/decision-form.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { KEY_ID } from "../runtime/ids.ts";
-import { json, page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type FormOf, type Person, type PersonOf } from "../http/session.ts";
+import { json } from "../http/response.ts";
 import {
   API_ERRORS,
   BODY_ERRORS,
@@ -15,15 +11,12 @@ import {
   operation,
   pathParams,
 } from "../http/operation.ts";
-import type { KeyService } from "../accounts/keys.ts";
-import { INVALID, showFormAgain } from "../http/errors.ts";
-import { PAUSES_PATH, pausesPage, type PausesPageProps } from "../pages/pauses.tsx";
 
 export interface PauseRouteDeps {
   readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
 }
 
-const PauseParams = pathParams(Type.Object({ id: PauseId }), "There is no such pause.");
+export const PauseParams = pathParams(Type.Object({ id: PauseId }), "There is no such pause.");
 
 export function pauseRoutes({ pauseService }: PauseRouteDeps) {
   return createApiRoutes()
@@ -78,52 +71,4 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
         errors: [...API_ERRORS, "not_found"],
       }),
     );
-}
-
-export interface PausePageDeps extends PauseRouteDeps {
-  readonly keyService: Pick<KeyService, "list">;
-  readonly personOf: PersonOf;
-  readonly formOf: FormOf;
-}
-
-/** The pages of pauses, with the same service as /v1/pauses. They work without script. */
-export function pausePages(deps: PausePageDeps) {
-  const { pauseService, personOf, formOf } = deps;
-  return createPersonRoutes(personOf)
-    .get(PAUSES_PATH, async ({ context, person }) => {
-      const chosen = new URLSearchParams(context.search).get("key") ?? "";
-      return page("own", await html(deps, person, { chosen }));
-    })
-    .post(PAUSES_PATH, async ({ context, person }) => {
-      const form = await formOf(context, person);
-      const keyId = form.get("key_id") ?? "";
-      try {
-        // A malformed key id must not be dropped, or the whole account would be paused.
-        if (keyId !== "" && !KEY_ID.test(keyId)) throw new DomainError("not_found", "There is no such key.");
-        const reason = checkReasonField(form);
-        await pauseService.pause(person.caller, { keyId: keyId === "" ? null : keyId, reason });
-      } catch (error) {
-        const typed = { chosen: keyId, reason: form.get("reason") };
-        return showFormAgain(context, error, INVALID, (problem) => html(deps, person, { ...typed, problem }));
-      }
-      return seeOther("own", PAUSES_PATH);
-    })
-    .post(
-      `${PAUSES_PATH}/:id/resume`,
-      async ({ context, person, params }) => {
-        await formOf(context, person);
-        await pauseService.resume(person.caller, params.id);
-        return seeOther("own", PAUSES_PATH);
-      },
-      { params: PauseParams },
-    );
-}
-
-async function html(
-  { pauseService, keyService }: PausePageDeps,
-  person: Person,
-  more: Pick<PausesPageProps, "chosen" | "problem" | "reason">,
-): Promise<string> {
-  const [pauses, keys] = await Promise.all([pauseService.list(person.caller), keyService.list(person.caller)]);
-  return pausesPage({ user: person, pauses, keys, ...more });
 }
