@@ -1,6 +1,7 @@
 import Type from "typebox";
 import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import { WAIT_SECONDS_DEFAULT } from "../config/limits.ts";
+import type { Decide } from "../approvals/decide.ts";
 import { DecisionFacts, maskedFacts } from "../approvals/facts.ts";
 import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
 import type { RequestContext } from "../http/request.ts";
@@ -145,26 +146,23 @@ function viewRoutes(deps: ActionRouteDeps) {
     .get("/v1/events", ({ context, caller }) => streamEvents(context, caller), STREAM_EVENTS);
 }
 
+interface DecisionCall {
+  readonly context: RequestContext;
+  readonly caller: Caller;
+  readonly params: { readonly id: string };
+  readonly body: DecisionBody;
+}
+
 function decisionRoutes(deps: ActionRouteDeps) {
   const { actionService } = deps;
   const respond = createRespond(deps);
+  const decide = async (verb: Decide, { context, caller, params, body: { reason, run } }: DecisionCall) => {
+    const ofRun = run === undefined ? undefined : { run, isHeld: false };
+    return respond(caller, await verb(caller, actionIdOf(context, params), reason ?? null, ofRun));
+  };
   return createApiRoutes()
-    .post(
-      "/v1/actions/:id/approve",
-      async ({ context, caller, params, body: { reason = null, run } }) => {
-        const ofRun = run === undefined ? undefined : { run, isHeld: false };
-        return respond(caller, await actionService.approve(caller, actionIdOf(context, params), reason, ofRun));
-      },
-      APPROVE_ACTION,
-    )
-    .post(
-      "/v1/actions/:id/cancel",
-      async ({ context, caller, params, body: { reason = null, run } }) => {
-        const ofRun = run === undefined ? undefined : { run, isHeld: false };
-        return respond(caller, await actionService.cancel(caller, actionIdOf(context, params), reason, ofRun));
-      },
-      CANCEL_ACTION,
-    )
+    .post("/v1/actions/:id/approve", (call) => decide(actionService.approve, call), APPROVE_ACTION)
+    .post("/v1/actions/:id/cancel", (call) => decide(actionService.cancel, call), CANCEL_ACTION)
     .post(
       "/v1/actions/:id/retry",
       async ({ context, caller, params, body: { reason = null } }) => {

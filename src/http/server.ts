@@ -11,7 +11,8 @@ import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { CreateRules } from "../actions/create-schema.ts";
-import { type Guard, type IsTrustedProxy, createOwnOrigin, type OwnAddress } from "./own-origin.ts";
+import type { IsTrustedProxy } from "./client-address.ts";
+import { type Guard, createOwnOrigin, type OwnAddress } from "./own-origin.ts";
 import {
   createDeviceCookie,
   createSessionCookie,

@@ -5,7 +5,8 @@ import { accountStopped } from "../accounts/roles.ts";
 import { DomainError, type ErrorCode } from "../api/domain-error.ts";
 import { confirmPasswordPage } from "../pages/sign-in.tsx";
 import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../pages/form.tsx";
-import { clientOf, type OwnOrigin } from "./own-origin.ts";
+import { clientOf } from "./client-address.ts";
+import type { OwnOrigin } from "./own-origin.ts";
 import { EarlyAnswer, headersOf } from "./errors.ts";
 import { type Form, readForm, type RequestContext } from "./request.ts";
 import { page, seeOther } from "./response.ts";
@@ -36,6 +37,12 @@ export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
  * the password, unless the form has it or the session's secret (`PeopleService.sessionSecret`). Call it outside of any `try`.
  */
 export type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
+
+/** What routes for people who are logged in take. */
+export interface PersonRouteDeps {
+  readonly personOf: PersonOf;
+  readonly formOf: FormOf;
+}
 
 interface SessionDeps {
   readonly resume: SessionRegistry["resume"];
@@ -320,6 +327,9 @@ interface PersonRequest<Params = unknown> {
 
 /** Answers a request of the person who is logged in. */
 export type AnswerPerson<Params = unknown> = (request: PersonRequest<Params>) => Response | Promise<Response>;
+
+/** The same where the path ends in the id of what it is about. */
+export type AnswerById = AnswerPerson<{ readonly id: string }>;
 
 /** Routes for people who are logged in. Others are redirected to the log-in page, and back. */
 export function createPersonRoutes(personOf: PersonOf) {

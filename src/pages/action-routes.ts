@@ -14,11 +14,11 @@ import { actionPath, ACTIONS_PATH, listPath } from "./layout.tsx";
 import {
   type AnswerPerson,
   createPersonRoutes,
-  type FormOf,
   type Person,
-  type PersonOf,
   type Flash,
   FlashTooLarge,
+  type AnswerById,
+  type PersonRouteDeps,
 } from "../http/session.ts";
 import { page, seeOther } from "../http/response.ts";
 import { readQuery, type Form } from "../http/request.ts";
@@ -30,13 +30,11 @@ import { ACTION_ID } from "../runtime/ids.ts";
 import { normalHost, normalTarget } from "../outbound/target.ts";
 import { actionsPage, type BulkStepProps, bulkStepPage } from "./actions.tsx";
 
-export interface ActionPageRouteDeps extends CreateRules {
+export interface ActionPageRouteDeps extends CreateRules, PersonRouteDeps {
   readonly actionService: Pick<
     ActionService,
     "get" | "timeline" | "historyOf" | "approve" | "cancel" | "retry" | "create"
   >;
-  readonly personOf: PersonOf;
-  readonly formOf: FormOf;
   readonly pauseOf: PauseOf;
   readonly auditService: Pick<AuditService, "record">;
   readonly receiptPath: (actionId: string) => string;
@@ -45,8 +43,6 @@ export interface ActionPageRouteDeps extends CreateRules {
 }
 
 const PATH = "/actions/:id";
-
-type AnswerAction = AnswerPerson<{ readonly id: string }>;
 
 /** The page of one action, and the forms on it. */
 export function actionPageRoutes(deps: ActionPageRouteDeps) {
@@ -85,7 +81,7 @@ const SHOWN_ON_PAGE: ReadonlySet<ErrorCode> = new Set([
   "not_retryable",
 ]);
 
-function decide(deps: ActionPageRouteDeps): AnswerAction {
+function decide(deps: ActionPageRouteDeps): AnswerById {
   return async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     const form = await deps.formOf(context, person);
@@ -128,7 +124,7 @@ const VERBS: Readonly<Record<ActionDecision, Verb>> = {
 };
 
 /** Shows secrets in the response to a form, which is not cached and has no address. */
-function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): AnswerAction {
+function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): AnswerById {
   return async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     await formOf(context, person);
@@ -146,7 +142,7 @@ async function resendOf({ actionService }: ActionPageRouteDeps, { caller }: Pers
   return { action: await premask(action, "decider"), isUnknown: hasUnknown(timeline) };
 }
 
-function showResend(deps: ActionPageRouteDeps): AnswerAction {
+function showResend(deps: ActionPageRouteDeps): AnswerById {
   return async ({ context, person, params }) => {
     const toResend = await resendOf(deps, person, actionIdOf(context, params));
     return page("own", resendPage({ ...toResend, user: person }));
@@ -154,7 +150,7 @@ function showResend(deps: ActionPageRouteDeps): AnswerAction {
 }
 
 /** Creates the same request as a new action, with the checks of every create. An unknown outcome needs confirmation. */
-function resend(deps: ActionPageRouteDeps): AnswerAction {
+function resend(deps: ActionPageRouteDeps): AnswerById {
   const checkCreate = createCheckCreate(deps);
   return async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
@@ -179,11 +175,9 @@ function resend(deps: ActionPageRouteDeps): AnswerAction {
   };
 }
 
-export interface ActionListRouteDeps {
+export interface ActionListRouteDeps extends PersonRouteDeps {
   readonly actionService: Pick<ActionService, "list" | "countRetryable" | "retryMany">;
   readonly keyService: Pick<KeyService, "list">;
-  readonly personOf: PersonOf;
-  readonly formOf: FormOf;
   readonly pauseOf: PauseOf;
   readonly flash: Flash;
   readonly clock: Clock;

@@ -13,10 +13,10 @@ import { type InboxOutcome, inboxPage, NO_KEY } from "./inbox.tsx";
 import {
   type AnswerPerson,
   createPersonRoutes,
-  type FormOf,
   type Person,
-  type PersonOf,
   HOME_PATH,
+  type AnswerById,
+  type PersonRouteDeps,
 } from "../http/session.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
@@ -25,12 +25,11 @@ import Type from "typebox";
 import { createPageRoutes, pathParams } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 import type { FollowLink, OpenedLink } from "../approvals/links.ts";
-import { clientOf, type OwnOrigin } from "../http/own-origin.ts";
+import { clientOf } from "../http/client-address.ts";
+import type { OwnOrigin } from "../http/own-origin.ts";
 
-export interface InboxRouteDeps {
+export interface InboxRouteDeps extends PersonRouteDeps {
   readonly actionService: Pick<ActionService, "held" | "historyOf" | "get" | "timeline" | "approve" | "cancel">;
-  readonly personOf: PersonOf;
-  readonly formOf: FormOf;
   readonly receiptPath: (actionId: string) => string;
   readonly clock: Clock;
 }
@@ -49,7 +48,7 @@ export function inboxRoutes(deps: InboxRouteDeps) {
     const actions = await premaskAll(waiting.actions, "decider");
     return page("own", inboxPage({ ...waiting, actions, by, user: person, outcome, now: clock.now() }));
   };
-  const one: AnswerAction = async ({ context, person, params }) => {
+  const one: AnswerById = async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     const action = await actionService.get(person.caller, id);
     if (!isHeldIn(action, action.run)) return seeOther("own", receiptPath(id));
@@ -71,9 +70,7 @@ export function inboxRoutes(deps: InboxRouteDeps) {
 }
 
 /** Decides on the run that the page showed. The list then shows the result, even if somebody else was first. */
-type AnswerAction = AnswerPerson<{ readonly id: string }>;
-
-function decideHere(deps: InboxRouteDeps): AnswerAction {
+function decideHere(deps: InboxRouteDeps): AnswerById {
   const { actionService, formOf } = deps;
   return async ({ context, person, params }) => {
     const id = actionIdOf(context, params);

@@ -14,25 +14,21 @@ import {
   type Flash,
   type AnswerPerson,
   createPersonRoutes,
-  type FormOf,
   type Person,
-  type PersonOf,
+  type AnswerById,
+  type PersonRouteDeps,
 } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 
-export interface KeyPageDeps {
+export interface KeyPageDeps extends PersonRouteDeps {
   readonly keyService: KeyService;
   readonly pauseService: Pick<PauseService, "list">;
-  readonly personOf: PersonOf;
-  readonly formOf: FormOf;
   readonly flash: Flash;
   readonly baseUrl: string;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request">;
 }
-
-type AnswerKey = AnswerPerson<{ readonly id: string }>;
 
 /** The key pages. They use the same service as /v1/keys. A new key is shown on the page after its form, for some minutes. */
 export function keyPages(deps: KeyPageDeps) {
@@ -51,12 +47,12 @@ export function keyPages(deps: KeyPageDeps) {
       keysPage({ user: person, keys: shown, next, revoked: revoked ?? null, paused, now: clock.now() }),
     );
   };
-  const ask: AnswerKey = async ({ person, params: { id } }) => {
+  const ask: AnswerById = async ({ person, params: { id } }) => {
     const key = await liveKey(keyService, person, id);
     if (key === null) return seeOther("own", `/keys?revoked=${id}`);
     return page("own", revokeKeyPage({ user: person, of: key, now: clock.now() }));
   };
-  const revoke: AnswerKey = async ({ context, person, params: { id } }) => {
+  const revoke: AnswerById = async ({ context, person, params: { id } }) => {
     const form = await formOf(context, person);
     await keyService.revoke(person.caller, id, unfinishedIn(form));
     return seeOther("own", `/keys?revoked=${id}`);
@@ -86,7 +82,7 @@ interface MadeKey {
   readonly closesSignUps: boolean;
 }
 
-function made({ keyService, flash, baseUrl }: KeyPageDeps): AnswerKey {
+function made({ keyService, flash, baseUrl }: KeyPageDeps): AnswerById {
   return async ({ context, person, params: { id } }) => {
     // Safe: only `create` below writes a flash for this path.
     const flashed = flash.read(context, person) as MadeKey | null;

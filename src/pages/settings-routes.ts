@@ -22,22 +22,19 @@ import {
   type Flash,
   type AnswerPerson,
   createPersonRoutes,
-  type FormOf,
   type Person,
-  type PersonOf,
+  type PersonRouteDeps,
 } from "../http/session.ts";
 import type { Form, RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 
-export interface SettingsPageDeps {
+export interface SettingsPageDeps extends PersonRouteDeps {
   readonly signingService: SigningService;
   readonly callbackHosts: CallbackHostService;
   readonly listNotifications: ListNotifications;
   /** The server's settings that this caller can see. */
   readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
   readonly signUpGate: Pick<SignUpGate, "isOperator">;
-  readonly personOf: PersonOf;
-  readonly formOf: FormOf;
   readonly flash: Flash;
 }
 
@@ -203,11 +200,9 @@ function rowIn(text: string | null): string | null {
   return text !== null && /^[A-Za-z0-9_-]{1,64}$/.test(text) ? text : null;
 }
 
-export interface PausePageDeps {
+export interface PausePageDeps extends PersonRouteDeps {
   readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
   readonly keyService: Pick<KeyService, "list">;
-  readonly personOf: PersonOf;
-  readonly formOf: FormOf;
 }
 
 /** The pages of pauses, with the same service as /v1/pauses. They work without script. */
@@ -252,10 +247,8 @@ async function pausesHtml(
   return pausesPage({ user: person, pauses, keys, ...more });
 }
 
-export interface AccountsPageDeps {
+export interface AccountsPageDeps extends PersonRouteDeps {
   readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy">;
-  readonly personOf: PersonOf;
-  readonly formOf: FormOf;
 }
 
 /** The page of the accounts, for owners of the first one. */
