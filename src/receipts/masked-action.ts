@@ -109,7 +109,7 @@ function unlessNull(text: string | null, mask: (text: string) => string): string
 }
 
 /**
- * Masks long actions on a worker thread, since masking a megabyte would block the event loop for 0.2 s. Returns the actions
+ * Masks long actions on a worker thread, since masking a megabyte would block the event loop for 0.1 s. Returns the actions
  * (unmasked) for which `maskedAction` then returns the result at once. Call it before any masking; without it the result is
  * the same, but the event loop does the work.
  */

@@ -27,6 +27,13 @@ export function ownMs(): number {
   }
 }
 
+/** What the work takes of this thread, in milliseconds. */
+export function timeOf(work: () => unknown): number {
+  const startedMs = ownMs();
+  work();
+  return ownMs() - startedMs;
+}
+
 const TURNS_MAX = 20;
 /** What the piece of work below takes on a core of 2025 that has nothing else to do. */
 const PIECE_MS = 2.5;
@@ -49,9 +56,7 @@ export function slowness(): number {
 function leastMs(enoughMs: number, work: () => unknown): number {
   let least = Number.POSITIVE_INFINITY;
   for (let turn = 0; turn < TURNS_MAX && least >= enoughMs; turn += 1) {
-    const startedMs = ownMs();
-    work();
-    least = Math.min(least, ownMs() - startedMs);
+    least = Math.min(least, timeOf(work));
   }
   return least;
 }

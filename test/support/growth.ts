@@ -1,4 +1,4 @@
-import { ownMs } from "./core.ts";
+import { timeOf } from "./core.ts";
 
 /** Twice the input may at most triple the time: four times the input takes at most nine times as long. */
 export const GROWTH_MAX = 9;
@@ -31,10 +31,4 @@ export function growthOf(workOn: (size: number) => () => unknown, size: number):
     if (isEnough && pair >= PAIRS_MIN) break;
   }
   return manyMs / fewMs;
-}
-
-function timeOf(work: () => unknown): number {
-  const startedMs = ownMs();
-  work();
-  return ownMs() - startedMs;
 }
