@@ -1,0 +1,72 @@
+import { describe, expect, test } from "bun:test";
+import { createSessionRegistry } from "../../src/accounts/sessions.ts";
+import { createSecrets } from "../../src/crypto/secrets.ts";
+import { NOON } from "../support/factory.ts";
+
+const TOKEN = "a".repeat(64);
+
+const secrets = createSecrets(new Uint8Array(32).fill(7), (count) => new Uint8Array(count));
+
+const PERSON = { id: "usr_1", email: "ann@example.com", passwordHash: "", createdAt: NOON };
+
+const MEMBER = { person: PERSON, accountId: "acc_1", secretHash: null };
+
+/** A registry over a store whose reads of a session end as they are told to, one after another. */
+function registryOf(...reads: readonly (() => typeof MEMBER | null)[]) {
+  let count = 0;
+  const session = async () => {
+    const read = reads[count];
+    count += 1;
+    return read === undefined ? MEMBER : read();
+  };
+  const registry = createSessionRegistry({ people: { session }, secrets, clock: { now: () => NOON } });
+  return { ...registry, readCount: () => count };
+}
+
+const alive = () => MEMBER;
+
+describe("a watched session", () => {
+  test("is not revoked while it lasts, and is as soon as it ends", async () => {
+    const registry = registryOf(alive, alive);
+    const watch = await registry.watchSession(TOKEN);
+    expect(watch?.caller.revoked?.aborted).toBe(false);
+    registry.ended(secrets.hash(TOKEN));
+    expect(watch?.caller.revoked?.aborted).toBe(true);
+  });
+
+  test("that has ended, or never was, is none", async () => {
+    expect(await registryOf(() => null).watchSession(TOKEN)).toBeNull();
+  });
+
+  test("that ends after it was read, when nobody watches yet, is none", async () => {
+    let isOver = false;
+    const registry = registryOf(
+      () => {
+        // Who ends it finds no stream to close.
+        isOver = true;
+        registry.ended(secrets.hash(TOKEN));
+        return MEMBER;
+      },
+      () => (isOver ? null : MEMBER),
+    );
+    expect(await registry.watchSession(TOKEN)).toBeNull();
+  });
+
+  test("that ends while it is read the second time is revoked, whatever was read", async () => {
+    const registry = registryOf(alive, () => {
+      registry.ended(secrets.hash(TOKEN));
+      return MEMBER;
+    });
+    expect((await registry.watchSession(TOKEN))?.caller.revoked?.aborted).toBe(true);
+  });
+
+  test("that can't be read the second time is watched no longer", async () => {
+    const registry = registryOf(alive, () => {
+      throw new Error("The database is away.");
+    });
+    expect(await registry.watchSession(TOKEN).catch(String)).toBe("Error: The database is away.");
+    // It reads the session of each watch.
+    await registry.recheck(PERSON.id);
+    expect(registry.readCount()).toBe(2);
+  });
+});
