@@ -58,16 +58,33 @@ export class Balancer implements AsyncDisposable {
     headers.delete("host");
     const body = request.method === "GET" || request.method === "HEAD" ? null : await request.arrayBuffer();
     try {
-      return await fetch(this.#turn() + pathname + search, {
+      const answer = await fetch(this.#turn() + pathname + search, {
         method: request.method,
         headers,
         body,
         redirect: "manual",
         signal: AbortSignal.timeout(ANSWER_MS_MAX),
       });
+      const isStream = answer.headers.get("content-type")?.startsWith("text/event-stream") === true;
+      // Whole before it is passed on, so that one that breaks off is answered for.
+      const content = isStream ? untilItEnds(answer.body) : await answer.arrayBuffer();
+      return new Response(content, { status: answer.status, headers: answer.headers });
     } catch (error) {
       const isLate = error instanceof Error && error.name === "TimeoutError";
       return new Response(null, { status: isLate ? 504 : 502 });
     }
   }
+}
+
+/** The same stream, ended where the other breaks off. */
+function untilItEnds(body: ReadableStream<Uint8Array> | null): ReadableStream<Uint8Array> {
+  const reader = body?.getReader();
+  return new ReadableStream({
+    async pull(controller) {
+      const next = await reader?.read().catch(() => null);
+      if (next?.value === undefined) controller.close();
+      else controller.enqueue(next.value);
+    },
+    cancel: async () => reader?.cancel().catch(() => {}),
+  });
 }

@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { HistoryRows } from "../faults/history.ts";
 import { broken, type FaultReport } from "../faults/report.ts";
 import { Balancer } from "./balancer.ts";
-import { judgeCluster } from "./judge.ts";
+import { Follower } from "./follower.ts";
+import { judgeCluster, judgeStream, positionsOf } from "./judge.ts";
 import { Load, type LoadOptions } from "./load.ts";
 import { ClusterNode } from "./node.ts";
 import { readRows } from "./rows.ts";
@@ -11,6 +13,8 @@ import { Witness, type WitnessOptions } from "./witness.ts";
 
 /** Until all is settled after the last fault: a lease, the look for those that have expired, and the delays of a callback. */
 const SETTLE_MS_MAX = 120_000;
+/** Until a reader of the stream has the last event: more than a poll. */
+const CATCH_UP_MS_MAX = 15_000;
 
 /** Short enough for leases to end within a test. */
 const ENV = { ATTEMPT_TIMEOUT_MS: "1000", RETRY_BASE_MS: "50", RETRY_CAP_MS: "500" };
@@ -26,6 +30,8 @@ export interface ClusterOptions {
   };
   readonly env?: Readonly<Record<string, string>>;
   readonly witness?: WitnessOptions;
+  /** Reads the event stream all the time, from whichever node. */
+  readonly follows?: boolean;
   readonly load: Omit<LoadOptions, "balancer" | "witness">;
 }
 
@@ -38,6 +44,7 @@ export class Cluster implements AsyncDisposable {
   readonly balancer: Balancer;
   readonly witness: Witness;
   readonly load: Load;
+  #follower: Follower | null = null;
   readonly #databaseUrl: string;
   readonly #folder: string;
 
@@ -64,6 +71,7 @@ export class Cluster implements AsyncDisposable {
     try {
       for (const node of nodes) node.start();
       await Promise.all(nodes.map((node) => node.ready()));
+      if (options.follows === true) cluster.#follower = await Follower.start(cluster.balancer);
       return cluster;
     } catch (error) {
       await cluster[Symbol.asyncDispose]();
@@ -94,17 +102,28 @@ export class Cluster implements AsyncDisposable {
       await Bun.sleep(100);
       open = await reader.openCount();
     }
-    const { figures, problems } = judgeCluster({
-      rows: await reader.history(),
-      load: this.load,
-      witness: this.witness,
-    });
+    const rows = await reader.history();
+    const { figures, problems } = judgeCluster({ rows, load: this.load, witness: this.witness });
+    const stream = await this.#judgeStream(rows);
     const work = { "nothing is stuck": open === 0, "it had work": this.witness.arrivals.length > 0 };
-    return { figures: { ...figures, stuck: open }, problems: [...problems, ...broken(work)] };
+    return {
+      figures: { ...figures, ...stream?.figures, stuck: open },
+      problems: [...problems, ...(stream?.problems ?? []), ...broken(work)],
+    };
+  }
+
+  async #judgeStream(rows: HistoryRows): Promise<FaultReport | null> {
+    const follower = this.#follower;
+    if (follower === null) return null;
+    const positions = positionsOf(rows);
+    const untilMs = performance.now() + CATCH_UP_MS_MAX;
+    while (follower.seen.size < positions.length && performance.now() < untilMs) await Bun.sleep(20);
+    return judgeStream(rows, follower);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.load.end();
+    await this.#follower?.[Symbol.asyncDispose]();
     await Promise.all(this.nodes.map((node) => node.end("SIGKILL")));
     await Promise.all([this.balancer[Symbol.asyncDispose](), this.witness[Symbol.asyncDispose]()]);
     rmSync(this.#folder, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { HistoryRows } from "../faults/history.ts";
-import { judgeCluster } from "./judge.ts";
+import { judgeCluster, judgeStream } from "./judge.ts";
 import type { Arrival } from "./witness.ts";
 
 describe("what the faults are judged by", () => {
@@ -82,5 +82,38 @@ describe("what the faults are judged by", () => {
 
   test.each(cases)("%s", (sentence, broken) => {
     expect(judged(broken)).toContain(sentence);
+  });
+});
+
+describe("what a reader of the stream is judged by", () => {
+  const rows = {
+    timeline: ["created", "started", "attempt", "completed"].map((type, at) => ({
+      seq: at + 1,
+      action_id: "act_1",
+      run: 1,
+      revision: Math.min(at + 1, 3),
+      type,
+      status: "pending",
+      detail: "{}",
+    })),
+  };
+  const ALL = new Map([
+    [1, 1],
+    [2, 1],
+    [3, 1],
+  ]);
+
+  const cases: readonly (readonly [string | null, Partial<Parameters<typeof judgeStream>[1]>])[] = [
+    [null, {}],
+    ["the stream misses nothing", { seen: new Map([...ALL].slice(1)) }],
+    ["the stream tells of nothing that is not stored", { seen: new Map([...ALL, [9, 1]]) }],
+    ["the stream repeats nothing", { seen: new Map([...ALL, [3, 2]]) }],
+    ["the stream is in order", { disordered: 1 }],
+    ["every position that was given out can be resumed from", { refusals: 1 }],
+  ];
+
+  test.each(cases)("%s", (sentence, broken) => {
+    const { problems } = judgeStream(rows, { seen: ALL, disordered: 0, resumed: 0, refusals: 0, ...broken });
+    expect(problems.map((problem) => problem.replace(/:.*/, ""))).toEqual(sentence === null ? [] : [sentence]);
   });
 });

@@ -1,5 +1,6 @@
 import { judgeRows, some, type HistoryRows } from "../faults/history.ts";
 import { broken, type FaultReport } from "../faults/report.ts";
+import type { Follower } from "./follower.ts";
 import type { Load } from "./load.ts";
 import type { Arrival, Witness } from "./witness.ts";
 
@@ -8,6 +9,9 @@ interface Judged {
   readonly load: Pick<Load, "acknowledged" | "approvedMs" | "decisions" | "problems" | "impatient" | "statuses">;
   readonly witness: Pick<Witness, "arrivals" | "callbacks">;
 }
+
+/** The first event of each change: what the stream tells. */
+const CHANGES = ["created", "started", "not_started", "approved", "rejected", "cancelled", "retried", "attempt"];
 
 type Told = HistoryRows["timeline"][number];
 
@@ -128,4 +132,30 @@ function isOutOfOrder(told: readonly Told[]): boolean {
   const steps = told.filter(({ type }) => type !== "callback" && type !== "mail");
   const bySeq = steps.toSorted((a, b) => a.seq - b.seq);
   return bySeq.some(({ revision }, at) => at > 0 && revision < (bySeq[at - 1]?.revision ?? 0));
+}
+
+/** The positions that a reader of the whole stream has to get. */
+export function positionsOf({ timeline }: Pick<HistoryRows, "timeline">): readonly number[] {
+  return timeline.filter(({ type }) => CHANGES.includes(type)).map(({ seq }) => seq);
+}
+
+/** Holds what a reader of the stream got against what is stored. */
+export function judgeStream(
+  rows: Pick<HistoryRows, "timeline">,
+  { seen, disordered, resumed, refusals }: Pick<Follower, "seen" | "disordered" | "resumed" | "refusals">,
+): FaultReport {
+  const positions = new Set(positionsOf(rows));
+  const missed = [...positions].filter((position) => !seen.has(position)).map(String);
+  const unknown = [...seen.keys()].filter((position) => !positions.has(position)).map(String);
+  const repeated = [...seen].filter(([, times]) => times > 1).map(([position]) => String(position));
+  return {
+    figures: { events: seen.size, missedEvents: missed.length, repeatedEvents: repeated.length, resumed },
+    problems: broken({
+      [`the stream misses nothing: ${some(missed)}`]: missed.length === 0,
+      [`the stream tells of nothing that is not stored: ${some(unknown)}`]: unknown.length === 0,
+      [`the stream repeats nothing: ${some(repeated)}`]: repeated.length === 0,
+      "the stream is in order": disordered === 0,
+      "every position that was given out can be resumed from": refusals === 0,
+    }),
+  };
 }

@@ -25,6 +25,7 @@ export async function databaseStopped({ nodes, awayMs, times, width }: DatabaseA
     databaseUrl: servers.url,
     nodes,
     witness: { delay: () => 20 + width.chance() * 40 },
+    follows: true,
     load: { ...LOAD, ...width },
   });
   cluster.load.begin();
@@ -55,6 +56,7 @@ export async function databaseFailsOver({ nodes, awayMs, width }: Omit<DatabaseA
     nodes,
     nodeOf: () => ({ databaseUrl: servers.primary.url("outgate", proxy.port) }),
     witness: { delay: () => 20 + width.chance() * 40 },
+    follows: true,
     load: { ...LOAD, ...width },
   });
   cluster.load.begin();

@@ -38,6 +38,7 @@ export async function nodeClocks({ databaseUrl, eachMs, width }: NodeClocks): Pr
       return { env: { ...FAKE_TIME, FAKETIME_TIMESTAMP_FILE: file } };
     },
     witness: { delay: () => 20 + chance() * 40, status: () => (chance() < 0.1 ? 500 : 200) },
+    follows: true,
     load: { ...width, retries: 5, held: 0.1, twice: 0.2, callbacks: 0.2 },
   });
   cluster.load.begin();

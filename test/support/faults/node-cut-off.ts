@@ -40,6 +40,7 @@ async function inside({ nodes, clients, pauseMs }: NodeCutOff): Promise<FaultRep
     nodes,
     nodeOf: (index) => (index === 0 ? { databaseUrl: way.href } : {}),
     witness: { delay: () => 50 + Math.random() * 50 },
+    follows: true,
     load: { chance: Math.random, clients, pauseMs, retries: 4, held: 0.1, twice: 0.2, callbacks: 0.2 },
   });
   cluster.load.begin();

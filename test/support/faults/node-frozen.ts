@@ -26,6 +26,7 @@ export async function nodeFrozen({ databaseUrl, nodes, times, width }: NodeFroze
     databaseUrl,
     nodes,
     witness: { delay: () => 50 + chance() * 50 },
+    follows: true,
     load: { ...width, retries: 4, held: 0.1, twice: 0.2, callbacks: 0.2 },
   });
   const gaps: number[] = [];

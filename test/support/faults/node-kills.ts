@@ -20,6 +20,7 @@ export async function nodeKills({ databaseUrl, nodes, kills, actions, width }: N
     databaseUrl,
     nodes,
     witness: { delay, status: () => (chance() < 0.02 ? 500 : 200) },
+    follows: true,
     load: { ...width, retries: 5, held: 0.1, twice: 0.1, callbacks: 0.3, count: actions },
     env: { DISPATCH_PER_HOST: "128" },
   });
