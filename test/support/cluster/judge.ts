@@ -11,7 +11,16 @@ interface Judged {
 }
 
 /** The first event of each change: what the stream tells. */
-const CHANGES = ["created", "started", "not_started", "approved", "rejected", "cancelled", "retried", "attempt"];
+const CHANGES = new Set([
+  "created",
+  "started",
+  "not_started",
+  "approved",
+  "rejected",
+  "cancelled",
+  "retried",
+  "attempt",
+]);
 
 type Told = HistoryRows["timeline"][number];
 
@@ -136,7 +145,7 @@ function isOutOfOrder(told: readonly Told[]): boolean {
 
 /** The positions that a reader of the whole stream has to get. */
 export function positionsOf({ timeline }: Pick<HistoryRows, "timeline">): readonly number[] {
-  return timeline.filter(({ type }) => CHANGES.includes(type)).map(({ seq }) => seq);
+  return timeline.filter(({ type }) => CHANGES.has(type)).map(({ seq }) => seq);
 }
 
 /** Holds what a reader of the stream got against what is stored. */
