@@ -10,129 +10,13 @@ import type { Sql } from "../sql/sql.ts";
  * text: `->>` aborts the process on a lone surrogate). Most claims are of one lane, for which a plain LIMIT does in a
  * third of the time.
  */
-type ClaimArgs = Args<
-  | ("lanes" | "accountId" | "host" | "keyId" | "limit")
-  | ("now" | "bytesMax" | "largest" | "refused" | "leaseUntil" | "by")
->;
-
-/** A table of rows that wait in lanes, as SQL. */
-export interface QueueTable {
-  readonly name: "actions" | "outbox";
-  /** The condition of the partial index of pending rows, and of that of active ones. */
-  readonly pending: string;
-  readonly active: string;
-  /** The counter that is part of the fencing token. */
-  readonly fence: "revision" | "attempts";
-  /** Memory that an attempt of a row takes. It reads lengths only, which SQLite keeps before the values. */
-  readonly bytes: string;
-  /** What a row is read from. */
-  readonly columns: Readonly<Record<string, Column>>;
-  /** Holds while nothing of the account and key may be claimed. */
-  readonly isPaused: (accountId: SQLWrapper, keyId: SQLWrapper) => SQL;
-  readonly set: (arg: ClaimArgs) => SQL;
-  /** A row of the timeline for each row that is claimed: the rest of the statement is a condition on the row. */
-  readonly started: ((arg: ClaimArgs) => SQL) | null;
-}
-
-const ACTIONS: QueueTable = {
-  ...PENDING_ACTIONS,
-  active: "status = 'active'",
-  fence: "revision",
-  bytes: "ifnull(octet_length(body), 0) + ifnull(octet_length(sealed_headers), 0)",
-  columns: COLUMNS_BUT_RESULT,
-  isPaused,
-  set: ({
-    leaseUntil,
-    by,
-    now,
-  }) => sql`status = 'active', revision = revision + 1, attempts = attempts + 1, due_at = NULL,
-    lease_until = ${leaseUntil}, claimed_by = ${by}, started_at = coalesce(started_at, ${now})`,
-  started: ({ now }) => sql`INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
-    SELECT id, account_id, ${now}, run, revision + 1, 'started', 'active', '{}' FROM actions WHERE`,
-};
-
-export function createActionQueue(db: StoreContext): Queue<Action> {
-  const { seal, written } = db;
-  const claimedFrom: ClaimedFrom<Action> = (id, revision, at) => {
-    const action = written.take(id, revision - 1);
-    return action === null ? null : startAttempt(action, at);
-  };
+export function sqliteQueue(table: QueueTable): QueueStatements {
+  const { ofLane, ofLanes, next, claimedRows, claimedIds } = preparedFor(table);
   return {
-    ...createQueue(ACTIONS, db, (row) => actionOf(row, seal), claimedFrom),
-    orphans: (leaseBefore, limit, after) => findOrphans(db, leaseBefore, limit, after),
-    broken: (limit, after) => findBroken(db, limit, after),
-    reschedule: (setBack, limit) => rescheduleActions(db.writer, setBack, limit),
-  };
-}
-
-/** A row as this claim leaves it, if memory has it; null: read it. `revision` is the one of after the claim. */
-type ClaimedFrom<T> = (id: string, revision: number, at: Claimed) => T | null;
-
-/** The part of a queue that is the same for actions and notifications. */
-export function createQueue<T>(
-  table: QueueTable,
-  { sql: reader, writer, refused }: Pick<StoreContext, "sql" | "writer" | "refused">,
-  parse: (row: Row) => T,
-  claimedFrom: ClaimedFrom<T> | null = null,
-): Pick<Queue<T>, "lanes" | "claimDue" | "claimed"> {
-  const { ofLane, ofLanes, next, claimedRows, claimedIds } = statementsOf(table);
-
-  const claimedRow = (row: Row): ClaimedRow<T> => ({ row: parse(row), largeBytes: largeBytesIn(row) });
-  const readClaimed = (ids: readonly SqlValue[], { leaseUntil }: Claimed) =>
-    ids.length === 0 ? [] : claimedIds.readRaw(reader, { ids: JSON.stringify(ids), leaseUntil });
-  /** The rows of these ids and revisions, in their order. */
-  const rowsOf = async (won: readonly Row[], at: Claimed): Promise<readonly ClaimedRow<T>[]> => {
-    const known = won.map(({ id, fence }) => claimedFrom?.(String(id), Number(fence), at) ?? null);
-    const missing = won.flatMap(({ id = null }, n) => (known[n] === null ? [id] : []));
-    const read = new Map((await readClaimed(missing, at)).map((row) => [row["id"], claimedRow(row)]));
-    return won.flatMap(({ id }, n) => {
-      const row = known[n] ?? null;
-      return row === null ? (read.get(id) ?? []) : { row, largeBytes: 0 };
-    });
-  };
-
-  const claimOnce = async (claim: Claim) => {
-    const args = argsOf(claim, refused);
-    const { started, updateIds, updateRows } = claim.lanes.length === 1 ? ofLane : ofLanes;
-    // Results of writes cross threads as JSON: large rows are read afterwards instead, and those that memory has are not.
-    const update = claim.takesLarge || claimedFrom !== null ? updateIds : updateRows;
-    const done = await writer.write([
-      ...(started === null ? [] : [started.bind(args)]),
-      update.bind(args),
-      next.bind(args),
-    ]);
-    const [updated, heads] = done.slice(-2);
-    const won = updated?.rows ?? [];
-    return {
-      rows: update === updateRows ? won.map(claimedRow) : await rowsOf(won, claim.at),
-      next: (heads?.rows ?? []).map((row) => ({ ...headOf(row), isLarge: largeBytesIn(row) > 0 })),
-    };
-  };
-
-  const claimDue: Queue<T>["claimDue"] = async (claim) => {
-    try {
-      return await claimOnce(claim);
-    } catch (error) {
-      if (!isConstraint(error)) throw error;
-      // One of the rows was altered: claim in smaller parts until it is alone.
-      const [lane] = claim.lanes;
-      if (claim.lanes.length > 1 || lane === undefined) {
-        const parts = await Promise.all(claim.lanes.map((one) => claimDue({ ...claim, lanes: [one] })));
-        return { rows: parts.flatMap((part) => part.rows), next: parts.flatMap((part) => part.next) };
-      }
-      if (lane.limit > 1) return claimDue({ ...claim, lanes: [{ ...lane, limit: Math.ceil(lane.limit / 2) }] });
-      const [head] = await ofLane.ids.readRaw(reader, argsOf(claim, refused));
-      if (head === undefined || !refused.add(String(head["id"]))) throw error;
-      return claimDue(claim);
-    }
-  };
-
-  return {
-    lanes: (after, limit) => findLanes(reader, table, after, limit),
-    claimDue,
-    async claimed(accountIds, { leaseUntil, by = "" }) {
-      const rows = await claimedRows.readRaw(reader, { accountIds: JSON.stringify(accountIds), leaseUntil, by });
-      return rows.map(parse);
+    claim(values, returned) {
+      const { started, updateIds, updateRows } = values.laneCount === 1 ? ofLane : ofLanes;
+      const update = returned === "rows" ? updateRows : updateIds;
+      return [...(started === null ? [] : [started.bind(values)]), update.bind(values), next.bind(values)];
     },
     choose: (values) => ofLane.ids.bind(values),
     claimedBy: (values) => claimedRows.bind(values),
@@ -203,22 +87,10 @@ function preparedFor(table: QueueTable) {
   };
 }
 
-function argsOf({ lanes, bytesMax, takesLarge, at }: Claim, refused: Refused) {
-  const rows = lanes.map(({ accountId, host, keyId, limit }) => [accountId, host.toWellFormed(), keyId, limit]);
-  const [[accountId = "", host = "", keyId = ""] = []] = rows;
-  return {
-    lanes: JSON.stringify(rows),
-    accountId,
-    host,
-    keyId,
-    limit: Math.max(0, ...lanes.map((lane) => lane.limit)),
-    bytesMax,
-    largest: takesLarge ? Number.MAX_SAFE_INTEGER : SMALL_ROW_BYTES_MAX,
-    refused: refused.json,
-    now: at.now,
-    leaseUntil: at.leaseUntil,
-    by: at.by ?? "",
-  };
+/** A row of the timeline for each action that is claimed: the rest of the statement is a condition on the row. */
+function started({ now }: ClaimArgs): SQL {
+  return sql`INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
+    SELECT id, account_id, ${now}, run, revision + 1, 'started', 'active', '{}' FROM actions WHERE`;
 }
 
 /** The head of each lane: one index lookup per lane, without reading the rows behind it. */

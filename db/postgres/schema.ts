@@ -160,6 +160,8 @@ const actionColumns = {
   keyId: text("key_id").notNull().default(""),
   keyRole: text("key_role").notNull().default("owner"),
   keyHold: text("key_hold").notNull().default("none"),
+  /** The node whose claim it is. */
+  claimedBy: text("claimed_by"),
 };
 
 export const actions = pgTable("actions", actionColumns, (table) => {
@@ -261,6 +263,7 @@ const outboxColumns = {
   sentAt: time("sent_at"),
   lastError: text("last_error"),
   keyId: text("key_id").notNull().default(""),
+  claimedBy: text("claimed_by"),
 };
 
 export const outbox = pgTable("outbox", outboxColumns, (table) => {

@@ -94,7 +94,7 @@ function tableOf(kind: NotificationKind): QueueTable {
     isPaused: isStopped,
     set: ({ leaseUntil, by }) =>
       sql`status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ${leaseUntil}, claimed_by = ${by}`,
-    started: null,
+    isTold: false,
   };
 }
 

@@ -26,7 +26,7 @@ export type ClaimArgs = Args<ClaimName>;
 
 type ClaimName =
   | ("lanes" | "accountId" | "host" | "keyId" | "limit")
-  | ("now" | "bytesMax" | "largest" | "refused" | "leaseUntil");
+  | ("now" | "bytesMax" | "largest" | "refused" | "leaseUntil" | "by");
 
 type ClaimValues = ReturnType<typeof valuesOfClaim>;
 
@@ -59,8 +59,8 @@ export interface QueueStatements {
   claim(values: ClaimValues, returned: "rows" | "ids"): readonly Statement[];
   /** The `id` of the rows that a claim of one lane would choose. */
   choose(values: ClaimValues): Statement;
-  /** Rows under a claim, by accounts (a JSON list) and by ids (a JSON list). */
-  claimedBy(values: { readonly accountIds: string; readonly leaseUntil: Date }): Statement;
+  /** Rows under a claim, by node (`by`) and accounts (a JSON list), and by ids (a JSON list). */
+  claimedBy(values: { readonly accountIds: string; readonly leaseUntil: Date; readonly by: string }): Statement;
   claimedWith(values: { readonly ids: string; readonly leaseUntil: Date }): Statement;
   /** See `Queue.lanes`. */
   lanes(reader: Sql, after: LaneName | null, limit: number): Promise<readonly LaneHead[]>;
@@ -74,8 +74,8 @@ const ACTIONS: QueueTable = {
   bytes: sql`${bytesOf(sql`body`)} + ${bytesOf(sql`sealed_headers`)}`,
   columns: COLUMNS_BUT_RESULT,
   isPaused,
-  set: ({ leaseUntil, now }) => sql`status = 'active', revision = revision + 1, attempts = attempts + 1, due_at = NULL,
-    lease_until = ${leaseUntil}, started_at = coalesce(started_at, ${now})`,
+  set: ({ leaseUntil, by, now }) => sql`status = 'active', revision = revision + 1, attempts = attempts + 1,
+    due_at = NULL, lease_until = ${leaseUntil}, claimed_by = ${by}, started_at = coalesce(started_at, ${now})`,
   isTold: true,
 };
 
@@ -160,8 +160,8 @@ export function createQueue<T>(
   return {
     lanes: (after, limit) => statements.lanes(reader, after, limit),
     claimDue,
-    async claimed(accountIds, { leaseUntil }) {
-      const claimedBy = statements.claimedBy({ accountIds: JSON.stringify(accountIds), leaseUntil });
+    async claimed(accountIds, { leaseUntil, by = "" }) {
+      const claimedBy = statements.claimedBy({ accountIds: JSON.stringify(accountIds), leaseUntil, by });
       return (await reader.read(claimedBy)).map(parse);
     },
   };
@@ -182,6 +182,7 @@ function valuesOfClaim({ lanes, bytesMax, takesLarge, at }: Claim, refused: Refu
     refused: refused.json,
     now: at.now,
     leaseUntil: at.leaseUntil,
+    by: at.by ?? "",
   };
 }
 

@@ -56,6 +56,7 @@ CREATE TABLE "actions" (
 	"key_id" text collate "C" DEFAULT '' NOT NULL,
 	"key_role" text collate "C" DEFAULT 'owner' NOT NULL,
 	"key_hold" text collate "C" DEFAULT 'none' NOT NULL,
+	"claimed_by" text collate "C",
 	CONSTRAINT "actions_status" CHECK ("actions"."status" in ('pending', 'active', 'awaiting_approval', 'completed', 'failed', 'cancelled')),
 	CONSTRAINT "actions_counts" CHECK ("actions"."attempts" between 0 and "actions"."retries" and "actions"."revision" > 0 and "actions"."run" > 0),
 	CONSTRAINT "actions_approved" CHECK ("actions"."status" not in ('pending', 'active') or "actions"."approve" = 0 or "actions"."approved_at" is not null),
@@ -158,6 +159,7 @@ CREATE TABLE "outbox" (
 	"sent_at" bigint,
 	"last_error" text collate "C",
 	"key_id" text collate "C" DEFAULT '' NOT NULL,
+	"claimed_by" text collate "C",
 	CONSTRAINT "outbox_status" CHECK ("outbox"."status" in ('pending', 'active', 'delivered', 'given_up', 'dropped') and "outbox"."attempts" >= 0),
 	CONSTRAINT "outbox_due" CHECK ("outbox"."status" <> 'pending' or "outbox"."due_at" is not null),
 	CONSTRAINT "outbox_leased" CHECK ("outbox"."status" <> 'active' or ("outbox"."lease_until" is not null and "outbox"."attempts" > 0))
