@@ -56,8 +56,8 @@ export function postgresQueue(table: QueueTable): QueueStatements {
       where ${isOpen}`,
   );
   const claimedBy = prepare(
-    (arg: Args<"accountIds" | "leaseUntil">) => sql`select ${columns} from ${name} where ${active}
-      and ${isOneOf(table.columns.accountId, arg.accountIds)} and lease_until = ${arg.leaseUntil}`,
+    (arg: Args<"accountIds" | "leaseUntil" | "by">) => sql`select ${columns} from ${name} where ${active}
+      and claimed_by = ${arg.by} and ${isOneOf(table.columns.accountId, arg.accountIds)} and lease_until = ${arg.leaseUntil}`,
   );
   const claimedWith = prepare(
     (arg: Args<"ids" | "leaseUntil">) => sql`select ${columns} from ${name} where ${active}
