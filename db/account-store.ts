@@ -74,8 +74,11 @@ export interface AccountStore {
   /** The account that the first start created; null before that. */
   first(): Promise<Account | null>;
   find(accountId: string): Promise<Account | null>;
-  /** Writes account, keys and extras in one commit. */
-  create(account: Account, keys: readonly ApiKey[], extras?: FirstAccountExtras): Promise<void>;
+  /**
+   * Writes account, keys and extras in one commit. False, and nothing is written: it has extras, which only the first
+   * account gets, and there is an account.
+   */
+  create(account: Account, keys: readonly ApiKey[], extras?: FirstAccountExtras): Promise<boolean>;
   /** `stop`: stops every account that was not allowed, in the same commit. */
   addKey(key: ApiKey, audit?: AuditEntry, stop?: HoldStop): Promise<void>;
   /**

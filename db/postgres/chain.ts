@@ -9,12 +9,15 @@ export interface Query {
   readonly values: readonly (SqlValue | readonly string[])[];
   /** How many statements it consists of. */
   readonly parts: number;
+  /** Whether it adds to the timeline. */
+  readonly isTold: boolean;
 }
 
 /** A text and which of all arguments of the chain each of its own is. */
 interface Composed {
   readonly name: string;
   readonly text: string;
+  readonly isTold: boolean;
 }
 
 /** Texts of chains by the numbers of their statements. There are as many as the store has kinds of writes. */
@@ -38,7 +41,7 @@ export function queriesOf(statements: readonly Statement[]): readonly Query[] {
   for (const { sql, args, source } of statements) {
     if (source === undefined) {
       end();
-      queries.push({ name: nameOf(sql), text: sql, values: args.map(valueOf), parts: 1 });
+      queries.push({ ...named(sql), values: args.map(valueOf), parts: 1 });
       continue;
     }
     if (!source.text.isChained) end();
@@ -79,17 +82,22 @@ function compose(chain: readonly PostgresText[]): Composed {
       .join("");
   });
   const [only = ""] = texts;
-  if (texts.length === 1) return { name: nameOf(only), text: only };
+  if (texts.length === 1) return named(only);
   const steps = texts.map((text, at) => `s${at + 1} as (${text} returning 1)`);
   const counts = texts.map((_, at) => `(select count(*) from s${at + 1}) as s${at + 1}`);
-  const text = `with ${steps.join(", ")} select ${counts.join(", ")}`;
-  return { name: nameOf(text), text };
+  return named(`with ${steps.join(", ")} select ${counts.join(", ")}`);
 }
 
 /** Hexadecimal characters of a digest in a name, of which PostgreSQL reads 63. */
 const NAME_CHARS = 32;
 
 const names = new Map<string, string>();
+
+function named(text: string): Composed {
+  return { name: nameOf(text), text, isTold: TELLS.test(text) };
+}
+
+const TELLS = /insert into "?timeline"? /;
 
 function nameOf(text: string): string {
   const name =

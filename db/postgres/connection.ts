@@ -1,7 +1,7 @@
 import { Client, type ClientConfig, type QueryResult } from "pg";
 import { POSTGRES_READERS, REMOTE_CALL_MS_MAX, TRANSACTION_MS_MAX } from "../../src/config/limits.ts";
 import { unavailable } from "../sql/errors.ts";
-import type { Done, Lock, Row, Sql, Statement } from "../sql/sql.ts";
+import type { Done, Lock, Row, Sql } from "../sql/sql.ts";
 import { StoreUnavailable } from "../store.ts";
 import { queriesOf, type Query } from "./chain.ts";
 import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
@@ -16,14 +16,14 @@ export interface PostgresSql extends Sql {
   readonly config: ClientConfig;
 }
 
+/** Sends a query whose answer nobody waits for. */
+export type Send = (text: string, values: readonly string[]) => void;
+
 interface PostgresOptions {
   readonly callMsMax?: number;
   readonly transactionMsMax?: number;
-  /** Called after a commit that wrote something; it must not throw. */
-  readonly onCommit?: (
-    send: (text: string, values: readonly string[]) => void,
-    statements: readonly Statement[],
-  ) => void;
+  /** What to send after a commit that added to the timeline, without waiting for an answer. */
+  readonly onCommit?: (send: Send) => void;
 }
 
 /**
@@ -47,7 +47,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     const idlest = others.reduce((best, one) => (one.waiting < best.waiting ? one : best), first);
     return idlest.run(query);
   };
-  const commitOnce = async (queries: readonly Query[], locks: readonly Lock[], statements: readonly Statement[]) => {
+  const commitOnce = async (queries: readonly Query[], locks: readonly Lock[]) => {
     const locking = lockQuery(locks);
     const results = await writer.pipeline([
       plain(begin),
@@ -58,7 +58,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       plain("commit"),
     ]);
     if (results.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
-    onCommit?.((text, values) => writer.send(text, values), statements);
+    if (queries.some(({ isTold }) => isTold)) onCommit?.((text, values) => writer.send(text, values));
     const first = locking === null ? 1 : 2;
     return queries.flatMap((query, at) => doneOf(query, results[first + at]));
   };
@@ -80,7 +80,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       try {
         return await again(
           preparing,
-          () => commitOnce(queries, locks, statements),
+          () => commitOnce(queries, locks),
           () => false,
         );
       } catch (error) {
@@ -273,7 +273,7 @@ const PARSERS: ReadonlyMap<number, (text: string) => unknown> = new Map<number, 
 ]);
 
 function plain(text: string): Query {
-  return { name: "", text, values: [], parts: 1 };
+  return { name: "", text, values: [], parts: 1, isTold: false };
 }
 
 function rowsOf({ rows }: QueryResult): readonly Row[] {

@@ -1,5 +1,6 @@
 import { Client, type ClientConfig, type Notification } from "pg";
 import { HINT_PING_MS, HINT_RETRY_MS, STORE_CALL_MS_MAX } from "../../src/config/limits.ts";
+import type { Send } from "./connection.ts";
 import type { ClusterStore } from "../store.ts";
 
 /** The channel on which each commit of a node is told, once, with the node's id as the payload. */
@@ -13,6 +14,22 @@ interface HintTimes {
 }
 
 const TIMES: HintTimes = { pingMs: HINT_PING_MS, retryMs: HINT_RETRY_MS, answerMs: STORE_CALL_MS_MAX };
+
+/** How long a hint may wait for the next one, so that a busy node sends no more than the others can use. */
+const HINT_EVERY_MS = 10;
+
+/** Tells the other nodes of a commit, after it: within its transaction, commits of all nodes would wait for each other. */
+export function hintsOf(nodeId: string): (send: Send) => void {
+  let isWaiting = false;
+  return (send) => {
+    if (isWaiting) return;
+    isWaiting = true;
+    setTimeout(() => {
+      isWaiting = false;
+      send("select pg_notify($1, $2)", [HINT_CHANNEL, nodeId]);
+    }, HINT_EVERY_MS);
+  };
+}
 
 interface Listener {
   readonly onHint: () => void;

@@ -2,7 +2,10 @@ import type { HeaderSeal } from "../sql/rows.ts";
 import { createStore } from "../sql/store.ts";
 import type { Store } from "../store.ts";
 import { postgresQueue } from "./claim.ts";
+import { createNodeStore } from "./cluster.ts";
 import { openPostgres } from "./connection.ts";
+import { createChangeReader } from "./feed.ts";
+import { createListen, hintsOf } from "./hints.ts";
 import { refusalIn } from "./faults.ts";
 import { migratePostgres } from "./migrate.ts";
 
@@ -19,7 +22,9 @@ export function isPostgres(url: string): boolean {
 
 /** Opens a database that many processes may use at the same time. It goes on by itself when the server was away. */
 export async function openPostgresStore({ url, seal, now }: PostgresSettings): Promise<Store> {
-  const sql = openPostgres(url);
+  // Whoever listens knows its own hints by it.
+  const nodeId = crypto.randomUUID();
+  const sql = openPostgres(url, { onCommit: hintsOf(nodeId) });
   try {
     await migratePostgres(sql, now);
   } catch (error) {
@@ -30,7 +35,7 @@ export async function openPostgresStore({ url, seal, now }: PostgresSettings): P
     sql,
     seal,
     queueStatements: postgresQueue,
-    cluster: null,
+    cluster: { ...createNodeStore(sql), ...createChangeReader(sql), listen: createListen(sql.config, nodeId) },
     isOnlyProcess: false,
     onFatal: unreachable,
     release: () => {},

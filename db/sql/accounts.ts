@@ -3,33 +3,39 @@ import type { Actor } from "../../src/accounts/roles.ts";
 import type { CallbackHostStore } from "../../src/accounts/callback-hosts.ts";
 import { CALLBACK_HOSTS_MAX, REPLACED_KEYS_MAX } from "../../src/config/limits.ts";
 import type { PauseEnd } from "../../src/pauses/pause.ts";
-import type { AccountStop, AccountStore, ApiKey, FirstAccountExtras, SignUp } from "../account-store.ts";
+import type { Account, AccountStop, AccountStore, ApiKey, FirstAccountExtras, SignUp } from "../account-store.ts";
 import { auditChange, entryValues, insertEntry } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { addedOrder, isOneOf, nullsFirst, randomHex } from "./dialect.ts";
+import { callbackHostLock, firstStartLock, holdLock, pauseLock, stopLock } from "./locks.ts";
 import { isStopped, pauseRevoked } from "./pauses.ts";
 import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { inheritRejections } from "./approvals.ts";
 import { accounts, apiKeys, callbackHosts, members, pauses, people, welcomeLinks } from "../libsql/schema.ts";
-import { putFact } from "./secrets.ts";
-import type { Statement } from "./sql.ts";
+import { putFirstFact } from "./secrets.ts";
+import type { Lock, Statement } from "./sql.ts";
 
 /** Accounts and keys. */
 export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): AccountStore {
+  /** Whether the first statement wrote a row. */
+  const isWritten = async (statements: readonly Statement[], locks: readonly Lock[] = []) =>
+    (await writer.write(statements, locks))[0]?.changes === 1;
   const findKey = async (accountId: string, id: string) => (await FIND_KEY.read(reader, { accountId, id }))[0] ?? null;
   return {
     findKey,
     first: async () => (await FIRST.read(reader, {}))[0] ?? null,
     find: async (id) => (await FIND.read(reader, { id }))[0] ?? null,
     async create(account, keys, extras) {
-      const added = [ADD_ACCOUNT.bind({ ...account }), ...keys.map((key) => ADD_KEY.bind({ ...key }))];
-      await writer.write([...added, ...(extras === undefined ? [] : extraRows(extras))]);
+      if (extras !== undefined) return isWritten(firstRows(account, keys, extras), [firstStartLock]);
+      return isWritten([ADD_ACCOUNT.bind({ ...account }), ...keys.map((key) => ADD_KEY.bind({ ...key }))]);
     },
     async addKey(key, audit, stop) {
       const stopped =
         stop === undefined ? [] : [stopOthers(stop), FIRST_HOLD.bind({ ...entryValues(stop.audit), key: key.id })];
       const inherited = key.replaces === null ? [] : [inheritRejections(key, key.replaces)];
-      await writer.write([ADD_KEY.bind({ ...key }), ...auditChange(audit), ...stopped, ...inherited]);
+      // Accounts are stopped with the first hold, and no claim of them may go on by what it saw before.
+      const locks = stop === undefined ? [] : [stopLock, holdLock];
+      await writer.write([ADD_KEY.bind({ ...key }), ...auditChange(audit), ...stopped, ...inherited], locks);
     },
     replacedBy: async (id) => (await REPLACED.read(reader, { id, max: REPLACED_KEYS_MAX })).map((key) => key.id),
     keyByHash: async (hash) => (await KEY_BY_HASH.read(reader, { hash }))[0] ?? null,
@@ -41,12 +47,13 @@ export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "
     keys: (accountId, limit) => KEYS.read(reader, { accountId, limit }),
     async revokeKey(accountId, id, at, { audit, pause } = {}) {
       const paused = pause === undefined ? [] : [pauseRevoked(pause.pause), ...auditChange(pause.audit)];
-      await writer.write([REVOKE_KEY.bind({ accountId, id, at }), ...auditChange(audit), ...paused]);
+      const locks = pause === undefined ? [] : [pauseLock(accountId)];
+      await writer.write([REVOKE_KEY.bind({ accountId, id, at }), ...auditChange(audit), ...paused], locks);
       return findKey(accountId, id);
     },
     hasHold: async () => (await HOLDS.read(reader, {})).length > 0,
     async stopOthers(stop) {
-      const [stopped] = await writer.write([stopOthers(stop)]);
+      const [stopped] = await writer.write([stopOthers(stop)], [stopLock]);
       return stopped?.changes ?? 0;
     },
     list: (limit) => LIST.read(reader, { limit }),
@@ -57,12 +64,18 @@ export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "
   };
 }
 
-/** After the keys: an audit entry is written only where the statement before it wrote a row. */
-function extraRows({ audit, link, facts }: FirstAccountExtras): readonly Statement[] {
+/** The first statement writes one row unless there is an account already: nodes may start at the same time. */
+function firstRows(
+  account: Account,
+  keys: readonly ApiKey[],
+  { audit, link, facts }: FirstAccountExtras,
+): readonly Statement[] {
   return [
+    ADD_FIRST.bind({ ...account }),
+    ...keys.map((key) => ADD_KEY_OF_SIGN_UP.bind({ ...key })),
     ...audit.flatMap(auditChange),
     INVITE.bind({ ...link }),
-    ...Object.entries(facts).map(([name, value]) => putFact(name, value)),
+    ...Object.entries(facts).map(([name, value]) => putFirstFact(name, value)),
   ];
 }
 
@@ -98,6 +111,14 @@ const ADD_ACCOUNT = prepare((arg: Args<keyof typeof ACCOUNT>) =>
   query.insert(accounts).values(valuesOf(arg, ["id", "sealedRootSecret", "createdAt"])),
 );
 
+const ADD_FIRST = prepare((arg: Args<keyof typeof ACCOUNT>) =>
+  insertWhere(
+    accounts,
+    notExists(query.select({ id: accounts.id }).from(accounts)),
+    valuesOf(arg, ["id", "sealedRootSecret", "createdAt"]),
+  ),
+);
+
 // Safe: an object's own keys.
 const KEY = Object.keys(getTableColumns(apiKeys)) as (keyof ApiKey)[];
 
@@ -119,7 +140,7 @@ const REVOKE_KEY = prepare((arg: Args<"id" | "accountId" | "at">) =>
 
 const LINK = ["hash", "personId", "accountId", "createdAt", "expiresAt"] as const;
 
-const INVITE = prepare((arg: Args<(typeof LINK)[number]>) => query.insert(welcomeLinks).values(valuesOf(arg, LINK)));
+const INVITE = prepare((arg: Args<(typeof LINK)[number]>) => insertWhere(welcomeLinks, changed, valuesOf(arg, LINK)));
 
 /** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. The builder has no recursion. */
 const REPLACED = prepare((arg: Args<"id" | "max">) => {
@@ -269,7 +290,10 @@ export function createCallbackHostStore({
   return {
     list: (accountId) => HOSTS.read(reader, { accountId }),
     async add(accountId, host, createdAt) {
-      const [added] = await writer.write([ADD_HOST.bind({ accountId, host, createdAt })]);
+      const [added] = await writer.write(
+        [ADD_HOST.bind({ accountId, host, createdAt })],
+        [callbackHostLock(accountId)],
+      );
       if (added?.changes === 1) return "added";
       return (await FIND_HOST.read(reader, { accountId, host })).length === 0 ? "full" : "added";
     },

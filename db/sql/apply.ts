@@ -9,12 +9,13 @@ import type { StoreContext } from "./context.ts";
 import { always, isNoRevision, isSafeInteger, largerOf, smallerOf } from "./dialect.ts";
 import { sideRows } from "./create.ts";
 import { isConstraint } from "./errors.ts";
+import { keyLock, rejectionLock } from "./locks.ts";
 import { isFree, isHeldBy, take, windowStart } from "./keys.ts";
 import { allOf, type Args, prepare, prepareEach, query, valuesOf } from "./query.ts";
 import { mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
 import { RESULT, resultValues, STATE } from "./rows.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
-import type { Statement } from "./sql.ts";
+import type { Lock, Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
 const UPDATED = [...STATE, "scheduledAt"] as const;
@@ -53,7 +54,7 @@ const updateWith = prepareEach((guards: string) => {
 
 /** Writes a change with its other rows if the action still has the revision it was decided on; returns whether. */
 export async function applyChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
-  return isWritten(db, write.change, statements(write));
+  return isWritten(db, write.change, statements(write), locksOf(write));
 }
 
 function statements({ change, at, outbox: notifications, audit, rejection }: ChangeWrite): readonly Statement[] {
@@ -78,6 +79,16 @@ function statements({ change, at, outbox: notifications, audit, rejection }: Cha
     ...sideRows({ after, at, events, outbox: notifications }),
     ...auditChange(audit),
     ...rejectionRows(after, rejection, at),
+  ];
+}
+
+/** What the conditions of a change look at. */
+function locksOf({ change: { before, after }, rejection }: ChangeWrite): readonly Lock[] {
+  const { accountId, keyId } = after;
+  const retaken = retakenKey(before, after);
+  return [
+    ...(retaken === null ? [] : [keyLock(accountId, "dedupe", retaken)]),
+    ...(rejection === null || rejection === undefined ? [] : [rejectionLock(accountId, keyId)]),
   ];
 }
 
@@ -141,12 +152,13 @@ async function isWritten(
   { writer, refused, heldCounts, written }: StoreContext,
   { before, after }: Pick<Change, "before" | "after">,
   rows: readonly Statement[],
+  locks: readonly Lock[] = [],
 ): Promise<boolean> {
   try {
-    const [updated] = await writer.write(rows);
+    const [updated] = await writer.write(rows, locks);
     if (updated?.changes !== 1) return false;
     written.keep(after);
-    heldCounts.changed(before, after);
+    heldCounts?.changed(before, after);
     return true;
   } catch (cause) {
     if (!isConstraint(cause)) throw cause;

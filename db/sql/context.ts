@@ -10,7 +10,8 @@ export interface StoreContext {
   readonly sql: Sql;
   readonly writer: Writer;
   readonly seal: HeaderSeal;
-  readonly heldCounts: HeldCounts;
+  /** Null: other processes create too, so that each create counts by itself. */
+  readonly heldCounts: HeldCounts | null;
   readonly refused: Refused;
   readonly written: WrittenActions;
   readonly queueStatements: (table: QueueTable) => QueueStatements;

@@ -3,17 +3,19 @@ import type { Action } from "../../src/actions/action.ts";
 import { startAttempt } from "../../src/actions/settle.ts";
 import type { TimelineEvent } from "../../src/actions/timeline.ts";
 import { mayRepeat } from "../../src/approvals/rejections.ts";
-import { DECIDE_TRIES_MAX } from "../../src/config/limits.ts";
+import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
 import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { always } from "./dialect.ts";
+import { always, countOf } from "./dialect.ts";
 import { bindKey, keyHolder, isFree, keysOf, take, windowStart } from "./keys.ts";
+import { countHeld, heldOf } from "./held.ts";
+import { heldLock, keyLock, pauseLocks, rejectionLock } from "./locks.ts";
 import { isPaused } from "./pauses.ts";
 import { allOf, type Args, changed, insertWhere, prepare, prepareEach, valuesOf } from "./query.ts";
 import { createRejectionStore, mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
-import { COLUMNS_BUT_RESULT, type HeaderSeal, sealedValues } from "./rows.ts";
+import { COLUMNS_BUT_RESULT, sealedValues } from "./rows.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
-import type { Statement } from "./sql.ts";
+import type { Lock, Statement } from "./sql.ts";
 
 type ActionColumn = keyof typeof COLUMNS_BUT_RESULT | "scheduledAt" | "claimedBy";
 
@@ -22,6 +24,8 @@ const COLUMNS = [...Object.keys(COLUMNS_BUT_RESULT), "scheduledAt", "claimedBy"]
 
 /** The conditions of a create, of which each has only those that it needs: the others would cost a tenth of the insert. */
 const CONDITIONS = {
+  /** Where other processes create too, memory does not know how many are held. */
+  held: (arg: InsertArgs) => sql`${countOf(heldOf(arg))} < ${HELD_PER_KEY_MAX}`,
   repeat: mayRepeatWhere,
   idempotency: (arg: InsertArgs) => isFree("idempotency", arg.idempotencyKey, arg),
   dedupe: (arg: InsertArgs) => isFree("dedupe", arg.dedupe, arg),
@@ -50,20 +54,22 @@ const insertWith = prepareEach((conditions: string) =>
  */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
   const { action, claim, rejection } = creation;
-  const { writer, seal, heldCounts, written } = db;
+  const { writer, heldCounts, written } = db;
   const bound = bindKey(action, action.createdAt);
   const bindings = bound === null ? [] : [bound];
   let isBound = false;
+  const locks = locksOf(creation);
   const write = async (rows: readonly Statement[]) => {
-    const done = await writer.write([...rows, ...bindings]);
+    const done = await writer.write([...rows, ...bindings], locks);
     isBound = bound !== null && done.at(-1)?.changes === 1;
     return done[0]?.changes === 1;
   };
   for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
     // If nothing was inserted although the keys are free, the action is paused now.
     const claimed = claim === null || tries > 0 ? null : startAttempt(action, claim);
-    const insert = () => write(statements(creation, claimed, seal));
-    const isInserted = action.status === "awaiting_approval" ? await heldCounts.insert(action, insert) : await insert();
+    const insert = () => write(statements(db, creation, claimed));
+    const isCounted = action.status === "awaiting_approval" && heldCounts !== null;
+    const isInserted = isCounted ? await heldCounts.insert(action, insert) : await insert();
     if (isInserted === true) {
       if (claimed === null) written.keep(action);
       return { kind: "created", claimed };
@@ -80,13 +86,35 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
       const rejections = await createRejectionStore(db).count({ ...action, digest }, action.createdAt);
       if (!mayRepeat(rejections, reason)) return { kind: "rejected_before", rejections };
     }
+    if (heldCounts === null && action.status === "awaiting_approval" && (await isFull(db, action))) {
+      return { kind: "too_many_held" };
+    }
     // It is paused, or the matching action failed between the two reads and its key is free again.
   }
   throw new StoreUnavailable("The keys of this create change hands too fast.");
 }
 
+/** What the conditions of a create look at. */
+function locksOf({ action, claim, rejection }: Creation): readonly Lock[] {
+  const { accountId, keyId } = action;
+  return [
+    ...keysOf(action).map(({ kind, key }) => keyLock(accountId, kind, key)),
+    ...(action.status === "awaiting_approval" ? [heldLock(accountId, keyId)] : []),
+    ...(rejection === null || rejection === undefined ? [] : [rejectionLock(accountId, keyId)]),
+    ...(claim === null ? [] : pauseLocks([accountId])),
+  ];
+}
+
+async function isFull({ sql: reader }: StoreContext, { accountId, keyId }: Action): Promise<boolean> {
+  return (await countHeld(reader, accountId, keyId)) >= HELD_PER_KEY_MAX;
+}
+
 /** An action that is claimed at create is inserted in its claimed state; its timeline has both events. */
-function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal): readonly Statement[] {
+function statements(
+  { seal, heldCounts }: Pick<StoreContext, "seal" | "heldCounts">,
+  creation: Creation,
+  claimed: Action | null,
+): readonly Statement[] {
   const { action, events, outbox: notifications, claim, rejection } = creation;
   const at = action.createdAt;
   const repeat = repeatArgs(rejection, at);
@@ -94,6 +122,7 @@ function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal
     repeat.digest === null ? "" : "repeat",
     ...keysOf(action).map(({ kind }) => kind),
     claimed === null ? "" : "claim",
+    action.status === "awaiting_approval" && heldCounts === null ? "held" : "",
   ];
   const insert = insertWith(conditions.join(" ")).bind({
     ...(claimed ?? action),

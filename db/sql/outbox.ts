@@ -8,11 +8,12 @@ import { countNotifications, createQueue, type QueueTable } from "./queue.ts";
 import { Refused, type StoreContext } from "./context.ts";
 import { bytesOf, countOf, isAbsent, isBeforeOrAny } from "./dialect.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
+import { mailLocks } from "./locks.ts";
 import { isStopped } from "./pauses.ts";
 import { type Args, bareNames, changed, prepare, query } from "./query.ts";
 import { Columns, creatorIn } from "./rows.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
-import type { Sql, Statement } from "./sql.ts";
+import type { Lock, Sql, Statement } from "./sql.ts";
 
 /** Callbacks and mails. A row's attempts, with its lease, are the fencing token. */
 export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "queueStatements">): OutboxStore {
@@ -27,7 +28,8 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "que
     reschedule: (setBack, limit) => rescheduleNotifications(writer, kind, setBack, limit),
   });
   /** Whether the first statement wrote a row. */
-  const isWritten = async (statements: readonly Statement[]) => (await writer.write(statements))[0]?.changes === 1;
+  const isWritten = async (statements: readonly Statement[], locks: readonly Lock[] = []) =>
+    (await writer.write(statements, locks))[0]?.changes === 1;
   return {
     callbacks: queue("callback"),
     mails: queue("mail"),
@@ -42,7 +44,7 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "que
     },
     permitMail({ id, attempts, host, accountId }, at) {
       const since = at.getTime() - MAIL_WINDOW_MS;
-      return isWritten([PERMIT.bind({ id, attempts, host, accountId, at, since })]);
+      return isWritten([PERMIT.bind({ id, attempts, host, accountId, at, since })], mailLocks(host, accountId));
     },
     settle: (change, at) => isWritten(settle(change, at)),
     isSettled: (change, at) => isSettled(reader, change, at),

@@ -7,6 +7,7 @@ import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { always, countOf, indexedBy } from "./dialect.ts";
 import { findPendingIds } from "./find.ts";
+import { pauseLock } from "./locks.ts";
 import { allOf, type Args, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { actions, apiKeys, pauses } from "../libsql/schema.ts";
 import type { Sql, Statement } from "./sql.ts";
@@ -94,7 +95,7 @@ export function createPauseStore(
   return {
     find,
     async pause(pause, audit) {
-      const [added] = await writer.write([ADD.bind({ ...pause }), ...auditChange(audit)]);
+      const [added] = await writer.write([ADD.bind({ ...pause }), ...auditChange(audit)], [pauseLock(pause.accountId)]);
       if (added?.changes === 1) return { kind: "paused", pause };
       const { accountId, kind, subject } = pause;
       const inForce = await findInForce(reader, accountId);

@@ -7,14 +7,16 @@ import { hasNoHold, signedUpRows } from "./accounts.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { always, isSame } from "./dialect.ts";
+import { firstPersonLock, signUpLock } from "./locks.ts";
 import { type Args, changed, insertWhere, prepare, query, typed, valuesOf } from "./query.ts";
 import { members, people, sessions, welcomeLinks } from "../libsql/schema.ts";
-import type { Statement } from "./sql.ts";
+import type { Lock, Statement } from "./sql.ts";
 
 /** People, their sessions and welcome links: rarely read or written, so not optimised. */
 export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): PeopleStore {
   /** Whether the first statement wrote a row. */
-  const isWritten = async (statements: readonly Statement[]) => (await writer.write(statements))[0]?.changes === 1;
+  const isWritten = async (statements: readonly Statement[], locks: readonly Lock[] = []) =>
+    (await writer.write(statements, locks))[0]?.changes === 1;
   const findLink = async (hash: string, now: Date) => (await LIVE_LINK.read(reader, { hash, now }))[0] ?? null;
   return {
     async find(email) {
@@ -23,7 +25,7 @@ export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "s
     },
     emailOf: async (accountId) => (await FIRST_EMAIL.read(reader, { accountId }))[0]?.email ?? null,
     isIn: async (accountId, email) => (await IS_IN.read(reader, { accountId, emailKey: emailKey(email) })).length > 0,
-    signUp: (all) => isWritten(signUp(all)),
+    signUp: (all) => isWritten(signUp(all), all.untilHold === true ? [signUpLock] : []),
     addSession: (session, passwordHash, audit) => isWritten(addSession(session, passwordHash, audit)),
     async session(hash, now) {
       const [found] = await SESSION.read(reader, { hash, now });
@@ -36,12 +38,13 @@ export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "s
       await writer.write([END_SESSION.bind({ hash }), ...auditChange(audit)]);
     },
     async offer(link) {
-      const [, offered] = await writer.write([VOID_LINKS.bind({ ...link }), OFFER.bind({ ...link })]);
+      const offer = [VOID_LINKS.bind({ ...link }), OFFER.bind({ ...link })];
+      const [, offered] = await writer.write(offer, [firstPersonLock(link.accountId)]);
       return offered?.changes === 1;
     },
     link: findLink,
     async welcome(link, person, session, audit) {
-      if (await isWritten(welcome(link, person, session, audit))) return "taken";
+      if (await isWritten(welcome(link, person, session, audit), [firstPersonLock(session.accountId)])) return "taken";
       // Nothing was written: the link can't be used, or the address is taken.
       return (await findLink(link, session.createdAt)) === null ? "gone" : "email_taken";
     },

@@ -44,7 +44,7 @@ export function createStore({
   release,
 }: StoreParts): Store {
   const writer = new Writer(sql, onFatal);
-  const heldCounts = new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId));
+  const heldCounts = cluster === null ? new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId)) : null;
   const shared = { refused: new Refused(), heldCounts, written: new WrittenActions() };
   const db: StoreContext = { sql, writer, seal, queueStatements, ...shared };
   const queue = createActionQueue(db);

@@ -65,12 +65,13 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
     ownerRow(account.id, ownerKey),
     keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", now }),
   ];
-  await accounts.create(account, rows, {
+  const isFirst = await accounts.create(account, rows, {
     link: welcomeLinkRow(secrets.hash(welcomeToken), account.id, now),
     facts: { [FIRST_KEYS_FACT]: secrets.seal(JSON.stringify(keys), FIRST_KEYS_PLACE) },
     audit: rows.map((row) => auditOfSystem(account.id, keyCreated(row), now)),
   });
-  return keys;
+  // Otherwise another node was first; its keys are there by now.
+  return isFirst ? keys : bootstrap(deps);
 }
 
 /** Deletes the first keys. Call it once they were shown. */
