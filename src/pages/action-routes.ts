@@ -1,10 +1,10 @@
 import type { ActionService } from "../actions/service.ts";
 import type { AuditService } from "../audit/audit.ts";
 import { createInputOf, createCheckCreate, type CreateRules } from "../actions/create-schema.ts";
-import { type ActionDecision, checkActionForm, checkReasonField } from "./decision-form.ts";
+import { checkActionForm, checkReasonField } from "./decision-form.ts";
 import { showFormAgain } from "../http/errors.ts";
 import { maskedPause, premask } from "../receipts/masked-action.ts";
-import { authorize, mayDo } from "../accounts/roles.ts";
+import { authorize, type Caller, mayDo } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
 import type { PauseOf } from "../pauses/pause.ts";
@@ -86,8 +86,8 @@ function decide(deps: ActionPageRouteDeps): AnswerById {
     const id = actionIdOf(context, params);
     const form = await deps.formOf(context, person);
     try {
-      const { decision, reason } = checkActionForm(form);
-      await VERBS[decision](deps.actionService, { person, id, reason, run: Number(form.get("run")) });
+      const run = Number(form.get("run"));
+      await carryOut(deps.actionService, { ...checkActionForm(form), caller: person.caller, id, run });
     } catch (error) {
       const reason = form.get("reason") ?? "";
       return showFormAgain(context, error, SHOWN_ON_PAGE, (problem) =>
@@ -98,30 +98,24 @@ function decide(deps: ActionPageRouteDeps): AnswerById {
   };
 }
 
-interface DecisionInput {
-  readonly person: Person;
+interface Decided extends ReturnType<typeof checkActionForm> {
+  readonly caller: Caller;
   readonly id: string;
-  readonly reason: string | null;
   /** The run that the page showed. */
   readonly run: number;
 }
 
-type Verb = (actionService: ActionPageRouteDeps["actionService"], said: DecisionInput) => Promise<unknown>;
-
-const VERBS: Readonly<Record<ActionDecision, Verb>> = {
-  approve: (actionService, { person, id, reason, run }) =>
-    actionService.approve(person.caller, id, reason, { run, isHeld: true }),
-  reject: (actionService, { person, id, reason, run }) =>
-    actionService.cancel(person.caller, id, reason, { run, isHeld: true }),
-  cancel: (actionService, { person, id, reason, run }) =>
-    actionService.cancel(person.caller, id, reason, { run, isHeld: false }),
-  retry: (actionService, { person, id, reason }) => actionService.retry(person.caller, id, reason),
-  async retry_and_approve(actionService, { person, id, reason }) {
-    const action = await actionService.retry(person.caller, id, reason);
-    if (isHeldIn(action, action.run))
-      await actionService.approve(person.caller, id, reason, { run: action.run, isHeld: true });
-  },
-};
+async function carryOut(
+  { approve, cancel, retry }: ActionPageRouteDeps["actionService"],
+  { caller, id, decision, reason, run }: Decided,
+): Promise<unknown> {
+  if (decision === "approve") return approve(caller, id, reason, { run, isHeld: true });
+  if (decision === "reject") return cancel(caller, id, reason, { run, isHeld: true });
+  if (decision === "cancel") return cancel(caller, id, reason, { run, isHeld: false });
+  const action = await retry(caller, id, reason);
+  if (decision === "retry" || !isHeldIn(action, action.run)) return action;
+  return approve(caller, id, reason, { run: action.run, isHeld: true });
+}
 
 /** Shows secrets in the response to a form, which is not cached and has no address. */
 function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): AnswerById {

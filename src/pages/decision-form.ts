@@ -19,8 +19,6 @@ export function checkDecisionForm(fields: ReadonlyMap<string, string>) {
 /** What the page of an action offers. `retry_and_approve` starts a new run and approves it at once. */
 const ACTION_DECISIONS = [...DECISIONS, "cancel", "retry", "retry_and_approve"] as const;
 
-export type ActionDecision = (typeof ACTION_DECISIONS)[number];
-
 /** The decision in the form of the page of an action. Throws `validation_error`. */
 export function checkActionForm(fields: ReadonlyMap<string, string>) {
   return checkForm(fields, ACTION_DECISIONS, ["Choose what to do.", `Must be one of ${ACTION_DECISIONS.join(", ")}.`]);
