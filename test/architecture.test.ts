@@ -42,6 +42,7 @@ const LIBRARIES: Readonly<Record<string, RegExp>> = {
   marked: /^src\/pages\//,
   "drizzle-orm": /^db\//,
   "@libsql/client": /^db\//,
+  "pg/": /^db\/postgres\//,
   libsql: /^db\//,
   "mailgun.js": /^src\/mail\//,
   "@modelcontextprotocol/server": /^mcp\//,
