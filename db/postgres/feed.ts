@@ -11,7 +11,10 @@ const { seq, actionId, accountId, revision } = timeline;
  * As `isSettled`, as a value: rows behind the first open transaction are read too. The function runs once, before the
  * first row, and sees what the rows are read from.
  */
-const isSettledRow = byDialect<boolean>({ sqlite: sql`1`, postgres: sql`${seq} < (select settled_position())` });
+const isSettledRow = byDialect<number>({
+  sqlite: sql`1`,
+  postgres: sql`cast(${seq} < (select settled_position()) as integer)`,
+});
 
 const rowsAfter = prepare((arg: Args<"after" | "limit">) =>
   query
@@ -31,7 +34,7 @@ export function createChangeReader(connection: Pick<Sql, "read">): Pick<ClusterS
   return {
     async changedSince(position, limit): Promise<ChangedPage> {
       const rows = await rowsAfter.read(connection, { after: position, limit });
-      const settled = rows.findLast(({ isSettled }) => Boolean(isSettled));
+      const settled = rows.findLast(({ isSettled }) => isSettled === 1);
       const isLast = rows.length < limit && settled === rows.at(-1);
       return { changes: rows, position: settled?.seq ?? position, isLast };
     },

@@ -68,8 +68,9 @@ class HintConnection {
 
   constructor({ config, nodeId, times }: HintSettings, listener: Listener) {
     const { answerMs } = times;
-    // Its queries have a deadline, or a server that went silent would never be noticed.
-    this.#config = { ...config, keepAlive: true, connectionTimeoutMillis: answerMs, query_timeout: answerMs };
+    // Its queries have a deadline, or a server that went silent would never be noticed. A pipeline would be awaited at the end.
+    const limits = { connectionTimeoutMillis: answerMs, query_timeout: answerMs };
+    this.#config = { ...config, ...limits, pipeline: false, keepAlive: true };
     this.#nodeId = nodeId;
     this.#times = times;
     this.#listener = listener;
@@ -125,15 +126,13 @@ class HintConnection {
   #again(): void {
     if (this.#isStopped) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#connect().then(
-        (attempt) => {
-          if (attempt === "away") this.#again();
-          if (attempt === "listening") this.#listener.onGap();
-        },
-        () => this.#again(),
-      );
-    }, this.#times.retryMs);
+    this.#timer = setTimeout(() => void this.#connectAgain(), this.#times.retryMs);
+  }
+
+  async #connectAgain(): Promise<void> {
+    const attempt = await this.#connect();
+    if (attempt === "away") this.#again();
+    if (attempt === "listening") this.#listener.onGap();
   }
 
   #ping(client: Client): void {

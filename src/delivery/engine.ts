@@ -30,7 +30,7 @@ import {
   SHARED_FRESH_MS,
 } from "../config/limits.ts";
 import { createBus } from "../events/bus.ts";
-import { createFeed, type Feed } from "../events/feed.ts";
+import { createFeed } from "../events/feed.ts";
 import { NodeFeed, type NodeFeedDeps } from "../events/node-feed.ts";
 import { createOverview } from "../events/overview.ts";
 import { collectLargeTexts } from "../observability/runtime.ts";
@@ -114,20 +114,12 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const pauseChanged = (accountId: string) => {
     for (const queue of [loop, callbacks, mails]) queue.pauseChanged(accountId);
   };
-  const pauseService = createPauseService({
-    ...parts,
-    pauses,
-    paused,
-    cancel: actionService.cancel,
-    dispatcher: { pauseChanged },
-  });
+  const acting = { cancel: actionService.cancel, dispatcher: { pauseChanged } };
+  const pauseService = createPauseService({ ...parts, pauses, paused, ...acting });
   node?.membership.onChange(() => {
     for (const queue of [loop, callbacks, mails]) queue.sharesChanged();
   });
-  const feed = createFeed(deps);
-  const nodeFeed = createNodeFeed(deps, feed, [loop, callbacks, mails]);
-  // With other nodes a change of this one may not be readable yet for streams; the feed of all nodes' changes tells when.
-  if (nodeFeed === null) bus.subscribe(({ accountId }) => feed.changed(accountId));
+  const { feed, nodeFeed } = createFeeds(deps, [loop, callbacks, mails]);
   return {
     actionService,
     pauseService,
@@ -175,20 +167,22 @@ function lifecycleOf({ loops, kept, paused, pauseService, nodeFeed }: Running) {
   };
 }
 
-/** Null: no other node changes anything. */
-function createNodeFeed(
-  {
-    store: { cluster },
-    ...deps
-  }: Omit<NodeFeedDeps, "cluster" | "streams" | "onRowsElsewhere"> & { readonly store: Store },
-  streams: Feed,
-  loops: readonly Pick<Scheduler<Action>, "lookElsewhere">[],
-): NodeFeed | null {
-  if (cluster === null) return null;
+type FeedParts = Omit<NodeFeedDeps, "cluster" | "streams" | "onRowsElsewhere"> &
+  Parameters<typeof createFeed>[0] & { readonly store: Store };
+
+/** The event streams, and what wakes them and the waits. `nodeFeed` is null if no other node changes anything. */
+function createFeeds(parts: FeedParts, loops: readonly Pick<Scheduler<Action>, "lookElsewhere">[]) {
+  const { bus, store } = parts;
+  const feed = createFeed(parts);
+  if (store.cluster === null) {
+    bus.subscribe(({ accountId }) => feed.changed(accountId));
+    return { feed, nodeFeed: null };
+  }
+  // A change of this node may not be readable yet for streams, so that the feed of all changes wakes them for it too.
   const onRowsElsewhere = () => {
     for (const loop of loops) loop.lookElsewhere();
   };
-  return new NodeFeed({ ...deps, cluster, streams, onRowsElsewhere });
+  return { feed, nodeFeed: new NodeFeed({ ...parts, cluster: store.cluster, streams: feed, onRowsElsewhere }) };
 }
 
 /** Not fatal: each claim checks the pauses in the store. Only answers may miss one. */

@@ -119,10 +119,13 @@ export class NodeFeed {
     this.#beganMs = nowMs;
     this.#nextMs = Number.POSITIVE_INFINITY;
     this.#isStale = false;
-    this.#round = this.#run().then((waitMs) => {
-      this.#round = null;
-      this.#schedule(nowMs + (this.#isStale ? NODE_READ_MS_MIN : waitMs));
-    });
+    this.#round = this.#runOne(nowMs);
+  }
+
+  async #runOne(beganMs: number): Promise<void> {
+    const waitMs = await this.#run();
+    this.#round = null;
+    this.#schedule(beganMs + (this.#isStale ? NODE_READ_MS_MIN : waitMs));
   }
 
   /** One round; resolves with the time until the next one if no hint comes. Never rejects. */
