@@ -18,6 +18,8 @@ export function postgresQueue(table: QueueTable): QueueStatements {
   const columns = sql`${bareNames(...Object.values(table.columns))}, ${bytes} as bytes`;
   const isPending = ({ refused }: Args<"refused">) => sql`${pending} and account_id = lane.account_id
     and host = lane.host and key_id = lane.key_id and not (${isOneOf(table.columns.id, refused)})`;
+  // Not what a transaction wrote that began to write after this one: in the timeline the claim would come before it.
+  const isBefore = sql`age(xmin) >= 0`;
   const isOpen = sql`not ${table.isPaused(sql`lane.account_id`, sql`lane.key_id`)}`;
   const lanesOf = ({ accounts, hosts, keys, limits }: LaneArgs) => sql`unnest(${arrayOf(accounts)}, ${arrayOf(hosts)},
     ${arrayOf(keys)}, cast(${arrayOf(limits)} as bigint[])) with ordinality as lane(account_id, host, key_id, most, number)`;
@@ -27,7 +29,7 @@ export function postgresQueue(table: QueueTable): QueueStatements {
     from ${lanesOf(arg)} cross join lateral (
       select found.id, found.bytes, row_number() over (order by found.due_at, found.id) as place from (
         select id, due_at, ${bytes} as bytes from ${name}
-        where ${isPending(arg)} and due_at <= ${arg.now} order by due_at, id limit lane.most ${lock}) found) due
+        where ${isPending(arg)} and due_at <= ${arg.now} and ${isBefore} order by due_at, id limit lane.most ${lock}) found) due
     where ${isOpen}
   ), chosen as (
     select id, turn from (

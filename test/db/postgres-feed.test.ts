@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Client } from "pg";
+import { queriesOf, type Query } from "../../db/postgres/chain.ts";
+import { postgresQueue } from "../../db/postgres/claim.ts";
+import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
+import { createChangeReader } from "../../db/postgres/feed.ts";
+import { migratePostgres } from "../../db/postgres/migrate.ts";
+import type { Statement } from "../../db/sql/sql.ts";
+import { createStore } from "../../db/sql/store.ts";
+import type { ChangedAction, Store } from "../../db/store.ts";
+import { NODE_CHANGES_MAX } from "../../src/config/limits.ts";
+import { ACCOUNT, aCreation, KEY, NOON } from "../support/factory.ts";
+import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { testSecrets } from "../support/store.ts";
+import { claimOf } from "./conformance/steps.ts";
+
+let url: string;
+let sql: PostgresSql;
+let store: Store;
+/** The queries of the last write. */
+let written: readonly Query[] = [];
+
+/** A transaction that stays open as long as the test wants. */
+async function openTransaction(): Promise<Client> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query("begin");
+  return client;
+}
+
+const insert = (client: Client, actionId: string) =>
+  client.query(
+    `insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
+     values ($1, 'acc_one', 0, 1, 1, 'created', 'pending', '{}')`,
+    [actionId],
+  );
+
+async function commit(client: Client): Promise<void> {
+  await client.query("commit");
+  await client.end();
+}
+
+async function insertOne(actionId: string): Promise<void> {
+  const client = await openTransaction();
+  await insert(client, actionId);
+  await commit(client);
+}
+
+describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
+  beforeAll(async () => {
+    url = await createDatabase();
+    sql = openPostgres(url);
+    await migratePostgres(sql, NOON);
+    const watched = {
+      ...sql,
+      batch: (statements: readonly Statement[], ...rest: never[]) => {
+        written = queriesOf(statements);
+        return sql.batch(statements, ...rest);
+      },
+    };
+    store = createStore({
+      sql: watched,
+      seal: testSecrets,
+      queueStatements: postgresQueue,
+      cluster: null,
+      isOnlyProcess: false,
+      onFatal: () => {},
+      release: () => {},
+    });
+  });
+
+  afterAll(async () => {
+    await store.close();
+    await dropDatabase(url);
+  });
+
+  const idsOf = (changes: readonly ChangedAction[]) => changes.map(({ actionId }) => actionId);
+
+  test("are told before an earlier transaction ends, and again after it, in order", async () => {
+    const reader = createChangeReader(sql);
+    const from = await store.actions.position();
+    const early = await openTransaction();
+    await insert(early, "act_early");
+    await insertOne("act_late");
+    const held = await reader.changedSince(from, 10);
+    expect([idsOf(held.changes), held.position, held.isLast]).toEqual([["act_late"], from, false]);
+    expect(await store.actions.position()).toBe(from);
+    await commit(early);
+    const all = await reader.changedSince(held.position, 10);
+    expect([idsOf(all.changes), all.isLast]).toEqual([["act_early", "act_late"], true]);
+    expect(all.position).toBe(all.changes[1]?.seq ?? 0);
+    expect(await store.actions.position()).toBe(all.position);
+    expect(await reader.changedSince(all.position, 10)).toEqual({ changes: [], position: all.position, isLast: true });
+  });
+
+  test("come in pages, of which only the last says so", async () => {
+    const reader = createChangeReader(sql);
+    const from = await store.actions.position();
+    for (const id of ["act_1", "act_2", "act_3"]) await insertOne(id);
+    const first = await reader.changedSince(from, 2);
+    expect([idsOf(first.changes), first.isLast]).toEqual([["act_1", "act_2"], false]);
+    const second = await reader.changedSince(first.position, 2);
+    expect([idsOf(second.changes), second.isLast]).toEqual([["act_3"], true]);
+  });
+
+  test("are read once each and in order, up to the position, however many transactions overlap", async () => {
+    const reader = createChangeReader(sql);
+    const from = await store.actions.position();
+    let isDone = false;
+    const write = async (client: number) => {
+      for (let count = 0; count < 30; count += 1) {
+        const transaction = await openTransaction();
+        await insert(transaction, `act_${client}_${count}_a`);
+        await Bun.sleep((client * 7 + count * 3) % 5);
+        await insert(transaction, `act_${client}_${count}_b`);
+        await commit(transaction);
+      }
+    };
+    const writing = Promise.all(Array.from({ length: 6 }, (_, client) => write(client))).then(() => (isDone = true));
+    const read: ChangedAction[] = [];
+    let heldBack = 0;
+    for (let position = from; ;) {
+      const wasDone = isDone;
+      const page = await reader.changedSince(position, 50);
+      read.push(...page.changes.filter(({ seq }) => seq <= page.position));
+      if (page.changes.some(({ seq }) => seq > page.position)) heldBack += 1;
+      position = page.position;
+      if (wasDone && page.isLast) break;
+    }
+    await writing;
+    const rows = await sql.read({ sql: `select seq from timeline where seq > ${from} order by seq`, args: [] });
+    expect(rows.length).toBe(360);
+    expect(read.map(({ seq }) => seq)).toEqual(rows.map(({ seq }) => Number(seq)));
+    expect(heldBack).toBeGreaterThan(0);
+  });
+
+  test("are read by the index, and no more of them than asked for", async () => {
+    const statements: Statement[] = [];
+    const reader = createChangeReader({ read: async (statement) => (statements.push(statement), []) });
+    const client = await openTransaction();
+    // Below all others, so that no reader of another test sees them.
+    await client.query(`insert into timeline (seq, action_id, account_id, at, run, revision, type, status, detail)
+      select -n, 'act_plan_' || n, 'acc_one', 0, 1, 1, 'created', 'pending', '{}' from generate_series(1, 20000) n`);
+    await client.query("analyze timeline");
+    await reader.changedSince(-20_001, NODE_CHANGES_MAX);
+    await reader.revisionsOf(["act_one"]);
+    await client.query("set local enable_seqscan = off");
+    const plans: string[] = [];
+    for (const { text, values } of queriesOf(statements)) {
+      const { rows } = await client.query<{ "QUERY PLAN": string }>(`explain ${text}`, [...values]);
+      plans.push(rows.map((row) => row["QUERY PLAN"]).join("\n"));
+    }
+    await client.query("rollback");
+    await client.end();
+    expect(plans[0]).toContain("Index Scan using timeline_pkey");
+    expect(plans[0]).not.toMatch(/Sort|Seq Scan on timeline/);
+    expect(plans[1]).toMatch(/Index Scan using actions_pkey|Bitmap Index Scan on actions_pkey/);
+  });
+
+  test("name the revisions of actions", async () => {
+    const creation = aCreation();
+    await store.actions.create(creation);
+    const { id, revision } = creation.action;
+    expect(await createChangeReader(sql).revisionsOf([id, "act_gone"])).toEqual(new Map([[id, revision]]));
+    expect(await createChangeReader(sql).revisionsOf([])).toEqual(new Map());
+  });
+
+  test("tell of a claim after what it claims, also in a transaction that began to write before", async () => {
+    const lane = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
+    const at = { now: NOON, leaseUntil: new Date(NOON.getTime() + 45_000) };
+    await store.actions.claimDue(claimOf(lane, { limit: 10, at }));
+    const claim = written.find(({ text }) => text.includes("skip locked"));
+    const other = await openTransaction();
+    // Another write of the same commit comes first.
+    await insert(other, "act_other");
+    const creation = aCreation();
+    await store.actions.create(creation);
+    await other.query(claim?.text ?? "", [...(claim?.values ?? [])]);
+    await commit(other);
+    // Where it was left, the next claim takes it.
+    await store.actions.claimDue(claimOf(lane, { limit: 10, at }));
+    const timeline = await store.actions.timeline(ACCOUNT, creation.action.id);
+    expect(timeline.map(({ event }) => event.type)).toEqual(["created", "started"]);
+  });
+});
