@@ -1,9 +1,9 @@
 import { Client, type ClientConfig, type Notification } from "pg";
 import { HINT_PING_MS, HINT_RETRY_MS, STORE_CALL_MS_MAX } from "../../src/config/limits.ts";
-import type { Send } from "./connection.ts";
+import type { Statement } from "../sql/sql.ts";
 import type { ClusterStore } from "../store.ts";
 
-/** The channel on which each commit of a node is told, once, with the node's id as the payload. */
+/** The channel on which each commit of a node is told, once, with a name of the sender as the payload. */
 export const HINT_CHANNEL = "outgate_hints";
 
 /** How often the connection is checked and made again, and how long the server may take to answer. */
@@ -15,21 +15,18 @@ interface HintTimes {
 
 const TIMES: HintTimes = { pingMs: HINT_PING_MS, retryMs: HINT_RETRY_MS, answerMs: STORE_CALL_MS_MAX };
 
-/** How long a hint may wait for the next one, so that a busy node sends no more than the others can use. */
-const HINT_EVERY_MS = 10;
+/** Sends a query whose answer nobody waits for. */
+type Send = (text: string, values: readonly string[]) => void;
 
-/** Tells the other nodes of a commit, after it: within its transaction, commits of all nodes would wait for each other. */
-export function hintsOf(nodeId: string): (send: Send) => void {
-  let isWaiting = false;
-  return (send) => {
-    if (isWaiting) return;
-    isWaiting = true;
-    setTimeout(() => {
-      isWaiting = false;
-      send("select pg_notify($1, $2)", [HINT_CHANNEL, nodeId]);
-    }, HINT_EVERY_MS);
+/** Called after a commit: one hint for all of its changes of actions. `sender` is what the node's own listener ignores. */
+export function createHintSender(sender: string): (send: Send, statements: readonly Statement[]) => void {
+  return (send, statements) => {
+    if (statements.some(({ sql }) => TELLS.test(sql))) send("select pg_notify($1, $2)", [HINT_CHANNEL, sender]);
   };
 }
+
+/** Every change of an action has a row in the timeline. */
+const TELLS = /insert into "?timeline"?/;
 
 interface Listener {
   readonly onHint: () => void;
@@ -41,9 +38,9 @@ interface Listener {
  * stops answering without closing it. Null where hints would not come: behind a pooler, which lends a connection to
  * others after each transaction, or where the database has no LISTEN.
  */
-export function createListen(config: ClientConfig, nodeId: string, times = TIMES): ClusterStore["listen"] {
+export function createListen(config: ClientConfig, sender: string, times = TIMES): ClusterStore["listen"] {
   return async (onHint, onGap) => {
-    const listening = new HintConnection({ config, nodeId, times }, { onHint, onGap });
+    const listening = new HintConnection({ config, sender, times }, { onHint, onGap });
     return (await listening.begin()) ? async () => listening.stop() : null;
   };
 }
@@ -53,25 +50,25 @@ type Attempt = "listening" | "away" | "no hints";
 
 interface HintSettings {
   readonly config: ClientConfig;
-  readonly nodeId: string;
+  readonly sender: string;
   readonly times: HintTimes;
 }
 
 class HintConnection {
   readonly #config: ClientConfig;
-  readonly #nodeId: string;
+  readonly #sender: string;
   readonly #times: HintTimes;
   readonly #listener: Listener;
   #client: Client | null = null;
   #timer: Timer | undefined;
   #isStopped = false;
 
-  constructor({ config, nodeId, times }: HintSettings, listener: Listener) {
+  constructor({ config, sender, times }: HintSettings, listener: Listener) {
     const { answerMs } = times;
     // Its queries have a deadline, or a server that went silent would never be noticed. A pipeline would be awaited at the end.
     const limits = { connectionTimeoutMillis: answerMs, query_timeout: answerMs };
     this.#config = { ...config, ...limits, pipeline: false, keepAlive: true };
-    this.#nodeId = nodeId;
+    this.#sender = sender;
     this.#times = times;
     this.#listener = listener;
   }
@@ -95,7 +92,7 @@ class HintConnection {
     client.on("error", () => this.#lost(client));
     client.on("end", () => this.#lost(client));
     client.on("notification", ({ payload }: Notification) => {
-      if (payload !== this.#nodeId) this.#listener.onHint();
+      if (payload !== this.#sender) this.#listener.onHint();
     });
     try {
       await client.connect();
