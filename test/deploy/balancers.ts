@@ -15,7 +15,7 @@ interface Program {
   readonly name: string;
   /** Null: it is not installed here. */
   readonly path: string | null;
-  start(path: string, nodes: readonly string[]): Promise<Balancer>;
+  readonly start: (path: string, nodes: readonly string[]) => Promise<Balancer>;
 }
 
 /** The load balancers of deploy/. Debian installs nginx where only root's PATH finds it. */

@@ -41,9 +41,10 @@ function instructionsOf(text: string): readonly (readonly [name: string, rest: s
   return lines.map((line) => [line.slice(0, line.indexOf(" ")), line.slice(line.indexOf(" ") + 1)]);
 }
 
-describe("deploy/Dockerfile", async () => {
-  const instructions = instructionsOf(await textOf("Dockerfile"));
-  const all = (name: string) => instructions.filter(([found]) => found === name).map(([, rest]) => rest);
+const dockerfile = instructionsOf(await textOf("Dockerfile"));
+
+describe("deploy/Dockerfile", () => {
+  const all = (name: string) => dockerfile.filter(([found]) => found === name).map(([, rest]) => rest);
   const env = Object.fromEntries(
     all("ENV").flatMap((rest) => rest.split(" ").map((pair) => pair.split("=", 2) as [string, string])),
   );
@@ -183,9 +184,10 @@ test("deploy/compose.yaml has the nodes of the load balancer trust it, on one da
   expect(environment["SECRET_KEY"]).toContain("SECRET_KEY:?");
 });
 
-describe("deploy/outgate.service", async () => {
-  const lines = (await textOf("outgate.service")).split("\n").filter((line) => /^\w+=/.test(line));
-  const valueOf = (key: string) => lines.find((line) => line.startsWith(`${key}=`))?.slice(key.length + 1) ?? "";
+const unitLines = (await textOf("outgate.service")).split("\n").filter((line) => /^\w+=/.test(line));
+
+describe("deploy/outgate.service", () => {
+  const valueOf = (key: string) => unitLines.find((line) => line.startsWith(`${key}=`))?.slice(key.length + 1) ?? "";
 
   test("starts the service in a folder of its own and lets it stop in order", async () => {
     expect(valueOf("ExecStart")).toBe("/usr/local/bin/outgate serve");
