@@ -35,6 +35,8 @@ export interface StoreSettings {
    */
   readonly onWait?: () => void;
   readonly lockTimes?: LockTimes;
+  /** The name of this process among those on the same database; by default a random one. */
+  readonly nodeId?: string;
 }
 
 /**
@@ -54,7 +56,7 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
 
 async function open(settings: StoreSettings, path: string | null): Promise<Store> {
   const { seal, now, onFatal } = settings;
-  if (isPostgres(settings.url)) return openPostgresStore(settings);
+  if (isPostgres(settings.url)) return openPostgresStore({ nodeId: crypto.randomUUID(), ...settings });
   const { sql, release } = path === null ? await openShared(settings) : await openOwnFile(path, onFatal);
   try {
     await migrate(sql, now);

@@ -182,7 +182,7 @@ describe("problems", () => {
       expect(message).not.toContain("canary");
     }
     const urls = {
-      DATABASE_URL: "postgres://u:canary@h/d",
+      DATABASE_URL: "postgres://u:canary@h",
       BASE_URL: "https://u:canary@h",
       MAILGUN_URL: "http://canary@h",
     };
@@ -347,8 +347,10 @@ describe("the store", () => {
   });
 
   test.each([
-    ["postgres://host/db", "PostgreSQL store, which this version does not have yet"],
-    ["postgresql://host/db", "PostgreSQL store, which this version does not have yet"],
+    ["postgres://user:pass/word@host/db", "written as %40 and %2F"],
+    ["postgres:///db", "names no host"],
+    ["postgresql://host", "names no database"],
+    ["postgres://host/", "names no database"],
     ["./data/outgate.db", "is no address of a store"],
     ["mysql://host", "is no address of a store"],
     ["file:", "names no file"],
@@ -364,6 +366,16 @@ describe("the store", () => {
     const [problem] = problemsOf({ DATABASE_URL: url, SECRET_KEY: randomBytes(32).toString("hex") });
     expect(problem).toStartWith("DATABASE_URL ");
     expect(problem).toContain(sentence);
+  });
+
+  test.each([
+    "postgres://user:p%40ss@db.example.com/outgate",
+    "postgresql://db.example.com:6432/outgate?sslmode=require",
+    "postgres:///outgate?host=/run/postgresql",
+  ])("%s is PostgreSQL, and needs a key in the settings that all nodes have", (url) => {
+    const SECRET_KEY = randomBytes(32).toString("hex");
+    expect(read({ DATABASE_URL: url, SECRET_KEY }).database).toEqual({ kind: "remote", url, authToken: null });
+    expect(problemsOf({ DATABASE_URL: url })).toEqual([expect.stringContaining("the same on every node")]);
   });
 
   test("a remote one needs a key in the settings", () => {

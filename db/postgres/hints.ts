@@ -1,7 +1,7 @@
 import { Client, type ClientConfig, type Notification } from "pg";
 import { HINT_PING_MS, HINT_RETRY_MS, STORE_CALL_MS_MAX } from "../../src/config/limits.ts";
-import type { Statement } from "../sql/sql.ts";
 import type { ClusterStore } from "../store.ts";
+import type { Send } from "./connection.ts";
 
 /** The channel on which each commit of a node is told, once, with a name of the sender as the payload. */
 export const HINT_CHANNEL = "outgate_hints";
@@ -15,18 +15,24 @@ interface HintTimes {
 
 const TIMES: HintTimes = { pingMs: HINT_PING_MS, retryMs: HINT_RETRY_MS, answerMs: STORE_CALL_MS_MAX };
 
-/** Sends a query whose answer nobody waits for. */
-type Send = (text: string, values: readonly string[]) => void;
+/** How long a hint waits for more commits: a busy node sends no more than the others can use. */
+const HINT_EVERY_MS = 10;
 
-/** Called after a commit: one hint for all of its changes of actions. `sender` is what the node's own listener ignores. */
-export function createHintSender(sender: string): (send: Send, statements: readonly Statement[]) => void {
-  return (send, statements) => {
-    if (statements.some(({ sql }) => TELLS.test(sql))) send("select pg_notify($1, $2)", [HINT_CHANNEL, sender]);
+/**
+ * Tells the other nodes of commits, after them: within their transactions, commits of all nodes would wait for each
+ * other. `sender` is what the node's own listener ignores.
+ */
+export function createHintSender(sender: string): (send: Send) => void {
+  let isWaiting = false;
+  return (send) => {
+    if (isWaiting) return;
+    isWaiting = true;
+    setTimeout(() => {
+      isWaiting = false;
+      send("select pg_notify($1, $2)", [HINT_CHANNEL, sender]);
+    }, HINT_EVERY_MS);
   };
 }
-
-/** Every change of an action has a row in the timeline. */
-const TELLS = /insert into "?timeline"?/;
 
 interface Listener {
   readonly onHint: () => void;

@@ -4,27 +4,27 @@ import type { Store } from "../store.ts";
 import { postgresQueue } from "./claim.ts";
 import { createNodeStore } from "./cluster.ts";
 import { openPostgres } from "./connection.ts";
-import { createChangeReader } from "./feed.ts";
-import { createListen, hintsOf } from "./hints.ts";
 import { refusalIn } from "./faults.ts";
+import { createChangeReader } from "./feed.ts";
+import { createHintSender, createListen } from "./hints.ts";
 import { migratePostgres } from "./migrate.ts";
 
 interface PostgresSettings {
   readonly url: string;
+  /** The name of this process among those on the same database. */
+  readonly nodeId: string;
   readonly seal: HeaderSeal;
   readonly now: Date;
 }
 
 /** Whether a URL names a database in PostgreSQL. */
 export function isPostgres(url: string): boolean {
-  return /^postgres(ql)?:\/\//.test(url);
+  return /^postgres(ql)?:\/\//i.test(url);
 }
 
 /** Opens a database that many processes may use at the same time. It goes on by itself when the server was away. */
-export async function openPostgresStore({ url, seal, now }: PostgresSettings): Promise<Store> {
-  // Whoever listens knows its own hints by it.
-  const nodeId = crypto.randomUUID();
-  const sql = openPostgres(url, { onCommit: hintsOf(nodeId) });
+export async function openPostgresStore({ url, nodeId, seal, now }: PostgresSettings): Promise<Store> {
+  const sql = openPostgres(url, { onCommit: createHintSender(nodeId) });
   try {
     await migratePostgres(sql, now);
   } catch (error) {

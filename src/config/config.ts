@@ -1,4 +1,12 @@
-import { isRemote, readDatabase, isLoopbackAddress, isLoopbackUrl, listenAddress, localUrl } from "./values.ts";
+import {
+  isPostgresUrl,
+  isRemote,
+  readDatabase,
+  isLoopbackAddress,
+  isLoopbackUrl,
+  listenAddress,
+  localUrl,
+} from "./values.ts";
 import type { Caller } from "../accounts/roles.ts";
 import type { AccountStore } from "../../db/account-store.ts";
 import type { SignUps } from "../accounts/sign-up-gate.ts";
@@ -105,8 +113,12 @@ function problemsBetween(texts: Texts, tlsCheck: string | undefined, fetchesMax:
   return textsWhere([
     [
       // A key file lies beside the database file.
-      isRemote(database) && texts.SECRET_KEY === undefined,
+      isRemote(database) && !isPostgresUrl(database) && texts.SECRET_KEY === undefined,
       "SECRET_KEY is not set, and a database on another machine needs it. Make one: openssl rand -base64 32.",
+    ],
+    [
+      isPostgresUrl(database) && texts.SECRET_KEY === undefined,
+      "SECRET_KEY is not set, and a PostgreSQL database needs it, the same on every node. Make one: openssl rand -base64 32.",
     ],
     [
       // A key without a domain can't send, though its owner expects mail to work.

@@ -32,7 +32,8 @@ export const Settings = Type.Object({
   DATABASE_URL: textSetting(databaseFault, {
     default: "file:./data/outgate.db",
     description: "Where everything is kept.",
-    allowed: "file:<path>, or libsql://<host> (https:// and http:// too)",
+    allowed:
+      "file:<path>, postgres://<user>:<password>@<host>/<database>, or libsql://<host> (https:// and http:// too)",
   }),
   DATABASE_AUTH_TOKEN: Type.Optional(
     textSetting(matching(VISIBLE.pattern), { description: "Token of a libsql:// database.", allowed: VISIBLE.allowed }),

@@ -71,9 +71,11 @@ export type Database =
 /** Remote libSQL: `libsql:` is https under another name. */
 const REMOTE = /^(libsql|https?):\/\//i;
 
+const POSTGRES = /^postgres(ql)?:\/\//i;
+
 /** Checks DATABASE_URL. */
 export const databaseFault: FaultOf = (value) => {
-  if (/^postgres(ql)?:/i.test(value)) return "names a PostgreSQL store, which this version does not have yet";
+  if (POSTGRES.test(value)) return postgresFault(value);
   if (REMOTE.test(value)) return remoteFault(value);
   if (!/^file:/i.test(value)) return "is no address of a store";
   const path = pathOf(value);
@@ -83,6 +85,8 @@ export const databaseFault: FaultOf = (value) => {
 
 /** Parses a valid DATABASE_URL. */
 export function readDatabase(url: string, authToken: string | null): Database {
+  // Its password is part of the URL.
+  if (isPostgresUrl(url)) return { kind: "remote", url, authToken: null };
   const path = REMOTE.test(url) ? null : pathOf(url);
   return path === null ? { kind: "remote", url, authToken } : { kind: "file", url, path };
 }
@@ -94,7 +98,21 @@ export function addressOf(database: Database): { readonly url: string; readonly 
 
 /** Whether the database is on another machine, so that it has no key file. */
 export function isRemote(url: string): boolean {
-  return REMOTE.test(url);
+  return REMOTE.test(url) || isPostgresUrl(url);
+}
+
+/** Whether the database is PostgreSQL, which several nodes may use. */
+export function isPostgresUrl(url: string): boolean {
+  return POSTGRES.test(url);
+}
+
+/** The driver takes one host, or `?host=` with the folder of a socket. */
+function postgresFault(value: string): string | null {
+  if (!URL.canParse(value))
+    return "is no address of a store: characters like @ and / in a password are written as %40 and %2F";
+  const url = new URL(value);
+  if (url.hostname === "" && !url.searchParams.has("host")) return "names no host";
+  return url.pathname.length > 1 ? null : "names no database: it follows the host and a slash";
 }
 
 function remoteFault(value: string): string | null {

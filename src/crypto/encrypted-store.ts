@@ -49,7 +49,15 @@ export async function openEncryptedStore(
     random,
   });
   const seal = createSecrets(masterKey.bytes, random);
-  const store = await openStore({ url, authToken, seal, now: clock.now(), onFatal, ...(onWait && { onWait }) });
+  const store = await openStore({
+    url,
+    authToken,
+    seal,
+    now: clock.now(),
+    onFatal,
+    nodeId,
+    ...(onWait && { onWait }),
+  });
   try {
     const check = () => checkMasterKey(store, masterKey.bytes, seal);
     await (store.cluster === null ? check() : inTurn("start", { cluster: store.cluster, nodeId, clock }, check));
