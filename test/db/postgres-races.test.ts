@@ -1,0 +1,274 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Client } from "pg";
+import { openStore } from "../../db/open.ts";
+import { lockQuery } from "../../db/postgres/lock.ts";
+import { pauseLock } from "../../db/sql/locks.ts";
+import type { Store } from "../../db/store.ts";
+import { approve, cancel } from "../../src/actions/changes.ts";
+import { HELD_PER_KEY_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/config/limits.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import {
+  ACCOUNT,
+  aCreation,
+  anAccount,
+  anApiKey,
+  anAuditEntry,
+  aPause,
+  aPerson,
+  aSignUp,
+  aWelcomeLink,
+  KEY,
+  later,
+  NOON,
+} from "../support/factory.ts";
+import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/postgres-store.ts";
+import { openStoreOf, testSecrets } from "../support/store.ts";
+import { eventually } from "../support/eventually.ts";
+import { claimDue, claimOf, createdAction, decided } from "./conformance/steps.ts";
+
+const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
+
+/** Two stores on one database, as two nodes have them, and a connection that stands in the middle of a transaction. */
+async function openTwo() {
+  const url = await createMigrated();
+  const [one, other] = [await openStoreOf(url), await openStoreOf(url)];
+  const raw = new Client({ connectionString: url });
+  await raw.connect();
+  return {
+    url,
+    one,
+    other,
+    raw,
+    /** The stores in turn. */
+    stores: (count: number): readonly Store[] => Array.from({ length: count }, (_, at) => (at % 2 === 0 ? one : other)),
+    async [Symbol.asyncDispose]() {
+      await raw.end();
+      await Promise.all([one.close(), other.close()]);
+      await dropDatabase(url);
+    },
+  };
+}
+
+describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
+  test.each([
+    ["an idempotency key", { idempotencyKey: "k" }],
+    ["a dedupe key", { dedupe: "k" }],
+    ["both keys", { idempotencyKey: "k", dedupe: "k" }],
+  ])("make one action of a hundred racing creates with %s", async (_, keys) => {
+    await using db = await openTwo();
+    const created = await Promise.all(db.stores(100).map((store) => store.actions.create(aCreation(keys))));
+    const matched = created.flatMap((one) => (one.kind === "matched" ? [one.action.id] : []));
+    expect(created.filter(({ kind }) => kind === "created")).toHaveLength(1);
+    expect(matched).toHaveLength(99);
+    expect(new Set(matched).size).toBe(1);
+    expect((await db.raw.query("select 1 from actions")).rowCount).toBe(1);
+  });
+
+  test("claim each row once", async () => {
+    await using db = await openTwo();
+    await Promise.all(db.stores(200).map((store) => store.actions.create(aCreation())));
+    const claims = await Promise.all(db.stores(60).map((store) => claimDue(store.actions, LANE, { limit: 7 })));
+    const ids = claims.flat().map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    // What one had locked when the other looked is still there.
+    while (ids.length < 200) {
+      const more = await claimDue(db.one.actions, LANE, { limit: 50 });
+      expect(more).not.toEqual([]);
+      ids.push(...more.map(({ id }) => id));
+    }
+    expect(new Set(ids).size).toBe(200);
+  });
+
+  test("let one of two deciders win", async () => {
+    await using db = await openTwo();
+    for (let round = 0; round < 20; round += 1) {
+      const held = await createdAction(db.one.actions, { approve: true });
+      const won = await Promise.all([
+        decided(db.one.actions, approve, held),
+        decided(db.other.actions, cancel, held),
+        decided(db.other.actions, approve, held),
+      ]);
+      expect(won.filter(Boolean)).toHaveLength(1);
+      expect(await db.one.actions.timeline(ACCOUNT, held.id)).toHaveLength(3);
+    }
+  });
+
+  test("send no more mails to a recipient than one does", async () => {
+    await using db = await openTwo();
+    const held = { approve: true, notifyEmail: "boss@example.com" };
+    await Promise.all(db.stores(MAILS_PER_RECIPIENT_MAX + 20).map((store) => store.actions.create(aCreation(held))));
+    const mails = await claimDue(db.one.outbox.mails, { ...LANE, host: "boss@example.com" });
+    expect(mails.length).toBe(MAILS_PER_RECIPIENT_MAX + 20);
+    const stores = db.stores(mails.length);
+    const permitted = await Promise.all(mails.map((mail, at) => stores[at]?.outbox.permitMail(mail, NOON)));
+    expect(permitted.filter(Boolean)).toHaveLength(MAILS_PER_RECIPIENT_MAX);
+  });
+
+  test("hold no more actions of a key than one does", async () => {
+    await using db = await openTwo();
+    const { id } = await createdAction(db.one.actions, { approve: true });
+    const { rows } = await db.raw.query<{ column_name: string }>(
+      "select column_name from information_schema.columns where table_name = 'actions' and column_name <> 'id'",
+    );
+    const columns = rows.map((row) => row.column_name).join(", ");
+    await db.raw.query(
+      `insert into actions (id, ${columns}) select id || n, ${columns} from actions, generate_series(2, $1) n where id = $2`,
+      [HELD_PER_KEY_MAX - 10, id],
+    );
+    const created = await Promise.all(db.stores(40).map((store) => store.actions.create(aCreation({ approve: true }))));
+    expect(Object.groupBy(created, ({ kind }) => kind).created).toHaveLength(10);
+    expect(Object.groupBy(created, ({ kind }) => kind).too_many_held).toHaveLength(30);
+  });
+
+  test("claim nothing that a pause covers which is being written", async () => {
+    await using db = await openTwo();
+    const action = await createdAction(db.one.actions);
+    const pause = aPause();
+    const lock = lockQuery([pauseLock(ACCOUNT)]);
+    await db.raw.query("begin");
+    await db.raw.query(lock?.text ?? "", [...(lock?.values ?? [])]);
+    await db.raw.query(
+      "insert into pauses (id, account_id, kind, subject, cancels, created_at, created_by) values ($1, $2, $3, '', 0, 1, 'x')",
+      [pause.id, ACCOUNT, pause.kind],
+    );
+    const claim = db.other.actions.claimDue(claimOf(action));
+    const create = db.one.actions.create({ ...aCreation(), claim: claimOf(action).at });
+    await eventually(async () => {
+      const { rowCount } = await db.raw.query("select 1 from pg_locks where locktype = 'advisory' and not granted");
+      return rowCount === 2 ? true : null;
+    }, "a claim and a create that wait for the pause");
+    await db.raw.query("commit");
+    expect((await claim).rows).toEqual([]);
+    expect(await create).toEqual({ kind: "created", claimed: null });
+  });
+
+  test("read every change once, in order, while both write", async () => {
+    await using db = await openTwo();
+    let isWriting = true;
+    const seen: string[] = [];
+    let last = 0;
+    const reading = (async () => {
+      for (let position = 0; ;) {
+        const isEnd = !isWriting;
+        const page = await db.one.actions.changes(ACCOUNT, position);
+        for (const { seq, action } of page.changes) {
+          expect(seq).toBeGreaterThan(last);
+          last = seq;
+          seen.push(action.id);
+        }
+        ({ position } = page);
+        if (isEnd && page.isLast) return;
+      }
+    })();
+    const ids: string[] = [];
+    for (let round = 0; round < 25; round += 1) {
+      const creations = db.stores(16).map((store) => ({ store, creation: aCreation() }));
+      ids.push(...creations.map(({ creation }) => creation.action.id));
+      await Promise.all(creations.map(({ store, creation }) => store.actions.create(creation)));
+    }
+    isWriting = false;
+    await reading;
+    expect(seen.toSorted()).toEqual(ids.toSorted());
+  });
+
+  test("stop reading before a change that is not committed yet", async () => {
+    await using db = await openTwo();
+    const first = await createdAction(db.one.actions);
+    await db.raw.query("begin");
+    const open = await db.raw.query<{ seq: string }>(
+      `insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
+        values ('act_x', 'acc_x', 1, 1, 1, 'created', 'pending', '{}') returning seq`,
+    );
+    const second = await createdAction(db.other.actions);
+    const before = await db.one.actions.changes(ACCOUNT, 0);
+    expect(before.changes.map(({ action }) => action.id)).toEqual([first.id]);
+    expect(before.position).toBeLessThan(Number(open.rows[0]?.seq));
+    await db.raw.query("commit");
+    const after = await db.one.actions.changes(ACCOUNT, before.position);
+    expect(after.changes.map(({ action }) => action.id)).toEqual([second.id]);
+    expect(await db.one.actions.knowsPosition(after.position)).toBe(true);
+  });
+
+  test("go on behind the newest position where transactions have lower numbers than before", async () => {
+    await using db = await openTwo();
+    const { id } = await createdAction(db.one.actions);
+    await db.raw.query("update timeline set seq = seq + 1000000000000");
+    const position = 1_000_000_000_000;
+    await using again = await openAgain(db.url);
+    const next = await createdAction(again.store.actions);
+    const changes = await again.store.actions.changes(ACCOUNT, position);
+    expect(changes.changes.map(({ action }) => action.id)).toEqual([id, next.id]);
+  });
+
+  test("let one of two first persons in", async () => {
+    await using db = await openTwo();
+    const links = [aWelcomeLink(), aWelcomeLink()];
+    // An offer voids the link before it: both are live only where they were written at one time.
+    for (const { hash } of links) {
+      const values = [hash, ACCOUNT, NOON.getTime(), later(3_600_000).getTime()];
+      await db.raw.query(
+        "insert into welcome_links (hash, account_id, created_at, expires_at) values ($1, $2, $3, $4)",
+        values,
+      );
+    }
+    const taken = await Promise.all(
+      db.stores(20).map((store, at) => {
+        const { person, session } = aPerson();
+        return store.people.welcome(links[at % 2]?.hash ?? "", person, session);
+      }),
+    );
+    expect(taken.filter((one) => one === "taken")).toHaveLength(1);
+    expect((await db.raw.query("select 1 from members")).rowCount).toBe(1);
+  });
+
+  test("sign an address up once", async () => {
+    await using db = await openTwo();
+    const signedUp = await Promise.all(
+      db.stores(20).map((store) => store.people.signUp(aSignUp({ email: "ann@example.com" }))),
+    );
+    expect(signedUp.filter(Boolean)).toHaveLength(1);
+    expect((await db.raw.query("select 1 from accounts")).rowCount).toBe(1);
+  });
+});
+
+async function openAgain(url: string) {
+  const store = await openStoreOf(url);
+  return { store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+describe.skipIf(!hasPostgres)("three nodes that start at the same time on an empty database", () => {
+  let url = "";
+  beforeAll(async () => {
+    url = await createDatabase();
+  });
+  afterAll(() => dropDatabase(url));
+
+  test("make its tables once and one first account", async () => {
+    const open = () =>
+      openStore({ url, authToken: null, nodeId: systemIds.request(), seal: testSecrets, now: NOON, onFatal });
+    const stores = await Promise.all([open(), open(), open()]);
+    const created = await Promise.all(
+      stores.map((store) => {
+        const account = anAccount();
+        const extras = {
+          link: aWelcomeLink({ accountId: account.id }),
+          facts: { who: account.id },
+          audit: [anAuditEntry({ accountId: account.id })],
+        };
+        return store.accounts.create(account, [anApiKey({ accountId: account.id })], extras);
+      }),
+    );
+    expect(created.filter(Boolean)).toHaveLength(1);
+    const [store] = stores;
+    const first = await store.accounts.first();
+    expect(await store.facts.read("who")).toBe(first?.id ?? "");
+    expect(await store.accounts.list(9)).toHaveLength(1);
+    expect(await store.accounts.keys(first?.id ?? "", 9)).toHaveLength(1);
+    await Promise.all(stores.map((one) => one.close()));
+  });
+});
+
+function onFatal(cause: unknown): never {
+  throw new Error("A commit could not be made durable.", { cause });
+}
