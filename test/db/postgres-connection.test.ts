@@ -1,0 +1,203 @@
+import { describe, expect, test } from "bun:test";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import { Client } from "pg";
+import { openPostgres } from "../../db/postgres/connection.ts";
+import { postgresQueue } from "../../db/postgres/claim.ts";
+import { createStore } from "../../db/sql/store.ts";
+import { StoreUnavailable } from "../../db/store.ts";
+import { approve, cancel } from "../../src/actions/changes.ts";
+import { ACCOUNT, aCreation, aDecision, aQuery, writeOf } from "../support/factory.ts";
+import { dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/postgres-store.ts";
+import { hasPooler, Pooler } from "../support/postgres/pooler.ts";
+import { freePort } from "../support/free-port.ts";
+import { testSecrets } from "../support/store.ts";
+import { claimed, createdAction, stored } from "./conformance/steps.ts";
+
+const CALL_MS = 500;
+
+/** A store with short deadlines over a proxy, and a connection beside it. */
+async function openOver() {
+  const url = await createMigrated();
+  const proxy = await between(url);
+  const sql = openPostgres(proxy.url, { callMsMax: CALL_MS, transactionMsMax: CALL_MS - 100 });
+  const store = storeOver(sql);
+  const raw = new Client({ connectionString: url });
+  await raw.connect();
+  return {
+    url,
+    store,
+    proxy,
+    raw,
+    async [Symbol.asyncDispose]() {
+      proxy.mode = "pass";
+      await store.close();
+      proxy[Symbol.dispose]();
+      await raw.end();
+      await dropDatabase(url);
+    },
+  };
+}
+
+function storeOver(sql: ReturnType<typeof openPostgres>) {
+  return createStore({
+    sql,
+    seal: testSecrets,
+    queueStatements: postgresQueue,
+    cluster: null,
+    isOnlyProcess: false,
+    onFatal: (cause) => {
+      throw new Error("A failed commit is no end.", { cause });
+    },
+    release: () => {},
+  });
+}
+
+describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
+  test("that was cut refuses what was under way, and the next call connects again", async () => {
+    await using db = await openOver();
+    const action = await createdAction(db.store.actions);
+    db.proxy.mode = "hold";
+    const calls = [db.store.actions.create(aCreation()), db.store.actions.create(aCreation())].map(failureOf);
+    await Bun.sleep(50);
+    db.proxy.cut();
+    db.proxy.mode = "pass";
+    expect(await Promise.all(calls)).toEqual([expect.any(StoreUnavailable), expect.any(StoreUnavailable)]);
+    expect(db.store.isUnavailable).toBe(true);
+    expect(await stored(db.store.actions, action)).toEqual(action);
+    await db.store.probe();
+    expect(db.store.isUnavailable).toBe(false);
+  });
+
+  test("that went away between two calls is not noticed by either", async () => {
+    await using db = await openOver();
+    const action = await createdAction(db.store.actions);
+    await stored(db.store.actions, action);
+    await db.raw.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
+    await Bun.sleep(50);
+    expect(await stored(db.store.actions, action)).toEqual(action);
+    await createdAction(db.store.actions);
+  });
+
+  test("that is silent is given up in time, and its late transaction too", async () => {
+    await using db = await openOver();
+    const action = await createdAction(db.store.actions);
+    db.proxy.mode = "hold";
+    const startedMs = performance.now();
+    const failures = await Promise.all(
+      [db.store.actions.create(aCreation()), db.store.actions.find(ACCOUNT, action.id)].map(failureOf),
+    );
+    expect(performance.now() - startedMs).toBeLessThan(4 * CALL_MS);
+    expect(failures).toEqual([expect.any(StoreUnavailable), expect.any(StoreUnavailable)]);
+    db.proxy.mode = "pass";
+    expect(await stored(db.store.actions, action)).toEqual(action);
+  });
+
+  test("whose answer to a commit was lost: the change is known to be written, and is not written twice", async () => {
+    await using db = await openOver();
+    const held = await createdAction(db.store.actions, { approve: true });
+    const write = writeOf(approve(held, aDecision()));
+    expect(await db.store.actions.isApplied(write)).toBe(false);
+    db.proxy.mode = "deaf";
+    expect(await failureOf(db.store.actions.apply(write))).toBeInstanceOf(StoreUnavailable);
+    db.proxy.mode = "pass";
+    expect(await db.store.actions.isApplied(write)).toBe(true);
+    expect(await db.store.actions.apply(write)).toBe(false);
+    expect(await db.store.actions.timeline(ACCOUNT, held.id)).toHaveLength(3);
+  });
+
+  test("holds no lock for longer than a transaction may take, though its process stands still", async () => {
+    await using db = await openOver();
+    const action = await createdAction(db.store.actions);
+    await db.raw.query("begin; update actions set revision = revision");
+    const startedMs = performance.now();
+    expect(await failureOf(db.store.actions.apply(writeOf(cancelOf(action))))).toBeInstanceOf(StoreUnavailable);
+    expect(performance.now() - startedMs).toBeLessThan(4 * CALL_MS);
+    await db.raw.query("rollback");
+    expect(await db.store.actions.apply(writeOf(cancelOf(action)))).toBe(true);
+  });
+
+  test("keeps texts with U+0000, and finds them", async () => {
+    await using db = await openOver();
+    const texts = ["a\0b", "\0", "\u001a", "\u001a0", "\u001a1\0", "\0\u001a\0\u001a1"];
+    for (const dedupe of texts) {
+      const action = await createdAction(db.store.actions, { dedupe, idempotencyKey: dedupe, notifyEmail: dedupe });
+      expect(action).toMatchObject({ dedupe, idempotencyKey: dedupe, notifyEmail: dedupe });
+      const { actions } = await db.store.actions.list(aQuery({ dedupe }));
+      expect(actions.map(({ id }) => id)).toEqual([action.id]);
+      expect(await db.store.actions.create(aCreation({ dedupe }))).toMatchObject({ kind: "matched" });
+    }
+  });
+
+  test.skipIf(!hasPooler)("works through a pooler that lends a connection for each transaction", async () => {
+    const url = await createMigrated();
+    await using pooler = await Pooler.start(url);
+    const stores = Array.from({ length: 3 }, () => storeOver(openPostgres(pooler.url)));
+    // Different statements of different clients on the same few connections.
+    for (let round = 0; round < 15; round += 1) {
+      const created = await Promise.all(stores.flatMap((store) => [0, 1, 2].map(() => createdAction(store.actions))));
+      const first = await Promise.all(stores.map((store) => store.actions.list(aQuery({ limit: 5 }))));
+      expect(first.flatMap(({ actions }) => actions)).toHaveLength(15);
+      const [action] = created;
+      const [, second] = stores;
+      if (action !== undefined && second !== undefined && round === 0) await claimed(second.actions, action);
+    }
+    await Promise.all(stores.map((store) => store.close()));
+    await dropDatabase(url);
+  });
+});
+
+function cancelOf(action: Parameters<typeof cancel>[0]) {
+  return cancel(action, aDecision());
+}
+
+async function failureOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+}
+
+/** Stands between the store and its server: it passes everything on, or nothing, or no answers. */
+async function between(databaseUrl: string) {
+  const url = new URL(databaseUrl);
+  const { port, hostname } = url;
+  const open = new Set<() => void>();
+  const listener = createServer((client) => {
+    const server = connect(Number(port), hostname);
+    const end = () => {
+      open.delete(end);
+      client.destroy();
+      server.destroy();
+    };
+    open.add(end);
+    client.on("data", (bytes) => proxy.mode !== "hold" && server.write(bytes));
+    server.on("data", (bytes) => proxy.mode === "pass" && client.write(bytes));
+    for (const socket of [client, server]) socket.on("close", end).on("error", end);
+  });
+  url.hostname = "127.0.0.1";
+  url.port = String(await freePort());
+  await once(listener.listen(Number(url.port), "127.0.0.1"), "listening");
+  const proxy: Proxy = {
+    url: url.href,
+    mode: "pass",
+    cut() {
+      for (const end of open) end();
+    },
+    [Symbol.dispose]() {
+      proxy.cut();
+      listener.close();
+    },
+  };
+  return proxy;
+}
+
+interface Proxy extends Disposable {
+  readonly url: string;
+  mode: "pass" | "hold" | "deaf";
+  /** Closes all connections. */
+  cut(): void;
+}
