@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Client } from "pg";
+import { queriesOf } from "../../db/postgres/chain.ts";
+import { postgresQueue } from "../../db/postgres/claim.ts";
+import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
+import { createStore } from "../../db/sql/store.ts";
+import type { Sql, Statement } from "../../db/sql/sql.ts";
+import type { Store } from "../../db/store.ts";
+import { approve } from "../../src/actions/changes.ts";
+import { settleNotification } from "../../src/delivery/notification.ts";
+import { ACCOUNT, aCreation, aDecision, answered, aQuery, KEY, NOON, settled, writeOf } from "../support/factory.ts";
+import { dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/postgres-store.ts";
+import { testSecrets } from "../support/store.ts";
+import { activeAction, claimDue, claimOf, createdAction, LEASE } from "./conformance/steps.ts";
+
+/** Rows of each table: enough that reading all of them is not the fastest way any more. */
+const ROWS = 20_000;
+
+/** Tables with one row for each rule of the service are read whole. */
+const READ_WHOLE = new Set(["positions"]);
+
+const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
+
+const KEYS = { dedupe: "d", idempotencyKey: "i" };
+
+const PAIR = [{ keyId: KEY, hostname: "api.example.com" }];
+
+/** What a working day consists of. Each is explained with the plan that holds for all values, as prepared statements get it. */
+const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promise<unknown>])[] = [
+  ["create", ({ actions }) => actions.create(aCreation())],
+  ["create with keys", ({ actions }) => actions.create(aCreation(KEYS))],
+  ["create what is held", ({ actions }) => actions.create(aCreation({ approve: true }))],
+  ["create that is claimed", ({ actions }) => actions.create({ ...aCreation(), claim: LEASE })],
+  ["claim", ({ actions }) => actions.claimDue(claimOf(LANE, { limit: 64 }))],
+  ["claim of many lanes", ({ actions }) => actions.claimDue({ ...claimOf(LANE), lanes: manyLanes() })],
+  ["settle", async ({ actions }) => actions.apply(settled(await activeAction(actions), answered(500)))],
+  ["approve", approveOne],
+  ["find", ({ actions }) => actions.find(ACCOUNT, "act_x")],
+  ["holder of a key", ({ actions }) => actions.holderOf(ACCOUNT, "dedupe", "d", NOON)],
+  ["timeline", ({ actions }) => actions.timeline(ACCOUNT, "act_x")],
+  ["position", ({ actions }) => actions.position()],
+  ["changes", async ({ actions }) => actions.changes(ACCOUNT, (await actions.position()) - 4096 * 10)],
+  ["lanes", ({ actions }) => actions.lanes(null, 128)],
+  ["orphans", ({ actions }) => actions.orphans(NOON, 9, null)],
+  ["what became of a claim", ({ actions }) => actions.claimed([ACCOUNT], LEASE)],
+  ["broken rows", ({ actions }) => actions.broken(9, "")],
+  ["first due", ({ actions }) => actions.firstDueAt()],
+  ["held", ({ actions }) => actions.held(ACCOUNT, "act_x", 9)],
+  ["held of a key", ({ actions }) => actions.held(ACCOUNT, "act_x", 9, KEY)],
+  ["approved hosts", ({ actions }) => actions.approvedHosts(ACCOUNT, PAIR)],
+  ["list", ({ actions }) => actions.list(aQuery())],
+  ["list by status", ({ actions }) => actions.list(aQuery({ statuses: ["failed"] }))],
+  ["list by host", ({ actions }) => actions.list(aQuery({ host: "api.example.com" }))],
+  ["list of a key", ({ actions }) => actions.list(aQuery({ createdBy: KEY }))],
+  ["prune keys", ({ actions }) => actions.pruneKeys(NOON)],
+  ["claim and settle a callback", notifyOne],
+  ["count a mail in", mailOne],
+  ["lanes of callbacks", ({ outbox }) => outbox.callbacks.lanes(null, 128)],
+  ["orphaned callbacks", ({ outbox }) => outbox.callbacks.orphans(NOON, 9, null)],
+  ["deliveries", ({ outbox }) => outbox.list(ACCOUNT, "x", 9)],
+  ["key by hash", ({ accounts }) => accounts.keyByHash("x")],
+  ["session", ({ people }) => people.session("x", NOON)],
+  ["pauses in force", ({ pauses }) => pauses.inForce(ACCOUNT)],
+  ["rejections", ({ rejections }) => rejections.count({ accountId: ACCOUNT, keyId: KEY, digest: "d" }, NOON)],
+];
+
+describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
+  let url = "";
+  let planner: Client;
+  let real: PostgresSql;
+
+  beforeAll(async () => {
+    url = await createMigrated();
+    planner = new Client({ connectionString: url });
+    await planner.connect();
+    await fill(planner);
+    await planner.query("set plan_cache_mode = force_generic_plan");
+    real = openPostgres(url);
+  }, 60_000);
+
+  afterAll(async () => {
+    await planner.end();
+    await real.close();
+    await dropDatabase(url);
+  });
+
+  test.each(OPERATIONS)("%s reads no table whole", async (_, run) => {
+    const plans: Plan[] = [];
+    await run(storeOver(explained(real, planner, plans)));
+    expect(plans.length).toBeGreaterThan(0);
+    const whole = plans.filter(
+      (plan) => plan["Node Type"] === "Seq Scan" && !READ_WHOLE.has(plan["Relation Name"] ?? ""),
+    );
+    expect(whole.map((plan) => `${plan["Relation Name"]} for ${plan.text}`)).toEqual([]);
+  });
+});
+
+interface Plan {
+  readonly "Node Type": string;
+  readonly "Relation Name"?: string;
+  readonly Plans?: readonly Plan[];
+  readonly text?: string;
+}
+
+function nodesOf(plan: Plan, text: string): readonly Plan[] {
+  return [{ ...plan, text }, ...(plan.Plans ?? []).flatMap((child) => nodesOf(child, text))];
+}
+
+let explainedCount = 0;
+
+/** A connection that asks for the plan of every statement before it runs it. */
+function explained(sql: Sql, planner: Client, plans: Plan[]): Sql {
+  const explain = async (statements: readonly Statement[]) => {
+    for (const { text, values } of queriesOf(statements)) {
+      const literals = values.map((value) => (value === null ? "null" : planner.escapeLiteral(literalOf(value))));
+      explainedCount += 1;
+      const name = `explained_${explainedCount}`;
+      await planner.query(`prepare ${name} as ${text}`);
+      const call = literals.length === 0 ? name : `${name}(${literals.join(", ")})`;
+      const { rows } = await planner.query<{ "QUERY PLAN": readonly { Plan: Plan }[] }>(
+        `explain (format json) execute ${call}`,
+      );
+      await planner.query(`deallocate ${name}`);
+      for (const { Plan: plan } of rows[0]?.["QUERY PLAN"] ?? []) plans.push(...nodesOf(plan, text));
+    }
+  };
+  return {
+    ...sql,
+    async read(statement) {
+      await explain([statement]);
+      return sql.read(statement);
+    },
+    async batch(statements, locks) {
+      await explain(statements);
+      return sql.batch(statements, locks);
+    },
+  };
+}
+
+function literalOf(value: string | number | readonly string[]): string {
+  if (!Array.isArray(value)) return String(value);
+  return `{${value.map((item) => JSON.stringify(item)).join(",")}}`;
+}
+
+function storeOver(sql: Sql): Store {
+  return createStore({
+    sql,
+    seal: testSecrets,
+    queueStatements: postgresQueue,
+    cluster: null,
+    isOnlyProcess: false,
+    onFatal: () => {},
+    release: () => {},
+  });
+}
+
+/** Rows of many accounts, of which most are over. */
+async function fill(client: Client): Promise<void> {
+  const texts = [
+    `insert into actions (id, account_id, revision, status, run, attempts, retries, url, hostname, host, method, dedupe,
+        on_unknown, approve, created_at, created_by, due_at, scheduled_at, lease_until, key_id, body)
+      select 'act_' || lpad(n::text, 9, '0'), 'acc_' || n % 50, 1, s, 1, case s when 'active' then 1 else 0 end, 3,
+        'https://h' || n % 40 || '.example/', 'h' || n % 40 || '.example', 'h' || n % 40 || '.example', 'POST',
+        case when n % 3 = 0 then 'd' || n end, 'retry', 0, 1772000000000 + n, 'x',
+        case s when 'pending' then 1772000000000 + n end, 1, case s when 'active' then 1772000000000 + n end, 'key_' || n % 60, '{}'
+      from (select n, case n % 20 when 0 then 'pending' when 1 then 'active' when 2 then 'failed' when 3 then 'awaiting_approval'
+        else 'completed' end as s from generate_series(1, ${ROWS}) n) all_rows`,
+    `insert into timeline (seq, action_id, account_id, at, run, revision, type, status, detail)
+      select n, 'act_' || lpad((n / 2)::text, 9, '0'), 'acc_' || n % 50, n, 1, n, 'created', 'pending', '{}'
+      from generate_series(1, ${ROWS}) n`,
+    `insert into action_keys select 'acc_' || n % 50, 'dedupe', 'd' || n, 'act_' || lpad(n::text, 9, '0'), 1772000000000 + n
+      from generate_series(1, ${ROWS}) n`,
+    `insert into outbox (id, action_id, account_id, run, revision, kind, event, target, host, status, attempts, due_at,
+        scheduled_at, lease_until, created_at, sent_at, key_id)
+      select 'out_' || n, 'act_' || lpad(n::text, 9, '0'), 'acc_' || n % 50, 1, 1, k, 'decided', 'x', 'h' || n % 40, s, 1,
+        case s when 'pending' then n end, n, case s when 'active' then n end, n, case k when 'mail' then n end, 'key_' || n % 60
+      from (select n, case n % 20 when 0 then 'pending' when 1 then 'active' else 'delivered' end as s,
+        case n % 2 when 0 then 'callback' else 'mail' end as k from generate_series(1, ${ROWS}) n) all_rows`,
+    `insert into api_keys (id, account_id, name, role, hold, hash, last4, created_at)
+      select 'key_' || n, 'acc_' || n % 50, 'n', 'agent', 'none', 'hash ' || n, 'abcd', n from generate_series(1, ${ROWS}) n`,
+    `insert into people select 'per_' || n, n || '@example.com', n || '@example.com', 'h', n from generate_series(1, ${ROWS}) n`,
+    `insert into members select 'acc_' || n, 'per_' || n, n from generate_series(1, ${ROWS}) n`,
+    `insert into sessions select 'h' || n, 'per_' || n, 'acc_' || n, n, n from generate_series(1, ${ROWS}) n`,
+    `insert into pauses (id, account_id, kind, subject, cancels, created_at, created_by, ended_at)
+      select 'pau_' || n, 'acc_x' || n, 'account', '', 0, n, 'x', n from generate_series(1, ${ROWS}) n`,
+    `insert into rejections (account_id, key_id, digest, kind, at, action_id, run, actor)
+      select 'acc_' || n % 50, 'key_' || n % 60, 'd' || n, 'rejected', n, 'x', 1, 'x' from generate_series(1, ${ROWS}) n`,
+    "update positions set base = 1000000",
+    "vacuum analyze",
+  ];
+  for (const text of texts) await client.query(text);
+}
+
+function manyLanes() {
+  return Array.from({ length: 40 }, (_, at) => ({
+    accountId: "acc_0",
+    host: `h${at}.example`,
+    keyId: `key_${at}`,
+    limit: 4,
+  }));
+}
+
+async function approveOne({ actions }: Store): Promise<void> {
+  const held = await createdAction(actions, { approve: true, callback: "https://hooks.example.com/" });
+  await actions.apply(writeOf(approve(held, aDecision())));
+}
+
+async function notifyOne({ actions, outbox }: Store): Promise<void> {
+  await actions.create(aCreation({ approve: true, callback: "https://api.example.com/" }));
+  const [before] = await claimDue(outbox.callbacks, LANE);
+  if (before === undefined) throw new Error("There was nothing to be claimed.");
+  await outbox.settle(settleNotification(before, { delivery: { kind: "delivered" }, now: NOON, chance: 0.5 }), NOON);
+}
+
+async function mailOne({ actions, outbox }: Store): Promise<void> {
+  await actions.create(aCreation({ approve: true, notifyEmail: "boss@example.com" }));
+  const [mail] = await claimDue(outbox.mails, { ...LANE, host: "boss@example.com" });
+  if (mail !== undefined) await outbox.permitMail(mail, NOON);
+}
