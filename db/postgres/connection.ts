@@ -39,7 +39,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const connect = () => new Connection({ config, callMsMax, preparing });
   const readers = Array.from({ length: POSTGRES_READERS }, connect);
   const writer = connect();
-  const begin = `begin isolation level read committed; ${limitsOf(transactionMsMax)}`;
+  const begin = `begin isolation level read committed; ${settingsOf(transactionMsMax)}`;
 
   const readOnce = async (query: Query) => {
     const [first, ...others] = readers;
@@ -105,11 +105,15 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   };
 }
 
-/** Bounds of the server's own, so that what nobody waits for any more ends, and a process that stands still holds no locks. */
-function limitsOf(ms: number): string {
-  return ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
-    .map((name) => `set local ${name} = ${ms}`)
-    .join("; ");
+/**
+ * Settings of a transaction. Bounds of the server's own, so that what nobody waits for any more ends, and a process that
+ * stands still holds no locks. And no plan that sorts where an index has the order: before its statistics know of a
+ * backlog, the planner takes any index for as good as the queue's, and each claim would sort the whole backlog.
+ */
+function settingsOf(ms: number): string {
+  const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"];
+  const all = [...bounds.map((name) => [name, ms] as const), ["enable_sort", "off"], ["jit", "off"]];
+  return `select ${all.map(([name, value]) => `set_config('${name}', '${value}', true)`).join(", ")}`;
 }
 
 /** Whether statements are prepared: until a pooler shows that it does not know them. */
