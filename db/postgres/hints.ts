@@ -1,5 +1,5 @@
 import { Client, type ClientConfig, type Notification } from "pg";
-import { HINT_PING_MS, HINT_RETRY_MS, STORE_CALL_MS_MAX } from "../../src/config/limits.ts";
+import { HINT_EVERY_MS, HINT_PING_MS, HINT_RETRY_MS, STORE_CALL_MS_MAX } from "../../src/config/limits.ts";
 import type { ClusterStore } from "../store.ts";
 import type { Send } from "./connection.ts";
 
@@ -15,22 +15,24 @@ interface HintTimes {
 
 const TIMES: HintTimes = { pingMs: HINT_PING_MS, retryMs: HINT_RETRY_MS, answerMs: STORE_CALL_MS_MAX };
 
-/** How long a hint waits for more commits: a busy node sends no more than the others can use. */
-const HINT_EVERY_MS = 10;
-
 /**
  * Tells the other nodes of commits, after them: within their transactions, commits of all nodes would wait for each
- * other. `sender` is what the node's own listener ignores.
+ * other. `sender` is what the node's own listener ignores. Commits soon after a hint share the next one.
  */
 export function createHintSender(sender: string): (send: Send) => void {
+  let sentMs = Number.NEGATIVE_INFINITY;
   let isWaiting = false;
+  const hint = (send: Send) => {
+    isWaiting = false;
+    sentMs = performance.now();
+    send("select pg_notify($1, $2)", [HINT_CHANNEL, sender]);
+  };
   return (send) => {
+    const waitMs = sentMs + HINT_EVERY_MS - performance.now();
     if (isWaiting) return;
+    if (waitMs <= 0) return hint(send);
     isWaiting = true;
-    setTimeout(() => {
-      isWaiting = false;
-      send("select pg_notify($1, $2)", [HINT_CHANNEL, sender]);
-    }, HINT_EVERY_MS);
+    setTimeout(hint, waitMs, send);
   };
 }
 

@@ -178,6 +178,8 @@ export const NODE_LOADS_MAX = 500;
 export const NODE_LOADS_AT_ONCE_MAX = 4;
 /** Watched actions whose revisions one statement reads. */
 export const NODE_IDS_CHECKED_MAX = 1_000;
+/** Least time between two hints of a node to the others. */
+export const HINT_EVERY_MS = 10;
 /** How often the connection for hints is checked, and made again while the database is away. */
 export const HINT_PING_MS = 10 * SECOND_MS;
 export const HINT_RETRY_MS = SECOND_MS;

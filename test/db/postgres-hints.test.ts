@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { createListen, HINT_CHANNEL } from "../../db/postgres/hints.ts";
+import { createHintSender, createListen, HINT_CHANNEL } from "../../db/postgres/hints.ts";
+import { HINT_EVERY_MS } from "../../src/config/limits.ts";
 import { eventually } from "../support/eventually.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { hasPooler, Pooler } from "../support/postgres/pooler.ts";
@@ -43,6 +44,21 @@ describe.skipIf(!hasPostgres)("hints of other nodes' commits", () => {
     expect(heard).toEqual({ hints: 2, gaps: 0 });
     await stop?.();
     await eventually(async () => ((await listeners()).length === 0 ? true : null), "the end of its connection");
+  });
+
+  test("are one at once for a commit, and one for all that follow soon", async () => {
+    const sent: (readonly string[])[] = [];
+    const tell = createHintSender("node_a");
+    const commit = () => tell((_, values) => void sent.push(values));
+    commit();
+    expect(sent).toEqual([[HINT_CHANNEL, "node_a"]]);
+    for (let commits = 0; commits < 50; commits += 1) commit();
+    expect(sent.length).toBe(1);
+    await eventually(() => (sent.length === 2 ? sent : null), "the second hint");
+    await Bun.sleep(3 * HINT_EVERY_MS);
+    expect(sent.length).toBe(2);
+    commit();
+    expect(sent.length).toBe(3);
   });
 
   test("come again after the connection was lost, and it says that some were missed", async () => {
