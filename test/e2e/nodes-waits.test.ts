@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { NODE_POLL_MS } from "../../src/config/limits.ts";
+import { actionIn, connect } from "../mcp/clients.ts";
+import { Balancer } from "../support/cluster/balancer.ts";
 import { ClusterNode } from "../support/cluster/node.ts";
 import { Listener } from "../support/listener.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
@@ -73,6 +75,21 @@ describe.each(ways)("two processes on one database, $name,", ({ isPooled, within
     expect(await waiting).toMatchObject({ id, status: "completed" });
     expect(performance.now() - startedMs).toBeLessThan(withinMs);
   });
+
+  test.skipIf(isSkipped)(
+    "a client of MCP of 2025 needs no affinity, and its wait hears of the other node",
+    async () => {
+      await using balancer = new Balancer([a, b]);
+      await using agent = await connect("first", `${balancer.url}/mcp`, { key: OWNER_KEY });
+      for (let turn = 0; turn < 4; turn += 1) {
+        const { id } = actionIn(await agent.call("create", { url: target.url, method: "POST", approve: true }));
+        const waiting = agent.call("wait", { id, wait: 10 });
+        await Bun.sleep(100);
+        await ask(turn % 2 === 0 ? a : b, "POST", `/v1/actions/${id}/approve`);
+        expect(actionIn(await waiting)).toMatchObject({ id, status: "completed" });
+      }
+    },
+  );
 
   test.skipIf(isSkipped)("a stream on one shows the changes on the other soon", async () => {
     await using stream = await listen(a);

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { NODE_POLL_MS, NODE_READ_MS_MIN, NODE_SESSION_MS_MAX } from "../../src/config/limits.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { STRANGER } from "../http/real-server.ts";
@@ -99,6 +101,18 @@ describe.each(CLIENTS)("a client of the kind %s whose requests reach two nodes i
       expect(heard.some((message) => message?.startsWith("completed") === true)).toBe(true);
     }
   });
+});
+
+test.each(CLIENTS)("a client of the kind %s behind the bridge calls tools of two nodes in turn", async (kind) => {
+  await openNodes();
+  const args = [join(import.meta.dir, "../../mcp/bridge/main.ts")];
+  const env = { OUTGATE_URL: url, OUTGATE_API_KEY: KEYS.agent };
+  await using agent = await connect(kind, { command: process.execPath, args, env, cwd: tmpdir() });
+  for (let turn = 0; turn < 3; turn += 1) {
+    const { id } = actionIn(await agent.call("create", { url: "http://127.0.0.1:9/", method: "POST" }));
+    expect(actionIn(await agent.call("get", { id })).id).toBe(id);
+  }
+  expect(new Set(routed.map(({ node }) => node))).toEqual(new Set([0, 1]));
 });
 
 const PERSON: Answer = () => ({ action: "accept", content: { decision: "approve" } });
