@@ -18,7 +18,8 @@ const ROUNDS = 2;
 /** A busy machine makes any round slow, by more than the bound; a lane that waits for others makes all of them. */
 const ROUNDS_MAX = 10;
 
-const COST_MS_MAX = 50;
+/** A few milliseconds on a machine that does nothing else; whoever waits for a slot waits for seconds. */
+const COST_MS_MAX = 200;
 
 type Engine = Awaited<ReturnType<typeof openEngine>>;
 
@@ -41,7 +42,7 @@ async function deliver(engine: Engine, caller: Caller, url: string): Promise<rea
 
 const p99 = (timesMs: readonly number[]) => timesMs[Math.floor(timesMs.length * 0.99)] ?? 0;
 
-test("300 slow targets of one account cost another one under 50 ms", async () => {
+test("300 slow targets of one account hold up no other one", async () => {
   // It takes every request and answers none, at 300 addresses.
   await using slow = await openRawTarget(() => {}, { address: "0.0.0.0" });
   await using quick = await openRawTarget(answers(200));

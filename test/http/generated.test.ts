@@ -2,13 +2,14 @@ import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { OPERATIONS } from "../support/openapi.ts";
 import { slowness } from "../support/core.ts";
+import { IS_LONG } from "../support/long.ts";
 import { broken } from "../support/promised.ts";
 import { type Draft, JSON_TYPE, OWNER } from "./draft.ts";
 import { drafts } from "./generated-requests.ts";
 import { type Answered, Rig } from "./generated-rig.ts";
 import { hugeBodies } from "./hostile-requests.ts";
 
-const REQUESTS = process.env["LONG_TESTS"] === undefined ? 5_000 : 40_000;
+const REQUESTS = IS_LONG ? 40_000 : 2_500;
 const OVER_SOCKETS = 300;
 const BATCH = 100;
 const GAP_MS_MAX = 50;

@@ -34,7 +34,7 @@ describe("a Content-Type full of blanks holds up nobody", () => {
     const startedMs = performance.now();
     const { text } = await exchange(app.port, [head, new TextEncoder().encode("{}")]);
     expect(readAnswer(text).status).toBe(400);
-    // Seven seconds before, with a fifth of the length. A machine that has other work may take a while for the rest.
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    // Seven seconds before, with a fifth of the length: more than a minute with this one.
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { compactJson, parseExactly, withoutLists } from "../../src/json/json.ts";
+import { runsOf } from "../support/long.ts";
 
 const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
@@ -131,7 +132,7 @@ describe("a JSON text without white space", () => {
       expect(JSON.stringify(parseExactly(found))).toBe(JSON.stringify(parseExactly(sent)));
       expect(found.replaceAll(/"(?:[^"\\]|\\.)*"/g, "")).not.toMatch(/\s/);
     });
-    fc.assert(property, { seed, numRuns: 8_000 });
+    fc.assert(property, { seed, numRuns: runsOf(8_000) });
     expect(sound).toBeGreaterThan(800);
   });
 

@@ -66,8 +66,8 @@ inside("a resolver", () => {
     }
     const slowest = times.toSorted((one, other) => other - one);
     // The system's resolver would hold each of them up for a second and more; a busy machine may hold up any for a moment.
-    expect(slowest[5]).toBeLessThan(500);
-    expect(slowest[50]).toBeLessThan(50);
+    expect(slowest[5]).toBeLessThan(900);
+    expect(slowest[50]).toBeLessThan(250);
     expect(new Set((await stuck).map((outcome) => outcome.kind))).toEqual(new Set(["not_sent"]));
   });
 });

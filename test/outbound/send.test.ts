@@ -60,8 +60,8 @@ describe("the end of an attempt", () => {
       expect(await sender.send(requestTo(url), HALF_A_SECOND)).toEqual({ kind: "not_sent", fault: "refused" });
       tookMs.push(performance.now() - began);
     }
-    // The least of them: a busy machine may hold any of them up.
-    expect(Math.min(...tookMs)).toBeLessThan(100);
+    // The least of them, since a busy machine may hold any of them up: the deadline would be half a second.
+    expect(Math.min(...tookMs)).toBeLessThan(300);
   });
 
   test("a stop ends it at once: as interrupted while it waits for the answer, as stopped before it began", async () => {

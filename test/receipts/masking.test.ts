@@ -8,6 +8,7 @@ import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { quickestMs } from "../support/core.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
 import { exampleOf } from "../support/secret-examples.ts";
+import { runsOf } from "../support/long.ts";
 
 const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
@@ -509,7 +510,7 @@ describe("whatever the text", () => {
       const once = maskIt(text);
       expect(maskIt(once)).toBe(once);
     });
-    fc.assert(property, { seed, numRuns: 5_000 });
+    fc.assert(property, { seed, numRuns: runsOf(5_000) });
   });
 
   test("what is masked beside a scheme hides its credentials the first time", () => {
@@ -530,7 +531,7 @@ describe("whatever the text", () => {
         expect(mask.maskJsonText(once, viewer)).toBe(once);
       },
     );
-    fc.assert(property, { seed, numRuns: 5_000 });
+    fc.assert(property, { seed, numRuns: runsOf(5_000) });
   });
 
   test("what stands beside a secret stays byte for byte", () => {
@@ -554,7 +555,7 @@ describe("whatever the text", () => {
         Number.isFinite(secret) || (typeof secret === "string" && !["", "true", "false", "null"].includes(secret));
       if (isHidden) expect(json).toStartWith(`${start}"token":"••••`);
     });
-    fc.assert(property, { seed, numRuns: 3_000 });
+    fc.assert(property, { seed, numRuns: runsOf(3_000) });
   });
 });
 
@@ -572,7 +573,7 @@ describe("a canary", () => {
       expect(maskJsonText(JSON.stringify({ text }))).not.toContain(written);
       expect(maskJsonText(JSON.stringify(text))).not.toContain(written);
     });
-    fc.assert(property, { seed, numRuns: 3_000 });
+    fc.assert(property, { seed, numRuns: runsOf(3_000) });
   });
 
   test("under a sensitive field or parameter never survives", () => {
@@ -586,7 +587,7 @@ describe("a canary", () => {
         expect(text).not.toContain(secret);
       }
     });
-    fc.assert(property, { seed, numRuns: 3_000 });
+    fc.assert(property, { seed, numRuns: runsOf(3_000) });
   });
 
   test("of a known format never survives, whoever looks and whatever stands around it", () => {
@@ -611,7 +612,7 @@ describe("a canary", () => {
         }
       },
     );
-    fc.assert(property, { seed, numRuns: 5_000 });
+    fc.assert(property, { seed, numRuns: runsOf(5_000) });
   });
 });
 

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { IS_LONG } from "./long.ts";
 
 const EXECUTABLE = "/usr/bin/chromium";
 
@@ -59,12 +60,20 @@ export function heightsOf(page: Page, selector: string): Promise<readonly number
 
 const AXE = Bun.file(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url));
 
+/** The rules that colours and sizes decide: enough for a page in the dark, or narrow, that was audited whole before. */
+const RULES_OF_LOOKS = ["color-contrast", "link-in-text-block", "scrollable-region-focusable"];
+
 /** What axe-core finds wrong with a page for those who can't see or point, rule by rule. */
-export async function barriersOf(page: Page): Promise<readonly string[]> {
+export async function barriersOf(page: Page, rules: "all" | "of looks" = "all"): Promise<readonly string[]> {
   await page.evaluate(await AXE.text());
   // All rules but those of style sheets by themselves and of media, for which it would load everything anew.
+  const options = {
+    preload: false,
+    resultTypes: ["violations"],
+    ...(rules === "of looks" && !IS_LONG ? { runOnly: RULES_OF_LOOKS } : {}),
+  };
   return page.evaluate(
-    `axe.run({ preload: false, resultTypes: ["violations"] })
+    `axe.run(${JSON.stringify(options)})
       .then(({ violations }) => violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join(' ')))`,
   );
 }

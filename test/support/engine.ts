@@ -17,9 +17,11 @@ import { parsePolicy } from "../../src/outbound/policy.ts";
 import type { Log, LogFields } from "../../src/observability/log.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { Store } from "../../db/store.ts";
+import { keyFileOf, loadMasterKey } from "../../src/crypto/master-key.ts";
 import { openEncryptedStore } from "../../src/crypto/encrypted-store.ts";
 import { FakeClock } from "./clock.ts";
 import { eventually } from "./eventually.ts";
+import { putEmptyDatabase } from "./store.ts";
 
 export interface EngineOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -40,6 +42,7 @@ export async function openEngine(options: EngineOptions = {}) {
   const clock = options.clock ?? new FakeClock();
   const config: Config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db`, ...options.env });
   const ids: Ids = { ...systemIds, random: () => 0.5 };
+  if (options.folder === undefined && options.env?.["DATABASE_URL"] === undefined) await beginMigrated(config);
   const lines: { level: string; event: string; fields: LogFields }[] = [];
   const encryptedStore = await openEncryptedStore(config, {
     clock,
@@ -119,6 +122,14 @@ export async function openEngine(options: EngineOptions = {}) {
       if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Saves the engine the migration. The database has a key of its own, as a new one has. */
+async function beginMigrated({ database, secretKey }: Config): Promise<void> {
+  if (database.kind !== "file") return;
+  const keyFile = keyFileOf(database.path);
+  loadMasterKey({ secretKey, keyFile, databaseExists: false, random: (count) => systemIds.bytes(count) });
+  await putEmptyDatabase(database.path);
 }
 
 /** A request for a target on loopback, as the checks of a create would have made it. */
