@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { REFUSED_BODY_BYTES_DROPPED_MAX, REQUEST_BODY_BYTES_MAX, WAIT_SECONDS_MAX } from "../../src/config/limits.ts";
+import { REFUSED_BODY_BYTES_DROPPED_MAX, REQUEST_BODY_BYTES_MAX } from "../../src/config/limits.ts";
 import { type Balancer, PROGRAMS } from "./balancers.ts";
 
 /** What one request is answered, when the load balancer didn't ask for the node's readiness. */
@@ -132,20 +132,4 @@ function suite(balanced: (...nodes: readonly string[]) => Promise<Balancer>): vo
     await node.close();
     await expectUnavailable(await fetch(`${balancer.url}/v1/account`));
   });
-
-  test.skipIf(process.env["LONG_TESTS"] !== "1")(
-    "holds a request for as long as it may wait (npm run test:long)",
-    async () => {
-      await using node = aNode(async () => {
-        await Bun.sleep(WAIT_SECONDS_MAX * 1_000);
-        return new Response("after all");
-      });
-      await using balancer = await balanced(node.address);
-      const response = await fetch(`${balancer.url}/v1/actions/act_1?wait=120`, {
-        signal: AbortSignal.timeout(140_000),
-      });
-      expect(await response.text()).toBe("after all");
-    },
-    150_000,
-  );
 }

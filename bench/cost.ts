@@ -1,0 +1,176 @@
+/**
+ * Counts what an action costs, from create to its end: processor time of the service, and of its store transactions,
+ * statements, bytes of log and bytes that stay. With one connection each commit has one write or two; with many they are shared.
+ * Counts are the same on every machine, times are not.
+ *
+ *   bun bench/cost.ts [--seconds 6] [--connections 1,64]
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { SQL } from "bun";
+import { OwnServers } from "../test/support/postgres/own-server.ts";
+import { createFor, type Measured, settled } from "./parts/load.ts";
+import { freePort, outgate, serve } from "./parts/processes.ts";
+
+const { values } = parseArgs({
+  options: { seconds: { type: "string", default: "6" }, connections: { type: "string", default: "1,64" } },
+});
+const connectionCounts = values.connections.split(",").map(Number);
+const ENV = { SECRET_KEY: "5f".repeat(32), DISPATCH_PER_HOST: "256", LOG_LEVEL: "warn" };
+/** Statements that are printed, those with the most calls. */
+const STATEMENTS_SHOWN = 12;
+const STATEMENT_CHARS = 100;
+const TABLES = ["actions", "timeline", "outbox", "action_keys"];
+/** A server of PostgreSQL writes down its counts of the log this late. */
+const COUNTS_LATE_MS = 1_500;
+
+await using target = await serve("target.ts");
+const targetUrl = `http://127.0.0.1:${target.port}/`;
+
+for (const connections of connectionCounts) await measureFile(connections);
+await measurePostgres();
+
+async function measureFile(connections: number): Promise<void> {
+  await using service = await outgate({ port: await freePort(), env: ENV });
+  const measured = measuredAt(service.port, "file");
+  await run(measured, connections, 1);
+  const cpuBefore = cpuMsOf(service.process.pid);
+  const storedBefore = storedIn(service.folder);
+  const actions = await run(measured, connections);
+  report(`file, ${connections} connections`, actions, {
+    "ms of the processor": cpuMsOf(service.process.pid) - cpuBefore,
+    "bytes stored": storedIn(service.folder) - storedBefore,
+    ...(await callsOfFile(connections)),
+  });
+}
+
+function storedIn(folder: string): number {
+  return statSync(join(folder, "outgate.db")).size + statSync(join(folder, "outgate.db-wal")).size;
+}
+
+/** Flushes and writes of the file's service, from a run of its own: strace makes it slower. Divided by its own actions. */
+async function callsOfFile(connections: number): Promise<Readonly<Record<string, number>>> {
+  if (Bun.which("strace") === null) return {};
+  const folder = mkdtempSync(join(tmpdir(), "outgate-cost-"));
+  const counted = join(folder, "calls");
+  const wrapper = ["strace", "-f", "-c", "-o", counted, "-e", "trace=fdatasync,fsync,pwrite64"];
+  const service = await outgate({ port: await freePort(), folder, env: ENV, wrapper });
+  const actions = await run(measuredAt(service.port, "file"), connections);
+  // strace passes no signal on: its child is the service.
+  const child = readFileSync(`/proc/${service.process.pid}/task/${service.process.pid}/children`, "utf8");
+  process.kill(Number(child), "SIGTERM");
+  await service.process.exited;
+  const lines = readFileSync(counted, "utf8").split("\n");
+  rmSync(folder, { recursive: true, force: true });
+  // "% time  seconds  usecs/call  calls  [errors]  name"
+  const callsOf = (...names: readonly string[]) => {
+    const rows = lines.map((line) => line.trim().split(/ +/)).filter((row) => names.includes(row.at(-1) ?? ""));
+    return rows.reduce((sum, row) => sum + Number(row[3]), 0) / actions;
+  };
+  return { "flushes (traced)": callsOf("fsync", "fdatasync"), "writes (traced)": callsOf("pwrite64") };
+}
+
+async function measurePostgres(): Promise<void> {
+  const settings = { fsync: "on", shared_buffers: "256MB", shared_preload_libraries: "pg_stat_statements" };
+  await using servers = await OwnServers.start(settings);
+  await using sql = new SQL(servers.url, { max: 1 });
+  await sql`CREATE EXTENSION pg_stat_statements`;
+  await using service = await outgate({ port: await freePort(), env: { ...ENV, DATABASE_URL: servers.url } });
+  const measured = measuredAt(service.port, "PostgreSQL");
+  for (const connections of connectionCounts) {
+    await run(measured, connections, 1);
+    await Bun.sleep(COUNTS_LATE_MS);
+    const serverId = servers.primary.processId() ?? 0;
+    const before = { sizes: await sizesIn(sql), cpu: cpuMsOf(service.process.pid), server: cpuMsOf(serverId) };
+    await sql`SELECT pg_stat_statements_reset(), pg_stat_reset_shared('wal')`;
+    const actions = await run(measured, connections);
+    const cpuMs = cpuMsOf(service.process.pid) - before.cpu;
+    const serverMs = cpuMsOf(serverId) - before.server;
+    await Bun.sleep(COUNTS_LATE_MS);
+    const statements = (await sql`SELECT query, calls::float8 AS calls, total_exec_time::float8 AS ms
+      FROM pg_stat_statements WHERE query NOT ILIKE '%pg_stat%' ORDER BY calls DESC`) as readonly Called[];
+    const [log] =
+      (await sql`SELECT wal_bytes::float8 AS bytes, wal_sync::float8 AS syncs FROM pg_stat_wal`) as readonly {
+        readonly bytes: number;
+        readonly syncs: number;
+      }[];
+    const sizes = await sizesIn(sql);
+    const callsWhere = (isCounted: (query: string) => boolean) =>
+      statements.filter(({ query }) => isCounted(query)).reduce((sum, { calls }) => sum + calls, 0);
+    report(`PostgreSQL, ${connections} connections`, actions, {
+      "ms of the processor": cpuMs,
+      "ms of the server's": serverMs,
+      transactions: callsWhere((query) => query.startsWith("commit")),
+      "statements beside begin, set and commit": callsWhere((query) => !/^(begin|set local|commit)/.test(query)),
+      flushes: log?.syncs ?? 0,
+      "bytes of log": log?.bytes ?? 0,
+      ...Object.fromEntries(
+        TABLES.map((name) => [`bytes in ${name}`, (sizes.get(name) ?? 0) - (before.sizes.get(name) ?? 0)]),
+      ),
+    });
+    for (const { query, calls, ms } of statements.slice(0, STATEMENTS_SHOWN)) {
+      const text = query.replaceAll(/\s+/g, " ").slice(0, STATEMENT_CHARS);
+      console.log(`  ${(calls / actions).toFixed(3)} calls, ${(ms / actions).toFixed(3)} ms: ${text}`);
+    }
+  }
+}
+
+interface Called {
+  readonly query: string;
+  readonly calls: number;
+  readonly ms: number;
+}
+
+/** Bytes of each table with its indexes. */
+async function sizesIn(sql: SQL): Promise<ReadonlyMap<string, number>> {
+  const rows = (await sql`SELECT relname AS name, pg_total_relation_size(oid)::float8 AS bytes FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`) as readonly {
+    readonly name: string;
+    readonly bytes: number;
+  }[];
+  return new Map(rows.map(({ name, bytes }) => [name, bytes]));
+}
+
+function measuredAt(port: number, name: string): Measured {
+  return { name, urls: [`http://127.0.0.1:${port}/v1/actions`], targetUrl };
+}
+
+/** Creates for a while, and resolves with the number of actions when all have ended. */
+async function run(measured: Measured, connections: number, lastsS = Number(values.seconds)): Promise<number> {
+  const { created, startedMs } = await createFor(measured, lastsS, connections);
+  await settled(measured, startedMs);
+  return created;
+}
+
+/** Processor time of a process and its children, also of those that have ended. Linux counts it in hundredths of a second. */
+function cpuMsOf(pid: number): number {
+  const isOf = (stat: readonly string[]) => stat[0] === String(pid) || stat[1] === String(pid);
+  const stats = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => statOf(name))
+    .filter(isOf);
+  return stats.reduce((sum, [, , ...ticks]) => sum + ticks.reduce((total, tick) => total + Number(tick), 0), 0) * 10;
+}
+
+/** Its ids, its parent's, and its ticks as user and as system, and those of its children that have ended. */
+function statOf(pid: string): readonly string[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The name before it may contain blanks.
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return [pid, fields[1] ?? "", ...fields.slice(11, 15)];
+  } catch {
+    return [];
+  }
+}
+
+/** Prints sums as shares of one action; what was counted in a run of its own is one already. */
+function report(name: string, actions: number, sums: Readonly<Record<string, number>>): void {
+  const shares = Object.entries(sums).map(([what, sum]) => {
+    const share = what.endsWith("(traced)") ? sum : sum / actions;
+    return `${share >= 100 ? share.toFixed(0) : share.toPrecision(2)} ${what}`;
+  });
+  console.log(`${name}: ${actions} actions; per action ${shares.join(", ")}`);
+}
