@@ -16,6 +16,8 @@ const SETTLE_MS_MAX = 120_000;
 /** Until a reader of the stream has the last event: more than a poll. */
 const CATCH_UP_MS_MAX = 15_000;
 
+const JOIN_MS_MAX = 20_000;
+
 /** Short enough for leases to end within a test. */
 const ENV = { ATTEMPT_TIMEOUT_MS: "1000", RETRY_BASE_MS: "50", RETRY_CAP_MS: "500" };
 
@@ -83,6 +85,13 @@ export class Cluster implements AsyncDisposable {
     const found = this.nodes[index];
     if (found === undefined) throw new Error(`There is no node ${index}.`);
     return found;
+  }
+
+  /** Waits until every node takes part: a new one lets the others know it before it claims. */
+  async allClaim(): Promise<void> {
+    await using reader = readRows(this.#databaseUrl);
+    const untilMs = performance.now() + JOIN_MS_MAX;
+    while ((await reader.claimantCount()) < this.nodes.length && performance.now() < untilMs) await Bun.sleep(50);
   }
 
   /** Waits, at most so long, until so many calls are under way at the target. */

@@ -48,7 +48,7 @@ describe("what the faults are judged by", () => {
         acknowledged: new Map(ids.map((id, at) => [`key-${at}`, id])),
         approvedMs: new Map([["act_1", askedMs]]),
         decisions: [{ id: "act_1", answers: told200 }],
-        problems: new Set(),
+        problems: new Map(),
         impatient: 0,
         statuses: new Map(),
       },

@@ -74,7 +74,7 @@ export function judgeCluster({ rows, load, witness }: Judged): FaultReport {
     },
     problems: [
       ...common.problems,
-      ...load.problems,
+      ...Array.from(load.problems, ([sentence, of]) => `${sentence}: ${some([...of])}`),
       ...broken({
         [`no more sends than retries: ${some(over)}`]: over.length === 0,
         [`one send for each attempt: ${some(twice)}`]: twice.length === 0,

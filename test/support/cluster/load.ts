@@ -49,15 +49,13 @@ export class Load {
   /** When approval of an action was first asked for. */
   readonly approvedMs = new Map<string, number>();
   readonly decisions: Decided[] = [];
-  readonly problems = new Set<string>();
+  /** What was not as it should be, and of which actions. */
+  readonly problems = new Map<string, Set<string>>();
   /** Milliseconds of every create that was answered at the first try. */
   readonly createMs: number[] = [];
   readonly statuses = new Map<number, number>();
   /** Answers of 503 without `Retry-After`. */
   impatient = 0;
-  /** The longest time without an acknowledged create since it was set to 0. */
-  gapMs = 0;
-  #lastMs = performance.now();
   #begun = 0;
   #isOver = false;
   #clients: readonly Promise<void>[] = [];
@@ -122,11 +120,12 @@ export class Load {
 
   #acknowledge(key: string, id: string): void {
     const known = this.acknowledged.get(key);
-    if (known !== undefined && known !== id) this.problems.add(`one key made two actions: ${known} and ${id}`);
+    if (known !== undefined && known !== id) this.#problem("one key makes one action", id);
     this.acknowledged.set(key, id);
-    const nowMs = performance.now();
-    this.gapMs = Math.max(this.gapMs, nowMs - this.#lastMs);
-    this.#lastMs = nowMs;
+  }
+
+  #problem(sentence: string, of: string): void {
+    this.problems.set(sentence, (this.problems.get(sentence) ?? new Set()).add(of));
   }
 
   async #decide(id: string): Promise<void> {
@@ -154,7 +153,7 @@ export class Load {
         return { ...answer, tries };
       }
       if (![0, 502, 503, 504].includes(answer.status)) {
-        this.problems.add(`${path.slice(0, 12)} was answered with ${answer.status}: ${answer.text.slice(0, 300)}`);
+        this.#problem("every answer is one that was asked for", `${answer.status} ${answer.text.slice(0, 300)}`);
         return { ...answer, tries };
       }
       await Bun.sleep(ASK_AGAIN_MS);

@@ -10,6 +10,7 @@ const QUERIES = {
   outbox: "SELECT action_id, revision, event, status FROM outbox WHERE kind = 'callback'",
   open: `SELECT (SELECT count(*) FROM actions WHERE status IN ('pending', 'active')) +
     (SELECT count(*) FROM outbox WHERE status IN ('pending', 'active')) AS n`,
+  claimants: "SELECT count(DISTINCT claimed_by) AS n FROM actions",
 } as const;
 
 /** Reads a database from beside the service: a file by a copy, a server by a connection. */
@@ -18,6 +19,8 @@ export interface RowReader extends AsyncDisposable {
   history(): Promise<HistoryRows>;
   /** Actions and notifications that are not over and do not wait for a person. */
   openCount(): Promise<number>;
+  /** Processes that have claimed an action so far. */
+  claimantCount(): Promise<number>;
 }
 
 export function readRows(databaseUrl: string): RowReader {
@@ -52,6 +55,7 @@ export function readRows(databaseUrl: string): RowReader {
       })),
     }),
     openCount: async () => Number((await query(QUERIES.open))[0]?.["n"]),
+    claimantCount: async () => Number((await query(QUERIES.claimants))[0]?.["n"]),
     [Symbol.asyncDispose]: async () => {
       await sql?.close();
     },

@@ -1,11 +1,10 @@
 import { Cluster, type Width } from "../cluster/cluster.ts";
+import { type Refusal, refusalOf, worksAfter } from "../cluster/probe.ts";
 import { TcpProxy } from "../cluster/tcp-proxy.ts";
 import { OwnServers } from "../postgres/own-server.ts";
-import { OWNER_KEY } from "../service.ts";
 import { broken, type FaultReport } from "./report.ts";
 
 const WORKS_AGAIN_MS_MAX = 5_000;
-/** A call to a database that does not answer ends after its deadline; one that is refused at once. */
 const REFUSED_MS_MAX = 12_000;
 
 export interface DatabaseAway {
@@ -29,17 +28,18 @@ export async function databaseStopped({ nodes, awayMs, times, width }: DatabaseA
     load: { ...LOAD, ...width },
   });
   cluster.load.begin();
+  await cluster.allClaim();
   const refusals: Refusal[] = [];
   const back: number[] = [];
   for (let time = 0; time < times; time += 1) {
     await cluster.busy(BUSY);
     await servers.primary.stop("immediate");
     const untilMs = performance.now() + awayMs;
-    refusals.push(...(await Promise.all(cluster.nodes.map((node) => refusalOf(node.url)))));
+    refusals.push(...(await Promise.all(cluster.nodes.map((node) => refusalOf(node)))));
     await Bun.sleep(untilMs - performance.now());
     await servers.primary.start();
     back.push(
-      Math.max(...(await Promise.all(cluster.nodes.map((node) => worksAfter(node.url, cluster.witness.targetUrl))))),
+      Math.max(...(await Promise.all(cluster.nodes.map((node) => worksAfter(node, cluster.witness.targetUrl))))),
     );
     await cluster.load.goesOn();
   }
@@ -60,23 +60,18 @@ export async function databaseFailsOver({ nodes, awayMs, width }: Omit<DatabaseA
     load: { ...LOAD, ...width },
   });
   cluster.load.begin();
+  await cluster.allClaim();
   await cluster.busy(BUSY);
   await Bun.sleep(500);
   proxy.moveTo(null);
   await servers.primary.stop("kill");
-  const refusals = await Promise.all(cluster.nodes.map((node) => refusalOf(node.url)));
+  const refusals = await Promise.all(cluster.nodes.map((node) => refusalOf(node)));
   await Bun.sleep(awayMs);
   await standby.promote();
   proxy.moveTo(standby.port);
-  const works = await Promise.all(cluster.nodes.map((node) => worksAfter(node.url, cluster.witness.targetUrl)));
+  const works = await Promise.all(cluster.nodes.map((node) => worksAfter(node, cluster.witness.targetUrl)));
   await Bun.sleep(1_000);
   return reportOf(await cluster.judge(), refusals, [Math.max(...works)], { awayMs });
-}
-
-interface Refusal {
-  readonly status: number;
-  readonly retryAfter: string | null;
-  readonly tookMs: number;
 }
 
 function reportOf(
@@ -100,33 +95,4 @@ function reportOf(
       }),
     ],
   };
-}
-
-/** What a node answers to a create while it has no database. */
-export async function refusalOf(url: string): Promise<Refusal> {
-  const startedMs = performance.now();
-  const answer = await create(url, "http://127.0.0.1:9/", REFUSED_MS_MAX);
-  const retryAfter = answer?.headers.get("retry-after") ?? null;
-  return { status: answer?.status ?? 0, retryAfter, tookMs: performance.now() - startedMs };
-}
-
-/** How long it takes until a node stores an action again. */
-export async function worksAfter(url: string, targetUrl: string): Promise<number> {
-  const startedMs = performance.now();
-  while (performance.now() - startedMs < 10 * WORKS_AGAIN_MS_MAX) {
-    if ((await create(url, targetUrl, WORKS_AGAIN_MS_MAX))?.status === 201) break;
-    await Bun.sleep(20);
-  }
-  return performance.now() - startedMs;
-}
-
-async function create(url: string, targetUrl: string, withinMs: number): Promise<Response | null> {
-  const answer = await fetch(`${url}/v1/actions`, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${OWNER_KEY}`, "Content-Type": "application/json" },
-    body: JSON.stringify({ url: targetUrl, body: {} }),
-    signal: AbortSignal.timeout(withinMs),
-  }).catch(() => null);
-  await answer?.arrayBuffer().catch(() => null);
-  return answer;
 }

@@ -42,6 +42,7 @@ export async function nodeClocks({ databaseUrl, eachMs, width }: NodeClocks): Pr
     load: { ...width, retries: 5, held: 0.1, twice: 0.2, callbacks: 0.2 },
   });
   cluster.load.begin();
+  await cluster.allClaim();
   await cluster.busy(2);
   for (const jump of JUMPS) {
     await Bun.sleep(eachMs);

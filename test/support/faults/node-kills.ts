@@ -26,6 +26,7 @@ export async function nodeKills({ databaseUrl, nodes, kills, actions, width }: N
   });
   const startedMs = performance.now();
   cluster.load.begin();
+  if (kills > 0) await cluster.allClaim();
   const restartMs: number[] = [];
   const inFlight: number[] = [];
   for (let kill = 1; kill <= kills; kill += 1) {

@@ -1,0 +1,72 @@
+import { describe, expect, test } from "bun:test";
+import { canFakeTime } from "../support/faults/clock-jump.ts";
+import { databaseFailsOver, databaseStopped } from "../support/faults/database-away.ts";
+import { nodeClocks } from "../support/faults/node-clocks.ts";
+import { nodeCutOff } from "../support/faults/node-cut-off.ts";
+import { nodeFrozen } from "../support/faults/node-frozen.ts";
+import { nodeKills } from "../support/faults/node-kills.ts";
+import type { FaultReport } from "../support/faults/report.ts";
+import { isPossible } from "../support/namespace.ts";
+import { createDatabase, hasPostgres, isOwnServer } from "../support/postgres.ts";
+
+/**
+ * Faults of several nodes on one PostgreSQL at a small width; `npm run faults` has them at their full one. They wait for
+ * leases to end for most of the time, so they run beside each other.
+ */
+const BOUND_MS = 120_000;
+const WIDTH = { clients: 4, pauseMs: 100, chance: Math.random };
+
+function held({ figures, problems }: FaultReport): void {
+  console.log(JSON.stringify(figures));
+  expect(problems).toEqual([]);
+}
+
+describe.skipIf(!hasPostgres)("several nodes on one database", () => {
+  test.concurrent(
+    "nodes are killed",
+    async () => {
+      held(await nodeKills({ databaseUrl: await createDatabase(), nodes: 2, kills: 2, actions: 150, width: WIDTH }));
+    },
+    BOUND_MS,
+  );
+
+  test.concurrent(
+    "a node is frozen past its lease",
+    async () => {
+      held(await nodeFrozen({ databaseUrl: await createDatabase(), nodes: 2, times: 1, width: WIDTH }));
+    },
+    BOUND_MS,
+  );
+
+  test.concurrent.skipIf(!isOwnServer)(
+    "the database is stopped and started",
+    async () => {
+      held(await databaseStopped({ nodes: 2, awayMs: 2_000, times: 1, width: WIDTH }));
+    },
+    BOUND_MS,
+  );
+
+  test.concurrent.skipIf(!isOwnServer)(
+    "the database fails over",
+    async () => {
+      held(await databaseFailsOver({ nodes: 2, awayMs: 500, width: WIDTH }));
+    },
+    BOUND_MS,
+  );
+
+  test.concurrent.skipIf(!isOwnServer || !isPossible() || Bun.which("nft") === null)(
+    "a node is cut off from the database",
+    async () => {
+      held(await nodeCutOff({ nodes: 2, clients: WIDTH.clients, pauseMs: WIDTH.pauseMs }));
+    },
+    BOUND_MS,
+  );
+
+  test.concurrent.skipIf(!canFakeTime())(
+    "the nodes' clocks differ, and one jumps",
+    async () => {
+      held(await nodeClocks({ databaseUrl: await createDatabase(), eachMs: 1_500, width: WIDTH }));
+    },
+    BOUND_MS,
+  );
+});
