@@ -1,0 +1,186 @@
+import { describe, expect, test } from "bun:test";
+import { LEASE_GRACE_MS, NODE_LIVES_MS, RECOVERY_INTERVAL_MS, SHARED_FRESH_MS } from "../../src/config/limits.ts";
+import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
+
+const SECRET_KEY = "5f".repeat(32);
+
+/** Beside what a bound names: a busy machine. */
+const MARGIN_MS = 5_000;
+
+/** Processes that start, join and are missed. */
+const TEST_MS_MAX = 60_000;
+
+interface Json {
+  readonly [name: string]: unknown;
+}
+
+const settings = (url: string) => ({ DATABASE_URL: url, SECRET_KEY, RATE_LIMIT_PER_SECOND: "0" });
+
+/** Two nodes that know of each other, on a database of their own. */
+async function twoNodes(env: Readonly<Record<string, string>> = {}) {
+  const url = await createDatabase();
+  const start = () => new Service({ env: { ...settings(url), ...env } });
+  const [a, b] = [start(), start()];
+  await Promise.all([a, b].map((node) => node.ready()));
+  const isJoined = (node: Service) =>
+    node.log().some(({ event, count, claims }) => event === "nodes.changed" && count === 2 && claims === true);
+  await within(NODE_LIVES_MS, () => isJoined(a) && isJoined(b));
+  return {
+    a,
+    b,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([a, b].map((node) => node[Symbol.asyncDispose]()));
+      await dropDatabase(url);
+    },
+  };
+}
+
+/** Waits until it holds, for so long at most; resolves with the time that took. */
+async function within(limitMs: number, holds: () => Promise<boolean> | boolean): Promise<number> {
+  const startedMs = performance.now();
+  while (!(await holds())) {
+    if (performance.now() - startedMs > limitMs) throw new Error(`Not within ${limitMs} ms: ${String(holds)}`);
+    await Bun.sleep(50);
+  }
+  return performance.now() - startedMs;
+}
+
+/** A target that counts what it gets of each action, and answers only where it is told to. */
+function target() {
+  const calls: string[] = [];
+  const gate = { isOpen: true };
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch(request) {
+      calls.push(request.headers.get("webhook-id") ?? "");
+      while (!gate.isOpen) await Bun.sleep(50);
+      return new Response("{}");
+    },
+  });
+  return { calls, gate, url: `http://127.0.0.1:${server.port}/`, [Symbol.dispose]: () => void server.stop(true) };
+}
+
+const jsonOf = async (answer: Response): Promise<Json> => (await answer.json()) as Json;
+
+async function newKey(node: Service, name: string): Promise<{ readonly id: string; readonly key: string }> {
+  const body = JSON.stringify({ name, role: "agent" });
+  const { id, key } = await jsonOf(await node.request("/v1/keys", { method: "POST", body }));
+  return { id: String(id), key: String(key) };
+}
+
+describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
+  test(
+    "an action that is created on one is approved on the other, and sent though the first one dies",
+    async () => {
+      using calls = target();
+      await using nodes = await twoNodes();
+      const { a, b } = nodes;
+      expect(
+        new Set([a, b].map((node) => node.log().find(({ event }) => event === "service.started")?.["node"])).size,
+      ).toBe(2);
+      const { id } = await a.create({ url: calls.url, approve: true });
+      await a.end("SIGKILL");
+      const approved = await b.request(`/v1/actions/${String(id)}/approve`, { method: "POST", body: "{}" });
+      expect(approved.status).toBe(200);
+      expect(await b.final(id)).toMatchObject({ status: "completed", attempts: 1 });
+      expect(calls.calls).toEqual([String(id)]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "what a node held when it died is sent again by the other one, once its lease is over",
+    async () => {
+      using calls = target();
+      // Short, so that the lease is.
+      await using nodes = await twoNodes({ ATTEMPT_TIMEOUT_MS: "2000" });
+      const { a, b } = nodes;
+      calls.gate.isOpen = false;
+      const { id } = await a.create({ url: calls.url, retries: 2 });
+      await within(MARGIN_MS, () => calls.calls.length === 1);
+      const metrics = async () => (await b.request("/metrics")).text();
+      expect(await metrics()).toContain("outgate_nodes 2");
+      await a.end("SIGKILL");
+      calls.gate.isOpen = true;
+      const leaseMs = 2_000 + LEASE_GRACE_MS;
+      const tookMs = await within(leaseMs + RECOVERY_INTERVAL_MS + MARGIN_MS, () => calls.calls.length === 2);
+      expect(tookMs).toBeGreaterThan(leaseMs - MARGIN_MS);
+      expect(await b.final(id)).toMatchObject({ status: "completed", attempts: 2 });
+      expect(calls.calls).toEqual([String(id), String(id)]);
+      expect(await metrics()).toContain("outgate_nodes 1");
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a key that is revoked on one, and a pause, are in force on the other within five seconds",
+    async () => {
+      using calls = target();
+      await using nodes = await twoNodes();
+      const { a, b } = nodes;
+      const agent = await newKey(a, "agent");
+      const read = (key: string) => b.request("/v1/actions", { key });
+      expect((await read(agent.key)).status).toBe(200);
+      // A stream of the key, which sends nothing by itself, ends too.
+      const stream = await b.request("/v1/events", { key: agent.key });
+      const reader = stream.body?.getReader();
+      const ended = (async () => {
+        while (reader !== undefined && !(await reader.read()).done);
+        return true;
+      })();
+      expect((await a.request(`/v1/keys/${agent.id}`, { method: "DELETE" })).status).toBeLessThan(300);
+      await within(SHARED_FRESH_MS, async () => (await read(agent.key)).status === 401);
+      expect(await Promise.race([ended, Bun.sleep(SHARED_FRESH_MS).then(() => false)])).toBe(true);
+
+      const paused = await jsonOf(await a.request("/v1/pauses", { method: "POST", body: "{}" }));
+      // At once: each claim looks at the pauses in the database.
+      const { id } = await b.create({ url: calls.url });
+      await Bun.sleep(1_000);
+      expect((await jsonOf(await b.request(`/v1/actions/${String(id)}`)))["status"]).toBe("pending");
+      await a.request(`/v1/pauses/${String(paused["id"])}`, { method: "DELETE" });
+      await within(SHARED_FRESH_MS + MARGIN_MS, async () => (await b.final(id))["status"] === "completed");
+      expect(calls.calls).toEqual([String(id)]);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe.skipIf(!hasPostgres)("three nodes that start at once on an empty database", () => {
+  test(
+    "make one account and one set of keys, and one of them shows it; another key is refused",
+    async () => {
+      const url = await createDatabase();
+      const start = () => new Service({ env: { ...settings(url), BOOTSTRAP_API_KEY: "" } });
+      const nodes = [start(), start(), start()];
+      try {
+        await Promise.all(nodes.map((node) => node.ready()));
+        // The text follows the line of the log.
+        await within(MARGIN_MS, () => nodes.some(({ output }) => output.includes("owner key")));
+        await Bun.sleep(1_000);
+        const shown = nodes.filter(({ output }) => output.includes("owner key"));
+        expect(shown).toHaveLength(1);
+        const owner = /owner key +(\S+)/.exec(shown[0]?.output ?? "")?.[1] ?? "";
+        for (const node of nodes) {
+          const { data } = (await jsonOf(await node.request("/v1/keys", { key: owner }))) as {
+            readonly data?: unknown[];
+          };
+          expect(data).toHaveLength(2);
+          expect((await node.request("/v1/actions", { key: OWNER_KEY })).status).toBe(401);
+        }
+        const other = new Service({ env: { ...settings(url), SECRET_KEY: "6e".repeat(32) } });
+        expect(await other.process.exited).toBe(1);
+        const complaint = await other.complaint();
+        expect(complaint).toContain("The master key is not the one that this database is sealed under.");
+        expect(complaint).not.toContain(new URL(url).password || "postgres://");
+        await other[Symbol.asyncDispose]();
+      } finally {
+        await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));
+        await dropDatabase(url);
+      }
+    },
+    TEST_MS_MAX,
+  );
+});
