@@ -383,6 +383,9 @@ export interface OutboxStore {
   waiting(): Promise<Readonly<Record<NotificationKind, number>>>;
 }
 
+/** The fact that a copy into this database is not complete (`outgate migrate`): no service may open it. */
+export const TRANSFER_FACT = "transfer";
+
 /** Facts about the store, such as the check value of the master key. */
 export interface FactStore {
   read(name: string): Promise<string | null>;

@@ -59,14 +59,14 @@ export async function migrate(sql: Sql, now: Date): Promise<void> {
 }
 
 /** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version; changes nothing. */
-export async function checkMigrated(sql: Sql): Promise<void> {
+export async function checkMigrated(sql: Pick<Sql, "read">): Promise<void> {
   const [table] = await sql.read(plain("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"));
   const ran = table === undefined ? [] : await readRan(sql);
   if (MIGRATIONS.every(({ name }) => ran.includes(name))) return;
   throw new OlderDatabase("The database is not of this version of Outgate yet. Start this version once.");
 }
 
-async function readRan(sql: Sql): Promise<readonly SqlValue[]> {
+async function readRan(sql: Pick<Sql, "read">): Promise<readonly SqlValue[]> {
   const rows = await sql.read(plain("SELECT name FROM migrations ORDER BY name"));
   const ran = rows.map(({ name = null }) => name);
   const known = new Set<SqlValue>([...VERSION_0_1, ...MIGRATIONS.map(({ name }) => name)]);

@@ -209,7 +209,11 @@ class Connection {
     const client = await this.#opening?.catch(() => null);
     if (client === undefined || client === null) return;
     this.#opening = null;
-    await Promise.race([client.end(), Bun.sleep(this.#settings.callMsMax)]);
+    const { promise: deadline, resolve: giveUp } = Promise.withResolvers<void>();
+    // A timer that is left behind would keep the process from ending.
+    const timer = setTimeout(giveUp, this.#settings.callMsMax);
+    await Promise.race([client.end(), deadline]);
+    clearTimeout(timer);
   }
 
   #resultsOf(client: Client, settled: readonly PromiseSettledResult<QueryResult>[]): readonly QueryResult[] {

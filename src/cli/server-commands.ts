@@ -47,6 +47,21 @@ Without SECRET_KEY it creates a new key file. With SECRET_KEY, give the new key 
 If it is interrupted, run it again with the same options: it continues where it stopped.`,
     )
     .runs(async (io, options: RotateKeyFlags) => (await server()).rotateSecretKey(io, options));
+  program
+    .command("migrate")
+    .description("copy the database file to PostgreSQL; the service must be stopped")
+    .requiredOption("--to <url>", "an empty database: postgres://<user>@<host>:5432/<database>")
+    .addHelpText(
+      "after",
+      `
+The file of DATABASE_URL is only read. The password can be in PGPASSWORD instead of the address, where other users of this
+machine don't see it. If it is interrupted, run it again: it continues where it stopped. At the end every value is compared.`,
+    )
+    .runs(async (io, { to }: MigrateFlags) => (await import("./commands/migrate.ts")).migrateDatabase(io, to));
+}
+
+interface MigrateFlags {
+  readonly to: string;
 }
 
 export interface RotateKeyFlags {

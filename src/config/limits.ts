@@ -435,3 +435,14 @@ export const SESSION_SWEEP_MS = MINUTE_MS;
 export const NODE_SESSION_MS_MAX = DAY_MS;
 /** Interval of keep-alives on a stream, so that no proxy closes it. */
 export const KEEP_ALIVE_MS = 10 * SECOND_MS;
+
+// Migration from a file to PostgreSQL
+
+/** Rows and bytes of one commit, and values that PostgreSQL takes in one statement. */
+export const TRANSFER_ROWS_MAX = 500;
+export const TRANSFER_BYTES_MAX = 4 * MEGABYTE;
+export const TRANSFER_VALUES_MAX = 32_000;
+/** Deadline of one call: no service waits for it. */
+export const TRANSFER_CALL_MS_MAX = MINUTE_MS;
+/** How often progress is reported. */
+export const TRANSFER_REPORT_MS = SECOND_MS;

@@ -12,7 +12,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { type Store, StoreUnavailable } from "../../db/store.ts";
+import { type Store, StoreUnavailable, TRANSFER_FACT } from "../../db/store.ts";
 import type { SealedPlace, Secrets } from "./secrets.ts";
 
 export const KEY_BYTES = 32;
@@ -229,8 +229,14 @@ export async function checkMasterKey(
   secrets: Pick<Secrets, "open">,
 ): Promise<void> {
   const mark = fingerprint(masterKey);
-  const [present, next] = await Promise.all([store.facts.read(KEY_FACTS.present), store.facts.read(KEY_FACTS.next)]);
+  const { facts } = store;
+  const [present, next, transfer] = await Promise.all([
+    facts.read(KEY_FACTS.present),
+    facts.read(KEY_FACTS.next),
+    facts.read(TRANSFER_FACT),
+  ]);
   if (next !== null) throw new Error(INTERRUPTED);
+  if (transfer !== null) throw new Error(UNFINISHED_COPY);
   if (present !== null && present !== mark) throw new Error(ANOTHER_KEY);
   await checkOpens(store, secrets);
   if (present === null) await store.facts.write(KEY_FACTS.present, mark);
@@ -263,6 +269,9 @@ export async function keptLinkKey({ facts }: Store, secrets: Pick<Secrets, "open
 
 export const INTERRUPTED =
   "A change of the master key was interrupted. Run `outgate rotate-secret-key` again: it goes on where it stopped.";
+
+const UNFINISHED_COPY =
+  "The copy of a database file to this database is not complete. Run `outgate migrate` again: it goes on where it stopped.";
 
 export const ANOTHER_KEY =
   "The master key is not the one that this database is sealed under. Set SECRET_KEY to that key, or put its key file back. " +

@@ -1,0 +1,120 @@
+import { Database, type SQLQueryBindings } from "bun:sqlite";
+import { existsSync, statSync } from "node:fs";
+import { TRANSFER_BYTES_MAX, TRANSFER_ROWS_MAX, TRANSFER_VALUES_MAX } from "../../src/config/limits.ts";
+import { inspectFile, lockFile } from "../libsql/inspect.ts";
+import { checkMigrated } from "../libsql/migrate.ts";
+import type { Row, SqlValue } from "../sql/sql.ts";
+import { describeRow, keyOf, type RowKey, TRANSFER_TABLES, type TransferTable } from "./tables.ts";
+
+/** A database file that is copied. It is only read, and no service can open it meanwhile. */
+export interface TransferSource {
+  /** The first account: a file of the same name may be another service's. */
+  readonly id: string;
+  /** Differs after every change of the file. */
+  readonly state: string;
+  readonly counts: Readonly<Record<string, number>>;
+  /** A fact about the store; null: not written. */
+  fact(name: string): string | null;
+  /** The next rows after a key, in order; at least one if there are any. Bounded in rows and bytes. */
+  batch(table: TransferTable, after: RowKey | null): readonly Row[];
+  close(): void;
+}
+
+/**
+ * Takes the lock of the file and opens it read-only, at the state that it has now. Throws an error for the operator: a
+ * service has it open, it is damaged, of another version or empty.
+ */
+export async function openTransferSource(path: string): Promise<TransferSource> {
+  if (!existsSync(path)) throw new Error(`There is no database ${path}.`);
+  const release = lockFile(path);
+  let database: Database | null = null;
+  try {
+    inspectFile(path);
+    database = new Database(path, { readonly: true });
+    return await readerOf(database, path, release);
+  } catch (error) {
+    database?.close();
+    release();
+    throw error;
+  }
+}
+
+async function readerOf(database: Database, path: string, release: () => void): Promise<TransferSource> {
+  // Admin commands don't take the lock. What they write after this is not read, and changes the state of the next run.
+  const state = stateOf(path);
+  database.run("BEGIN");
+  const read = (sql: string, ...args: SQLQueryBindings[]) =>
+    database.query<Record<string, unknown>, SQLQueryBindings[]>(sql).all(...args);
+  // Safe: it reads names of migrations, which are texts.
+  await checkMigrated({ read: async ({ sql }) => read(sql) as Row[] });
+  const [first] = read("SELECT id FROM accounts ORDER BY rowid LIMIT 1");
+  if (first === undefined) throw new Error(`The database ${path} has no account: there is nothing to migrate.`);
+  const counts = TRANSFER_TABLES.map(({ name }) => [name, Number(read(`SELECT count(*) n FROM ${name}`)[0]?.["n"])]);
+  return {
+    id: String(first["id"]),
+    state,
+    counts: Object.fromEntries(counts) as Record<string, number>,
+    fact(name) {
+      const [found] = read("SELECT value FROM facts WHERE name = ?", name);
+      return found === undefined ? null : String(found["value"]);
+    },
+    batch: (table, after) => batchOf(database, table, after),
+    close() {
+      database.close();
+      release();
+    },
+  };
+}
+
+/** Size and time of the last write. Reading changes neither, and a kill leaves them as they are. */
+function stateOf(path: string): string {
+  const facts = ["", "-wal"].map((suffix) => {
+    const found = statSync(path + suffix, { bigint: true, throwIfNoEntry: false });
+    return found === undefined || found.size === 0n ? "" : `${found.size} ${found.mtimeNs}`;
+  });
+  return new Bun.CryptoHasher("sha256").update(facts.join("\n")).digest("hex").slice(0, 32);
+}
+
+function batchOf(database: Database, table: TransferTable, after: RowKey | null): readonly Row[] {
+  const columns = table.columns.map(({ name, source }) => `${source} AS ${name}`).join(", ");
+  const key = table.key.join(", ");
+  const behind = after === null ? "" : `WHERE (${key}) > (${table.key.map(() => "?").join(", ")})`;
+  const limit = Math.min(TRANSFER_ROWS_MAX, Math.floor(TRANSFER_VALUES_MAX / table.columns.length));
+  const sql = `SELECT ${columns} FROM ${table.name} ${behind} ORDER BY ${key} LIMIT ${limit}`;
+  const rows: Row[] = [];
+  let bytes = 0;
+  for (const found of database.query<Record<string, unknown>, SQLQueryBindings[]>(sql).iterate(...(after ?? []))) {
+    const row = checkedRow(table, found);
+    rows.push(row);
+    bytes += bytesOf(row);
+    if (bytes >= TRANSFER_BYTES_MAX) break;
+  }
+  return rows;
+}
+
+/** SQLite stores a value of any type in any column; PostgreSQL doesn't. The service never writes another type. */
+function checkedRow(table: TransferTable, found: Readonly<Record<string, unknown>>): Row {
+  const row: Record<string, SqlValue> = {};
+  const wrong: string[] = [];
+  for (const { name, kind } of table.columns) {
+    const value = found[name] ?? null;
+    if (value === null || (kind === "text" ? typeof value === "string" : Number.isSafeInteger(value))) {
+      // Safe: as checked.
+      row[name] = value as SqlValue;
+    } else {
+      row[name] = value instanceof Uint8Array ? Buffer.from(value).toString("hex") : JSON.stringify(value);
+      wrong.push(name);
+    }
+  }
+  if (wrong.length === 0) return row;
+  throw new Error(
+    `The row ${describeRow(table, keyOf(table, row))} has a value of the wrong type in ${wrong.join(", ")}: it was ` +
+      "changed by hand. Correct or delete it in the file, then run this again.",
+  );
+}
+
+function bytesOf(row: Row): number {
+  let bytes = 0;
+  for (const value of Object.values(row)) bytes += typeof value === "string" ? value.length : 8;
+  return bytes;
+}

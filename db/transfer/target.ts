@@ -1,0 +1,169 @@
+import type { Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
+import { beginning, progressIn, textOfProgress, type TransferProgress, TRANSFERRED_FACT } from "./progress.ts";
+import { TRANSFER_FACT } from "../store.ts";
+import type { TransferSource } from "./source.ts";
+import { type RowKey, TRANSFER_TABLES, type TransferTable } from "./tables.ts";
+
+/** How a copy begins: `new` in an empty database, `resumed` where it stopped, `again` from the start as the file has changed. */
+export interface TransferStart {
+  readonly kind: "new" | "resumed" | "again";
+  readonly progress: TransferProgress;
+}
+
+/** Another process has continued this copy meanwhile. Nothing was written. */
+export class TransferTaken extends Error {
+  override readonly name = "TransferTaken";
+
+  constructor() {
+    super("Another process is migrating to this database. Wait until it has ended, then run this again.");
+  }
+}
+
+const PROGRESS_IS = `name = '${TRANSFER_FACT}' AND value = `;
+
+/**
+ * Takes an empty database for the copy, or continues the one of this file. Throws an error for the operator if the
+ * database has contents of its own, or an unfinished copy of another file.
+ */
+export async function startTransfer(sql: Sql, { id, state }: TransferSource): Promise<TransferStart> {
+  const [found, done] = await Promise.all([factOf(sql, TRANSFER_FACT), factOf(sql, TRANSFERRED_FACT)]);
+  const first = beginning(id, state);
+  if (found === null) {
+    await takeEmpty(sql, first, done);
+    return { kind: "new", progress: first };
+  }
+  const progress = progressIn(found);
+  if (progress.source !== id) {
+    throw new Error(
+      "The PostgreSQL database has an unfinished copy of another database. Finish that one, or name an empty database.",
+    );
+  }
+  if (progress.state === state) return { kind: "resumed", progress };
+  await clear(sql, found, first);
+  return { kind: "again", progress: first };
+}
+
+async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | null): Promise<void> {
+  const contents = TRANSFER_TABLES.map(({ name }) =>
+    name === "facts" ? "EXISTS (SELECT 1 FROM facts WHERE name <> 'probe')" : `EXISTS (SELECT 1 FROM ${name})`,
+  ).join(" OR ");
+  const [, taken] = await sql.batch([
+    plain(`DELETE FROM facts WHERE name = 'probe' AND NOT (${contents})`),
+    plain(`INSERT INTO facts (name, value) SELECT '${TRANSFER_FACT}', $1::text WHERE NOT (${contents})`, [
+      textOfProgress(progress),
+    ]),
+  ]);
+  if (taken?.changes === 1) return;
+  if (done !== null && progressIn(done).source === progress.source) {
+    throw new Error(
+      "This file was migrated to this PostgreSQL database before, completely: start the nodes on it. Nothing was copied again.",
+    );
+  }
+  throw new Error(
+    "The PostgreSQL database is not empty. Name an empty one: nothing is ever copied over other contents.",
+  );
+}
+
+/** Deletes what an earlier run has copied. If that is interrupted, the next run does it again. */
+async function clear(sql: Sql, before: string, first: TransferProgress): Promise<void> {
+  const emptied = textOfProgress({ ...first, state: "" });
+  await replaceProgress(sql, before, emptied);
+  const names = TRANSFER_TABLES.map(({ name }) => name).filter((name) => name !== "facts");
+  await sql.batch([
+    plain(`TRUNCATE ${names.join(", ")}`),
+    plain(`DELETE FROM facts WHERE name <> '${TRANSFER_FACT}'`),
+    plain(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [emptied, textOfProgress(first)]),
+  ]);
+}
+
+async function replaceProgress(sql: Sql, before: string, next: string): Promise<void> {
+  const [done] = await sql.batch([plain(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [before, next])]);
+  if (before !== next && done?.changes !== 1) throw new TransferTaken();
+}
+
+/** Writes rows and how far the copy has come by one statement, which writes nothing if another process has gone on. */
+export async function writeRows(
+  sql: Sql,
+  table: TransferTable,
+  rows: readonly Row[],
+  { before, next }: { readonly before: TransferProgress; readonly next: TransferProgress },
+): Promise<void> {
+  const names = table.columns.map(({ name }) => name).join(", ");
+  const args: SqlValue[] = [textOfProgress(before), textOfProgress(next)];
+  const tuples = rows.map((row, at) => {
+    const places = table.columns.map(({ name, kind }) => {
+      args.push(row[name] ?? null);
+      // The types of the first row are those of all.
+      return `$${args.length}${at === 0 ? `::${kind === "text" ? "text" : "bigint"}` : ""}`;
+    });
+    return `(${places.join(", ")})`;
+  });
+  const statement = `WITH mine AS (UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1 RETURNING 1)
+    INSERT INTO ${table.name} (${names}) OVERRIDING SYSTEM VALUE
+    SELECT ${names} FROM (VALUES ${tuples.join(", ")}) AS copied (${names}) WHERE EXISTS (SELECT 1 FROM mine)`;
+  const [done] = await sql.batch([plain(statement, args)]);
+  if (done?.changes !== rows.length) throw new TransferTaken();
+}
+
+/** Lets PostgreSQL plan by what was copied: the comparison now, and the first statements of the nodes. */
+export async function analyzeCopy(sql: Sql): Promise<void> {
+  await sql.batch([plain(`ANALYZE ${TRANSFER_TABLES.map(({ name }) => name).join(", ")}`)]);
+}
+
+/** Rows behind one key and up to another, in order. Null: from the first, to the last. */
+export function rowsBetween(
+  sql: Sql,
+  table: TransferTable,
+  { after, until, limit }: { readonly after: RowKey | null; readonly until: RowKey | null; readonly limit: number },
+): Promise<readonly Row[]> {
+  const args: SqlValue[] = [];
+  const tuple = (key: RowKey) => `(${key.map((value) => `$${args.push(value)}`).join(", ")})`;
+  const names = table.key.join(", ");
+  const conditions = [
+    ...(after === null ? [] : [`(${names}) > ${tuple(after)}`]),
+    ...(until === null ? [] : [`(${names}) <= ${tuple(until)}`]),
+    ...(table.name === "facts" ? [`name <> '${TRANSFER_FACT}'`] : []),
+  ];
+  const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+  const columns = table.columns.map(({ name }) => name).join(", ");
+  return sql.read(plain(`SELECT ${columns} FROM ${table.name} ${where} ORDER BY ${names} LIMIT ${limit}`, args));
+}
+
+/** Lets the next run copy everything again. */
+export async function rejectCopy(sql: Sql, progress: TransferProgress): Promise<void> {
+  await replaceProgress(sql, textOfProgress(progress), textOfProgress({ ...progress, state: "" }));
+}
+
+/** Sets the sequences behind what was copied, and lets services open the database. */
+export async function finishTransfer(sql: Sql, progress: TransferProgress, now: Date): Promise<void> {
+  const counted = TRANSFER_TABLES.flatMap(({ name, counted: column }) =>
+    column === null
+      ? []
+      : [
+          plain(
+            `SELECT setval(pg_get_serial_sequence('${name}', '${column}'), coalesce(max(${column}), 0) + 1, false) FROM ${name}`,
+          ),
+        ],
+  );
+  const text = textOfProgress(progress);
+  const summary = JSON.stringify({ source: progress.source, at: now.toISOString() });
+  const done = await sql.batch([
+    ...counted,
+    plain(
+      `INSERT INTO facts (name, value) SELECT '${TRANSFERRED_FACT}', $2::text FROM facts WHERE ${PROGRESS_IS}$1
+        ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+      [text, summary],
+    ),
+    plain(`DELETE FROM facts WHERE ${PROGRESS_IS}$1`, [text]),
+  ]);
+  if (done.at(-1)?.changes !== 1) throw new TransferTaken();
+}
+
+async function factOf(sql: Sql, name: string): Promise<string | null> {
+  const [found] = await sql.read(plain("SELECT value FROM facts WHERE name = $1", [name]));
+  return found === undefined ? null : String(found["value"]);
+}
+
+function plain(text: string, args: readonly SqlValue[] = []): Statement {
+  return { sql: text, args };
+}

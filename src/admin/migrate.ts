@@ -1,0 +1,141 @@
+import { DatabaseFault } from "../../db/sql/errors.ts";
+import { StoreUnavailable } from "../../db/store.ts";
+import { copyRows, type OnProgress } from "../../db/transfer/copy.ts";
+import {
+  analyzeCopy,
+  finishTransfer,
+  rejectCopy,
+  startTransfer,
+  type TransferStart,
+} from "../../db/transfer/target.ts";
+import { openTransferSource, type TransferSource } from "../../db/transfer/source.ts";
+import { faultCodeIn } from "../../db/transfer/faults.ts";
+import { migratePostgres } from "../../db/postgres/migrate.ts";
+import { openTransferTarget } from "../../db/transfer/open.ts";
+import { CopyDiffers, type VerifiedTable, verifyRows } from "../../db/transfer/verify.ts";
+import type { Config } from "../config/config.ts";
+import { databaseFault, isPostgresUrl } from "../config/values.ts";
+import { ANOTHER_KEY, fingerprint, INTERRUPTED, KEY_FACTS, keyFileOf, loadMasterKey } from "../crypto/master-key.ts";
+import type { Clock } from "../runtime/clock.ts";
+
+interface MigrateDeps {
+  readonly clock: Pick<Clock, "now">;
+  readonly onStart: (start: Pick<TransferStart, "kind">) => void;
+  readonly onProgress: OnProgress;
+}
+
+/** How far it has come. */
+export type MigrateReport = Parameters<OnProgress>[0];
+
+export interface Migrated {
+  readonly tables: readonly VerifiedTable[];
+  readonly path: string;
+  /** Where the master key is that the nodes need; null: it is the setting SECRET_KEY. */
+  readonly keyFile: string | null;
+}
+
+/**
+ * Copies the database file of a stopped service to an empty PostgreSQL database and compares every value. The file is only
+ * read. If interrupted, another run continues; until a run has verified everything, no service opens the target. Throws an
+ * error for the operator.
+ */
+export async function migrateToPostgres(
+  { database, secretKey }: Config,
+  to: string,
+  deps: MigrateDeps,
+): Promise<Migrated> {
+  if (database.kind !== "file") {
+    throw new Error(
+      "This migrates a database file: set DATABASE_URL to the file (file:<path>), and name PostgreSQL by --to.",
+    );
+  }
+  const { path } = database;
+  const target = targetOf(to);
+  const source = await openTransferSource(path);
+  try {
+    const keyFile = secretKey === null ? keyFileOf(path) : null;
+    checkKey(source, secretKey, keyFile);
+    const tables = await transfer(source, target, deps).catch((error: unknown) => {
+      throw explained(error, target);
+    });
+    return { tables, path, keyFile };
+  } finally {
+    source.close();
+  }
+}
+
+/** A copy that no key opens would look complete. */
+function checkKey(source: TransferSource, secretKey: Uint8Array | null, keyFile: string | null): void {
+  if (source.fact(KEY_FACTS.next) !== null) throw new Error(INTERRUPTED);
+  const key = loadMasterKey({ secretKey, keyFile, databaseExists: true, random: () => new Uint8Array() });
+  if (source.fact(KEY_FACTS.present) !== fingerprint(key.bytes)) throw new Error(ANOTHER_KEY);
+}
+
+async function transfer(
+  source: TransferSource,
+  { url }: Target,
+  { clock, onStart, onProgress }: MigrateDeps,
+): Promise<readonly VerifiedTable[]> {
+  const sql = await openTransferTarget(url.href, clock.now());
+  try {
+    const start = await startTransfer(sql, source);
+    onStart(start);
+    const progress = await copyRows(source, sql, start.progress, onProgress);
+    await analyzeCopy(sql);
+    try {
+      const tables = await verifyRows(source, sql, onProgress);
+      // New positions of the timeline come after those that were copied.
+      await migratePostgres(sql, clock.now());
+      await finishTransfer(sql, progress, clock.now());
+      return tables;
+    } catch (error) {
+      if (error instanceof CopyDiffers) await rejectCopy(sql, progress);
+      throw error;
+    }
+  } finally {
+    await sql.close();
+  }
+}
+
+interface Target {
+  readonly url: URL;
+  /** Host, port and database: never the password. */
+  readonly name: string;
+}
+
+function targetOf(to: string): Target {
+  if (!isPostgresUrl(to)) {
+    throw new Error("--to takes the address of a PostgreSQL database: postgres://<user>@<host>:5432/<database>.");
+  }
+  const fault = databaseFault(to);
+  if (fault !== null) throw new Error(`The address behind --to ${fault}.`);
+  const url = new URL(to);
+  const host = url.host === "" ? (url.searchParams.get("host") ?? "localhost") : url.host;
+  return { url, name: `${host}${url.pathname}` };
+}
+
+/** What is wrong with the target, by the code of the driver or of PostgreSQL (SQLSTATE). */
+const FAULTS: Readonly<Record<string, string>> = {
+  "28P01": "refuses the user or the password",
+  "28000": "refuses the user",
+  "3D000": "has no such database: create it first",
+  "42501": "doesn't let this user create or write its tables",
+  "53100": "has no disk space left",
+  "25006": "is read-only: name the primary",
+  "57P01": "was shut down",
+  "57P03": "is starting or stopping",
+};
+
+const RESUMES = "What was copied is kept: run the same command again, and it continues.";
+
+function explained(error: unknown, { name }: Target): unknown {
+  if (error instanceof CopyDiffers) {
+    return new Error(`${error.message} No service opens the copy. Run this again: everything is copied once more.`, {
+      cause: error,
+    });
+  }
+  const code = faultCodeIn(error);
+  if (code === null && !(error instanceof StoreUnavailable || error instanceof DatabaseFault)) return error;
+  const what = code === null ? "doesn't answer any more" : (FAULTS[code] ?? `can't be used (${code})`);
+  return new Error(`PostgreSQL at ${name} ${what}. ${RESUMES}`, { cause: error });
+}
