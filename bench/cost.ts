@@ -5,7 +5,8 @@
  *
  *   bun bench/cost.ts [--seconds 6] [--connections 1,64]
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -46,8 +47,13 @@ async function measureFile(connections: number): Promise<void> {
   });
 }
 
+/** Of the database as it is read: the size of its files depends on when the log was last written back. */
 function storedIn(folder: string): number {
-  return statSync(join(folder, "outgate.db")).size + statSync(join(folder, "outgate.db-wal")).size;
+  using database = new Database(join(folder, "outgate.db"), { readonly: true });
+  const { bytes } = database
+    .query("SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()")
+    .get() as { readonly bytes: number };
+  return bytes;
 }
 
 /** Flushes and writes of the file's service, from a run of its own: strace makes it slower. Divided by its own actions. */

@@ -40,7 +40,8 @@ export const Settings = Type.Object({
   ),
   SECRET_KEY: Type.Optional(
     textSetting((value) => (readKey(value) === null ? "has the wrong form" : null), {
-      description: "Key under which secrets are sealed; unset: made once and kept beside the database file.",
+      description:
+        "Key under which secrets are sealed, the same on all nodes; unset: made once and kept beside the database file.",
       allowed: KEY_FORMS,
     }),
   ),

@@ -13,10 +13,12 @@ import approvals from "../../docs/approvals.md" with { type: "text" };
 import cli from "../../docs/cli.md" with { type: "text" };
 import concepts from "../../docs/concepts.md" with { type: "text" };
 import delivery from "../../docs/delivery.md" with { type: "text" };
+import deploy from "../../docs/deploy.md" with { type: "text" };
 import events from "../../docs/events.md" with { type: "text" };
 import operating from "../../docs/operations.md" with { type: "text" };
 import pages from "../../docs/pages.md" with { type: "text" };
 import recipes from "../../docs/recipes.md" with { type: "text" };
+import scale from "../../docs/scale.md" with { type: "text" };
 import security from "../../docs/security.md" with { type: "text" };
 import start from "../../docs/start.md" with { type: "text" };
 import verify from "../../docs/verify.md" with { type: "text" };
@@ -46,6 +48,8 @@ export const GUIDES: readonly Guide[] = [
   { name: "events", title: "Events", about: "The stream of every change.", text: events },
   { name: "cli", title: "Command line", about: "The outgate command.", text: cli },
   { name: "operations", title: "Operations", about: "Files, backup, mail, metrics.", text: operating },
+  { name: "deploy", title: "Deploy", about: "systemd, Docker, PostgreSQL and several nodes.", text: deploy },
+  { name: "scale", title: "Scale", about: "What an action costs; how far it goes.", text: scale },
   { name: "security", title: "Security", about: "Guarantees, and their limits.", text: security },
 ];
 
