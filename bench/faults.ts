@@ -47,7 +47,7 @@ const NODE_KILLS = 10;
 const FREEZES = 5;
 const DATABASE_STOPS = 3;
 const DATABASE_AWAY_MS = 10_000;
-const WIDTH = { clients: 32, pauseMs: 0, chance };
+const WIDTH = { clients: 32, pauseMs: 0, chance, isAlone: true };
 
 const FAULTS: Readonly<Record<string, () => Promise<FaultReport>>> = {
   "F2 stop points": killEverywhere,
@@ -111,8 +111,8 @@ function nodesFaults(): Readonly<Record<string, () => Promise<FaultReport>>> {
     "node frozen": withDatabase((databaseUrl) =>
       nodeFrozen({ databaseUrl, nodes: NODES, times: FREEZES, width: WIDTH }),
     ),
-    "node cut off": () => nodeCutOff({ nodes: NODES, clients: WIDTH.clients, pauseMs: WIDTH.pauseMs }),
-    "nodes' clocks": withDatabase((databaseUrl) => nodeClocks({ databaseUrl, eachMs: 10_000, width: WIDTH })),
+    "node cut off": () => nodeCutOff({ nodes: NODES, ...WIDTH }),
+    "nodes' clocks": withDatabase((databaseUrl) => nodeClocks({ databaseUrl, nodes: 3, eachMs: 10_000, width: WIDTH })),
     "database stopped": () =>
       databaseStopped({ nodes: NODES, awayMs: DATABASE_AWAY_MS, times: DATABASE_STOPS, width: WIDTH }),
     "database failed over": () => databaseFailsOver({ nodes: NODES, awayMs: 2_000, width: WIDTH }),

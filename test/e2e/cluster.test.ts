@@ -14,7 +14,7 @@ import { createDatabase, hasPostgres, isOwnServer } from "../support/postgres.ts
  * leases to end for most of the time, so they run beside each other.
  */
 const BOUND_MS = 120_000;
-const WIDTH = { clients: 4, pauseMs: 100, chance: Math.random };
+const WIDTH = { clients: 4, pauseMs: 100, chance: Math.random, isAlone: false };
 
 function held({ figures, problems }: FaultReport): void {
   console.log(JSON.stringify(figures));
@@ -25,7 +25,7 @@ describe.skipIf(!hasPostgres)("several nodes on one database", () => {
   test.concurrent(
     "nodes are killed",
     async () => {
-      held(await nodeKills({ databaseUrl: await createDatabase(), nodes: 2, kills: 2, actions: 150, width: WIDTH }));
+      held(await nodeKills({ databaseUrl: await createDatabase(), nodes: 2, kills: 1, actions: 100, width: WIDTH }));
     },
     BOUND_MS,
   );
@@ -57,7 +57,7 @@ describe.skipIf(!hasPostgres)("several nodes on one database", () => {
   test.concurrent.skipIf(!isOwnServer || !isPossible() || Bun.which("nft") === null)(
     "a node is cut off from the database",
     async () => {
-      held(await nodeCutOff({ nodes: 2, clients: WIDTH.clients, pauseMs: WIDTH.pauseMs }));
+      held(await nodeCutOff({ nodes: 2, ...WIDTH }));
     },
     BOUND_MS,
   );
@@ -65,7 +65,7 @@ describe.skipIf(!hasPostgres)("several nodes on one database", () => {
   test.concurrent.skipIf(!canFakeTime())(
     "the nodes' clocks differ, and one jumps",
     async () => {
-      held(await nodeClocks({ databaseUrl: await createDatabase(), eachMs: 1_500, width: WIDTH }));
+      held(await nodeClocks({ databaseUrl: await createDatabase(), nodes: 2, eachMs: 1_000, width: WIDTH }));
     },
     BOUND_MS,
   );

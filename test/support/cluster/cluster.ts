@@ -38,7 +38,15 @@ export interface ClusterOptions {
 }
 
 /** How much work there is, and in which order things happen. */
-export type Width = Pick<LoadOptions, "clients" | "pauseMs" | "chance">;
+export interface Width extends Pick<LoadOptions, "clients" | "pauseMs" | "chance"> {
+  /** Whether nobody else uses the machine: only then can it be judged how fast something is. */
+  readonly isAlone: boolean;
+}
+
+/** How long something may take: much longer where others use the machine, but still not for ever. */
+export function boundOf({ isAlone }: Pick<Width, "isAlone">, aloneMs: number): number {
+  return isAlone ? aloneMs : Math.max(15_000, 3 * aloneMs);
+}
 
 /** Nodes on one database, what stands around them, and the clients that keep them busy. */
 export class Cluster implements AsyncDisposable {

@@ -1,4 +1,4 @@
-import { Cluster, type Width } from "../cluster/cluster.ts";
+import { boundOf, Cluster, type Width } from "../cluster/cluster.ts";
 import { longestCreate } from "../cluster/probe.ts";
 import { broken, type FaultReport } from "./report.ts";
 
@@ -64,7 +64,7 @@ export async function nodeFrozen({ databaseUrl, nodes, times, width }: NodeFroze
       ...problems,
       ...broken({
         "it held something": held > 0,
-        "the others go on meanwhile": Math.max(...heldUp) < HELD_UP_MS_MAX,
+        "the others go on meanwhile": Math.max(...heldUp) < boundOf(width, HELD_UP_MS_MAX),
         "what it knew was refused": fenced > 0,
       }),
     ],
