@@ -58,7 +58,7 @@ function preparedFor(table: QueueTable) {
     const update = (returned: SQL) =>
       prepare((arg: ClaimArgs) => sql`UPDATE ${name} SET ${set(arg)} WHERE ${chosen(arg)} RETURNING ${returned}`);
     return {
-      started: table.isTold ? prepare((arg: ClaimArgs) => sql`${started(arg)} ${chosen(arg)}`) : null,
+      started: table.isTold ? prepare((arg: ClaimArgs) => sql`${startedRows(arg)} ${chosen(arg)}`) : null,
       updateRows: update(columns),
       updateIds: update(sql`id, ${sql.raw(table.fence)} AS fence`),
       ids: prepare((arg: ClaimArgs) => sql`SELECT id FROM ${name} WHERE ${chosen(arg)}`),
@@ -88,7 +88,7 @@ function preparedFor(table: QueueTable) {
 }
 
 /** A row of the timeline for each action that is claimed: the rest of the statement is a condition on the row. */
-function started({ now }: ClaimArgs): SQL {
+function startedRows({ now }: ClaimArgs): SQL {
   return sql`INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
     SELECT id, account_id, ${now}, run, revision + 1, 'started', 'active', '{}' FROM actions WHERE`;
 }

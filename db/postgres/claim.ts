@@ -12,21 +12,19 @@ type LaneArgs = Args<"accounts" | "hosts" | "keys" | "limits">;
  */
 export function postgresQueue(table: QueueTable): QueueStatements {
   const { bytes, set } = table;
-  const [name, pending, active, fence] = [table.name, table.pending, table.active, table.fence].map((text) =>
-    sql.raw(text),
-  );
+  const [name, pending, fence] = [table.name, table.pending, table.fence].map((text) => sql.raw(text));
   const columns = sql`${bareNames(...Object.values(table.columns))}, ${bytes} as bytes`;
   const isPending = ({ refused }: Args<"refused">) => sql`${pending} and account_id = lane.account_id
     and host = lane.host and key_id = lane.key_id and not (${isOneOf(table.columns.id, refused)})`;
   // Not what a transaction wrote that began to write after this one: in the timeline the claim would come before it.
   const isBefore = sql`age(xmin) >= 0`;
   const isOpen = sql`not ${table.isPaused(sql`lane.account_id`, sql`lane.key_id`)}`;
-  const lanesOf = ({ accounts, hosts, keys, limits }: LaneArgs) => sql`unnest(${arrayOf(accounts)}, ${arrayOf(hosts)},
+  const named = ({ accounts, hosts, keys, limits }: LaneArgs) => sql`unnest(${arrayOf(accounts)}, ${arrayOf(hosts)},
     ${arrayOf(keys)}, cast(${arrayOf(limits)} as bigint[])) with ordinality as lane(account_id, host, key_id, most, number)`;
   const chosen = (arg: ClaimArgs & LaneArgs, lock: SQL) => sql`locked as (
     select lane.number as lane, due.id, due.bytes, due.place,
       max(due.bytes) over (partition by lane.number order by due.place) as largest
-    from ${lanesOf(arg)} cross join lateral (
+    from ${named(arg)} cross join lateral (
       select found.id, found.bytes, row_number() over (order by found.due_at, found.id) as place from (
         select id, due_at, ${bytes} as bytes from ${name}
         where ${isPending(arg)} and due_at <= ${arg.now} and ${isBefore} order by due_at, id limit lane.most ${lock}) found) due
@@ -36,9 +34,6 @@ export function postgresQueue(table: QueueTable): QueueStatements {
       select id, sum(bytes) over turns as total, row_number() over turns as turn from locked
       where largest <= ${arg.largest} window turns as (order by place, lane)) fitting
     where total <= ${arg.bytesMax} or turn = 1)`;
-  const started = ({ now }: ClaimArgs) => sql`, started as (
-    insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
-    select id, account_id, ${now}, run, revision, 'started', 'active', '{}' from claimed)`;
   const claim = (returned: SQL) =>
     prepare(
       (arg: ClaimArgs & LaneArgs) => sql`with ${chosen(arg, sql`for update skip locked`)}, claimed as (
@@ -52,35 +47,13 @@ export function postgresQueue(table: QueueTable): QueueStatements {
   );
   const next = prepare(
     (arg: LaneArgs & Args<"refused">) => sql`select head.account_id, head.host, head.key_id, head.due_at, head.bytes
-      from ${lanesOf(arg)} cross join lateral (
+      from ${named(arg)} cross join lateral (
         select account_id, host, key_id, due_at, ${bytes} as bytes from ${name}
         where ${isPending(arg)} order by due_at, id limit 1) head
       where ${isOpen}`,
   );
-  const claimedBy = prepare(
-    (arg: Args<"accountIds" | "leaseUntil" | "by">) => sql`select ${columns} from ${name} where ${active}
-      and claimed_by = ${arg.by} and ${isOneOf(table.columns.accountId, arg.accountIds)} and lease_until = ${arg.leaseUntil}`,
-  );
-  const claimedWith = prepare(
-    (arg: Args<"ids" | "leaseUntil">) => sql`select ${columns} from ${name} where ${active}
-      and ${isOneOf(table.columns.id, arg.ids)} and lease_until = ${arg.leaseUntil}`,
-  );
-  const after = sql`(account_id, host, key_id)`;
-  const order = sql`order by account_id, host, key_id, due_at limit 1`;
-  const lanes = prepare(
-    (
-      arg: Args<"accountId" | "host" | "keyId" | "limit">,
-    ) => sql`with recursive lane (account_id, host, key_id, due_at, n) as (
-      (select account_id, host, key_id, due_at, 1 from ${name}
-        where ${pending} and ${after} > (${arg.accountId}, ${arg.host}, ${arg.keyId}) ${order})
-      union all
-      select head.account_id, head.host, head.key_id, head.due_at, lane.n + 1
-      from lane cross join lateral (
-        select account_id, host, key_id, due_at from ${name}
-        where ${pending} and ${after} > (lane.account_id, lane.host, lane.key_id) ${order}) head
-      where lane.n < ${arg.limit})
-    select account_id, host, key_id, due_at from lane`,
-  );
+  const { claimedBy, claimedWith } = claimedOf(table);
+  const lanes = lanesOf(table);
   return {
     claim(values, returned) {
       const all = { ...values, ...lanesIn(values) };
@@ -94,6 +67,49 @@ export function postgresQueue(table: QueueTable): QueueStatements {
       return (await lanes.readRaw(reader, { accountId, host, keyId, limit })).map(headOf);
     },
   };
+}
+
+/** A row of the timeline for each action that is claimed. */
+function started({ now }: ClaimArgs): SQL {
+  return sql`, started as (
+    insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
+    select id, account_id, ${now}, run, revision, 'started', 'active', '{}' from claimed)`;
+}
+
+/** The rows under a claim. */
+function claimedOf(table: QueueTable) {
+  const [name, active] = [sql.raw(table.name), sql.raw(table.active)];
+  const columns = sql`${bareNames(...Object.values(table.columns))}, ${table.bytes} as bytes`;
+  const claimedBy = prepare(
+    (arg: Args<"accountIds" | "leaseUntil" | "by">) => sql`select ${columns} from ${name} where ${active}
+      and claimed_by = ${arg.by} and ${isOneOf(table.columns.accountId, arg.accountIds)} and lease_until = ${arg.leaseUntil}`,
+  );
+  const claimedWith = prepare(
+    (arg: Args<"ids" | "leaseUntil">) => sql`select ${columns} from ${name} where ${active}
+      and ${isOneOf(table.columns.id, arg.ids)} and lease_until = ${arg.leaseUntil}`,
+  );
+  return { claimedBy, claimedWith };
+}
+
+/** Steps from the head of each lane to the next by the index of the queue, without reading the rows between. */
+function lanesOf(table: QueueTable) {
+  const [name, pending] = [sql.raw(table.name), sql.raw(table.pending)];
+  const after = sql`(account_id, host, key_id)`;
+  const order = sql`order by account_id, host, key_id, due_at limit 1`;
+  return prepare(
+    (
+      arg: Args<"accountId" | "host" | "keyId" | "limit">,
+    ) => sql`with recursive lane (account_id, host, key_id, due_at, n) as (
+      (select account_id, host, key_id, due_at, 1 from ${name}
+        where ${pending} and ${after} > (${arg.accountId}, ${arg.host}, ${arg.keyId}) ${order})
+      union all
+      select head.account_id, head.host, head.key_id, head.due_at, lane.n + 1
+      from lane cross join lateral (
+        select account_id, host, key_id, due_at from ${name}
+        where ${pending} and ${after} > (lane.account_id, lane.host, lane.key_id) ${order}) head
+      where lane.n < ${arg.limit})
+    select account_id, host, key_id, due_at from lane`,
+  );
 }
 
 /** Each lane once: one that is named twice would give its rows twice. */

@@ -41,35 +41,13 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const writer = connect();
   const begin = `begin isolation level read committed; ${settingsOf(transactionMsMax)}`;
 
-  const readOnce = async (query: Query) => {
-    const [first, ...others] = readers;
-    if (first === undefined) throw new StoreUnavailable("The database is closed.");
-    const idlest = others.reduce((best, one) => (one.waiting < best.waiting ? one : best), first);
-    return idlest.run(query);
-  };
-  const commitOnce = async (queries: readonly Query[], locks: readonly Lock[]) => {
-    const locking = lockQuery(locks);
-    const results = await writer.pipeline([
-      plain(begin),
-      ...(locking === null ? [] : [locking]),
-      ...queries,
-      // Not during the commit: a server that waits for its standby would answer that it is committed when it is not there.
-      plain("set local statement_timeout = 0"),
-      plain("commit"),
-    ]);
-    if (results.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
-    if (queries.some(({ isTold }) => isTold)) onCommit?.((text, values) => writer.send(text, values));
-    const first = locking === null ? 1 : 2;
-    return queries.flatMap((query, at) => doneOf(query, results[first + at]));
-  };
-
   return {
     config,
     async read(statement) {
       const [query] = queriesOf([statement]);
       if (query === undefined) return [];
       try {
-        return rowsOf(await again(preparing, () => readOnce(query), isLost));
+        return rowsOf(await again(preparing, () => idlestOf(readers).run(query), isLost));
       } catch (error) {
         const fault = faultIn(error);
         throw fault instanceof StoreUnavailable || fault.kind === "rejected" ? fault : unavailable(fault);
@@ -80,29 +58,60 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       try {
         return await again(
           preparing,
-          () => commitOnce(queries, locks),
+          () => commit(writer, { begin, queries, locks, onCommit }),
           () => false,
         );
       } catch (error) {
         throw faultIn(error);
       }
     },
-    async alone(work) {
-      const client = new Client({ ...config, pipeline: false });
-      client.on("error", ignore);
-      try {
-        await client.connect();
-        await work(async (text) => rowsOf(await client.query(text)));
-      } catch (error) {
-        throw faultIn(error);
-      } finally {
-        await client.end();
-      }
-    },
+    alone: (work) => runAlone(config, work),
     async close() {
       await Promise.all([...readers, writer].map((connection) => connection.close()));
     },
   };
+}
+
+/** The connection that has the fewest queries to answer. */
+function idlestOf(connections: readonly Connection[]): Connection {
+  return connections.reduce((best, one) => (one.waiting < best.waiting ? one : best));
+}
+
+interface Commit {
+  readonly begin: string;
+  readonly queries: readonly Query[];
+  readonly locks: readonly Lock[];
+  readonly onCommit: PostgresOptions["onCommit"];
+}
+
+/** One `Done` for each statement, once all are committed. */
+async function commit(connection: Connection, { begin, queries, locks, onCommit }: Commit): Promise<readonly Done[]> {
+  const locking = lockQuery(locks);
+  const results = await connection.pipeline([
+    plain(begin),
+    ...(locking === null ? [] : [locking]),
+    ...queries,
+    // Not during the commit: a server that waits for its standby would answer that it is committed when it is not there.
+    plain("set local statement_timeout = 0"),
+    plain("commit"),
+  ]);
+  if (results.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
+  if (queries.some(({ isTold }) => isTold)) onCommit?.((text, values) => connection.send(text, values));
+  const first = locking === null ? 1 : 2;
+  return queries.flatMap((query, at) => doneOf(query, results[first + at]));
+}
+
+async function runAlone(config: ClientConfig, work: Parameters<PostgresSql["alone"]>[0]): Promise<void> {
+  const client = new Client({ ...config, pipeline: false });
+  client.on("error", ignore);
+  try {
+    await client.connect();
+    await work(async (text) => rowsOf(await client.query(text)));
+  } catch (error) {
+    throw faultIn(error);
+  } finally {
+    await client.end();
+  }
 }
 
 /**

@@ -11,7 +11,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0001_start", sql: start },
 ];
 
-const HAS_MIGRATIONS = "select to_regclass('migrations') is not null as found";
+const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int) as found";
 
 const RAN = "select name from migrations order by name";
 
@@ -47,7 +47,7 @@ export async function migratePostgres(sql: PostgresSql, now: Date): Promise<void
 export async function checkPostgresMigrated(sql: PostgresSql): Promise<void> {
   await sql.alone(async (run) => {
     const [table] = await run(HAS_MIGRATIONS);
-    const ran = Boolean(table?.["found"]) ? ranOf(await run(RAN)) : new Set();
+    const ran = table?.["found"] === 1 ? ranOf(await run(RAN)) : new Set();
     if (MIGRATIONS.every(({ name }) => ran.has(name))) return;
     throw new OlderDatabase("The database is not of this version of Outgate yet. Start this version once.");
   });

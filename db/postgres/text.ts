@@ -3,10 +3,9 @@
  * and "1": different texts stay different, and every text comes back as it was.
  */
 const ESCAPE = "\u001a";
-const TO_ESCAPE = /[\0\u001a]/;
 
 export function escapeText(text: string): string {
-  if (!TO_ESCAPE.test(text)) return text;
+  if (!text.includes("\0") && !text.includes(ESCAPE)) return text;
   return text.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll("\0", `${ESCAPE}0`);
 }
 

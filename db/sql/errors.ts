@@ -29,10 +29,10 @@ export class DatabaseFault extends Error {
   readonly kind: FaultKind;
   readonly isConstraint: boolean;
 
-  constructor(kind: FaultKind, isConstraint: boolean, cause: unknown) {
+  constructor(kind: FaultKind, isOfConstraint: boolean, cause: unknown) {
     super(cause instanceof Error ? cause.message : "The database failed.", { cause });
     this.kind = kind;
-    this.isConstraint = isConstraint;
+    this.isConstraint = isOfConstraint;
   }
 }
 

@@ -1,4 +1,14 @@
-import { Column, getTableColumns, getTableName, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
+import {
+  type Column,
+  getTableColumns,
+  getTableName,
+  is,
+  Param,
+  Placeholder,
+  type SQL,
+  sql,
+  type SQLWrapper,
+} from "drizzle-orm";
 import { CasingCache } from "drizzle-orm/casing";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
@@ -45,9 +55,9 @@ export function onlySqlite(condition: SQL): SQL | undefined {
 }
 
 /** Marks of what is filled in when a statement of PostgreSQL becomes part of a chain: no statement has such characters. */
-const CHANGED = "\u0002";
-const ARG = "\u0001";
-const PART = /(\u0001\d+\u0001|\u0002)/;
+const CHANGED = "⟦changed⟧";
+const ARG = /^⟦(\d+)⟧$/;
+const PART = /(⟦(?:\d+|changed)⟧)/;
 
 /** Marks an argument that is bound as a JSON list and becomes an array in PostgreSQL. */
 export const LIST = { mapToDriverValue: (value: unknown) => value };
@@ -243,7 +253,7 @@ class PostgresSource {
       const [at, isList] = [this.#names.indexOf(nameOf(param)), is(param, Param) && param.encoder === LIST];
       if (at === -1) throw new Error(`PostgreSQL's statement has an argument of its own: ${nameOf(param)}.`);
       const known = args.findIndex((arg) => arg.at === at && arg.isList === isList);
-      return ARG + (known === -1 ? args.push({ at, isList }) - 1 : known) + ARG;
+      return `⟦${known === -1 ? args.push({ at, isList }) - 1 : known}⟧`;
     };
     compiling = "postgres";
     try {
@@ -267,7 +277,8 @@ function withBareTargets(text: string): string {
 function partsOf(text: string): PostgresText["parts"] {
   return text.split(PART).map((part) => {
     if (part === CHANGED) return "changed";
-    return part.startsWith(ARG) ? { arg: Number(part.slice(1, -1)) } : { text: part };
+    const [, arg] = ARG.exec(part) ?? [];
+    return arg === undefined ? { text: part } : { arg: Number(arg) };
   });
 }
 

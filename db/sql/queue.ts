@@ -96,15 +96,12 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
 /** A row as this claim leaves it, if memory has it; null: read it. `revision` is the one of after the claim. */
 type ClaimedFrom<T> = (id: string, revision: number, at: Claimed) => T | null;
 
+type QueueContext = Pick<StoreContext, "sql" | "writer" | "refused" | "queueStatements">;
+
 /** The part of a queue that is the same for actions and notifications. */
 export function createQueue<T>(
   table: QueueTable,
-  {
-    sql: reader,
-    writer,
-    refused,
-    queueStatements,
-  }: Pick<StoreContext, "sql" | "writer" | "refused" | "queueStatements">,
+  { sql: reader, writer, refused, queueStatements }: QueueContext,
   parse: (row: Row) => T,
   claimedFrom: ClaimedFrom<T> | null = null,
 ): Pick<Queue<T>, "lanes" | "claimDue" | "claimed"> {

@@ -2,13 +2,13 @@ import { type Column, type SQL, sql } from "drizzle-orm";
 
 /** Tests of a column's value, for the conditions of broken rows. */
 export interface ValueTests {
-  isText(column: Column): SQL;
-  isTextOrNull(column: Column): SQL;
+  readonly isText: (column: Column) => SQL;
+  readonly isTextOrNull: (column: Column) => SQL;
   /** A safe integer; `bound` is a comparison that it must hold too. */
-  isInteger(column: Column, bound?: SQL): SQL;
+  readonly isInteger: (column: Column, bound?: SQL) => SQL;
   /** A time that `Date` knows. */
-  isTime(column: Column): SQL;
-  isTimeOrNull(column: Column): SQL;
+  readonly isTime: (column: Column) => SQL;
+  readonly isTimeOrNull: (column: Column) => SQL;
 }
 
 export const SQLITE_VALUES: ValueTests = {
