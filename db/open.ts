@@ -15,7 +15,7 @@ import type { HeaderSeal } from "./sql/rows.ts";
 import { LOCK_TIMES, type LockTimes, ServiceLock } from "./libsql/service-lock.ts";
 import type { Sql } from "./sql/sql.ts";
 import { createStore } from "./sql/store.ts";
-import { isPostgres, openPostgresStore } from "./postgres/store.ts";
+import { isPostgres, openPostgresMigrated, openPostgresStore } from "./postgres/store.ts";
 import { openThreaded } from "./libsql/threaded.ts";
 import { Writer } from "./sql/writer.ts";
 
@@ -137,14 +137,7 @@ interface AdminStore {
  * no database yet, or one of another version.
  */
 export async function openAdminStore(url: string, authToken: string | null): Promise<AdminStore> {
-  const path = filePathOf(url);
-  const sql = path === null ? openRemote(url, authToken) : openExisting(path);
-  try {
-    await checkMigrated(sql);
-  } catch (error) {
-    await sql.close();
-    throw error;
-  }
+  const sql = isPostgres(url) ? await openPostgresMigrated(url) : await openMigrated(url, authToken);
   // The caller gets the error of a write that was not durable; nothing is written after it here.
   const writer = new Writer(sql, () => {});
   return {
@@ -155,6 +148,18 @@ export async function openAdminStore(url: string, authToken: string | null): Pro
       await sql.close();
     },
   };
+}
+
+async function openMigrated(url: string, authToken: string | null): Promise<Sql> {
+  const path = filePathOf(url);
+  const sql = path === null ? openRemote(url, authToken) : openExisting(path);
+  try {
+    await checkMigrated(sql);
+    return sql;
+  } catch (error) {
+    await sql.close();
+    throw error;
+  }
 }
 
 function openExisting(path: string): Sql {

@@ -1,4 +1,5 @@
 import type { HeaderSeal } from "../sql/rows.ts";
+import type { Sql } from "../sql/sql.ts";
 import { createStore } from "../sql/store.ts";
 import type { Store } from "../store.ts";
 import { postgresQueue } from "./claim.ts";
@@ -7,7 +8,7 @@ import { openPostgres } from "./connection.ts";
 import { refusalIn } from "./faults.ts";
 import { createChangeReader } from "./feed.ts";
 import { createHintSender, createListen } from "./hints.ts";
-import { migratePostgres } from "./migrate.ts";
+import { checkPostgresMigrated, migratePostgres } from "./migrate.ts";
 
 interface PostgresSettings {
   readonly url: string;
@@ -40,6 +41,18 @@ export async function openPostgresStore({ url, nodeId, seal, now }: PostgresSett
     onFatal: unreachable,
     release: () => {},
   });
+}
+
+/** A connection for a few statements, to tables of this version. Throws an error for the operator if there are none. */
+export async function openPostgresMigrated(url: string): Promise<Sql> {
+  const sql = openPostgres(url);
+  try {
+    await checkPostgresMigrated(sql);
+    return sql;
+  } catch (error) {
+    await sql.close();
+    throw refusalIn(error) ?? error;
+  }
 }
 
 /** The server makes its commits durable: this process never learns of one that it could not. */

@@ -1,5 +1,5 @@
 import { databaseExists, openStore } from "../../db/open.ts";
-import type { Config } from "../config/config.ts";
+import { type Config, VERSION } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
@@ -20,7 +20,7 @@ import {
 import { createSecrets, linkKeyOf, type Secrets, type SealedPlace } from "../crypto/secrets.ts";
 import { FIRST_KEYS_FACT, FIRST_KEYS_PLACE } from "../accounts/first-start.ts";
 import type { Store } from "../../db/store.ts";
-import { RESEAL_ROWS_MAX, UNDECRYPTABLE_LISTED_MAX } from "../config/limits.ts";
+import { NODE_LIVES_MS, RESEAL_ROWS_MAX, UNDECRYPTABLE_LISTED_MAX } from "../config/limits.ts";
 import type { SealedStore, SealedText } from "../../db/account-store.ts";
 
 export interface RotateKeyOptions {
@@ -56,6 +56,7 @@ export async function rotateKey(config: Config, options: RotateKeyOptions, deps:
   const seal = createSecrets(present, random);
   const store = await openStore({ url, authToken, seal, now: deps.clock.now(), onFatal: deps.onFatal });
   try {
+    await requireNoNodes(store, deps.clock.now());
     const keys = await checkKeys(store, present, nextKeyOf(options.newKey, keyFile, random));
     const done = keys.isDone ? NOTHING_RESEALED : await changeKey(store, { ...keys, random }, options.newLinks);
     const isInFile = keyFile !== null && options.newKey === null;
@@ -64,6 +65,19 @@ export async function rotateKey(config: Config, options: RotateKeyOptions, deps:
   } finally {
     await store.close();
   }
+}
+
+/** Throws an error for the operator while services use the database: they would go on under the old key. */
+async function requireNoNodes({ cluster }: Pick<Store, "cluster">, startedAt: Date): Promise<void> {
+  if (cluster === null) return;
+  const id = crypto.randomUUID();
+  const live = await cluster.beat({ id, startedAt, version: VERSION }, NODE_LIVES_MS);
+  await cluster.leave(id);
+  if (live.length <= 1) return;
+  const those = live.length === 2 ? "A service uses" : `${live.length - 1} services use`;
+  throw new Error(
+    `${those} this database. Stop every one, then run this again; one that was killed counts for ${NODE_LIVES_MS / 1_000} more seconds.`,
+  );
 }
 
 function nextKeyOf(given: Uint8Array | null, keyFile: string | null, random: (count: number) => Uint8Array): NextKey {
