@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import { JOB_LEASE_MS_MAX } from "../../src/config/limits.ts";
 import { type Args, prepare } from "../sql/query.ts";
 import type { Sql, SqlValue } from "../sql/sql.ts";
 import type { ClusterStore } from "../store.ts";
@@ -16,7 +17,7 @@ interface NodeColumns {
 }
 
 // One statement: whoever is returned lived when this node said that it does. Dead nodes are deleted, but by no two nodes
-// at a time, which would wait for each other.
+// at a time, which would wait for each other. A beat in the future is from before the clock was set back.
 const BEAT = prepare(
   (
     arg: Args<"id" | "version" | "startedAt" | "livesMs">,
@@ -26,10 +27,10 @@ const BEAT = prepare(
       on conflict (id) do update set seen_at = excluded.seen_at returning id, version, started_at, seen_at),
     dead as (
       delete from nodes where id in (
-        select id from nodes, clock where seen_at <= now - ${arg.livesMs} and id <> ${arg.id} for update of nodes skip locked))
+        select id from nodes, clock where abs(now - seen_at) >= ${arg.livesMs} and id <> ${arg.id} for update of nodes skip locked))
     select id, version, started_at, seen_at from self
     union all
-    select id, version, started_at, seen_at from nodes, clock where seen_at > now - ${arg.livesMs} and id <> ${arg.id}`,
+    select id, version, started_at, seen_at from nodes, clock where abs(now - seen_at) < ${arg.livesMs} and id <> ${arg.id}`,
 );
 
 const LEAVE = prepare((arg: Args<"id">) => sql`delete from nodes where id = ${arg.id}`);
@@ -38,7 +39,7 @@ const TAKE_JOB = prepare(
   (arg: Args<"name" | "id" | "lastsMs">) => sql`insert into jobs (name, node_id, until)
     values (${arg.name}, ${arg.id}, ${CLOCK} + ${arg.lastsMs})
     on conflict (name) do update set node_id = excluded.node_id, until = excluded.until
-    where jobs.node_id = excluded.node_id or jobs.until <= ${CLOCK}`,
+    where jobs.node_id = excluded.node_id or jobs.until <= ${CLOCK} or jobs.until > ${CLOCK} + ${JOB_LEASE_MS_MAX}`,
 );
 
 const RELEASE_JOB = prepare(

@@ -399,6 +399,8 @@ export const CLOCK_READS = 3;
 export const CLOCK_DOUBT_MS = SECOND_MS;
 /** A node's right to run a job lasts this long, and is renewed this often while the job runs. */
 export const JOB_LEASE_MS = 15 * SECOND_MS;
+/** One that ends later than this is from before the database's clock was set back, and void. */
+export const JOB_LEASE_MS_MAX = MINUTE_MS;
 export const JOB_RENEW_MS = 5 * SECOND_MS;
 /** After a job no other node runs it for this long: all nodes begin it at about the same time. */
 export const JOB_REST_MS = 20 * SECOND_MS;

@@ -26,6 +26,7 @@ import {
   CALLBACK_BYTES_IN_FLIGHT_MAX,
   CALLBACKS_PER_HOST_MAX,
   COLLECTED_HEAP_BYTES_MAX,
+  LEASE_GRACE_MS,
   MAILS_AT_ONCE_MAX,
   SHARED_FRESH_MS,
 } from "../config/limits.ts";
@@ -216,7 +217,7 @@ function createActionScheduler(settings: EngineSettings, parts: ActionSchedulerP
     ...parts,
     name: "actions",
     queue: actions,
-    recoveryLease: parts.node?.recoveryLease("actions") ?? null,
+    recoveryLease: parts.node?.recoveryLease("actions", settings.attemptTimeoutMs + LEASE_GRACE_MS) ?? null,
     dueOf: dueAction,
     attempt: createAttempt({ ...parts, requestOf: createRequestOf(parts), settlement }),
     ends: {
@@ -248,7 +249,7 @@ function createNotificationSchedulers(settings: EngineSettings, parts: Notificat
     ...parts,
     kind: "callback",
     queue: store.outbox.callbacks,
-    recoveryLease: parts.node?.recoveryLease("callbacks") ?? null,
+    recoveryLease: parts.node?.recoveryLease("callbacks", settings.attemptTimeoutMs + LEASE_GRACE_MS) ?? null,
     deliver: createCallback({ ...parts, signedHeaders: createSignedHeaders(parts, "callbacks") }),
     limits: {
       total: callbackConcurrency,
@@ -261,7 +262,7 @@ function createNotificationSchedulers(settings: EngineSettings, parts: Notificat
     ...parts,
     kind: "mail",
     queue: store.outbox.mails,
-    recoveryLease: parts.node?.recoveryLease("mails") ?? null,
+    recoveryLease: parts.node?.recoveryLease("mails", settings.attemptTimeoutMs + LEASE_GRACE_MS) ?? null,
     deliver: createMail({
       ...parts,
       linksOf: createLinksOf({ links: store.links, secrets, baseUrl }),

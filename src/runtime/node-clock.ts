@@ -1,4 +1,4 @@
-import { CLOCK_DOUBT_MS, CLOCK_READ_EVERY_MS, CLOCK_READS } from "../config/limits.ts";
+import { CLOCK_DOUBT_MS, CLOCK_READ_EVERY_MS, CLOCK_READS, CLOCK_TOLERANCE_MS } from "../config/limits.ts";
 import type { ClusterStore } from "../../db/store.ts";
 import type { Clock } from "./clock.ts";
 
@@ -42,6 +42,8 @@ export class NodeClock implements Clock {
   #reading: ClockReading;
   /** The machine's wall clock minus its monotonic clock, at the last reading. */
   #wallAheadMs: number;
+  /** When the database's clock was last found ahead, by the monotonic clock. */
+  #aheadAtMs = Number.NEGATIVE_INFINITY;
   #isReading = false;
   #isStopped = false;
   #cancel: () => void = () => {};
@@ -82,6 +84,14 @@ export class NodeClock implements Clock {
     return false;
   }
 
+  /**
+   * Whether the database's clock was set forward within this time, as by a move to another server: leases that were taken
+   * before seem to be over too early.
+   */
+  wasSetForward(withinMs: number): boolean {
+    return this.#deps.machine.monotonicMs() - this.#aheadAtMs < withinMs;
+  }
+
   /** Reads the database's clock again. Never rejects. */
   async read(): Promise<void> {
     if (this.#isReading || this.#isStopped) return;
@@ -90,7 +100,10 @@ export class NodeClock implements Clock {
       const aheadMs = wallAheadMs(this.#deps.machine);
       const newer = await readClock(this.#deps);
       const isDoubtful = Math.abs(aheadMs - this.#wallAheadMs) > CLOCK_DOUBT_MS;
-      if (isDoubtful || replacesReading(this.#reading, newer)) this.#reading = newer;
+      if (isDoubtful || replacesReading(this.#reading, newer)) {
+        if (newer.offsetMs - this.#reading.offsetMs > CLOCK_TOLERANCE_MS) this.#aheadAtMs = newer.atMs;
+        this.#reading = newer;
+      }
       this.#wallAheadMs = aheadMs;
     } catch (error) {
       this.#deps.onError(error);

@@ -44,9 +44,12 @@ export async function createNode({ id, cluster, clock: machine, log }: NodeDeps)
     membership,
     jobs,
     share,
-    /** The right to end what dead nodes left active in this queue. */
-    recoveryLease: (queue: string): RecoveryLease => ({
-      take: () => cluster.takeJob(`recovery: ${queue}`, id, JOB_LEASE_MS),
+    /**
+     * The right to end what dead nodes left active in this queue, where a lease lasts for `leaseMs`. Nobody has it for so
+     * long after the database's clock was set forward: rows of live nodes would be ended too.
+     */
+    recoveryLease: (queue: string, leaseMs: number): RecoveryLease => ({
+      take: async () => !clock.wasSetForward(leaseMs) && cluster.takeJob(`recovery: ${queue}`, id, JOB_LEASE_MS),
       release: () => cluster.releaseJob(`recovery: ${queue}`, id),
     }),
     /**

@@ -137,6 +137,21 @@ describe("a node that stands still past its lease", () => {
   });
 });
 
+test("the database's clock is set forward: nothing of a live node is ended before its real lease is over", async () => {
+  await using nodes = await cluster();
+  const [one, two] = [target(), target()];
+  const { engine: a } = await nodes.start("a", { sender: one.sender });
+  await nodes.start("b", { sender: two.sender });
+  await nodes.pass(2 * NODE_BEAT_MS);
+  const { id } = await a.create({ retries: 2 });
+  await until(() => one.calls.length === 1);
+  nodes.database.jump(60_000);
+  await nodes.pass(ATTEMPT_TIMEOUT_MS_DEFAULT - 1_000);
+  one.calls[0]?.end(answered(200));
+  await a.saw(id, { status: "completed", attempts: 1 });
+  expect(two.calls).toHaveLength(0);
+});
+
 test("what a dead node held is sent again within its lease, a recovery and the back-off, and not before its lease", async () => {
   await using nodes = await cluster();
   const [dead, other] = [target(), target()];
