@@ -94,7 +94,7 @@ export function positionText(position: number): string {
 
 /** The position in a `Last-Event-ID`. Throws `invalid_query` if it is no id of this stream. */
 function readPosition(text: string): number {
-  const digits = decodeCursor(text, /^\d{1,15}$/);
+  const digits = decodeCursor(text, /^\d{1,16}$/);
   if (digits === null) throw unknownPosition("Is not the id of an event of this stream.");
   return Number(digits);
 }
