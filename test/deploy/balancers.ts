@@ -55,7 +55,11 @@ async function startNginx(path: string, nodes: readonly string[]): Promise<Balan
       "}",
     ].join("\n"),
   );
-  return run([path, "-p", folder, "-e", `${folder}/error.log`, "-c", `${folder}/main.conf`], { folder, port });
+  return run([path, "-p", folder, "-e", `${folder}/error.log`, "-c", `${folder}/main.conf`], {
+    folder,
+    port,
+    signal: "SIGTERM",
+  });
 }
 
 async function startCaddy(path: string, nodes: readonly string[]): Promise<Balancer> {
@@ -64,7 +68,8 @@ async function startCaddy(path: string, nodes: readonly string[]): Promise<Balan
   const file = join(folder, "Caddyfile");
   await Bun.write(file, `{\n\tadmin off\n}\n${await changed("Caddyfile", [])}`);
   const env = { BASE_URL: `http://127.0.0.1:${port}`, OUTGATE_NODES: nodes.join(" "), HOME: folder };
-  return run([path, "run", "--config", file, "--adapter", "caddyfile"], { folder, port, env });
+  // By SIGTERM it would wait for open streams to end.
+  return run([path, "run", "--config", file, "--adapter", "caddyfile"], { folder, port, env, signal: "SIGKILL" });
 }
 
 /** A file of deploy/ with other addresses. Throws if a text that is to be replaced is not in it. */
@@ -81,9 +86,11 @@ interface Running {
   readonly folder: string;
   readonly port: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** What ends it at once, with its own processes. */
+  readonly signal: "SIGTERM" | "SIGKILL";
 }
 
-async function run(command: readonly string[], { folder, port, env = {} }: Running): Promise<Balancer> {
+async function run(command: readonly string[], { folder, port, env = {}, signal }: Running): Promise<Balancer> {
   const balancer = Bun.spawn([...command], { env, stdout: "ignore", stderr: "ignore" });
   const url = `http://127.0.0.1:${port}`;
   await until(async () => {
@@ -96,8 +103,7 @@ async function run(command: readonly string[], { folder, port, env = {} }: Runni
   return {
     url,
     async [Symbol.asyncDispose]() {
-      // Caddy would wait for open streams to end.
-      balancer.kill("SIGKILL");
+      balancer.kill(signal);
       await balancer.exited;
       rmSync(folder, { recursive: true, force: true });
     },
