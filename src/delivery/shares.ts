@@ -1,9 +1,9 @@
 /** What this process may do beside the others on the same database. */
 export interface NodeShare {
   /** Whether it may claim rows now. */
-  mayClaim(): boolean;
+  readonly mayClaim: () => boolean;
   /** How many of the slots of a host are this process's; the name is any text that identifies the host. */
-  slotsOf(name: string, slots: number): number;
+  readonly slotsOf: (name: string, slots: number) => number;
 }
 
 /** The share of the only process of a database. */

@@ -64,12 +64,9 @@ export function createJobLeases({ cluster, nodeId, clock }: JobLeaseDeps): JobLe
         await renewing;
         cancel();
         const isAtRest = isDone && restMs > 0 && stop?.aborted !== true && !lost.signal.aborted;
-        const end = isAtRest ? cluster.takeJob(name, nodeId, restMs) : cluster.releaseJob(name, nodeId);
-        // Otherwise it ends by itself.
-        await end.then(
-          () => {},
-          () => {},
-        );
+        // If that fails it ends by itself.
+        if (isAtRest) await cluster.takeJob(name, nodeId, restMs).catch(() => false);
+        else await cluster.releaseJob(name, nodeId).catch(() => {});
       }
       return true;
     },

@@ -76,8 +76,7 @@ export class Membership {
 
   #beatLater(): void {
     this.#cancel = this.#deps.clock.after(this.#isJoined ? NODE_BEAT_MS : NODE_JOIN_BEAT_MS, () => {
-      this.#beating = this.#beatOrWarn();
-      void this.#beating.then(() => {
+      this.#beating = this.#beatOrWarn().finally(() => {
         if (!this.#isStopped) this.#beatLater();
       });
     });

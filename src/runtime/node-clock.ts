@@ -80,7 +80,7 @@ export class NodeClock implements Clock {
   get isSure(): boolean {
     const { machine } = this.#deps;
     if (Math.abs(wallAheadMs(machine) - this.#wallAheadMs) <= CLOCK_DOUBT_MS) return true;
-    void this.read();
+    this.#readNow();
     return false;
   }
 
@@ -117,9 +117,13 @@ export class NodeClock implements Clock {
     this.#cancel();
   }
 
+  #readNow(onEnd: () => void = () => {}): void {
+    this.read().then(onEnd, onEnd);
+  }
+
   #readLater(): void {
     this.#cancel = this.#deps.machine.after(CLOCK_READ_EVERY_MS, () => {
-      void this.read().finally(() => {
+      this.#readNow(() => {
         if (!this.#isStopped) this.#readLater();
       });
     });

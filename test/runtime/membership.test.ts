@@ -30,7 +30,7 @@ function nodes() {
     cluster,
     open,
     /** Time passes in steps, for all nodes but those that stand still. */
-    async pass(ms: number, ...still: readonly string[]) {
+    pass: async (ms: number, ...still: readonly string[]) => {
       for (let leftMs = ms; leftMs > 0; leftMs -= SECOND_MS / 4) {
         database.stall(SECOND_MS / 4);
         for (const [id, timers] of all) {

@@ -38,7 +38,7 @@ async function node({ thereMs = 0, backMs = 0 } = {}) {
     reads: () => reads,
     apartMs: () => clock.now().getTime() - database.now().getTime(),
     /** Both machines go on, and what the timers began comes to rest. */
-    async advance(ms: number) {
+    advance: async (ms: number) => {
       database.stall(ms);
       machine.advance(ms);
       await Bun.sleep(1);
