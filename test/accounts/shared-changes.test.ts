@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import { createSessionRegistry } from "../../src/accounts/sessions.ts";
+import type { SessionMember } from "../../db/account-store.ts";
+import { FakeClock } from "../support/clock.ts";
+import { ACCOUNT, anApiKey, NOON } from "../support/factory.ts";
+import { openFileStore, testSecrets } from "../support/store.ts";
+
+test("a stream of a session that another process ended is closed; while the store is away it stays open", async () => {
+  const member: SessionMember = {
+    person: { id: "per_1", email: "ada@example.com", passwordHash: "", createdAt: NOON },
+    accountId: ACCOUNT,
+    secretHash: null,
+  };
+  const row: { session: SessionMember | null; isAway: boolean } = { session: member, isAway: false };
+  const people = {
+    session: () => (row.isAway ? Promise.reject(new Error("away")) : Promise.resolve(row.session)),
+  };
+  const registry = createSessionRegistry({ people, secrets: testSecrets, clock: new FakeClock() });
+  const watch = await registry.watchSession("token");
+  await registry.recheckAll();
+  row.isAway = true;
+  expect(await registry.recheckAll().catch(String)).toBe("Error: away");
+  expect(watch?.caller.revoked?.aborted).toBe(false);
+  row.isAway = false;
+  row.session = null;
+  await registry.recheckAll();
+  expect(watch?.caller.revoked?.aborted).toBe(true);
+});
+
+test("a key that another process revoked ends its streams and waits, and no other key's", async () => {
+  await using db = await openFileStore();
+  const { accounts } = db.store;
+  const texts = ["og_one_key_of_forty_characters_or_so_0001", "og_two_key_of_forty_characters_or_so_0002"];
+  const keys = texts.map((text, n) => anApiKey({ id: `key_${n}`, accountId: ACCOUNT, hash: testSecrets.hash(text) }));
+  for (const key of keys) await accounts.addKey(key);
+  const clock = new FakeClock();
+  const authenticate = createAuthenticate({ accounts, isStopped: () => false, secrets: testSecrets, clock });
+  const callers = await Promise.all(texts.map((text) => authenticate(`Bearer ${text}`)));
+  await authenticate.recheck();
+  const aborted = () => callers.map(({ revoked }) => revoked?.aborted);
+  expect(aborted()).toEqual([false, false]);
+  await accounts.revokeKey(ACCOUNT, "key_0", clock.now());
+  await authenticate.recheck();
+  expect(aborted()).toEqual([true, false]);
+  const again = await authenticate(`Bearer ${texts[0]}`).catch((error: unknown) => String(error));
+  expect(again).toContain("Send an API key");
+});
