@@ -6,9 +6,9 @@ import { mayRepeat } from "../../src/approvals/rejections.ts";
 import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
 import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { always, countOf } from "./dialect.ts";
+import { always, hasHeldRoom } from "./dialect.ts";
 import { bindKey, keyHolder, isFree, keysOf, take, windowStart } from "./keys.ts";
-import { countHeld, heldOf } from "./held.ts";
+import { countHeld } from "./held.ts";
 import { heldLock, keyLock, pauseLocks, rejectionLock } from "./locks.ts";
 import { isPaused } from "./pauses.ts";
 import { allOf, type Args, changed, insertWhere, prepare, prepareEach, valuesOf } from "./query.ts";
@@ -25,7 +25,7 @@ const COLUMNS = [...Object.keys(COLUMNS_BUT_RESULT), "scheduledAt", "claimedBy"]
 /** The conditions of a create, of which each has only those that it needs: the others would cost a tenth of the insert. */
 const CONDITIONS = {
   /** Where other processes create too, memory does not know how many are held. */
-  held: (arg: InsertArgs) => sql`${countOf(heldOf(arg))} < ${HELD_PER_KEY_MAX}`,
+  held: (arg: InsertArgs) => hasHeldRoom(arg.accountId, arg.keyId),
   repeat: mayRepeatWhere,
   idempotency: (arg: InsertArgs) => isFree("idempotency", arg.idempotencyKey, arg),
   dedupe: (arg: InsertArgs) => isFree("dedupe", arg.dedupe, arg),

@@ -1,4 +1,5 @@
 import { type Column, Param, type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
+import { HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
 import type { SqlValue } from "./sql.ts";
 import { byDialect, LIST, onlyPostgres, onlySqlite, typed } from "./query.ts";
 
@@ -49,6 +50,11 @@ export function countOf(rows: SQLWrapper): SQL {
     sqlite: sql`(select count(*) from ${rows})`,
     postgres: sql`(select count(*) from ${rows} counted)`,
   });
+}
+
+/** Whether a key may have one more held action. On SQLite memory knows it (`HeldCounts`). */
+export function hasHeldRoom(accountId: Placeholder, keyId: Placeholder): SQL {
+  return byDialect({ sqlite: sql`1`, postgres: sql`has_held_room(${accountId}, ${keyId}, ${HELD_PER_KEY_MAX})` });
 }
 
 /** How many rows of a group a condition holds for. */

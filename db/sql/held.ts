@@ -35,11 +35,6 @@ const IDS_BY_KEY = prepare((arg: Args<"accountId" | "keyId" | "limit" | "offset"
   return held.orderBy(actions.id).limit(arg.limit).offset(arg.offset);
 });
 
-/** The held actions of a key, as many as it may have. */
-export function heldOf(arg: Args<"accountId" | "keyId">) {
-  return query.select({ id: actions.id }).from(actions).where(isHeldBy(arg)).limit(HELD_PER_KEY_MAX);
-}
-
 const COUNT_BY_KEY = prepare((arg: Args<"accountId" | "keyId" | "limit">) => {
   const held = query.select({ id: actions.id }).from(actions).where(isHeldBy(arg)).limit(arg.limit).as("held");
   return query.select({ count: sql<number>`count(*)`.as("count") }).from(held);

@@ -27,3 +27,26 @@ BEGIN
 EXCEPTION WHEN data_exception THEN
   RETURN null;
 END $$;
+--> statement-breakpoint
+-- Whether a key may have one more held action. It counts rows once for each key and transaction, and from then on what it
+-- has allowed itself: a commit may have hundreds of them, and counting for each would take seconds. The caller holds the
+-- key's lock. One of 16 settings remembers the key, so that a session does not collect one for each.
+CREATE FUNCTION has_held_room(account text, key text, most bigint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  name text := account || ' ' || key || ' ';
+  setting text := 'outgate.held_' || (hashtext(name) & 15);
+  known text := coalesce(current_setting(setting, true), '');
+  number bigint;
+BEGIN
+  IF starts_with(known, name) THEN
+    number := substr(known, length(name) + 1)::bigint;
+  ELSE
+    SELECT count(*) INTO number FROM (SELECT FROM actions
+      WHERE account_id = account AND key_id = key AND status = 'awaiting_approval' LIMIT most) held;
+  END IF;
+  IF number >= most THEN
+    RETURN false;
+  END IF;
+  PERFORM set_config(setting, name || (number + 1), true);
+  RETURN true;
+END $$;

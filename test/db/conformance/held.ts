@@ -92,7 +92,7 @@ export function testHeld(open: OpenTestStore): void {
       expect((await create(1)).kind).toBe("too_many_held");
       await db.restart();
       expect((await create(1)).kind).toBe("too_many_held");
-    });
+    }, 60_000);
 
     test("of many bytes comes in pages that stay small, and one in any case", async () => {
       await using db = await open();
