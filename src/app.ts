@@ -85,7 +85,11 @@ export async function serve(
     } else log.error("store.not_durable", { message: "A commit could not be made durable. Ending; start again." });
     process.exit(1);
   };
-  const app = await startApp(config, { clock: systemClock, ids: systemIds, log, onFatal }).catch(refuse);
+  const stop = async () => stopInOrder(await starting, log);
+  // From the first answer on: a signal in the rest of the start would end the process without stopping in order.
+  const onListening = () => stopOnSignal(stop, log);
+  const starting = startApp(config, { clock: systemClock, ids: systemIds, log, onFatal, onListening });
+  const app = await starting.catch(refuse);
   const left = firstKeysNotice(config.database);
   for (const notice of left === null ? app.notices : [...app.notices, left])
     log.info("service.notice", { message: notice });
@@ -93,8 +97,6 @@ export async function serve(
   log.flush();
   if (app.firstKeys !== null)
     await announceFirstKeys(app, app.firstKeys, { say, insteadOfKeys, isLogged: isLogged(env, outputFd) });
-  const stop = () => stopInOrder(app, log);
-  stopOnSignal(stop, log);
   return { app, stop };
 }
 
@@ -156,7 +158,10 @@ function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
   process.on("SIGINT", onSignal);
 }
 
-type AppDeps = OpeningDeps;
+interface AppDeps extends OpeningDeps {
+  /** Called before the first request is answered. */
+  readonly onListening: () => void;
+}
 
 interface App {
   /** The settings with the actual port. */
@@ -233,6 +238,7 @@ async function openHttp(
   await node?.membership.start();
   // Before listening: it settles the attempts of a process that died.
   await engine.start();
+  given.onListening();
   await listen(http, engine, { ...config, listening });
   const metricsServer = await openMetricsPort(config, http, engine, {
     renderMetrics: () => metrics.render(),
