@@ -7,6 +7,7 @@
  * it shows is what a node costs, and whether nodes hinder each other.
  *
  *   bun bench/cluster.ts [--rounds 6] [--seconds 4] [--connections 64] [--postgres postgres://…] [--waits 200]
+ *     [--latency-actions 2000]
  */
 import { parseArgs } from "node:util";
 import { SQL } from "bun";
@@ -22,12 +23,13 @@ const { values } = parseArgs({
     connections: { type: "string", default: "64" },
     nodes: { type: "string", default: "1,2,4" },
     waits: { type: "string", default: "200" },
+    "latency-actions": { type: "string", default: "2000" },
     postgres: { type: "string" },
   },
 });
 const [seconds, connections] = [Number(values.seconds), Number(values.connections)];
 const PER_SECOND = 100;
-const LATENCY_ACTIONS = 2_000;
+const LATENCY_ACTIONS = Number(values["latency-actions"]);
 const SECRET_KEY = "5f".repeat(32);
 
 await using stack = new AsyncDisposableStack();

@@ -133,8 +133,13 @@ export class Cluster implements AsyncDisposable {
     const follower = this.#follower;
     if (follower === null) return null;
     const positions = positionsOf(rows);
-    const untilMs = performance.now() + CATCH_UP_MS_MAX;
-    while (follower.seen.size < positions.length && performance.now() < untilMs) await Bun.sleep(20);
+    let untilMs = performance.now() + CATCH_UP_MS_MAX;
+    for (let before = 0; follower.seen.size < positions.length && performance.now() < untilMs;) {
+      // One that is far behind may take longer, as long as it goes on.
+      if (follower.seen.size > before) untilMs = performance.now() + CATCH_UP_MS_MAX;
+      before = follower.seen.size;
+      await Bun.sleep(20);
+    }
     return judgeStream(rows, follower);
   }
 

@@ -158,7 +158,13 @@ export function judgeStream(
   const unknown = [...seen.keys()].filter((position) => !positions.has(position)).map(String);
   const repeated = [...seen].filter(([, times]) => times > 1).map(([position]) => String(position));
   return {
-    figures: { events: seen.size, missedEvents: missed.length, repeatedEvents: repeated.length, resumed },
+    figures: {
+      events: seen.size,
+      missedEvents: missed.length,
+      newestEvent: [...seen.keys()].at(-1) ?? 0,
+      repeatedEvents: repeated.length,
+      resumed,
+    },
     problems: broken({
       [`the stream misses nothing: ${some(missed)}`]: missed.length === 0,
       [`the stream tells of nothing that is not stored: ${some(unknown)}`]: unknown.length === 0,

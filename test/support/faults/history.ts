@@ -164,8 +164,12 @@ function stepsOutOfLine(id: string, steps: readonly Told[]): readonly string[] {
   let before = "";
   return steps.flatMap(({ status }) => {
     const isLegal = LEGAL[before]?.includes(status) ?? false;
-    const said = isLegal ? [] : [`${id}: ${before} -> ${status}`];
+    const said = isLegal ? [] : [`${id}: ${before} -> ${status} in ${steps.map(stepText).join(", ")}`];
     before = status;
     return said;
   });
+}
+
+function stepText({ seq, revision, type, status }: Told): string {
+  return `${revision} ${type} ${status} at ${seq}`;
 }
