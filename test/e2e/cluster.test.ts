@@ -14,6 +14,7 @@ import { createDatabase, hasPostgres, isOwnServer } from "../support/postgres.ts
  * leases to end for most of the time, so they run beside each other.
  */
 const BOUND_MS = 120_000;
+const isShort = process.env["LONG_TESTS"] === undefined;
 const WIDTH = { clients: 4, pauseMs: 100, chance: Math.random, isAlone: false };
 
 function held({ figures, problems }: FaultReport): void {
@@ -54,7 +55,8 @@ describe.skipIf(!hasPostgres)("several nodes on one database", () => {
     BOUND_MS,
   );
 
-  test.concurrent.skipIf(!isOwnServer || !isPossible() || Bun.which("nft") === null)(
+  // The longest of them: in `npm run test:long` only.
+  test.concurrent.skipIf(isShort || !isOwnServer || !isPossible() || Bun.which("nft") === null)(
     "a node is cut off from the database",
     async () => {
       held(await nodeCutOff({ nodes: 2, ...WIDTH }));
