@@ -11,7 +11,7 @@ import { createDatabase, hasPostgres, isOwnServer } from "../support/postgres.ts
 
 /**
  * Faults of several nodes on one PostgreSQL at a small width; `npm run faults` has them at their full one. They wait for
- * leases to end for most of the time, so they run beside each other.
+ * leases to end for most of the time, so they run beside each other; `npm test` has two of them, `npm run test:long` all.
  */
 const BOUND_MS = 120_000;
 const isShort = process.env["LONG_TESTS"] === undefined;
@@ -31,7 +31,7 @@ describe.skipIf(!hasPostgres)("several nodes on one database", () => {
     BOUND_MS,
   );
 
-  test.concurrent(
+  test.concurrent.skipIf(isShort)(
     "a node is frozen past its lease",
     async () => {
       held(await nodeFrozen({ databaseUrl: await createDatabase(), nodes: 2, times: 1, width: WIDTH }));
@@ -47,7 +47,7 @@ describe.skipIf(!hasPostgres)("several nodes on one database", () => {
     BOUND_MS,
   );
 
-  test.concurrent.skipIf(!isOwnServer)(
+  test.concurrent.skipIf(isShort || !isOwnServer)(
     "the database fails over",
     async () => {
       held(await databaseFailsOver({ nodes: 2, awayMs: 500, width: WIDTH }));
@@ -55,7 +55,6 @@ describe.skipIf(!hasPostgres)("several nodes on one database", () => {
     BOUND_MS,
   );
 
-  // The longest of them: in `npm run test:long` only.
   test.concurrent.skipIf(isShort || !isOwnServer || !isPossible() || Bun.which("nft") === null)(
     "a node is cut off from the database",
     async () => {
@@ -64,7 +63,7 @@ describe.skipIf(!hasPostgres)("several nodes on one database", () => {
     BOUND_MS,
   );
 
-  test.concurrent.skipIf(!canFakeTime())(
+  test.concurrent.skipIf(isShort || !canFakeTime())(
     "the nodes' clocks differ, and one jumps",
     async () => {
       held(await nodeClocks({ databaseUrl: await createDatabase(), nodes: 2, eachMs: 1_000, width: WIDTH }));

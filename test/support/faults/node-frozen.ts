@@ -1,5 +1,5 @@
 import { boundOf, Cluster, type Width } from "../cluster/cluster.ts";
-import { longestCreate } from "../cluster/probe.ts";
+import { longestCreate, worksAfter } from "../cluster/probe.ts";
 import { broken, type FaultReport } from "./report.ts";
 
 /** A lease in this cluster (deadline and grace), and the look for expired ones. */
@@ -7,7 +7,8 @@ export const LEASE_MS = 16_000;
 const RECOVERED_MS = LEASE_MS + 6_000;
 /** What the others may be held up by, at most: a node that stands still must not hold locks that they need. */
 const HELD_UP_MS_MAX = 6_000;
-const BUSY = 2;
+const CALLS_OF_VICTIM = 8;
+const CALL_MS_MIN = 200;
 const CATCH_UP_MS = 1_000;
 
 export interface NodeFrozen {
@@ -26,7 +27,7 @@ export async function nodeFrozen({ databaseUrl, nodes, times, width }: NodeFroze
   await using cluster = await Cluster.start({
     databaseUrl,
     nodes,
-    witness: { delay: () => 200 + chance() * 200 },
+    witness: { delay: () => CALL_MS_MIN + chance() * 200 },
     follows: true,
     load: { ...width, retries: 4, held: 0.1, twice: 0.2, callbacks: 0.2 },
   });
@@ -36,10 +37,11 @@ export async function nodeFrozen({ databaseUrl, nodes, times, width }: NodeFroze
   cluster.load.begin();
   await cluster.allClaim();
   for (let time = 0; time < times; time += 1) {
-    await cluster.busy(BUSY);
-    await Bun.sleep(chance() * 300);
     const index = Math.floor(chance() * nodes);
     const [victim, other] = [cluster.node(index), cluster.node((index + 1) % nodes)];
+    // A node claims what it is asked to create, so that these are its own.
+    await Promise.all(Array.from({ length: CALLS_OF_VICTIM }, () => worksAfter(victim, cluster.witness.targetUrl)));
+    await Bun.sleep(chance() * CALL_MS_MIN);
     victim.signal("SIGSTOP");
     const frozenMs = performance.now();
     heldUp.push(await longestCreate(other, cluster.witness.targetUrl, Bun.sleep(RECOVERED_MS)));
@@ -63,7 +65,7 @@ export async function nodeFrozen({ databaseUrl, nodes, times, width }: NodeFroze
     problems: [
       ...problems,
       ...broken({
-        "it held something": held > 0,
+        "it held something": held + fenced > 0,
         "the others go on meanwhile": Math.max(...heldUp) < boundOf(width, HELD_UP_MS_MAX),
         "what it knew was refused": fenced > 0,
       }),
