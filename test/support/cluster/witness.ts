@@ -17,7 +17,7 @@ export interface WitnessOptions {
   /** How long the target takes for a call, in milliseconds, or what it waits for. */
   readonly delay?: (arrival: Arrival) => number | Promise<void>;
   /** What it answers. */
-  readonly status?: () => number;
+  readonly status?: (call: Pick<Arrival, "attempt">) => number;
   readonly hostname?: string;
 }
 
@@ -39,7 +39,7 @@ export class Witness implements AsyncDisposable {
       fetch: async (request) => {
         const id = request.headers.get("webhook-id") ?? "";
         const attempt = Number(request.headers.get("x-outgate-attempt"));
-        const arrival = { id, attempt, atMs: performance.now(), status: status() };
+        const arrival = { id, attempt, atMs: performance.now(), status: status({ attempt }) };
         this.arrivals.push(arrival);
         this.inFlight += 1;
         await request.arrayBuffer();
