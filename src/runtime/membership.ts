@@ -6,7 +6,7 @@ import type { NodeClock } from "./node-clock.ts";
 interface MembershipDeps {
   readonly cluster: Pick<ClusterStore, "beat" | "leave">;
   readonly self: NodeRow;
-  readonly clock: Pick<NodeClock, "now" | "after" | "isSure">;
+  readonly clock: Pick<NodeClock, "now" | "after" | "isSure" | "onSure">;
   readonly log: Pick<Log, "info" | "warn">;
 }
 
@@ -32,6 +32,8 @@ export class Membership {
   constructor(deps: MembershipDeps) {
     this.#deps = deps;
     this.#nodes = [deps.self.id];
+    // Nothing was claimed meanwhile, and no timer was set for what became due.
+    deps.clock.onSure(() => this.#onChange());
   }
 
   get id(): string {

@@ -47,6 +47,7 @@ export class NodeClock implements Clock {
   #isReading = false;
   #isStopped = false;
   #cancel: () => void = () => {};
+  #onSure: () => void = () => {};
 
   private constructor(deps: NodeClockDeps, reading: ClockReading) {
     this.#deps = deps;
@@ -92,6 +93,11 @@ export class NodeClock implements Clock {
     return this.#deps.machine.monotonicMs() - this.#aheadAtMs < withinMs;
   }
 
+  /** Sets the one listener, called when a doubt has ended: whoever did nothing because of it can go on. */
+  onSure(listener: () => void): void {
+    this.#onSure = listener;
+  }
+
   /** Reads the database's clock again. Never rejects. */
   async read(): Promise<void> {
     if (this.#isReading || this.#isStopped) return;
@@ -105,6 +111,7 @@ export class NodeClock implements Clock {
         this.#reading = newer;
       }
       this.#wallAheadMs = aheadMs;
+      if (isDoubtful) this.#onSure();
     } catch (error) {
       this.#deps.onError(error);
     } finally {

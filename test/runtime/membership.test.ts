@@ -14,8 +14,14 @@ function nodes() {
   const missed = new Map<string, number>();
   const open = (id: string) => {
     const timers = new FakeClock(database.now());
+    let tell = () => {};
     const clock = {
       isSure: true,
+      onSure: (listener: () => void) => void (tell = listener),
+      becomeSure: () => {
+        clock.isSure = true;
+        tell();
+      },
       now: () => database.now(),
       after: (delayMs: number, run: () => void) => timers.after(delayMs, run),
     };
@@ -116,6 +122,17 @@ describe("a node", () => {
     cluster.isAway = false;
     await pass(NODE_BEAT_MS);
     expect(membership.mayClaim()).toBe(true);
+  });
+
+  test("tells that it may claim again when its clock is in doubt no more", async () => {
+    const { membership, clock } = nodes().open("a");
+    await membership.start();
+    const may: boolean[] = [];
+    membership.onChange(() => may.push(membership.mayClaim()));
+    clock.isSure = false;
+    expect(membership.mayClaim()).toBe(false);
+    clock.becomeSure();
+    expect(may).toEqual([true]);
   });
 
   test("starts while the database is away, and claims when it is back", async () => {

@@ -116,6 +116,8 @@ describe("the clock of a node", () => {
 
   test("is sure again after the wall clock alone was set", async () => {
     const { clock, machine, apartMs, reads } = await node();
+    const told: boolean[] = [];
+    clock.onSure(() => told.push(clock.isSure));
     machine.jump(-CLOCK_DOUBT_MS);
     expect(clock.isSure).toBe(true);
     machine.jump(-HOUR_MS);
@@ -126,6 +128,7 @@ describe("the clock of a node", () => {
     expect(apartMs()).toBe(0);
     // Whoever asks meanwhile begins no second reading.
     expect(reads() - before).toBe(3);
+    expect(told).toEqual([true]);
   });
 
   test("leaves no timer when it stops", async () => {
