@@ -113,18 +113,20 @@ export class Cluster implements AsyncDisposable {
   async judge(): Promise<FaultReport> {
     await this.load.end();
     await using reader = readRows(this.#databaseUrl);
-    const untilMs = performance.now() + SETTLE_MS_MAX;
+    const endedMs = performance.now();
+    const untilMs = endedMs + SETTLE_MS_MAX;
     let open = await reader.openCount();
     while (open > 0 && performance.now() < untilMs) {
       await Bun.sleep(100);
       open = await reader.openCount();
     }
+    const settledMs = Math.round(performance.now() - endedMs);
     const rows = await reader.history();
     const { figures, problems } = judgeCluster({ rows, load: this.load, witness: this.witness });
     const stream = await this.#judgeStream(rows);
     const work = { "nothing is stuck": open === 0, "it had work": this.witness.arrivals.length > 0 };
     return {
-      figures: { ...figures, ...stream?.figures, stuck: open },
+      figures: { ...figures, ...stream?.figures, stuck: open, settledMs },
       problems: [...problems, ...(stream?.problems ?? []), ...broken(work)],
     };
   }
