@@ -36,7 +36,7 @@ await using stack = new AsyncDisposableStack();
 const server = values.postgres === undefined ? stack.use(await OwnServers.start({ fsync: "on" })).url : values.postgres;
 const target = stack.use(await serve("target.ts"));
 const targetUrl = `http://127.0.0.1:${target.port}/`;
-const relay = stack.use(await serve("relay.ts", { TARGET: targetUrl }));
+const relay = stack.use(await serve("relay.ts"));
 const queue = stack.use(await serve("queue.ts", { QUEUE_URL: await database("queue") }));
 const file = stack.use(await outgate({ port: await freePort(), env: { DISPATCH_PER_HOST: "256", LOG_LEVEL: "warn" } }));
 

@@ -6,12 +6,18 @@ export interface Measured {
   readonly name: string;
   readonly urls: readonly string[];
   readonly targetUrl: string;
+  /** Where the target tells what it has received, if it isn't `stats` below its address. */
+  readonly statsUrl?: string;
 }
 
 export interface Created {
   readonly created: number;
   readonly startedMs: number;
   readonly elapsedS: number;
+}
+
+export function statsUrlOf({ statsUrl, targetUrl }: Measured): string {
+  return statsUrl ?? `${targetUrl}stats`;
 }
 
 /** Creates for so many seconds; each connection waits for its answer before it creates again. */
@@ -57,7 +63,7 @@ async function hasActions(url: string, status: string): Promise<boolean> {
 
 /** From the client's call to its arrival at the target, at a constant rate; a line for the report. */
 export async function latency(measured: Measured, perSecond: number, count: number): Promise<string> {
-  await fetch(`${measured.targetUrl}stats`);
+  await fetch(statsUrlOf(measured));
   const startMs = now();
   const creates: Promise<void>[] = [];
   for (let n = 0; n < count; n += 1) {
@@ -68,7 +74,7 @@ export async function latency(measured: Measured, perSecond: number, count: numb
   await Promise.all(creates);
   // Longer than it takes: not every service can say when it has nothing to do.
   await Bun.sleep(500);
-  const { underWayMs } = (await (await fetch(`${measured.targetUrl}stats`)).json()) as { underWayMs: number[] };
+  const { underWayMs } = (await (await fetch(statsUrlOf(measured))).json()) as { underWayMs: number[] };
   return (
     `${measured.name}: create to target at ${perSecond}/s: p50 ${quantile(underWayMs, 0.5).toFixed(2)} ms, ` +
     `p99 ${quantile(underWayMs, 0.99).toFixed(2)} ms (${underWayMs.length} of ${count} actions)`

@@ -6,6 +6,8 @@ import type { Subprocess } from "bun";
 /** A program that prints its port on its first line and then serves. */
 export interface Served extends AsyncDisposable {
   readonly port: number;
+  /** A second port on that line: https. */
+  readonly securePort?: number;
   readonly process: Subprocess;
 }
 
@@ -18,8 +20,9 @@ export async function serve(script: string, env: Readonly<Record<string, string>
     stdout: "pipe",
     stderr: "inherit",
   });
-  const port = Number(await firstLine(child.stdout));
-  return { port, process: child, [Symbol.asyncDispose]: () => end(child, "SIGKILL") };
+  const [port = 0, securePort] = (await firstLine(child.stdout)).split(" ").map(Number);
+  const https = securePort === undefined ? {} : { securePort };
+  return { port, ...https, process: child, [Symbol.asyncDispose]: () => end(child, "SIGKILL") };
 }
 
 export interface OutgateOptions {

@@ -1,16 +1,23 @@
-/** The baseline for Outgate: passes each request on and stores nothing, with the same policy of connections. */
-const target = process.env["TARGET"] ?? "";
-const session = new Bun.FetchSession({ keepAlive: false });
+/**
+ * The baseline for Outgate: passes each request on and stores nothing, with the same policy of connections: one for each
+ * call. `KEPT=1` keeps them instead.
+ */
+const isKept = process.env["KEPT"] === "1";
+const session = new Bun.FetchSession({ keepAlive: isKept });
 
 const server = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
   async fetch(request) {
-    const { body } = (await request.json()) as { body: unknown };
-    const reply = await session.fetch(target, {
+    const { url, body } = (await request.json()) as { url: string; body: unknown };
+    const reply = await session.fetch(url, {
       method: "POST",
       body: JSON.stringify(body),
-      headers: { "Content-Type": "application/json", "Accept-Encoding": "identity", Connection: "close" },
+      headers: {
+        "Content-Type": "application/json",
+        "Accept-Encoding": "identity",
+        Connection: isKept ? "keep-alive" : "close",
+      },
       redirect: "manual",
       decompress: false,
     });

@@ -1,8 +1,9 @@
 /**
  * The target of the benches, a process of its own: counts requests, and measures the delay of those whose body says
- * when they were sent. `GET /stats` returns and resets the numbers; `FILE` in the environment names a log file.
+ * when they were sent. `GET /stats` returns and resets the numbers; `FILE` in the environment names a log file. With
+ * `TLS_KEY` and `TLS_CERT` it serves https on a second port too, which stands second on its first line.
  */
-import { appendFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { now } from "./time.ts";
 
 const logFile = process.env["FILE"];
@@ -14,26 +15,35 @@ let underWayMs: number[] = [];
 const server = Bun.serve({
   port: Number(process.env["PORT"] ?? 0),
   hostname: "127.0.0.1",
-  async fetch(request) {
-    if (request.method === "GET" && new URL(request.url).pathname === "/stats") {
-      const stats = { calls, flying, underWayMs };
-      calls = 0;
-      underWayMs = [];
-      return Response.json(stats);
-    }
-    const arrivedMs = now();
-    const body = (await request.json()) as { sentMs?: number; key?: string };
-    calls += 1;
-    if (body.sentMs !== undefined) underWayMs.push(arrivedMs - body.sentMs);
-    // Written before the answer: a call that is not in this file has not been answered.
-    if (logFile !== undefined) {
-      const attempt = request.headers.get("x-outgate-attempt");
-      appendFileSync(logFile, `${request.headers.get("webhook-id")} ${attempt} ${body.key ?? ""}\n`);
-    }
-    flying += 1;
-    if (delayMs > 0) await Bun.sleep(delayMs);
-    flying -= 1;
-    return new Response("ok");
-  },
+  fetch: answer,
 });
-console.log(server.port);
+const [keyFile, certFile] = [process.env["TLS_KEY"], process.env["TLS_CERT"]];
+if (keyFile === undefined || certFile === undefined) {
+  console.log(server.port);
+} else {
+  const tls = { key: readFileSync(keyFile), cert: readFileSync(certFile) };
+  const secure = Bun.serve({ port: 0, hostname: "127.0.0.1", tls, fetch: answer });
+  console.log(`${server.port} ${secure.port}`);
+}
+
+async function answer(request: Request): Promise<Response> {
+  if (request.method === "GET" && new URL(request.url).pathname === "/stats") {
+    const stats = { calls, flying, underWayMs };
+    calls = 0;
+    underWayMs = [];
+    return Response.json(stats);
+  }
+  const arrivedMs = now();
+  const body = (await request.json()) as { sentMs?: number; key?: string };
+  calls += 1;
+  if (body.sentMs !== undefined) underWayMs.push(arrivedMs - body.sentMs);
+  // Written before the answer: a call that is not in this file has not been answered.
+  if (logFile !== undefined) {
+    const attempt = request.headers.get("x-outgate-attempt");
+    appendFileSync(logFile, `${request.headers.get("webhook-id")} ${attempt} ${body.key ?? ""}\n`);
+  }
+  flying += 1;
+  if (delayMs > 0) await Bun.sleep(delayMs);
+  flying -= 1;
+  return new Response("ok");
+}

@@ -1,0 +1,72 @@
+import { treeCpuMs } from "./cpu.ts";
+import { createFor, type Measured, settled, statsUrlOf } from "./load.ts";
+import { quantile } from "./time.ts";
+
+/** One of those that are compared in one run. */
+export interface Contender extends Measured {
+  readonly connections: number;
+  /** Whose processor time counts, with their descendants. */
+  readonly pids: readonly number[];
+  /** It answers only when the target has: there is nothing to wait for afterwards. */
+  readonly isSynchronous?: boolean;
+}
+
+export interface Round {
+  readonly createdPerS: number;
+  readonly completedPerS: number;
+  readonly cpuUs: number;
+}
+
+export type Rounds = ReadonlyMap<string, readonly Round[]>;
+
+/** All take their turn in every round; the first round is not counted. Prints a line for each round. */
+export async function takeRounds(
+  contenders: readonly Contender[],
+  { rounds, seconds }: { readonly rounds: number; readonly seconds: number },
+): Promise<Rounds> {
+  const results = new Map<string, Round[]>(contenders.map(({ name }) => [name, []]));
+  for (let at = 0; at < rounds; at += 1) {
+    const line: string[] = [];
+    for (const contender of contenders) {
+      const round = await takeRound(contender, seconds);
+      if (at > 0) results.get(contender.name)?.push(round);
+      line.push(`${contender.name} ${round.completedPerS.toFixed(0)}/s ${round.cpuUs.toFixed(0)} us`);
+    }
+    console.log(line.join("  |  ") + (at === 0 ? "  (warm-up, not counted)" : ""));
+  }
+  return results;
+}
+
+async function takeRound(contender: Contender, seconds: number): Promise<Round> {
+  await targetCalls(contender);
+  const cpuBefore = treeCpuMs(contender.pids);
+  const { created, startedMs, elapsedS } = await createFor(contender, seconds, contender.connections);
+  const endedS = contender.isSynchronous === true ? elapsedS : await settled(contender, startedMs);
+  const cpuMs = treeCpuMs(contender.pids) - cpuBefore;
+  const calls = await targetCalls(contender);
+  // A target that is not trusted, or actions that have failed, would look fast.
+  if (calls < created) throw new Error(`${contender.name}: ${created} created, but the target got ${calls} calls.`);
+  if (calls > created) console.log(`${contender.name}: ${calls - created} of ${created} were sent more than once`);
+  return { createdPerS: created / elapsedS, completedPerS: created / endedS, cpuUs: (cpuMs * 1_000) / created };
+}
+
+async function targetCalls(contender: Contender): Promise<number> {
+  const { calls } = (await (await fetch(statsUrlOf(contender))).json()) as { calls: number };
+  return calls;
+}
+
+/** A figure of one as a share of the other's in the same round: median, least and most. */
+export function ratioLine(rounds: Rounds, [one, other]: readonly [string, string], figure: keyof Round): string {
+  const others = rounds.get(other) ?? [];
+  const ratios = (rounds.get(one) ?? []).map((round, at) => round[figure] / (others[at]?.[figure] ?? Number.NaN));
+  const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
+  return `median ${quantile(ratios, 0.5).toFixed(3)} (min ${least.toFixed(3)}, max ${most.toFixed(3)}, ${ratios.length} rounds)`;
+}
+
+/** The median of one figure. */
+export function medianOf(rounds: Rounds, name: string, figure: keyof Round): number {
+  return quantile(
+    (rounds.get(name) ?? []).map((round) => round[figure]),
+    0.5,
+  );
+}
