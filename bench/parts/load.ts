@@ -61,8 +61,8 @@ async function hasActions(url: string, status: string): Promise<boolean> {
   return data.length > 0;
 }
 
-/** From the client's call to its arrival at the target, at a constant rate; a line for the report. */
-export async function latency(measured: Measured, perSecond: number, count: number): Promise<string> {
+/** Milliseconds from the client's call to its arrival at the target, of each action, at a constant rate. */
+export async function delaysAt(measured: Measured, perSecond: number, count: number): Promise<readonly number[]> {
   await fetch(statsUrlOf(measured));
   const startMs = now();
   const creates: Promise<void>[] = [];
@@ -75,8 +75,14 @@ export async function latency(measured: Measured, perSecond: number, count: numb
   // Longer than it takes: not every service can say when it has nothing to do.
   await Bun.sleep(500);
   const { underWayMs } = (await (await fetch(statsUrlOf(measured))).json()) as { underWayMs: number[] };
+  return underWayMs;
+}
+
+/** The delays at a constant rate, as a line for the report. */
+export async function latency(measured: Measured, perSecond: number, count: number): Promise<string> {
+  const delays = await delaysAt(measured, perSecond, count);
   return (
-    `${measured.name}: create to target at ${perSecond}/s: p50 ${quantile(underWayMs, 0.5).toFixed(2)} ms, ` +
-    `p99 ${quantile(underWayMs, 0.99).toFixed(2)} ms (${underWayMs.length} of ${count} actions)`
+    `${measured.name}: create to target at ${perSecond}/s: p50 ${quantile(delays, 0.5).toFixed(2)} ms, ` +
+    `p99 ${quantile(delays, 0.99).toFixed(2)} ms (${delays.length} of ${count} actions)`
   );
 }
