@@ -3,7 +3,7 @@
  * statements, bytes of log and bytes that stay. With one connection each commit has one write or two; with many they are shared.
  * Counts are the same on every machine, times are not.
  *
- *   bun bench/cost.ts [--seconds 6] [--connections 1,64]
+ *   bun bench/cost.ts [--seconds 6] [--connections 1,64] [--stores file,postgres]
  */
 import { Database } from "bun:sqlite";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -16,13 +16,30 @@ import { createFor, type Measured, settled } from "./parts/load.ts";
 import { freePort, outgate, serve } from "./parts/processes.ts";
 
 const { values } = parseArgs({
-  options: { seconds: { type: "string", default: "6" }, connections: { type: "string", default: "1,64" } },
+  options: {
+    seconds: { type: "string", default: "6" },
+    connections: { type: "string", default: "1,64" },
+    stores: { type: "string", default: "file,postgres" },
+  },
 });
+const stores = values.stores.split(",");
 const connectionCounts = values.connections.split(",").map(Number);
 const ENV = { SECRET_KEY: "5f".repeat(32), DISPATCH_PER_HOST: "256", LOG_LEVEL: "warn" };
+/** Until then the compiler takes a good part of the processor. */
+const WARM_UP_SECONDS = 3;
 /** Statements that are printed, those with the most calls. */
 const STATEMENTS_SHOWN = 12;
 const STATEMENT_CHARS = 100;
+/** Bun's names of threads. The only worker of a service that masks nothing is the store's writer. */
+const THREADS: Readonly<Record<string, string>> = {
+  Worker: "writer",
+  "HTTP Client": "Bun's HTTP client",
+  JITWorker: "compiler",
+  HeapHelper: "garbage collector",
+};
+/** Fields of `stat` behind the name: the parent, and the ticks as user and as system, then those of ended children. */
+const PARENT = 1;
+const USER_TICKS = 11;
 const TABLES = ["actions", "timeline", "outbox", "action_keys"];
 /** A server of PostgreSQL writes down its counts of the log this late. */
 const COUNTS_LATE_MS = 1_500;
@@ -30,18 +47,20 @@ const COUNTS_LATE_MS = 1_500;
 await using target = await serve("target.ts");
 const targetUrl = `http://127.0.0.1:${target.port}/`;
 
-for (const connections of connectionCounts) await measureFile(connections);
-await measurePostgres();
+for (const connections of stores.includes("file") ? connectionCounts : []) await measureFile(connections);
+if (stores.includes("postgres")) await measurePostgres();
 
 async function measureFile(connections: number): Promise<void> {
   await using service = await outgate({ port: await freePort(), env: ENV });
   const measured = measuredAt(service.port, "file");
-  await run(measured, connections, 1);
+  await run(measured, connections, WARM_UP_SECONDS);
+  const threadsBefore = threadMsOf(service.process.pid);
   const cpuBefore = cpuMsOf(service.process.pid);
   const storedBefore = storedIn(service.folder);
   const actions = await run(measured, connections);
   report(`file, ${connections} connections`, actions, {
     "ms of the processor": cpuMsOf(service.process.pid) - cpuBefore,
+    ...threadShares(threadMsOf(service.process.pid), threadsBefore),
     "bytes stored": storedIn(service.folder) - storedBefore,
     ...(await callsOfFile(connections)),
   });
@@ -86,7 +105,7 @@ async function measurePostgres(): Promise<void> {
   await using service = await outgate({ port: await freePort(), env: { ...ENV, DATABASE_URL: servers.url } });
   const measured = measuredAt(service.port, "PostgreSQL");
   for (const connections of connectionCounts) {
-    await run(measured, connections, 1);
+    await run(measured, connections, WARM_UP_SECONDS);
     await Bun.sleep(COUNTS_LATE_MS);
     const serverId = servers.primary.processId() ?? 0;
     const before = { sizes: await sizesIn(sql), cpu: cpuMsOf(service.process.pid), server: cpuMsOf(serverId) };
@@ -150,25 +169,48 @@ async function run(measured: Measured, connections: number, lastsS = Number(valu
   return created;
 }
 
-/** Processor time of a process and its children, also of those that have ended. Linux counts it in hundredths of a second. */
+/** Processor time of a process and its children, also of those that have ended. */
 function cpuMsOf(pid: number): number {
-  const isOf = (stat: readonly string[]) => stat[0] === String(pid) || stat[1] === String(pid);
-  const stats = readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => statOf(name))
-    .filter(isOf);
-  return stats.reduce((sum, [, , ...ticks]) => sum + ticks.reduce((total, tick) => total + Number(tick), 0), 0) * 10;
+  const processes = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return processes.reduce((sum, name) => {
+    const { fields } = statOf(name);
+    const isOf = name === String(pid) || fields[PARENT] === String(pid);
+    return isOf ? sum + msOf(fields.slice(USER_TICKS, USER_TICKS + 4)) : sum;
+  }, 0);
 }
 
-/** Its ids, its parent's, and its ticks as user and as system, and those of its children that have ended. */
-function statOf(pid: string): readonly string[] {
+/** Linux counts processor time in hundredths of a second. */
+function msOf(ticks: readonly string[]): number {
+  return ticks.reduce((sum, tick) => sum + Number(tick) * 10, 0);
+}
+
+/** Processor time of each kind of thread of a process; of those that live. */
+function threadMsOf(pid: number): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const { name, fields } = statOf(`${pid}/task/${thread}`);
+    const kind = thread === String(pid) ? "main" : (THREADS[name] ?? "others");
+    sums.set(kind, (sums.get(kind) ?? 0) + msOf(fields.slice(USER_TICKS, USER_TICKS + 2)));
+  }
+  return sums;
+}
+
+function threadShares(
+  after: ReadonlyMap<string, number>,
+  before: ReadonlyMap<string, number>,
+): Readonly<Record<string, number>> {
+  return Object.fromEntries([...after].map(([kind, ms]) => [`ms of them: ${kind}`, ms - (before.get(kind) ?? 0)]));
+}
+
+/** What Linux tells of a process or thread; nothing where it has just ended. */
+function statOf(path: string): { readonly name: string; readonly fields: readonly string[] } {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name before it may contain blanks.
-    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return [pid, fields[1] ?? "", ...fields.slice(11, 15)];
+    const text = readFileSync(`/proc/${path}/stat`, "utf8");
+    // The name may contain blanks and brackets.
+    const end = text.lastIndexOf(")");
+    return { name: text.slice(text.indexOf("(") + 1, end), fields: text.slice(end + 2).split(" ") };
   } catch {
-    return [];
+    return { name: "", fields: [] };
   }
 }
 
@@ -176,7 +218,7 @@ function statOf(pid: string): readonly string[] {
 function report(name: string, actions: number, sums: Readonly<Record<string, number>>): void {
   const shares = Object.entries(sums).map(([what, sum]) => {
     const share = what.endsWith("(traced)") ? sum : sum / actions;
-    return `${share >= 100 ? share.toFixed(0) : share.toPrecision(2)} ${what}`;
+    return `${share >= 100 ? share.toFixed(0) : share.toPrecision(3)} ${what}`;
   });
   console.log(`${name}: ${actions} actions; per action ${shares.join(", ")}`);
 }
