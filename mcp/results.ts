@@ -217,7 +217,7 @@ function nextStep(
     return `Held for a person, who decides ${byAsking}${elsewhere}. Tell them what it does.`;
   }
   if (action.status === "pending" && deps.pauseOf(action) !== null) {
-    return "An owner has paused this account or key: the action is stored and waits until they resume. Tell your person, and do not create it again.";
+    return "An owner has paused this account, key or host: the action is stored and waits until they resume. Tell your person, and do not create it again.";
   }
   if (decision === "rejected") {
     return "The action was rejected. Tell your person, with decided_by and decision_reason; send it again only if they ask for it, with a reason, and at most twice in 24 hours.";

@@ -42,8 +42,8 @@ function preparedFor(table: QueueTable) {
         AND ${isClaimable(arg)} ORDER BY due_at, rowid LIMIT ${arg.limit})
     WINDOW turns AS (ORDER BY due_at, number)
   ) WHERE largest <= ${arg.largest} AND (total <= ${arg.bytesMax} OR turn = 1))
-  AND NOT ${table.isPaused(sql`${arg.accountId}`, sql`${arg.keyId}`)}`;
-  const isOpen = sql`NOT ${table.isPaused(sql`(lane.value ->> 0)`, sql`(lane.value ->> 2)`)}`;
+  AND NOT ${table.isPaused(arg)}`;
+  const isOpen = sql`NOT ${table.isPaused({ accountId: sql`(lane.value ->> 0)`, host: sql`(lane.value ->> 1)`, keyId: sql`(lane.value ->> 2)` })}`;
   const isChosen = (arg: ClaimArgs) => sql`rowid IN (SELECT number FROM (
     SELECT number, sum(bytes) OVER turns AS total, row_number() OVER turns AS turn FROM (
       SELECT lane.key AS lane, row.key AS place, row.value ->> 0 AS number, row.value ->> 1 AS bytes,

@@ -348,7 +348,7 @@ export const approvalLinks = sqliteTable(
 );
 
 /**
- * What an owner has paused: `subject` is the id of a key, or empty for the whole account. A row stays after its pause
+ * What an owner has paused: `subject` is the id of a key, a host, or empty for the whole account. A row stays after its pause
  * has ended, since timelines show it.
  */
 export const pauses = sqliteTable(
@@ -356,7 +356,7 @@ export const pauses = sqliteTable(
   {
     id: text().primaryKey(),
     accountId: text("account_id").notNull(),
-    kind: text({ enum: ["account", "key", "sign_up"] }).notNull(),
+    kind: text({ enum: ["account", "key", "host", "sign_up"] }).notNull(),
     subject: text().notNull(),
     reason: text(),
     /** The actions it covers are cancelled step by step; it ends by itself when none is left. */

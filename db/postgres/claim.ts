@@ -18,7 +18,7 @@ export function postgresQueue(table: QueueTable): QueueStatements {
     and host = lane.host and key_id = lane.key_id and not (${isOneOf(table.columns.id, refused)})`;
   // Not what a transaction wrote that began to write after this one: in the timeline the claim would come before it.
   const isBefore = sql`age(xmin) >= 0`;
-  const isOpen = sql`not ${table.isPaused(sql`lane.account_id`, sql`lane.key_id`)}`;
+  const isOpen = sql`not ${table.isPaused({ accountId: sql`lane.account_id`, host: sql`lane.host`, keyId: sql`lane.key_id` })}`;
   const named = ({ accounts, hosts, keys, limits }: LaneArgs) => sql`unnest(${arrayOf(accounts)}, ${arrayOf(hosts)},
     ${arrayOf(keys)}, cast(${arrayOf(limits)} as bigint[])) with ordinality as lane(account_id, host, key_id, most, number)`;
   const chosen = (arg: ClaimArgs & LaneArgs, lock: SQL) => sql`locked as (

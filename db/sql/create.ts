@@ -30,7 +30,7 @@ const CONDITIONS = {
   idempotency: (arg: InsertArgs) => isFree("idempotency", arg.idempotencyKey, arg),
   dedupe: (arg: InsertArgs) => isFree("dedupe", arg.dedupe, arg),
   /** An action that is claimed at create must not be paused. */
-  claim: (arg: InsertArgs) => sql`not ${isPaused(arg.accountId, arg.keyId)}`,
+  claim: (arg: InsertArgs) => sql`not ${isPaused(arg)}`,
 };
 
 type InsertArgs = Args<ActionColumn | RepeatName | "windowStart">;

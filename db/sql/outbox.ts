@@ -93,7 +93,7 @@ function tableOf(kind: NotificationKind): QueueTable {
     bytes: bytesOf(sql`payload`),
     columns: NOTIFICATION_COLUMNS,
     // Only the stop of an account applies: other pauses don't hold back callbacks and mails.
-    isPaused: isStopped,
+    isPaused: ({ accountId }) => isStopped(accountId),
     set: ({ leaseUntil, by }) =>
       sql`status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ${leaseUntil}, claimed_by = ${by}`,
     isTold: false,

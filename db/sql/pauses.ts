@@ -28,10 +28,17 @@ export function isStopped(accountId: SQLWrapper): SQL {
   return isInForce("sign_up", accountId, accountId);
 }
 
-/** Holds while a pause covers an action of this account and key. */
-export function isPaused(accountId: SQLWrapper, keyId: SQLWrapper): SQL {
-  const ofKey = isInForce("key", accountId, keyId);
-  return sql`(${isInForce("account", accountId, "")} or ${ofKey} or ${isStopped(accountId)})`;
+/** The lane of an action, as SQL. */
+export interface LaneSql {
+  readonly accountId: SQLWrapper;
+  readonly host: SQLWrapper;
+  readonly keyId: SQLWrapper;
+}
+
+/** Holds while a pause covers the actions of a lane. */
+export function isPaused({ accountId, host, keyId }: LaneSql): SQL {
+  const [ofKey, ofHost] = [isInForce("key", accountId, keyId), isInForce("host", accountId, host)];
+  return sql`(${isInForce("account", accountId, "")} or ${ofKey} or ${ofHost} or ${isStopped(accountId)})`;
 }
 
 const FIND = prepare((arg: Args<"id" | "accountId">) =>
@@ -68,9 +75,16 @@ const OF_ACCOUNT = ofSubject("account", () => "");
 const OF_SIGN_UP = ofSubject("sign_up", (arg) => arg.accountId);
 
 const OF_KEY = ofSubject("key", ({ accountId, actionId }) => {
-  const ofAction = and(eq(actions.id, actionId), eq(actions.accountId, accountId));
-  return query.select({ keyId: actions.keyId }).from(actions).where(ofAction);
+  return query.select({ keyId: actions.keyId }).from(actions).where(isAction(accountId, actionId));
 });
+
+const OF_HOST = ofSubject("host", ({ accountId, actionId }) =>
+  query.select({ host: actions.host }).from(actions).where(isAction(accountId, actionId)),
+);
+
+function isAction(accountId: SQLWrapper, id: SQLWrapper): SQL | undefined {
+  return and(eq(actions.id, id), eq(actions.accountId, accountId));
+}
 
 const END = prepare((arg: Args<"id" | "accountId" | "at" | "by">) =>
   query
@@ -109,7 +123,7 @@ export function createPauseStore(
     },
     inForce: (accountId) => findInForce(reader, accountId),
     async ofAction(accountId, actionId) {
-      const all = [OF_ACCOUNT, OF_KEY, OF_SIGN_UP].map((each) => each.read(reader, { accountId, actionId }));
+      const all = [OF_ACCOUNT, OF_KEY, OF_HOST, OF_SIGN_UP].map((each) => each.read(reader, { accountId, actionId }));
       return oldestFirst((await Promise.all(all)).flat()).slice(-TIMELINE_PAUSES_MAX);
     },
     unfinished: (accountId, keyId, limit) => findUnfinished({ reader, lanes }, { accountId, keyId }, limit),
@@ -138,7 +152,7 @@ type PauseArgs = Args<(typeof PAUSE)[number]>;
 const insertPause = (isAllowed: (arg: PauseArgs) => SQL) =>
   prepare((arg: PauseArgs) => {
     const isKey = and(eq(apiKeys.id, arg.subject), eq(apiKeys.accountId, arg.accountId));
-    const hasSubject = sql`(${arg.kind} = 'account' or ${exists(query.select({ id: apiKeys.id }).from(apiKeys).where(isKey))})`;
+    const hasSubject = sql`(${arg.kind} <> 'key' or ${exists(query.select({ id: apiKeys.id }).from(apiKeys).where(isKey))})`;
     return insertWhere(pauses, allOf(hasSubject, isAllowed(arg)), valuesOf(arg, PAUSE)).onConflictDoUpdate({
       target: [pauses.accountId, pauses.kind, pauses.subject],
       targetWhere: isNull(pauses.endedAt),

@@ -1,4 +1,4 @@
-import { type Column, sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import { type Column, sql, type SQL } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/actions/action.ts";
 import { type Claimed, startAttempt } from "../../src/actions/settle.ts";
@@ -12,7 +12,7 @@ import { bytesOf, countOf } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
 import { findOrphans } from "./find.ts";
 import { pauseLocks } from "./locks.ts";
-import { isPaused } from "./pauses.ts";
+import { isPaused, type LaneSql } from "./pauses.ts";
 import { type Args, prepare } from "./query.ts";
 import { actionOf, COLUMNS_BUT_RESULT } from "./rows.ts";
 import { actions } from "../libsql/schema.ts";
@@ -42,8 +42,8 @@ export interface QueueTable {
   readonly bytes: SQL;
   /** What a row is read from. */
   readonly columns: Readonly<Record<string, Column>> & { readonly id: Column; readonly accountId: Column };
-  /** Holds while nothing of the account and key may be claimed. */
-  readonly isPaused: (accountId: SQLWrapper, keyId: SQLWrapper) => SQL;
+  /** Holds while nothing of the lane may be claimed. */
+  readonly isPaused: (lane: LaneSql) => SQL;
   readonly set: (arg: ClaimArgs) => SQL;
   /** Whether each claimed row gets a row in the timeline. */
   readonly isTold: boolean;
@@ -220,7 +220,7 @@ const FIRST_DUE = prepare((arg: Args<"limit">) => {
       ORDER BY b.account_id, b.host, b.key_id, b.due_at LIMIT 1)), n + 1
   FROM head JOIN actions ON actions.id = head.id WHERE n < ${arg.limit})
   SELECT min(actions.due_at) AS due_at FROM head JOIN actions ON actions.id = head.id
-  WHERE NOT ${isPaused(actions.accountId, actions.keyId)}`;
+  WHERE NOT ${isPaused(actions)}`;
 });
 
 /** Due time of the earliest pending action; null: none is pending, except paused ones. */

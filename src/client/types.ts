@@ -125,7 +125,7 @@ export interface OutgateClient {
   readonly listKeys: (options?: CallOptions) => Promise<KeyList>;
   readonly createKey: (key: CreateKey, options?: CallOptions) => Promise<CreatedKey>;
   readonly revokeKey: (id: string, options?: RevokeOptions) => Promise<undefined>;
-  /** Without `key_id` it pauses the whole account. Where a pause is in force, returns that one. */
+  /** Without `key_id` and `host` it pauses the whole account. Where a pause is in force, returns that one. */
   readonly createPause: (pause: CreatePause, options?: CallOptions) => Promise<PauseJson>;
   readonly listPauses: (options?: CallOptions) => Promise<PauseList>;
   readonly endPause: (id: string, options?: CallOptions) => Promise<undefined>;

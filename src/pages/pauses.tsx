@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { KeyView } from "../accounts/schemas.ts";
 import type { Pause } from "../pauses/pause.ts";
-import { Button, PostForm, ReasonField, Select } from "./form.tsx";
+import { Button, Field, PostForm, ReasonField, Select } from "./form.tsx";
 import { keyLabel, KeyName } from "./keys.tsx";
 import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
 import { Card, Facts, Notice, PageHead, Problem, FieldRow, Time, UntrustedText } from "./parts.tsx";
@@ -15,14 +15,16 @@ export interface PausesPageProps {
   readonly pauses: readonly Pause[];
   /** All keys of the account. */
   readonly keys: readonly KeyView[];
-  /** The key that is chosen; empty: the whole account. */
+  /** The key that is chosen; empty: none. */
   readonly chosen: string;
+  /** The host that is typed. */
+  readonly host?: string | undefined;
   readonly problem?: string | undefined;
   readonly reason?: string | undefined;
 }
 
 /** Lists the pauses, with a form to add one. */
-export function pausesPage({ user, pauses, keys, chosen, problem, reason }: PausesPageProps): string {
+export function pausesPage({ user, pauses, keys, chosen, host, problem, reason }: PausesPageProps): string {
   return render(
     <Layout title="Pauses" nav="Settings" user={user}>
       <PageHead title="Pauses" back={SETTINGS_LINK}>
@@ -50,6 +52,13 @@ export function pausesPage({ user, pauses, keys, chosen, problem, reason }: Paus
             options={keys.map((key) => [key.id, `Key ${keyLabel(key)}`])}
             chosen={chosen}
           />
+          <Field
+            name="host"
+            label="Or only calls to one host"
+            value={host ?? ""}
+            hint="Optional, instead of a key. For example api.example.com or 10.0.0.7:8080."
+            autocomplete="off"
+          />
           <ReasonField value={reason} hint="Shown with every paused action." />
           <div class="buttons">
             <Button look="bad">Pause</Button>
@@ -72,9 +81,7 @@ function PauseRow({ user, keys, ...pause }: Pick<PausesPageProps, "user" | "keys
   return (
     <FieldRow aside={resume}>
       <p>
-        {kind === "key" ? "Key " : <b>The whole account</b>}
-        {kind === "key" && key !== undefined ? <KeyName of={key} /> : null}
-        {kind === "key" && key === undefined ? <code>{subject}</code> : null}
+        <Paused kind={kind} subject={subject} of={key} />
       </p>
       <Facts
         rows={[
@@ -88,12 +95,32 @@ function PauseRow({ user, keys, ...pause }: Pick<PausesPageProps, "user" | "keys
   );
 }
 
+/** What a pause stops. */
+function Paused({ kind, subject, of: key }: Pick<Pause, "kind" | "subject"> & { readonly of: KeyView | undefined }) {
+  if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <KeyName of={key} />}</>;
+  if (kind !== "host") return <b>The whole account</b>;
+  return (
+    <>
+      Calls to{" "}
+      <b class="untrusted">
+        <UntrustedText text={subject} />
+      </b>
+    </>
+  );
+}
+
+const SENDS_NOTHING = {
+  account: "the whole account sends nothing",
+  sign_up: "the whole account sends nothing",
+  key: "the key that created it sends nothing",
+  host: "nothing is sent to this host",
+} as const satisfies Record<Pause["kind"], string>;
+
 /** On the page of a paused action. */
 export function PausedNotice({ pause }: { readonly pause: Pause }) {
   return (
     <Notice tone="wait">
-      Paused since <Time at={pause.createdAt} />:{" "}
-      {pause.kind === "key" ? "the key that created it" : "the whole account"} sends nothing until the pause ends.
+      Paused since <Time at={pause.createdAt} />: {SENDS_NOTHING[pause.kind]} until the pause ends.
       {pause.reason === null ? null : " Reason: "}
       {pause.reason === null ? null : <UntrustedText text={pause.reason} />} <a href={PAUSES_PATH}>Pauses</a>
     </Notice>

@@ -12,6 +12,7 @@ import { ACCOUNTS_PAGE_PATH, accountsPage, settingsPage } from "./settings.tsx";
 import { PAUSES_PATH, pausesPage, type PausesPageProps } from "./pauses.tsx";
 import { checkReasonField } from "./decision-form.ts";
 import { AccountParams } from "../accounts/routes.ts";
+import { checkPausedHost } from "../pauses/pause.ts";
 import { PauseParams } from "../pauses/routes.ts";
 import type { PauseService } from "../pauses/service.ts";
 import type { KeyService } from "../accounts/keys.ts";
@@ -210,19 +211,23 @@ export function pausePages(deps: PausePageDeps) {
   const { pauseService, personOf, formOf } = deps;
   return createPersonRoutes(personOf)
     .get(PAUSES_PATH, async ({ context, person }) => {
-      const chosen = new URLSearchParams(context.search).get("key") ?? "";
-      return page("own", await pausesHtml(deps, person, { chosen }));
+      const search = new URLSearchParams(context.search);
+      const asked = { chosen: search.get("key") ?? "", host: search.get("host") ?? "" };
+      return page("own", await pausesHtml(deps, person, asked));
     })
     .post(PAUSES_PATH, async ({ context, person }) => {
       const form = await formOf(context, person);
       const keyId = form.get("key_id") ?? "";
+      const typedHost = (form.get("host") ?? "").trim();
       try {
         // A malformed key id must not be dropped, or the whole account would be paused.
         if (keyId !== "" && !KEY_ID.test(keyId)) throw new DomainError("not_found", "There is no such key.");
         const reason = checkReasonField(form);
-        await pauseService.pause(person.caller, { keyId: keyId === "" ? null : keyId, reason });
+        const key = keyId === "" ? null : keyId;
+        const host = typedHost === "" ? null : checkPausedHost(typedHost, key);
+        await pauseService.pause(person.caller, { keyId: key, host, reason });
       } catch (error) {
-        const typed = { chosen: keyId, reason: form.get("reason") };
+        const typed = { chosen: keyId, host: typedHost, reason: form.get("reason") };
         return showFormAgain(context, error, INVALID, (problem) => pausesHtml(deps, person, { ...typed, problem }));
       }
       return seeOther("own", PAUSES_PATH);
@@ -241,7 +246,7 @@ export function pausePages(deps: PausePageDeps) {
 async function pausesHtml(
   { pauseService, keyService }: PausePageDeps,
   person: Person,
-  more: Pick<PausesPageProps, "chosen" | "problem" | "reason">,
+  more: Pick<PausesPageProps, "chosen" | "host" | "problem" | "reason">,
 ): Promise<string> {
   const [pauses, keys] = await Promise.all([pauseService.list(person.caller), keyService.list(person.caller)]);
   return pausesPage({ user: person, pauses, keys, ...more });

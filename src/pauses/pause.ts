@@ -3,11 +3,16 @@ import { type Actor, SYSTEM } from "../accounts/roles.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import type { AuditEntry } from "../audit/audit.ts";
 import { KeyId } from "../accounts/schemas.ts";
-import { dateTime, nullable, plainText, reason } from "../api/schema-helpers.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { checkHost } from "../hosts/host.ts";
+import { dateTime, hostSchema, nullable, plainText, reason } from "../api/schema-helpers.ts";
 import Type, { type Static } from "typebox";
 
-/** What a pause stops: an account, or the actions of one key; `sign_up`: an account that the operator has not allowed. */
-const PAUSE_KINDS = ["account", "key", "sign_up"] as const;
+/**
+ * What a pause stops: an account, the actions of one key, or the calls to one host; `sign_up`: an account that the
+ * operator has not allowed.
+ */
+const PAUSE_KINDS = ["account", "key", "host", "sign_up"] as const;
 
 type PauseKind = (typeof PAUSE_KINDS)[number];
 
@@ -21,7 +26,7 @@ export interface Pause {
   readonly id: string;
   readonly accountId: string;
   readonly kind: PauseKind;
-  /** The id of the key, of the account for `sign_up`; empty for an account. */
+  /** The id of the key, the host as in an action's lane, or the id of the account for `sign_up`; empty for an account. */
   readonly subject: string;
   readonly reason: string | null;
   /** The covered actions are being cancelled; the pause ends by itself when none is left. */
@@ -33,10 +38,10 @@ export interface Pause {
   readonly endedBy: Actor | null;
 }
 
-/** The account and key of an action. */
-export type PauseScope = Pick<Action, "accountId" | "keyId">;
+/** The lane of an action. */
+export type PauseScope = Pick<Action, "accountId" | "keyId" | "host">;
 
-/** The pause that stops an action of this account and key now; null: none does. */
+/** The pause that stops an action of this lane now; null: none does. */
 export type PauseOf = (scope: PauseScope) => Pause | null;
 
 /** How a pause ends. */
@@ -129,7 +134,7 @@ export const PauseId = Type.String({
 const kind = Type.Enum([...PAUSE_KINDS], {
   type: "string",
   description:
-    "account: the whole account; key: the actions of one key; sign_up: the whole account, until an owner of the first account of the service allows it.",
+    "account: the whole account; key: the actions of one key; host: the calls to one host; sign_up: the whole account, until an owner of the first account of the service allows it.",
   examples: ["key"],
 });
 
@@ -138,12 +143,18 @@ const why = nullable(plainText("The reason that was given; null: none.", "It loo
 export const CreatePause = Type.Object(
   {
     key_id: Type.Optional(KeyId),
+    host: Type.Optional(
+      hostSchema(
+        "Host of the calls to pause, not together with `key_id`. With a port unless it is the scheme's default.",
+      ),
+    ),
     reason: Type.Optional(reason("Why; shown with every paused action.")),
   },
   {
     title: "CreatePause",
     additionalProperties: false,
-    description: "What to pause: the actions that this key created, or without `key_id` the whole account.",
+    description:
+      "What to pause: the actions that this key created, the calls to this host, or without both the whole account.",
   },
 );
 
@@ -153,7 +164,10 @@ export const PauseJson = Type.Object(
   {
     id: PauseId,
     kind,
-    key_id: nullable(plainText("Id of the key that is paused; null: the account.", "key_01kjwa5v00e7v8c9x2m4n6p8qr")),
+    key_id: nullable(
+      plainText("Id of the key that is paused; null: something else is.", "key_01kjwa5v00e7v8c9x2m4n6p8qr"),
+    ),
+    host: Type.Optional(plainText("The host that is paused. Present if `kind` is `host`.", "api.example.com")),
     reason: why,
     cancels: Type.Boolean({
       description:
@@ -196,12 +210,21 @@ export const RevokeQuery = Type.Object(
   { additionalProperties: false },
 );
 
+/** The host to pause. Throws `validation_error` if it is none, or if a key is named too. */
+export function checkPausedHost(text: string, keyId: string | null): string {
+  const host = checkHost(text, "validation_error");
+  if (keyId === null) return host;
+  const message = "Name a key or a host, not both.";
+  throw new DomainError("validation_error", message, [{ field: "host", message }]);
+}
+
 /** A pause as the API shows it. */
 export function serializePause({ id, kind: of, subject, reason: given, cancels, ...row }: Pause): PauseJson {
   return {
     id,
     kind: of,
     key_id: of === "key" ? subject : null,
+    ...(of === "host" && { host: subject }),
     reason: given,
     cancels,
     created_at: row.createdAt.toISOString(),

@@ -1,6 +1,6 @@
 import Type from "typebox";
 import type { PauseService } from "./service.ts";
-import { CreatePause, PauseId, PauseJson, PauseList, serializePause } from "./pause.ts";
+import { checkPausedHost, CreatePause, PauseId, PauseJson, PauseList, serializePause } from "./pause.ts";
 import { json } from "../http/response.ts";
 import {
   API_ERRORS,
@@ -35,15 +35,16 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
     )
     .post(
       "/v1/pauses",
-      async ({ caller, body: { key_id: keyId = null, reason = null } }) => {
-        const { pause, isNew } = await pauseService.pause(caller, { keyId, reason });
+      async ({ caller, body: { key_id: keyId = null, host, reason = null } }) => {
+        const asked = { keyId, host: host === undefined ? null : checkPausedHost(host, keyId), reason };
+        const { pause, isNew } = await pauseService.pause(caller, asked);
         return json(JSON.stringify(serializePause(pause)), isNew ? 201 : 200);
       },
       bodyOperation({
         operationId: "createPause",
         permission: "manage",
         tag: "Auth",
-        summary: "Pause sending for the account or for one key",
+        summary: "Pause sending for the account, for one key or to one host",
         description:
           "No new attempt starts after the response; attempts under way end as usual. Actions can still be created, and wait. Returns 200 and the existing pause where one is in force.",
         body: jsonBody(CreatePause),

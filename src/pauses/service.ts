@@ -21,8 +21,10 @@ interface PauseDeps {
 }
 
 interface PauseRequest {
-  /** Null: the whole account. */
+  /** Null: not one key. */
   readonly keyId: string | null;
+  /** In its normal form; null: not one host. With neither the whole account is paused. */
+  readonly host?: string | null;
   readonly reason: string | null;
 }
 
@@ -36,7 +38,7 @@ export function createPauseService(deps: PauseDeps) {
 
   return {
     /**
-     * Pauses an account, or the actions of one key: none of them is claimed after this resolves; attempts in progress end
+     * Pauses an account, the actions of one key or the calls to one host: none of them is claimed after this resolves; attempts in progress end
      * as usual. Idempotent. Throws `not_found` for an unknown key, `validation_error` if too many pauses are in force.
      */
     async pause(caller: Caller, request: PauseRequest): Promise<{ readonly pause: Pause; readonly isNew: boolean }> {
@@ -98,12 +100,13 @@ export function createPauseService(deps: PauseDeps) {
 function newPause(
   id: string,
   caller: Caller,
-  { keyId, reason, cancels }: PauseRequest & Pick<Pause, "cancels">,
+  { keyId, host = null, reason, cancels }: PauseRequest & Pick<Pause, "cancels">,
   createdAt: Date,
 ): NonNullable<Revocation["pause"]> {
   const { accountId, actor: createdBy } = caller;
-  const kind = keyId === null ? "account" : "key";
-  const subject = keyId ?? "";
+  const ofHost = host === null ? "account" : "host";
+  const kind = keyId === null ? ofHost : "key";
+  const subject = keyId ?? host ?? "";
   const pause: Pause = {
     id,
     accountId,
@@ -129,6 +132,7 @@ function resumed(pause: Pause): Audited {
 }
 
 function auditDetail({ kind, subject }: Pause): AuditDetail {
+  if (kind === "host") return { of: "host", host: subject };
   return kind === "key" ? { of: "key", key_id: subject } : { of: "account" };
 }
 
@@ -222,32 +226,29 @@ export class ActivePauses {
     this.#onChange(accountId);
   }
 
-  /** The pause that stops actions of this key; of several the widest: of the service, of the account, of the key. */
-  readonly pauseOf = ({ accountId, keyId }: PauseScope): Pause | null => {
+  /** The pause that stops actions of this lane; of several the widest: of the service, the account, the key, the host. */
+  readonly pauseOf = (scope: PauseScope): Pause | null => {
     if (this.#pauses.size === 0) return null;
-    return (
-      this.#pauses.get(`${accountId} ${accountId}`) ??
-      this.#pauses.get(`${accountId} `) ??
-      this.#pauses.get(`${accountId} ${keyId}`) ??
-      null
-    );
+    for (const name of namesOf(scope)) {
+      const pause = this.#pauses.get(name);
+      if (pause !== undefined) return pause;
+    }
+    return null;
   };
 
   /** Whether the account signed up by itself and the operator has not allowed it. */
   readonly isStopped = (accountId: string): boolean => {
-    return this.#pauses.size > 0 && this.#pauses.get(`${accountId} ${accountId}`)?.kind === "sign_up";
+    return this.#pauses.size > 0 && this.#pauses.has(nameOf({ accountId, kind: "sign_up", subject: accountId }));
   };
 
-  /** Whether no attempt of this key may start. */
-  readonly isPaused = ({ accountId, keyId }: PauseScope): boolean => {
-    if (this.#blocked.size > 0 && [`${accountId} `, `${accountId} ${keyId}`].some((name) => this.#blocked.has(name))) {
-      return true;
-    }
-    return this.pauseOf({ accountId, keyId }) !== null;
+  /** Whether no attempt of this lane may start. */
+  readonly isPaused = (scope: PauseScope): boolean => {
+    if (this.#blocked.size > 0 && namesOf(scope).some((name) => this.#blocked.has(name))) return true;
+    return this.pauseOf(scope) !== null;
   };
 
   /** Starts nothing of the subject while `write` runs, then reads the account's pauses again, also if the write failed. */
-  async whilePausing<T>(subject: Pick<Pause, "accountId" | "subject">, write: () => Promise<T>): Promise<T> {
+  async whilePausing<T>(subject: PauseSubject, write: () => Promise<T>): Promise<T> {
     const name = nameOf(subject);
     this.#blocked.set(name, (this.#blocked.get(name) ?? 0) + 1);
     try {
@@ -282,7 +283,19 @@ export class ActivePauses {
   }
 }
 
-/** The map key of a pause. Ids have no space; the subject of an account pause is empty, of a `sign_up` pause the account id. */
-function nameOf({ accountId, subject }: Pick<Pause, "accountId" | "subject">): string {
-  return `${accountId} ${subject}`;
+type PauseSubject = Pick<Pause, "accountId" | "kind" | "subject">;
+
+/** The map key of a pause. Ids and kinds have no space, so that no two subjects have the same. */
+function nameOf({ accountId, kind, subject }: PauseSubject): string {
+  return `${accountId} ${kind} ${subject}`;
+}
+
+/** The names of all pauses that cover a lane, the widest first. */
+function namesOf({ accountId, keyId, host }: PauseScope): readonly string[] {
+  return [
+    nameOf({ accountId, kind: "sign_up", subject: accountId }),
+    nameOf({ accountId, kind: "account", subject: "" }),
+    nameOf({ accountId, kind: "key", subject: keyId }),
+    nameOf({ accountId, kind: "host", subject: host }),
+  ];
 }

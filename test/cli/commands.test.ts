@@ -367,6 +367,11 @@ describe("outgate pause, pauses, resume and audit", () => {
     expect(pause).toMatchObject({ kind: "key", key_id: id });
     await say(["resume", pause?.id ?? ""]);
     expect((await say(["pause"])).code).toBe(2);
+    expect((await say(["pause", id, "--host", "api.example.com"])).code).toBe(2);
+    const ofHost = (await json(["pause", "--host", "api.example.com"])).value;
+    expect(ofHost).toMatchObject({ kind: "host", host: "api.example.com" });
+    expect((await say(["pauses"])).out).toContain("api.example.com");
+    await say(["resume", ofHost.id]);
     expect((await say(["pause", "acount"])).code).toBe(1);
     expect((await json(["pauses"])).value).toEqual({ data: [] } as never);
   });

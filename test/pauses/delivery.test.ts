@@ -62,6 +62,26 @@ describe("a pause", () => {
     expect(target.received).toHaveLength(1);
   });
 
+  test("of a host stops the calls to it, of every key, with an entry in their timelines; other ports go on", async () => {
+    await using target = new Target(200);
+    await using other = new Target(200);
+    await using engine = await openEngine();
+    const { owner, pauseService } = engine;
+    const agent = await keyOf(engine);
+    const { host } = new URL(target.url);
+    const { pause } = await pauseService.pause(owner, { keyId: null, host, reason: "It is down." });
+    expect(pause).toMatchObject({ kind: "host", subject: host });
+    const waiting = [await createBy(engine, agent, target.url), await createBy(engine, owner, target.url)];
+    const sent = await createBy(engine, agent, other.url);
+    await engine.saw(sent.id, { status: "completed" });
+    engine.clock.advance(60_000);
+    for (const { id } of waiting) expect(await statusOf(engine, id)).toBe("pending");
+    expect(target.received).toHaveLength(0);
+    expect((await engine.events(waiting[0]?.id ?? "")).map(({ type }) => type)).toEqual(["created", "paused"]);
+    await pauseService.resume(owner, pause.id);
+    await target.saw(2);
+  });
+
   test("lets the call end that is being sent, and holds back its retry", async () => {
     const gate = Promise.withResolvers<void>();
     await using target = new Target(async () => {

@@ -12,6 +12,9 @@ test.each(CLIENTS)("a client of the kind %s sees that its action is paused, and 
   expect(made).toMatchObject({ status: "pending", ...shown });
   expect(String(made["next_step"])).toContain("waits until they resume");
   expect(actionIn(await agent.call("get", { id: made.id }))).toMatchObject(shown);
+  await pauseService.pause(owner, { keyId: null, host: "127.0.0.1:9", reason: null });
+  await pauseService.resume(owner, pause.id);
+  expect(actionIn(await agent.call("get", { id: made.id }))).toMatchObject({ paused: true, pause: { kind: "host" } });
 });
 
 test("a decision over MCP is in the audit log as such", async () => {

@@ -45,6 +45,28 @@ test("what waits still shows a pause of this very moment", () => {
   expect(named(withPauses([created], [aPause({ createdAt: created.at })]))).toEqual(["1 created", "1 paused"]);
 });
 
+test("a pause of a host covers its lanes and no key of the same name, and one of a key no such host", async () => {
+  const rows = [
+    aPause({ id: "pau_h", kind: "host", subject: "a.example" }),
+    aPause({ id: "pau_k", kind: "key", subject: "key_b" }),
+  ];
+  const paused = new ActivePauses({ inForce: () => Promise.resolve(rows) });
+  await paused.load();
+  const { accountId } = aPause();
+  const idOf = (keyId: string, host: string) => paused.pauseOf({ accountId, keyId, host })?.id;
+  expect([idOf("key_a", "a.example"), idOf("a.example", "b.example"), idOf("key_a", "key_b")]).toEqual([
+    "pau_h",
+    undefined,
+    undefined,
+  ]);
+  // The port is part of a host; of two pauses that of the key is wider.
+  expect([idOf("key_a", "a.example:8443"), idOf("key_b", "a.example")]).toEqual([undefined, "pau_k"]);
+  const blocked = await paused.whilePausing({ accountId, kind: "host", subject: "c.example" }, () =>
+    Promise.resolve(["c.example", "d.example"].map((host) => paused.isPaused({ accountId, keyId: "key_a", host }))),
+  );
+  expect(blocked).toEqual([true, false]);
+});
+
 test("a slow read of all pauses does not overwrite a newer one of an account", async () => {
   const inForce: Pause[] = [];
   const slow = Promise.withResolvers<void>();
@@ -61,7 +83,7 @@ test("a slow read of all pauses does not overwrite a newer one of an account", a
   await Promise.resolve();
   const pause = aPause();
   const written = paused.whilePausing(pause, async () => void inForce.push(pause));
-  const scope = { accountId: pause.accountId, keyId: "key_any" };
+  const scope = { accountId: pause.accountId, keyId: "key_any", host: "api.example.com" };
   expect(paused.isPaused(scope)).toBe(true);
   // Time for a read that does not wait for the one before it.
   await Bun.sleep(5);

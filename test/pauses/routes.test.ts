@@ -91,9 +91,28 @@ describe("POST /v1/pauses", () => {
     ["a reason that is too long", { reason: "a".repeat(1_001) }, 400, "validation_error"],
     ["a member that nobody knows", { key: "key_x" }, 400, "validation_error"],
     ["a list", [], 400, "validation_error"],
+    ["a URL as a host", { host: "https://api.example.com/" }, 400, "validation_error"],
+    ["a pattern as a host", { host: "*.example.com" }, 400, "validation_error"],
+    ["a default port, which no action has", { host: "api.example.com:443" }, 400, "validation_error"],
+    ["a host beside a key", { host: "api.example.com", key_id: "key_nobody" }, 400, "validation_error"],
   ])("refuses %s, and pauses nothing", async (_name, body, status, code) => {
     expect(await pause(body)).toMatchObject({ status, json: { error: { code } } });
     expect(await read("/v1/pauses")).toEqual({ data: [] });
+  });
+
+  test("stops calls to one host, of everybody, however it is written; and says so", async () => {
+    const { host } = new URL(target.url);
+    const made = await pause({ host: host.toUpperCase(), reason: "It is down." });
+    expect(made).toMatchObject({ status: 201, json: { kind: "host", host, key_id: null, reason: "It is down." } });
+    expect((await pause({ host })).json).toEqual(made.json);
+    for (const headers of [AGENT, {}]) {
+      const { json } = await app.call("POST", "/v1/actions", JSON.stringify({ url: target.url }), headers);
+      expect(json).toMatchObject({ status: "pending", paused: true, pause: { kind: "host", reason: "It is down." } });
+    }
+    const { data } = (await app.call("GET", "/v1/audit?kind=paused")).json;
+    expect(data).toMatchObject([{ subject: made.json.id, detail: { of: "host", host } }]);
+    await app.call("DELETE", `/v1/pauses/${made.json.id}`);
+    await target.saw(2);
   });
 
   test("refuses to pause the account for a body that was left out", async () => {
@@ -164,6 +183,21 @@ describe("for people, without script,", () => {
     expect((await ann.send(`/settings/pauses/${row}/resume`, hidden)).status).toBe(303);
     await target.saw(1);
     expect(await ann.pageOf("/settings/pauses")).toContain("Nothing is paused.");
+  });
+
+  test("a page pauses a host, and shows a refused one again", async () => {
+    const ann = await signedIn(app);
+    const hidden = await ann.hiddenOf("/settings/pauses");
+    const { host } = new URL(target.url);
+    const refused = await ann.send("/settings/pauses", { ...hidden, key_id: "", host: "<b>" });
+    expect(refused.status).toBe(400);
+    expect(await refused.text()).toContain("&lt;b&gt;");
+    expect(await read("/v1/pauses")).toEqual({ data: [] });
+    expect((await ann.send("/settings/pauses", { ...hidden, key_id: "", host: ` ${host} ` })).status).toBe(303);
+    expect(await ann.pageOf("/settings/pauses")).toContain(host);
+    const { id } = (await create()).json;
+    expect(await ann.pageOf(`/actions/${id}`)).toContain("nothing is sent to this host");
+    expect(await ann.pageOf("/settings/pauses?host=a.example")).toContain('value="a.example"');
   });
 
   test("a form without the token of the session pauses nothing", async () => {

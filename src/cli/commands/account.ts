@@ -128,19 +128,29 @@ async function listCallbackHosts(session: Session): Promise<number> {
 }
 
 interface PauseOptions {
+  readonly host?: string;
   readonly reason?: string;
 }
 
 function addPauseCommands(program: CliCommand): void {
-  addServiceCommand(program, "pause", "pause the account, or what one key created, at once (owner key)")
-    .usage("account | pause <key id> [--reason <text>] [--json]")
-    .argument("<account or key id>", "`account` for the whole account, or a key for what it created")
+  addServiceCommand(
+    program,
+    "pause",
+    "pause the account, what one key created, or calls to one host, at once (owner key)",
+  )
+    .usage("account | pause <key id> | pause --host <host> [--reason <text>] [--json]")
+    .argument("[account or key id]", "`account` for the whole account, or a key for what it created")
+    .option("--host <host>", "pause calls to this host, with its port unless that is the default")
     .option("--reason <text>", "why; shown with every paused action")
     .option(...JSON_OPTION)
     .runs(
-      withSession(async ({ client, print }, { reason }: PauseOptions, what) => {
+      withSession(async ({ client, print }, { host, reason }: PauseOptions, what?: string) => {
+        if ((what === undefined) === (host === undefined)) {
+          throw new UsageError("Say what to pause: `account`, the id of a key, or --host <host>.");
+        }
         const pause = await client.createPause({
-          ...(what === "account" ? {} : { key_id: what }),
+          ...(what === undefined || what === "account" ? {} : { key_id: what }),
+          ...(host === undefined ? {} : { host }),
           ...(reason === undefined ? {} : { reason }),
         });
         print(pause, () => `Paused. To resume: outgate resume ${visible(pause.id)}`);
@@ -164,7 +174,7 @@ function addPauseCommands(program: CliCommand): void {
           headings: ["ID", "WHAT", "SINCE", "BY", "REASON"],
           rowOf: (pause) => [
             pause.id,
-            pause.key_id ?? "the whole account",
+            visible(pause.key_id ?? pause.host ?? "the whole account"),
             pause.created_at,
             visible(pause.created_by),
             visible(pause.reason ?? ""),

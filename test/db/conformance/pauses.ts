@@ -17,6 +17,10 @@ import {
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, claimDue, claimOf, createdAction, LEASE, stored } from "./steps.ts";
 
+const ALL = [true, true, true] as const;
+
+const ofHost = (subject: string, more: Partial<Pause> = {}) => aPause({ kind: "host", subject, ...more });
+
 const ofKey = (subject: string, more: Partial<Pause> = {}) => aPause({ kind: "key", subject, ...more });
 
 const pause = (pauses: PauseStore, row: Pause) => pauses.pause(row, anAuditEntry({ subject: row.id }));
@@ -35,7 +39,9 @@ export function testPauses(open: OpenTestStore): void {
     test.each([
       ["of the account stops every action of it", aPause(), [false, false, true]],
       ["of a key stops what that key created", ofKey(KEY), [false, true, true]],
-      ["of another account stops nothing", aPause({ accountId: "acc_three" }), [true, true, true]],
+      ["of the host stops every call to it", ofHost("api.example.com"), [false, false, true]],
+      ["of another port of the host stops nothing", ofHost("api.example.com:8443"), ALL],
+      ["of another account stops nothing", aPause({ accountId: "acc_three" }), ALL],
     ] as const)("%s from being claimed", async (_name, row, expected) => {
       await using db = await open();
       const { accounts, pauses } = db.store;
@@ -76,9 +82,11 @@ export function testPauses(open: OpenTestStore): void {
       expect(await stored(db.actions, active)).toEqual(active);
     });
 
-    test("stores a create that brings a claim unclaimed, and a claim after its end wins it", async () => {
+    test.each([
+      ["of the account", aPause()],
+      ["of the host", ofHost("api.example.com")],
+    ])("%s stores a create that brings a claim unclaimed, and a claim after its end wins it", async (_name, row) => {
       await using db = await open();
-      const row = aPause();
       await pause(db.store.pauses, row);
       const creation = { ...aCreation({ idempotencyKey: "k", dedupe: "d" }), claim: LEASE };
       expect(await db.actions.create(creation)).toEqual({ kind: "created", claimed: null });
@@ -162,11 +170,12 @@ export function testPauses(open: OpenTestStore): void {
       const action = await createdAction(db.actions, { keyId: KEY });
       const byPerson = await createdAction(db.actions, { keyId: "" });
       const [first, second] = [ofKey(KEY), aPause({ createdAt: later(1) })];
-      const rows = [first, second, ofKey("key_other", { createdAt: later(2) })];
+      const third = ofHost(action.host, { createdAt: later(3) });
+      const rows = [first, second, ofKey("key_other", { createdAt: later(2) }), third, ofHost("other.example")];
       for (const row of rows) await pause(pauses, row);
       for (const row of rows) await end(pauses, row);
-      expect((await pauses.ofAction(ACCOUNT, action.id)).map(({ id }) => id)).toEqual([first.id, second.id]);
-      expect((await pauses.ofAction(ACCOUNT, byPerson.id)).map(({ id }) => id)).toEqual([second.id]);
+      expect((await pauses.ofAction(ACCOUNT, action.id)).map(({ id }) => id)).toEqual([first.id, second.id, third.id]);
+      expect((await pauses.ofAction(ACCOUNT, byPerson.id)).map(({ id }) => id)).toEqual([second.id, third.id]);
       expect(await pauses.ofAction(OTHER_ACCOUNT, action.id)).toEqual([]);
     });
 
