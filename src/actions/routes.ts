@@ -161,8 +161,16 @@ function decisionRoutes(deps: ActionRouteDeps) {
     return respond(caller, await verb(caller, actionIdOf(context, params), reason ?? null, ofRun));
   };
   return createApiRoutes()
-    .post("/v1/actions/:id/approve", (call) => decide(actionService.approve, call), APPROVE_ACTION)
-    .post("/v1/actions/:id/cancel", (call) => decide(actionService.cancel, call), CANCEL_ACTION)
+    .post(
+      "/v1/actions/:id/approve",
+      ({ context, caller, params, body }) => decide(actionService.approve, { context, caller, params, body }),
+      APPROVE_ACTION,
+    )
+    .post(
+      "/v1/actions/:id/cancel",
+      ({ context, caller, params, body }) => decide(actionService.cancel, { context, caller, params, body }),
+      CANCEL_ACTION,
+    )
     .post(
       "/v1/actions/:id/retry",
       async ({ context, caller, params, body: { reason = null } }) => {

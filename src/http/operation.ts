@@ -132,9 +132,17 @@ interface Hooks<Params, Query> {
  */
 export function operation<Params = object, Query extends TObject = TObject>(
   spec: OperationSpec<Params, Query>,
-): Hooks<Params, Static<Query>> & { parse: "none"; transform: Check };
+): Hooks<Params, Static<Query>> & { parse: "none"; transform: (call: Call) => Promise<void> };
 export function operation(spec: OperationSpec<unknown, TObject>) {
-  return { parse: "none" as const, transform: createCheck(spec), ...schemasOf(spec) };
+  const check = createCheck(spec);
+  return {
+    parse: "none" as const,
+    // Elysia reads the text of its hooks: one that passed `call` on whole would get cookies and all headers parsed.
+    async transform(call: Call): Promise<void> {
+      call.query = await check(call.request, call.route, call.query);
+    },
+    ...schemasOf(spec),
+  };
 }
 
 /** The same with a JSON body, which is read after role and query were checked. */
@@ -147,7 +155,8 @@ export function bodyOperation(spec: BodyOperationSpec<unknown, TObject, unknown>
   return {
     // In place of Elysia's parser, which has no bounds and coerces values.
     async parse(call: Call): Promise<ReadBody> {
-      await check(call);
+      // As in `operation`: `call` is not passed on whole.
+      call.query = await check(call.request, call.route, call.query);
       const context = contextOf(call.request);
       return new ReadBody(await (body.isRequired ? readJson : readOptionalJson)(context, parseFields));
     },
@@ -220,19 +229,19 @@ interface Call {
   query: unknown;
 }
 
-/** Throws unless role and query are right. The checked query takes the place of Elysia's. */
-type Check = (call: Call) => Promise<void>;
+/** Returns the query that takes the place of Elysia's; throws unless role and query are right. */
+type Check = (request: Request, route: string, query: unknown) => Promise<unknown>;
 
 function createCheck({ permission, requires, query = NO_QUERY }: OperationSpec<unknown, TObject>): Check {
   const compiled = compileQuery(query);
-  return async (call) => {
-    const context = routed(call.request, call.route);
-    if (permission === null) return;
+  return async (request, route, given) => {
+    const context = routed(request, route);
+    if (permission === null) return given;
     const caller = callerOf(context);
     authorize(caller, permission);
     await requires?.(caller);
     // Elysia would make a list of `dedupe=a,b` and an object of `{"x":1}`.
-    call.query = readQuery(context.search, compiled);
+    return readQuery(context.search, compiled);
   };
 }
 
