@@ -260,6 +260,9 @@ export const CONNECT_TIMEOUT_MS = 3 * SECOND_MS;
 /** How long an address that accepted a connection is not probed again, and how many are remembered. */
 export const CONNECTABLE_FRESH_MS = 250;
 export const CONNECTABLE_REMEMBERED_MAX = 1_024;
+/** Parsed URLs that are remembered, then anew; and the longest of them: a megabyte in all. */
+export const PARSED_TARGETS_MAX = 1_024;
+export const PARSED_TARGET_CHARS_MAX = 512;
 /** How long the addresses of this machine's interfaces are cached. */
 export const INTERFACES_FRESH_MS = SECOND_MS;
 export const RESPONSE_BODY_BYTES_MAX = 262_144;

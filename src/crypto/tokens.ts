@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import { type ApprovalLink, DECISIONS } from "../actions/status.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { subkey } from "./master-key.ts";
@@ -71,7 +71,7 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
     },
     /** Whether a text has this hash (SHA-256, hex). */
     isOfHash(text: string, hash: string): boolean {
-      const given = createHash("sha256").update(text).digest();
+      const given = Bun.CryptoHasher.hash("sha256", text);
       const kept = Buffer.from(hash, "hex");
       return given.length === kept.length && timingSafeEqual(given, kept);
     },
@@ -87,7 +87,7 @@ const DEVICE_TOKEN = /^(per_[A-Za-z0-9_]{1,64})\.([0-9a-f]{32})\.(\d{1,15})\.[A-
 const LINK_TOKEN = /^([A-Za-z0-9_-]+)-([ar])([1-9]\d{0,8})-[0-9a-f]{64}$/;
 
 function hmac(key: Uint8Array, text: string): Buffer {
-  return createHmac("sha256", key).update(text).digest();
+  return new Bun.CryptoHasher("sha256", key).update(text).digest();
 }
 
 /** Compares the texts, so that no second spelling of a token is accepted. */
@@ -104,7 +104,7 @@ export function createCredentials(random: (count: number) => Uint8Array) {
     /** A new token of a session or link: 256 random bits as hex. */
     newToken: () => Buffer.from(random(TOKEN_BYTES)).toString("hex"),
     /** SHA-256, hex: keys and tokens are stored and looked up by it. */
-    hash: (text: string) => createHash("sha256").update(text).digest("hex"),
+    hash: (text: string) => Bun.CryptoHasher.hash("sha256", text, "hex"),
   };
 }
 

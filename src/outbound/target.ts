@@ -1,4 +1,4 @@
-import { URL_CHARS_MAX } from "../config/limits.ts";
+import { PARSED_TARGET_CHARS_MAX, PARSED_TARGETS_MAX, URL_CHARS_MAX } from "../config/limits.ts";
 import { type Address, addressOfHost } from "./addresses.ts";
 
 /** A URL in its normal form, which is used to check, call, sign, list and show it. */
@@ -36,7 +36,7 @@ export function normalTarget(text: string): NormalTarget | null {
 
 /** The origin of a stored URL, which was checked before it was stored. Throws a TypeError when the row was altered. */
 export function originOf(url: string): string {
-  const target = normalTarget(url);
+  const target = parsedTargets.get(url) ?? normalTarget(url);
   if (target === null) throw new TypeError("The stored target is no http or https URL.");
   return target.origin;
 }
@@ -78,8 +78,24 @@ export interface RefusedTarget {
   readonly refused: string;
 }
 
+/**
+ * The targets that were parsed last, by their whole text: an action's URL is parsed for its create, its signature and its
+ * call. What the text means never changes; where it leads is not kept, and is checked each time.
+ */
+const parsedTargets = new Map<string, ParsedTarget>();
+
 /** Checks how a URL is written, not where it leads. */
 export function parseTarget(raw: string): ParsedTarget | RefusedTarget {
+  const known = parsedTargets.get(raw);
+  if (known !== undefined) return known;
+  const target = parseNewTarget(raw);
+  if ("refused" in target || raw.length > PARSED_TARGET_CHARS_MAX) return target;
+  if (parsedTargets.size >= PARSED_TARGETS_MAX) parsedTargets.clear();
+  parsedTargets.set(raw, target);
+  return target;
+}
+
+function parseNewTarget(raw: string): ParsedTarget | RefusedTarget {
   const refused = textProblem(raw);
   if (refused !== null) return { refused };
   const target = normalTarget(raw);

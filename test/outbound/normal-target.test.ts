@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { normalHost, normalTarget, originOf } from "../../src/outbound/target.ts";
+import { PARSED_TARGET_CHARS_MAX, PARSED_TARGETS_MAX } from "../../src/config/limits.ts";
+import { normalHost, normalTarget, originOf, parseTarget } from "../../src/outbound/target.ts";
 
 const API = "https://api.example.com";
 
@@ -67,5 +68,32 @@ describe("a host that somebody looks for", () => {
     "a:b",
   ])("%p is none", (text) => {
     expect(normalHost(text)).toBeNull();
+  });
+});
+
+describe("a URL that was parsed before", () => {
+  const longest = `${API}/${"x".repeat(PARSED_TARGET_CHARS_MAX - API.length - 1)}`;
+
+  test("is not parsed again, for its origin neither, unless it is long", () => {
+    const target = parseTarget(longest);
+    expect(parseTarget(longest)).toBe(target);
+    expect(originOf(longest)).toBe(API);
+    expect(parseTarget(`${longest}x`)).not.toBe(parseTarget(`${longest}x`));
+    expect(parseTarget(`${longest}x`)).toEqual(parseTarget(`${longest}x`));
+  });
+
+  test("is forgotten after so many others", () => {
+    const target = parseTarget(longest);
+    for (let n = 0; n <= PARSED_TARGETS_MAX; n += 1) parseTarget(`${API}/${n}`);
+    expect(parseTarget(longest)).not.toBe(target);
+    expect(parseTarget(longest)).toEqual(target);
+  });
+
+  test("that was refused is refused again", () => {
+    expect(parseTarget("http://a b/")).toHaveProperty("refused");
+    expect(parseTarget("http://a b/")).toHaveProperty("refused");
+    // It has an origin, but no call may go there.
+    expect(originOf("https://ann@api.example.com/x")).toBe(API);
+    expect(parseTarget("https://ann@api.example.com/x")).toHaveProperty("refused");
   });
 });
