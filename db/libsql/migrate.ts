@@ -1,6 +1,7 @@
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 import start from "./migrations/0000_start.sql" with { type: "text" };
 import claimingNode from "./migrations/0001_claiming-node.sql" with { type: "text" };
+import weekOne from "./migrations/0002_week-one.sql" with { type: "text" };
 import {
   actionKeys,
   apiKeys,
@@ -22,6 +23,7 @@ const START = "0000_start";
 const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: START, sql: start },
   { name: "0001_claiming-node", sql: claimingNode },
+  { name: "0002_week-one", sql: weekOne },
 ];
 
 /** The migrations of version 0.1, which were written by hand. */

@@ -169,6 +169,10 @@ const actionColumns = {
   keyHold: text("key_hold").notNull().default("none"),
   /** The node whose claim made it active; stays when the attempt has ended. */
   claimedBy: text("claimed_by"),
+  /** What the call does, in the requester's words. */
+  title: text(),
+  /** What a create set beyond the core: JSON of `src/actions/extras.ts`. */
+  extras: text(),
 };
 
 export const actions = sqliteTable("actions", actionColumns, (table) => {
@@ -236,6 +240,21 @@ export const actionKeys = sqliteTable(
   (table) => [
     primaryKey({ columns: [table.accountId, table.kind, table.key] }),
     index("action_keys_by_age").on(table.createdAt),
+  ],
+);
+
+/** The metadata of actions, again in a form that lists can search. */
+export const actionMetadata = sqliteTable(
+  "action_metadata",
+  {
+    actionId: text("action_id").notNull(),
+    accountId: text("account_id").notNull(),
+    name: text().notNull(),
+    value: text().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.actionId, table.name] }),
+    index("action_metadata_by_value").on(table.accountId, table.name, table.value, table.actionId),
   ],
 );
 
@@ -446,7 +465,9 @@ export function isBrokenAction(table: Columns<typeof actionColumns>, tests: Valu
     ...[table.dedupe, table.idempotencyKey, table.callback, table.notifyEmail, table.approvedBy].map((column) =>
       isTextOrNull(column),
     ),
-    ...[table.approvedDigest, table.sealedHeaders, table.body].map((column) => isTextOrNull(column)),
+    ...[table.approvedDigest, table.sealedHeaders, table.body, table.title, table.extras].map((column) =>
+      isTextOrNull(column),
+    ),
     isInteger(table.run, sql`> 0`),
     isInteger(table.attempts, sql`> -1`),
     isInteger(table.retries, sql`> 0`),

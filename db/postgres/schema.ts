@@ -162,6 +162,8 @@ const actionColumns = {
   keyHold: text("key_hold").notNull().default("none"),
   /** The node whose claim it is. */
   claimedBy: text("claimed_by"),
+  title: text(),
+  extras: text(),
 };
 
 export const actions = pgTable("actions", actionColumns, (table) => {
@@ -221,6 +223,20 @@ export const actionKeys = pgTable(
   (table) => [
     primaryKey({ columns: [table.accountId, table.kind, table.key] }),
     index("action_keys_by_age").on(table.createdAt),
+  ],
+);
+
+export const actionMetadata = pgTable(
+  "action_metadata",
+  {
+    actionId: text("action_id").notNull(),
+    accountId: text("account_id").notNull(),
+    name: text().notNull(),
+    value: text().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.actionId, table.name] }),
+    index("action_metadata_by_value").on(table.accountId, table.name, table.value, table.actionId),
   ],
 );
 

@@ -6,21 +6,26 @@ import { mayRepeat } from "../../src/approvals/rejections.ts";
 import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
 import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { always, hasHeldRoom } from "./dialect.ts";
+import { always, hasHeldRoom, itemsOf, placeIn } from "./dialect.ts";
 import { bindKey, keyHolder, isFree, keysOf, take, windowStart } from "./keys.ts";
 import { countHeld } from "./held.ts";
 import { heldLock, keyLock, pauseLocks, rejectionLock } from "./locks.ts";
 import { isPaused } from "./pauses.ts";
-import { allOf, type Args, changed, insertWhere, prepare, prepareEach, valuesOf } from "./query.ts";
+import { allOf, type Args, bareNames, changed, insertWhere, prepare, prepareEach, typed, valuesOf } from "./query.ts";
 import { createRejectionStore, mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
-import { COLUMNS_BUT_RESULT, sealedValues } from "./rows.ts";
-import { actions, outbox, timeline } from "../libsql/schema.ts";
+import { COLUMNS_BUT_RESULT, storedValues } from "./rows.ts";
+import { actionMetadata, actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Lock, Statement } from "./sql.ts";
 
 type ActionColumn = keyof typeof COLUMNS_BUT_RESULT | "scheduledAt" | "claimedBy";
 
 // Safe: an object's own keys.
 const COLUMNS = [...Object.keys(COLUMNS_BUT_RESULT), "scheduledAt", "claimedBy"] as ActionColumn[];
+
+/** Columns that few creates set: the statement of the others has no arguments for them. */
+const RARE = ["title", "extras"] as const satisfies readonly ActionColumn[];
+
+const USUAL = COLUMNS.filter((name) => !RARE.some((rare) => rare === name));
 
 /** The conditions of a create, of which each has only those that it needs: the others would cost a tenth of the insert. */
 const CONDITIONS = {
@@ -35,13 +40,14 @@ const CONDITIONS = {
 
 type InsertArgs = Args<ActionColumn | RepeatName | "windowStart">;
 
+/** `conditions` are names of `CONDITIONS`, and `rare` for a create that sets a rare column. */
 const insertWith = prepareEach((conditions: string) =>
   prepare((arg: InsertArgs) => {
     const needed = Object.entries(CONDITIONS).filter(([name]) => conditions.includes(name));
     return insertWhere(
       actions,
       allOf(always, ...needed.map(([, condition]) => condition(arg))),
-      valuesOf(arg, COLUMNS),
+      valuesOf(arg, conditions.includes("rare") ? COLUMNS : USUAL),
     );
   }),
 );
@@ -124,16 +130,36 @@ function statements(
     claimed === null ? "" : "claim",
     action.status === "awaiting_approval" && heldCounts === null ? "held" : "",
   ];
+  const values = storedValues(action, seal);
+  const { metadata } = action.extras;
+  if (action.title !== null || values.extras !== null) conditions.push("rare");
   const insert = insertWith(conditions.join(" ")).bind({
     ...(claimed ?? action),
-    ...sealedValues(action, seal),
+    ...values,
     ...repeat,
     scheduledAt: at,
     claimedBy: claimed === null ? null : (claim?.by ?? ""),
     windowStart: windowStart(at),
   });
   const rows = sideRows({ after: action, at, events, outbox: notifications, claimed });
-  return [insert, ...keysOf(action).map((key) => take(key, action)), ...rows, ...rejectionRows(action, rejection, at)];
+  return [
+    insert,
+    ...(metadata === undefined ? [] : [metadataRows(action, metadata)]),
+    ...keysOf(action).map((key) => take(key, action)),
+    ...rows,
+    ...rejectionRows(action, rejection, at),
+  ];
+}
+
+const DESCRIBE = prepare((arg: Args<"id" | "accountId" | "pairs">) => {
+  const { actionId, accountId, name, value } = actionMetadata;
+  return sql`insert into ${actionMetadata} (${bareNames(actionId, accountId, name, value)})
+    select ${typed(arg.id, actionId)}, ${typed(arg.accountId, accountId)}, ${placeIn(0)}, ${placeIn(1)}
+    from ${itemsOf(arg.pairs)} where ${changed}`;
+});
+
+function metadataRows({ id, accountId }: Action, metadata: Readonly<Record<string, string>>): Statement {
+  return DESCRIBE.bind({ id, accountId, pairs: JSON.stringify(Object.entries(metadata)) });
 }
 
 /** The timeline and outbox rows of a change. */

@@ -24,7 +24,7 @@ const CHANGES = ["created", "started", "not_started", "approved", "rejected", "c
 const { seq, at, run, revision, type, status, detail, actionId } = timeline;
 
 /** Bytes of the columns that can be long. */
-const bytes = sql`${bytesOf(actions.body)} + ${bytesOf(actions.sealedHeaders)}
+const bytes = sql`${bytesOf(actions.body)} + ${bytesOf(actions.sealedHeaders)} + ${bytesOf(actions.extras)}
   + ${bytesOf(actions.responseBody)}`;
 
 const changesIn = prepare((arg: Args<"after" | "until" | "accountId">) =>

@@ -47,7 +47,8 @@ export async function findRows(reader: Sql, ids: readonly string[]): Promise<rea
 }
 
 /** Bytes of the columns that can be long. */
-export const BYTES = sql<number>`${bytesOf(actions.body)} + ${bytesOf(actions.sealedHeaders)}
+export const BYTES =
+  sql<number>`${bytesOf(actions.body)} + ${bytesOf(actions.sealedHeaders)} + ${bytesOf(actions.extras)}
   + ${bytesOf(actions.responseBody)}`.as("bytes");
 
 /** Ids of the rows whose `bytes` fit together; at least one. */

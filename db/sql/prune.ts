@@ -7,7 +7,7 @@ import type { StoreContext } from "./context.ts";
 import { countOf } from "./dialect.ts";
 import { BYTES } from "./find.ts";
 import { type Args, prepare, query } from "./query.ts";
-import { actionKeys, actions, approvalLinks, outbox, timeline } from "../libsql/schema.ts";
+import { actionKeys, actionMetadata, actions, approvalLinks, outbox, timeline } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
@@ -155,6 +155,9 @@ const DELETE_ROWS = [
     return query.delete(timeline).where(and(isOfAction, sql`${timeline.seq} < ${NEWEST}`));
   }),
   prepare((arg: Args<"id">) => query.delete(outbox).where(and(eq(outbox.actionId, arg.id), isGone(arg)))),
+  prepare((arg: Args<"id">) =>
+    query.delete(actionMetadata).where(and(eq(actionMetadata.actionId, arg.id), isGone(arg))),
+  ),
   prepare((arg: Args<"id">) => query.delete(approvalLinks).where(and(eq(approvalLinks.actionId, arg.id), isGone(arg)))),
 ];
 

@@ -71,7 +71,7 @@ const ACTIONS: QueueTable = {
   pending: "status = 'pending'",
   active: "status = 'active'",
   fence: "revision",
-  bytes: sql`${bytesOf(sql`body`)} + ${bytesOf(sql`sealed_headers`)}`,
+  bytes: sql`${bytesOf(sql`body`)} + ${bytesOf(sql`sealed_headers`)} + ${bytesOf(sql`extras`)}`,
   columns: COLUMNS_BUT_RESULT,
   isPaused,
   set: ({ leaseUntil, by, now }) => sql`status = 'active', revision = revision + 1, attempts = attempts + 1,

@@ -10,6 +10,7 @@ import {
 } from "../../src/actions/action.ts";
 import { type Actor, HOLDS, ROLES } from "../../src/accounts/roles.ts";
 import type { TimelineEvent, TimelineEventType, TimelineEntry } from "../../src/actions/timeline.ts";
+import { type Extras, extrasText, NO_EXTRAS, parseExtras } from "../../src/actions/extras.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import type { Argument } from "./query.ts";
 import { actions, timeline } from "../libsql/schema.ts";
@@ -72,9 +73,9 @@ function without<Columns extends object, Name extends keyof Columns & string>(
 }
 
 /** The columns that have another form in an action. */
-export function sealedValues({ id, headers, creator }: Action, seal: HeaderSeal) {
+export function storedValues({ id, headers, creator, extras }: Action, seal: HeaderSeal) {
   const sealedHeaders = headers === null ? null : seal.seal(JSON.stringify(headers), headersPlace(id));
-  return { sealedHeaders, keyRole: creator.role, keyHold: creator.hold };
+  return { sealedHeaders, keyRole: creator.role, keyHold: creator.hold, extras: extrasText(extras) };
 }
 
 /**
@@ -99,6 +100,8 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     approve: columns.flag(actions.approve, true),
     callback: columns.textOrNull(actions.callback),
     notifyEmail: columns.textOrNull(actions.notifyEmail),
+    title: columns.textOrNull(actions.title),
+    extras: columns.extras(actions.extras),
     createdAt: columns.time(actions.createdAt),
     // Safe: the actor is only shown.
     createdBy: columns.text(actions.createdBy) as Actor,
@@ -117,7 +120,8 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     approvedDigest: columns.textOrNull(actions.approvedDigest),
     result: resultOf(row),
   };
-  return columns.isBroken ? { ...action, isAltered: true } : action;
+  const hasNoBody = action.body === null && action.extras.bodyKind !== undefined;
+  return columns.isBroken || hasNoBody ? { ...action, isAltered: true } : action;
 }
 
 /** The strictest rules if the values were altered. */
@@ -125,14 +129,15 @@ export function creatorIn(columns: Columns): Creator {
   return { role: columns.oneOf(actions.keyRole, ROLES, "agent"), hold: columns.oneOf(actions.keyHold, HOLDS, "all") };
 }
 
-/** The same to show it: bodies are put into responses as JSON, so one that is not JSON any more becomes a string. */
+/** The same to show it: JSON bodies are put into responses as they are, so one that is not JSON any more becomes a string. */
 export function shownActionOf(row: Row, seal: HeaderSeal): Action {
   const action = actionOf(row, seal);
-  const { body, result } = action;
+  const { body, result, extras } = action;
   const responseBody = result?.responseBody ?? null;
-  if (isJson(body) && isJson(responseBody)) return action;
+  const isText = extras.bodyKind !== undefined && extras.bodyKind !== "json";
+  if ((isText || isJson(body)) && isJson(responseBody)) return action;
   const shown = result === null ? null : { ...result, responseBody: asJson(responseBody) };
-  return { ...action, body: asJson(body), result: shown, isAltered: true };
+  return { ...action, body: isText ? body : asJson(body), result: shown, isAltered: true };
 }
 
 function asJson(text: string | null): string | null {
@@ -266,6 +271,11 @@ export class Columns {
     // Drivers return blobs as ArrayBuffer.
     const bytes = value instanceof ArrayBuffer ? Buffer.from(value).toString("utf8") : null;
     return this.#broken(bytes ?? (typeof value === "number" ? String(value) : null));
+  }
+
+  extras(column: Named): Extras {
+    const text = this.textOrNull(column);
+    return text === null ? NO_EXTRAS : (parseExtras(text) ?? this.#broken(NO_EXTRAS));
   }
 
   oneOf<Value extends string>(column: Named, values: readonly Value[], otherwise: Value): Value {

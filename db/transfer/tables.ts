@@ -48,6 +48,7 @@ export const TRANSFER_TABLES: readonly TransferTable[] = [
   schema.rejections,
   schema.actions,
   schema.actionKeys,
+  schema.actionMetadata,
   schema.approvalLinks,
   schema.outbox,
   schema.timeline,

@@ -1,5 +1,6 @@
 import type { Actor, Hold, Role } from "../accounts/roles.ts";
 import { SMALL_ROW_BYTES_MAX } from "../config/limits.ts";
+import { type Extras, extrasText } from "./extras.ts";
 
 export const ACTION_STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"] as const;
 
@@ -24,7 +25,7 @@ export interface ActionRequest {
   /** Host name, and the port unless it is the scheme's default. Part of the name of the action's queue lane. */
   readonly host: string;
   readonly method: HttpMethod;
-  /** JSON text, sent to the target byte for byte. */
+  /** JSON text, sent to the target byte for byte, unless `extras.bodyKind` says what else it is. */
   readonly body: string | null;
   readonly headers: Readonly<Record<string, string>> | null;
   readonly dedupe: string | null;
@@ -35,6 +36,9 @@ export interface ActionRequest {
   readonly approve: boolean;
   readonly callback: string | null;
   readonly notifyEmail: string | null;
+  /** What the call does, in the requester's words. */
+  readonly title: string | null;
+  readonly extras: Extras;
 }
 
 /** How the newest attempt of the run ended. */
@@ -118,9 +122,10 @@ export function nextRetryAt(action: ActionState): Date | null {
   return action.status === "pending" && action.attempts > 0 ? action.dueAt : null;
 }
 
-/** Bytes of the body and headers of an action, where they are more than `SMALL_ROW_BYTES_MAX`. */
-export function largeBytesOf({ body, headers }: Pick<Action, "body" | "headers">): number | undefined {
-  let bytes = body === null ? 0 : Buffer.byteLength(body);
+/** Bytes of the body, headers and extras of an action, where they are more than `SMALL_ROW_BYTES_MAX`. */
+export function largeBytesOf(action: Pick<Action, "body" | "headers" | "extras">): number | undefined {
+  const { body, headers, extras } = action;
+  let bytes = Buffer.byteLength(body ?? "") + Buffer.byteLength(extrasText(extras) ?? "");
   for (const [name, value] of Object.entries(headers ?? {})) bytes += name.length + value.length;
   return bytes > SMALL_ROW_BYTES_MAX ? bytes : undefined;
 }

@@ -1,5 +1,6 @@
 import type { ActionRequest, Action } from "./action.ts";
 import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
+import { NO_EXTRAS } from "./extras.ts";
 import { headerIssues } from "../api/headers.ts";
 import { RETRIES_DEFAULT, KEY_CHARS_MAX } from "../config/limits.ts";
 import type { Hold } from "../accounts/roles.ts";
@@ -142,6 +143,8 @@ function requestOf(
     approve: given.approve ?? false,
     callback: given.callback ?? null,
     notifyEmail: given.notify?.email ?? null,
+    title: null,
+    extras: NO_EXTRAS,
   };
 }
 

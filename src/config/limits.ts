@@ -55,6 +55,11 @@ export const HEADERS_BYTES_MAX = 16_384;
 /** A dedupe or idempotency key. */
 export const KEY_CHARS_MAX = 255;
 export const REASON_CHARS_MAX = 1_000;
+export const TITLE_CHARS_MAX = 120;
+export const METADATA_NAMES_MAX = 20;
+/** A name of at most 64 characters. */
+export const METADATA_NAME_PATTERN = "^[A-Za-z0-9_.-]{1,64}$";
+export const METADATA_VALUE_CHARS_MAX = 500;
 export const EMAIL_CHARS_MAX = 254;
 export const NAME_CHARS_MAX = 100;
 /** A host name has at most 253 characters; this includes scheme and port. */

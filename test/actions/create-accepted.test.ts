@@ -26,6 +26,8 @@ describe("a create that is accepted", () => {
         approve: false,
         callback: null,
         notifyEmail: null,
+        title: null,
+        extras: {},
       },
     });
   });
@@ -51,6 +53,8 @@ describe("a create that is accepted", () => {
       approve: true,
       callback: "https://cb.example/x",
       notifyEmail: "ann@example.com",
+      title: null,
+      extras: {},
     });
   });
 

@@ -20,6 +20,7 @@ import { testSchedule } from "./conformance/schedule.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
 import { testSigning } from "./conformance/signing.ts";
+import { testExtras } from "./conformance/extras.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
 import { testUpkeep } from "./conformance/upkeep.ts";
@@ -34,6 +35,7 @@ describe("the store behind the client", () => {
   testPaging(openClientStore);
   testTimeline(openClientStore);
   testTexts(openClientStore);
+  testExtras(openClientStore);
   testLinks(openClientStore);
   testPeople(openClientStore);
   testSealed(openClientStore);

@@ -16,6 +16,7 @@ import { testPeople } from "./conformance/people.ts";
 import { testSchedule } from "./conformance/schedule.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testSigning } from "./conformance/signing.ts";
+import { testExtras } from "./conformance/extras.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
 import { testUpkeep } from "./conformance/upkeep.ts";
@@ -40,6 +41,7 @@ function suite(): void {
   testTimeline(open);
   testChanges(open);
   testTexts(open);
+  testExtras(open);
   testAccounts(open);
   testLinks(open);
   testHeld(open);

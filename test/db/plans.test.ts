@@ -53,7 +53,15 @@ const HELD = "actions_held_by_key";
 
 const KEYS = { dedupe: "d", idempotencyKey: "i", approve: true, callback: "https://hooks.example.com/" };
 
-const PRUNED = ["actions", "approval_links", "action_keys", "outbox_once", "pauses_in_force", "timeline_once"];
+const PRUNED = [
+  "action_metadata",
+  "actions",
+  "approval_links",
+  "action_keys",
+  "outbox_once",
+  "pauses_in_force",
+  "timeline_once",
+];
 
 const A_PAUSE_END = { at: NOON, by: "system", audit: anAuditEntry() } as const;
 
@@ -64,6 +72,7 @@ const SEED = { id: "s", accountId: ACCOUNT, origin: null, use: null, sealedSeed:
 /** Every operation of a working day, and the indexes by which its statements find their rows. */
 const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: readonly string[]])[] = [
   ["create", on((actions) => actions.create(aCreation())), []],
+  ["create with metadata", on((actions) => actions.create(aCreation({ extras: { metadata: { a: "b" } } }))), []],
   ["create with keys", on((actions) => actions.create(aCreation(KEYS))), ["action_keys", "actions", HELD]],
   ["create that matches", on(createTwice), ["action_keys", "actions", HELD]],
   ["create that its dedupe key matches", on(createBound), ["action_keys", "actions", HELD]],

@@ -20,6 +20,7 @@ import { testSchedule } from "./conformance/schedule.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
 import { testSigning } from "./conformance/signing.ts";
+import { testExtras } from "./conformance/extras.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
 import { testUpkeep } from "./conformance/upkeep.ts";
@@ -35,6 +36,7 @@ describe.skipIf(!hasPostgres)("the store on PostgreSQL", () => {
   testTimeline(openPostgresStore);
   testChanges(openPostgresStore);
   testTexts(openPostgresStore);
+  testExtras(openPostgresStore);
   testAccounts(openPostgresStore);
   testLinks(openPostgresStore);
   testHeld(openPostgresStore);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { bootstrap, forgetFirstKeys } from "../../src/accounts/first-start.ts";
 import { type Config, readConfig } from "../../src/config/config.ts";
 import type { Action, ActionRequest, ActionStatus } from "../../src/actions/action.ts";
+import { NO_EXTRAS } from "../../src/actions/extras.ts";
 import type { Caller } from "../../src/accounts/roles.ts";
 import { DRAIN_WRITE_MS } from "../../src/config/limits.ts";
 import { createEngine } from "../../src/delivery/engine.ts";
@@ -149,6 +150,8 @@ export function requestFor(request: Partial<ActionRequest>): ActionRequest {
     approve: false,
     callback: null,
     notifyEmail: null,
+    title: null,
+    extras: NO_EXTRAS,
     ...request,
   };
 }

@@ -1,6 +1,7 @@
 import { DomainError } from "../../src/api/domain-error.ts";
 import { createEnqueue } from "../../src/actions/serialize.ts";
 import { type Action, type ActionRequest, firstState } from "../../src/actions/action.ts";
+import { NO_EXTRAS } from "../../src/actions/extras.ts";
 import type { AuditEntry } from "../../src/audit/audit.ts";
 import { type Change } from "../../src/actions/changes.ts";
 import type { Outcome } from "../../src/actions/outcome.ts";
@@ -46,6 +47,8 @@ export function aRequest(overrides: Partial<ActionRequest> = {}): ActionRequest 
     approve: false,
     callback: null,
     notifyEmail: null,
+    title: null,
+    extras: NO_EXTRAS,
     ...overrides,
   };
 }

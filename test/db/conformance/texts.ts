@@ -44,6 +44,8 @@ export function testTexts(open: OpenTestStore): void {
       approve: true,
       callback: "https://hooks.example.com/?a=b&c=%20",
       notifyEmail: "o'hara+x@example.com",
+      title: "Refund 12 €",
+      extras: { bodyKind: "json", reason: "Asked by\nAnn", metadata: { order: "7", "a.b-c_D": "" } },
       createdAt: later(123),
       createdBy: "mcp:agent 7",
     });
@@ -94,6 +96,8 @@ export function testTexts(open: OpenTestStore): void {
         callback: `https://hooks.example.com/${text}`,
         notifyEmail: text,
         createdBy: `key:${text}`,
+        title: text,
+        extras: { reason: text, metadata: { text, other: text } },
       };
       const action = await createdAction(db.actions, odd);
       expect(action).toMatchObject(odd);

@@ -1,4 +1,6 @@
 import type { ActionQuery, Store } from "../../../db/store.ts";
+import type { Action } from "../../../src/actions/action.ts";
+import { NO_EXTRAS } from "../../../src/actions/extras.ts";
 import { ACCOUNT, aQuery, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 
 const DIGEST = "digest of a request";
@@ -29,7 +31,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
   );
   const entries = await outbox.list(ACCOUNT, null, 99);
   const contents = {
-    actions: listed,
+    actions: listed.map(asOfVersion01),
     lists: await Promise.all(QUERIES.map(async (query) => idsOf(await actions.list(aQuery({ limit: 99, ...query }))))),
     counts: await Promise.all(QUERIES.map((query) => actions.count(aQuery({ limit: 99, ...query })))),
     eachAction,
@@ -82,9 +84,15 @@ export async function contentsOf(store: Store): Promise<unknown> {
     sealed: await sealed.find("another key", null, 99),
     fact: await facts.read("a fact"),
     // Last, since the row that has no name gets one.
-    broken: [await actions.broken(99, ""), await outbox.callbacks.broken(99, "")],
+    broken: [(await actions.broken(99, "")).map(asOfVersion01), await outbox.callbacks.broken(99, "")],
   };
   return JSON.parse(JSON.stringify(contents));
+}
+
+/** Without what version 0.1 does not have. */
+function asOfVersion01({ title, extras, ...action }: Action) {
+  if (title !== null || extras !== NO_EXTRAS) throw new Error("Version 0.1 has neither.");
+  return action;
 }
 
 function idsOf({ actions }: { readonly actions: readonly { readonly id: string }[] }): readonly string[] {

@@ -1,0 +1,59 @@
+import Type, { type Static } from "typebox";
+import { Compile } from "typebox/compile";
+import {
+  METADATA_NAME_PATTERN,
+  METADATA_NAMES_MAX,
+  METADATA_VALUE_CHARS_MAX,
+  REASON_CHARS_MAX,
+} from "../config/limits.ts";
+
+/** How a body was given, where not as `body`. The column `body` has the JSON, the encoded form, the text or the base64. */
+export const BODY_KINDS = ["json", "form", "text", "base64"] as const;
+
+export type BodyKind = (typeof BODY_KINDS)[number];
+
+const ExtrasSchema = Type.Object(
+  {
+    bodyKind: Type.Optional(Type.Enum([...BODY_KINDS])),
+    /** Why the call is requested. */
+    reason: Type.Optional(Type.String({ maxLength: REASON_CHARS_MAX })),
+    metadata: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: METADATA_NAME_PATTERN }),
+        Type.String({ maxLength: METADATA_VALUE_CHARS_MAX }),
+        {
+          additionalProperties: false,
+          minProperties: 1,
+          maxProperties: METADATA_NAMES_MAX,
+        },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/**
+ * What a create sets beyond the core of an action; a member that it doesn't set is absent. Stored as JSON in one column, null
+ * where there is none.
+ */
+export type Extras = Readonly<Static<typeof ExtrasSchema>>;
+
+export const NO_EXTRAS: Extras = Object.freeze({});
+
+const EXTRAS = Compile(ExtrasSchema);
+
+/** The column of these extras. */
+export function extrasText(extras: Extras): string | null {
+  const text = extras === NO_EXTRAS ? "{}" : JSON.stringify(extras);
+  return text === "{}" ? null : text;
+}
+
+/** The extras in a column that is not null; null: it was altered, since the service writes nothing else than `extrasText`. */
+export function parseExtras(text: string): Extras | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return EXTRAS.Check(value) && extrasText(value) === text ? value : null;
+  } catch {
+    return null;
+  }
+}
