@@ -212,6 +212,7 @@ function isStateOf({ secrets, clock }: AgentDeps, caller: Caller, action: Action
 }
 
 function macInput({ accountId, keyId }: Caller, action: Action, endsMs: number): string {
-  const { id, run, method, url, headers, body, callback } = action;
-  return JSON.stringify([accountId, keyId, id, run, endsMs, method, url, headers, body, callback]);
+  const { id, run, method, url, headers, body, callback, extras } = action;
+  const request = [method, url, headers, body, callback, extras.bodyKind];
+  return JSON.stringify([accountId, keyId, id, run, endsMs, ...request]);
 }

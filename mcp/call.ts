@@ -13,7 +13,7 @@ import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../src/config/limits.ts";
 import type { Secrets } from "../src/crypto/secrets.ts";
 import type { Bus } from "../src/events/bus.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
-import { memberText } from "../src/json/json.ts";
+import { memberText, orderedMemberText } from "../src/json/json.ts";
 import type { Log } from "../src/observability/log.ts";
 import type { Metrics } from "../src/observability/metrics.ts";
 import type { PauseOf } from "../src/pauses/pause.ts";
@@ -108,12 +108,13 @@ export class ToolCall {
     return isJsonObject(given) ? given : {};
   }
 
-  /** The JSON text of an argument, with numbers as they were written. */
-  textOf(argument: string): string {
+  /** The JSON text of an argument of `create`, with numbers as they were written, and names in their order but for `body`. */
+  textOf(argument: "body" | "json" | "form"): string {
     const { body } = this.exchange.request;
     if (body === null) return "null";
+    const read = argument === "body" ? memberText : orderedMemberText;
     const path = ["params", "arguments", argument];
-    return memberText(body, ...(Array.isArray(body.value) ? [this.#indexIn(body.value), ...path] : path));
+    return read(body, ...(Array.isArray(body.value) ? [this.#indexIn(body.value), ...path] : path));
   }
 
   /** The place of this call's message in a batch. */

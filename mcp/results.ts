@@ -8,6 +8,7 @@ import {
   viewerOf,
 } from "../src/accounts/roles.ts";
 import type { Action } from "../src/actions/action.ts";
+import { bodyMemberOf, isJsonMember } from "../src/actions/body.ts";
 import { pageJson } from "../src/actions/list-schemas.ts";
 import { actionJson } from "../src/actions/serialize.ts";
 import type { ActionService } from "../src/actions/service.ts";
@@ -248,8 +249,8 @@ function foundStep(differs: readonly string[]): string {
 
 /** The action with its bodies cut, and notes about them. */
 function cutBodies(action: Action): { readonly action: Action; readonly notes: object } {
-  const { id, body, result } = action;
-  const sent = body === null ? null : cut(body);
+  const { id, result } = action;
+  const sent = cutRequestBody(action);
   const answered = result === null || result.responseBody === null ? null : cut(result.responseBody);
   const cutNote = (bytes: number) =>
     `Cut: the first ${TOOL_BODY_BYTES_MAX} of ${bytes} bytes; GET /v1/actions/${id} has the whole.`;
@@ -258,7 +259,7 @@ function cutBodies(action: Action): { readonly action: Action; readonly notes: o
   return {
     action: {
       ...action,
-      body: sent?.json ?? null,
+      body: sent?.text ?? null,
       result: result === null ? null : { ...result, responseBody: answered?.json ?? null },
     },
     notes: {
@@ -266,6 +267,22 @@ function cutBodies(action: Action): { readonly action: Action; readonly notes: o
       ...(answered === null ? {} : { response_note: `${untrusted}${answerCut}` }),
     },
   };
+}
+
+/** The body in the form in which it is stored, cut by its kind; null: there is none. */
+function cutRequestBody(action: Action): { readonly text: string; readonly bytes: number | null } | null {
+  const { body } = action;
+  const member = bodyMemberOf(action);
+  if (body === null || member === null) return null;
+  if (isJsonMember(member)) {
+    const { json, bytes } = cut(body);
+    return { text: json, bytes };
+  }
+  if (Buffer.byteLength(body) <= TOOL_BODY_BYTES_MAX) return { text: body, bytes: null };
+  const start = member === "text" ? beginning(body) : body.slice(0, TOOL_BODY_BYTES_MAX);
+  // Up to the last whole field. The limit is a multiple of four, so that cut base64 can be decoded.
+  const text = member === "form" ? start.slice(0, Math.max(start.lastIndexOf("&"), 0)) : start;
+  return { text, bytes: Buffer.byteLength(body) };
 }
 
 interface Cut {

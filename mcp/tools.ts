@@ -66,7 +66,8 @@ export const TOOLS = {
     title: "Send an HTTP call",
     description:
       "Sends one HTTP call as an action: stored, held for approval if required, then signed and sent, and retried when " +
-      "it fails. Use it for every call with an effect. Returns the action at once, with sync: true when it " +
+      "it fails. Use it for every call with an effect. Say what it does in title and why in reason: whoever decides reads " +
+      "them. Returns the action at once, with sync: true when it " +
       "has ended. Same intent, same idempotency_key: choose one for each intent and reuse it when you repeat this call " +
       "after an error or a lost answer; then nothing is sent twice. To send a failed action again use retry; to learn how " +
       "one ended use wait.",
@@ -246,7 +247,7 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
   const options = withoutNulls({ idempotency_key: key, wait }, CreateToolOptions.properties);
   const input = {
     value: request,
-    bodyText: () => call.textOf("body"),
+    textOf: (member: "body" | "json" | "form") => call.textOf(member),
     idempotencyKey: typeof key === "string" ? key : null,
     hold: caller.hold,
   };

@@ -17,7 +17,7 @@ interface Import {
 
 /** The rules about actions: pure functions, of which each knows only the others and what has no effects either. */
 const PURE = new Set([
-  ...["action", "status", "changes", "settle", "outcome", "backoff", "dedupe", "timeline", "extras"].map(
+  ...["action", "status", "changes", "settle", "outcome", "backoff", "dedupe", "timeline", "extras", "body"].map(
     (name) => `src/actions/${name}.ts`,
   ),
   "src/accounts/roles.ts",

@@ -1,8 +1,17 @@
 import type { ActionRequest, Action } from "./action.ts";
 import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
-import { NO_EXTRAS } from "./extras.ts";
+import { BODY_MEMBERS, type BodyMember, bodyMemberOf, formJson } from "./body.ts";
+import { type BodyKind, type Extras, extrasText, NO_EXTRAS } from "./extras.ts";
+import { readFormBody } from "./form-body.ts";
 import { headerIssues } from "../api/headers.ts";
-import { RETRIES_DEFAULT, KEY_CHARS_MAX } from "../config/limits.ts";
+import {
+  KEY_CHARS_MAX,
+  METADATA_NAME_PATTERN,
+  METADATA_NAMES_MAX,
+  METADATA_VALUE_CHARS_MAX,
+  RETRIES_DEFAULT,
+} from "../config/limits.ts";
+import { isStorableText } from "../json/json.ts";
 import type { Hold } from "../accounts/roles.ts";
 import { holdReason } from "../approvals/policy.ts";
 import { CreateAction } from "./schemas.ts";
@@ -21,8 +30,8 @@ export interface CreateRules {
 /** A create before validation. */
 export interface CreateInput {
   readonly value: unknown;
-  /** The text of its member `body`, with numbers as written. Called only if everything else is valid. */
-  readonly bodyText: () => string;
+  /** The JSON of one of its members as text: with numbers as written, and names in their order. */
+  readonly textOf: (member: "body" | "json" | "form") => string;
   /** The `Idempotency-Key` header. */
   readonly idempotencyKey: string | null;
   /** The hold of the caller's key. */
@@ -32,7 +41,7 @@ export interface CreateInput {
 export interface CheckedCreate {
   readonly request: ActionRequest;
   readonly sync: boolean;
-  /** Why the call is requested; null: not given. */
+  /** Why the call is requested, as in the request's extras; null: not given. */
   readonly reason: string | null;
 }
 
@@ -43,11 +52,12 @@ const CREATE = compile(CreateAction);
  * `invalid_url`, `invalid_sync`, `validation_error`.
  */
 export function createCheckCreate({ checkTarget }: CreateRules) {
-  return ({ value, bodyText, idempotencyKey, hold }: CreateInput): CheckedCreate => {
-    const given = withoutNulls(value, CreateAction.properties);
+  return ({ value, textOf, idempotencyKey, hold }: CreateInput): CheckedCreate => {
+    const given = withoutNulls(value, NULL_IS_ABSENT);
     const fields = isJsonObject(given) ? given : {};
     const checkUrl = (url: unknown) => (typeof url === "string" ? checkTarget(url) : null);
     const target = checkUrl(fields["url"]);
+    const form = isJsonObject(fields["form"]) ? readFormBody(textOf("form")) : null;
     const key = idempotencyKey === null ? { key: null } : readIdempotencyKey(idempotencyKey);
     // What a schema can't express. Each rule checks only fields of the right type; the schema reports the others.
     const broken = [
@@ -55,14 +65,18 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
       ...refusedBy("callback", checkUrl(fields["callback"])),
       ...syncIssues(fields, hold),
       ...bodyIssues(fields),
+      ...(form !== null && "issues" in form ? form.issues : []),
+      ...textIssues(fields),
+      ...metadataIssues(fields),
       ...headersIssues(fields),
       ...("issue" in key ? [key.issue] : []),
     ];
     if (broken.length === 0 && CREATE.accepts(given) && target !== null && "host" in target && "key" in key) {
-      const request = requestOf(given, target, { body: given.body === undefined ? null : bodyText(), key: key.key });
+      const encoded = form !== null && "encoded" in form ? form.encoded : null;
+      const request = requestOf(given, target, { ...bodyOf(given, encoded, textOf), key: key.key });
       return { request, sync: given.sync ?? false, reason: given.reason ?? null };
     }
-    const issues = onePerField([...CREATE.issues(withoutHeaders(given)), ...broken]);
+    const issues = onePerField([...CREATE.issues(withoutChecked(given)), ...broken]);
     const code = codeOf(given, broken, issues);
     throw new DomainError(code, MESSAGES[code], issues);
   };
@@ -70,9 +84,14 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** `headersIssues` checks the headers and names each; the schema would check them a second time. */
-function withoutHeaders(given: unknown): unknown {
-  return isJsonObject(given) && isJsonObject(given["headers"]) ? { ...given, headers: {} } : given;
+/** `json: null` is the value null. */
+const { json: _json, ...NULL_IS_ABSENT } = CreateAction.properties;
+
+/** Other rules check these and name each of their members; the schema would check them a second time. */
+function withoutChecked(given: unknown): unknown {
+  if (!isJsonObject(given)) return given;
+  const checked = ["headers", "form", "metadata"].filter((name) => isJsonObject(given[name]));
+  return checked.length === 0 ? given : { ...given, ...Object.fromEntries(checked.map((name) => [name, {}])) };
 }
 
 function refusedBy(field: string, checked: CheckedTarget | null): readonly Issue[] {
@@ -91,9 +110,59 @@ const SYNC_WITH_APPROVE = "Can't be true together with approve: true.";
 
 const SYNC_WITH_HOLD = "Can't be true: what this key creates is held for approval.";
 
+/** The members that hold a body, of which a call has one. */
+function bodiesIn(given: Fields): readonly BodyMember[] {
+  return BODY_MEMBERS.filter((member) => given[member] !== undefined);
+}
+
 function bodyIssues(given: Fields): readonly Issue[] {
-  if (given["method"] !== "GET" || given["body"] === undefined) return [];
-  return [{ field: "body", message: "Can't go with GET, to which HTTP gives no meaning for a body." }];
+  const [first, ...others] = bodiesIn(given);
+  if (first === undefined) return [];
+  if (given["method"] === "GET") {
+    return [first, ...others].map((field) => ({
+      field,
+      message: "Can't go with GET, to which HTTP gives no meaning for a body.",
+    }));
+  }
+  return others.map((field) => ({ field, message: `Can't go with ${first}: a call has one body.` }));
+}
+
+/** The texts that are stored as they are. */
+function textIssues({ text, base64, title }: Fields): readonly Issue[] {
+  const issues: Issue[] = [];
+  if (typeof text === "string" && !isStorableText(text)) {
+    issues.push({ field: "text", message: "Must be well-formed Unicode without NUL: give other bytes as base64." });
+  }
+  if (typeof base64 === "string" && Buffer.from(base64, "base64").toString("base64") !== base64) {
+    issues.push({
+      field: "base64",
+      message: "Must be base64 with padding, without white space (RFC 4648, section 4).",
+    });
+  }
+  if (typeof title === "string" && !isStorableText(title)) {
+    issues.push({ field: "title", message: "Must be well-formed Unicode without NUL." });
+  }
+  return issues;
+}
+
+const METADATA_NAME = new RegExp(METADATA_NAME_PATTERN);
+
+function metadataIssues({ metadata }: Fields): readonly Issue[] {
+  if (!isJsonObject(metadata)) return [];
+  const entries = Object.entries(metadata);
+  const issues = entries.flatMap(([name, value]) => {
+    const message = metadataProblem(name, value);
+    return message === null ? [] : [{ field: `metadata.${name}`, message }];
+  });
+  if (entries.length <= METADATA_NAMES_MAX) return issues;
+  return [...issues, { field: "metadata", message: `Has more than ${METADATA_NAMES_MAX} names.` }];
+}
+
+function metadataProblem(name: string, value: unknown): string | null {
+  if (!METADATA_NAME.test(name)) return "Is not a name: use 1 to 64 letters, digits, and _ . or -.";
+  if (typeof value !== "string") return "Must be a string.";
+  if (value.length > METADATA_VALUE_CHARS_MAX) return `Is longer than ${METADATA_VALUE_CHARS_MAX} characters.`;
+  return isStorableText(value) ? null : "Must be well-formed Unicode without NUL.";
 }
 
 function headersIssues(given: Fields): readonly Issue[] {
@@ -104,7 +173,7 @@ function headersIssues(given: Fields): readonly Issue[] {
   const texts = entries.map(([name, value]) => [name, typeof value === "string" ? value : ""] as const);
   return [
     ...wrong.map(([name]) => ({ field: `headers.${name}`, message: "Must be a string." })),
-    ...headerIssues(Object.fromEntries(texts), given["body"] !== undefined),
+    ...headerIssues(Object.fromEntries(texts), bodiesIn(given)[0] ?? null),
   ];
 }
 
@@ -124,11 +193,35 @@ function codeOf(given: unknown, rules: readonly Issue[], issues: readonly Issue[
   return rules.some(({ field }) => field === "sync") ? "invalid_sync" : "validation_error";
 }
 
+interface RequestBody {
+  readonly body: string | null;
+  readonly kind?: BodyKind;
+}
+
+/** The body as it is stored. `form` is encoded already. */
+function bodyOf(
+  { body, json, text, base64 }: CreateAction,
+  form: string | null,
+  textOf: CreateInput["textOf"],
+): RequestBody {
+  if (body !== undefined) return { body: textOf("body") };
+  if (json !== undefined) return { body: textOf("json"), kind: "json" };
+  if (form !== null) return { body: form, kind: "form" };
+  if (text !== undefined) return { body: text, kind: "text" };
+  return base64 === undefined ? { body: null } : { body: base64, kind: "base64" };
+}
+
 function requestOf(
   given: CreateAction,
   { hostname, host }: AllowedTarget,
-  { body, key }: { readonly body: string | null; readonly key: string | null },
+  { body, kind, key }: RequestBody & { readonly key: string | null },
 ): ActionRequest {
+  const { reason, metadata = {} } = given;
+  const extras: Extras = {
+    ...(kind === undefined ? {} : { bodyKind: kind }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+  };
   return {
     url: given.url,
     hostname,
@@ -143,8 +236,8 @@ function requestOf(
     approve: given.approve ?? false,
     callback: given.callback ?? null,
     notifyEmail: given.notify?.email ?? null,
-    title: null,
-    extras: NO_EXTRAS,
+    title: given.title ?? null,
+    extras: extrasText(extras) === null ? NO_EXTRAS : extras,
   };
 }
 
@@ -156,21 +249,25 @@ const IDEMPOTENCY_HEADER = "idempotency-key";
  * changed. It keeps the request and its options, `approve` included, but neither `dedupe` nor any idempotency key.
  */
 export function createInputOf(action: Action, hold: Hold): CreateInput {
-  const { url, method, body, headers, retries, onUnknown, approve, callback, notifyEmail } = action;
+  const { url, method, body, headers, retries, onUnknown, approve, callback, notifyEmail, title, extras } = action;
   const kept = Object.entries(headers ?? {}).filter(([name]) => name.toLowerCase() !== IDEMPOTENCY_HEADER);
-  const parsed: unknown = body === null ? null : JSON.parse(body);
+  const member = bodyMemberOf(action);
+  const json = body === null ? "null" : member === "form" ? formJson(body) : body;
+  const parsed: unknown = member === "text" || member === "base64" ? body : JSON.parse(json);
   const value = {
     url,
     method,
-    body: parsed,
+    ...(member === null ? {} : { [member]: parsed }),
     headers: kept.length === 0 ? null : Object.fromEntries(kept),
     retries,
     on_unknown: onUnknown,
     approve,
     callback,
     notify: notifyEmail === null ? null : { email: notifyEmail },
+    title,
+    metadata: extras.metadata,
   };
-  return { value, bodyText: () => body ?? "", idempotencyKey: null, hold };
+  return { value, textOf: () => json, idempotencyKey: null, hold };
 }
 
 const PRINTABLE = /^[ -~]+$/;

@@ -1,4 +1,5 @@
 import type { Action, ActionRequest } from "./action.ts";
+import { BODY_MEMBERS, bodyAs, contentTypeOf } from "./body.ts";
 
 /**
  * The two kinds of keys by which a create can find an older action, for `DEDUPE_WINDOW_MS`: `Idempotency-Key` whatever
@@ -6,7 +7,10 @@ import type { Action, ActionRequest } from "./action.ts";
  */
 export type KeyKind = "idempotency" | "dedupe";
 
-/** The names of the request fields in which a repeated create differs from what is stored. */
+/**
+ * The names of the request fields in which a repeated create differs from what is stored. Title, reason and metadata don't
+ * count: whoever repeats a create may say the same in other words.
+ */
 export function differs(stored: ActionRequest, requested: ActionRequest): readonly string[] {
   return COMPARED.filter(([, read]) => read(stored) !== read(requested)).map(([field]) => field);
 }
@@ -14,7 +18,7 @@ export function differs(stored: ActionRequest, requested: ActionRequest): readon
 const COMPARED: readonly (readonly [field: string, read: (request: ActionRequest) => unknown])[] = [
   ["url", (request) => request.url],
   ["method", (request) => request.method],
-  ["body", (request) => request.body],
+  ...BODY_MEMBERS.map((member) => [member, (request: ActionRequest) => bodyAs(request, member)] as const),
   ["headers", (request) => headersText(request.headers)],
   ["dedupe", (request) => request.dedupe],
   ["retries", (request) => request.retries],
@@ -36,9 +40,18 @@ export type HashOf = (text: string) => string;
 /** Prefix of digests that cover the callback. Digests of earlier versions have no prefix and do not cover it. */
 const WITH_CALLBACK = "2:";
 
-/** The digest of what is approved: method, URL, headers, body and callback; nothing that changes between attempts. */
+/** Prefix of digests that also cover what kind of body it is. Of a body that is a JSON object there are no such digests. */
+const WITH_KIND = "3:";
+
+/**
+ * The digest of what is approved: method, URL, headers, body and callback, and for every other body than a JSON object its
+ * kind and `Content-Type`; nothing that changes between attempts.
+ */
 export function requestDigest(request: ActionRequest, hashOf: HashOf): string {
-  return WITH_CALLBACK + hashOf(JSON.stringify([...sentParts(request), request.callback]));
+  const { callback, extras } = request;
+  const parts = [...sentParts(request), callback];
+  if (extras.bodyKind === undefined) return WITH_CALLBACK + hashOf(JSON.stringify(parts));
+  return WITH_KIND + hashOf(JSON.stringify([...parts, extras.bodyKind, contentTypeOf(request)]));
 }
 
 /** The digest of earlier versions, so that actions approved by them can still be sent. */
@@ -57,7 +70,8 @@ function sentParts({ method, url, headers, body }: ActionRequest): readonly unkn
 export function matchesApproval(action: Action, hashOf: HashOf): boolean {
   if (action.isAltered === true) return false;
   if (!action.approve) return true;
-  const { approvedDigest } = action;
-  const digestOf = approvedDigest?.startsWith(WITH_CALLBACK) === true ? requestDigest : firstDigest;
+  const { approvedDigest, extras } = action;
+  const isOfFirst = approvedDigest !== null && !/^\d:/.test(approvedDigest) && extras.bodyKind === undefined;
+  const digestOf = isOfFirst ? firstDigest : requestDigest;
   return digestOf(action, hashOf) === approvedDigest;
 }

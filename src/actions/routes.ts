@@ -17,7 +17,7 @@ import {
   uncheckedBody,
 } from "../http/operation.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
-import { memberText } from "../json/json.ts";
+import { memberText, orderedMemberText } from "../json/json.ts";
 import { premaskAllFor, premask, premaskFor } from "../receipts/masked-action.ts";
 import { type Action, isTerminal } from "./action.ts";
 import { type ActionSerializer, serializeTimeline } from "./serialize.ts";
@@ -79,7 +79,7 @@ function mainRoutes(deps: ActionRouteDeps) {
       async ({ context, caller, query, body }) => {
         const { request, sync, reason } = checkCreate({
           value: body.value,
-          bodyText: () => memberText(body, "body"),
+          textOf: (member) => (member === "body" ? memberText : orderedMemberText)(body, member),
           idempotencyKey: context.request.headers.get("idempotency-key"),
           hold: caller.hold,
         });

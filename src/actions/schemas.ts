@@ -7,6 +7,10 @@ import {
   HEADERS_MAX,
   JSON_DEPTH_MAX,
   JSON_MEMBERS_MAX,
+  METADATA_NAME_PATTERN,
+  METADATA_NAMES_MAX,
+  METADATA_VALUE_CHARS_MAX,
+  TITLE_CHARS_MAX,
   REQUEST_BODY_BYTES_MAX,
   RETRIES_DEFAULT,
   RETRIES_MAX,
@@ -21,6 +25,7 @@ import {
   describedOnly,
   key,
   nullable,
+  ONE_LINE,
   plainText,
   reason,
   run,
@@ -70,7 +75,8 @@ const callHeaders = stringMap(
     "content-length, content-encoding, transfer-encoding, connection, keep-alive, te, trailer, upgrade, expect, via, " +
     "forwarded, accept-encoding, cdn-loop, http2-settings, x-real-ip, x-http-method, x-http-method-override, " +
     "x-method-override, x-original-url, x-rewrite-url, and names that begin with proxy-, sec-, webhook-, x-forwarded- or " +
-    "x-outgate-. With a body, content-type must be application/json or application/*+json.",
+    "x-outgate-. With body or json, content-type must be application/json or application/*+json; with form its own type; with " +
+    "text and base64 neither.",
   describedOnly({
     maxProperties: HEADERS_MAX,
     propertyNames: { pattern: HEADER_NAME_PATTERN },
@@ -78,7 +84,30 @@ const callHeaders = stringMap(
   }),
 );
 
-/** The body of a create. `null` counts as absent, which the schema does not show. */
+const JSON_BODY =
+  "Instead of body: any JSON value, sent as written. null is the value null here. A call has one of body, json, form, text and base64.";
+
+const BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+
+const formSchema = (description: string) =>
+  Type.Unsafe<Readonly<Record<string, string | readonly string[]>>>({
+    type: "object",
+    additionalProperties: { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] },
+    description,
+    examples: [{ amount: "1200", "expand[]": ["charge", "customer"] }],
+  });
+
+const metadataSchema = (description: string) =>
+  stringMap(description, {
+    examples: [{ order: "4711" }],
+    ...describedOnly({
+      maxProperties: METADATA_NAMES_MAX,
+      propertyNames: { pattern: METADATA_NAME_PATTERN },
+      additionalProperties: { type: "string", maxLength: METADATA_VALUE_CHARS_MAX },
+    }),
+  });
+
+/** The body of a create. `null` counts as absent (but for `json`), which the schema does not show. */
 export const CreateAction = Type.Object(
   {
     url: targetUrl(
@@ -87,6 +116,25 @@ export const CreateAction = Type.Object(
     ),
     method: Type.Optional(methods({ default: "POST", description: "HTTP method of the call." })),
     body: Type.Optional(anyObject("JSON body of the call, sent as written. Not with GET.")),
+    json: Type.Optional(Type.Unknown({ description: JSON_BODY, examples: [[{ op: "remove", path: "/a" }]] })),
+    form: Type.Optional(
+      formSchema("Instead of body: names with a string or a list of strings, sent in this order as a form."),
+    ),
+    text: Type.Optional(
+      Type.String({
+        description:
+          "Instead of body: a text, sent as UTF-8 with your content-type header, default text/plain; charset=utf-8.",
+        examples: ["a,b\n1,2\n"],
+      }),
+    ),
+    base64: Type.Optional(
+      Type.String({
+        description:
+          "Instead of body: bytes in base64, sent with your content-type header, default application/octet-stream.",
+        examples: ["AAEC/w=="],
+        ...describedOnly({ pattern: BASE64 }),
+      }),
+    ),
     headers: Type.Optional(callHeaders),
     dedupe: Type.Optional(key("Actions of one account with the same value within 24 hours are the same action.")),
     retries: Type.Optional(retries({ default: RETRIES_DEFAULT })),
@@ -120,6 +168,16 @@ export const CreateAction = Type.Object(
         "https://app.example.com/outgate",
       ),
     ),
+    title: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: TITLE_CHARS_MAX,
+        pattern: ONE_LINE,
+        description: "What the call does, in one line, for the person who decides. Not sent to the target.",
+        examples: ["Refund 12.00 EUR to customer 4711"],
+      }),
+    ),
+    metadata: Type.Optional(metadataSchema("Names with a string each, to find the action by. Not sent to the target.")),
     reason: Type.Optional(
       reason(
         "Why you request the call; shown to approvers and in the timeline. Required from an agent's key if a person rejected the same request within the last 24 hours.",
@@ -190,7 +248,11 @@ export const ActionJson = Type.Object(
     status: Status,
     url: url("The target."),
     method: Method,
-    body: nullable(anyObject("JSON body sent to the target.")),
+    body: nullable(anyObject("JSON body sent to the target. Null also where another member has the body.")),
+    json: Type.Optional(Type.Unknown({ description: "JSON value sent to the target.", examples: [[1, 2]] })),
+    form: Type.Optional(formSchema("Form sent to the target. A list of one value is shown as the value.")),
+    text: Type.Optional(plainText("Text sent to the target.", "a,b\n1,2\n")),
+    base64: Type.Optional(plainText("Bytes sent to the target, in base64.", "AAEC/w==")),
     headers: nullable(stringMap("Headers of the call.")),
     dedupe: nullable(plainText("Semantic key of deduplication.", "order-7")),
     run: run("The present run: 1, and one more with each retry. Attempts are counted per run."),
@@ -216,6 +278,11 @@ export const ActionJson = Type.Object(
     approved_by: nullable(plainText("Who approved it.", "key:ann")),
     callback: nullable(url("Receives the events of this action.", "https://app.example.com/outgate")),
     idempotency_key: nullable(plainText("Idempotency-Key of its creation.", "order-4711")),
+    title: Type.Optional(
+      plainText("What the call does, in the requester's words.", "Refund 12.00 EUR to customer 4711"),
+    ),
+    reason: Type.Optional(plainText("Why it was requested, in the requester's words.", "The parcel was lost.")),
+    metadata: Type.Optional(stringMap("What the requester noted.", { examples: [{ order: "4711" }] })),
     hidden_values: Type.Optional(
       Type.Integer({
         minimum: 1,

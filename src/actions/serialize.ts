@@ -4,6 +4,7 @@ import { hiddenValues, maskedAction, maskedEntry, maskedPause } from "../receipt
 import type { Clock } from "../runtime/clock.ts";
 import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
 import { type Action, nextRetryAt } from "./action.ts";
+import { formJson } from "./body.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { operationsIn } from "./status.ts";
 import { type CallbackEvent, hostOf, notificationsFor } from "../delivery/notification.ts";
@@ -40,7 +41,7 @@ export function actionJson(action: Action, options: ViewOptions): string {
   const next = nextRetryAt(action);
   return (
     `{"id":"${action.id}","status":"${action.status}","url":${json(action.url)},"method":"${action.method}"` +
-    (bodies === "none" ? "" : `,"body":${action.body ?? "null"}`) +
+    (bodies === "none" ? "" : bodyMembers(action)) +
     `,"headers":${headersJson(action, options)},"dedupe":${json(action.dedupe)}` +
     `,"run":${action.run},"attempts":${action.attempts},"retries":${action.retries}` +
     `,"created_at":${time(action.createdAt)},"created_by":${creatorJson(action)},"started_at":${time(action.startedAt)}` +
@@ -51,6 +52,7 @@ export function actionJson(action: Action, options: ViewOptions): string {
     `,"duration_ms":${result?.durationMs ?? "null"},"approve":${action.approve}` +
     `,"approved_at":${time(action.approvedAt)},"approved_by":${json(action.approvedBy)}` +
     `,"callback":${json(action.callback)},"idempotency_key":${json(action.idempotencyKey)}` +
+    descriptionMembers(action) +
     (action.onUnknown === "stop" ? `,"on_unknown":"stop"` : "") +
     retriesRemaining(action) +
     (next === null ? "" : `,"next_retry_in_seconds":${secondsUntil(next, now)}`) +
@@ -60,6 +62,23 @@ export function actionJson(action: Action, options: ViewOptions): string {
       : `,"hidden_values":${options.hiddenValues}`) +
     `,"actions":${JSON.stringify(operationsIn(action.status))}${errorMember(action, options)},"receipt_url":${json(receiptUrl)}` +
     (differs === undefined ? "}" : `,"deduplicated":true,"differs":${JSON.stringify(differs)}}`)
+  );
+}
+
+/** `body` is null where another member has the body. */
+function bodyMembers({ body, extras: { bodyKind } }: Action): string {
+  if (body === null || bodyKind === undefined) return `,"body":${body ?? "null"}`;
+  const isJson = bodyKind === "json";
+  const text = bodyKind === "form" ? formJson(body) : isJson ? body : JSON.stringify(body);
+  return `,"body":null,"${bodyKind}":${text}`;
+}
+
+/** What the requester says of it; absent where nothing is said. */
+function descriptionMembers({ title, extras: { reason, metadata } }: Action): string {
+  return (
+    (title === null ? "" : `,"title":${JSON.stringify(title)}`) +
+    (reason === undefined ? "" : `,"reason":${JSON.stringify(reason)}`) +
+    (metadata === undefined ? "" : `,"metadata":${JSON.stringify(metadata)}`)
   );
 }
 

@@ -34,9 +34,13 @@ const TARGET_URL = String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^\s\\]+$`;
 /** Also internationalised names, as people type them. */
 const HOST = "^[^\\x00-\\x20/\\x7f-\\xa0]{1,260}$";
 
+/** No control characters and no other line breaks. */
+export const ONE_LINE = "^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$";
+
 /** Messages by pattern, in place of one that quotes the regular expression. */
 const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
   [PRINTABLE, "May hold only printable ASCII characters."],
+  [ONE_LINE, "Must be one line without control characters."],
   [HOST, "Must be a host name, with or without a port."],
 ]);
 

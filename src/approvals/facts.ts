@@ -1,10 +1,12 @@
 import Type, { type Static } from "typebox";
-import { type Action, formatSize } from "../actions/action.ts";
+import type { Action } from "../actions/action.ts";
+import { sentBytes } from "../actions/body.ts";
 import { type Actor, describeActor, type Viewer } from "../accounts/roles.ts";
 import { plainText } from "../api/schema-helpers.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX } from "../config/limits.ts";
 import { sentUrl } from "../outbound/target.ts";
 import { hiddenValues, hiddenValuesText, maskedAction, maskedEarlier } from "../receipts/masked-action.ts";
+import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { EarlierRejection, RequestHistory } from "./rejections.ts";
 import { RISKS, risksOf } from "./risks.ts";
@@ -12,11 +14,13 @@ import { RISKS, risksOf } from "./risks.ts";
 /** The facts that an approver sees of a request, in this order, in mail, pages, MCP and CLI. */
 export const FACTS = [
   "hidden",
+  "title",
   "method",
   "url",
   "requester",
   "requested_at",
   "reason",
+  "metadata",
   "run",
   "rejections",
   "rejected",
@@ -86,18 +90,23 @@ export function maskedFacts(
   const url = maskUrl(sentUrl(action.url), viewer);
   const callback = action.callback === null ? "None" : maskUrl(action.callback, viewer);
   const reason = history.reason === null ? "Not given" : maskText(history.reason, viewer);
-  const body = action.body === null ? "None" : `JSON, ${formatSize(Buffer.byteLength(action.body))}`;
+  const { title, extras } = masked;
   const facts = [
     ...(hidden === null ? [] : [fact("hidden", "Hidden", hidden)]),
+    ...(title === null ? [] : [fact("title", "Requester says", title)]),
     fact("method", "Method", action.method),
     fact("url", "URL", url),
     fact("requester", "Requested by", actorText(masked.createdBy)),
     fact("requested_at", "Requested at", utcMinute(action.createdAt)),
     fact("reason", "Reason", reason),
+    // One for each, so that no value can look like a line of ours.
+    ...Object.entries(extras.metadata ?? {}).map(([name, value]) =>
+      fact("metadata", "Requester notes", `${name}: ${value}`),
+    ),
     fact("run", "Run", String(action.run)),
     ...rejectionFacts(action.run, maskedEarlier(history.rejections, viewer)),
     fact("callback", "Callback", callback),
-    fact("body", "Body", body),
+    fact("body", "Body", bodyKindText(masked, sentBytes(action))),
     fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
     fact("action", "Action", `${baseUrl}/actions/${action.id}`),
   ];

@@ -1,22 +1,32 @@
 import type { ActionRequest, Action } from "../actions/action.ts";
+import { bodyMemberOf, formPairs, isJsonMember, sentBody } from "../actions/body.ts";
 import { type Actor, type Caller, mayDo } from "../accounts/roles.ts";
 import { REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "../config/limits.ts";
 import { decodeUnreserved, normalTarget } from "../outbound/target.ts";
 import type { HashOf } from "../actions/dedupe.ts";
 import type { Operation } from "../actions/status.ts";
 
+type IdentifiedRequest = Pick<ActionRequest, "method" | "url" | "body" | "extras">;
+
 /**
- * The identity of a request for the count of rejections: method, URL and body in one spelling, so that the order of members,
- * `5.0` for `5` and `%61` for `a` make no new request. Without headers, since one header that changes with each call would
- * make every repetition a new request.
+ * The identity of a request for the count of rejections: method, URL and body in one spelling, so that the order of members
+ * or fields, `5.0` for `5`, `%61` for `a` and base64 for a text make no new request. Without headers, since one header that
+ * changes with each call would make every repetition a new request.
  */
-export function rejectionDigest(
-  { method, url, body }: Pick<ActionRequest, "method" | "url" | "body">,
-  hashOf: HashOf,
-): string {
-  const target = normalTarget(url);
-  const place = target === null ? url : target.origin + decodeUnreserved(target.rest);
-  return hashOf(JSON.stringify([method, place, body === null ? null : plainJson(body)]));
+export function rejectionDigest(request: IdentifiedRequest, hashOf: HashOf): string {
+  const target = normalTarget(request.url);
+  const place = target === null ? request.url : target.origin + decodeUnreserved(target.rest);
+  return hashOf(JSON.stringify([request.method, place, plainBody(request)]));
+}
+
+/** What isn't JSON becomes a list, so that it equals no JSON text. */
+function plainBody(request: IdentifiedRequest): unknown {
+  const { body } = request;
+  const member = bodyMemberOf(request);
+  if (body === null || member === null) return null;
+  if (isJsonMember(member)) return plainJson(body);
+  if (member === "form") return ["form", ...formPairs(body).toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)))];
+  return ["bytes", Buffer.from(sentBody(request) ?? "").toString("base64")];
 }
 
 /** Members in the order of their names, numbers as JavaScript reads them. */
@@ -45,7 +55,7 @@ export interface RejectionEntry {
   readonly reason: string | null;
 }
 
-type CountedRequest = Pick<ActionRequest, "approve" | "method" | "url" | "body">;
+type CountedRequest = IdentifiedRequest & Pick<ActionRequest, "approve">;
 
 interface RequestedBy {
   readonly caller: Pick<Caller, "role" | "hold" | "actor" | "via">;

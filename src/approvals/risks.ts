@@ -1,5 +1,6 @@
 import { plainHeaderName } from "../api/headers.ts";
 import { type Action, formatSize } from "../actions/action.ts";
+import { bodyAs, bodyMemberOf, type FormPair, formPairs, sentBytes } from "../actions/body.ts";
 import type { Actor } from "../accounts/roles.ts";
 import {
   RISK_DECODED_CHARS_MAX,
@@ -30,7 +31,7 @@ interface Risk {
 /** A request as it is stored. */
 export interface RiskInput extends Pick<
   Action,
-  "method" | "url" | "host" | "hostname" | "headers" | "body" | "callback"
+  "method" | "url" | "host" | "hostname" | "headers" | "body" | "callback" | "title" | "extras"
 > {
   /** Its URL as whoever decides may see it. */
   readonly seenUrl: string;
@@ -75,13 +76,21 @@ function pathIn(url: string): string {
 /** A letter or digit that needs no code in a URL. */
 const CODED_LETTER = /%(?:3[0-9]|[46][1-9a-f]|[57][0-9a])/i;
 
-function deletionOf({ method, url, headers }: RiskInput): string | null {
+function deletionOf(request: RiskInput): string | null {
+  const { method, url, headers } = request;
   if (method === "DELETE") return "It deletes: the method is DELETE.";
   const names = Object.keys(headers ?? {}).filter((name) => NAMES_AN_OPERATION.has(plainHeaderName(name)));
   const name = names.find((one) => DELETION.test(headers?.[one] ?? ""));
   if (name !== undefined) return `It may delete: the header ${name} names such an operation.`;
   const isOverridden = URL.parse(url)?.searchParams.get("_method")?.toUpperCase() === "DELETE";
-  return isOverridden ? "It may delete: the URL has the parameter _method=delete." : null;
+  if (isOverridden) return "It may delete: the URL has the parameter _method=delete.";
+  const form = bodyAs(request, "form");
+  const isDeletion = form !== null && formPairs(form).some(isDeletingPair);
+  return isDeletion ? "It may delete: the form has the field _method=delete." : null;
+}
+
+function isDeletingPair([name, value]: FormPair): boolean {
+  return name === "_method" && value.toUpperCase() === "DELETE";
 }
 
 /** Headers that make a target perform another operation than the method says. */
@@ -89,9 +98,10 @@ const NAMES_AN_OPERATION = new Set(["soapaction", "x-amz-target"]);
 
 const DELETION = /delete|remove|destroy|drop|purge|terminate|truncate|erase|wipe/i;
 
-function sizeOf({ url, headers, body }: RiskInput): string | null {
+function sizeOf(request: RiskInput): string | null {
+  const { url, headers } = request;
   const headerBytes = Object.entries(headers ?? {}).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-  const bodyBytes = body === null ? 0 : Buffer.byteLength(body);
+  const bodyBytes = sentBytes(request);
   const parts = [
     ...(url.length > USUAL_URL_CHARS_MAX ? [`a URL of ${url.length.toLocaleString("en")} characters`] : []),
     ...(headerBytes > USUAL_HEADERS_BYTES_MAX ? [`headers of ${formatSize(headerBytes)}`] : []),
@@ -106,13 +116,8 @@ function callbackOf({ callback, hostname }: RiskInput): string | null {
 }
 
 /** The texts that may contain hidden characters, decoded as the target reads them, each with the name of its part. */
-function textsOf({
-  url,
-  headers,
-  body,
-  createdBy,
-  reason,
-}: RiskInput): readonly (readonly [part: string, text: string])[] {
+function textsOf(request: RiskInput): readonly (readonly [part: string, text: string])[] {
+  const { url, headers, createdBy, reason, title, extras } = request;
   return [
     // An escaped line break or tab is invisible in a URL too: count it as a hidden character.
     ["the URL", unescapedUrl(sentUrl(url)).replaceAll(/[\n\t]/g, "\0")],
@@ -122,11 +127,26 @@ function textsOf({
         .flat()
         .join("\n"),
     ],
-    // What is longer is named as unusually large; twenty whole megabytes on one page would hold up everybody.
-    ["the body", body === null ? "" : unescapedJson(body.slice(0, RISK_DECODED_CHARS_MAX))],
+    ["the body", textOfBody(request)],
     ["the name of the key", createdBy],
+    ["the title", title ?? ""],
     ["the reason", reason ?? ""],
+    ["the metadata", Object.values(extras.metadata ?? {}).join("\n")],
   ];
+}
+
+/**
+ * What is longer is named as unusually large; twenty whole megabytes on one page would hold up everybody. A text may be JSON
+ * to its target, and bytes may be text.
+ */
+function textOfBody(request: RiskInput): string {
+  const { body } = request;
+  const member = bodyMemberOf(request);
+  if (body === null) return "";
+  const beginning = body.slice(0, RISK_DECODED_CHARS_MAX);
+  if (member === "form") return formPairs(beginning).flat().join("\n").replaceAll("\r", "");
+  if (member === "base64") return unescapedJson(Buffer.from(beginning, "base64").toString("utf8"));
+  return unescapedJson(beginning);
 }
 
 function unescapedUrl(url: string): string {

@@ -30,12 +30,15 @@ export function actionText(action: ActionJson, { paint, url, io }: Session): str
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
     ["hidden", hiddenOf(action)],
     ["call", withHost(visible(`${action.method} ${action.url}`))],
+    ["title", action.title === undefined ? null : visible(action.title)],
     ["run", action.run === 1 ? null : String(action.run)],
     ["attempts", `${action.attempts} of ${action.retries}`],
     ["paused", pausedOf(action)],
     ["next retry", action.next_retry_at],
     ["answer", answerOf(action)],
     ["error", action.last_error],
+    ["reason", action.reason === undefined ? null : visible(action.reason)],
+    ["metadata", metadataOf(action)],
     ["callback", action.callback === null ? null : withHost(visible(action.callback))],
     ["approved", action.approved_at === null ? null : visible(`${action.approved_at} by ${action.approved_by}`)],
     ["created", visible(`${action.created_at} by ${action.created_by.name}`)],
@@ -72,6 +75,15 @@ function hiddenOf({ hidden_values: count = 0 }: ActionJson): string | null {
   return count === 1 ? "1 value hidden" : `${count} values hidden`;
 }
 
+function metadataOf({ metadata }: ActionJson): string | null {
+  if (metadata === undefined) return null;
+  return visible(
+    Object.entries(metadata)
+      .map(([name, value]) => `${name}: ${value}`)
+      .join("; "),
+  );
+}
+
 function pausedOf({ pause }: ActionJson): string | null {
   if (pause === undefined) return null;
   return visible(`${pause.kind} since ${pause.created_at}${pause.reason === null ? "" : `: ${pause.reason}`}`);
@@ -91,8 +103,8 @@ function noteOf({ deduplicated, differs = [] }: ActionJson): string | null {
 /** What a person decides on: headers and body as the key may see them, facts and risks. Nothing is cut. */
 export function describeDecision(action: ActionJson, { facts, risks }: DecisionFacts, { paint }: Session): string {
   const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${visible(`${name}: ${value}`)}\n`);
-  const body =
-    action.body === null ? "" : `Body\n  ${jsonText(action.body, true).trimEnd().replaceAll("\n", "\n  ")}\n`;
+  const shown = bodyText(action);
+  const body = shown === null ? "" : `Body\n  ${shown.replaceAll("\n", "\n  ")}\n`;
   const rows = facts.map(({ label, value }): readonly Cell[] => [`  ${label}`, visible(value)]);
   const warnings = risks.map(({ text }) => `${paint(`! ${visible(text)}`, "yellow")}\n`);
   return [
@@ -102,6 +114,19 @@ export function describeDecision(action: ActionJson, { facts, risks }: DecisionF
     table(rows, paint),
     ...warnings,
   ].join("");
+}
+
+/** The body as a person reads it; null: there is none. A line break in a field is shown as its code. */
+function bodyText({ body, json, form, text, base64 }: ActionJson): string | null {
+  if (body !== null) return jsonText(body, true).trimEnd();
+  if (json !== undefined) return jsonText(json, true).trimEnd();
+  if (text !== undefined) return visible(text, true);
+  if (base64 !== undefined) return visible(base64);
+  if (form === undefined) return null;
+  const fields = Object.entries(form).flatMap(([name, values]) =>
+    (typeof values === "string" ? [values] : values).map((value) => visible(`${name}: ${value}`)),
+  );
+  return fields.join("\n");
 }
 
 /** The timeline of an action, one entry per line. */

@@ -91,7 +91,7 @@ export function parseExact(text: string): unknown {
 
 /** Parses a JSON object from the command line. Throws `UsageError`. */
 export function parseObject(text: string, what: string): Readonly<Record<string, unknown>> {
-  const value = parseOr(text, what);
+  const value = parseJson(text, what);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new UsageError(`${what} must be a JSON object.`);
   }
@@ -99,7 +99,8 @@ export function parseObject(text: string, what: string): Readonly<Record<string,
   return value as Readonly<Record<string, unknown>>;
 }
 
-function parseOr(text: string, what: string): unknown {
+/** Parses any JSON value from the command line. Throws `UsageError`. */
+export function parseJson(text: string, what: string): unknown {
   try {
     return parseExact(text);
   } catch {

@@ -55,6 +55,8 @@ export const HEADERS_BYTES_MAX = 16_384;
 /** A dedupe or idempotency key. */
 export const KEY_CHARS_MAX = 255;
 export const REASON_CHARS_MAX = 1_000;
+/** Pairs of a name and a value in a body that is a form. */
+export const FORM_PAIRS_MAX = 1_000;
 export const TITLE_CHARS_MAX = 120;
 export const METADATA_NAMES_MAX = 20;
 /** A name of at most 64 characters. */
@@ -120,6 +122,8 @@ export const HELD_LISTED_MAX = 20;
 export const HELD_REQUESTERS_SHOWN_MAX = 20;
 /** Runs that the page of an action draws, the newest. */
 export const RUNS_DRAWN_MAX = 10;
+/** Bytes of a body of bytes that approvers see as text. */
+export const BYTES_SHOWN_MAX = 4_096;
 /** Characters of a command that a page offers to copy. */
 export const SNIPPET_CHARS_MAX = 16_384;
 /** Characters that are masked on the event loop (4 ms at worst); longer texts are masked on another thread. */

@@ -123,8 +123,8 @@ interface SignedMessage {
   readonly id: string;
   /** `webhook-timestamp`: whole seconds, of this attempt. */
   readonly timestampSeconds: number;
-  /** The exact text that is sent; empty for a GET. */
-  readonly body: string;
+  /** The exact text or bytes that are sent; empty for a GET. */
+  readonly body: string | Uint8Array;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type Action, largeBytesOf } from "../actions/action.ts";
+import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../actions/body.ts";
 import type { Bus } from "../events/bus.ts";
 import { type LaneName, StoreUnavailable } from "../../db/store.ts";
 import type { Due, Reservation, Scheduler } from "./scheduler.ts";
@@ -117,7 +118,8 @@ export interface RequestDeps {
 export function createRequestOf({ signedHeaders, userAgent }: RequestDeps) {
   return async (action: Action, now: Date): Promise<OutboundRequest> => {
     const { id, accountId, url } = action;
-    const signed = await signedHeaders({ accountId, url, id, body: action.body ?? "" }, now);
+    const body = sentBody(action);
+    const signed = await signedHeaders({ accountId, url, id, body: body ?? "" }, now);
     const ownHeaders: readonly Header[] = [...signed, ["X-Outgate-Attempt", String(action.attempts)]];
     const isReserved = (name: string) => ownHeaders.some(([our]) => our.toLowerCase() === name.toLowerCase());
     // The API refuses these names. One in an altered row would give the target two values of the same header.
@@ -125,14 +127,15 @@ export function createRequestOf({ signedHeaders, userAgent }: RequestDeps) {
       .filter(([name]) => !isReserved(name))
       .map(([name, value]): Header => [name, name.toLowerCase() === "user-agent" ? `${value} ${userAgent}` : value]);
     const has = (name: string) => requestHeaders.some(([their]) => their.toLowerCase() === name);
+    const member = bodyMemberOf(action);
     const defaults: readonly Header[] = [
       ["User-Agent", userAgent],
       ["Accept", "*/*"],
       ["Idempotency-Key", action.id],
-      ...(action.body === null ? [] : [["Content-Type", "application/json"] as const]),
+      ...(member === null ? [] : [["Content-Type", DEFAULT_TYPES[member]] as const]),
     ];
     const headers = [...defaults.filter(([name]) => !has(name.toLowerCase())), ...requestHeaders, ...ownHeaders];
-    return { url: action.url, method: action.method, headers, body: action.body };
+    return { url: action.url, method: action.method, headers, body };
   };
 }
 
@@ -150,8 +153,8 @@ interface Signable {
   readonly url: string;
   /** `webhook-id`: the same over all attempts. */
   readonly id: string;
-  /** The exact text that is sent; empty when there is none. */
-  readonly body: string;
+  /** The exact text or bytes that are sent; empty when there is none. */
+  readonly body: string | Uint8Array;
 }
 
 export type Header = readonly [name: string, value: string];

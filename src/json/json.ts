@@ -94,6 +94,11 @@ export function memberText({ scan, value, text }: ParsedJson, ...path: readonly 
   return scan === "compact" ? compactor.copy() : compactor.value();
 }
 
+/** The same, with the names of objects in the order in which they are written: printing would move those that are numbers. */
+export function orderedMemberText({ scan, text }: ParsedJson, ...path: readonly (string | number)[]): string {
+  return memberText({ scan: scan === "compact" ? scan : "exact", text, value: null }, ...path);
+}
+
 function memberOf(value: unknown, step: string | number): unknown {
   return typeof value === "object" && value !== null ? Object.getOwnPropertyDescriptor(value, step)?.value : undefined;
 }

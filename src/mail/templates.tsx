@@ -5,10 +5,12 @@ import type { DecisionFacts, Fact } from "../approvals/facts.ts";
 import { normalTarget } from "../outbound/target.ts";
 import { UntrustedText } from "../pages/parts.tsx";
 import { render } from "../pages/layout.tsx";
-import { type Action, type HttpMethod, formatSize } from "../actions/action.ts";
+import { type Action, type HttpMethod } from "../actions/action.ts";
 import { MAIL_PART_BYTES_MAX } from "../config/limits.ts";
 import { cutAt } from "../pages/text.ts";
-import { prettyPrint } from "../json/json.ts";
+import { bodyLines, type ShownBody, shownBody } from "../pages/body-view.tsx";
+import { sentBytes } from "../actions/body.ts";
+import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskForDisplay } from "../pages/request.tsx";
 
 interface ApprovalMailProps {
@@ -291,16 +293,23 @@ export interface MailRequest {
 }
 
 export function mailRequest(action: Action): MailRequest {
-  const { method, host, url, headers, body } = maskForDisplay(action, "decider");
+  const masked = maskForDisplay(action, "decider");
+  const { method, host, url, headers } = masked;
+  const body = shownBody(masked);
   const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
   return {
     method,
     host,
     url,
     headers: lines.length === 0 ? null : partOf(lines.join("\n")),
-    body: body === null ? null : partOf(prettyPrint(body)),
-    bodyKind: body === null ? "" : `JSON, ${formatSize(Buffer.byteLength(body))}`,
+    body: body === null ? null : bodyPart(body),
+    bodyKind: bodyKindText(masked, sentBytes(action)),
   };
+}
+
+function bodyPart(body: ShownBody): MailPart {
+  const { lines, note } = partOf(bodyLines(body));
+  return { lines, note: note ?? (body.rest === null ? null : `Not shown: ${body.rest}.`) };
 }
 
 function partOf(text: string): MailPart {

@@ -51,7 +51,7 @@ export interface OutboundRequest {
   readonly method: HttpMethod;
   /** In the order in which they are sent, names as written. The sender adds `Host` and framing. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: string | null;
+  readonly body: string | Uint8Array<ArrayBuffer> | null;
 }
 
 export interface SendLimits {

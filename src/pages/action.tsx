@@ -57,6 +57,7 @@ export function actionPage(props: ActionProps): string {
   return render(
     <Layout title={callText(action)} nav="Actions" user={user} follows={action.id}>
       <PageHead title={callText(action)} back={{ href: ACTIONS_PATH, name: "All actions" }}>
+        <RequesterSays action={action} />
         <div id="state" class="head" data-live="">
           <StatusChip status={action.status} />
           {isPaused ? null : <p>{summaryOf(action, isRejected)}</p>}
@@ -84,6 +85,16 @@ export function actionPage(props: ActionProps): string {
   );
 }
 
+/** The title of an action, as what it is: somebody's words. */
+function RequesterSays({ action: { title } }: Pick<ActionProps, "action">) {
+  if (title === null) return null;
+  return (
+    <p>
+      <span class="quiet">Requester says:</span> <UntrustedText text={title} />
+    </p>
+  );
+}
+
 /** Whether an attempt has the outcome `unknown`. */
 export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
   return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
@@ -91,7 +102,7 @@ export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
 
 /** A held action shows some of these facts above. */
 function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): FactRows {
-  const { createdBy, keyId, dedupe, idempotencyKey, callback, notifyEmail, onUnknown } = action;
+  const { createdBy, keyId, dedupe, idempotencyKey, callback, notifyEmail, onUnknown, extras } = action;
   const next = nextRetryAt(action);
   const untrusted = (text: string | null) => (text === null ? null : <UntrustedText text={text} />);
   return [
@@ -104,6 +115,11 @@ function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): FactRows {
         </>
       ),
     ],
+    // A held action has these above too.
+    ["Reason", isHeld ? null : untrusted(extras.reason ?? null)],
+    ...Object.entries(isHeld ? {} : (extras.metadata ?? {})).map(
+      ([name, value]) => ["Requester notes", <UntrustedText text={`${name}: ${value}`} />] as const,
+    ),
     ["Next attempt", next === null ? null : <Time at={next} />],
     ["After an unknown outcome", onUnknown === "stop" ? "Stop" : null],
     ["Dedupe key", untrusted(dedupe)],
@@ -301,6 +317,7 @@ export function receiptPage({ timeline, ...props }: Pick<ActionProps, "action" |
   return render(
     <Layout title={callText(action)} isStandalone>
       <PageHead title={callText(action)} kind="Receipt">
+        <RequesterSays action={action} />
         <StatusChip status={action.status} />
         <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
         {action.status === "awaiting_approval" ? <p class="quiet on-screen">{howToDecide(action)}</p> : null}

@@ -96,6 +96,11 @@ function ActionRow({ action, isPaused, now }: ActionRowProps) {
         <a class="row-link" href={actionPath(id)} data-item="">
           {method} <UntrustedText text={host} />
         </a>
+        {action.title === null ? null : (
+          <p>
+            <UntrustedText text={action.title} />
+          </p>
+        )}
         <p class="glimpse">
           <UntrustedText text={path.slice(0, PATH_CHARS)} />
         </p>

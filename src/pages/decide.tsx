@@ -166,7 +166,7 @@ export function DecisionSummary({ action, history, rows = [] }: DecisionSummaryP
 }
 
 /** Facts without untrusted text. */
-const TRUSTED_FACTS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "body", "attempts"]);
+const TRUSTED_FACTS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "attempts"]);
 
 function factValue({ name, value }: Fact): Child {
   if (TRUSTED_FACTS.has(name)) return value;

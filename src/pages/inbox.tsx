@@ -4,13 +4,13 @@ import type { Action } from "../actions/action.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import { type DecisionHistory, maskedFacts, NO_HISTORY } from "../approvals/facts.ts";
 import { COUNTED_MAX } from "../config/limits.ts";
-import { prettyPrint } from "../json/json.ts";
 import { maskedEntry } from "../receipts/masked-action.ts";
+import { shownBody } from "./body-view.tsx";
 import { callText, DecisionFactList, DecisionForm, type HeldProps, HiddenValues, Risks } from "./decide.tsx";
 import { Layout, render } from "./layout.tsx";
 import { Ago, FilterLinks, LinkButton, Notice, PageHead, UntrustedText } from "./parts.tsx";
 import { maskForDisplay, RequestParts } from "./request.tsx";
-import { cutText, lastDecision, type PageUser, waitingText } from "./text.ts";
+import { lastDecision, type PageUser, waitingText } from "./text.ts";
 import { ActorName } from "./timeline.tsx";
 
 /** The result of a decision, shown above the list. */
@@ -117,7 +117,7 @@ function HeldCard({ history, user, now, ...props }: HeldProps & { readonly now: 
   const action = maskForDisplay(props.action, "decider");
   const { facts, risks } = maskedFacts(props.action, history, "");
   const path = `/approvals/${action.id}`;
-  const cut = action.body === null ? null : cutText(prettyPrint(action.body), BODY_LIMITS);
+  const body = shownBody(action, BODY_LIMITS);
   return (
     <li id={action.id} class="card held">
       <div class="stack">
@@ -135,12 +135,12 @@ function HeldCard({ history, user, now, ...props }: HeldProps & { readonly now: 
       </div>
       <div class="asked" data-asked="">
         <DecisionFactList facts={facts} />
-        <RequestParts action={action} isAsked cut={cut === null ? undefined : { ...cut, path }} />
+        <RequestParts action={action} isAsked cut={body === null ? undefined : { body, path }} />
       </div>
       <p class="notice notice-wait" data-gone="" hidden>
         Someone has already decided on this request.
       </p>
-      <DecisionForm user={user} run={action.run} path={path} unread={cut?.rest} about={action} />
+      <DecisionForm user={user} run={action.run} path={path} unread={body?.rest} about={action} />
     </li>
   );
 }

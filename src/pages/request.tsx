@@ -6,8 +6,8 @@ import { prettyPrint } from "../json/json.ts";
 import { normalTarget, sentUrl } from "../outbound/target.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
 import { maskUrl } from "../receipts/masking.ts";
+import { BodyView, type ShownBody, shownBody } from "./body-view.tsx";
 import { Card, SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
-import type { CutText } from "./text.ts";
 
 /** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
 export function maskForDisplay(action: Action, viewer: Viewer): Action {
@@ -49,13 +49,14 @@ export function RequestView({
 }
 
 interface RequestPartsProps extends Omit<RequestViewProps, "children"> {
-  /** Shows only the beginning of the body, with a link to the rest. */
-  readonly cut?: (CutText & { readonly path: string }) | undefined;
+  /** The body cut, and where to see the rest. */
+  readonly cut?: { readonly body: ShownBody; readonly path: string } | undefined;
 }
 
 export function RequestParts(props: RequestPartsProps) {
   const { action, cut, isAsked = false, tellsCallback = false, isWhole = false } = props;
-  const { method, url, host, headers, body, callback } = action;
+  const { method, url, host, headers, callback } = action;
+  const body = cut?.body ?? shownBody(action);
   const fields = Object.entries(headers ?? {});
   return (
     <>
@@ -75,18 +76,11 @@ export function RequestParts(props: RequestPartsProps) {
       )}
       {body === null && !isAsked ? <p class="quiet">No body is sent.</p> : null}
       {body === null ? null : (
-        <Body kind="JSON">
-          <UntrustedBlock
-            label="Body of the request"
-            text={cut?.beginning ?? prettyPrint(body)}
-            isOpen={isWhole || cut !== undefined}
-          />
-          {typeof cut?.rest === "string" ? (
-            <p class="notice notice-wait">
-              <b>{cut.rest} not shown.</b> <a href={cut.path}>View the whole request</a>
-            </p>
-          ) : null}
-        </Body>
+        <BodyView body={body} isOpen={isWhole || cut !== undefined}>
+          <p class="notice notice-wait">
+            <b>{body.rest} not shown.</b> {cut === undefined ? null : <a href={cut.path}>View the whole request</a>}
+          </p>
+        </BodyView>
       )}
       {callback === null || !tellsCallback ? null : (
         <SubSection title="Callback">

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../actions/action.ts";
+import { bodyMemberOf, formJson, isJsonMember } from "../actions/body.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../config/limits.ts";
 import { prettyPrint } from "../json/json.ts";
 import { normalTarget } from "../outbound/target.ts";
@@ -131,19 +132,32 @@ const PLACEHOLDER = "YOUR_SECRET";
 
 /** The body of the create as JSON that can be quoted in a shell, Python or TypeScript. */
 function createText(action: Action): string {
-  const members = [
+  const { extras } = action;
+  const written: readonly (readonly [name: string, json: string | null])[] = [
     ["url", jsonOf(action.url)],
     ["method", jsonOf(action.method)],
     ["headers", action.headers === null ? null : jsonOf(namedSecrets(action.headers))],
-    ["body", action.body],
+    ...bodyMember(action),
+    ["title", action.title === null ? null : jsonOf(action.title)],
+    ["reason", extras.reason === undefined ? null : jsonOf(extras.reason)],
+    ["metadata", extras.metadata === undefined ? null : jsonOf(extras.metadata)],
     ["dedupe", action.dedupe === null ? null : jsonOf(action.dedupe)],
     ["retries", action.retries === RETRIES_DEFAULT ? null : jsonOf(action.retries)],
     ["on_unknown", action.onUnknown === "stop" ? jsonOf("stop") : null],
     ["approve", action.approve ? "true" : null],
     ["callback", action.callback === null ? null : jsonOf(action.callback)],
     ["notify", action.notifyEmail === null ? null : jsonOf({ email: action.notifyEmail })],
-  ].flatMap(([name, text]) => (text === null ? [] : [`"${name}":${text}`]));
+  ];
+  const members = written.flatMap(([name, text]) => (text === null ? [] : [`"${name}":${text}`]));
   return inAnyQuotes(prettyPrint(`{${members.join(",")}}`).replaceAll(MASK_PATTERN, PLACEHOLDER));
+}
+
+/** The body by the name of its member, as JSON text. */
+function bodyMember(action: Action): readonly (readonly [name: string, json: string])[] {
+  const member = bodyMemberOf(action);
+  if (member === null || action.body === null) return [];
+  if (isJsonMember(member)) return [[member, action.body]];
+  return [[member, member === "form" ? formJson(action.body) : jsonOf(action.body)]];
 }
 
 function jsonOf(value: unknown): string {

@@ -1,16 +1,20 @@
 import type { Action, Result } from "../actions/action.ts";
+import type { Extras } from "../actions/extras.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import { type ScopedCaller, seesWhole, type Viewer, viewerOf } from "../accounts/roles.ts";
 import type { EarlierRejection } from "../approvals/rejections.ts";
 import { MASKED_INLINE_CHARS_MAX } from "../config/limits.ts";
-import { Masking } from "./mask-rules.ts";
-import { maskHeaders, maskJsonText, maskResponseText, maskText, maskUrl } from "./masking.ts";
+import { bytesOf, maskedBody, type SeenBytes } from "./mask-body.ts";
+import { Masking, secretKind } from "./mask-rules.ts";
+import { maskHeaders, maskResponseText, maskText, maskUrl } from "./masking.ts";
 import type { Pause } from "../pauses/pause.ts";
 
 /** An action as a viewer may see it. */
 interface MaskedAction extends Action {
   /** How many values of the request are hidden. */
   readonly hiddenValues: number;
+  /** What of a body of bytes may be seen. */
+  readonly bytes?: SeenBytes;
 }
 
 /**
@@ -33,13 +37,13 @@ export function hiddenValuesText(values: number): string | null {
 }
 
 function maskNow(action: Action, viewer: Viewer): MaskedAction {
-  const { url, body, headers, dedupe, idempotencyKey, callback, createdBy, approvedBy, notifyEmail, result } = action;
+  const { url, headers, dedupe, idempotencyKey, callback, createdBy, approvedBy, notifyEmail, result, title } = action;
   const masking = new Masking(viewer);
   const text = (written: string) => maskText(written, masking);
   const masked = {
     ...action,
     url: maskUrl(url, masking),
-    body: unlessNull(body, (json) => maskJsonText(json, masking)),
+    ...maskedBody(action, masking),
     headers: headers === null ? null : maskHeaders(headers, masking),
     dedupe: unlessNull(dedupe, text),
     idempotencyKey: unlessNull(idempotencyKey, text),
@@ -47,9 +51,35 @@ function maskNow(action: Action, viewer: Viewer): MaskedAction {
     createdBy: maskedActor(createdBy, masking),
     approvedBy: unlessNull(approvedBy, (actor) => maskedActor(actor, viewer)),
     notifyEmail: unlessNull(notifyEmail, text),
+    title: unlessNull(title, text),
+    extras: maskedExtras(action.extras, masking),
     result: result === null ? null : maskedResult(result, viewer),
   };
   return { ...masked, hiddenValues: masking.hidden };
+}
+
+function maskedExtras(extras: Extras, masking: Masking): Extras {
+  const { reason, metadata } = extras;
+  if (reason === undefined && metadata === undefined) return extras;
+  return {
+    ...extras,
+    ...(reason === undefined ? {} : { reason: maskText(reason, masking) }),
+    ...(metadata === undefined ? {} : { metadata: maskedMetadata(metadata, masking) }),
+  };
+}
+
+function maskedMetadata(metadata: Readonly<Record<string, string>>, masking: Masking) {
+  const entries = Object.entries(metadata).map(([name, value]) => {
+    const kind = secretKind(name);
+    const isHidden = kind !== null && masking.hidesNamed(value);
+    return [maskText(name, masking), isHidden ? masking.hide(value, kind) : maskText(value, masking)] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** What of the bytes of an action may be seen: all of it where the action is not masked. */
+export function seenBytes(action: Action | MaskedAction): SeenBytes {
+  return "bytes" in action && action.bytes !== undefined ? action.bytes : bytesOf(action);
 }
 
 function maskedResult(result: Result, viewer: Viewer): Result {
@@ -146,8 +176,9 @@ export async function premaskFor(reader: ScopedCaller, action: Action): Promise<
 }
 
 /** The number of characters that masking has to read. */
-function charsToMask({ url, body, headers, callback, result }: Action): number {
-  const fields = [url, body, callback, result?.responseBody, ...Object.values(headers ?? {})];
+function charsToMask({ url, body, headers, callback, result, extras }: Action): number {
+  const said = [extras.reason, ...Object.values(extras.metadata ?? {})];
+  const fields = [url, body, callback, result?.responseBody, ...Object.values(headers ?? {}), ...said];
   return fields.reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 

@@ -7,7 +7,13 @@ import { maskedAction, maskedEntry } from "./masked-action.ts";
 import { TimelineItem } from "../actions/list-schemas.ts";
 import { actionJson, timelineItem } from "../actions/serialize.ts";
 
-const { deduplicated: _found, differs: _differs, ...shown } = ActionJson.properties;
+const {
+  deduplicated: _found,
+  differs: _differs,
+  reason: _reason,
+  metadata: _metadata,
+  ...shown
+} = ActionJson.properties;
 
 const { seq: _place, ...happened } = TimelineItem.properties;
 
@@ -28,7 +34,7 @@ export const ReceiptJson = Type.Object(
   {
     title: "Receipt",
     description:
-      "An action and its timeline, masked, without values of headers; `callback`, `receipt_url` and the id in `created_by` are null here.",
+      "An action and its timeline, masked, without values of headers and metadata; `callback`, `receipt_url` and the id in `created_by` are null here.",
   },
 );
 
@@ -36,10 +42,11 @@ export type ReceiptJson = Static<typeof ReceiptJson>;
 
 /**
  * A receipt as JSON text: the action and its `timeline`, masked, without header values. Anyone with the link can read it, so it
- * leaves out callback, receipt URL, key ids and positions in the event stream.
+ * leaves out callback, metadata, receipt URL, key ids and positions in the event stream. Its timeline has the reason.
  */
 export function receiptJson(action: StoredAction, timeline: readonly TimelineEntry[], now: Date): string {
-  const masked = { ...maskedAction(action, "public"), callback: null, keyId: "" };
+  const { reason: _asked, metadata: _noted, ...extras } = action.extras;
+  const masked = { ...maskedAction(action, "public"), callback: null, keyId: "", extras };
   const json = actionJson(masked, { now, receiptUrl: null, hidesHeaderValues: true });
   return `${json.slice(0, -1)},"timeline":${JSON.stringify(timeline.map((entry) => withoutSeq(timelineItem(maskedEntry(entry, "public")))))}}`;
 }

@@ -54,7 +54,7 @@ describe("a create that is accepted", () => {
       callback: "https://cb.example/x",
       notifyEmail: "ann@example.com",
       title: null,
-      extras: {},
+      extras: { reason: "Agreed." },
     });
   });
 

@@ -1,5 +1,5 @@
 import { createCheckCreate, type CheckedCreate, type CreateInput } from "../../src/actions/create-schema.ts";
-import { memberText, scanJson } from "../../src/json/json.ts";
+import { memberText, orderedMemberText, scanJson } from "../../src/json/json.ts";
 import { DomainError } from "../../src/api/domain-error.ts";
 import { checkTarget, parsePolicy } from "../../src/outbound/policy.ts";
 
@@ -17,8 +17,9 @@ export function rigCreate({ allowedPrivateTargets = [], loopbackAllowed = false 
     const scan = scanJson(new TextEncoder().encode(text));
     if (scan !== "plain" && scan !== "exact") throw new Error(scan);
     const value: unknown = JSON.parse(text);
-    const bodyText = () => memberText({ value, text, scan }, "body");
-    return check({ value, bodyText, idempotencyKey: null, hold: "none", ...rest });
+    const textOf = (member: "body" | "json" | "form") =>
+      (member === "body" ? memberText : orderedMemberText)({ value, text, scan }, member);
+    return check({ value, textOf, idempotencyKey: null, hold: "none", ...rest });
   };
 }
 

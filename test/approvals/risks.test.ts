@@ -1,10 +1,19 @@
 import { describe, expect, test } from "bun:test";
+import { NO_EXTRAS } from "../../src/actions/extras.ts";
 import { type RiskInput, risksOf } from "../../src/approvals/risks.ts";
 
 const asked = (members: Partial<RiskInput> = {}): RiskInput => {
   const url = members.url ?? "https://api.example.com/orders";
   const { hostname, host } = new URL(url);
-  const usual = { method: "POST", headers: null, body: null, callback: null, createdBy: "key:agent" } as const;
+  const usual = {
+    method: "POST",
+    headers: null,
+    body: null,
+    callback: null,
+    createdBy: "key:agent",
+    title: null,
+    extras: NO_EXTRAS,
+  } as const;
   return {
     ...usual,
     url,

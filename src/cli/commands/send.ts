@@ -3,7 +3,7 @@ import { HTTP_METHODS } from "../../actions/action.ts";
 import type { CreateAction } from "../../actions/schemas.ts";
 import { actionText, exitCodeOf } from "../action-text.ts";
 import { type CliCommand, type Io, oneOf, readValue, several, UsageError, wholeNumber } from "../command.ts";
-import { parseObject } from "../output.ts";
+import { parseJson, parseObject } from "../output.ts";
 import { addServiceCommand, JSON_OPTION, type Session, waitForEnd, withSession } from "../session.ts";
 
 const WHEN_UNKNOWN = ["retry", "stop"] as const;
@@ -15,12 +15,17 @@ export function addSend(program: CliCommand): void {
     .argument("<url>", "the URL; - reads the whole action as JSON from standard input instead")
     .choice("-X, --method <method>", "default POST", HTTP_METHODS, oneOf("method", HTTP_METHODS))
     .addOption(new Option("--request <method>").argParser(oneOf("method", HTTP_METHODS)).hideHelp())
-    .option("-d, --data <json>", "the JSON body; @file reads a file, - reads standard input")
+    .option("-d, --data <json>", "the JSON body, any value; @file reads a file, - reads standard input")
+    .option("--form <name=value>", "a field of a form in place of JSON; may be given several times", several)
+    .option("--text <text>", "a text in place of JSON, also @file or -; set its type with -H 'Content-Type: …'")
+    .option("--base64 <bytes>", "bytes in place of JSON, in base64, also @file or -")
     .option(
       "-H, --header <header>",
       "'Name: value'; may be given several times. @file reads one header per line, - reads them from standard input. Do not put secrets on the command line",
       several,
     )
+    .option("--title <text>", "what the call does, in one line; shown to whoever decides")
+    .option("--metadata <name=value>", "a note to find it by; may be given several times", several)
     .option("--approve", "hold it until a person approves it")
     .option("--notify <e-mail>", "ask this person for approval by mail")
     .option("--dedupe <key>", "the same key within 24 hours means the same action")
@@ -50,15 +55,22 @@ export function addSend(program: CliCommand): void {
     .runs(withSession(send));
 }
 
-type SendOptions = Pick<CreateAction, "method" | "dedupe" | "retries" | "approve" | "callback" | "reason" | "sync"> & {
+type SendOptions = Pick<CreateAction, (typeof FLAGS)[number]> & {
   readonly request?: CreateAction["method"];
   readonly data?: string;
+  readonly form?: readonly string[];
+  readonly text?: string;
+  readonly base64?: string;
+  readonly metadata?: readonly string[];
   readonly header?: readonly string[];
   readonly notify?: string;
   readonly idempotencyKey?: string;
   readonly onUnknown?: CreateAction["on_unknown"];
   readonly wait?: number;
 };
+
+/** Options that are members of the action as they are. */
+const FLAGS = ["method", "dedupe", "retries", "approve", "callback", "title", "reason", "sync"] as const;
 
 async function send(session: Session, options: SendOptions, url: string): Promise<number> {
   const { client } = session;
@@ -72,21 +84,56 @@ async function send(session: Session, options: SendOptions, url: string): Promis
 }
 
 async function actionOf(url: string, options: SendOptions, io: Io): Promise<CreateAction> {
-  const { data, header = [], notify, onUnknown, method = options.request } = options;
-  if ([url, data, ...header].filter((value) => value === "-").length > 1)
+  const { data, text, base64, header = [], notify, onUnknown, method = options.request } = options;
+  if ([url, data, text, base64, ...header].filter((value) => value === "-").length > 1)
     throw new UsageError("Only one of the action, its body and its headers can come from standard input.");
   const given = url === "-" ? parseObject(await readValue("-", io), "Standard input") : { url };
   const lines = await Promise.all(header.map((value) => headerLines(value, io)));
-  const { dedupe, retries, approve, callback, reason, sync } = options;
-  const flags = { method, dedupe, retries, on_unknown: onUnknown, approve, callback, reason, sync };
   const read = {
+    ...Object.fromEntries(FLAGS.map((name) => [name, options[name]])),
+    method,
+    on_unknown: onUnknown,
     headers: header.length === 0 ? undefined : headersOf(lines.flat()),
-    body: data === undefined ? undefined : parseObject(await readValue(data, io), "The body"),
+    ...(await bodyOf(options, io)),
+    metadata: options.metadata === undefined ? undefined : Object.fromEntries(pairsOf(options.metadata, "--metadata")),
     notify: notify === undefined ? undefined : { email: notify },
   };
-  const set = Object.fromEntries(Object.entries({ ...flags, ...read }).filter(([, value]) => value !== undefined));
+  const set = Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined));
   // Safe: the service validates every field.
   return { ...given, ...set } as CreateAction;
+}
+
+/** The member that the options give a body by. The service refuses two of them. */
+async function bodyOf({ data, form, text, base64 }: SendOptions, io: Io): Promise<object> {
+  return {
+    ...(data === undefined ? {} : jsonBody(parseJson(await readValue(data, io), "The body"))),
+    ...(form === undefined ? {} : { form: formOf(pairsOf(form, "--form")) }),
+    ...(text === undefined ? {} : { text: await readValue(text, io) }),
+    ...(base64 === undefined ? {} : { base64: (await readValue(base64, io)).replaceAll(/\s/g, "") }),
+  };
+}
+
+function jsonBody(value: unknown): object {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { body: value } : { json: value };
+}
+
+/** Fields of one name become a list. */
+function formOf(pairs: readonly Pair[]): Readonly<Record<string, readonly string[]>> {
+  // Not `Map.groupBy`, which Node 20 doesn't have.
+  const fields = new Map<string, string[]>();
+  for (const [name, value] of pairs) fields.set(name, [...(fields.get(name) ?? []), value]);
+  return Object.fromEntries(fields);
+}
+
+type Pair = readonly [name: string, value: string];
+
+function pairsOf(given: readonly string[], option: string): readonly Pair[] {
+  return given.map((text, index) => {
+    const at = text.indexOf("=");
+    // The message doesn't quote the value, which may be a secret.
+    if (at < 1) throw new UsageError(`${option} takes 'name=value'; number ${index + 1} has another form.`);
+    return [text.slice(0, at), text.slice(at + 1)] as const;
+  });
 }
 
 /** One header, or as in curl the lines of a file or of standard input. */

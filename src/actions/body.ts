@@ -1,0 +1,74 @@
+import type { ActionRequest } from "./action.ts";
+import { BODY_KINDS } from "./extras.ts";
+
+/** The members of a create and of an action that hold a body. An action has at most one of them. */
+export const BODY_MEMBERS = ["body", ...BODY_KINDS] as const;
+
+export type BodyMember = (typeof BODY_MEMBERS)[number];
+
+type Sent = Pick<ActionRequest, "body" | "extras">;
+
+/** The member that a body was given as; null: there is no body. */
+export function bodyMemberOf({ body, extras }: Sent): BodyMember | null {
+  return body === null ? null : (extras.bodyKind ?? "body");
+}
+
+/** The body if it was given as this member, as text; else null. */
+export function bodyAs(request: Sent, member: BodyMember): string | null {
+  return bodyMemberOf(request) === member ? request.body : null;
+}
+
+export function isJsonMember(member: BodyMember): member is "body" | "json" {
+  return member === "body" || member === "json";
+}
+
+/** The media type of a body whose request has no `Content-Type`. */
+export const DEFAULT_TYPES: Readonly<Record<BodyMember, string>> = {
+  body: "application/json",
+  json: "application/json",
+  form: "application/x-www-form-urlencoded",
+  text: "text/plain; charset=utf-8",
+  base64: "application/octet-stream",
+};
+
+/** The `Content-Type` that is sent; null: there is no body. */
+export function contentTypeOf(request: Sent & Pick<ActionRequest, "headers">): string | null {
+  const member = bodyMemberOf(request);
+  if (member === null) return null;
+  const [, given] = Object.entries(request.headers ?? {}).find(([name]) => name.toLowerCase() === "content-type") ?? [];
+  return given ?? DEFAULT_TYPES[member];
+}
+
+/** The bytes that are sent; null: there is no body. A text is sent as UTF-8. */
+export function sentBody(request: Sent): string | Uint8Array<ArrayBuffer> | null {
+  const { body } = request;
+  return body === null || request.extras.bodyKind !== "base64" ? body : Buffer.from(body, "base64");
+}
+
+/** How many bytes are sent. */
+export function sentBytes(request: Sent): number {
+  const sent = sentBody(request) ?? "";
+  return typeof sent === "string" ? Buffer.byteLength(sent) : sent.byteLength;
+}
+
+export type FormPair = readonly [name: string, value: string];
+
+/** A form as it is sent: `application/x-www-form-urlencoded`, in the order of the pairs. */
+export function encodeForm(pairs: readonly FormPair[]): string {
+  return new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, value])).toString();
+}
+
+/** The pairs of an encoded form, in their order. */
+export function formPairs(encoded: string): readonly FormPair[] {
+  return [...new URLSearchParams(encoded)];
+}
+
+/** An encoded form as the JSON of a member `form`. As text, since a JSON object would move names that are numbers. */
+export function formJson(encoded: string): string {
+  const members = Map.groupBy(formPairs(encoded), ([name]) => name);
+  const texts = Array.from(members, ([name, pairs]) => {
+    const values = pairs.map(([, value]) => value);
+    return `${JSON.stringify(name)}:${JSON.stringify(values.length === 1 ? values[0] : values)}`;
+  });
+  return `{${texts.join(",")}}`;
+}

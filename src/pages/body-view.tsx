@@ -1,0 +1,106 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { type Action, formatSize } from "../actions/action.ts";
+import { bodyMemberOf, contentTypeOf, type FormPair, formPairs } from "../actions/body.ts";
+import { prettyPrint } from "../json/json.ts";
+import { MASK } from "../receipts/mask-rules.ts";
+import { seenBytes } from "../receipts/masked-action.ts";
+import { visibleText } from "../receipts/visible-text.ts";
+import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
+import { counted, cutText } from "./text.ts";
+
+/** The body of a request as a page or mail shows it. It is untrusted, `kind` too: it may hold the requester's `Content-Type`. */
+export interface ShownBody {
+  readonly kind: string;
+  /** The fields of a form; null: it is none. */
+  readonly fields: readonly FormPair[] | null;
+  /** What else is shown; null: nothing can be. */
+  readonly text: string | null;
+  /** What is left out, such as "5 more lines (80 characters)"; null: nothing is. */
+  readonly rest: string | null;
+}
+
+interface Limits {
+  readonly lines: number;
+  readonly chars: number;
+}
+
+/** The body of an action, cut to the limits; null: it has none. */
+export function shownBody(action: Action, limits?: Limits): ShownBody | null {
+  const { body } = action;
+  const member = bodyMemberOf(action);
+  if (body === null || member === null) return null;
+  if (member === "form") return { kind: "Form", text: null, ...cutFields(formPairs(body), limits) };
+  if (member === "base64") return shownBytes(action, body, limits);
+  const text = member === "text" ? body : prettyPrint(body);
+  return { kind: member === "text" ? `Text, ${contentTypeOf(action)}` : "JSON", fields: null, ...cut(text, limits) };
+}
+
+function cut(text: string, limits?: Limits): Pick<ShownBody, "text" | "rest"> {
+  if (limits === undefined) return { text, rest: null };
+  const { beginning, rest } = cutText(text, limits);
+  return { text: beginning, rest };
+}
+
+function cutFields(pairs: readonly FormPair[], limits?: Limits): Pick<ShownBody, "fields" | "rest"> {
+  if (limits === undefined) return { fields: pairs, rest: null };
+  let chars = 0;
+  const end = pairs.findIndex(([name, value], at) => {
+    chars += name.length + value.length;
+    return at >= limits.lines || chars > limits.chars;
+  });
+  if (end === -1) return { fields: pairs, rest: null };
+  return { fields: pairs.slice(0, end), rest: counted(pairs.length - end, "more field") };
+}
+
+/** A masked action has only the beginning of its bytes; one that is shown with its secrets has all of them. */
+function shownBytes(action: Action, body: string, limits?: Limits): ShownBody {
+  const { size, start, isWhole } = seenBytes(action);
+  const kind = `Bytes, ${formatSize(size)}, ${contentTypeOf(action)}`;
+  if (start === null) {
+    const isMasked = body === MASK;
+    return { kind, fields: null, text: isMasked ? null : body, rest: isMasked && !isWhole ? formatSize(size) : null };
+  }
+  const shown = cut(start, limits);
+  return { kind, fields: null, ...shown, rest: isWhole ? shown.rest : `The rest of ${formatSize(size)}` };
+}
+
+/** The same as lines of text, for a mail. A line break in a field is shown as its code. */
+export function bodyLines({ fields, text }: ShownBody): string {
+  if (fields === null) return text ?? "Bytes that are no text.";
+  return fields.map((pair) => pair.map((part) => visibleText(part)).join(": ")).join("\n");
+}
+
+interface BodyViewProps {
+  readonly body: ShownBody;
+  /** Never in a box that scrolls. */
+  readonly isOpen: boolean;
+  readonly children?: Child;
+}
+
+/** The body under its heading. */
+export function BodyView({ body: { kind, fields, text, rest }, isOpen, children }: BodyViewProps) {
+  const title = (
+    <>
+      Body{" "}
+      <span class="aside">
+        <UntrustedText text={kind} />
+      </span>
+    </>
+  );
+  return (
+    <SubSection title={title}>
+      {fields === null ? null : (
+        <Table
+          caption="Fields of the form"
+          heads={["Field", "Value"]}
+          rows={fields.map((pair) => pair.map((part) => <UntrustedText text={part} />))}
+        />
+      )}
+      {fields?.length === 0 && rest === null ? <p class="quiet">The form has no fields.</p> : null}
+      {text === null ? null : <UntrustedBlock label="Body of the request" text={text} isOpen={isOpen} />}
+      {fields === null && text === null ? <p class="quiet">The bytes are no text, or not for you to see.</p> : null}
+      {rest === null ? null : children}
+    </SubSection>
+  );
+}

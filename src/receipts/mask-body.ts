@@ -1,0 +1,86 @@
+import { type Action, formatSize } from "../actions/action.ts";
+import { bodyMemberOf, contentTypeOf, encodeForm, formPairs, sentBody } from "../actions/body.ts";
+import { isReadAsUtf8 } from "../api/media-type.ts";
+import { BYTES_SHOWN_MAX } from "../config/limits.ts";
+import { MASK, Masking, parameterKind } from "./mask-rules.ts";
+import { maskJsonText, maskText } from "./masking.ts";
+
+/** A body of bytes as a viewer may see it. */
+export interface SeenBytes {
+  readonly size: number;
+  /** Its beginning as text; null: it is no text, or not for this viewer. */
+  readonly start: string | null;
+  /** Whether `start` is all of it. */
+  readonly isWhole: boolean;
+}
+
+interface MaskedBody {
+  readonly body: string | null;
+  readonly bytes?: SeenBytes;
+}
+
+/** The body of an action, masked by its kind and in the form in which it is stored; of bytes only what `bytes` says. */
+export function maskedBody(action: Action, masking: Masking): MaskedBody {
+  const { body } = action;
+  const member = bodyMemberOf(action);
+  if (body === null || member === null) return { body: null };
+  if (member === "text") return { body: maskText(body, masking) };
+  if (member === "form") return { body: maskForm(body, masking) };
+  if (member === "base64") return maskBytes(action, masking);
+  return { body: maskJsonText(body, masking) };
+}
+
+/** Each value by its name, as in a query, and by its format. */
+function maskForm(encoded: string, masking: Masking): string {
+  const pairs = formPairs(encoded).map(([name, value]) => {
+    const kind = parameterKind(name);
+    const isHidden = kind !== null && masking.hidesNamed(value);
+    return [maskText(name, masking), isHidden ? masking.hide(value, kind) : maskText(value, masking)] as const;
+  });
+  return encodeForm(pairs);
+}
+
+/**
+ * Bytes can hold a secret in any encoding: the public sees their size, deciders their beginning if it is UTF-8. What is not
+ * shown counts as one hidden value.
+ */
+function maskBytes(action: Action, masking: Masking): MaskedBody {
+  const seen = bytesOf(action, masking.viewer === "public" ? 0 : BYTES_SHOWN_MAX);
+  if (!seen.isWhole) masking.hidden += 1;
+  const start = seen.start === null ? null : maskText(seen.start, masking);
+  return { body: MASK, bytes: { ...seen, start } };
+}
+
+/** Bytes with the beginning of their text. A target that reads another charset reads another text, so none is shown then. */
+export function bytesOf(action: Action, bytesMax = Infinity): SeenBytes {
+  const bytes = Buffer.from(sentBody(action) ?? "");
+  const isText = isReadAsUtf8(contentTypeOf(action) ?? "");
+  const shown = bytes.subarray(0, bytesMax);
+  const start = isText && shown.length > 0 ? textOf(shown, shown.length < bytes.length) : null;
+  return {
+    size: bytes.length,
+    start,
+    isWhole: bytes.length === 0 || (start !== null && shown.length === bytes.length),
+  };
+}
+
+/** Null: no UTF-8, or a control character that no text has. A last character that is cut is left out. */
+function textOf(bytes: Uint8Array, isCut: boolean): string | null {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut });
+    return text.includes("\0") ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+/** "Form, 3 fields, 45 bytes": what a body is, and its size. Untrusted text: the requester's `Content-Type`. */
+export function bodyKindText(action: Action, size: number): string {
+  const member = bodyMemberOf(action);
+  if (member === null || action.body === null) return "None";
+  if (member === "text") return `Text, ${formatSize(size)}, ${contentTypeOf(action)}`;
+  if (member === "base64") return `Bytes, ${formatSize(size)}, ${contentTypeOf(action)}`;
+  if (member !== "form") return `JSON, ${formatSize(size)}`;
+  const fields = formPairs(action.body).length;
+  return `Form, ${fields === 1 ? "1 field" : `${fields} fields`}, ${formatSize(size)}`;
+}
