@@ -8,6 +8,8 @@ export interface Measured {
   readonly targetUrl: string;
   /** Where the target tells what it has received, if it isn't `stats` below its address. */
   readonly statsUrl?: string;
+  /** Where `?status=pending` tells whether anything is left to do, if it isn't the first of `urls`. */
+  readonly statusUrl?: string;
 }
 
 export interface Created {
@@ -43,14 +45,16 @@ export async function create({ urls, targetUrl }: Measured, turn: number, body: 
     headers: { Authorization: `Bearer ${API_KEY}`, "Content-Type": "application/json" },
     body: JSON.stringify({ url: targetUrl, body }),
   });
-  if (answer.status !== 201) throw new Error(`${url} answered ${answer.status}: ${await answer.text()}`);
+  // Restate answers 202.
+  if (answer.status !== 201 && answer.status !== 202)
+    throw new Error(`${url} answered ${answer.status}: ${await answer.text()}`);
   await answer.arrayBuffer();
 }
 
 /** Waits until nothing is pending or active; seconds since the start of the round. */
-export async function settled({ urls }: Measured, startedMs: number): Promise<number> {
+export async function settled({ urls, statusUrl }: Measured, startedMs: number): Promise<number> {
   for (const status of ["pending", "active"]) {
-    while (await hasActions(urls[0] ?? "", status)) await Bun.sleep(10);
+    while (await hasActions(statusUrl ?? urls[0] ?? "", status)) await Bun.sleep(10);
   }
   return (now() - startedMs) / 1_000;
 }

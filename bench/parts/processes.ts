@@ -14,13 +14,22 @@ export interface Served extends AsyncDisposable {
 export const API_KEY = "og_bench_key_of_the_first_account";
 
 /** Starts a part of the bench and waits for its port. */
-export async function serve(script: string, env: Readonly<Record<string, string>> = {}): Promise<Served> {
-  const child = Bun.spawn(["bun", join(import.meta.dir, script)], {
+export function serve(script: string, env: Readonly<Record<string, string>> = {}): Promise<Served> {
+  return serveCommand(["bun", join(import.meta.dir, script)], env);
+}
+
+/** Starts a program that prints its port, and waits for it. */
+export async function serveCommand(
+  command: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Served> {
+  const child = Bun.spawn([...command], {
     env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "1024", ...env },
     stdout: "pipe",
     stderr: "inherit",
   });
   const [port = 0, securePort] = (await firstLine(child.stdout)).split(" ").map(Number);
+  if (!Number.isInteger(port) || port === 0) throw new Error(`${command.join(" ")} printed no port.`);
   const https = securePort === undefined ? {} : { securePort };
   return { port, ...https, process: child, [Symbol.asyncDispose]: () => end(child, "SIGKILL") };
 }

@@ -1,15 +1,17 @@
 /**
  * What many would write themselves on PostgreSQL, to compare with: a table of jobs, an INSERT for each request, workers that
  * claim with SKIP LOCKED, call the target and write the result. No lanes, no approvals, no timeline, no callbacks, no retries.
+ * It makes a connection for each call; `KEPT=1` keeps them.
  */
 import { SQL } from "bun";
 
 const WORKERS = 4;
+const isKept = process.env["KEPT"] === "1";
 const CLAIMED = 32;
 const IDLE_MS = 5;
 
 const sql = new SQL(process.env["QUEUE_URL"] ?? "", { max: 12 });
-const session = new Bun.FetchSession({ keepAlive: false });
+const session = new Bun.FetchSession({ keepAlive: isKept });
 await sql`CREATE TABLE IF NOT EXISTS jobs (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, url text NOT NULL, body text NOT NULL,
   status text NOT NULL DEFAULT 'pending', code int, answer text)`;
@@ -52,7 +54,7 @@ async function work(): Promise<never> {
 }
 
 async function send({ id, url, body }: Job): Promise<void> {
-  const headers = { "Content-Type": "application/json", Connection: "close" };
+  const headers = { "Content-Type": "application/json", Connection: isKept ? "keep-alive" : "close" };
   const answer = await session.fetch(url, { method: "POST", body, headers });
   const text = await answer.text();
   await sql`UPDATE jobs SET status = 'completed', code = ${answer.status}, answer = ${text} WHERE id = ${id}`;

@@ -1,6 +1,9 @@
 import { treeCpuMs } from "./cpu.ts";
 import { createFor, type Measured, settled, statsUrlOf } from "./load.ts";
-import { quantile } from "./time.ts";
+import { now, quantile } from "./time.ts";
+
+/** How long the last calls of a round may take to reach the target. */
+const ARRIVAL_MS_MAX = 60_000;
 
 /** One of those that are compared in one run. */
 export interface Contender extends Measured {
@@ -41,6 +44,7 @@ async function takeRound(contender: Contender, seconds: number): Promise<Round> 
   await targetCalls(contender);
   const cpuBefore = treeCpuMs(contender.pids);
   const { created, startedMs, elapsedS } = await createFor(contender, seconds, contender.connections);
+  await arrived(contender, created);
   const endedS = contender.isSynchronous === true ? elapsedS : await settled(contender, startedMs);
   const cpuMs = treeCpuMs(contender.pids) - cpuBefore;
   const calls = await targetCalls(contender);
@@ -50,17 +54,37 @@ async function takeRound(contender: Contender, seconds: number): Promise<Round> 
   return { createdPerS: created / elapsedS, completedPerS: created / endedS, cpuUs: (cpuMs * 1_000) / created };
 }
 
+/** Waits until the target has been called for each: asking a contender whether it is done costs it time. */
+async function arrived(contender: Contender, created: number): Promise<void> {
+  const url = new URL("/calls", statsUrlOf(contender)).href;
+  const untilMs = now() + ARRIVAL_MS_MAX;
+  while (now() < untilMs) {
+    const { calls } = (await (await fetch(url)).json()) as { calls: number };
+    if (calls >= created) return;
+    await Bun.sleep(5);
+  }
+}
+
 async function targetCalls(contender: Contender): Promise<number> {
   const { calls } = (await (await fetch(statsUrlOf(contender))).json()) as { calls: number };
   return calls;
 }
 
-/** A figure of one as a share of the other's in the same round: median, least and most. */
-export function ratioLine(rounds: Rounds, [one, other]: readonly [string, string], figure: keyof Round): string {
+/** A figure of one as a share of the other's in the same round: the median. */
+export function ratioOf(rounds: Rounds, pair: readonly [string, string], figure: keyof Round): number {
+  return quantile(ratiosOf(rounds, pair, figure), 0.5);
+}
+
+/** The same with the least and the most. */
+export function ratioLine(rounds: Rounds, pair: readonly [string, string], figure: keyof Round): string {
+  const ratios = ratiosOf(rounds, pair, figure);
+  const [median, least, most] = [quantile(ratios, 0.5), Math.min(...ratios), Math.max(...ratios)];
+  return `median ${median.toFixed(3)} (min ${least.toFixed(3)}, max ${most.toFixed(3)}, ${ratios.length} rounds)`;
+}
+
+function ratiosOf(rounds: Rounds, [one, other]: readonly [string, string], figure: keyof Round): readonly number[] {
   const others = rounds.get(other) ?? [];
-  const ratios = (rounds.get(one) ?? []).map((round, at) => round[figure] / (others[at]?.[figure] ?? Number.NaN));
-  const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
-  return `median ${quantile(ratios, 0.5).toFixed(3)} (min ${least.toFixed(3)}, max ${most.toFixed(3)}, ${ratios.length} rounds)`;
+  return (rounds.get(one) ?? []).map((round, at) => round[figure] / (others[at]?.[figure] ?? Number.NaN));
 }
 
 /** The median of one figure. */

@@ -1,7 +1,8 @@
 /**
  * The target of the benches, a process of its own: counts requests, and measures the delay of those whose body says
- * when they were sent. `GET /stats` returns and resets the numbers; `FILE` in the environment names a log file. With
- * `TLS_KEY` and `TLS_CERT` it serves https on a second port too, which stands second on its first line.
+ * when they were sent. `GET /stats` returns and resets the numbers, `GET /calls` only returns how many calls there were.
+ * `FILE` in the environment names a log file. With `TLS_KEY` and `TLS_CERT` it serves https on a second port too, which
+ * stands second on its first line.
  */
 import { appendFileSync, readFileSync } from "node:fs";
 import { now } from "./time.ts";
@@ -27,7 +28,9 @@ if (keyFile === undefined || certFile === undefined) {
 }
 
 async function answer(request: Request): Promise<Response> {
-  if (request.method === "GET" && new URL(request.url).pathname === "/stats") {
+  const path = request.method === "GET" ? new URL(request.url).pathname : null;
+  if (path === "/calls") return Response.json({ calls });
+  if (path === "/stats") {
     const stats = { calls, flying, underWayMs };
     calls = 0;
     underWayMs = [];
