@@ -213,16 +213,15 @@ async function openHttp(
   given: AppDeps,
 ): Promise<App> {
   const { store, secrets } = encryptedStore;
-  const metrics = new Metrics();
+  const [metrics, draining] = [new Metrics(), new AbortController()];
   const clock = catchTimerErrors(node?.clock ?? given.clock, (error) => {
     metrics.taskFailed("timer");
     given.log.error("timer.failed", { error: error instanceof Error ? error.name : "unknown" });
   });
   const deps: AppDeps = { ...given, clock };
   const lag = new LoopLag(clock);
-  const draining = new AbortController();
   const mailer = await createMailer(config, clock);
-  const sender = createSender(policy);
+  const sender = createSender(policy, { clock });
   const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics, node });
   const { accounts } = store;
   const signUpGate = createSignUpGate({ ...deps, accounts, paused: engine.activePauses, signUps: config.signUps });
@@ -268,6 +267,7 @@ async function openHttp(
     async stop() {
       draining.abort();
       await Promise.all([stopJobs(), stopReads?.(), http.stop(DRAIN_MS_MAX), engine.drain(DRAIN_MS_MAX)]);
+      sender.close();
       await metricsServer?.stop(true);
       lag.stop();
       await node?.stop();

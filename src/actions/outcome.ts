@@ -1,4 +1,4 @@
-import type { ErrorSource, HttpMethod } from "./action.ts";
+import type { Action, ErrorSource, HttpMethod } from "./action.ts";
 import { CERTIFICATE_REASONS } from "../outbound/tls.ts";
 import { ATTEMPT_MS_MIN, LEASE_WRITE_MS } from "../config/limits.ts";
 
@@ -48,6 +48,18 @@ export function isPolicyRefusal(outcome: Outcome): boolean {
 }
 
 const OWN_REFUSALS: ReadonlySet<Fault> = new Set(["address_never", "address_private", "altered"]);
+
+/**
+ * Whether an attempt may use a connection that earlier calls left open. How such a connection ended can't be told, so
+ * the outcome may be unknown where it would have been known: only for what is sent again after that.
+ */
+export function mayUseKept({
+  attempts,
+  retries,
+  onUnknown,
+}: Pick<Action, "attempts" | "retries" | "onUnknown">): boolean {
+  return attempts < retries && onUnknown === "retry";
+}
 
 /** `target`: it answered with an error status; `dispatch`: no whole answer arrived. */
 export function errorSourceOf(outcome: Outcome): ErrorSource {

@@ -4,7 +4,7 @@ import type { Bus } from "../events/bus.ts";
 import { type LaneName, StoreUnavailable } from "../../db/store.ts";
 import type { Due, Reservation, Scheduler } from "./scheduler.ts";
 import type { NotStartedReason } from "../actions/settle.ts";
-import { attemptMs, type Fault } from "../actions/outcome.ts";
+import { attemptMs, type Fault, mayUseKept } from "../actions/outcome.ts";
 import { type HashOf, matchesApproval } from "../actions/dedupe.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
@@ -96,7 +96,11 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
     const timeoutMs = attemptMs(action, clock.now(), attemptTimeoutMs);
     if (timeoutMs === 0) return giveBack("late");
     const startedMs = clock.monotonicMs();
-    const outcome = await sender.send(request, { timeoutMs, stop });
+    const outcome = await sender.send(request, {
+      timeoutMs,
+      stop,
+      keepFor: mayUseKept(action) ? action.accountId : null,
+    });
     const durationMs = Math.round(clock.monotonicMs() - startedMs);
     if (outcome.kind === "stopped") return giveBack("stopping");
     releaseSlot();

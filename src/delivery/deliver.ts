@@ -17,7 +17,13 @@ import type { SignedHeaders } from "./attempt.ts";
 import type { Action } from "../actions/action.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
-import { APPROVAL_LINK_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX, HOUR_MS } from "../config/limits.ts";
+import {
+  APPROVAL_LINK_MS,
+  MAILS_PER_ACCOUNT_MAX,
+  MAILS_PER_RECIPIENT_MAX,
+  HOUR_MS,
+  NOTIFY_DELAYS_MS,
+} from "../config/limits.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { ApprovalMail, DecidedMail } from "../mail/messages.ts";
@@ -61,7 +67,9 @@ export function createCallback(deps: CallbackDeps): Deliver {
     };
     const timeoutMs = attemptMs(notification, clock.now(), attemptTimeoutMs);
     if (timeoutMs === 0) return { kind: "not_started", why: "late" };
-    const outcome = await sender.send(request, { timeoutMs, stop });
+    // As for actions: not at the last attempt. The receiver detects a repeat by its `webhook-id`.
+    const keepFor = notification.attempts <= NOTIFY_DELAYS_MS.length ? accountId : null;
+    const outcome = await sender.send(request, { timeoutMs, stop, keepFor });
     if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
     return deliveryOf(outcome, clock.now(), timeoutMs);
   };

@@ -59,6 +59,11 @@ export interface SendLimits {
   readonly timeoutMs: number;
   /** Ends the attempt early: as `stopped` when no byte can have left, otherwise as `unknown` with `interrupted`. */
   readonly stop?: AbortSignal;
+  /**
+   * The account on whose open connections it may go if it is a POST or PATCH, leaving its own open after it. Null or
+   * omitted: it has a connection of its own.
+   */
+  readonly keepFor?: string | null;
 }
 
 /** Stopped before any byte could leave: nothing was tried. */

@@ -1,5 +1,5 @@
 import { scanJson } from "../json/json.ts";
-import { RESPONSE_BODY_BYTES_MAX } from "../config/limits.ts";
+import { KEPT_CONNECTION_IDLE_MS, RESPONSE_BODY_BYTES_MAX } from "../config/limits.ts";
 import type { NotSent, Outcome, Unknown } from "../actions/outcome.ts";
 import { tlsFailureOf } from "./tls.ts";
 import type { EarlyEnd } from "./deadline.ts";
@@ -44,6 +44,15 @@ export async function closeBody(body: Pick<ReadableStream, "cancel"> | null): Pr
     // It was broken already: there is no connection to close.
   }
 }
+
+/** Whether the target closes the connection after this answer, or might before the next call. */
+export function saysItCloses(headers: Headers): boolean {
+  if (headers.get("connection")?.toLowerCase().includes("close") === true) return true;
+  const seconds = KEEP_ALIVE_SECONDS.exec(headers.get("keep-alive") ?? "")?.[1];
+  return seconds !== undefined && Number(seconds) * 1_000 <= KEPT_CONNECTION_IDLE_MS;
+}
+
+const KEEP_ALIVE_SECONDS = /timeout=(\d{1,9})/i;
 
 /**
  * The JSON text of `response_body`: a JSON value exactly as it was written; other text as a string; bytes as base64;

@@ -1,43 +1,75 @@
 import { CONNECT_TIMEOUT_MS, LOCATION_CHARS_MAX } from "../config/limits.ts";
 import type { Answered, NotSent, Outcome, Unknown } from "../actions/outcome.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
+import { type ConnectionState, Connections, poolName } from "./connections.ts";
 import { type OutboundRequest, type Sender, type Stopped, type Deadline, openDeadline } from "./deadline.ts";
 import { type Address, urlHostOf } from "./addresses.ts";
 import { addressesOf, ConnectionProbe } from "./resolve.ts";
-import { isUnconnected, outcomeOf, REFUSED, UNREACHABLE, closeBody, readBody, responseJson } from "./response.ts";
+import {
+  isUnconnected,
+  outcomeOf,
+  REFUSED,
+  UNREACHABLE,
+  closeBody,
+  readBody,
+  responseJson,
+  saysItCloses,
+} from "./response.ts";
 import type { TargetPolicy } from "./policy.ts";
 import { type ParsedTarget, parseTarget } from "./target.ts";
 
 interface SenderOptions {
   /** PEM of the only certificate authority to trust, in place of the system's: for a private network, or a test. */
   readonly ca?: string | undefined;
+  readonly clock?: Pick<Clock, "monotonicMs" | "after">;
+}
+
+/** One that leaves connections open. */
+interface OpenSender extends Sender {
+  /** Closes the connections that no call uses, and leaves none open from now on. */
+  close(): void;
 }
 
 /**
  * Makes calls under the policy. Each call is checked again, by every resolved address, and goes to the first that
- * accepts connections. Each has a connection of its own: on a kept one Bun repeats GET, PUT and DELETE by itself, and
- * can take one target's stray response for another's.
+ * accepts connections. Only a POST or PATCH may go over the connection of an earlier call: when such a connection ends,
+ * Bun repeats GET, PUT and DELETE by itself.
  */
-export function createSender(policy: TargetPolicy, { ca }: SenderOptions = {}): Sender {
-  const { fetch } = new Bun.FetchSession({ keepAlive: false });
+export function createSender(policy: TargetPolicy, { ca, clock = systemClock }: SenderOptions = {}): OpenSender {
+  const connections = new Connections(clock);
   const probe = new ConnectionProbe();
 
-  const sendOnce = async (request: OutboundRequest, deadline: Deadline): Promise<Outcome | Stopped> => {
+  const sendOnce = async (
+    request: OutboundRequest,
+    deadline: Deadline,
+    keepFor: string | null,
+  ): Promise<Outcome | Stopped> => {
     if (deadline.endedBy() === "interrupted") return STOPPED;
     const target = parseTarget(request.url);
     if ("refused" in target) return NOT_ALLOWED;
     const addresses = await addressesOf(policy, target, deadline);
     if ("kind" in addresses) return addresses;
-    const init = initOf(request, target, { ca, signal: deadline.signal });
+    const poolOf = (address: Address) => (keepFor === null ? null : poolName(keepFor, target.origin, address));
+    const isOpen = (address: Address) => connections.hasIdle(poolOf(address));
     let isRefusedByAll = true;
-    for (const [at, address] of addresses.entries()) {
+    // All of them were checked just now. One with an open connection comes first: it answered a moment ago.
+    for (const [at, address] of addresses.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).entries()) {
       // Each address gets a share of the remaining time, so that a silent one leads on to the next even with a short
       // deadline.
       const limitMs = Math.min(CONNECT_TIMEOUT_MS, deadline.leftMs() / (addresses.length - at));
-      const isSilent = await probe.isSilent(address, target.port, { limitMs, signal: deadline.signal });
+      const limits = { limitMs, signal: deadline.signal };
+      const isSilent = !isOpen(address) && (await probe.isSilent(address, target.port, limits));
       // No connection carried the request yet: nothing has left.
       if (deadline.endedBy() === "interrupted") return STOPPED;
       if (deadline.endedBy() === "timed_out") return UNREACHABLE;
-      const outcome = isSilent ? UNREACHABLE : await call(() => fetch(urlAt(target, address), init), deadline);
+      const callOnce = async () => {
+        const connection = connections.take(poolOf(address));
+        const init = initOf(request, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
+        const called = await call(() => connection.session.fetch(urlAt(target, address), init), deadline);
+        connections.release(connection, called.state);
+        return called.outcome;
+      };
+      const outcome = isSilent ? UNREACHABLE : await callOnce();
       probe.learn(address, target.port, outcome.kind === "answered");
       if (!isUnconnected(outcome)) return outcome;
       isRefusedByAll &&= outcome === REFUSED;
@@ -48,12 +80,14 @@ export function createSender(policy: TargetPolicy, { ca }: SenderOptions = {}): 
   return {
     async send(request, limits) {
       const deadline = openDeadline(limits);
+      const mayKeep = request.method === "POST" || request.method === "PATCH";
       try {
-        return await sendOnce(request, deadline);
+        return await sendOnce(request, deadline, mayKeep ? (limits.keepFor ?? null) : null);
       } finally {
         deadline.close();
       }
     },
+    close: () => connections.close(),
   };
 }
 
@@ -65,11 +99,11 @@ function urlAt({ isHttps, port, rest }: ParsedTarget, address: Address): string 
 function initOf(
   { method, headers, body }: OutboundRequest,
   { isHttps, host, hostname, literal }: ParsedTarget,
-  { ca, signal }: SenderOptions & { readonly signal: AbortSignal },
+  { ca, signal, isKept }: { readonly ca: string | undefined; readonly signal: AbortSignal; readonly isKept: boolean },
 ): BunFetchRequestInit {
   const init: BunFetchRequestInit = {
     method,
-    headers: [...headers.map(([name, value]) => [name, value]), ["Host", host], ...FRAMING],
+    headers: [...headers.map(([name, value]) => [name, value]), ["Host", host], ...(isKept ? KEPT_FRAMING : FRAMING)],
     body,
     redirect: "manual",
     // A compression bomb of 405 bytes would become 445 MB.
@@ -86,26 +120,34 @@ function initOf(
   return init;
 }
 
-async function call(fetchOnce: () => Promise<Response>, deadline: Deadline): Promise<Outcome> {
+/** How a call ended, and what that means for its connection. */
+interface Called {
+  readonly outcome: Outcome;
+  readonly state: ConnectionState;
+}
+
+async function call(fetchOnce: () => Promise<Response>, deadline: Deadline): Promise<Called> {
   let response: Response;
   try {
     response = await fetchOnce();
   } catch (error) {
-    return outcomeOf(error, deadline.endedBy());
+    const outcome = outcomeOf(error, deadline.endedBy());
+    const isOurs = deadline.endedBy() !== null || outcome.kind === "not_sent";
+    return { outcome, state: isOurs ? "unfit" : "lost" };
   }
   return answerOf(response, deadline);
 }
 
 /** From here on the outcome is `answered`, whatever happens to the body. */
-async function answerOf(response: Response, deadline: Deadline): Promise<Answered | Unknown> {
+async function answerOf(response: Response, deadline: Deadline): Promise<Called> {
   const { status, headers } = response;
   if (status < 200 || status > 599) {
     await closeBody(response.body);
-    return NOT_HTTP;
+    return { outcome: NOT_HTTP, state: "lost" };
   }
   const { bytes, truncated, isBroken } = await readBody(response.body);
   const broken = deadline.endedBy() === "timed_out" ? "timed_out" : "closed";
-  return {
+  const outcome: Answered = {
     kind: "answered",
     code: status,
     body: responseJson(bytes, truncated),
@@ -114,6 +156,7 @@ async function answerOf(response: Response, deadline: Deadline): Promise<Answere
     retryAfter: headers.get("retry-after")?.slice(0, RETRY_AFTER_CHARS_MAX) ?? null,
     location: headers.get("location")?.slice(0, LOCATION_CHARS_MAX) ?? null,
   };
+  return { outcome, state: truncated || saysItCloses(headers) ? "unfit" : "open" };
 }
 
 const STOPPED: Stopped = { kind: "stopped" };
@@ -125,11 +168,10 @@ const NOT_ALLOWED: NotSent = { kind: "not_sent", fault: "address_never" };
 /** Longer than any date. A longer number is beyond every limit even when cut. */
 const RETRY_AFTER_CHARS_MAX = 64;
 
+const KEPT_FRAMING: readonly string[][] = [["Accept-Encoding", "identity"]];
+
 /**
  * A client that does not keep connections sends `close` (RFC 9112, 9.3). The target then closes first, which keeps our
  * ports out of TIME_WAIT.
  */
-const FRAMING: readonly string[][] = [
-  ["Accept-Encoding", "identity"],
-  ["Connection", "close"],
-];
+const FRAMING: readonly string[][] = [...KEPT_FRAMING, ["Connection", "close"]];

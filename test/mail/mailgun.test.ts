@@ -19,8 +19,10 @@ const settingsOf = (url: string, apiKey = MAILGUN_KEY) => ({
   url,
 });
 
+const plain: Sender = createSender(LOCAL);
+
 /** One message given to whoever is at the URL, and what that means for the mail. */
-async function give(url: string, { apiKey = MAILGUN_KEY, sender = createSender(LOCAL) } = {}): Promise<Delivery> {
+async function give(url: string, { apiKey = MAILGUN_KEY, sender = plain } = {}): Promise<Delivery> {
   const mailgun = await createMailgun(settingsOf(url, apiKey), sender, "Outgate/1");
   const outcome = await mailgun(aMessage(), { timeoutMs: DEADLINE_MS });
   return deliveryFrom(outcome, NOON, DEADLINE_MS);
