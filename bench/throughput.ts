@@ -6,13 +6,14 @@
  * Outgate's default is 64 per host, and here it is higher (`--per-host 64` measures the default).
  *
  * `--https` adds the same over TLS, with an authority that the service is told to trust by NODE_EXTRA_CA_CERTS. `--burst`
- * adds a service with default settings, asked by 64 callers and by 256.
+ * adds a service with default settings, asked by 64 callers and by 256. `--log` adds one that logs errors only.
+ * `--against` adds the service of another checkout, which must have its packages installed.
  *
  *   bun bench/throughput.ts [--rounds 6] [--seconds 4] [--connections 64] [--per-host 256] [--fsync-delay-ms 4]
- *     [--https] [--burst] [--no-relays] [--no-latency] [--target-host 127.0.0.1]
+ *     [--https] [--burst] [--log] [--against ../before] [--no-relays] [--no-latency] [--target-host 127.0.0.1]
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { latency } from "./parts/load.ts";
 import { freePort, outgate, type Served, serve } from "./parts/processes.ts";
@@ -30,6 +31,8 @@ const { values } = parseArgs({
     "target-host": { type: "string", default: "127.0.0.1" },
     https: { type: "boolean", default: false },
     burst: { type: "boolean", default: false },
+    log: { type: "boolean", default: false },
+    against: { type: "string" },
     "no-relays": { type: "boolean", default: false },
     "no-latency": { type: "boolean", default: false },
   },
@@ -43,6 +46,7 @@ const slowDisk =
         "-e",
         `inject=fsync,fdatasync:delay_enter=${delayMs * 1_000}`,
       ]);
+const ROOT = join(import.meta.dir, "..");
 const CALLERS = 64;
 const MANY_CALLERS = 256;
 
@@ -51,8 +55,8 @@ const tls = stack.use(makeTargetTls());
 const target = stack.use(await serve("target.ts", tls.targetEnv));
 const statsUrl = `http://127.0.0.1:${target.port}/stats`;
 const schemes = values.https ? (["http", "https"] as const) : (["http"] as const);
-const start = async (env: Readonly<Record<string, string>>) =>
-  stack.use(await outgate({ port: await freePort(), wrapper: slowDisk, env: { ...tls.callerEnv, ...env } }));
+const start = async (env: Readonly<Record<string, string>>, checkout = ROOT) =>
+  stack.use(await outgate({ port: await freePort(), wrapper: slowDisk, checkout, env: { ...tls.callerEnv, ...env } }));
 
 const contenders: Contender[] = [];
 if (!values["no-relays"]) {
@@ -65,6 +69,14 @@ if (!values["no-relays"]) {
 }
 const service = await start({ DISPATCH_PER_HOST: values["per-host"] });
 contenders.push(...schemes.map((scheme) => ours(service, scheme, { name: `outgate ${scheme}`, connections })));
+if (values.log) {
+  const quiet = await start({ DISPATCH_PER_HOST: values["per-host"], LOG_LEVEL: "error" });
+  contenders.push(ours(quiet, "http", { name: "without log", connections }));
+}
+if (values.against !== undefined) {
+  const other = await start({ DISPATCH_PER_HOST: values["per-host"] }, resolve(values.against));
+  contenders.push(...schemes.map((scheme) => ours(other, scheme, { name: `other ${scheme}`, connections })));
+}
 if (values.burst) {
   const plain = await start({});
   contenders.push(ours(plain, "http", { name: "callers few", connections: CALLERS }));
@@ -84,6 +96,10 @@ for (const scheme of schemes) {
     compare("of a bare relay that keeps connections", `outgate ${scheme}`, `relay ${scheme} kept`);
   }
 }
+if (values.against !== undefined) {
+  for (const scheme of schemes) compare("of the other checkout", `outgate ${scheme}`, `other ${scheme}`);
+}
+if (values.log) compare("of the one without a log", "outgate http", "without log");
 if (values.https) compare("https as a share of http", "outgate https", "outgate http");
 if (values.burst) compare(`${MANY_CALLERS} callers as a share of ${CALLERS}`, "callers many", "callers few");
 if (!values["no-latency"]) {

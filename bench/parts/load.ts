@@ -10,6 +10,8 @@ export interface Measured {
   readonly statsUrl?: string;
   /** Where `?status=pending` tells whether anything is left to do, if it isn't the first of `urls`. */
   readonly statusUrl?: string;
+  /** What is created at a turn, if it isn't a POST to the target. */
+  readonly request?: (turn: number, body: object) => object;
 }
 
 export interface Created {
@@ -38,12 +40,12 @@ export async function createFor(measured: Measured, seconds: number, connections
 }
 
 /** Creates one by the node whose turn it is. */
-export async function create({ urls, targetUrl }: Measured, turn: number, body: object): Promise<void> {
+export async function create({ urls, targetUrl, request }: Measured, turn: number, body: object): Promise<void> {
   const url = urls[turn % urls.length] ?? "";
   const answer = await fetch(url, {
     method: "POST",
     headers: { Authorization: `Bearer ${API_KEY}`, "Content-Type": "application/json" },
-    body: JSON.stringify({ url: targetUrl, body }),
+    body: JSON.stringify(request === undefined ? { url: targetUrl, body } : request(turn, body)),
   });
   // Restate answers 202.
   if (answer.status !== 201 && answer.status !== 202)

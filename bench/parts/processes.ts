@@ -40,12 +40,14 @@ export interface OutgateOptions {
   readonly port: number;
   /** A command that runs the service, such as strace. */
   readonly wrapper?: readonly string[];
+  /** Another checkout, to be compared with this one. */
+  readonly checkout?: string;
 }
 
 /** Starts the real service, from source, on a folder of its own, and waits until it is ready. */
 export async function outgate(options: OutgateOptions): Promise<Served & { readonly folder: string }> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "outgate-bench-"));
-  const root = join(import.meta.dir, "../..");
+  const root = options.checkout ?? join(import.meta.dir, "../..");
   const child = Bun.spawn([...(options.wrapper ?? []), "bun", join(root, "src/main.ts")], {
     cwd: folder,
     env: {

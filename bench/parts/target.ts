@@ -1,7 +1,8 @@
 /**
  * The target of the benches, a process of its own: counts requests, and measures the delay of those whose body says
  * when they were sent. `GET /stats` returns and resets the numbers, `GET /calls` only returns how many calls there were.
- * `FILE` in the environment names a log file. With `TLS_KEY` and `TLS_CERT` it serves https on a second port too, which
+ * `FILE` in the environment names a log file, `HOST` an address to listen on, `SLOW_HOST` the host whose requests wait
+ * for `SLOW_MS`. With `TLS_KEY` and `TLS_CERT` it serves https on a second port too, which
  * stands second on its first line.
  */
 import { appendFileSync, readFileSync } from "node:fs";
@@ -9,13 +10,16 @@ import { now } from "./time.ts";
 
 const logFile = process.env["FILE"];
 const delayMs = Number(process.env["DELAY_MS"] ?? 0);
+const hostname = process.env["HOST"] ?? "127.0.0.1";
+const slowHost = process.env["SLOW_HOST"] ?? null;
+const slowMs = Number(process.env["SLOW_MS"] ?? 0);
 let calls = 0;
 let flying = 0;
 let underWayMs: number[] = [];
 
 const server = Bun.serve({
   port: Number(process.env["PORT"] ?? 0),
-  hostname: "127.0.0.1",
+  hostname,
   fetch: answer,
 });
 const [keyFile, certFile] = [process.env["TLS_KEY"], process.env["TLS_CERT"]];
@@ -23,7 +27,7 @@ if (keyFile === undefined || certFile === undefined) {
   console.log(server.port);
 } else {
   const tls = { key: readFileSync(keyFile), cert: readFileSync(certFile) };
-  const secure = Bun.serve({ port: 0, hostname: "127.0.0.1", tls, fetch: answer });
+  const secure = Bun.serve({ port: 0, hostname, tls, fetch: answer });
   console.log(`${server.port} ${secure.port}`);
 }
 
@@ -37,7 +41,7 @@ async function answer(request: Request): Promise<Response> {
     return Response.json(stats);
   }
   const arrivedMs = now();
-  const body = (await request.json()) as { sentMs?: number; key?: string };
+  const body = request.method === "GET" ? {} : ((await request.json()) as { sentMs?: number; key?: string });
   calls += 1;
   if (body.sentMs !== undefined) underWayMs.push(arrivedMs - body.sentMs);
   // Written before the answer: a call that is not in this file has not been answered.
@@ -46,7 +50,8 @@ async function answer(request: Request): Promise<Response> {
     appendFileSync(logFile, `${request.headers.get("webhook-id")} ${attempt} ${body.key ?? ""}\n`);
   }
   flying += 1;
-  if (delayMs > 0) await Bun.sleep(delayMs);
+  const isSlow = slowHost !== null && request.headers.get("host")?.startsWith(`${slowHost}:`) === true;
+  if (isSlow || delayMs > 0) await Bun.sleep(isSlow ? slowMs : delayMs);
   flying -= 1;
   return new Response("ok");
 }

@@ -13,7 +13,7 @@ export interface TargetTls extends Disposable {
 }
 
 /** An elliptic key, as public authorities give them out by default: an RSA key would cost the target more than its callers. */
-export function makeTargetTls(): TargetTls {
+export function makeTargetTls(addresses: readonly string[] = ["127.0.0.1"]): TargetTls {
   const folder = mkdtempSync(join(tmpdir(), "outgate-bench-tls-"));
   const file = (name: string, text: string) => {
     const path = join(folder, name);
@@ -21,7 +21,7 @@ export function makeTargetTls(): TargetTls {
     return path;
   };
   using authority = new TestAuthority();
-  const { key, cert } = authority.issue("DNS:localhost,IP:127.0.0.1");
+  const { key, cert } = authority.issue(["DNS:localhost", ...addresses.map((address) => `IP:${address}`)].join(","));
   const caFile = file("ca.pem", authority.ca);
   return {
     targetEnv: { TLS_KEY: file("target.key", key), TLS_CERT: file("target.pem", cert) },

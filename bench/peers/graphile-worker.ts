@@ -3,14 +3,15 @@ import { Logger, run } from "graphile-worker";
 import { Pool } from "pg";
 import { call, CONCURRENCY, type Job, RETRIES, servePeer } from "./serve.ts";
 
-const pool = new Pool({ connectionString: process.env["DATABASE_URL"] ?? "", max: 12 });
-pool.on("error", (error) => console.error(error));
+const connectionString = process.env["DATABASE_URL"] ?? "";
+const pool = new Pool({ connectionString, max: 1 });
 const runner = await run({
-  pgPool: pool,
   noHandleSignals: true,
   logger: new Logger(() => () => {}),
   preset: {
     worker: {
+      connectionString,
+      maxPoolSize: 12,
       concurrentJobs: CONCURRENCY,
       localQueue: { size: CONCURRENCY },
       completeJobBatchDelay: 0,

@@ -269,6 +269,9 @@ export const CONNECT_TIMEOUT_MS = 3 * SECOND_MS;
 /** How long an address that accepted a connection is not probed again, and how many are remembered. */
 export const CONNECTABLE_FRESH_MS = 250;
 export const CONNECTABLE_REMEMBERED_MAX = 1_024;
+/** Parsed URLs that are remembered, then anew; and the longest of them: a megabyte in all. */
+export const PARSED_TARGETS_MAX = 1_024;
+export const PARSED_TARGET_CHARS_MAX = 512;
 /** Connections to targets that stay open between calls: unused in all, for how long, and how long one is used at most. */
 export const KEPT_CONNECTIONS_MAX = 64;
 export const KEPT_CONNECTION_IDLE_MS = 2 * SECOND_MS;
