@@ -8,6 +8,8 @@ export type Behaviour = (socket: Socket, request: string) => void;
 export interface RawTargetOptions {
   /** Runs at once when a connection comes; then no request is waited for. */
   readonly onConnect?: (socket: Socket) => void;
+  /** Runs at once when a connection comes, besides what is done with its requests. */
+  readonly onConnection?: (socket: Socket) => void;
   readonly tls?: TlsOptions;
   readonly address?: string;
   readonly port?: number;
@@ -75,6 +77,7 @@ export class RawTarget implements AsyncDisposable {
     socket.on("close", () => this.#open.delete(socket));
     // A client that goes away while we write is the point of many tests.
     socket.on("error", () => {});
+    this.#options.onConnection?.(socket);
     if (this.#options.onConnect === undefined) this.#listen(socket);
     else this.#options.onConnect(socket);
   }
@@ -114,11 +117,21 @@ export function says(answer: string | Uint8Array): Behaviour {
   return (socket) => socket.end(answer);
 }
 
-/** An ordinary answer: status, headers, body with its length. */
+/** An ordinary answer: status, headers, body with its length; then the end of the connection. */
 export function answers(status: number, body: string | Uint8Array = "", headers: readonly string[] = []): Behaviour {
+  return says(answerBytes(status, body, headers));
+}
+
+/** The same, after which the connection stays open. */
+export function answersOn(status: number, body: string | Uint8Array = "", headers: readonly string[] = []): Behaviour {
+  return (socket) => socket.write(answerBytes(status, body, headers));
+}
+
+/** The bytes of such an answer. */
+export function answerBytes(status: number, body: string | Uint8Array, headers: readonly string[] = []): Buffer {
   const bytes = Buffer.from(body);
   const head = [`HTTP/1.1 ${status} X`, ...headers, `Content-Length: ${bytes.length}`, "", ""].join("\r\n");
-  return says(Buffer.concat([Buffer.from(head, "latin1"), bytes]));
+  return Buffer.concat([Buffer.from(head, "latin1"), bytes]);
 }
 
 /** Says the text and then nothing more, the connection left open. */
