@@ -79,6 +79,8 @@ export async function serve(
   const refuse = (error: unknown) => refuseToStart(error, advice);
   const config = configIn(env, refuse);
   const log = createLog(say, systemClock, config.logLevel);
+  // Also where an error that nobody caught ends the process.
+  process.on("exit", () => log.flush());
   const onFatal = (cause: unknown) => {
     if (cause instanceof StoreLost) {
       log.error("store.lost", { message: `${cause.message} Ending: only one service may send from a database.` });

@@ -2,15 +2,23 @@ import { expect, test } from "bun:test";
 import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { LOG_GATHERED_CHARS_MAX, LOG_GATHERED_MS } from "../src/config/limits.ts";
 import type { Clock } from "../src/runtime/clock.ts";
 import { createLog, type LogLevel } from "../src/observability/log.ts";
 
 const AT = "2026-03-01T12:00:00.500Z";
 
-const clock: Clock = { now: () => new Date(AT), monotonicMs: () => 0, after: () => () => {} };
-
 function open(level: LogLevel = "debug") {
   const writes: string[] = [];
+  const timers: (readonly [delayMs: number, run: () => void])[] = [];
+  const clock: Clock = {
+    now: () => new Date(AT),
+    monotonicMs: () => 0,
+    after(delayMs, run) {
+      timers.push([delayMs, run]);
+      return () => {};
+    },
+  };
   const log = createLog((lines) => writes.push(lines), clock, level);
   const lines = () => {
     log.flush();
@@ -20,7 +28,11 @@ function open(level: LogLevel = "debug") {
       .split("\n")
       .map((line): unknown => JSON.parse(line));
   };
-  return { log, writes, lines };
+  /** Lets the timers run that are set. */
+  const runTimers = () => {
+    for (const [, run] of timers.splice(0)) run();
+  };
+  return { log, writes, lines, timers, runTimers };
 }
 
 test("an event is one line of JSON: time, level, name, fields, in this order", () => {
@@ -66,15 +78,18 @@ test.each([
   expect(lines()).toEqual(written.map((name) => ({ at: AT, level: name, event: name })));
 });
 
-test("lines of one turn of the event loop are written together, in their order, without being asked", async () => {
-  const { log, writes } = open();
+test("lines are gathered for a moment and written together, in their order, without being asked", () => {
+  const { log, writes, timers, runTimers } = open();
   log.info("one");
-  await Promise.resolve();
   log.info("two");
   expect(writes).toEqual([]);
-  await new Promise(setImmediate);
+  expect(timers.map(([delayMs]) => delayMs)).toEqual([LOG_GATHERED_MS]);
+  runTimers();
   expect(writes).toHaveLength(1);
   expect(writes.join("")).toMatch(/"one".*\n.*"two".*\n$/);
+  log.info("three");
+  runTimers();
+  expect(writes).toHaveLength(2);
 });
 
 test("an error is written at once, with what came before it", () => {
@@ -85,31 +100,33 @@ test("an error is written at once, with what came before it", () => {
   expect(writes.join("")).toMatch(/"before".*\n.*"broken".*\n$/);
 });
 
-test("a turn with very many lines is written in parts", () => {
+test("no more is gathered than its bound", () => {
   const { log, writes } = open();
+  const longest = () => Math.max(...writes.map((lines) => lines.length));
   for (let count = 0; count < 2_500; count += 1) log.info("x", { count });
-  expect(writes.length).toBe(2);
+  expect(writes.length).toBeGreaterThan(1);
+  expect(longest()).toBeLessThan(LOG_GATHERED_CHARS_MAX + 100);
   log.flush();
   expect(writes.join("").trimEnd().split("\n")).toHaveLength(2_500);
 });
 
-test("flush writes what is gathered once, and nothing when nothing is", async () => {
-  const { log, writes } = open();
+test("flush writes what is gathered once, and nothing when nothing is", () => {
+  const { log, writes, runTimers } = open();
   log.info("x");
   log.flush();
   log.flush();
-  await new Promise(setImmediate);
+  runTimers();
   expect(writes).toHaveLength(1);
 });
 
 /** Runs a program whose standard output is a pipe or the file given; the log's module and its clock are at hand. */
-function run<Out extends "pipe" | number>(program: string, stdout: Out) {
+function run<Out extends "pipe" | number>(program: string, stdout: Out, stderr: "inherit" | "ignore" = "inherit") {
   const head = `
     import { createLog, writerTo } from ${JSON.stringify(join(import.meta.dir, "../src/observability/log.ts"))};
     import { systemClock } from ${JSON.stringify(join(import.meta.dir, "../src/runtime/clock.ts"))};
     const log = createLog(writerTo(1), systemClock, "info");
     const pad = "x".repeat(1_000);`;
-  return Bun.spawn([process.execPath, "-e", head + program], { stdin: "pipe", stdout, stderr: "inherit" });
+  return Bun.spawn([process.execPath, "-e", head + program], { stdin: "pipe", stdout, stderr });
 }
 
 test.each([
@@ -136,6 +153,18 @@ test.each([
     .split("\n")
     .map((line): unknown => JSON.parse(line).count);
   expect(counts).toEqual(Array.from({ length: 2_000 }, (__, count) => count));
+});
+
+test.each([
+  ["an error that nobody caught", 'setImmediate(() => { throw new Error("x"); });', 1],
+  ["a rejection that nobody caught", 'void Promise.reject(new Error("x"));', 1],
+  ["an exit", "process.exit(3);", 3],
+])("%s loses no line that was gathered", async (_, end, code) => {
+  const program = `process.on("exit", () => log.flush()); log.info("one"); log.info("last"); ${end}`;
+  const child = run(program, "pipe", "ignore");
+  const text = await new Response(child.stdout).text();
+  expect(await child.exited).toBe(code);
+  expect(text).toMatch(/"one".*\n.*"last".*\n$/);
 });
 
 test("a log that nobody reads any more does not end the program", async () => {

@@ -457,6 +457,12 @@ export const NODE_SESSION_MS_MAX = DAY_MS;
 /** Interval of keep-alives on a stream, so that no proxy closes it. */
 export const KEEP_ALIVE_MS = 10 * SECOND_MS;
 
+// Log
+
+/** Lines are written together when the first of them is so old, or when they have so many characters. */
+export const LOG_GATHERED_MS = 10;
+export const LOG_GATHERED_CHARS_MAX = 65_536;
+
 // Migration from a file to PostgreSQL
 
 /** Rows and bytes of one commit, and values that PostgreSQL takes in one statement. */

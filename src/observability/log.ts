@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { LOG_GATHERED_CHARS_MAX, LOG_GATHERED_MS } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 
 /** Most verbose first. */
@@ -11,9 +12,6 @@ const STALL_MS_MAX = 1_000;
 
 const STALL_STEP_MS = 5;
 
-/** A turn of the event loop with more lines than this writes them in parts. */
-const LINES_GATHERED_MAX = 1_000;
-
 /** Members at the start of each line; a field of the same name is left out. */
 const HEAD = ["at", "level", "event"];
 
@@ -22,37 +20,42 @@ function withoutHead(name: string, value: unknown): unknown {
 }
 
 export interface LineLog extends Log {
-  /** Writes buffered lines now. Call it last at exit, so that nothing is lost. */
+  /** Writes gathered lines now. Call it when the process exits, however it does, so that nothing is lost. */
   flush(): void;
 }
 
 /**
- * One JSON line per event: `{ "at", "level", "event", … }`, UTC, without undefined fields. Lines of one turn of the
- * event loop are written together, since a system call per line would cost more than the line. An error is written at
- * once with all lines before it, since the process may be about to die. `write` must be synchronous; it gets whole
- * lines.
+ * One JSON line per event: `{ "at", "level", "event", … }`, UTC, without undefined fields. Lines are gathered for
+ * `LOG_GATHERED_MS` or up to `LOG_GATHERED_CHARS_MAX` and written together, since a system call per line would cost more
+ * than the line. An error is written at once with all lines before it, since the process may be about to die. `write` must
+ * be synchronous; it gets whole lines.
  */
 export function createLog(write: (lines: string) => void, clock: Clock, level: LogLevel): LineLog {
-  let buffered: string[] = [];
+  let gathered = "";
   let isFlushDue = false;
 
   const flush = (): void => {
-    isFlushDue = false;
-    if (buffered.length === 0) return;
-    const lines = buffered.join("");
-    buffered = [];
+    if (gathered === "") return;
+    const lines = gathered;
+    gathered = "";
     write(lines);
+  };
+  const flushLater = (): void => {
+    if (isFlushDue) return;
+    isFlushDue = true;
+    clock.after(LOG_GATHERED_MS, () => {
+      isFlushDue = false;
+      flush();
+    });
   };
 
   const append = (at: LogLevel, event: string, fields?: LogFields): void => {
     const head = `{"at":"${clock.now().toISOString()}","level":"${at}","event":${JSON.stringify(event)}`;
     const rest = JSON.stringify(fields ?? {}, HEAD.some((name) => name in (fields ?? {})) ? withoutHead : undefined);
     // Joined as text: half the cost of copying one object into the other.
-    buffered.push(rest === "{}" ? `${head}}\n` : `${head},${rest.slice(1)}\n`);
-    if (at === "error" || buffered.length >= LINES_GATHERED_MAX) return flush();
-    if (isFlushDue) return;
-    isFlushDue = true;
-    setImmediate(flush);
+    gathered += rest === "{}" ? `${head}}\n` : `${head},${rest.slice(1)}\n`;
+    if (at === "error" || gathered.length >= LOG_GATHERED_CHARS_MAX) flush();
+    else flushLater();
   };
 
   const lineOf = (at: LogLevel): Log[LogLevel] => {
