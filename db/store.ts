@@ -16,6 +16,7 @@ import type { RejectionCount, RejectionEntry, RejectionStore } from "../src/appr
 import type { TimelineEvent, TimelineEntry } from "../src/actions/timeline.ts";
 import type { AccountStore, PeopleStore, SealedStore, SigningStore } from "./account-store.ts";
 import type { CallbackHostStore } from "../src/accounts/callback-hosts.ts";
+import type { HostSettingsStore } from "../src/hosts/settings.ts";
 import type { PauseStore } from "../src/pauses/pause.ts";
 import type { ApprovalLink } from "../src/actions/status.ts";
 
@@ -454,6 +455,7 @@ export interface Store {
   readonly outbox: OutboxStore;
   readonly accounts: AccountStore;
   readonly callbackHosts: CallbackHostStore;
+  readonly hostSettings: HostSettingsStore;
   readonly links: LinkStore;
   readonly people: PeopleStore;
   readonly signing: SigningStore;

@@ -254,7 +254,9 @@ async function openHttp(
   });
   // Only other nodes can have changed something.
   const pauses = () => engine.activePauses.load();
-  const stopReads = node === null ? null : keepFresh(SHARED_READ_EVERY_MS, { ...reads, pauses }, { ...deps, metrics });
+  const hosts = () => engine.knownHosts.reload();
+  const stopReads =
+    node === null ? null : keepFresh(SHARED_READ_EVERY_MS, { ...reads, pauses, hosts }, { ...deps, metrics });
 
   const agent = localAgent((await store.accounts.first())?.id ?? "");
 
@@ -370,6 +372,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     actionService: engine.actionService,
     pauseOf: engine.pauseOf,
     pauseService,
+    hostService: engine.hostService,
     isStopped,
     signUpGate,
     auditService: createAuditService(store.audit, deps.clock),

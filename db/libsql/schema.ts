@@ -342,6 +342,19 @@ export const callbackHosts = sqliteTable(
   (table) => [primaryKey({ columns: [table.accountId, table.host] })],
 );
 
+/** What an account sets for calls to a host (JSON of the API's members), or for all of them where the host is empty. */
+export const hostSettings = sqliteTable(
+  "host_settings",
+  {
+    accountId: text("account_id").notNull(),
+    host: text().notNull(),
+    settings: text().notNull(),
+    updatedAt: time("updated_at").notNull(),
+    updatedBy: text("updated_by").$type<Actor>().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.accountId, table.host] })],
+);
+
 /** Origins that received callbacks signed with the secret of calls: it signs them too until this time. */
 export const callbackOverlaps = sqliteTable(
   "callback_overlaps",

@@ -318,6 +318,18 @@ export const callbackHosts = pgTable(
   (table) => [primaryKey({ columns: [table.accountId, table.host] })],
 );
 
+export const hostSettings = pgTable(
+  "host_settings",
+  {
+    accountId: text("account_id").notNull(),
+    host: text().notNull(),
+    settings: text().notNull(),
+    updatedAt: time("updated_at").notNull(),
+    updatedBy: text("updated_by").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.accountId, table.host] })],
+);
+
 export const callbackOverlaps = pgTable(
   "callback_overlaps",
   {

@@ -47,6 +47,11 @@ export function callbackHostLock(accountId: string): Lock {
   return exclusive(`callback hosts ${accountId}`);
 }
 
+/** Whoever adds to the hosts of an account that have settings, which are counted. */
+export function hostSettingsLock(accountId: string): Lock {
+  return exclusive(`host settings ${accountId}`);
+}
+
 /** Whoever lets the first person into an account. */
 export function firstPersonLock(accountId: string): Lock {
   return exclusive(`first person ${accountId}`);

@@ -9,6 +9,7 @@ import { countActions, createActionQueue, findFirstDue, type QueueStatements, ty
 import { createAction } from "./create.ts";
 import { findAction, findActionById, readTimeline, findApprovedHosts } from "./find.ts";
 import { type StoreContext, HeldCounts, Refused, WrittenActions } from "./context.ts";
+import { createHostSettingsStore } from "./host-settings.ts";
 import { countHeld, findHeld, findRequesters } from "./held.ts";
 import { countMatching, listActions } from "./list.ts";
 import { keyHolder, pruneKeys } from "./keys.ts";
@@ -59,6 +60,7 @@ export function createStore({
     outbox: createOutboxStore(db),
     accounts: createAccountStore(db),
     callbackHosts: createCallbackHostStore(db),
+    hostSettings: createHostSettingsStore(db),
     links: createLinkStore(db),
     people: createPeopleStore(db),
     signing: createSigningStore(db),

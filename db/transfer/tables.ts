@@ -43,6 +43,7 @@ export const TRANSFER_TABLES: readonly TransferTable[] = [
   schema.welcomeLinks,
   schema.signingSeeds,
   schema.callbackHosts,
+  schema.hostSettings,
   schema.callbackOverlaps,
   schema.pauses,
   schema.rejections,

@@ -23,6 +23,7 @@ export const AUDIT_KINDS = [
   "resumed",
   "signing_secret_rotated",
   "callback_hosts_changed",
+  "host_settings_changed",
   "signups_closed",
   "account_allowed",
 ] as const;

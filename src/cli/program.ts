@@ -5,6 +5,7 @@ import { CliCommand, EXIT, type Io, UsageError } from "./command.ts";
 import { addAccountCommands } from "./commands/account.ts";
 import { addActionCommands } from "./commands/actions.ts";
 import { addDemo } from "./commands/demo.ts";
+import { addHostCommands } from "./commands/hosts.ts";
 import { addSend } from "./commands/send.ts";
 
 /** Adds the commands that don't run on plain Node. */
@@ -43,6 +44,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   addSend(program);
   addActionCommands(program);
   addAccountCommands(program);
+  addHostCommands(program);
   addDemo(program);
   addMore(program);
   program.commandsGroup("Other commands:");

@@ -4,6 +4,13 @@ import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Health } from "../http/system-routes.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
 import type { AuditLog, AuditQuery } from "../audit/audit.ts";
+import type {
+  HostSettingsJson,
+  HostSettingsList,
+  PutDefaults,
+  PutHostSettings,
+  SettingsJson,
+} from "../hosts/settings.ts";
 import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
 import type { ActionPageJson, ListQuery, Timeline } from "../actions/list-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
@@ -94,6 +101,13 @@ function accountCalls(send: Send) {
     listPauses: (options?: CallOptions) => send<PauseList>("GET /v1/pauses", options),
     endPause: (id: string, options?: CallOptions) =>
       send<undefined>(`DELETE /v1/pauses/${encodeURIComponent(id)}`, options, REPEATABLE),
+    listHosts: (options?: CallOptions) => send<HostSettingsList>("GET /v1/hosts", options),
+    putHost: (host: string, settings: PutHostSettings, options?: CallOptions) =>
+      send<HostSettingsJson>(`PUT /v1/hosts/${encodeURIComponent(host)}`, options, { body: settings, ...REPEATABLE }),
+    removeHost: (host: string, options?: CallOptions) =>
+      send<undefined>(`DELETE /v1/hosts/${encodeURIComponent(host)}`, options),
+    putDefaults: (settings: PutDefaults, options?: CallOptions) =>
+      send<SettingsJson>("PUT /v1/defaults", options, { body: settings, ...REPEATABLE }),
     listAudit: (query: AuditQuery = {}, options?: CallOptions) => send<AuditLog>("GET /v1/audit", options, { query }),
     listCallbackHosts: (options?: CallOptions) => send<CallbackHostList>("GET /v1/callback-hosts", options),
     addCallbackHost: (host: string, options?: CallOptions) =>

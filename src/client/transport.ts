@@ -7,7 +7,7 @@ import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./type
 
 /** One request. */
 export interface Call {
-  readonly route: `${"GET" | "POST" | "DELETE"} /${string}`;
+  readonly route: `${"GET" | "POST" | "PUT" | "DELETE"} /${string}`;
   readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;

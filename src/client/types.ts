@@ -3,6 +3,13 @@ import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/s
 import type { ActionPageJson, ListQuery, Timeline } from "../actions/list-schemas.ts";
 import type { AuditLog, AuditQuery } from "../audit/audit.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
+import type {
+  HostSettingsJson,
+  HostSettingsList,
+  PutDefaults,
+  PutHostSettings,
+  SettingsJson,
+} from "../hosts/settings.ts";
 import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
 import type { ErrorEnvelope } from "../api/errors.ts";
@@ -129,6 +136,13 @@ export interface OutgateClient {
   readonly createPause: (pause: CreatePause, options?: CallOptions) => Promise<PauseJson>;
   readonly listPauses: (options?: CallOptions) => Promise<PauseList>;
   readonly endPause: (id: string, options?: CallOptions) => Promise<undefined>;
+  /** What is set for hosts, and for the account. */
+  readonly listHosts: (options?: CallOptions) => Promise<HostSettingsList>;
+  /** Replaces all settings of the host. */
+  readonly putHost: (host: string, settings: PutHostSettings, options?: CallOptions) => Promise<HostSettingsJson>;
+  readonly removeHost: (host: string, options?: CallOptions) => Promise<undefined>;
+  /** Replaces what applies to all hosts of the account. */
+  readonly putDefaults: (settings: PutDefaults, options?: CallOptions) => Promise<SettingsJson>;
   readonly listAudit: (query?: AuditQuery, options?: CallOptions) => Promise<AuditLog>;
   readonly listCallbackHosts: (options?: CallOptions) => Promise<CallbackHostList>;
   readonly addCallbackHost: (host: string, options?: CallOptions) => Promise<CallbackHost>;

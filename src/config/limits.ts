@@ -289,6 +289,20 @@ export const RETRY_BASE_MS_DEFAULT = 2 * SECOND_MS;
 export const RETRY_CAP_MS_DEFAULT = HOUR_MS;
 export const RETRY_JITTER = 0.2;
 
+/** What actions, hosts and accounts may set in place of the server's own values. */
+export const ATTEMPT_TIMEOUT_SET_MS_MIN = SECOND_MS;
+export const ATTEMPT_TIMEOUT_SET_MS_MAX = 2 * MINUTE_MS;
+export const BACKOFF_BASE_MS_MIN = 100;
+export const BACKOFF_BASE_MS_MAX = HOUR_MS;
+export const BACKOFF_CAP_MS_MAX = DAY_MS;
+export const GIVE_UP_ON_MAX = 50;
+/** Hosts of an account with settings of their own. */
+export const HOST_SETTINGS_MAX = 500;
+export const CALLS_PER_SECOND_MIN = 0.01;
+export const CALLS_PER_SECOND_MAX = 10_000;
+/** Calls that a host with a rate may get at once: those of this time. They count in the rate of the second. */
+export const RATE_BURST_MS = 20;
+
 // Queue and delivery
 
 /** Lanes (account, host and key) in memory; the sweep finds the others when there is room again. */

@@ -3,6 +3,7 @@ import { createEnqueue } from "../actions/serialize.ts";
 import { createRecipients } from "../approvals/recipients.ts";
 import { createActionService } from "../actions/service.ts";
 import { createHistoryOf } from "../approvals/held.ts";
+import { createHostService, KnownHostSettings } from "../hosts/service.ts";
 import { ActivePauses, createPauseService } from "../pauses/service.ts";
 import { createSigningSecrets } from "../accounts/signing-secrets.ts";
 import { type Config, VERSION } from "../config/config.ts";
@@ -107,7 +108,11 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const historyOf = createHistoryOf(deps);
 
   const paused = new ActivePauses(pauses);
-  const loop = createActionScheduler(settings, { ...deps, isPaused: paused.isPaused });
+  const hosts = new KnownHostSettings(store.hostSettings);
+  const { limitsOf } = hosts;
+  const prepare = () => hosts.reload();
+  const loop = createActionScheduler(settings, { ...deps, isPaused: paused.isPaused, limitsOf, prepare });
+  hosts.onChange((accountId) => loop.limitsChanged(accountId));
   const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
   const queues = { ...deps, historyOf, signingSecrets, receiptPath, isPaused: isStopped };
   const { callbacks, mails } = createNotificationSchedulers(settings, queues);
@@ -124,6 +129,13 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   return {
     actionService,
     pauseService,
+    hostService: createHostService({
+      ...parts,
+      hostSettings: store.hostSettings,
+      known: hosts,
+      perHost: settings.dispatchPerHost,
+    }),
+    knownHosts: hosts,
     pauseOf: paused.pauseOf,
     activePauses: paused,
     isStopped: paused.isStopped,

@@ -1,7 +1,9 @@
 import { HOST_RESERVE_SHARE, LANES_MAX, LARGE_ROW_BYTES } from "../config/limits.ts";
 import type { LaneHead, LaneName, NextRow } from "../../db/store.ts";
 import { type NodeShare, WHOLE_SHARE } from "./shares.ts";
+import { TokenBucket } from "./rates.ts";
 import { Alarms } from "./timers.ts";
+import type { HostLimits } from "../hosts/settings.ts";
 
 /** How much may be in flight. */
 export interface SlotLimits {
@@ -31,7 +33,24 @@ interface HostGroup extends Group {
   slots: number;
   /** Those of them that are reserved for keys that hold none there. */
   reserve: number;
+  /** Null: its calls have no rate. */
+  bucket: TokenBucket | null;
+  /** When it has a token again, by the monotonic clock, if a lane waits for that. */
+  wakesAtMs: number;
 }
+
+/** What decides about lanes besides the slots of this process. */
+export interface LaneRules {
+  /** Nothing of the lane may be sent now. Call `pauseChanged` whenever that changes. */
+  readonly isPaused?: ((lane: LaneName) => boolean) | undefined;
+  /** What the account sets for the host. Call `limitsChanged` whenever that changes. */
+  readonly limitsOf?: ((lane: LaneName) => HostLimits) | undefined;
+  readonly share?: Pick<NodeShare, "slotsOf" | "rateOf">;
+  /** The monotonic clock, for rates. */
+  readonly monotonicMs?: () => number;
+}
+
+const NO_LIMITS: HostLimits = { maxPerSecond: null, maxConcurrent: null };
 
 /** The queue of what one key of an account sends to one host. The store has its rows; this is what memory knows of it. */
 export interface Lane extends LaneName, Omit<Group, "lanes"> {
@@ -82,8 +101,10 @@ const NEVER = Number.POSITIVE_INFINITY;
  */
 export class Lanes {
   readonly #limits: SlotLimits;
-  readonly #slotsOf: NodeShare["slotsOf"];
+  readonly #share: Pick<NodeShare, "slotsOf" | "rateOf">;
   readonly #isPaused: (lane: LaneName) => boolean;
+  readonly #limitsOf: (lane: LaneName) => HostLimits;
+  readonly #monotonicMs: () => number;
   readonly #lanes = new Map<string, Lane>();
   readonly #accounts = new Map<string, Group>();
   readonly #keys = new Map<string, Group>();
@@ -92,23 +113,29 @@ export class Lanes {
   readonly #small = new Rotation();
   readonly #large = new Rotation();
   readonly #alarms = new Alarms();
+  /** Of hosts with a rate, also of those without lanes now: a new bucket would be full. */
+  readonly #buckets = new Map<string, TokenBucket>();
+  /** Hosts that wait for a token, by the monotonic clock. */
+  readonly #tokenAlarms = new Alarms();
   #taken = 0;
   #largeBytes = 0;
 
-  /** `isPaused`: nothing of the lane may be sent now. Call `pauseChanged` whenever that changes. */
-  constructor(
-    limits: SlotLimits,
-    isPaused: (lane: LaneName) => boolean = () => false,
-    slotsOf: NodeShare["slotsOf"] = WHOLE_SHARE.slotsOf,
-  ) {
+  constructor(limits: SlotLimits, { isPaused, limitsOf, share, monotonicMs }: LaneRules = {}) {
     this.#limits = limits;
-    this.#slotsOf = slotsOf;
-    this.#isPaused = isPaused;
+    this.#share = share ?? WHOLE_SHARE;
+    this.#isPaused = isPaused ?? (() => false);
+    this.#limitsOf = limitsOf ?? (() => NO_LIMITS);
+    this.#monotonicMs = monotonicMs ?? (() => 0);
   }
 
   /** When the next row will be due, in milliseconds; null: none is known. */
   get earliestMs(): number | null {
     return this.#alarms.earliestMs;
+  }
+
+  /** When the next call of a host with a rate may begin, by the monotonic clock; null: none waits for that. */
+  get nextTokenMs(): number | null {
+    return this.#tokenAlarms.earliestMs;
   }
 
   /** Notes a row that was just stored. */
@@ -143,6 +170,17 @@ export class Lanes {
       if (lane === undefined || lane.wakesAtMs > nowMs) continue;
       lane.wakesAtMs = NEVER;
       this.#open(lane);
+    }
+  }
+
+  /** Lets the hosts go on whose rate allows the next call by now. */
+  wakeHosts(): void {
+    if (this.#tokenAlarms.earliestMs === null) return;
+    for (const name of this.#tokenAlarms.run(this.#monotonicMs())) {
+      const host = this.#hosts.get(name);
+      if (host === undefined) continue;
+      host.wakesAtMs = NEVER;
+      this.#updateHost(host);
     }
   }
 
@@ -188,7 +226,10 @@ export class Lanes {
       claims.set(lane, claim);
       claim.limit += 1;
       lane.waiting -= 1;
-      this.#count(lane, 1);
+      this.#begin(lane);
+      // Behind the others of its host: where the host gets one call at a time, or one a second, they take turns.
+      lane.sameHost.lanes.delete(lane);
+      lane.sameHost.lanes.add(lane);
       this.#update(lane);
     }
     return [...claims.values()];
@@ -210,7 +251,7 @@ export class Lanes {
       const isLater = next !== undefined && (next.dueAt.getTime() > nowMs || lane.waiting === 0);
       if (isLater) this.#wakeAt(lane, next.dueAt.getTime());
     }
-    this.#count(lane, got - limit);
+    this.#notBegun(lane, limit - got);
     this.#update(lane);
   }
 
@@ -218,7 +259,7 @@ export class Lanes {
   failed({ lane, limit }: LaneClaim, againAtMs: number | null): void {
     if (lane.waiting === Number.POSITIVE_INFINITY) lane.waiting = 0;
     if (againAtMs !== null) this.#wakeAt(lane, againAtMs);
-    this.#count(lane, -limit);
+    this.#notBegun(lane, limit);
     this.#update(lane);
   }
 
@@ -229,10 +270,16 @@ export class Lanes {
     const isFirst = lane.waiting === 0 && !this.#isPaused(lane) && this.#hasHostSlot(lane) && this.#hasSlot(lane);
     // If other keys wait for this host, the rotation decides whose turn it is.
     const isReserved = isFirst && this.#leastWaiting(lane.sameHost) >= lane.inFlight;
-    if (isReserved) this.#count(lane, 1);
+    if (isReserved) this.#begin(lane);
     // Also when nothing was taken: an empty lane must be removed again.
     this.#update(lane);
     return isReserved ? lane : null;
+  }
+
+  /** Gives back what was reserved for a row that is not sent. */
+  unreserve(lane: Lane): void {
+    this.#notBegun(lane, 1);
+    this.#update(lane);
   }
 
   /** Gives back the slot of one row. */
@@ -258,11 +305,61 @@ export class Lanes {
    * hosts that other nodes call now are forgotten, and those of hosts that this one calls now are found by the sweep.
    */
   sharesChanged(): void {
-    for (const host of this.#hosts.values()) {
-      setSlots(host, this.#slotsOf(host.name, this.#limits.perHost));
-      const [lane] = host.lanes;
-      if (lane !== undefined) this.#update(lane);
-    }
+    for (const host of this.#hosts.values()) this.#divide(host);
+  }
+
+  /** The same for the hosts of an account, after it has changed their limits. */
+  limitsChanged(accountId: string): void {
+    const hosts = new Set([...(this.#accounts.get(accountId)?.lanes ?? [])].map(({ sameHost }) => sameHost));
+    for (const host of hosts) this.#divide(host);
+    for (const [name, bucket] of this.#buckets) this.#forgetBucket(name, bucket);
+  }
+
+  #forgetBucket(name: string, bucket: TokenBucket): void {
+    if (!this.#hosts.has(name) && bucket.isFull(this.#monotonicMs())) this.#buckets.delete(name);
+  }
+
+  #divide(host: HostGroup): void {
+    const [lane] = host.lanes;
+    if (lane === undefined) return;
+    this.#setLimits(host, lane);
+    this.#updateHost(host);
+  }
+
+  /** Sets the slots and the rate that this process has for a host. */
+  #setLimits(host: HostGroup, lane: LaneName): HostGroup {
+    const { maxPerSecond, maxConcurrent } = this.#limitsOf(lane);
+    const slots = this.#slotsFor(maxConcurrent);
+    host.slots = this.#share.slotsOf(host.name, slots);
+    host.reserve = Math.floor(host.slots * HOST_RESERVE_SHARE);
+    host.bucket = maxPerSecond === null ? null : this.#bucketOf(host.name, this.#share.rateOf(maxPerSecond, slots));
+    if (host.bucket === null) this.#buckets.delete(host.name);
+    return host;
+  }
+
+  #slotsFor(maxConcurrent: number | null): number {
+    return Math.min(this.#limits.perHost, maxConcurrent ?? this.#limits.perHost);
+  }
+
+  #bucketOf(name: string, perSecond: number): TokenBucket {
+    const nowMs = this.#monotonicMs();
+    const known = this.#buckets.get(name);
+    const bucket = known ?? new TokenBucket(perSecond, nowMs);
+    known?.setRate(perSecond, nowMs);
+    this.#buckets.set(name, bucket);
+    return bucket;
+  }
+
+  /** Takes what a call needs. */
+  #begin(lane: Lane): void {
+    this.#count(lane, 1);
+    lane.sameHost.bucket?.take();
+  }
+
+  /** Gives back what was taken for calls that do not begin. */
+  #notBegun(lane: Lane, calls: number): void {
+    this.#count(lane, -calls);
+    lane.sameHost.bucket?.giveBack(calls);
   }
 
   #wakeAt(lane: Lane, atMs: number): void {
@@ -282,7 +379,17 @@ export class Lanes {
   }
 
   #hasHostSlot({ inFlight, sameHost }: Lane): boolean {
-    return sameHost.inFlight < sameHost.slots - (inFlight === 0 ? 0 : sameHost.reserve);
+    if (sameHost.inFlight >= sameHost.slots - (inFlight === 0 ? 0 : sameHost.reserve)) return false;
+    return sameHost.bucket === null || sameHost.bucket.has(this.#monotonicMs());
+  }
+
+  /** Lanes that wait for a token of their host are looked at again when it has one. */
+  #awaitToken(host: HostGroup, bucket: TokenBucket): void {
+    const nowMs = this.#monotonicMs();
+    const atMs = bucket.nextMs(nowMs);
+    if (atMs <= nowMs || atMs >= host.wakesAtMs) return;
+    host.wakesAtMs = atMs;
+    this.#tokenAlarms.set(host.name, atMs);
   }
 
   /** Null: it is not known, and there is no room for it, or other nodes call its host. */
@@ -291,16 +398,14 @@ export class Lanes {
     const name = nameOf({ accountId, host, keyId });
     const known = this.#lanes.get(name);
     if (known !== undefined) return known.sameHost.slots === 0 ? null : known;
-    const slots = this.#hosts.get(hostName)?.slots ?? this.#slotsOf(hostName, this.#limits.perHost);
-    if (slots === 0) return null;
+    const sameHost = this.#hosts.get(hostName) ?? this.#setLimits(newHost(hostName), { accountId, host, keyId });
+    if (sameHost.slots === 0) return null;
     const ofAccount = this.#accounts.get(accountId)?.lanes.size ?? 0;
     const ofKey = this.#keys.get(keyName)?.lanes.size ?? 0;
     // As with slots: no account or key may take the room of all others, whether its rows are due or not.
     if (!mayTake({ free: LANES_MAX - this.#lanes.size, ofAccount, ofKey })) return null;
     const account = groupOf(this.#accounts, accountId);
     const key = groupOf(this.#keys, keyName);
-    const sameHost =
-      this.#hosts.get(hostName) ?? setSlots({ ...newGroup(), name: hostName, slots: 0, reserve: 0 }, slots);
     this.#hosts.set(hostName, sameHost);
     const counts = { inFlight: 0, largeBytes: 0, waiting: 0, addedCount: 0, refreshCount: 0 };
     const lane: Lane = {
@@ -322,10 +427,15 @@ export class Lanes {
 
   /** Re-evaluates all lanes of the host, since their order depends on what each has in flight. */
   #update({ sameHost }: Lane): void {
+    this.#updateHost(sameHost);
+  }
+
+  #updateHost(sameHost: HostGroup): void {
     if (sameHost.slots === 0) for (const lane of sameHost.lanes) [lane.waiting, lane.wakesAtMs] = [0, NEVER];
     const least = this.#leastWaiting(sameHost);
     for (const lane of sameHost.lanes) {
       const isNext = lane.waiting > 0 && lane.inFlight <= least && !this.#isPaused(lane) && this.#hasHostSlot(lane);
+      if (sameHost.bucket !== null && lane.waiting > 0 && !isNext) this.#awaitToken(sameHost, sameHost.bucket);
       this.#small.set(lane, isNext && !lane.isLargeNext);
       this.#large.set(lane, isNext && lane.isLargeNext);
       const isIdle = lane.waiting === 0 && lane.wakesAtMs === NEVER;
@@ -346,7 +456,8 @@ export class Lanes {
     this.#lanes.delete(lane.name);
     leave(this.#accounts, lane.accountId, lane);
     leave(this.#keys, `${lane.accountId} ${lane.keyId}`, lane);
-    leave(this.#hosts, `${lane.accountId} ${lane.host}`, lane);
+    leave(this.#hosts, lane.sameHost.name, lane);
+    if (lane.sameHost.bucket !== null) this.#forgetBucket(lane.sameHost.name, lane.sameHost.bucket);
   }
 }
 
@@ -365,10 +476,8 @@ function newGroup(): Group {
   return { lanes: new Set(), inFlight: 0, largeBytes: 0 };
 }
 
-function setSlots(host: HostGroup, slots: number): HostGroup {
-  host.slots = slots;
-  host.reserve = Math.floor(slots * HOST_RESERVE_SHARE);
-  return host;
+function newHost(name: string): HostGroup {
+  return { ...newGroup(), name, slots: 0, reserve: 0, bucket: null, wakesAtMs: NEVER };
 }
 
 function leave(groups: Map<string, Pick<Group, "lanes">>, name: string, lane: Lane): void {

@@ -24,6 +24,7 @@ import {
   StoreBusy,
   StoreUnavailable,
 } from "../../db/store.ts";
+import type { HostLimits } from "../hosts/settings.ts";
 import { type LaneClaim, type Lane, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
 import { ClockWatch, Leases, StorePause, Recovery, type RecoveryLease, reschedule, type RowEnds } from "./recovery.ts";
 import { type Attempt, RunsInFlight } from "./runs.ts";
@@ -62,6 +63,10 @@ export interface SchedulerDeps<Row extends QueueRow> {
   readonly limits: SlotLimits;
   /** Whether nothing of the lane may be sent now. Call `pauseChanged` when that changes. */
   readonly isPaused?: (lane: LaneName) => boolean;
+  /** What the account of a lane sets for its host. Call `limitsChanged` when that changes. */
+  readonly limitsOf?: (lane: LaneName) => HostLimits;
+  /** Reads what must be known before anything is claimed. Rejects when the store is away. */
+  readonly prepare?: () => Promise<void>;
   /** Called when enough bytes of large rows were released to be worth a garbage collection. */
   readonly collectGarbage?: () => void;
   readonly attemptTimeoutMs: number;
@@ -84,7 +89,7 @@ export interface Reservation<Row> {
   fail(): void;
 }
 
-type TimerName = "alarm" | "look" | "sweep" | "rescue" | "probe";
+type TimerName = "alarm" | "tokens" | "look" | "sweep" | "rescue" | "probe";
 
 /** Background tasks, for the log and the metrics. */
 type TaskName = TimerName | "attempt" | "claim" | "clock" | "set_aside" | "start";
@@ -111,6 +116,7 @@ export class Scheduler<Row extends QueueRow> {
   readonly #pause: StorePause;
   #unsubscribe: () => void = () => {};
   #alarmAtMs = Number.POSITIVE_INFINITY;
+  #tokenAlarmAtMs = Number.POSITIVE_INFINITY;
   /** How far the wall clock was set back, as far as rows are not rescheduled for it yet. */
   #setBackMs = 0;
   /** The last attempt to reschedule failed. */
@@ -132,7 +138,8 @@ export class Scheduler<Row extends QueueRow> {
   constructor(deps: SchedulerDeps<Row>) {
     this.#deps = deps;
     this.#share = deps.share ?? WHOLE_SHARE;
-    this.#lanes = new Lanes(deps.limits, deps.isPaused, this.#share.slotsOf);
+    const { limits, isPaused, limitsOf, clock } = deps;
+    this.#lanes = new Lanes(limits, { isPaused, limitsOf, share: this.#share, monotonicMs: () => clock.monotonicMs() });
     this.#runs = new RunsInFlight(deps.clock, deps.attempt);
     this.#recovery = new Recovery(deps);
     this.#leases = new Leases(deps);
@@ -202,6 +209,13 @@ export class Scheduler<Row extends QueueRow> {
     if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweepAccount({ accountId, host: "", keyId: "" }));
   }
 
+  /** Applies the limits that an account has set for its hosts, and looks for its rows in the store. */
+  limitsChanged(accountId: string): void {
+    this.#lanes.limitsChanged(accountId);
+    this.#tick();
+    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweepAccount({ accountId, host: "", keyId: "" }));
+  }
+
   /** Divides the slots anew after nodes came or went, and looks in the store for what is this one's now. */
   sharesChanged(): void {
     this.#lanes.sharesChanged();
@@ -232,15 +246,20 @@ export class Scheduler<Row extends QueueRow> {
       },
       release: () => {
         this.#leases.end(at);
-        this.#release(lane);
+        this.#unreserve(lane);
         end();
       },
       fail: () => {
         this.#leases.lose({ accountIds: [row.accountId], at });
-        this.#release(lane);
+        this.#unreserve(lane);
         end();
       },
     };
+  }
+
+  #unreserve(lane: Lane): void {
+    this.#lanes.unreserve(lane);
+    this.#tick();
   }
 
   #release(lane: Lane): void {
@@ -282,6 +301,7 @@ export class Scheduler<Row extends QueueRow> {
     try {
       this.#checkClock();
       this.#lanes.wake(this.#nowMs());
+      this.#lanes.wakeHosts();
       // Slots that become free meanwhile share the next claim: a claim of many rows costs little more than one of one.
       const taken = this.#claims < CLAIMS_AT_ONCE_MAX ? this.#lanes.take(CLAIM_ROWS_MAX) : [];
       if (taken.length > 0) this.#runs.keep(this.#claim(taken, false));
@@ -412,6 +432,7 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Runs at the start, and whenever the store is back. */
   async #begin(): Promise<void> {
+    await this.#deps.prepare?.();
     if (this.#hasBegun) await this.#returnLostClaims();
     else {
       await this.#setAside();
@@ -500,6 +521,7 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   #setAlarm(): void {
+    this.#setTokenAlarm();
     const atMs = this.#lanes.earliestMs;
     if (atMs === null || atMs === this.#alarmAtMs) return;
     this.#alarmAtMs = atMs;
@@ -507,6 +529,18 @@ export class Scheduler<Row extends QueueRow> {
     this.#run("alarm", delayMs, () => {
       // First, before anything that may fail: while it is set, no other timer is set for that time.
       this.#alarmAtMs = Number.POSITIVE_INFINITY;
+      this.#tick();
+    });
+  }
+
+  /** For the next call to a host with a rate, by the monotonic clock. */
+  #setTokenAlarm(): void {
+    const atMs = this.#lanes.nextTokenMs;
+    if (atMs === null || atMs === this.#tokenAlarmAtMs) return;
+    this.#tokenAlarmAtMs = atMs;
+    const delayMs = Math.ceil(atMs - this.#deps.clock.monotonicMs());
+    this.#run("tokens", Math.min(SLEEP_MS_MAX, Math.max(1, delayMs)), () => {
+      this.#tokenAlarmAtMs = Number.POSITIVE_INFINITY;
       this.#tick();
     });
   }

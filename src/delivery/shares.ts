@@ -4,10 +4,16 @@ export interface NodeShare {
   readonly mayClaim: () => boolean;
   /** How many of the slots of a host are this process's; the name is any text that identifies the host. */
   readonly slotsOf: (name: string, slots: number) => number;
+  /** How much of a host's calls per second is this process's, where it has slots of this host: an equal part. */
+  readonly rateOf: (perSecond: number, slots: number) => number;
 }
 
 /** The share of the only process of a database. */
-export const WHOLE_SHARE: NodeShare = { mayClaim: () => true, slotsOf: (_name, slots) => slots };
+export const WHOLE_SHARE: NodeShare = {
+  mayClaim: () => true,
+  slotsOf: (_name, slots) => slots,
+  rateOf: (perSecond) => perSecond,
+};
 
 /**
  * How many of the slots of a host one of several nodes has. Each has as many as go into all evenly; of those that are left
@@ -24,6 +30,11 @@ export function shareOfHost(name: string, slots: number, self: string, nodes: re
   const own = rankOf(self, name);
   const before = nodes.filter((node) => node !== self && isBefore([rankOf(node, name), node], [own, self])).length;
   return each + (before < left ? 1 : 0);
+}
+
+/** The part of a rate that each node has that calls the host: with fewer slots than nodes only as many nodes do. */
+export function shareOfRate(perSecond: number, slots: number, nodes: number): number {
+  return perSecond / Math.max(1, Math.min(slots, nodes));
 }
 
 type Ranked = readonly [rank: bigint, node: string];

@@ -31,6 +31,7 @@ import { accountRoutes, type AccountRouteDeps } from "../accounts/routes.ts";
 import { actionRoutes } from "../actions/routes.ts";
 import { openApiJson, operationsOf } from "../api/openapi.ts";
 import { auditRoutes, type AuditRouteDeps } from "../audit/routes.ts";
+import { hostRoutes, type HostRouteDeps } from "../hosts/routes.ts";
 import { pauseRoutes, type PauseRouteDeps } from "../pauses/routes.ts";
 import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/inbox-routes.ts";
 import { authRoutes } from "../accounts/auth-routes.ts";
@@ -47,6 +48,7 @@ import { problemPage } from "../pages/layout.tsx";
 export interface HttpDeps
   extends
     Omit<SystemRouteDeps, "apiDescription">,
+    HostRouteDeps,
     PauseRouteDeps,
     AuditRouteDeps,
     AccountRouteDeps,
@@ -109,6 +111,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...actionRoutes({ ...deps, serialize, serializeEvent }),
     ...accountRoutes(deps),
     pauseRoutes(deps),
+    hostRoutes(deps),
     auditRoutes(deps),
     receiptRoutes(deps),
     authRoutes(people),

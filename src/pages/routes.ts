@@ -19,6 +19,7 @@ import { type AuthRouteDeps, entryPages, type PasswordPageDeps, passwordPages } 
 import { AuditQuery, type AuditService, checkAudit } from "../audit/audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_PATH, auditPage } from "./audit.tsx";
+import { type HostPageDeps, hostPages } from "./host-routes.ts";
 import { type InboxRouteDeps, inboxRoutes } from "./inbox-routes.ts";
 import { type KeyPageDeps, keyPages } from "./key-routes.ts";
 import {
@@ -47,6 +48,7 @@ export type PageDeps = AuthRouteDeps &
   Omit<EventsDeps, "serialize"> &
   KeyPageDeps &
   PausePageDeps &
+  HostPageDeps &
   AccountsPageDeps &
   AuditPageDeps &
   OverviewPageDeps &
@@ -65,6 +67,7 @@ export function webPages(deps: PageDeps) {
     pageEventRoutes(deps, streamEvents),
     keyPages(deps),
     pausePages(deps),
+    hostPages(deps),
     accountsPages(deps),
     auditPages(deps),
     overviewPages(deps),

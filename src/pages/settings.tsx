@@ -13,6 +13,7 @@ import {
 } from "../config/limits.ts";
 import { CallbackHosts, Notifications, type NotificationsProps } from "./callbacks.tsx";
 import { Button, PostForm } from "./form.tsx";
+import { HOSTS_PATH } from "./hosts.tsx";
 import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
 import { Card, Chip, DayOf, type FactRows, Facts, PageHead, FieldRow, UntrustedText } from "./parts.tsx";
 import { OriginForm } from "./signing.tsx";
@@ -47,13 +48,19 @@ export function settingsPage({ user, rules, notifications, callbackHosts, isOper
       <Card id="callback-hosts" title="Callback hosts">
         <CallbackHosts user={user} hosts={callbackHosts} />
       </Card>
+      <Card id="hosts" title="Hosts">
+        <p class="quiet">
+          <a href={HOSTS_PATH}>Set up hosts</a>: the timeout of calls, the delay between attempts, statuses after which
+          none follows, and how many calls a host gets.
+        </p>
+      </Card>
       <section class="section" aria-labelledby="notifications">
         <h2 id="notifications">Callbacks and emails</h2>
         <Notifications {...notifications} />
       </section>
       <Card id="watch" title="Pauses and audit log">
         <p class="quiet">
-          <a href="/settings/pauses">Pause the account or a key</a> to send nothing until you resume. The{" "}
+          <a href="/settings/pauses">Pause the account, a key or a host</a> to send nothing until you resume. The{" "}
           <a href="/audit">audit log</a> shows who did what to this account.
         </p>
       </Card>

@@ -1,6 +1,6 @@
 import { VERSION } from "../config/config.ts";
 import { FIRST_KEYS_LEASE_MS, JOB_LEASE_MS } from "../config/limits.ts";
-import { type NodeShare, shareOfHost } from "../delivery/shares.ts";
+import { type NodeShare, shareOfHost, shareOfRate } from "../delivery/shares.ts";
 import type { RecoveryLease } from "../delivery/recovery.ts";
 import type { ClusterStore } from "../../db/store.ts";
 import type { Log } from "../observability/log.ts";
@@ -36,6 +36,7 @@ export async function createNode({ id, cluster, clock: machine, log }: NodeDeps)
   const share: NodeShare = {
     mayClaim: () => membership.mayClaim(),
     slotsOf: (name, slots) => shareOfHost(name, slots, id, membership.nodes),
+    rateOf: (perSecond, slots) => shareOfRate(perSecond, slots, membership.nodes.length),
   };
   return {
     id,

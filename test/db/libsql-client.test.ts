@@ -19,6 +19,7 @@ import { testRejections } from "./conformance/rejections.ts";
 import { testSchedule } from "./conformance/schedule.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
+import { testHostSettings } from "./conformance/host-settings.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testExtras } from "./conformance/extras.ts";
 import { testTexts } from "./conformance/texts.ts";
@@ -52,6 +53,7 @@ describe.skipIf(!IS_LONG)("the rest of the store behind the client", () => {
   testWelcomeLinks(openClientStore);
   testSigning(openClientStore);
   testCallbackHosts(openClientStore);
+  testHostSettings(openClientStore);
   testPauses(openClientStore);
   testRejections(openClientStore);
   testAudit(openClientStore);

@@ -18,6 +18,7 @@ import { testRejections } from "./conformance/rejections.ts";
 import { testSchedule } from "./conformance/schedule.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
+import { testHostSettings } from "./conformance/host-settings.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testExtras } from "./conformance/extras.ts";
 import { testTexts } from "./conformance/texts.ts";
@@ -44,6 +45,7 @@ describe("the store on a file", () => {
   testWelcomeLinks(openFileStore);
   testSigning(openFileStore);
   testCallbackHosts(openFileStore);
+  testHostSettings(openFileStore);
   testPauses(openFileStore);
   testRejections(openFileStore);
   testAudit(openFileStore);

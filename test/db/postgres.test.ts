@@ -19,6 +19,7 @@ import { testRejections } from "./conformance/rejections.ts";
 import { testSchedule } from "./conformance/schedule.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
+import { testHostSettings } from "./conformance/host-settings.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testExtras } from "./conformance/extras.ts";
 import { testTexts } from "./conformance/texts.ts";
@@ -45,6 +46,7 @@ describe.skipIf(!hasPostgres)("the store on PostgreSQL", () => {
   testWelcomeLinks(openPostgresStore);
   testSigning(openPostgresStore);
   testCallbackHosts(openPostgresStore);
+  testHostSettings(openPostgresStore);
   testPauses(openPostgresStore);
   testRejections(openPostgresStore);
   testAudit(openPostgresStore);

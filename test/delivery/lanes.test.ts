@@ -2,6 +2,8 @@ import { describe, expect, test } from "bun:test";
 import type { Outcome } from "../../src/actions/outcome.ts";
 import { type LaneClaim, type Lane, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
+import type { HostLimits } from "../../src/hosts/settings.ts";
+import { shareOfRate } from "../../src/delivery/shares.ts";
 import { LANES_MAX, LARGE_ROW_BYTES } from "../../src/config/limits.ts";
 import type { ActionStore, LaneName, Store } from "../../db/store.ts";
 import { holding } from "../actions/senders.ts";
@@ -395,8 +397,7 @@ describe("slots that other nodes have a part in", () => {
     const share = { slots };
     const lanes = new Lanes(
       { total: 100, perHost: 64, largeBytes: 0 },
-      () => false,
-      () => share.slots,
+      { share: { slotsOf: () => share.slots, rateOf: (perSecond) => perSecond } },
     );
     return { lanes, share };
   };
@@ -448,5 +449,133 @@ describe("slots that other nodes have a part in", () => {
     expect(takeAll(lanes)).toHaveLength(0);
     lanes.found({ ...lane("a", "x"), dueAt: new Date(NOW) }, NOW);
     expect(takeAll(lanes)).toHaveLength(1);
+  });
+});
+
+describe("what an account sets for a host", () => {
+  const limited = (limits: Partial<HostLimits>) => {
+    const state = { limits, nowMs: 0, nodes: 1 };
+    const lanes = new Lanes(
+      { total: 100, perHost: 64, largeBytes: 9 * LARGE_ROW_BYTES },
+      {
+        limitsOf: ({ host }) => ({ maxConcurrent: null, maxPerSecond: null, ...(host === "x" && state.limits) }),
+        share: { slotsOf: (_name, slots) => slots, rateOf: (rate, slots) => shareOfRate(rate, slots, state.nodes) },
+        monotonicMs: () => state.nowMs,
+      },
+    );
+    return { lanes, state };
+  };
+
+  test("is the number of its slots, whichever key calls; other hosts have theirs", () => {
+    const { lanes, state } = limited({ maxConcurrent: 2 });
+    for (let n = 0; n < 3; n += 1) for (const key of ["one", "two"]) add(lanes, lane("a", "x", key));
+    for (let n = 0; n < 3; n += 1) add(lanes, lane("a", "y"));
+    const taken = takeAll(lanes);
+    expect(hosts(taken).toSorted()).toEqual(["ax", "ax", "ay", "ay", "ay"]);
+    expect(lanes.reserve(lane("a", "x", "key_three"))).toBeNull();
+    state.limits = { maxConcurrent: 3 };
+    lanes.limitsChanged("a");
+    expect(takeAll(lanes)).toHaveLength(1);
+    state.limits = {};
+    lanes.limitsChanged("a");
+    expect(takeAll(lanes)).toHaveLength(3);
+  });
+
+  test("never exceeds the server's own limit", () => {
+    const { lanes } = limited({ maxConcurrent: 1_000 });
+    for (let n = 0; n < 99; n += 1) add(lanes, lane("a", "x"));
+    // Two are reserved for other keys.
+    expect(takeAll(lanes)).toHaveLength(62);
+  });
+
+  test.each([{ maxConcurrent: 1 }, { maxPerSecond: 1 }])("lets keys take turns where one call fits: %j", (limits) => {
+    const { lanes, state } = limited(limits);
+    for (const key of ["one", "two", "three"]) for (let n = 0; n < 9; n += 1) add(lanes, lane("a", "x", key));
+    const turns: string[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      const [first, ...others] = takeAll(lanes);
+      expect(others).toEqual([]);
+      if (first === undefined) throw new Error("None was taken.");
+      turns.push(first.keyId);
+      lanes.release(first);
+      state.nowMs += 1_000;
+      lanes.wakeHosts();
+    }
+    expect(turns.slice(0, 3).toSorted()).toEqual(["one", "three", "two"]);
+    expect(turns.slice(3)).toEqual(turns.slice(0, 3));
+  });
+
+  test("is how many calls begin in a second; the lane sleeps until the next one", () => {
+    const { lanes, state } = limited({ maxPerSecond: 4 });
+    for (let n = 0; n < 3; n += 1) add(lanes, lane("a", "x"));
+    const [first] = takeAll(lanes);
+    expect([first?.host, lanes.nextTokenMs]).toEqual(["x", 250]);
+    if (first !== undefined) lanes.release(first);
+    state.nowMs = 249;
+    lanes.wakeHosts();
+    expect(takeAll(lanes)).toEqual([]);
+    expect(lanes.reserve(lane("a", "x"))).toBeNull();
+    state.nowMs = 250;
+    lanes.wakeHosts();
+    expect(takeAll(lanes)).toHaveLength(1);
+    expect(lanes.nextTokenMs).toBe(500);
+  });
+
+  test("counts no call that did not begin: of a claim that got less or failed, and of a create that was not stored", () => {
+    const { lanes, state } = limited({ maxPerSecond: 1 });
+    add(lanes, lane("a", "x"));
+    const [empty] = lanes.take(1);
+    if (empty !== undefined) lanes.answered(empty, 0, undefined, AT);
+    const reserved = lanes.reserve(lane("a", "x"));
+    expect(reserved).not.toBeNull();
+    if (reserved !== null) lanes.unreserve(reserved);
+    add(lanes, lane("a", "x"));
+    const [failed] = lanes.take(1);
+    if (failed !== undefined) lanes.failed(failed, null);
+    add(lanes, lane("a", "x"));
+    expect(lanes.take(1)).toHaveLength(1);
+    add(lanes, lane("a", "x"));
+    expect([lanes.take(1), state.nowMs]).toEqual([[], 0]);
+  });
+
+  test("is remembered while no row waits: another row begins no new second", () => {
+    const { lanes, state } = limited({ maxPerSecond: 1 });
+    const call = () => {
+      const reserved = lanes.reserve(lane("a", "x"));
+      if (reserved !== null) lanes.release(reserved);
+      return reserved !== null;
+    };
+    expect([call(), call()]).toEqual([true, false]);
+    state.nowMs = 1_000;
+    expect([call(), call()]).toEqual([true, false]);
+  });
+
+  test("applies to large rows too, and is divided by the nodes", () => {
+    const { lanes, state } = limited({ maxPerSecond: 2 });
+    state.nodes = 2;
+    lanes.sharesChanged();
+    for (let n = 0; n < 2; n += 1) lanes.add(lane("a", "x"), new Date(NOW), true, NOW);
+    expect(lanes.takeLarge(9)).toHaveLength(1);
+    expect([lanes.takeLarge(9), lanes.nextTokenMs]).toEqual([[], 1_000]);
+    state.nowMs = 1_000;
+    lanes.wakeHosts();
+    expect(lanes.takeLarge(9)).toHaveLength(1);
+  });
+
+  test("of a host that is paused sets no timer", () => {
+    const state = { isPaused: true };
+    const lanes = new Lanes(
+      { total: 9, perHost: 9, largeBytes: 0 },
+      {
+        isPaused: () => state.isPaused,
+        limitsOf: () => ({ maxConcurrent: null, maxPerSecond: 1 }),
+        monotonicMs: () => 0,
+      },
+    );
+    for (let n = 0; n < 3; n += 1) add(lanes, lane("a", "x"));
+    expect([takeAll(lanes), lanes.nextTokenMs]).toEqual([[], null]);
+    state.isPaused = false;
+    lanes.pauseChanged("a");
+    expect([takeAll(lanes).length, lanes.nextTokenMs]).toEqual([1, 1_000]);
   });
 });

@@ -25,6 +25,7 @@ function bodySchemaOf({ node }: Operation): Node | null {
 }
 
 function idOf({ path }: Operation): fc.Arbitrary<string> {
+  if (path.includes("{host}")) return LISTED_HOST.map((host) => path.replace("{host}", host));
   if (path.includes("{token}")) return known("receipt").map((token) => path.replace("{token}", token));
   const kinds = { "/v1/keys": "key", "/v1/pauses": "pause", "/v1/accounts": "account" } as const;
   const kind = Object.entries(kinds).find(([start]) => path.startsWith(start))?.[1] ?? "action";

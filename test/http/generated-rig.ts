@@ -152,6 +152,7 @@ export class Rig {
         .split(/[?#]/)[0]
         ?.replace(/(act|key|pau|acc)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
+        .replace(/^\/v1\/hosts\/.+/, "/v1/hosts/{host}")
         .replace(/(.)\/$/, "$1") ?? "";
     this.succeeded.add(`${method} ${route}`);
     const decision = /\{id\}\/(approve|cancel|retry)$/.exec(route)?.[1];

@@ -98,6 +98,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     actionService: engine.actionService,
     pauseOf: engine.pauseOf,
     pauseService: engine.pauseService,
+    hostService: engine.hostService,
     signUpGate,
     isStopped,
     auditService: createAuditService(engine.store.audit, clock),

@@ -1,3 +1,4 @@
+import { NO_HOST_RULES } from "../../src/hosts/settings.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { type Role, ROLES } from "../../src/accounts/roles.ts";
@@ -27,6 +28,10 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   createPause: ["owner"],
   listPauses: ["owner"],
   endPause: ["owner"],
+  listHosts: ["owner", "approver", "agent", "reader"],
+  putHost: ["owner"],
+  removeHost: ["owner"],
+  putDefaults: ["owner"],
   listAudit: ["owner"],
   listAccounts: ["owner"],
   allowAccount: ["owner"],
@@ -62,6 +67,8 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     addCallbackHost: `{"host":"hooks.example.com"}`,
     createKey: `{"name":"ci","role":"reader"}`,
     createPause: `{}`,
+    putHost: `{"timeout_ms":5000}`,
+    putDefaults: `{"timeout_ms":5000}`,
     retryAction: `{"reason":"It was rejected before."}`,
   };
   const queries: Readonly<Record<string, string>> = {
@@ -78,6 +85,10 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
   }
   if (path.startsWith("/v1/accounts/")) {
     return { method, path: path.replace("{id}", app.strangerId), body: undefined, thing: null };
+  }
+  if (path.includes("{host}")) {
+    await engine.hostService.put(engine.owner, "old.example.com", NO_HOST_RULES);
+    return { method, path: path.replace("{host}", "old.example.com"), body: body[id], thing: null };
   }
   if (path.startsWith("/v1/pauses/")) {
     const { pause } = await engine.pauseService.pause(engine.owner, { keyId: null, reason: null });
@@ -98,6 +109,7 @@ async function stateOf(thing: string | null) {
     action: thing === null ? null : await actionService.get(owner, thing),
     told: thing === null ? [] : await actionService.timeline(owner, thing),
     callbackHosts: await store.callbackHosts.list(owner.accountId),
+    hosts: await store.hostSettings.list(owner.accountId),
     keys: keys.map((key) => ({ ...key, lastUsedAt: null })),
     newest: (await app.call("GET", "/v1/actions?limit=100")).json.data,
   };

@@ -32,6 +32,8 @@ const BODIES: Readonly<Record<string, string>> = {
   "POST /v1/callback-hosts": `{"host":"hooks.example.com"}`,
   "POST /v1/keys": `{"name":"ci","role":"agent"}`,
   "POST /v1/pauses": "{}",
+  "PUT /v1/hosts/{host}": "{}",
+  "PUT /v1/defaults": "{}",
   "POST /auth/signup": `{"email":"ann@example.com","password":"12345678"}`,
   "POST /auth/login": `{"email":"ann@example.com","password":"12345678"}`,
 };
@@ -45,7 +47,7 @@ const IDS = { "/v1/keys/": KNOWN_KEY_ID, "/v1/pauses/": KNOWN_PAUSE_ID, "/v1/acc
 
 const withId = (path: string) => {
   const id = Object.entries(IDS).find(([start]) => path.startsWith(start))?.[1] ?? KNOWN_ID;
-  return path.replace("{id}", id).replace("{token}", KNOWN_TOKEN);
+  return path.replace("{id}", id).replace("{host}", "a.example").replace("{token}", KNOWN_TOKEN);
 };
 
 describe("the operations table and the routes", () => {
@@ -59,7 +61,7 @@ describe("the operations table and the routes", () => {
       const init: RequestInit =
         body === undefined
           ? { method, headers: origin }
-          : { ...CREATE, headers: { ...CREATE.headers, ...origin }, body };
+          : { ...CREATE, method, headers: { ...CREATE.headers, ...origin }, body };
       expect(success).toContain((await app.ask(address, init)).status);
       // Whoever holds no key is let in only where nobody is asked.
       expect((await fetch(`${app.url}${address}`, { method })).status === 401).toBe(permission !== null);

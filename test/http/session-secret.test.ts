@@ -33,6 +33,8 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   ["/settings/rotation", { origin: "", seen: "none" }],
   ["/settings/callback-hosts", { host: "hooks.example.com" }],
   ["/settings/callback-hosts/remove", { host: "hooks.example.com" }],
+  ["/settings/hosts", { host: "a.example", timeout_ms: "5000" }],
+  ["/settings/hosts/remove", { host: "a.example" }],
   ["/settings/accounts/acc_01known/allow", {}],
 ];
 

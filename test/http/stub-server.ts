@@ -9,7 +9,10 @@ import type { ActionService } from "../../src/actions/service.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { DomainError } from "../../src/api/domain-error.ts";
-import type { Role } from "../../src/accounts/roles.ts";
+import type { Caller, Role } from "../../src/accounts/roles.ts";
+import type { AttemptRules } from "../../src/actions/rules.ts";
+import type { HostService } from "../../src/hosts/service.ts";
+import { NO_HOST_RULES } from "../../src/hosts/settings.ts";
 import type { Feed } from "../../src/events/feed.ts";
 import { GUIDES } from "../../src/pages/docs.tsx";
 import { isLoopbackUrl } from "../../src/config/values.ts";
@@ -71,6 +74,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
         return Promise.resolve();
       },
     },
+    hostService: stubHostService(calls),
     signUpGate: stubSignUpGate(calls),
     isStopped: () => false,
     auditService: createAuditService(emptyAudit(), systemClock),
@@ -173,6 +177,23 @@ function stubCallbackHosts(calls: string[]): CallbackHostService {
       return Promise.resolve({ host, createdAt: NOON });
     },
     remove: () => Promise.resolve(),
+  };
+}
+
+function stubHostService(calls: string[]): HostService {
+  const put = (caller: Caller, host: string, rules: AttemptRules) => {
+    calls.push(`put host ${host}`);
+    const { accountId, actor: updatedBy } = caller;
+    return Promise.resolve({ accountId, host, rules: { ...NO_HOST_RULES, ...rules }, updatedAt: NOON, updatedBy });
+  };
+  return {
+    list: () => Promise.resolve({ hosts: [], defaults: NO_HOST_RULES }),
+    put,
+    putDefaults: (caller, rules) => put(caller, "", rules),
+    remove(_caller, host) {
+      calls.push(`remove host ${host}`);
+      return Promise.resolve();
+    },
   };
 }
 

@@ -29,6 +29,9 @@ const PAGES = [
   "/settings/password",
   "/settings/accounts",
   "/settings/pauses",
+  "/settings/hosts",
+  "/settings/hosts/defaults",
+  "/settings/hosts/edit?host=a.example",
 ];
 
 const DOCS = [...GUIDES.map(({ name }) => docsPath(name)), "/docs/api", "/docs/errors"];

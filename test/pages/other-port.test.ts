@@ -43,7 +43,13 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
   /** Everything that an owner can change, as it is now. */
   const stateOf = async (id: string) => {
     const read = async (path: string) => (await app.call("GET", path)).text;
-    const account = ["/v1/keys", "/v1/callback-hosts", "/v1/pauses", "/v1/signing-secret?origin=https://a.example"];
+    const account = [
+      "/v1/keys",
+      "/v1/callback-hosts",
+      "/v1/pauses",
+      "/v1/hosts",
+      "/v1/signing-secret?origin=https://a.example",
+    ];
     return Promise.all([...account, "/v1/actions?limit=100", `/v1/actions/${id}/timeline`].map(read));
   };
   const formsFor = (id: string): readonly (readonly [path: string, fields: Readonly<Record<string, string>>])[] => [
@@ -57,6 +63,7 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     ["/settings/signing-secret", { origin: "https://a.example", for: "calls" }],
     ["/settings/rotation", { origin: "https://a.example", for: "calls", seen: "none" }],
     ["/settings/callback-hosts", { host: "evil.example" }],
+    ["/settings/hosts", { host: "evil.example", timeout_ms: "5000" }],
     ["/settings/password", { current_password: "guessed guess", password: "mine from now on" }],
   ];
 

@@ -36,6 +36,7 @@ const targets = fc.oneof(
 
 /** Values that fit a schema of the contract. */
 export function fitting(schema: Node): fc.Arbitrary<unknown> {
+  if (Array.isArray(schema["anyOf"])) return fc.oneof(...schema["anyOf"].map((one) => fitting(at(one))));
   if ("const" in schema) return fc.constant(schema["const"]);
   if (Array.isArray(schema["enum"])) return fc.constantFrom(...schema["enum"]);
   switch (typesOf(schema)[0]) {
@@ -43,6 +44,8 @@ export function fitting(schema: Node): fc.Arbitrary<unknown> {
       return textOf(schema);
     case "integer":
       return fc.integer({ min: Number(schema["minimum"] ?? -9), max: Number(schema["maximum"] ?? 2 ** 31) });
+    case "number":
+      return fc.double({ min: Number(schema["minimum"]), max: Number(schema["maximum"]), noNaN: true });
     case "boolean":
       return fc.boolean();
     case "array":
@@ -100,9 +103,11 @@ const OF_EACH_TYPE = { string: "5", integer: 5, number: 5.5, boolean: true, arra
 function unfitting(schema: Node): readonly unknown[] {
   const { minimum, maximum, minLength, maxLength, pattern, enum: choices } = schema;
   const types = typesOf(schema);
+  // Every integer is a number.
+  const isNumber = (type: string) => type === "integer" && types.includes("number");
   return [
-    ...Object.entries(OF_EACH_TYPE).flatMap(([type, value]) => (types.includes(type) ? [] : [value])),
-    ...(typeof minimum === "number" ? [minimum - 1, minimum + 0.5] : []),
+    ...Object.entries(OF_EACH_TYPE).flatMap(([type, value]) => (types.includes(type) || isNumber(type) ? [] : [value])),
+    ...(typeof minimum === "number" ? [minimum - 1, ...(types.includes("integer") ? [minimum + 0.5] : [])] : []),
     ...(typeof maximum === "number" ? [maximum + 1] : []),
     ...(typeof minLength === "number" && minLength > 0 ? [""] : []),
     ...(typeof maxLength === "number" ? ["x".repeat(maxLength + 1)] : []),

@@ -7,6 +7,15 @@ CREATE TABLE `action_metadata` (
 );
 --> statement-breakpoint
 CREATE INDEX `action_metadata_by_value` ON `action_metadata` (`account_id`,`name`,`value`,`action_id`);--> statement-breakpoint
+CREATE TABLE `host_settings` (
+	`account_id` text NOT NULL,
+	`host` text NOT NULL,
+	`settings` text NOT NULL,
+	`updated_at` integer NOT NULL,
+	`updated_by` text NOT NULL,
+	PRIMARY KEY(`account_id`, `host`)
+);
+--> statement-breakpoint
 DROP INDEX `actions_broken`;--> statement-breakpoint
 ALTER TABLE `actions` ADD `title` text;--> statement-breakpoint
 ALTER TABLE `actions` ADD `extras` text;--> statement-breakpoint

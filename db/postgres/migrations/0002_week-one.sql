@@ -6,6 +6,15 @@ CREATE TABLE "action_metadata" (
 	CONSTRAINT "action_metadata_action_id_name_pk" PRIMARY KEY("action_id","name")
 );
 --> statement-breakpoint
+CREATE TABLE "host_settings" (
+	"account_id" text collate "C" NOT NULL,
+	"host" text collate "C" NOT NULL,
+	"settings" text collate "C" NOT NULL,
+	"updated_at" bigint NOT NULL,
+	"updated_by" text collate "C" NOT NULL,
+	CONSTRAINT "host_settings_account_id_host_pk" PRIMARY KEY("account_id","host")
+);
+--> statement-breakpoint
 DROP INDEX "actions_broken";--> statement-breakpoint
 ALTER TABLE "actions" ADD COLUMN "title" text collate "C";--> statement-breakpoint
 ALTER TABLE "actions" ADD COLUMN "extras" text collate "C";--> statement-breakpoint

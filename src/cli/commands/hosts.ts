@@ -1,0 +1,85 @@
+import type { PutDefaults, PutHostSettings } from "../../hosts/settings.ts";
+import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
+import { visible } from "../output.ts";
+import { addRuleOptions, type RuleOptions, rulesIn } from "../rules.ts";
+import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
+
+/** The commands about what the account sets for hosts. */
+export function addHostCommands(program: CliCommand): void {
+  const hosts = addServiceCommand(
+    program,
+    "hosts",
+    "show or set the timeout, retries and limits of hosts (set: owner key)",
+  ).usage("[list] | hosts set <host> [options] | hosts remove <host> | hosts defaults [options]");
+  addServiceCommand(hosts, "list", "show what is set for hosts, and for the account", { isDefault: true })
+    .option(...JSON_OPTION)
+    .runs(withSession(listHosts));
+  addRuleOptions(addServiceCommand(hosts, "set <host>", "set everything of a host: what is not named is removed"))
+    .option("--max-per-second <n>", "most calls a second, 0.01 to 10000", decimal("max-per-second"))
+    .option("--max-concurrent <n>", "most calls at a time", wholeNumber("max-concurrent"))
+    .option(...JSON_OPTION)
+    .runs(withSession(setHost));
+  addServiceCommand(hosts, "remove <host>", "remove what is set for a host").runs(
+    withSession(async ({ client, io }, _options, host) => {
+      await client.removeHost(host);
+      io.err(`${visible(host)} has no settings.\n`);
+      return EXIT.ok;
+    }),
+  );
+  addRuleOptions(
+    addServiceCommand(hosts, "defaults", "set what applies to all hosts of the account: what is not named is removed"),
+  )
+    .option(...JSON_OPTION)
+    .runs(
+      withSession(async ({ client, print }, options: RuleOptions) => {
+        const defaults = await client.putDefaults(rulesIn(options));
+        print(defaults, () => `All hosts: ${settingsText(defaults)}.`);
+        return EXIT.ok;
+      }),
+    );
+}
+
+async function listHosts({ client, print, say }: Session): Promise<number> {
+  const { data, defaults } = await client.listHosts();
+  print({ data, defaults }, () => {
+    const lines = data.map((row) => `${visible(row.host)}: ${settingsText(row)}`);
+    return [`All hosts: ${settingsText(defaults)}`, ...lines].join("\n");
+  });
+  if (data.length === 0) say("No host has settings of its own.");
+  return EXIT.ok;
+}
+
+type SetOptions = RuleOptions & { readonly maxPerSecond?: number; readonly maxConcurrent?: number };
+
+async function setHost(session: Session, options: SetOptions, host: string): Promise<number> {
+  const { maxPerSecond, maxConcurrent } = options;
+  const settings: PutHostSettings = {
+    ...rulesIn(options),
+    ...(maxPerSecond !== undefined && { max_per_second: maxPerSecond }),
+    ...(maxConcurrent !== undefined && { max_concurrent: maxConcurrent }),
+  };
+  const row = await session.client.putHost(host, settings);
+  session.print(row, () => `${visible(row.host)}: ${settingsText(row)}.`);
+  return EXIT.ok;
+}
+
+/** What is set, in one line. */
+function settingsText(settings: PutDefaults | PutHostSettings): string {
+  const { timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn, ...limits }: PutHostSettings = settings;
+  const { max_per_second: perSecond, max_concurrent: atATime } = limits;
+  const parts = [
+    timeoutMs === undefined ? "" : `timeout ${timeoutMs} ms`,
+    backoff === undefined ? "" : `backoff ${backoff.base_ms} to ${backoff.cap_ms} ms`,
+    giveUpOn === undefined ? "" : `gives up on ${giveUpOn.length === 0 ? "nothing" : giveUpOn.join(", ")}`,
+    perSecond === undefined ? "" : `${perSecond} calls a second`,
+    atATime === undefined ? "" : `${atATime} calls at a time`,
+  ].filter((part) => part !== "");
+  return parts.length === 0 ? "nothing is set" : parts.join("; ");
+}
+
+function decimal(name: string): (text: string) => number {
+  return (text) => {
+    if (/^\d{1,9}(\.\d{1,9})?$/.test(text)) return Number(text);
+    throw new UsageError(`--${name} takes a number, not ${JSON.stringify(text)}.`);
+  };
+}

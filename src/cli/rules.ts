@@ -1,0 +1,41 @@
+import type { RulesJson } from "../actions/rule-schemas.ts";
+import type { StatusPattern } from "../actions/rules.ts";
+import { type CliCommand, UsageError, wholeNumber } from "./command.ts";
+
+/** What the options of `addRuleOptions` give. */
+export interface RuleOptions {
+  readonly timeoutMs?: number;
+  readonly backoff?: RulesJson["backoff"];
+  readonly giveUpOn?: StatusPattern[];
+}
+
+/** Adds the options about how attempts are made and repeated. */
+export function addRuleOptions(command: CliCommand): CliCommand {
+  return command
+    .option("--timeout-ms <n>", "deadline of an attempt, 1000 to 120000", wholeNumber("timeout-ms"))
+    .option("--backoff <base:cap>", "milliseconds after the first failure, and at most: 1000:60000", backoffIn)
+    .option("--give-up-on <list>", "statuses after which no attempt follows: 401,422,5xx; none: an empty text", listIn);
+}
+
+export function rulesIn({ timeoutMs, backoff, giveUpOn }: RuleOptions): RulesJson {
+  return {
+    ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
+    ...(backoff !== undefined && { backoff }),
+    ...(giveUpOn !== undefined && { give_up_on: giveUpOn }),
+  };
+}
+
+function backoffIn(text: string): RuleOptions["backoff"] {
+  const [, base, cap] = /^(\d{1,9}):(\d{1,9})$/.exec(text) ?? [];
+  if (base !== undefined && cap !== undefined) return { base_ms: Number(base), cap_ms: Number(cap) };
+  throw new UsageError(`--backoff takes two numbers of milliseconds, like 1000:60000, not ${JSON.stringify(text)}.`);
+}
+
+/** Words that are no numbers stay as they are: the service says which ones there are. */
+function listIn(text: string): StatusPattern[] {
+  const words = text.split(",").map((word) => word.trim());
+  // Safe: the service checks each.
+  return words
+    .filter((word) => word !== "")
+    .map((word) => (/^\d{1,9}$/.test(word) ? Number(word) : word) as StatusPattern);
+}

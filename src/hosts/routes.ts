@@ -1,0 +1,110 @@
+import Type from "typebox";
+import { rulesFrom } from "../actions/rule-schemas.ts";
+import { hostSchema } from "../api/schema-helpers.ts";
+import {
+  API_ERRORS,
+  BODY_ERRORS,
+  bodyOperation,
+  createApiRoutes,
+  jsonBody,
+  operation,
+  pathParams,
+} from "../http/operation.ts";
+import { json } from "../http/response.ts";
+import { checkHost } from "./host.ts";
+import type { HostService } from "./service.ts";
+import {
+  HostSettingsJson,
+  HostSettingsList,
+  hostRulesFrom,
+  hostRulesJson,
+  PutDefaults,
+  PutHostSettings,
+  serializeHostSettings,
+  SettingsJson,
+} from "./settings.ts";
+
+export interface HostRouteDeps {
+  readonly hostService: HostService;
+}
+
+const HostParams = pathParams(
+  Type.Object({ host: hostSchema("The host of a target, with its port unless that is the scheme's default.") }),
+  "There is no such host.",
+);
+
+/** The settings of hosts, and those of the account for all hosts. */
+export function hostRoutes({ hostService }: HostRouteDeps) {
+  return createApiRoutes()
+    .get(
+      "/v1/hosts",
+      async ({ caller }) => {
+        const { hosts, defaults } = await hostService.list(caller);
+        return json(JSON.stringify({ data: hosts.map(serializeHostSettings), defaults: hostRulesJson(defaults) }));
+      },
+      operation({
+        operationId: "listHosts",
+        permission: "read",
+        tag: "Auth",
+        summary: "List what is set for hosts, and for the account",
+        description:
+          "For what an action doesn't say, the settings of its host count, then `defaults`, then the server's.",
+        answers: { 200: { description: "The settings.", schema: HostSettingsList } },
+        errors: API_ERRORS,
+      }),
+    )
+    .put(
+      "/v1/hosts/:host",
+      async ({ caller, params, body }) => {
+        const row = await hostService.put(caller, checkHost(params.host, "not_found"), hostRulesFrom(body));
+        return json(JSON.stringify(serializeHostSettings(row)));
+      },
+      bodyOperation({
+        operationId: "putHost",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Set what applies to calls of the account to one host",
+        description:
+          "Replaces all settings of the host. They apply to waiting actions too: they are looked up when an attempt begins and when it ends. Of several nodes the others follow within 5 seconds.",
+        params: HostParams,
+        body: jsonBody(PutHostSettings),
+        answers: { 200: { description: "The settings of the host.", schema: HostSettingsJson } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "not_found"],
+      }),
+    )
+    .delete(
+      "/v1/hosts/:host",
+      async ({ caller, params }) => {
+        await hostService.remove(caller, checkHost(params.host, "not_found"));
+        return new Response(null, { status: 204 });
+      },
+      operation({
+        operationId: "removeHost",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Remove the settings of one host",
+        description: "Those of the account and of the server apply then.",
+        params: HostParams,
+        answers: { 204: { description: "The host has no settings.", schema: null } },
+        errors: [...API_ERRORS, "not_found"],
+      }),
+    )
+    .put(
+      "/v1/defaults",
+      async ({ caller, body }) => {
+        const { rules } = await hostService.putDefaults(caller, rulesFrom(body));
+        return json(JSON.stringify(hostRulesJson(rules)));
+      },
+      bodyOperation({
+        operationId: "putDefaults",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Set what applies to calls of the account to every host",
+        description:
+          "Replaces all of it. It applies where neither the action nor the settings of its host say something.",
+        body: jsonBody(PutDefaults),
+        answers: { 200: { description: "The settings of the account.", schema: SettingsJson } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
+      }),
+    );
+}

@@ -1,0 +1,98 @@
+import { bodyCheck } from "../api/schema-helpers.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { checkHost } from "../hosts/host.ts";
+import type { HostService } from "../hosts/service.ts";
+import { ALL_HOSTS, hostRulesFrom, NO_HOST_RULES, PutDefaults, PutHostSettings } from "../hosts/settings.ts";
+import { INVALID, showFormAgain } from "../http/errors.ts";
+import type { Form } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import { type AnswerPerson, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { authorize } from "../accounts/roles.ts";
+import { HOST_FIELDS, type HostFields, hostFieldsOf, hostFormPage, HOSTS_PATH, hostsPage } from "./hosts.tsx";
+
+export interface HostPageDeps extends PersonRouteDeps {
+  readonly hostService: HostService;
+}
+
+/** The pages of what an account sets for hosts, with the same service as /v1/hosts. They work without script. */
+export function hostPages(deps: HostPageDeps) {
+  const { hostService, personOf, formOf } = deps;
+  return createPersonRoutes(personOf)
+    .get(HOSTS_PATH, async ({ person }) =>
+      page("own", hostsPage({ user: person, ...(await ofOwner(hostService, person)) })),
+    )
+    .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {
+      const { defaults } = await ofOwner(hostService, person);
+      return page("own", hostFormPage({ user: person, host: ALL_HOSTS, typed: hostFieldsOf(defaults) }));
+    })
+    .get(`${HOSTS_PATH}/edit`, edit(deps))
+    .post(HOSTS_PATH, async ({ context, person }) => {
+      const form = await formOf(context, person);
+      const host = form.get("host") ?? "";
+      try {
+        await save(hostService, person, host, valueOf(form));
+      } catch (error) {
+        return showFormAgain(context, error, INVALID, (problem) =>
+          Promise.resolve(hostFormPage({ user: person, host, typed: typedIn(form), problem })),
+        );
+      }
+      return seeOther("own", HOSTS_PATH);
+    })
+    .post(`${HOSTS_PATH}/remove`, async ({ context, person }) => {
+      const host = (await formOf(context, person)).get("host") ?? "";
+      // Somebody else may have removed it already.
+      await hostService.remove(person.caller, host).catch((error: unknown) => {
+        if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
+      });
+      return seeOther("own", HOSTS_PATH);
+    });
+}
+
+/** Pages of owners: readers get the list over the API. */
+function ofOwner(hostService: HostService, { caller }: Person) {
+  authorize(caller, "manage");
+  return hostService.list(caller);
+}
+
+function edit({ hostService }: HostPageDeps): AnswerPerson {
+  return async ({ context, person }) => {
+    const typed = new URLSearchParams(context.search).get("host") ?? "";
+    const { hosts, defaults } = await ofOwner(hostService, person);
+    try {
+      const host = checkHost(typed, "validation_error");
+      const rules = hosts.find((row) => row.host === host)?.rules ?? NO_HOST_RULES;
+      return page("own", hostFormPage({ user: person, host, typed: hostFieldsOf(rules) }));
+    } catch (error) {
+      return showFormAgain(context, error, INVALID, (problem) =>
+        Promise.resolve(hostsPage({ user: person, hosts, defaults, typed, problem })),
+      );
+    }
+  };
+}
+
+const [checkPut, checkDefaults] = [bodyCheck(PutHostSettings), bodyCheck(PutDefaults)];
+
+/** Throws `validation_error`. */
+async function save(hostService: HostService, { caller }: Person, host: string, value: object): Promise<void> {
+  if (host === ALL_HOSTS) await hostService.putDefaults(caller, hostRulesFrom(checkDefaults(value)));
+  else await hostService.put(caller, checkHost(host, "validation_error"), hostRulesFrom(checkPut(value)));
+}
+
+function typedIn(form: Form): HostFields {
+  const entries = HOST_FIELDS.map((name) => [name, (form.get(name) ?? "").trim()]);
+  // Safe: it has every field.
+  return Object.fromEntries(entries) as HostFields;
+}
+
+/** The fields as the body of a request; what is no number stays text, which the check refuses. */
+function valueOf(form: Form): object {
+  const { base_ms: base, cap_ms: cap, give_up_on: giveUpOn, ...others } = typedIn(form);
+  const numbers = Object.entries(others).filter(([, text]) => text !== "");
+  const backoff = base === "" && cap === "" ? {} : { backoff: { base_ms: numberIn(base), cap_ms: numberIn(cap) } };
+  const patterns = giveUpOn === "" ? {} : { give_up_on: giveUpOn.split(",").map((text) => numberIn(text.trim())) };
+  return { ...Object.fromEntries(numbers.map(([name, text]) => [name, numberIn(text)])), ...backoff, ...patterns };
+}
+
+function numberIn(text: string): number | string {
+  return /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : text;
+}
