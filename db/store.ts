@@ -2,6 +2,7 @@ import type { Actor } from "../src/accounts/roles.ts";
 import type { Action, ActionStatus, Creator, HttpMethod } from "../src/actions/action.ts";
 import type { AuditEntry, AuditStore } from "../src/audit/audit.ts";
 import type { Change } from "../src/actions/changes.ts";
+import type { Search } from "../src/actions/search.ts";
 import type { Claimed } from "../src/actions/settle.ts";
 import type { KeyKind } from "../src/actions/dedupe.ts";
 import type {
@@ -189,6 +190,8 @@ export interface ActionQuery {
   readonly createdBy: string | null;
   readonly createdAfter: Date | null;
   readonly createdBefore: Date | null;
+  /** What no index serves. */
+  readonly search: Search;
   /** Only actions older than this id. */
   readonly before: string | null;
   readonly limit: number;
@@ -203,11 +206,25 @@ export interface ActionRows {
    * `before` of the next page; null when there is none. A page may have fewer than `limit` actions and not be the last.
    */
   readonly before: string | null;
+  /** Where the search stopped before the page was full: when the last action that it looked at was created; else null. */
+  readonly searchedUntil: Date | null;
 }
 
 /** How many actions a query finds, up to a bound. */
 export interface Counted {
   readonly count: number;
+  /** There may be more. */
+  readonly isMore: boolean;
+}
+
+export interface CountedRows extends Counted {
+  /** When the last action that it looked at was created, if it stopped at the bound of its rows; else null. */
+  readonly searchedUntil: Date | null;
+}
+
+/** Actions that match a query, newest first. */
+export interface MatchedActions {
+  readonly actions: readonly { readonly id: string; readonly run: number }[];
   /** There may be more. */
   readonly isMore: boolean;
 }
@@ -309,8 +326,12 @@ export interface ActionStore extends Queue<Action> {
   /** The action that a key names now, by the rules of `src/actions/dedupe.ts`. */
   holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Action | null>;
   list(query: ActionQuery): Promise<ActionRows>;
-  /** How many actions `list` would find, up to the query's limit and within the rows that one page scans. */
-  count(query: ActionQuery): Promise<Counted>;
+  /** How many actions `list` would find, up to the query's limit and among so many rows. */
+  count(query: ActionQuery, rowsMax: number): Promise<CountedRows>;
+  /** Which actions `list` would find, the same way. */
+  matching(query: ActionQuery, rowsMax: number): Promise<MatchedActions>;
+  /** Which of these actions had an attempt in any run that the target may have received without an answer. */
+  withUnknown(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /**
    * Which of these hosts received an approved call of the key that completed, by `hostOfKey`. It looks at the account's
    * newest actions for each host only.

@@ -161,15 +161,15 @@ export async function describeAction(
 const NOBODY = { by: null, reason: null, via: null };
 
 /** A page of a list: the same without bodies, decisions and next steps. */
-export function describePage(deps: ViewDeps, caller: Caller, { actions, before }: Page): string {
-  const texts = actions.map((action) => {
+export function describePage(deps: ViewDeps, caller: Caller, page: Page): string {
+  const texts = page.actions.map((action) => {
     const { result } = action;
     // Drop the bodies before masking, which would take time for nothing.
     const bodiless = { ...action, body: null, result: result === null ? null : { ...result, responseBody: null } };
     const { visible, options } = viewOf(deps, caller, bodiless);
     return actionJson(visible, { ...options, bodies: "none" });
   });
-  return pageJson(texts, before);
+  return pageJson(texts, page);
 }
 
 type Page = Awaited<ReturnType<ActionService["list"]>>;

@@ -4,6 +4,7 @@ import { DomainError, type ErrorCode } from "../src/api/domain-error.ts";
 import { REASON_CHARS_MAX } from "../src/config/limits.ts";
 import { isStorableText } from "../src/json/json.ts";
 import { ActionId, CreateAction, DecisionBody, Retry, WaitQuery, WaitSeconds } from "../src/actions/schemas.ts";
+import { ListQuery } from "../src/actions/list-schemas.ts";
 import { compile, withoutNulls, DESCRIBED_ONLY, key } from "../src/api/schema-helpers.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -22,6 +23,11 @@ export const CreateToolOptions = Type.Object(
 );
 
 export const CreateArguments = Type.Object({ ...CreateAction.properties, ...CreateToolOptions.properties }, closed);
+
+const { path: _path, title: _title, reason: _reason, ...listed } = ListQuery.properties;
+
+/** The list of REST without what free text finds too: each argument costs tokens in every conversation. */
+export const ListArguments = Type.Object(listed, closed);
 
 export const GetArguments = Type.Object({ id: ActionId }, closed);
 

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { NO_SEARCH } from "../src/actions/search.ts";
 import { join } from "node:path";
 import { createSigningService } from "../src/accounts/signing-secrets.ts";
 import { createLinksOf } from "../src/approvals/links.ts";
@@ -82,7 +83,14 @@ async function allActions({ store, owner }: Engine) {
   } as const;
   const found = [];
   for (let before: string | null = null; ;) {
-    const page = await store.actions.list({ ...query, createdAfter: null, createdBefore: null, before, limit: 100 });
+    const page = await store.actions.list({
+      ...query,
+      createdAfter: null,
+      createdBefore: null,
+      search: NO_SEARCH,
+      before,
+      limit: 100,
+    });
     found.push(...page.actions);
     if (page.before === null) return found;
     before = page.before;

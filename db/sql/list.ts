@@ -1,46 +1,63 @@
-import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { and, desc, eq, exists, gte, lt, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { unionAll } from "drizzle-orm/sqlite-core";
 import type { Action } from "../../src/actions/action.ts";
-import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
+import { codeRange, idPrefixIn, type MetadataFilter } from "../../src/actions/search.ts";
+import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../src/config/limits.ts";
 import { firstActionId } from "../../src/runtime/ids.ts";
-import type { ActionRows, ActionQuery, Counted } from "../store.ts";
+import type { ActionRows, ActionQuery, CountedRows, MatchedActions } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { isAbsent, isNoList, isOneOf } from "./dialect.ts";
-import { BYTES, findRows, idsWithin } from "./find.ts";
+import { findRows, idsWithin } from "./find.ts";
 import { allOf, type Args, prepare, prepareEach, query } from "./query.ts";
-import { shownActionOf } from "./rows.ts";
-import { actions } from "../libsql/schema.ts";
+import { type Found, foundOf, FOUND, needsRefining, refine } from "./refine.ts";
+import { Columns, shownActionOf } from "./rows.ts";
+import { actionMetadata, actions } from "../libsql/schema.ts";
 import type { Sql } from "./sql.ts";
 
 type Reader = Pick<StoreContext, "sql" | "seal">;
 
 /**
  * One page, newest first. The cursor is the last id (keyset), so that inserts neither shift nor repeat anything. One
- * filter uses an index; the others scan at most `LIST_SCAN_ROWS_MAX` rows per page. A page that reaches this bound, or
- * its limit of bytes, says where the next one begins: a hundred actions may be 100 MB, which blocked the event loop for
- * a second.
+ * filter uses an index; for the others it looks at `LIST_SCAN_ROWS_MAX` rows at most, in steps. A page that reaches this
+ * bound, or its limit of bytes, says where the next one begins: a hundred actions may be 100 MB, which blocked the event
+ * loop for a second.
  */
 export async function listActions(db: Reader, search: ActionQuery): Promise<ActionRows> {
-  const values = { ...valuesOfSearch(search), limit: search.limit + 1 };
-  const found = await scanBy(indexFor(search)).page.read(db.sql, values);
+  const found: Found[] = [];
+  let last: string | null = null;
+  for await (const step of stepsOf(db, search, LIST_SCAN_ROWS_MAX)) {
+    found.push(...step.found);
+    ({ last } = step);
+  }
   const ids = idsWithin(search.bytesMax ?? LIST_BYTES_MAX, found.slice(0, search.limit));
   const actionsFound = await actionsOf(db, ids);
-  const isCut = found.length > ids.length;
-  return { actions: actionsFound, before: isCut ? (ids.at(-1) ?? null) : await lastScanned(db.sql, search) };
+  if (found.length > ids.length) return { actions: actionsFound, before: ids.at(-1) ?? null, searchedUntil: null };
+  return { actions: actionsFound, before: last, searchedUntil: await createdAtOf(db.sql, last) };
 }
 
-/** How many actions `listActions` would find: at most `query.limit`, among the rows that one page scans. */
-export async function countMatching(db: Pick<StoreContext, "sql">, search: ActionQuery): Promise<Counted> {
-  const values = { ...valuesOfSearch(search), limit: search.limit + 1 };
-  const [{ count } = { count: 0 }] = await scanBy(indexFor(search)).count.read(db.sql, values);
-  if (count > search.limit) return { count: search.limit, isMore: true };
-  return { count, isMore: (await lastScanned(db.sql, search)) !== null };
+/** How many actions `listActions` would find: at most `query.limit`, among so many rows. */
+export async function countMatching(db: Reader, search: ActionQuery, rowsMax: number): Promise<CountedRows> {
+  let count = 0;
+  let last: string | null = null;
+  for await (const step of stepsOf(db, search, rowsMax)) {
+    count += step.found.length;
+    ({ last } = step);
+  }
+  if (count > search.limit) return { count: search.limit, isMore: true, searchedUntil: null };
+  return { count, isMore: last !== null, searchedUntil: await createdAtOf(db.sql, last) };
 }
 
-/** The last id of a scan that reached its bound; null: it read everything. */
-async function lastScanned(reader: Sql, search: ActionQuery): Promise<string | null> {
-  const [last] = await scanBy(indexFor(search)).last.read(reader, valuesOfSearch(search));
-  return last?.id ?? null;
+/** What the actions are that match, at most `query.limit`, without their bodies, newest first. */
+export async function findMatching(db: Reader, search: ActionQuery, rowsMax: number): Promise<MatchedActions> {
+  const found: Found[] = [];
+  let last: string | null = null;
+  for await (const step of stepsOf(db, search, rowsMax)) {
+    found.push(...step.found);
+    ({ last } = step);
+  }
+  const matched = found.slice(0, search.limit).map(({ id, run }) => ({ id, run }));
+  return { actions: matched, isMore: last !== null || found.length > search.limit };
 }
 
 /** These actions in this order, as they are shown. */
@@ -48,22 +65,65 @@ export async function actionsOf({ sql: reader, seal }: Reader, ids: readonly str
   return (await findRows(reader, ids)).map((row) => shownActionOf(row, seal));
 }
 
-/** The index that a scan reads: of several conditions the most selective one, or the statuses, one after another. */
-type ScanIndex = "dedupe" | "host" | "key" | "account" | `status ${string}`;
+const CREATED_AT = prepare((arg: Args<"id">) =>
+  query.select({ createdAt: actions.createdAt }).from(actions).where(eq(actions.id, arg.id)),
+);
 
-function indexFor({ dedupe, host, createdBy, statuses }: ActionQuery): ScanIndex {
+/** Where a search stopped; null: it did not stop early. */
+async function createdAtOf(reader: Sql, id: string | null): Promise<Date | null> {
+  if (id === null) return null;
+  const [row] = await CREATED_AT.readRaw(reader, { id });
+  return row === undefined ? null : new Columns(row).timeOrNull(actions.createdAt);
+}
+
+interface SearchStep {
+  readonly found: readonly Found[];
+  /** The last row that was looked at, where more may follow; null: it was the last one, or enough was found. */
+  readonly last: string | null;
+}
+
+/**
+ * Looks through the rows of one index, newest first, until one more than `query.limit` matches or `rowsMax` rows were
+ * looked at. SQLite reads on this thread: each step is short, and others get their turn between two.
+ */
+async function* stepsOf(db: Reader, search: ActionQuery, rowsMax: number): AsyncGenerator<SearchStep> {
+  const statements = scanBy(indexFor(search));
+  const values = valuesOfSearch(search);
+  const isRefined = needsRefining(search.search);
+  let left = search.limit + 1;
+  for (let looked = 0; looked < rowsMax && left > 0;) {
+    if (looked > 0) await nextTurn();
+    const rows = Math.min(SEARCH_STEP_ROWS, rowsMax - looked);
+    // What is decided in code needs every candidate.
+    const candidates = await statements.page.readRaw(db.sql, { ...values, rows, limit: isRefined ? rows : left });
+    const found = await refine(db.sql, search.search, candidates.map(foundOf));
+    left -= found.length;
+    const [end] = left > 0 ? await statements.last.read(db.sql, { ...values, skipped: rows - 1 }) : [];
+    yield { found, last: end?.id ?? null };
+    if (end === undefined) return;
+    looked += rows;
+    values.before = end.id;
+  }
+}
+
+/** The index that a scan reads: of several conditions the most selective one, or the statuses, one after another. */
+type ScanIndex = "dedupe" | "metadata" | "host" | "key" | "account" | `status ${string}`;
+
+function indexFor({ dedupe, host, createdBy, statuses, search }: ActionQuery): ScanIndex {
   if (dedupe !== null) return "dedupe";
+  if (search.metadata.some(({ value }) => value !== null)) return "metadata";
   if (host !== null) return "host";
   if (statuses.length > 0 && !statuses.includes("completed")) return `status ${[...new Set(statuses)].join(" ")}`;
   return createdBy === null ? "account" : "key";
 }
 
-type ScanName = "accountId" | "from" | "before" | "dedupe" | "hostname" | "createdBy";
+type ScanName = "accountId" | "from" | "before" | "dedupe" | "hostname" | "createdBy" | "name0" | "value0";
 
 /** The statements of a list, prepared once for each index. */
 const scanBy = prepareEach((index: ScanIndex) => {
   /** Each branch is ordered by its index, so that SQLite merges them without sorting. */
   const scan = (arg: Args<ScanName>) => {
+    if (index === "metadata") return scanMetadata(arg);
     const [first, second, ...more] = branchesOf(index, arg).map((condition) =>
       query
         .select({ id: actions.id })
@@ -77,26 +137,38 @@ const scanBy = prepareEach((index: ScanIndex) => {
       ? first.orderBy(desc(actions.id))
       : unionAll(first, second, ...more).orderBy(desc(actions.id));
   };
-  const page = (arg: Args<ScanName | FilterName | "limit">) => {
-    const scanned = scan(arg).limit(LIST_SCAN_ROWS_MAX).as("s");
-    const found = query.select({ id: actions.id, bytes: BYTES }).from(scanned).crossJoin(actions);
-    return found.where(and(eq(actions.id, scanned.id), filters(arg))).limit(arg.limit);
-  };
   return {
-    page: prepare(page),
-    count: prepare((arg: Args<ScanName | FilterName | "limit">) =>
-      query.select({ count: sql<number>`count(*)`.as("count") }).from(page(arg).as("found")),
-    ),
-    last: prepare((arg: Args<ScanName>) =>
-      scan(arg)
-        .limit(1)
-        .offset(LIST_SCAN_ROWS_MAX - 1),
-    ),
+    /** The rows of a step that match as far as SQL can tell. */
+    page: prepare((arg: Args<ScanName | FilterName | "rows" | "limit">) => {
+      const scanned = scan(arg).limit(arg.rows).as("s");
+      const found = query.select(FOUND).from(scanned).crossJoin(actions);
+      return found.where(and(eq(actions.id, scanned.id), filters(arg))).limit(arg.limit);
+    }),
+    /** The last row of a step, if it is full. */
+    last: prepare((arg: Args<ScanName | "skipped">) => scan(arg).limit(1).offset(arg.skipped)),
   };
 });
 
+/** Ids begin with their time, so the rows of one value are in the order of creation. */
+function scanMetadata(arg: Args<ScanName>) {
+  const { accountId, name, value, actionId } = actionMetadata;
+  return query
+    .select({ id: actionId })
+    .from(actionMetadata)
+    .where(
+      and(
+        eq(accountId, arg.accountId),
+        eq(name, arg.name0),
+        eq(value, arg.value0),
+        gte(actionId, arg.from),
+        lt(actionId, arg.before),
+      ),
+    )
+    .orderBy(desc(actionId));
+}
+
 /** One condition, or several that exclude each other. The terms that seem needless make SQLite use a partial index. */
-function branchesOf(index: ScanIndex, arg: Args<ScanName>): readonly (SQL | undefined)[] {
+function branchesOf(index: Exclude<ScanIndex, "metadata">, arg: Args<ScanName>): readonly (SQL | undefined)[] {
   const { dedupe, hostname, keyId, status } = actions;
   if (index === "dedupe") return [eq(dedupe, arg.dedupe)];
   if (index === "host") return [eq(hostname, arg.hostname)];
@@ -112,11 +184,28 @@ function branchesOf(index: ScanIndex, arg: Args<ScanName>): readonly (SQL | unde
     );
 }
 
-type FilterName = "statuses" | "method" | "createdBy" | "hostname" | "host" | "scheme";
+type FilterName =
+  | "statuses"
+  | "method"
+  | "createdBy"
+  | "hostname"
+  | "host"
+  | "scheme"
+  | "codeFrom"
+  | "codeTo"
+  | "errorSource"
+  | MetadataName;
+
+/** Metadata conditions, in `METADATA_FILTERS_MAX` places: scalars, since a name or value is foreign text. */
+type MetadataName = `name${Place}` | `value${Place}`;
+
+type Place = (typeof PLACES)[number];
+
+const PLACES = [0, 1, 2, 3] as const;
 
 /** Each filter holds for everything when its argument is null. */
 function filters(arg: Args<FilterName>): SQL {
-  const { status, method, keyId, hostname, host, url } = actions;
+  const { status, method, keyId, hostname, host, url, responseCode, errorSource } = actions;
   // A name without a port means any port of it. A call to the port of its own scheme is stored without it.
   const isHost = sql`${arg.host} in (${hostname}, ${host}) or (${host} = ${hostname} and ${url} like ${arg.scheme} || ':%')`;
   return allOf(
@@ -124,12 +213,43 @@ function filters(arg: Args<FilterName>): SQL {
     sql`(${isAbsent(arg.method, method)} or ${method} = ${arg.method})`,
     sql`(${isAbsent(arg.createdBy, keyId)} or ${keyId} = ${arg.createdBy})`,
     sql`(${isAbsent(arg.host, host)} or (${hostname} = ${arg.hostname} and (${isHost})))`,
+    sql`(${isAbsent(arg.codeFrom, responseCode)} or ${responseCode} between ${arg.codeFrom} and ${arg.codeTo})`,
+    sql`(${isAbsent(arg.errorSource, errorSource)} or ${errorSource} = ${arg.errorSource})`,
+    ...PLACES.map((at) => hasMetadata(arg[`name${at}`], arg[`value${at}`])),
   );
+}
+
+function hasMetadata(name: Placeholder, value: Placeholder): SQL {
+  const isValue = sql`(${isAbsent(value, actionMetadata.value)} or ${actionMetadata.value} = ${value})`;
+  const found = query
+    .select({ id: actionMetadata.actionId })
+    .from(actionMetadata)
+    .where(and(sql`${actionMetadata.actionId} = ${actions.id}`, eq(actionMetadata.name, name), isValue));
+  return sql`(${isAbsent(name, actionMetadata.name)} or ${exists(found)})`;
+}
+
+/** Exact values first: the first one is looked up by its index. */
+function metadataValues(metadata: readonly MetadataFilter[]): Readonly<Record<MetadataName, string | null>> {
+  const sorted = metadata.toSorted((one, other) => Number(one.value === null) - Number(other.value === null));
+  const pairs = PLACES.flatMap((at) => [
+    [`name${at}`, sorted[at]?.name ?? null],
+    [`value${at}`, sorted[at]?.value ?? null],
+  ]);
+  // Safe: every place has both.
+  return Object.fromEntries(pairs) as Record<MetadataName, string | null>;
 }
 
 function valuesOfSearch(search: ActionQuery) {
   const { accountId, statuses, method, dedupe, createdBy, createdAfter, createdBefore, before, host } = search;
-  const ends = [before, createdBefore === null ? null : firstIdAt(createdBefore.getTime())];
+  const { q, responseCodes, outcome, error } = search.search;
+  const prefix = idPrefixIn(q);
+  const ends = [
+    before,
+    createdBefore === null ? null : firstIdAt(createdBefore.getTime()),
+    prefix === null ? null : prefix + AFTER_ALL_IDS,
+  ];
+  const range = codeRange(responseCodes);
+  const isDispatch = outcome === "not_sent" || outcome === "unknown" || (error !== null && error !== "target");
   return {
     accountId,
     method,
@@ -140,8 +260,12 @@ function valuesOfSearch(search: ActionQuery) {
     hostname: host === null ? null : host.replace(/:\d+$/, ""),
     scheme: host === null ? null : (SCHEME_OF_PORT.get(/:(\d+)$/.exec(host)?.[1] ?? "") ?? null),
     // Ids begin with their time, so times need no index.
-    from: createdAfter === null ? "" : firstIdAt(createdAfter.getTime() + 1),
+    from: [createdAfter === null ? "" : firstIdAt(createdAfter.getTime() + 1), prefix ?? ""].toSorted()[1] ?? "",
     before: ends.filter((id) => id !== null).toSorted()[0] ?? AFTER_ALL_IDS,
+    codeFrom: range?.from ?? null,
+    codeTo: range?.to ?? null,
+    errorSource: isDispatch ? "dispatch" : error,
+    ...metadataValues(search.search.metadata),
   };
 }
 

@@ -11,11 +11,12 @@ import { findAction, findActionById, readTimeline, findApprovedHosts } from "./f
 import { type StoreContext, HeldCounts, Refused, WrittenActions } from "./context.ts";
 import { createHostSettingsStore } from "./host-settings.ts";
 import { countHeld, findHeld, findRequesters } from "./held.ts";
-import { countMatching, listActions } from "./list.ts";
+import { countMatching, findMatching, listActions } from "./list.ts";
 import { keyHolder, pruneKeys } from "./keys.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { readActivity, readScheduledRetries } from "./overview.ts";
 import { createPauseStore } from "./pauses.ts";
+import { findUnknown } from "./refine.ts";
 import { createPeopleStore } from "./people.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createUpkeepStore } from "./prune.ts";
@@ -99,7 +100,9 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     findById: (id) => findActionById(db, id),
     holderOf: (accountId, kind, key, now) => keyHolder(db, { accountId, kind, key }, now),
     list: (query) => listActions(db, query),
-    count: (query) => countMatching(db, query),
+    count: (query, rowsMax) => countMatching(db, query, rowsMax),
+    matching: (query, rowsMax) => findMatching(db, query, rowsMax),
+    withUnknown: (ids) => findUnknown(sql, ids),
     approvedHosts: (accountId, asked) => findApprovedHosts(sql, accountId, asked),
     timeline: (accountId, id) => readTimeline(sql, accountId, id),
     changes: (accountId, after) => readChanges(db, accountId, after),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../../src/accounts/schemas.ts";
 import { CallbackHost, CallbackHostList } from "../../src/accounts/callback-hosts.ts";
 import { RotationJson, SigningSecretJson, SigningSecretQuery } from "../../src/accounts/signing-secrets.ts";
-import { ActionPageJson, ListQuery, Timeline } from "../../src/actions/list-schemas.ts";
+import { ActionCounts, ActionPageJson, FilterQuery, ListQuery, Timeline } from "../../src/actions/list-schemas.ts";
 import { ActionJson, CreateAction, DecisionBody, Retry } from "../../src/actions/schemas.ts";
 import { ErrorEnvelope } from "../../src/api/errors.ts";
 import { DecisionFacts } from "../../src/approvals/facts.ts";
@@ -33,6 +33,8 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   Health,
   KeyList,
   ListQuery,
+  ActionCounts,
+  FilterQuery,
   PauseJson,
   PauseList,
   ReceiptJson,

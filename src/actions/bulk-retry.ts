@@ -5,7 +5,7 @@ import { sources } from "./status.ts";
 import { authorize, type Caller } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import type { Decide } from "../approvals/decide.ts";
-import { COUNTED_MAX, RETRY_BATCH_MAX } from "../config/limits.ts";
+import { COUNTED_MAX, LIST_SCAN_ROWS_MAX, RETRY_BATCH_MAX } from "../config/limits.ts";
 import type { ActionStore, Counted } from "../../db/store.ts";
 
 /** One step of a bulk retry. */
@@ -30,7 +30,9 @@ export function createCountRetryable(actions: Pick<ActionStore, "count">) {
     authorize(caller, "read");
     const statuses = retryableIn(query.statuses);
     if (statuses.length === 0) return NONE;
-    return actions.count({ ...query, statuses, accountId: caller.accountId, limit: COUNTED_MAX });
+    const asked = { ...query, statuses, accountId: caller.accountId, limit: COUNTED_MAX };
+    const { count, isMore } = await actions.count(asked, LIST_SCAN_ROWS_MAX);
+    return { count, isMore };
   };
 }
 

@@ -1,7 +1,17 @@
 import Type, { type Static } from "typebox";
-import { ACTION_STATUSES, HTTP_METHODS } from "./action.ts";
+import { ACTION_STATUSES, type ActionStatus, HTTP_METHODS } from "./action.ts";
+import { ERROR_KINDS, OUTCOMES } from "./outcome.ts";
+import type { MetadataFilter, Search } from "./search.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
+import {
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
+  METADATA_FILTERS_MAX,
+  METADATA_VALUE_CHARS_MAX,
+  SEARCH_CHARS_MAX,
+  SEARCH_VALUES_MAX,
+} from "../config/limits.ts";
+import { isStorableText } from "../json/json.ts";
 import { normalHost } from "../outbound/target.ts";
 import { ActionJson, Status } from "./schemas.ts";
 import { keyId } from "../accounts/schemas.ts";
@@ -19,22 +29,85 @@ import { TIMELINE_EVENT_TYPES } from "./timeline.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
+/** Text that is searched for; printable or not, but nothing that no stored text can hold. */
+const searched = (description: string, example: string, maxLength: number = SEARCH_CHARS_MAX) =>
+  Type.Refine(
+    Type.String({ minLength: 1, maxLength, description, examples: [example] }),
+    isStorableText,
+    () => "Must be well-formed Unicode without NUL.",
+  );
+
+/** A name as `METADATA_NAME_PATTERN` has it, alone or before a colon. */
+const METADATA_FILTER = "^[A-Za-z0-9_.-]{1,64}(:|$)";
+
+const METADATA_FILTER_CHARS_MAX = 64 + ":".length + METADATA_VALUE_CHARS_MAX;
+
+/** What a list, a count, an export and a bulk job may filter by. */
+export const FILTERS = {
+  q: Type.Optional(
+    searched("Free text: in host, path or title, or the start of an id. Case doesn't count.", "refund 4711"),
+  ),
+  status: Type.Optional(
+    Type.Array(Type.Enum([...ACTION_STATUSES], { type: "string" }), {
+      description: "Any of these; may repeat.",
+      examples: [["pending", "active"]],
+    }),
+  ),
+  method: Type.Optional(
+    Type.Enum([...HTTP_METHODS], { type: "string", description: "HTTP method of the call.", examples: ["POST"] }),
+  ),
+  host: Type.Optional(hostSchema("Host name, with a port or for any port.")),
+  path: Type.Optional(searched("The start of the target's path.", "/v1/refunds")),
+  dedupe: Type.Optional(key("The dedupe key of the create.")),
+  created_by: Type.Optional(keyId("Id of the key that created it.")),
+  created_after: Type.Optional(dateTime("Created later than this.")),
+  created_before: Type.Optional(dateTime("Created earlier than this.")),
+  response_code: Type.Optional(
+    Type.Array(Type.String({ pattern: "^[1-5]([0-9][0-9]|xx)$" }), {
+      maxItems: SEARCH_VALUES_MAX,
+      description: "Any of these statuses of the target, or classes of them; may repeat.",
+      examples: [["422", "5xx"]],
+    }),
+  ),
+  outcome: Type.Optional(
+    Type.Enum([...OUTCOMES], {
+      type: "string",
+      description: "How the newest attempt ended, as in the timeline.",
+      examples: ["unknown"],
+    }),
+  ),
+  error: Type.Optional(
+    Type.Enum([...ERROR_KINDS], {
+      type: "string",
+      description: "Kind of the newest attempt's failure.",
+      examples: ["timed_out"],
+    }),
+  ),
+  title: Type.Optional(searched("Text in the title. Case doesn't count.", "Refund")),
+  reason: Type.Optional(searched("Text in the requester's reason. Case doesn't count.", "duplicate")),
+  metadata: Type.Optional(
+    Type.Array(
+      Type.Refine(
+        Type.String({ pattern: METADATA_FILTER, maxLength: METADATA_FILTER_CHARS_MAX }),
+        isStorableText,
+        () => "Must be well-formed Unicode without NUL.",
+      ),
+      {
+        maxItems: METADATA_FILTERS_MAX,
+        description: "`name:value`, exactly, or a name for any value. May repeat: all of them.",
+        examples: [["customer:4711"]],
+      },
+    ),
+  ),
+};
+
+export const FilterQuery = Type.Object(FILTERS, { additionalProperties: false });
+
+export type FilterQuery = Static<typeof FilterQuery>;
+
 export const ListQuery = Type.Object(
   {
-    status: Type.Optional(
-      Type.Array(Type.Enum([...ACTION_STATUSES], { type: "string" }), {
-        description: "Any of these; may repeat.",
-        examples: [["pending", "active"]],
-      }),
-    ),
-    method: Type.Optional(
-      Type.Enum([...HTTP_METHODS], { type: "string", description: "HTTP method of the call.", examples: ["POST"] }),
-    ),
-    host: Type.Optional(hostSchema("Host name, with a port or for any port.")),
-    dedupe: Type.Optional(key("The dedupe key of the create.")),
-    created_by: Type.Optional(keyId("Id of the key that created it.")),
-    created_after: Type.Optional(dateTime("Created later than this.")),
-    created_before: Type.Optional(dateTime("Created earlier than this.")),
+    ...FILTERS,
     limit: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -61,6 +134,11 @@ export const ActionPageJson = Type.Object(
   {
     data: Type.Array(ActionJson, { description: "The actions, newest first." }),
     next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
+    searched_until: Type.Optional(
+      dateTime(
+        "The page stopped early, at an action that was created then: it looks at a bounded number. next_cursor goes on from there.",
+      ),
+    ),
   },
   { title: "ActionPage", description: "One page of a list." },
 );
@@ -69,8 +147,13 @@ export type ActionPageJson = Static<typeof ActionPageJson>;
 
 /** The query of the action service. Throws `invalid_query` for dates that do not exist and invalid cursors. */
 export function checkList(query: ListQuery) {
+  return { ...checkFilters(query, query.cursor), limit: query.limit ?? LIST_LIMIT_DEFAULT };
+}
+
+/** The filters of the action service, without a limit. Throws as `checkList`. */
+export function checkFilters(query: FilterQuery, cursor?: string) {
   const dates = { created_after: query.created_after, created_before: query.created_before };
-  const { before, ...times } = checkListQuery(dates, query.cursor, ACTION_ID);
+  const { before, ...times } = checkListQuery(dates, cursor, ACTION_ID);
   return {
     statuses: query.status ?? [],
     method: query.method ?? null,
@@ -80,14 +163,65 @@ export function checkList(query: ListQuery) {
     createdBy: query.created_by ?? null,
     createdAfter: times.created_after,
     createdBefore: times.created_before,
+    search: searchOf(query),
     before,
-    limit: query.limit ?? LIST_LIMIT_DEFAULT,
   };
 }
 
+function searchOf(query: FilterQuery): Search {
+  const { q = null, path = null, title = null, reason = null, outcome = null, error = null } = query;
+  const { response_code: responseCodes = [], metadata = [] } = query;
+  return { q, path, title, reason, outcome, error, responseCodes, metadata: metadata.map(metadataFilterOf) };
+}
+
+function metadataFilterOf(text: string): MetadataFilter {
+  const colon = text.indexOf(":");
+  return colon === -1 ? { name: text, value: null } : { name: text.slice(0, colon), value: text.slice(colon + 1) };
+}
+
 /** A page as JSON text; `actions` are JSON texts. */
-export function pageJson(actions: readonly string[], before: string | null): string {
-  return `{"data":[${actions.join(",")}],"next_cursor":${before === null ? "null" : `"${encodeCursor(before)}"`}}`;
+export function pageJson(
+  actions: readonly string[],
+  { before, searchedUntil }: { readonly before: string | null; readonly searchedUntil: Date | null },
+): string {
+  const until = searchedUntil === null ? "" : `,"searched_until":"${searchedUntil.toISOString()}"`;
+  return `{"data":[${actions.join(",")}],"next_cursor":${before === null ? "null" : `"${encodeCursor(before)}"`}${until}}`;
+}
+
+/** How many actions a filter finds, by status. */
+export interface StatusCounts {
+  readonly counts: readonly { readonly status: ActionStatus; readonly count: number; readonly isMore: boolean }[];
+  /** Everything that was created later is counted; null: everything is. */
+  readonly countedUntil: Date | null;
+}
+
+export const ActionCounts = Type.Object(
+  {
+    data: Type.Array(
+      Type.Object(
+        {
+          status: Status,
+          count: Type.Integer({ minimum: 0, description: "How many were counted.", examples: [17] }),
+          is_more: Type.Boolean({ description: "Whether there may be more.", examples: [false] }),
+        },
+        { title: "ActionCount", description: "How many actions have a status." },
+      ),
+      { description: "One for each status, or for each that the query names." },
+    ),
+    counted_until: nullable(
+      dateTime("Counting stopped early, at an action that was created then; null: everything was counted."),
+    ),
+  },
+  { title: "ActionCounts", description: "How many actions match, by status." },
+);
+
+export type ActionCounts = Static<typeof ActionCounts>;
+
+export function serializeCounts({ counts, countedUntil }: StatusCounts): ActionCounts {
+  return {
+    data: counts.map(({ status, count: found, isMore }) => ({ status, count: found, is_more: isMore })),
+    counted_until: countedUntil?.toISOString() ?? null,
+  };
 }
 
 const count = (minimum: number, description: string, example: number) =>

@@ -1,4 +1,4 @@
-import type { Action, ErrorSource, HttpMethod } from "./action.ts";
+import type { Action, ErrorSource, HttpMethod, Result } from "./action.ts";
 import { CERTIFICATE_REASONS } from "../outbound/tls.ts";
 import { ATTEMPT_MS_MIN, LEASE_WRITE_MS } from "../config/limits.ts";
 
@@ -33,7 +33,9 @@ export interface Unknown {
 /** How one attempt ended; a value, never an exception. */
 export type Outcome = Answered | NotSent | Unknown;
 
-/** The name of an outcome in the timeline. */
+/** The names of outcomes in the timeline. */
+export const OUTCOMES = ["answered", "not_sent", "unknown"] as const satisfies readonly Outcome["kind"][];
+
 export type OutcomeKind = Outcome["kind"];
 
 /** Success is a 2xx status. Only a GET, which is safe to repeat, also needs its whole body. */
@@ -85,9 +87,11 @@ function isBrokenSuccess(outcome: Answered): boolean {
 }
 
 function sentenceOf(fault: Fault, timeoutMs: number): string {
-  if (fault === "timed_out") return `The target did not answer within ${seconds(timeoutMs)}.`;
+  if (fault === "timed_out") return `${TIMED_OUT}${seconds(timeoutMs)}.`;
   return SENTENCES[fault];
 }
+
+const TIMED_OUT = "The target did not answer within ";
 
 const SENTENCES = {
   name_not_resolved: "The target's name could not be resolved.",
@@ -108,6 +112,56 @@ const SENTENCES = {
   unsignable: "The call could not be signed, so it was not sent; the log of the service says why.",
   interrupted: "The attempt was interrupted; the target may have received it.",
 } as const;
+
+/** Kinds of failures, as lists filter by them. */
+export const ERROR_KINDS = [
+  "target",
+  "timed_out",
+  "closed",
+  "refused",
+  "unreachable",
+  "dns",
+  "certificate",
+  "not_allowed",
+  "interrupted",
+  "other",
+] as const;
+
+export type ErrorKind = (typeof ERROR_KINDS)[number];
+
+const KIND_OF_FAULT: Readonly<Record<keyof typeof SENTENCES, Exclude<ErrorKind, "target" | "timed_out">>> = {
+  name_not_resolved: "dns",
+  refused: "refused",
+  unreachable: "unreachable",
+  certificate: "certificate",
+  certificate_untrusted: "certificate",
+  certificate_expired: "certificate",
+  certificate_not_yet_valid: "certificate",
+  certificate_misnamed: "certificate",
+  tls_handshake: "other",
+  closed: "closed",
+  not_http: "other",
+  headers_too_large: "other",
+  address_never: "not_allowed",
+  address_private: "not_allowed",
+  altered: "other",
+  unsignable: "other",
+  interrupted: "interrupted",
+};
+
+/** By its sentence, which is all that is stored of a fault. */
+const KIND_OF_SENTENCE: ReadonlyMap<string, ErrorKind> = new Map(
+  // Safe: the keys of a literal.
+  (Object.keys(SENTENCES) as (keyof typeof SENTENCES)[]).map((fault) => [SENTENCES[fault], KIND_OF_FAULT[fault]]),
+);
+
+/** The kind of the failure that a result is; null: it is none. */
+export function errorKindOf({ errorSource, lastError }: Pick<Result, "errorSource" | "lastError">): ErrorKind | null {
+  if (errorSource === null) return null;
+  if (errorSource === "target") return "target";
+  if (lastError?.startsWith(TIMED_OUT) === true) return "timed_out";
+  return KIND_OF_SENTENCE.get(lastError ?? "") ?? "other";
+}
 
 function certificateSentence(failure: keyof typeof CERTIFICATE_REASONS): string {
   return `The target's TLS certificate was not accepted${CERTIFICATE_REASONS[failure]}.`;

@@ -22,7 +22,18 @@ import { premaskAllFor, premask, premaskFor } from "../receipts/masked-action.ts
 import { type Action, isTerminal } from "./action.ts";
 import { type ActionSerializer, serializeTimeline } from "./serialize.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
-import { ActionPageJson, checkList, EventText, ListQuery, pageJson, Timeline } from "./list-schemas.ts";
+import {
+  ActionCounts,
+  ActionPageJson,
+  checkFilters,
+  checkList,
+  EventText,
+  FilterQuery,
+  ListQuery,
+  pageJson,
+  serializeCounts,
+  Timeline,
+} from "./list-schemas.ts";
 import {
   ActionJson,
   ActionId,
@@ -47,7 +58,7 @@ export function actionIdOf(context: RequestContext, { id }: { readonly id: strin
 interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
   readonly actionService: Pick<
     ActionService,
-    "create" | "get" | "list" | "timeline" | "historyOf" | "wait" | "approve" | "cancel" | "retry"
+    "create" | "get" | "list" | "counts" | "timeline" | "historyOf" | "wait" | "approve" | "cancel" | "retry"
   >;
   /** The public URL of the service, without a trailing slash. */
   readonly baseUrl: string;
@@ -97,11 +108,17 @@ function mainRoutes(deps: ActionRouteDeps) {
     .get(
       "/v1/actions",
       async ({ caller, query }) => {
-        const { actions, before } = await actionService.list(caller, checkList(query));
-        const shown = (await premaskAllFor(caller, actions)).map((action) => serialize(caller, action));
-        return json(pageJson(shown, before));
+        const found = await actionService.list(caller, checkList(query));
+        const shown = (await premaskAllFor(caller, found.actions)).map((action) => serialize(caller, action));
+        return json(pageJson(shown, found));
       },
       LIST_ACTIONS,
+    )
+    .get(
+      "/v1/actions/counts",
+      async ({ caller, query }) =>
+        json(JSON.stringify(serializeCounts(await actionService.counts(caller, checkFilters(query))))),
+      COUNT_ACTIONS,
     )
     .get(
       "/v1/actions/:id",
@@ -212,9 +229,21 @@ const LIST_ACTIONS = operation({
   tag: "Actions",
   summary: "List actions, newest first",
   description:
-    "A page of the account's actions that match every parameter. Only status may be repeated. There is no total; pass next_cursor as cursor, with the same parameters, for the next page.",
+    "A page of the account's actions that match every parameter. Only status, response_code and metadata may be repeated. There is no total; pass next_cursor as cursor, with the same parameters, for the next page. A page looks at 10,000 actions at most for what no index serves; where it stops early it has searched_until, and next_cursor goes on from there, also if data is empty.",
   query: ListQuery,
   answers: { 200: { description: "A page of actions.", schema: ActionPageJson } },
+  errors: API_ERRORS,
+});
+
+const COUNT_ACTIONS = operation({
+  operationId: "countActions",
+  permission: "read",
+  tag: "Actions",
+  summary: "Count actions by status",
+  description:
+    "How many actions match every parameter, by status, up to 1,000 each. It looks at 10,000 actions at most, the newest; counted_until says where it stopped.",
+  query: FilterQuery,
+  answers: { 200: { description: "The counts.", schema: ActionCounts } },
   errors: API_ERRORS,
 });
 

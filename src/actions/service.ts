@@ -6,10 +6,11 @@ import { DomainError } from "../api/domain-error.ts";
 import { type PauseStore, withPauses } from "../pauses/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
 import { maskedAction, premaskAll } from "../receipts/masked-action.ts";
-import { type Action, type ActionRequest, type Creator, firstState, largeBytesOf } from "./action.ts";
+import { type Action, ACTION_STATUSES, type ActionRequest, type Creator, firstState, largeBytesOf } from "./action.ts";
 import { authorize, type Caller, seesWhole } from "../accounts/roles.ts";
 import { differs, type HashOf } from "./dedupe.ts";
-import { HELD_PER_KEY_MAX } from "../config/limits.ts";
+import { COUNTED_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../config/limits.ts";
+import type { StatusCounts } from "./list-schemas.ts";
 import { decide, NO_FACTS } from "../approvals/policy.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { entryOfRequest } from "../approvals/rejections.ts";
@@ -31,6 +32,8 @@ export type ActionService = ReturnType<typeof createActionService>;
 
 export type ListFilter = Omit<ActionQuery, "accountId">;
 
+export type CountFilter = Omit<ListFilter, "before" | "limit">;
+
 export function createActionService(deps: ActionServiceDeps) {
   const { actions, pauses } = deps;
   const decisions = createDecisions(deps);
@@ -49,6 +52,21 @@ export function createActionService(deps: ActionServiceDeps) {
     return actions.list({ ...query, accountId: caller.accountId });
   };
 
+  /** How many actions the list would find, by status: an equal part of the bound for each. */
+  const counts = async (caller: Caller, query: CountFilter): Promise<StatusCounts> => {
+    authorize(caller, "read");
+    const statuses = query.statuses.length === 0 ? ACTION_STATUSES : [...new Set(query.statuses)];
+    const rowsMax = Math.floor(LIST_SCAN_ROWS_MAX / statuses.length);
+    const counted = [];
+    // One after another: each step of a count blocks the event loop for a moment.
+    for (const status of statuses) {
+      const asked = { ...query, accountId: caller.accountId, statuses: [status], before: null, limit: COUNTED_MAX };
+      counted.push({ status, ...(await actions.count(asked, rowsMax)) });
+    }
+    const ends = counted.flatMap(({ searchedUntil }) => searchedUntil?.getTime() ?? []);
+    return { counts: counted, countedUntil: ends.length === 0 ? null : new Date(Math.max(...ends)) };
+  };
+
   /** The timeline of one action, oldest first, with the pauses that kept it from being sent. Throws `not_found`. */
   const timeline = async (caller: Caller, id: string): Promise<readonly TimelineEntry[]> => {
     authorize(caller, "read");
@@ -65,6 +83,7 @@ export function createActionService(deps: ActionServiceDeps) {
     create: createCreate(deps),
     get,
     list,
+    counts,
     timeline,
     wait: createWait(deps),
     ...decisions,

@@ -12,7 +12,7 @@ import type {
   SettingsJson,
 } from "../hosts/settings.ts";
 import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
-import type { ActionPageJson, ListQuery, Timeline } from "../actions/list-schemas.ts";
+import type { ActionCounts, ActionPageJson, FilterQuery, ListQuery, Timeline } from "../actions/list-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson } from "../accounts/signing-secrets.ts";
 import { follow } from "./follow.ts";
@@ -75,6 +75,8 @@ function actionCalls(send: Send) {
     },
     listActions: (query: ListQuery = {}, options?: CallOptions) =>
       send<ActionPageJson>("GET /v1/actions", options, { query }),
+    countActions: (query: FilterQuery = {}, options?: CallOptions) =>
+      send<ActionCounts>("GET /v1/actions/counts", options, { query }),
     getAction(id: string, { waitSeconds, ...options }: WaitOptions = {}) {
       const waiting = waitSeconds === undefined ? {} : { query: { wait: waitSeconds }, waitSeconds };
       return send<ActionJson>(`GET ${at(id)}`, options, waiting);

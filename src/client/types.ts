@@ -1,6 +1,6 @@
 import type { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../accounts/schemas.ts";
 import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
-import type { ActionPageJson, ListQuery, Timeline } from "../actions/list-schemas.ts";
+import type { ActionCounts, ActionPageJson, FilterQuery, ListQuery, Timeline } from "../actions/list-schemas.ts";
 import type { AuditLog, AuditQuery } from "../audit/audit.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
 import type {
@@ -118,6 +118,8 @@ export interface OutgateErrorFacts {
 export interface OutgateClient {
   readonly createAction: (action: CreateAction, options?: CreateActionOptions) => Promise<ActionJson>;
   readonly listActions: (query?: ListQuery, options?: CallOptions) => Promise<ActionPageJson>;
+  /** How many actions match, by status. */
+  readonly countActions: (query?: FilterQuery, options?: CallOptions) => Promise<ActionCounts>;
   readonly getAction: (id: string, options?: WaitOptions) => Promise<ActionJson>;
   readonly getTimeline: (id: string, options?: CallOptions) => Promise<Timeline>;
   /** What a person is shown before deciding on the action. */

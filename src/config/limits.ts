@@ -110,6 +110,15 @@ export const LIST_LIMIT_MAX = 100;
 export const LIST_BYTES_MAX = 2 * MEGABYTE;
 /** Rows that one page may scan; rarer matches are on the following pages. */
 export const LIST_SCAN_ROWS_MAX = 10_000;
+/** Rows of one step of such a scan: SQLite reads on the event loop, a thousand in some milliseconds. */
+export const SEARCH_STEP_ROWS = 1_000;
+/** Bytes of rows whose title is read at once: it stands behind the bodies, which have to be passed. */
+export const SEARCH_STEP_BYTES = 4 * MEGABYTE;
+/** Characters of a text that is searched for, and values of one parameter that may repeat. */
+export const SEARCH_CHARS_MAX = 200;
+export const SEARCH_VALUES_MAX = 20;
+/** Metadata conditions of one search; `db/sql/list.ts` has as many places. */
+export const METADATA_FILTERS_MAX = 4;
 /** Rows of a timeline in one answer: enough for many runs of 100 attempts; beyond it the oldest are left out. */
 export const TIMELINE_ROWS_MAX = 2_000;
 /** Pauses in the timeline of an action, the newest. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { encodeCursor } from "../../src/api/schema-helpers.ts";
 import { checkList, pageJson } from "../../src/actions/list-schemas.ts";
+import { NO_SEARCH } from "../../src/actions/search.ts";
 import { refusalOf } from "./create-rig.ts";
 
 const ID = "act_01jf8a7q3v0000000000000000";
@@ -35,6 +36,7 @@ describe("what a list is asked for", () => {
       createdBy: null,
       createdAfter: null,
       createdBefore: null,
+      search: NO_SEARCH,
       before: null,
       limit: 20,
     });
@@ -55,8 +57,11 @@ describe("what a list is asked for", () => {
 });
 
 test("a page is its actions as they are written and the next cursor or null", () => {
-  expect(pageJson([], null)).toBe(`{"data":[],"next_cursor":null}`);
-  expect(pageJson([`{"a":1.0}`, `{"b":2}`], ID)).toBe(
+  expect(pageJson([], { before: null, searchedUntil: null })).toBe(`{"data":[],"next_cursor":null}`);
+  expect(pageJson([`{"a":1.0}`, `{"b":2}`], { before: ID, searchedUntil: null })).toBe(
     `{"data":[{"a":1.0},{"b":2}],"next_cursor":"${encodeCursor(ID)}"}`,
+  );
+  expect(pageJson([], { before: ID, searchedUntil: new Date(0) })).toBe(
+    `{"data":[],"next_cursor":"${encodeCursor(ID)}","searched_until":"1970-01-01T00:00:00.000Z"}`,
   );
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { NO_SEARCH } from "../../src/actions/search.ts";
 import type { ListFilter } from "../../src/actions/service.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
@@ -13,6 +14,7 @@ const EVERYTHING: ListFilter = {
   createdBy: null,
   createdAfter: null,
   createdBefore: null,
+  search: NO_SEARCH,
   before: null,
   limit: 100,
 };

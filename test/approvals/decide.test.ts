@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { NO_SEARCH } from "../../src/actions/search.ts";
 import { setImmediate as turn } from "node:timers/promises";
 import type { ActionStatus } from "../../src/actions/action.ts";
 import { mayDo, type Permission, ROLES } from "../../src/accounts/roles.ts";
@@ -388,6 +389,7 @@ const LIST_ALL = {
   createdBy: null,
   createdAfter: null,
   createdBefore: null,
+  search: NO_SEARCH,
   before: null,
   limit: 100,
 } as const;

@@ -16,6 +16,7 @@ import { testPauses } from "./conformance/pauses.ts";
 import { testPeople } from "./conformance/people.ts";
 import { testRejections } from "./conformance/rejections.ts";
 import { testSchedule } from "./conformance/schedule.ts";
+import { testSearch } from "./conformance/search.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
@@ -33,6 +34,7 @@ describe("the store on a file", () => {
   testLanes(openFileStore);
   testOutbox(openFileStore);
   testPaging(openFileStore);
+  testSearch(openFileStore);
   testTimeline(openFileStore);
   testChanges(openFileStore);
   testTexts(openFileStore);

@@ -14,6 +14,7 @@ import { testOutbox } from "./conformance/outbox.ts";
 import { testPaging } from "./conformance/paging.ts";
 import { testPeople } from "./conformance/people.ts";
 import { testSchedule } from "./conformance/schedule.ts";
+import { testSearch } from "./conformance/search.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testExtras } from "./conformance/extras.ts";
@@ -38,6 +39,7 @@ function suite(): void {
   testLanes(open);
   testOutbox(open);
   testPaging(open);
+  testSearch(open);
   testTimeline(open);
   testChanges(open);
   testTexts(open);

@@ -4,6 +4,7 @@ import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import type { Sql, Statement } from "../../db/sql/sql.ts";
 import { approve, cancel, retry } from "../../src/actions/changes.ts";
+import { NO_SEARCH, type Search } from "../../src/actions/search.ts";
 import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
 import { settleNotification } from "../../src/delivery/notification.ts";
 import type { ActionQuery, ActionStore, Store } from "../../db/store.ts";
@@ -68,6 +69,12 @@ const A_PAUSE_END = { at: NOON, by: "system", audit: anAuditEntry() } as const;
 const AUDIT_QUERY = { accountId: ACCOUNT, kinds: [], actor: null, since: null, until: null, before: 9, limit: 9 };
 
 const SEED = { id: "s", accountId: ACCOUNT, origin: null, use: null, sealedSeed: "sealed", rotatedAt: NOON };
+
+const CLAIMED = ["actions_pending", "pauses_in_force"];
+
+const VALUE = { name: "customer", value: "7" };
+
+const NAME = { name: "customer", value: null };
 
 /** Every operation of a working day, and the indexes by which its statements find their rows. */
 const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: readonly string[]])[] = [
@@ -134,7 +141,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     on((actions) => actions.approvedHosts(ACCOUNT, [{ keyId: KEY, hostname: "a" }])),
     ["actions_by_hostname"],
   ],
-  ["count", on((actions) => actions.count(aQuery({ statuses: ["failed"] }))), ["actions", "actions_by_status"]],
+  ["list as a count", on((actions) => actions.count(aQuery({ statuses: ["failed"] }), 99)), ["actions_by_status"]],
   ["list", listing({}), ["actions_by_account"]],
   ["list after a cursor", listing({ before: "act_x" }), ["actions_by_account"]],
   ["list by times", listing({ createdAfter: NOON, createdBefore: later(9) }), ["actions_by_account"]],
@@ -155,6 +162,13 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["list of a key with what is completed", listing({ createdBy: KEY, statuses: ["completed"] }), ["actions_by_key"]],
   ["list of a key by host", listing({ createdBy: KEY, host: "api.example.com" }), ["actions_by_hostname"]],
   ["list by method", listing({ method: "PUT" }), ["actions_by_account"]],
+  ["list by free text", searching({ q: "refund", title: "x", reason: "y" }), ["actions_by_account"]],
+  ["list by the start of an id", searching({ q: "act_01kjwa" }), ["actions_by_account"]],
+  ["list by code and path", searching({ responseCodes: ["500", "4xx"], path: "/" }), ["actions_by_account"]],
+  ["list by metadata", searching({ metadata: [VALUE] }), ["action_metadata_by_value"]],
+  ["list by a name of metadata", searching({ metadata: [NAME] }), ["actions_by_account"]],
+  ["list by unknown outcome", on(searchUnknown), [...CLAIMED, "actions_by_account", "timeline_once"]],
+  ["what may have been received", on((actions) => actions.withUnknown(["act_x"])), ["timeline_once"]],
   ["key by hash", (store) => store.accounts.keyByHash("x"), ["api_keys_hash_unique"]],
   ["key used", (store) => store.accounts.keyUsed("key_x", NOON), ["api_keys"]],
   ["keys of an account", (store) => store.accounts.keys("acc_x", 9), ["api_keys_by_account"]],
@@ -245,7 +259,7 @@ test.each(OPERATIONS)("%s finds its rows by index", async (name, run, indexes) =
     expect(plan.filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
   const used = new Set(plan.flatMap(indexOf));
   // Pages are joined to their rows by id.
-  const joined = name.startsWith("list") ? ["actions"] : [];
+  const joined = name.startsWith("list") ? ["action_metadata", "actions"] : [];
   expect([...used].toSorted()).toEqual([...indexes, ...joined].toSorted());
 });
 
@@ -286,6 +300,15 @@ type Operation = (store: Store) => Promise<unknown>;
 
 function on(run: (actions: ActionStore) => Promise<unknown>): Operation {
   return (store) => run(store.actions);
+}
+
+function searching(search: Partial<Search>): Operation {
+  return listing({ search: { ...NO_SEARCH, ...search } });
+}
+
+async function searchUnknown(actions: ActionStore): Promise<void> {
+  await attempted(actions, await createdAction(actions), { kind: "unknown", fault: "closed" });
+  await actions.list(aQuery({ search: { ...NO_SEARCH, outcome: "unknown" } }));
 }
 
 function listing(filter: Partial<ActionQuery>): Operation {

@@ -7,12 +7,13 @@ import { createStore } from "../../db/sql/store.ts";
 import type { Sql, Statement } from "../../db/sql/sql.ts";
 import type { Store } from "../../db/store.ts";
 import { approve } from "../../src/actions/changes.ts";
+import { NO_SEARCH, type Search } from "../../src/actions/search.ts";
 import { settleNotification } from "../../src/delivery/notification.ts";
 import { ACCOUNT, aCreation, aDecision, answered, aQuery, KEY, NOON, settled, writeOf } from "../support/factory.ts";
 import { dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { createMigrated } from "../support/postgres-store.ts";
 import { testSecrets } from "../support/store.ts";
-import { activeAction, claimDue, claimOf, createdAction, LEASE } from "./conformance/steps.ts";
+import { activeAction, attemptedAction, claimDue, claimOf, createdAction, LEASE } from "./conformance/steps.ts";
 
 /** Rows of each table: enough that reading all of them is not the fastest way any more. */
 const ROWS = 20_000;
@@ -53,6 +54,13 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["list by status", ({ actions }) => actions.list(aQuery({ statuses: ["failed"] }))],
   ["list by host", ({ actions }) => actions.list(aQuery({ host: "api.example.com" }))],
   ["list of a key", ({ actions }) => actions.list(aQuery({ createdBy: KEY }))],
+  ["list by free text", searching({ q: "refund", title: "x", reason: "y", path: "/" })],
+  ["list by code and error", searching({ responseCodes: ["5xx"], error: "target" })],
+  ["list by metadata", searching({ metadata: [{ name: "customer", value: "7" }] })],
+  ["list by a name of metadata", searching({ metadata: [{ name: "customer", value: null }] })],
+  ["list by unknown outcome", searchUnknown],
+  ["count", ({ actions }) => actions.count(aQuery({ statuses: ["failed"] }), 99)],
+  ["what may have been received", ({ actions }) => actions.withUnknown(["act_x"])],
   ["prune keys", ({ actions }) => actions.pruneKeys(NOON)],
   ["claim and settle a callback", notifyOne],
   ["count a mail in", mailOne],
@@ -182,6 +190,8 @@ async function fill(client: Client): Promise<void> {
     `insert into people select 'per_' || n, n || '@example.com', n || '@example.com', 'h', n from generate_series(1, ${ROWS}) n`,
     `insert into members select 'acc_' || n, 'per_' || n, n from generate_series(1, ${ROWS}) n`,
     `insert into sessions select 'h' || n, 'per_' || n, 'acc_' || n, n, n from generate_series(1, ${ROWS}) n`,
+    `insert into action_metadata select 'act_' || lpad(n::text, 9, '0'), 'acc_' || n % 50, 'customer', n % 100
+      from generate_series(1, ${ROWS}) n`,
     `insert into pauses (id, account_id, kind, subject, cancels, created_at, created_by, ended_at)
       select 'pau_' || n, 'acc_x' || n, 'account', '', 0, n, 'x', n from generate_series(1, ${ROWS}) n`,
     `insert into rejections (account_id, key_id, digest, kind, at, action_id, run, actor)
@@ -190,6 +200,15 @@ async function fill(client: Client): Promise<void> {
     "vacuum analyze",
   ];
   for (const text of texts) await client.query(text);
+}
+
+function searching(search: Partial<Search>) {
+  return ({ actions }: Store) => actions.list(aQuery({ search: { ...NO_SEARCH, ...search } }));
+}
+
+async function searchUnknown(store: Store): Promise<void> {
+  await attemptedAction(store.actions, { kind: "unknown", fault: "closed" }, { retries: 1 });
+  await searching({ outcome: "unknown" })(store);
 }
 
 function manyLanes() {

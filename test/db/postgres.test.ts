@@ -17,6 +17,7 @@ import { testPauses } from "./conformance/pauses.ts";
 import { testPeople } from "./conformance/people.ts";
 import { testRejections } from "./conformance/rejections.ts";
 import { testSchedule } from "./conformance/schedule.ts";
+import { testSearch } from "./conformance/search.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
@@ -34,6 +35,7 @@ describe.skipIf(!hasPostgres)("the store on PostgreSQL", () => {
   testLanes(openPostgresStore);
   testOutbox(openPostgresStore);
   testPaging(openPostgresStore);
+  testSearch(openPostgresStore);
   testTimeline(openPostgresStore);
   testChanges(openPostgresStore);
   testTexts(openPostgresStore);

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { NO_SEARCH } from "../../src/actions/search.ts";
 import { FencedSql, openRemote } from "../../db/libsql/remote.ts";
 import { sqliteQueue } from "../../db/libsql/claim.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
@@ -131,6 +132,7 @@ const EVERYTHING = {
   createdBy: null,
   createdAfter: null,
   createdBefore: null,
+  search: NO_SEARCH,
   before: null,
   limit: 1,
 } as const;

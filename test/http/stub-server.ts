@@ -228,8 +228,9 @@ export function stubActionService(calls: string[]): ActionService {
     },
     list() {
       calls.push("list");
-      return Promise.resolve({ actions: [anAction({ id: KNOWN_ID })], before: KNOWN_ID });
+      return Promise.resolve({ actions: [anAction({ id: KNOWN_ID })], before: KNOWN_ID, searchedUntil: null });
     },
+    counts: () => Promise.resolve({ counts: [], countedUntil: null }),
     timeline(_caller, id) {
       calls.push(`timeline ${id}`);
       return Promise.resolve([]);

@@ -130,7 +130,9 @@ describe("the request in a tool result", () => {
 test("a list has everything but the bodies, for every role", async () => {
   const action = { ...answeredWith('"the answer"', true), body: '{"note":"the request"}' };
   for (const role of ["owner", "agent", "approver", "reader"] as const) {
-    const listed = JSON.parse(describePage(deps, callerOf(role), { actions: [action], before: null })).data[0];
+    const listed = JSON.parse(
+      describePage(deps, callerOf(role), { actions: [action], before: null, searchedUntil: null }),
+    ).data[0];
     const { body, response_body, response_note, ...rest } = await valueOf(action, role);
     expect([body, response_body, response_note]).not.toContain(undefined);
     expect(listed).toEqual(rest);

@@ -10,6 +10,7 @@ import { type AttemptEnd, settle } from "../../src/actions/settle.ts";
 import type { TimelineEvent } from "../../src/actions/timeline.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import type { PersonRow, SessionRow, SignUp, WelcomeLink, Account, ApiKey } from "../../db/account-store.ts";
+import { NO_SEARCH } from "../../src/actions/search.ts";
 import type { ActionQuery, ChangeWrite, Creation } from "../../db/store.ts";
 
 /** Noon of a day without meaning: tests count their times from here. */
@@ -128,6 +129,7 @@ export function aQuery(overrides: Partial<ActionQuery> = {}): ActionQuery {
     createdBy: null,
     createdAfter: null,
     createdBefore: null,
+    search: NO_SEARCH,
     before: null,
     limit: 20,
     ...overrides,

@@ -1,6 +1,5 @@
 import { Option } from "commander";
-import { HTTP_METHODS } from "../../actions/action.ts";
-import type { ListQuery } from "../../actions/list-schemas.ts";
+import type { FilterQuery, ListQuery } from "../../actions/list-schemas.ts";
 import type { OutgateClient, OutgateEvent } from "../../client/types.ts";
 import {
   age,
@@ -11,6 +10,7 @@ import {
   STATUS_COLOR,
   withHost,
 } from "../action-text.ts";
+import { addFilterOptions, type FilterOptions, filterQueryOf } from "../filters.ts";
 import { type CliCommand, EXIT, readLine, several, UsageError, wholeNumber } from "../command.ts";
 import { table, visible } from "../output.ts";
 import {
@@ -64,41 +64,35 @@ async function showAction(session: Session, { wait = 0, timeline }: GetOptions, 
   return exitCodeOf(action.status, wait > 0);
 }
 
-type ListOptions = Pick<ListQuery, "status" | "host" | "dedupe" | "limit" | "cursor"> & {
-  readonly method?: string;
-  readonly createdBy?: string;
-  readonly after?: string;
-  readonly before?: string;
-};
+type ListOptions = FilterOptions & Pick<ListQuery, "limit" | "cursor"> & { readonly count?: boolean };
 
 const STATUSES = Object.keys(STATUS_COLOR);
 
 function addList(program: CliCommand): void {
-  addServiceCommand(program, "list", "list actions, newest first")
+  addFilterOptions(addServiceCommand(program, "list", "list actions, newest first"))
     .choice("--status <status>", "may be given several times", STATUSES, several)
-    .choice("--method <method>", "of the call", HTTP_METHODS)
-    .option("--host <host>", "host name, with a port or for any port")
-    .option("--dedupe <key>", "the dedupe key of the create")
-    .option("--created-by <id>", "id of the key that created them")
-    .option("--after <time>", "created later than this, such as 2026-03-04T12:00:00Z")
-    .option("--before <time>", "created earlier than this")
     .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
     .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
+    .option("--count", "how many there are of each status, instead of the actions")
     .option(...JSON_OPTION)
     .runs(withSession(listActions));
 }
 
 async function listActions(session: Session, options: ListOptions): Promise<number> {
-  const { method, createdBy, after, before, ...query } = options;
-  const renamed = {
-    method: method?.toUpperCase(),
-    created_by: createdBy,
-    created_after: after,
-    created_before: before,
-  };
-  // Safe: the service validates the method; what is undefined isn't sent.
+  const { limit, cursor, count, ...filters } = options;
+  const query = filterQueryOf(filters);
+  if (count === true) return countActions(session, query);
   const now = new Date();
-  return printList(session, await session.client.listActions({ ...query, ...renamed } as ListQuery), {
+  const page = await session.client.listActions({
+    ...query,
+    ...(limit === undefined ? {} : { limit }),
+    ...(cursor === undefined ? {} : { cursor }),
+  });
+  const more = page.searched_until;
+  if (more !== undefined && !session.isJson) {
+    session.io.err(`Searched back to ${more}; older actions may match too: go on with --cursor.\n`);
+  }
+  return printList(session, page, {
     headings: ["ID", "STATUS", "TRIES", "AGE", "BY", "METHOD", "URL"],
     rowOf: (action) => [
       action.id,
@@ -112,6 +106,20 @@ async function listActions(session: Session, options: ListOptions): Promise<numb
     empty: "No actions found.",
     command: "outgate list",
   });
+}
+
+async function countActions(session: Session, query: FilterQuery): Promise<number> {
+  const counts = await session.client.countActions(query);
+  session.print(counts, () => {
+    const rows = counts.data.map(({ status, count, is_more: isMore }) => [
+      { text: status, color: STATUS_COLOR[status] },
+      `${count}${isMore ? "+" : ""}`,
+    ]);
+    const until = counts.counted_until;
+    const note = until === null ? "" : `Complete for what was created after ${until}.\n`;
+    return table(rows, session.paint, session.io.columns) + note;
+  });
+  return EXIT.ok;
 }
 
 interface WatchOptions {

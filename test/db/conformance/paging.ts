@@ -14,12 +14,16 @@ export function testPaging(open: OpenTestStore): void {
     const young = await createdAction(db.actions, { createdAt: later(5) });
     const middle = await createdAction(db.actions);
     await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
-    expect(await db.actions.list(aQuery())).toEqual({ actions: [young, middle, old], before: null });
+    expect(await db.actions.list(aQuery())).toEqual({
+      actions: [young, middle, old],
+      before: null,
+      searchedUntil: null,
+    });
   });
 
   test("an account without actions has an empty list that ends", async () => {
     await using db = await open();
-    expect(await db.actions.list(aQuery())).toEqual({ actions: [], before: null });
+    expect(await db.actions.list(aQuery())).toEqual({ actions: [], before: null, searchedUntil: null });
   });
 
   test.each([4, 5, 6, 7])("12 actions in pages of %d: each once, and the last page ends", async (limit) => {
@@ -48,13 +52,22 @@ export function testPaging(open: OpenTestStore): void {
     const ids = await many(db.actions, 5);
     await actionInStatus(db.actions, "failed", { method: "PUT" });
     await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
-    const counted = (filter: Partial<ActionQuery>) => db.actions.count(aQuery({ limit: 5, ...filter }));
-    expect(await counted({})).toEqual({ count: 5, isMore: true });
-    expect(await counted({ limit: 6 })).toEqual({ count: 6, isMore: false });
-    expect(await counted({ statuses: ["pending"] })).toEqual({ count: 5, isMore: false });
-    expect(await counted({ statuses: ["failed", "cancelled"], method: "PUT" })).toEqual({ count: 1, isMore: false });
-    expect(await counted({ statuses: ["pending"], before: ids[2] ?? "" })).toEqual({ count: 2, isMore: false });
-    expect(await counted({ host: "nobody.example" })).toEqual({ count: 0, isMore: false });
+    const counted = (filter: Partial<ActionQuery>) =>
+      db.actions.count(aQuery({ limit: 5, ...filter }), LIST_SCAN_ROWS_MAX);
+    expect(await counted({})).toEqual({ count: 5, isMore: true, searchedUntil: null });
+    expect(await counted({ limit: 6 })).toEqual({ count: 6, isMore: false, searchedUntil: null });
+    expect(await counted({ statuses: ["pending"] })).toEqual({ count: 5, isMore: false, searchedUntil: null });
+    expect(await counted({ statuses: ["failed", "cancelled"], method: "PUT" })).toEqual({
+      count: 1,
+      isMore: false,
+      searchedUntil: null,
+    });
+    expect(await counted({ statuses: ["pending"], before: ids[2] ?? "" })).toEqual({
+      count: 2,
+      isMore: false,
+      searchedUntil: null,
+    });
+    expect(await counted({ host: "nobody.example" })).toEqual({ count: 0, isMore: false, searchedUntil: null });
   });
 
   describe("a filter", () => {
@@ -202,9 +215,12 @@ export function testPaging(open: OpenTestStore): void {
     const unindexed = await db.actions.list(aQuery({ method: "PUT" }));
     expect(unindexed.actions).toEqual([]);
     expect(unindexed.before).not.toBeNull();
+    expect(unindexed.searchedUntil).toEqual(NOON);
     const rest = await db.actions.list(aQuery({ method: "PUT", before: unindexed.before }));
-    expect(rest).toEqual({ actions: [action], before: null });
-    expect(await db.actions.count(aQuery({ method: "PUT" }))).toEqual({ count: 0, isMore: true });
+    expect(rest).toEqual({ actions: [action], before: null, searchedUntil: null });
+    const counted = await db.actions.count(aQuery({ method: "PUT" }), LIST_SCAN_ROWS_MAX);
+    expect(counted).toEqual({ count: 0, isMore: true, searchedUntil: NOON });
+    expect(await db.actions.count(aQuery({ method: "PUT" }), LIST_SCAN_ROWS_MAX + 1)).toMatchObject({ count: 1 });
 
     for (const filter of [
       { statuses: ["failed"] },
@@ -212,7 +228,7 @@ export function testPaging(open: OpenTestStore): void {
       { host: "rare.example" },
       { dedupe: "rare" },
     ] as const) {
-      expect(await db.actions.list(aQuery(filter))).toEqual({ actions: [action], before: null });
+      expect(await db.actions.list(aQuery(filter))).toEqual({ actions: [action], before: null, searchedUntil: null });
     }
   });
 }

@@ -1,0 +1,163 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { and, desc, eq, exists, like, sql } from "drizzle-orm";
+import { OUTCOMES, type OutcomeKind } from "../../src/actions/outcome.ts";
+import { holdsText, idPrefixIn, matchesPlace, matchesResult, pathOf, type Search } from "../../src/actions/search.ts";
+import { SEARCH_STEP_BYTES, SEARCH_STEP_ROWS } from "../../src/config/limits.ts";
+import { isOneOf, itemsOf } from "./dialect.ts";
+import { BYTES } from "./find.ts";
+import { type Args, prepare, query } from "./query.ts";
+import { Columns } from "./rows.ts";
+import { actions, timeline } from "../libsql/schema.ts";
+import type { Row, Sql } from "./sql.ts";
+
+/** The columns of a row that a search reads: only short ones, which stand before the long ones. */
+export const FOUND = {
+  id: actions.id,
+  bytes: BYTES,
+  run: actions.run,
+  url: actions.url,
+  host: actions.host,
+  responseCode: actions.responseCode,
+  errorSource: actions.errorSource,
+  lastError: actions.lastError,
+};
+
+export interface Found {
+  readonly id: string;
+  readonly bytes: number;
+  readonly run: number;
+  readonly url: string;
+  readonly host: string;
+  readonly responseCode: number | null;
+  readonly errorSource: "target" | "dispatch" | null;
+  readonly lastError: string | null;
+}
+
+/** Never throws: a row may have been altered in the database. */
+export function foundOf(row: Row): Found {
+  const columns = new Columns(row);
+  const { response_code: code, error_source: source } = row;
+  return {
+    id: columns.text(actions.id),
+    bytes: columns.count({ name: "bytes" }, 0),
+    run: columns.count(actions.run, 1),
+    url: columns.text(actions.url),
+    host: columns.text(actions.host),
+    responseCode: typeof code === "number" ? code : null,
+    errorSource: source === "target" || source === "dispatch" ? source : null,
+    lastError: columns.textOrNull(actions.lastError),
+  };
+}
+
+/** Whether SQL alone can't tell if a row matches. */
+export function needsRefining({ q, responseCodes, outcome, error, path, title, reason }: Search): boolean {
+  const isInSql = responseCodes.length <= 1 && (error === null || error === "target");
+  const isText = (q !== null && idPrefixIn(q) === null) || path !== null || title !== null || reason !== null;
+  return isText || outcome !== null || !isInSql;
+}
+
+/** Those of the rows that match, in their order. Texts are compared here: case in SQL is that of ASCII in SQLite. */
+export async function refine(reader: Sql, search: Search, rows: readonly Found[]): Promise<readonly Found[]> {
+  if (!needsRefining(search)) return rows;
+  const { q, path, outcome } = search;
+  const near = rows.filter((row) => matchesResult(search, row) && (path === null || pathOf(row.url).startsWith(path)));
+  const isElsewhere = (row: Found) => q !== null && !matchesPlace(q, row);
+  const found = await withTexts(reader, search, near, isElsewhere);
+  return outcome === null ? found : withOutcome(reader, outcome, found);
+}
+
+/** Rows without both cost little: whether a column is null stands at the start of a row, before the long ones. */
+const TEXTS = prepare((arg: Args<"ids">) =>
+  query
+    .select({ id: actions.id, title: actions.title, extras: actions.extras })
+    .from(actions)
+    .where(and(isOneOf(actions.id, arg.ids), sql`(${actions.title} is not null or ${actions.extras} is not null)`)),
+);
+
+/** The rows whose title and reason match, and of those that the free text has to be looked for in, whose title has it. */
+async function withTexts(
+  reader: Sql,
+  { q, title, reason }: Search,
+  rows: readonly Found[],
+  isElsewhere: (row: Found) => boolean,
+): Promise<readonly Found[]> {
+  const asked = title !== null || reason !== null ? rows : rows.filter(isElsewhere);
+  const texts = new Map<string, Row>();
+  for (const some of chunksOf(asked)) {
+    const read = await TEXTS.readRaw(reader, { ids: JSON.stringify(some.map(({ id }) => id)) });
+    for (const row of read) texts.set(String(row["id"]), row);
+    if (some.length < asked.length) await nextTurn();
+  }
+  return rows.filter((row) => {
+    const columns = new Columns(texts.get(row.id) ?? { title: null, extras: null });
+    const own = columns.textOrNull(actions.title);
+    if (title !== null && !holdsText(own, title)) return false;
+    if (reason !== null && !holdsText(columns.extras(actions.extras).reason ?? null, reason)) return false;
+    return q === null || !isElsewhere(row) || holdsText(own, q);
+  });
+}
+
+/** In pieces whose long columns are passed in a moment. */
+function chunksOf(rows: readonly Found[]): readonly (readonly Found[])[] {
+  const chunks: Found[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const row of rows) {
+    bytes += row.bytes;
+    if (bytes > SEARCH_STEP_BYTES) {
+      chunks.push([]);
+      bytes = row.bytes;
+    }
+    chunks.at(-1)?.push(row);
+  }
+  return chunks;
+}
+
+/** The newest attempt of each of some actions. */
+const LAST_ATTEMPT = prepare((arg: Args<"ids">) => {
+  const isOfAction = and(sql`${timeline.actionId} = j.value`, eq(timeline.type, "attempt"));
+  const last = query.select({ detail: timeline.detail }).from(timeline).where(isOfAction);
+  const detail = sql`${last.orderBy(desc(timeline.revision)).limit(1)}`;
+  return sql<{ readonly id: string; readonly detail: string | null }>`select j.value as id, ${detail} as detail
+    from ${itemsOf(arg.ids)}`;
+});
+
+/** Where the row doesn't tell: no whole answer came, and the timeline says how far it got. */
+async function withOutcome(reader: Sql, outcome: OutcomeKind, rows: readonly Found[]): Promise<readonly Found[]> {
+  const isAnswered = (row: Found) => row.errorSource !== "dispatch" && row.responseCode !== null;
+  const ids = rows.filter((row) => row.errorSource === "dispatch").map(({ id }) => id);
+  const read = ids.length === 0 ? [] : await LAST_ATTEMPT.readRaw(reader, { ids: JSON.stringify(ids) });
+  const outcomes = new Map(read.map(({ id, detail }) => [id, outcomeIn(detail)]));
+  return rows.filter((row) => (isAnswered(row) ? "answered" : outcomes.get(row.id)) === outcome);
+}
+
+/** Null: it was altered and can't be read. */
+function outcomeIn(detail: unknown): OutcomeKind | null {
+  try {
+    const value: unknown = JSON.parse(String(detail));
+    const named = typeof value === "object" && value !== null && "outcome" in value ? value.outcome : null;
+    return OUTCOMES.find((outcome) => outcome === named) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** A detail is JSON of our own: its quotes can't be part of a text in it. */
+const UNKNOWN = prepare((arg: Args<"ids">) => {
+  const isUnknown = like(timeline.detail, '%"outcome":"unknown"%');
+  const attempt = query
+    .select({ seq: timeline.seq })
+    .from(timeline)
+    .where(and(sql`${timeline.actionId} = j.value`, eq(timeline.type, "attempt"), isUnknown));
+  return sql<{ readonly id: string }>`select j.value as id from ${itemsOf(arg.ids)} where ${exists(attempt)}`;
+});
+
+/** Those with an attempt in any run that the target may have received. */
+export async function findUnknown(reader: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (let at = 0; at < ids.length; at += SEARCH_STEP_ROWS) {
+    if (at > 0) await nextTurn();
+    const some = JSON.stringify(ids.slice(at, at + SEARCH_STEP_ROWS));
+    for (const { id } of await UNKNOWN.read(reader, { ids: some })) found.add(id);
+  }
+  return found;
+}

@@ -1,0 +1,68 @@
+import { HTTP_METHODS } from "../actions/action.ts";
+import type { FilterQuery } from "../actions/list-schemas.ts";
+import { ERROR_KINDS, OUTCOMES } from "../actions/outcome.ts";
+import { type CliCommand, several } from "./command.ts";
+
+/** What the options of `addFilterOptions` say, as commander reads them. */
+export interface FilterOptions {
+  readonly search?: string;
+  readonly method?: string;
+  readonly host?: string;
+  readonly path?: string;
+  readonly dedupe?: string;
+  readonly createdBy?: string;
+  readonly after?: string;
+  readonly before?: string;
+  readonly code?: readonly string[];
+  readonly outcome?: string;
+  readonly error?: string;
+  readonly title?: string;
+  readonly reasonText?: string;
+  readonly metadata?: readonly string[];
+  readonly status?: readonly string[] | undefined;
+}
+
+/** The filters of the API, but for the status, which each command has in its own way. */
+export function addFilterOptions(command: CliCommand): CliCommand {
+  return command
+    .option("--search <text>", "in host, path or title, or the start of an id")
+    .choice("--method <method>", "of the call", HTTP_METHODS)
+    .option("--host <host>", "host name, with a port or for any port")
+    .option("--path <path>", "the start of the target's path")
+    .option("--dedupe <key>", "the dedupe key of the create")
+    .option("--created-by <id>", "id of the key that created them")
+    .option("--after <time>", "created later than this, such as 2026-03-04T12:00:00Z")
+    .option("--before <time>", "created earlier than this")
+    .option("--code <status>", "status of the target or a class such as 5xx; may be given several times", several)
+    .choice("--outcome <outcome>", "of the newest attempt", OUTCOMES)
+    .choice("--error <kind>", "of the newest attempt's failure", ERROR_KINDS)
+    .option("--title <text>", "in the title")
+    .option("--reason-text <text>", "in the requester's reason")
+    .option("--metadata <name:value>", "a value, or any value of a name; all of several", several);
+}
+
+/** The same as a query of the API. What is undefined isn't sent. */
+export function filterQueryOf(options: FilterOptions): FilterQuery {
+  const { search, method, createdBy, after, before, code, reasonText, status, host, path, dedupe } = options;
+  const { outcome, error, title, metadata } = options;
+  const query = {
+    q: search,
+    status,
+    method: method?.toUpperCase(),
+    host,
+    path,
+    dedupe,
+    created_by: createdBy,
+    created_after: after,
+    created_before: before,
+    response_code: code,
+    outcome,
+    error,
+    title,
+    reason: reasonText,
+    metadata,
+  };
+  const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
+  // Safe: the service validates the words.
+  return given as FilterQuery;
+}
