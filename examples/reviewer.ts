@@ -25,7 +25,7 @@ const first = events.next();
 for (const action of (await outgate.listActions({ status: ["awaiting_approval"], limit: 100 })).data)
   await review(action);
 
-for (let next = await first; next.done !== true; next = await events.next()) await review(next.value.action);
+for (let next = await first; next.done !== true; next = await events.next()) await review(next.value.data);
 
 async function review({ id, status, body, method, url }: ActionJson): Promise<void> {
   if (status !== "awaiting_approval") return;

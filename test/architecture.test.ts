@@ -61,6 +61,7 @@ const LIBRARIES: Readonly<Record<string, RegExp>> = {
   commander: /^src\/cli\//,
   "@bomb.sh/tab": /^src\/cli\//,
   "prom-client": /^src\/observability\//,
+  standardwebhooks: /^src\/client\/verify\.ts$/,
   "ipaddr.js": /^src\/outbound\//,
   "node:crypto": /^src\/(crypto|runtime)\//,
 };

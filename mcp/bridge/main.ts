@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { apiKeyOf } from "../../src/client/transport.ts";
+import { apiKeyOf } from "../../src/client/api-key-file.ts";
 import { relayStreams, sendTo } from "./relay.ts";
 
 /** The bridge for machines with Node alone: relays standard input to the service at OUTGATE_URL. */

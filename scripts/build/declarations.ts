@@ -52,6 +52,12 @@ const CLIENT = `
 /** A client of the HTTP API: each call is one request, and its repetitions where they are safe. */
 export declare function createClient(settings: ClientSettings): OutgateClient;
 
+/**
+ * Checks that a call or callback was signed by Outgate with this secret (\`whsec_…\`) within the last five minutes. Several
+ * secrets: any of them may have signed, for the day after a rotation. Throws an \`OutgateError\` with the code \`invalid_signature\`.
+ */
+export declare function verify(secret: string | readonly string[], request: SignedRequest): Verified;
+
 /** Any failure of a call, except an abort by the caller. The message is for people. */
 export declare class OutgateError extends Error implements OutgateErrorFacts {
   readonly name: "OutgateError";

@@ -15,10 +15,17 @@ export async function buildPackage(folder = DIST): Promise<string> {
   const root = join(folder, "npm");
   rmSync(root, { recursive: true, force: true });
   mkdirSync(root, { recursive: true });
-  const common = { outdir: root, target: "node", format: "esm", minify: { whitespace: true, syntax: true } } as const;
-  await bundle("The client", { ...common, entrypoints: [join(ROOT, "src/client/package.ts")], naming: "client.js" });
+  const common = { outdir: root, format: "esm", minify: { whitespace: true, syntax: true } } as const;
+  await bundle("The client", {
+    ...common,
+    entrypoints: [join(ROOT, "src/client/package.ts")],
+    naming: "client.js",
+    // Node runs what browsers run.
+    target: "browser",
+  });
   await bundle("The command line", {
     ...common,
+    target: "node",
     entrypoints: [join(ROOT, "src/cli/node-main.ts")],
     naming: { entry: "outgate.js", chunk: "chunks/[name]-[hash].js" },
     // The code of a command is read when it runs.

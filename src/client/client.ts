@@ -16,7 +16,7 @@ import type { ActionCounts, ActionPageJson, FilterQuery, ListQuery, Timeline } f
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson } from "../accounts/signing-secrets.ts";
 import { follow } from "./follow.ts";
-import { type Call, createTransport } from "./transport.ts";
+import { type Call, createTransport, OutgateError } from "./transport.ts";
 import type {
   CallOptions,
   ClientSettings,
@@ -27,6 +27,7 @@ import type {
   RevokeOptions,
   RotateOptions,
   SigningSecretOptions,
+  WaitForOptions,
   WaitOptions,
 } from "./types.ts";
 
@@ -41,9 +42,14 @@ export function createClient(settings: ClientSettings): OutgateClient {
   const send: Send = async <T>(route: Call["route"], { signal }: CallOptions = {}, more: Partial<Call> = {}) =>
     // Safe: the API defines the type of a 2xx response, which the caller names.
     (await transport.call({ route, isRepeatable: route.startsWith("GET "), signal, ...more })) as T;
+  const calls = actionCalls(send);
   return {
-    ...actionCalls(send),
+    ...calls,
     ...accountCalls(send),
+    create: (action: CreateAction, options: CreateActionOptions = {}) =>
+      calls.createAction(action, { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() }),
+    waitFor: (id: string, options?: WaitForOptions) => waitFor(calls.getAction, id, options),
+    actions: (query?: ListQuery, options?: CallOptions) => pagesOf(calls.listActions, query, options),
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),
     getReceipt: (receipt: string, options?: CallOptions) =>
@@ -55,6 +61,43 @@ export function createClient(settings: ClientSettings): OutgateClient {
     getMetrics: (options?: CallOptions) => send<string>("GET /metrics", options),
     getOpenApi: (options?: CallOptions) => send<object>("GET /openapi.json", options),
   };
+}
+
+const WAIT_FOR_SECONDS = 300;
+
+/** Under the minute after which proxies often end a silent request. */
+const LONG_POLL_SECONDS = 50;
+
+async function waitFor(
+  getAction: OutgateClient["getAction"],
+  id: string,
+  { timeoutSeconds = WAIT_FOR_SECONDS, ...options }: WaitForOptions = {},
+): Promise<ActionJson> {
+  const endMs = performance.now() + timeoutSeconds * 1_000;
+  for (;;) {
+    const leftSeconds = Math.ceil((endMs - performance.now()) / 1_000);
+    const waitSeconds = Math.min(LONG_POLL_SECONDS, leftSeconds);
+    const action = await getAction(id, { ...options, ...(waitSeconds > 0 ? { waitSeconds } : {}) });
+    if (["completed", "failed", "cancelled"].includes(action.status)) return action;
+    if (performance.now() < endMs) continue;
+    throw new OutgateError(
+      "timed_out",
+      `Action ${id} has not ended within ${timeoutSeconds} s; it is ${action.status}. It goes on without this program.`,
+    );
+  }
+}
+
+async function* pagesOf(
+  listActions: OutgateClient["listActions"],
+  query: ListQuery = {},
+  options?: CallOptions,
+): AsyncGenerator<ActionJson> {
+  for (let cursor = query.cursor; ;) {
+    const page = await listActions({ ...query, ...(cursor === undefined ? {} : { cursor }) }, options);
+    yield* page.data;
+    if (page.next_cursor === null) return;
+    cursor = page.next_cursor;
+  }
 }
 
 function actionCalls(send: Send) {

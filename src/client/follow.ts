@@ -1,5 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { ActionEvent } from "../actions/list-schemas.ts";
+import { pause } from "./pause.ts";
 import { retryDelayMs, OutgateError, type Transport } from "./transport.ts";
 import type { FollowOptions, OutgateEvent } from "./types.ts";
 
@@ -40,7 +40,7 @@ export async function* follow(
     const baseMs = Math.max(RETRY_MS_MIN, position.retryMs);
     const delayMs = retryDelayMs(position.breaks, { baseMs, capMs: RETRY_MS_MAX });
     position.breaks += 1;
-    await pause(delayMs, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+    await pause(delayMs, signal);
   }
 }
 
@@ -105,7 +105,7 @@ async function* chunksOf({ body }: Response, onData: () => void): AsyncGenerator
 function eventOf(id: string, value: unknown): OutgateEvent {
   // Safe: the API defines an event as `ActionEvent`.
   const { type, timestamp, data } = value as ActionEvent;
-  return { id, type, timestamp, action: data };
+  return { id, type, timestamp, data };
 }
 
 /** Whether reconnecting would fail in the same way. */

@@ -1,8 +1,7 @@
-import { setTimeout as pause } from "node:timers/promises";
 import ky from "ky";
 import { describeTlsFailure, tlsFailureOf } from "../outbound/tls.ts";
 import type { ErrorEnvelope } from "../api/errors.ts";
-import { readFile } from "node:fs/promises";
+import { pause } from "./pause.ts";
 import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./types.ts";
 
 /** One request. */
@@ -142,7 +141,8 @@ function isWorthAnotherTry(error: unknown, { isRepeatable }: Call): boolean {
 
 /** Throws the reason of the signal as soon as it is aborted. */
 async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await pause(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
+  await pause(ms, signal);
+  signal?.throwIfAborted();
 }
 
 interface Backoff {
@@ -213,28 +213,4 @@ function envelopeOf(value: unknown): ErrorBody | null {
   if (typeof error !== "object" || error === null || !("code" in error) || !("message" in error)) return null;
   // Safe: a body of this form is the API's error envelope.
   return error as ErrorBody;
-}
-
-type Env = Readonly<Record<string, string | undefined>>;
-
-/**
- * The API key in `OUTGATE_API_KEY`, or in the file named by `OUTGATE_API_KEY_FILE`; null where neither is set. Throws where
- * the file can't be read or holds no key.
- */
-export async function apiKeyOf({ OUTGATE_API_KEY: key = "", OUTGATE_API_KEY_FILE: path = "" }: Env) {
-  if (key !== "" || path === "") return key === "" ? null : key;
-  const text = await readFile(path, "utf8").catch((cause: unknown) => {
-    throw new Error(`The file ${path} in OUTGATE_API_KEY_FILE can't be read.`, { cause });
-  });
-  return apiKeyIn(text, `The file ${path}`);
-}
-
-/** Alone, or as the header line of a file for `curl -H @file`. */
-const KEY = /^(?:authorization:[ \t]*)?(?:bearer[ \t]+)?([!-~]{1,512})$/i;
-
-/** The API key in the text of a file. Throws a sentence that begins with `where` if there is none. */
-export function apiKeyIn(text: string, where: string): string {
-  const [, key] = KEY.exec(text.trim()) ?? [];
-  if (key === undefined) throw new Error(`${where} must hold one API key and nothing else.`);
-  return key;
 }

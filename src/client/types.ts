@@ -50,6 +50,11 @@ export interface CreateActionOptions extends WaitOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+export interface WaitForOptions extends CallOptions {
+  /** How long to wait for the end of the action, in seconds. Default 300. */
+  readonly timeoutSeconds?: number | undefined;
+}
+
 export interface RevokeOptions extends CallOptions {
   /** What happens to the key's unfinished actions; default: keep. */
   readonly unfinished?: "keep" | "pause" | "cancel" | undefined;
@@ -72,7 +77,8 @@ export interface OutgateEvent {
   /** `action.` and the status. */
   readonly type: string;
   readonly timestamp: string;
-  readonly action: ActionJson;
+  /** The action at that time. */
+  readonly data: ActionJson;
 }
 
 export interface FollowOptions {
@@ -87,15 +93,16 @@ export interface FollowOptions {
 }
 
 /**
- * The service's error code, or why there was none: `unreachable`, `tls_failed`, `timed_out`, or `not_outgate` where
- * something else answers at the address.
+ * The service's error code, or why there was none: `unreachable`, `tls_failed`, `timed_out`, `not_outgate` where
+ * something else answers at the address, or `invalid_signature` from `verify`.
  */
 export type OutgateErrorCode =
   | ErrorEnvelope["error"]["code"]
   | "unreachable"
   | "tls_failed"
   | "timed_out"
-  | "not_outgate";
+  | "not_outgate"
+  | "invalid_signature";
 
 /** What an `OutgateError` tells besides its message. */
 export interface OutgateErrorFacts {
@@ -110,12 +117,38 @@ export interface OutgateErrorFacts {
   readonly retryAfterMs: number | null;
 }
 
+/** What a valid signature tells. */
+export interface Verified {
+  /** The action's id, or the callback's: the same in every attempt, so that a repeat can be told. */
+  readonly id: string;
+  readonly timestamp: Date;
+}
+
+/** A signed request as it was received. */
+export interface SignedRequest {
+  readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** As received, before any parser. */
+  readonly body: string | Uint8Array;
+}
+
 /**
  * One method for each operation of the HTTP API, by its `operationId`. Every failure is an `OutgateError`. Operations that
  * are safe to repeat are retried while the service can't be reached: reads, and writes that are idempotent, such as a
  * create with an `idempotencyKey`.
  */
 export interface OutgateClient {
+  /**
+   * `createAction` with an idempotency key, a random one by default: the client repeats it while the service can't be
+   * reached, and one action comes of it. Give a key of your own where your program may run twice.
+   */
+  readonly create: (action: CreateAction, options?: CreateActionOptions) => Promise<ActionJson>;
+  /**
+   * Waits until the action has completed, failed or been cancelled, also while it awaits approval. Rejects with `timed_out`
+   * after `timeoutSeconds`: the action goes on without the program.
+   */
+  readonly waitFor: (id: string, options?: WaitForOptions) => Promise<ActionJson>;
+  /** All actions that match, newest first, page by page. */
+  readonly actions: (query?: ListQuery, options?: CallOptions) => AsyncGenerator<ActionJson>;
   readonly createAction: (action: CreateAction, options?: CreateActionOptions) => Promise<ActionJson>;
   readonly listActions: (query?: ListQuery, options?: CallOptions) => Promise<ActionPageJson>;
   /** How many actions match, by status. */

@@ -11,6 +11,7 @@ import { ERROR_MEANING, HTTP_STATUS } from "../api/errors.ts";
 import { ERROR_CODES, type ErrorCode } from "../api/domain-error.ts";
 import approvals from "../../docs/approvals.md" with { type: "text" };
 import cli from "../../docs/cli.md" with { type: "text" };
+import client from "../../docs/client.md" with { type: "text" };
 import concepts from "../../docs/concepts.md" with { type: "text" };
 import delivery from "../../docs/delivery.md" with { type: "text" };
 import deploy from "../../docs/deploy.md" with { type: "text" };
@@ -46,6 +47,7 @@ export const GUIDES: readonly Guide[] = [
   { name: "delivery", title: "Delivery", about: "Attempts, retries, callbacks.", text: delivery },
   { name: "verify", title: "Verify signatures", about: "In six languages; rotation.", text: verify },
   { name: "events", title: "Events", about: "The stream of every change.", text: events },
+  { name: "client", title: "TypeScript client", about: "Create, wait, follow, verify; Python.", text: client },
   { name: "cli", title: "Command line", about: "The outgate command.", text: cli },
   { name: "operations", title: "Operations", about: "Files, backup, mail, metrics.", text: operating },
   { name: "deploy", title: "Deploy", about: "systemd, Docker, PostgreSQL and several nodes.", text: deploy },

@@ -82,7 +82,7 @@ test("Node imports it and calls a service, and the command line does", async () 
   );
   const program = await ran(["node", "program.js"], env);
   expect(program.err).toBe("");
-  expect(JSON.parse(program.out)).toEqual(["completed", true, "not_found", ["OutgateError", "createClient"]]);
+  expect(JSON.parse(program.out)).toEqual(["completed", true, "not_found", ["OutgateError", "createClient", "verify"]]);
 
   const help = await ran(["npx", "--offline", "outgate", "--help"]);
   expect(help.code).toBe(0);

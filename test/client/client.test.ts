@@ -36,9 +36,13 @@ async function refusalOf(call: Promise<unknown>): Promise<OutgateError> {
   throw new Error(`Not refused: ${String(error)}`);
 }
 
+/** What the client has beside the operations. */
+const OWN_METHODS = ["actions", "create", "waitFor"];
+
 test("has a method for every operation of the API, by its name, but for those of people", () => {
   const operations = OPERATIONS.filter(({ path }) => !path.startsWith("/auth/"));
-  expect(Object.keys(owner).toSorted()).toEqual(operations.map(({ id }) => id).toSorted());
+  const names = [...operations.map(({ id }) => id), ...OWN_METHODS];
+  expect(Object.keys(owner).toSorted()).toEqual(names.toSorted());
 });
 
 describe("the client", () => {
@@ -80,6 +84,47 @@ describe("the client", () => {
   test("waits for the end of a create that is in sync", async () => {
     const done = await owner.createAction({ url: target.url, sync: true }, { waitSeconds: 5 });
     expect(done).toMatchObject({ status: "completed", response_code: 200 });
+  });
+
+  test("create makes one action, however often it has to be sent", async () => {
+    let answers = 0;
+    using lossy = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      async fetch(request) {
+        const { pathname, search } = new URL(request.url);
+        const { method, headers } = request;
+        const answer = await fetch(`${app.url}${pathname}${search}`, { method, headers, body: await request.text() });
+        answers += 1;
+        // The first answer is lost on its way.
+        return answers === 1 ? new Response("Bad Gateway", { status: 502 }) : answer;
+      },
+    });
+    const far = createClient({ url: `http://127.0.0.1:${lossy.port}`, apiKey: KEYS.owner, retryBaseMs: 1 });
+    const action = await far.create({ url: target.url, approve: true });
+    expect(answers).toBe(2);
+    expect(action).toMatchObject({ deduplicated: true, differs: [] });
+    expect((await far.create({ url: target.url, approve: true })).id).not.toBe(action.id);
+  });
+
+  test("waitFor resolves with the end of an action, and rejects when its time is over", async () => {
+    const { id } = await owner.create({ url: target.url, approve: true });
+    const late = await refusalOf(owner.waitFor(id, { timeoutSeconds: 0 }));
+    expect(late).toMatchObject({ code: "timed_out", status: null });
+    expect(late.message).toContain("awaiting_approval");
+    const ended = owner.waitFor(id, { timeoutSeconds: 20 });
+    await owner.approveAction(id);
+    expect(await ended).toMatchObject({ id, status: "completed" });
+  });
+
+  test("actions goes through all pages", async () => {
+    const made: string[] = [];
+    for (let n = 0; n < 5; n += 1)
+      made.push((await owner.create({ url: target.url, approve: true, dedupe: `page-${n}` })).id);
+    const seen: string[] = [];
+    for await (const { id } of owner.actions({ limit: 2, status: ["awaiting_approval"] })) seen.push(id);
+    expect(seen.slice(0, 5)).toEqual(made.toReversed());
+    expect(new Set(seen).size).toBe(seen.length);
   });
 
   test("makes keys, lists and revokes them, and knows who it is", async () => {

@@ -78,15 +78,15 @@ describe("streamEvents", () => {
     const ids = [await held(), await held(), await held()];
     const events = client.streamEvents({ after: before, signal: release.signal });
     const told = await take(events, 3);
-    expect(told.map(({ action, type }) => `${action.id} ${action.status} ${type}`)).toEqual(
+    expect(told.map(({ data, type }) => `${data.id} ${data.status} ${type}`)).toEqual(
       ids.map((id) => `${id} awaiting_approval action.awaiting_approval`),
     );
-    expect(told[0]?.timestamp).toBe(told[0]?.action.created_at ?? "");
+    expect(told[0]?.timestamp).toBe(told[0]?.data.created_at ?? "");
     release.abort();
     expect((await events.next()).done).toBe(true);
 
     const again = client.streamEvents({ after: told[0]?.id });
-    expect((await take(again, 2)).map(({ action }) => action.id)).toEqual(ids.slice(1));
+    expect((await take(again, 2)).map(({ data }) => data.id)).toEqual(ids.slice(1));
     await again.return(undefined);
   });
 
@@ -105,7 +105,7 @@ describe("streamEvents", () => {
     between.cut();
     ids.push(await held(), await held(), await held());
     seen.push(...(await next));
-    expect(seen.map(({ action }) => action.id)).toEqual(ids);
+    expect(seen.map(({ data }) => data.id)).toEqual(ids);
     expect(between.seen.length).toBeGreaterThanOrEqual(3);
     expect(new Set(between.seen.slice(1))).toEqual(new Set([seen[0]?.id ?? null]));
     expect(breaks.length).toBeGreaterThan(0);
@@ -123,7 +123,7 @@ describe("streamEvents", () => {
     const begin = Buffer.from(String(await app.engine.store.actions.position())).toString("base64url");
     between.cut();
     const id = await held();
-    expect((await first).value).toMatchObject({ action: { id } });
+    expect((await first).value).toMatchObject({ data: { id } });
     expect(between.seen.slice(0, 2)).toEqual([null, begin]);
     await events.return(undefined);
   });

@@ -13,9 +13,9 @@ const outgate = createClient({ url: process.env.OUTGATE_URL, apiKey: process.env
 const leave = new AbortController();
 const statuses = [];
 const following = (async () => {
-  for await (const { action } of outgate.streamEvents({ signal: leave.signal })) {
-    statuses.push(action.status);
-    if (action.status === "completed") leave.abort();
+  for await (const { data } of outgate.streamEvents({ signal: leave.signal })) {
+    statuses.push(data.status);
+    if (data.status === "completed") leave.abort();
   }
 })();
 // The stream is open when it has told of this one.

@@ -183,8 +183,8 @@ describe.skipIf(!hasPostgres)("outgate migrate", () => {
     const leave = new AbortController();
     const opened = Promise.withResolvers<void>();
     const follows = (async () => {
-      for await (const { type, action } of client.streamEvents({ signal: leave.signal, onOpen: opened.resolve })) {
-        if (action.id === filled.held) events.push(type);
+      for await (const { type, data } of client.streamEvents({ signal: leave.signal, onOpen: opened.resolve })) {
+        if (data.id === filled.held) events.push(type);
       }
     })();
     await opened.promise;

@@ -159,7 +159,7 @@ async function watch(
   const known = id === undefined ? null : await client.getAction(id);
   if (known !== null && hasEnded(known)) return exitCodeOf(known.status, false);
   for (let next = await first; next.done !== true; next = await events.next()) {
-    const { action } = next.value;
+    const { data: action } = next.value;
     if (id !== undefined && action.id !== id) continue;
     if (status.length === 0 || status.includes(action.status)) printEvent(next.value, session);
     if (id !== undefined && hasEnded(action)) return exitCodeOf(action.status, false);
@@ -167,11 +167,12 @@ async function watch(
   return EXIT.ok;
 }
 
-function printEvent({ id, type, timestamp, action }: OutgateEvent, { io, line, say, paint, isJson }: Session): void {
+function printEvent(event: OutgateEvent, { io, line, say, paint, isJson }: Session): void {
   if (isJson) {
-    line({ id, type, timestamp, data: action });
+    line(event);
     return;
   }
+  const { timestamp, data: action } = event;
   const time = { text: timestamp.slice(11, 19), color: "grey" } as const;
   const status = { text: action.status.padEnd("awaiting_approval".length), color: STATUS_COLOR[action.status] };
   const tries = action.attempts === 0 ? "" : `attempt ${action.attempts} of ${action.retries}, `;

@@ -1,5 +1,5 @@
 import { relayStreams, sendTo } from "../../../mcp/bridge/relay.ts";
-import { apiKeyOf } from "../../client/transport.ts";
+import { apiKeyOf } from "../../client/api-key-file.ts";
 import { EXIT, type Io } from "../command.ts";
 
 /** `outgate mcp` with OUTGATE_URL: MCP over standard streams, as a bridge to a service. Runs on plain Node. */

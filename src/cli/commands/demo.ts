@@ -78,7 +78,7 @@ async function deliver(
     const { events, first } = await openStream(session.client, { signal: release.signal });
     const { id } = await session.client.createAction(request, { idempotencyKey: crypto.randomUUID() });
     for (let next = await first; next.done !== true; next = await events.next()) {
-      const { action } = next.value;
+      const { data: action } = next.value;
       if (action.id !== id) continue;
       printChange(next.value, session);
       if (action.status === "awaiting_approval") await onHeld(action);
@@ -90,7 +90,7 @@ async function deliver(
   }
 }
 
-function printChange({ action, timestamp }: OutgateEvent, { say, paint }: Session): void {
+function printChange({ data: action, timestamp }: OutgateEvent, { say, paint }: Session): void {
   const status = paint(action.status.padEnd("awaiting_approval".length), STATUS_COLOR[action.status]);
   say(`  ${paint(timestamp.slice(11, 19), "grey")}  ${status}  ${sentenceOf(action)}`);
 }

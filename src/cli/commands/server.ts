@@ -3,7 +3,7 @@ import { serve } from "../../app.ts";
 import type { RotateKeyFlags } from "../server-commands.ts";
 import { bridgeToService, standardStreams } from "./bridge.ts";
 import { relayStreams, type Send } from "../../../mcp/bridge/relay.ts";
-import { apiKeyOf } from "../../client/transport.ts";
+import { apiKeyOf } from "../../client/api-key-file.ts";
 import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
 import { createOwnerKey, createResetLink, withAdminStore } from "../../admin/access.ts";
 import { backUp } from "../../admin/backup.ts";

@@ -1,0 +1,27 @@
+import { readFile } from "node:fs/promises";
+
+// Apart from the client, which browsers load too: they have no files.
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The API key in `OUTGATE_API_KEY`, or in the file named by `OUTGATE_API_KEY_FILE`; null where neither is set. Throws where
+ * the file can't be read or holds no key.
+ */
+export async function apiKeyOf({ OUTGATE_API_KEY: key = "", OUTGATE_API_KEY_FILE: path = "" }: Env) {
+  if (key !== "" || path === "") return key === "" ? null : key;
+  const text = await readFile(path, "utf8").catch((cause: unknown) => {
+    throw new Error(`The file ${path} in OUTGATE_API_KEY_FILE can't be read.`, { cause });
+  });
+  return apiKeyIn(text, `The file ${path}`);
+}
+
+/** Alone, or as the header line of a file for `curl -H @file`. */
+const KEY = /^(?:authorization:[ \t]*)?(?:bearer[ \t]+)?([!-~]{1,512})$/i;
+
+/** The API key in the text of a file. Throws a sentence that begins with `where` if there is none. */
+export function apiKeyIn(text: string, where: string): string {
+  const [, key] = KEY.exec(text.trim()) ?? [];
+  if (key === undefined) throw new Error(`${where} must hold one API key and nothing else.`);
+  return key;
+}

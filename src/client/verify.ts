@@ -1,0 +1,48 @@
+import { Webhook, WebhookVerificationError } from "standardwebhooks";
+import { OutgateError } from "./transport.ts";
+import type { SignedRequest, Verified } from "./types.ts";
+
+const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+const NAMES = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
+
+/**
+ * Checks that a call or callback was signed by Outgate with this secret (`whsec_…`) within the last five minutes. Several
+ * secrets: any of them may have signed, for the day after a rotation. Throws an `OutgateError` with the code `invalid_signature`. The signature covers neither
+ * method nor URL, so each origin has a secret of its own.
+ */
+export function verify(secret: string | readonly string[], { headers, body }: SignedRequest): Verified {
+  const given = Object.fromEntries(NAMES.map((name) => [name, headerOf(headers, name)]));
+  const text = textOf(body);
+  let cause: unknown = null;
+  for (const one of [secret].flat()) {
+    try {
+      new Webhook(one).verify(text, given, { jsonParse: false });
+      return { id: given["webhook-id"] ?? "", timestamp: new Date(Number(given["webhook-timestamp"]) * 1_000) };
+    } catch (error) {
+      cause = error;
+    }
+  }
+  const why = cause instanceof WebhookVerificationError ? cause.message : "The secret can't be read";
+  throw new OutgateError("invalid_signature", `This is not a request that Outgate signed: ${why}.`, { cause });
+}
+
+function headerOf(headers: SignedRequest["headers"], name: string): string {
+  if (headers instanceof Headers) return headers.get(name) ?? "";
+  const [, value = ""] = Object.entries(headers).find(([key]) => key.toLowerCase() === name) ?? [];
+  return typeof value === "string" ? value : value.join(" ");
+}
+
+/** The library signs text: it would take bytes that are not UTF-8 for others. */
+function textOf(body: SignedRequest["body"]): string {
+  if (typeof body === "string") return body;
+  try {
+    return UTF_8.decode(body);
+  } catch (cause) {
+    throw new OutgateError(
+      "invalid_signature",
+      "The body is not UTF-8. Verify it by the steps at /docs/verify, which work for any bytes.",
+      { cause },
+    );
+  }
+}
