@@ -17,7 +17,7 @@ import { seedActions } from "./parts/seed.ts";
 import { treeCpuMs } from "./parts/cpu.ts";
 import { createFor, settled } from "./parts/load.ts";
 import { API_KEY, freePort, outgate, type Served, serve } from "./parts/processes.ts";
-import { now, quantile } from "./parts/time.ts";
+import { median, now } from "./parts/time.ts";
 
 const { values } = parseArgs({
   options: {
@@ -64,16 +64,16 @@ const names = new Set(measured[0]?.flatMap((figures) => [...figures.keys()]));
 const figures: object[] = [];
 for (const name of names) {
   for (const [at, rows] of sizes.entries()) {
-    const median = (figure: "perS" | "cpuUs") => quantile(figuresOf(at, name, figure), 0.5);
+    const middle = (figure: "perS" | "cpuUs") => median(figuresOf(at, name, figure));
     const share = (figure: "perS" | "cpuUs") => {
       const least = figuresOf(0, name, figure);
       const shares = figuresOf(at, name, figure).map((value, round) => value / (least[round] ?? Number.NaN));
-      return quantile(shares, 0.5);
+      return median(shares);
     };
-    figures.push({ name, rows, perS: median("perS"), cpuUs: median("cpuUs"), share: share("perS") });
+    figures.push({ name, rows, perS: middle("perS"), cpuUs: middle("cpuUs"), share: share("perS") });
     console.log(
-      `${name} at ${rows} rows: ${median("perS").toFixed(0)}/s (${share("perS").toFixed(3)} of the smallest), ` +
-        `${median("cpuUs").toFixed(0)} us of the processor (${share("cpuUs").toFixed(3)})`,
+      `${name} at ${rows} rows: ${middle("perS").toFixed(0)}/s (${share("perS").toFixed(3)} of the smallest), ` +
+        `${middle("cpuUs").toFixed(0)} us of the processor (${share("cpuUs").toFixed(3)})`,
     );
   }
 }

@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { create, delaysAt, type Measured } from "./parts/load.ts";
 import { freePort, outgate, serve } from "./parts/processes.ts";
 import { type Contender, ratioLine, takeRounds } from "./parts/rounds.ts";
-import { quantile } from "./parts/time.ts";
+import { median, quantile } from "./parts/time.ts";
 import { makeTargetTls } from "./parts/tls.ts";
 
 const { values } = parseArgs({
@@ -113,7 +113,7 @@ async function besideSlowHost(): Promise<void> {
     shares.p99.push(quantile(beside, 0.99) / quantile(alone, 0.99));
   }
   console.log(
-    `beside a slow host, as a share of without: p50 ${quantile(shares.p50, 0.5).toFixed(2)}, p99 ${quantile(shares.p99, 0.5).toFixed(2)}`,
+    `beside a slow host, as a share of without: p50 ${median(shares.p50).toFixed(2)}, p99 ${median(shares.p99).toFixed(2)}`,
   );
 }
 

@@ -10,7 +10,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { settled } from "./parts/load.ts";
 import { API_KEY, freePort, outgate, serve } from "./parts/processes.ts";
-import { now, quantile } from "./parts/time.ts";
+import { median, now } from "./parts/time.ts";
 
 const { values } = parseArgs({
   options: {
@@ -36,7 +36,7 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
   );
 }
 console.log(
-  `largest gap of the event loop: median ${quantile(gaps, 0.5).toFixed(0)} ms, most ${Math.max(...gaps).toFixed(0)} ms`,
+  `largest gap of the event loop: median ${median(gaps).toFixed(0)} ms, most ${Math.max(...gaps).toFixed(0)} ms`,
 );
 
 async function takeRound(): Promise<{ readonly gapMs: number; readonly seconds: number }> {

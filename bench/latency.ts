@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 import { delaysAt, type Measured } from "./parts/load.ts";
 import { freePort, outgate, serve } from "./parts/processes.ts";
 import { saveFigures } from "./parts/figures.ts";
-import { quantile } from "./parts/time.ts";
+import { median, quantile } from "./parts/time.ts";
 import { makeTargetTls } from "./parts/tls.ts";
 
 const { values } = parseArgs({
@@ -72,7 +72,7 @@ async function measure(all: readonly Measured[], perSecond: number): Promise<voi
     }
   }
   for (const { measured, p50s, p99s } of taken) {
-    const figure = { name: measured.name, perSecond, p50Ms: quantile(p50s, 0.5), p99Ms: quantile(p99s, 0.5) };
+    const figure = { name: measured.name, perSecond, p50Ms: median(p50s), p99Ms: median(p99s) };
     figures.push(figure);
     console.log(
       `${figure.name}: create to target at ${perSecond}/s: p50 ${figure.p50Ms.toFixed(2)} ms, p99 ${figure.p99Ms.toFixed(2)} ms ` +

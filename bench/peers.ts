@@ -10,7 +10,7 @@
  *     [--rounds 4] [--seconds 3] [--connections 64] [--json results/peers.json]
  */
 import { parseArgs } from "node:util";
-import { saveFigures } from "./parts/figures.ts";
+import { readFigures, saveFigures } from "./parts/figures.ts";
 import { installPeers, PEERS_BY_NAME, type RunningPeer, startPostgresForPeers } from "./parts/peers.ts";
 import { freePort, outgate, serve } from "./parts/processes.ts";
 import { type Contender, medianOf, ratioLine, ratioOf, takeRounds } from "./parts/rounds.ts";
@@ -28,6 +28,14 @@ const { values } = parseArgs({
 });
 const wanted = values.only?.replaceAll("plain-queue", "plain queue").split(",") ?? Object.keys(PEERS_BY_NAME);
 const schemes = values.schemes.split(",");
+
+interface PeerFigure {
+  readonly name: string;
+  readonly scheme: string;
+  readonly completedPerS: number;
+  readonly cpuUs: number;
+  readonly share: number;
+}
 
 installPeers();
 await using stack = new AsyncDisposableStack();
@@ -51,7 +59,7 @@ for (const name of wanted) {
 
 const contenders = schemes.flatMap((scheme) => running.map((peer) => contenderOf(peer, scheme)));
 const rounds = await takeRounds(contenders, { rounds: Number(values.rounds), seconds: Number(values.seconds) });
-const figures: object[] = [];
+const figures: PeerFigure[] = [];
 for (const scheme of schemes) {
   for (const { name } of running) {
     const pair = [`${name} ${scheme}`, `outgate ${scheme}`] as const;
@@ -64,7 +72,11 @@ for (const scheme of schemes) {
     );
   }
 }
-if (values.json !== undefined) saveFigures(values.json, figures);
+if (values.json !== undefined) {
+  const before = readFigures(values.json) as readonly PeerFigure[];
+  // One scheme may be measured after the other.
+  saveFigures(values.json, [...before.filter(({ scheme }) => !schemes.includes(scheme)), ...figures]);
+}
 
 function contenderOf({ name, url: creates, statusUrl, pids }: RunningPeer, scheme: string): Contender {
   const port = scheme === "http" ? target.port : target.securePort;

@@ -1,6 +1,6 @@
 import { treeCpuMs } from "./cpu.ts";
 import { createFor, type Measured, settled, statsUrlOf } from "./load.ts";
-import { now, quantile } from "./time.ts";
+import { median, now } from "./time.ts";
 
 /** How long the last calls of a round may take to reach the target. */
 const ARRIVAL_MS_MAX = 60_000;
@@ -75,14 +75,14 @@ async function targetCalls(contender: Contender): Promise<number> {
 
 /** A figure of one as a share of the other's in the same round: the median. */
 export function ratioOf(rounds: Rounds, pair: readonly [string, string], figure: keyof Round): number {
-  return quantile(ratiosOf(rounds, pair, figure), 0.5);
+  return median(ratiosOf(rounds, pair, figure));
 }
 
 /** The same with the least and the most. */
 export function ratioLine(rounds: Rounds, pair: readonly [string, string], figure: keyof Round): string {
   const ratios = ratiosOf(rounds, pair, figure);
-  const [median, least, most] = [quantile(ratios, 0.5), Math.min(...ratios), Math.max(...ratios)];
-  return `median ${median.toFixed(3)} (min ${least.toFixed(3)}, max ${most.toFixed(3)}, ${ratios.length} rounds)`;
+  const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
+  return `median ${median(ratios).toFixed(3)} (min ${least.toFixed(3)}, max ${most.toFixed(3)}, ${ratios.length} rounds)`;
 }
 
 function ratiosOf(rounds: Rounds, [one, other]: readonly [string, string], figure: keyof Round): readonly number[] {
@@ -92,8 +92,5 @@ function ratiosOf(rounds: Rounds, [one, other]: readonly [string, string], figur
 
 /** The median of one figure. */
 export function medianOf(rounds: Rounds, name: string, figure: keyof Round): number {
-  return quantile(
-    (rounds.get(name) ?? []).map((round) => round[figure]),
-    0.5,
-  );
+  return median((rounds.get(name) ?? []).map((round) => round[figure]));
 }
