@@ -11,11 +11,19 @@ interface Bench {
   readonly command: readonly string[];
 }
 
+/** Short rounds, and many: other work on the machine disturbs some of them. */
+const PAIRS = ["--no-relays", "--no-latency", "--rounds", "12", "--seconds", "1"];
+
 const BENCHES: Readonly<Record<string, Bench>> = {
   throughput: {
-    about: "http and https as shares of bare relays and of each other; 256 callers beside 64; with a log and without",
-    command: ["throughput.ts", "--https", "--burst", "--log", "--rounds", "4", "--seconds", "2"],
+    about: "http and https as shares of bare relays and of each other",
+    command: ["throughput.ts", "--https", "--rounds", "8", "--seconds", "1"],
   },
+  burst: {
+    about: "256 callers beside 64 on one host, with default settings",
+    command: ["throughput.ts", "--burst", ...PAIRS],
+  },
+  log: { about: "with the log of every action and with errors only", command: ["throughput.ts", "--log", ...PAIRS] },
   latency: {
     about: "from the caller to the target, near and 10 ms away, at several rates",
     command: ["latency.ts", "--json", "results/latency.json"],
@@ -29,7 +37,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   large: { about: "192 actions of 1 MB that become due at once", command: ["large.ts"] },
   "slow-disk": {
     about: "with 4 ms more for each fsync (needs strace)",
-    command: ["throughput.ts", "--fsync-delay-ms", "4", "--rounds", "4", "--seconds", "2"],
+    command: ["throughput.ts", "--fsync-delay-ms", "4", "--rounds", "6", "--seconds", "1"],
   },
   cost: {
     about: "statements, bytes and processor time of an action, on a file and on PostgreSQL",
@@ -39,7 +47,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   store: { about: "each operation of the store by the size of its table", command: ["store.ts"] },
   charts: { about: "draws the charts from the figures that latency, peers and growth kept", command: ["charts.ts"] },
 };
-const SHORT = ["throughput", "latency"];
+const SHORT = ["throughput", "burst", "latency"];
 
 const args = process.argv.slice(2);
 const flagsAt = args.findIndex((arg) => arg.startsWith("-"));
@@ -49,7 +57,7 @@ const unknown = names.find((name) => BENCHES[name] === undefined);
 if (unknown !== undefined || flags.includes("--help") || (flags.length > 0 && names.length !== 1)) {
   if (unknown !== undefined) console.log(`There is no bench ${unknown}.`);
   console.log(
-    "npm run bench [-- <name> …], or one name and flags of that bench. Without a name: throughput and latency.",
+    "npm run bench [-- <name> …], or one name and flags of that bench. Without a name: throughput, burst and latency.",
   );
   for (const [name, { about }] of Object.entries(BENCHES)) console.log(`  ${name.padEnd(12)}${about}`);
   process.exit(unknown === undefined && flags.includes("--help") ? 0 : 2);

@@ -24,7 +24,10 @@ export interface Round {
 
 export type Rounds = ReadonlyMap<string, readonly Round[]>;
 
-/** All take their turn in every round; the first round is not counted. Prints a line for each round. */
+/**
+ * All take their turn in every round, in the other direction in every second one, so that a machine that becomes slower
+ * favours none; the first round is not counted. Prints a line for each round.
+ */
 export async function takeRounds(
   contenders: readonly Contender[],
   { rounds, seconds }: { readonly rounds: number; readonly seconds: number },
@@ -32,7 +35,7 @@ export async function takeRounds(
   const results = new Map<string, Round[]>(contenders.map(({ name }) => [name, []]));
   for (let at = 0; at < rounds; at += 1) {
     const line: string[] = [];
-    for (const contender of contenders) {
+    for (const contender of at % 2 === 0 ? contenders : contenders.toReversed()) {
       const round = await takeRound(contender, seconds);
       if (at > 0) results.get(contender.name)?.push(round);
       line.push(`${contender.name} ${round.completedPerS.toFixed(0)}/s ${round.cpuUs.toFixed(0)} us`);
