@@ -116,7 +116,14 @@ export const CreateAction = Type.Object(
     ),
     method: Type.Optional(methods({ default: "POST", description: "HTTP method of the call." })),
     body: Type.Optional(anyObject("JSON body of the call, sent as written. Not with GET.")),
-    json: Type.Optional(Type.Unknown({ description: JSON_BODY, examples: [[{ op: "remove", path: "/a" }]] })),
+    json: Type.Optional(
+      // Every type, since clients that make forms of a schema need one.
+      Type.Unsafe<unknown>({
+        type: ["object", "array", "string", "number", "boolean", "null"],
+        description: JSON_BODY,
+        examples: [[{ op: "remove", path: "/a" }]],
+      }),
+    ),
     form: Type.Optional(
       formSchema("Instead of body: names with a string or a list of strings, sent in this order as a form."),
     ),

@@ -62,13 +62,13 @@ const ERROR: readonly Row[] = [
 
 /** Members of docs/extensions.md that an action has where they were set, and that a create takes under the same names. */
 const BODIES: readonly Row[] = [
-  ["json", "any", true, false],
   ["form", "object", false, false],
   ["text", "string", false, false],
   ["base64", "string", false, false],
 ];
 
 const SAID: readonly Row[] = [
+  ["json", "any", true, false],
   ["title", "string", false, false],
   ["reason", "string", false, false],
   ["metadata", "object", false, false],
@@ -88,6 +88,7 @@ const CREATE: readonly Row[] = [
   ["callback", "string", false, false, URI],
   ["on_unknown", "string", false, false, { enum: ["retry", "stop"], default: "retry" }],
   ["reason", "string", false, false, { maxLength: 1_000 }],
+  ["json", "object", true, false],
   ...BODIES,
   ["title", "string", false, false, { maxLength: 120 }],
   ["metadata", "object", false, false, { maxProperties: 20 }],

@@ -7,7 +7,19 @@ import { openServer as openMcpServer } from "../mcp/test-server.ts";
 import { Listener } from "../support/listener.ts";
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { Target } from "../support/target.ts";
-import { answerOfTarget, CANARIES, type Canary, DECIDER, type Part, REASON, requestTo } from "./canaries.ts";
+import {
+  answerOfTarget,
+  BODY_PARTS,
+  type BodyPart,
+  CANARIES,
+  type Canary,
+  DECIDER,
+  decodedIn,
+  type Part,
+  REASON,
+  requestTo,
+  sentText,
+} from "./canaries.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 
@@ -21,7 +33,9 @@ const ALL: readonly Part[] = [
   "header",
   "url",
   "callback",
-  "body",
+  ...BODY_PARTS,
+  "title",
+  "metadata",
   "actor",
   "reason",
   "asked",
@@ -30,7 +44,10 @@ const ALL: readonly Part[] = [
   "dropped",
 ];
 
-const REQUEST: readonly Part[] = ["header", "url", "callback", "body"];
+const SAID: readonly Part[] = ["title", "asked", "metadata"];
+
+/** `body` stands for whichever member the body was given as. */
+const REQUEST: readonly Part[] = ["header", "url", "callback", "body", ...SAID];
 
 const ACTION: readonly Part[] = [...REQUEST, "answer", "actor"];
 
@@ -134,7 +151,7 @@ const MCP: readonly Place[] = (["owner", "agent", "approver", "reader"] as const
     place(
       `MCP, ${role}: list`,
       "over",
-      parts(["header", "url", "callback", "actor"]),
+      parts(["header", "url", "callback", "actor", ...SAID]),
       tool(role, "list", () => ({ dedupe: "canaries" })),
     ),
     place(`MCP, ${role}: resource`, "over", decided, resource(role)),
@@ -176,11 +193,11 @@ const PLACES: readonly Place[] = [
     commandLine("owner", ["--timeline", "--json"]),
   ),
   // A callback holds what an agent key would see, but masked header values.
-  place("callback of the hold", "held", ["url", "callback", "body"], async ({ hooks }) => {
+  place("callback of the hold", "held", ["url", "callback", "body", ...SAID], async ({ hooks }) => {
     await hooks.saw(1);
     return hooks.received[0]?.body ?? "";
   }),
-  place("callback of the end", "over", ["url", "callback", "body", "answer", "actor"], async ({ hooks }) => {
+  place("callback of the end", "over", ["url", "callback", "body", "answer", "actor", ...SAID], async ({ hooks }) => {
     await hooks.saw(2);
     return hooks.received[1]?.body ?? "";
   }),
@@ -204,7 +221,7 @@ const PLACES: readonly Place[] = [
   },
 ];
 
-async function openServer() {
+async function openServer(part: BodyPart) {
   const target = new Target(answerOfTarget);
   const hooks = new Target(200);
   const mailgun = new Target(() => Response.json({ id: "<1@mg.example.com>", message: "Queued. Thank you." }));
@@ -229,7 +246,7 @@ async function openServer() {
   const streams = { owner, approver, agent, reader };
   // Streams begin with what comes after them.
   for (const stream of Object.values(streams)) await stream.heard(({ others }) => others.length > 0);
-  const create = () => as("agent", "POST", "/v1/actions", requestTo(target.url, hooks.url));
+  const create = () => as("agent", "POST", "/v1/actions", requestTo(target.url, hooks.url, part));
   const created = await create();
   const { id, receipt_url: receipt }: { id: string; receipt_url: string } = JSON.parse(created);
   const answers = { created, approved: "" };
@@ -279,45 +296,63 @@ function bytesOf(folder: string): string {
 
 let server: TestServer;
 
-const texts = new Map<string, string>();
-
-beforeAll(async () => {
-  server = await openServer();
-  for (const when of ["held", "over"] as const) {
-    if (when === "over") await server.decide();
-    for (const { name, read } of PLACES.filter((one_) => one_.when === when)) texts.set(name, await read(server));
-  }
-});
-
 afterAll(() => server[Symbol.asyncDispose]());
 
-describe("thirty and more secrets, planted through every field", () => {
+/** What the others show in the same way as of a JSON object. */
+const ONLY_WITH_BODY = /command line, (reader|owner)|stream of events|timeline|overview|^log$|callbacks and mails/;
+
+describe.each([...BODY_PARTS].toReversed())("thirty and more secrets, planted through every field, with %s", (part) => {
+  const places = PLACES.filter(({ name }) => part === "body" || !ONLY_WITH_BODY.test(name));
+  const texts = new Map<string, string>();
+
+  /** The secrets of this request: of the bodies only those of its own. */
+  const canaries = CANARIES.filter(
+    (canary) => canary.part === part || !BODY_PARTS.some((one_) => one_ === canary.part),
+  );
+
+  const isIn = (parts: readonly Part[], canary: Canary) =>
+    canary.part === part ? parts.includes("body") : parts.includes(canary.part);
+
+  beforeAll(async () => {
+    server = await openServer(part);
+    for (const when of ["held", "over"] as const) {
+      if (when === "over") await server.decide();
+      for (const { name, read } of places.filter((one_) => one_.when === when)) {
+        texts.set(name, decodedIn(part, await read(server)));
+      }
+    }
+  });
+
+  // The last one is used by the tests below.
+  afterAll(() => (part === "body" ? undefined : server[Symbol.asyncDispose]()));
+
   test("hold one of each format: in the body, the headers and the answer all, in the URL those that fit", () => {
-    const prefixes = (part: Part) => CANARIES.filter(({ name, part: of }) => of === part && name.includes(", ")).length;
-    expect(prefixes("body")).toBeGreaterThanOrEqual(SECRET_FORMATS.length);
+    const prefixes = (of: Part) => canaries.filter((one_) => one_.part === of && one_.name.includes(", ")).length;
+    expect(prefixes(part)).toBeGreaterThanOrEqual(part === "base64" ? 50 : SECRET_FORMATS.length);
     expect(prefixes("answer")).toBeGreaterThanOrEqual(SECRET_FORMATS.length);
     expect(prefixes("url")).toBeGreaterThanOrEqual(70);
   });
 
   test("are all different, and reach the target as they were written", () => {
-    expect(CANARIES.length).toBeGreaterThanOrEqual(30);
+    expect(canaries.length).toBeGreaterThanOrEqual(30);
     // Issuers of one shape are told apart by their beginnings alone.
-    const places = CANARIES.map(({ part, core }) => `${part} ${core}`);
-    expect(new Set(CANARIES.map(({ core }) => core)).size).toBe(new Set(places).size);
+    const written = canaries.map((canary) => `${canary.part} ${canary.core}`);
+    expect(new Set(canaries.map(({ core }) => core)).size).toBe(new Set(written).size);
     const [received] = server.target.received;
-    const sent = `${received?.path} ${received?.body} ${JSON.stringify([...(received?.headers ?? [])])}`;
-    const request = CANARIES.filter(({ part }) => ["header", "url", "body"].includes(part));
+    const body = sentText(part, received?.body ?? "");
+    const sent = `${received?.path} ${body} ${JSON.stringify([...(received?.headers ?? [])])}`;
+    const request = canaries.filter((canary) => ["header", "url", part].includes(canary.part));
     expect(request.filter(({ secret }) => !sent.includes(secret)).map(({ name }) => name)).toEqual([]);
   });
 
-  test.each(PLACES.map(({ name, ...rest }) => [name, rest] as const))(
+  test.each(places.map(({ name, ...rest }) => [name, rest] as const))(
     "%s",
     (name, { whole, without, isForDecider }) => {
       const text = texts.get(name) ?? "";
       expect(text.length).toBeGreaterThan(100);
       const mayNot = ({ isShownToDecider }: Canary) => !(isForDecider && isShownToDecider);
-      const seen = CANARIES.filter((one_) => without.includes(one_.part) && mayNot(one_) && text.includes(one_.core));
-      const lost = CANARIES.filter(({ part, secret }) => whole.includes(part) && !text.includes(secret));
+      const seen = canaries.filter((one_) => isIn(without, one_) && mayNot(one_) && text.includes(one_.core));
+      const lost = canaries.filter((one_) => isIn(whole, one_) && !text.includes(writtenIn(one_, part)));
       expect({ seen: seen.map((canary) => canary.name), lost: lost.map((canary) => canary.name) }).toEqual({
         seen: [],
         lost: [],
@@ -326,22 +361,27 @@ describe("thirty and more secrets, planted through every field", () => {
   );
 
   test("are counted", () => {
-    const found = PLACES.flatMap(({ name, whole, without, isForDecider }) => {
+    const found = places.flatMap(({ name, whole, without, isForDecider }) => {
       const text = texts.get(name) ?? "";
-      return CANARIES.map(({ part, core, isShownToDecider }) => ({
-        isShown: text.includes(core),
-        mayNot: without.includes(part) && !(isForDecider && isShownToDecider),
-        must: whole.includes(part),
+      return canaries.map((canary) => ({
+        isShown: text.includes(canary.core),
+        mayNot: isIn(without, canary) && !(isForDecider && canary.isShownToDecider),
+        must: isIn(whole, canary),
       }));
     });
     const count = (is: (one_: (typeof found)[number]) => boolean) => found.filter(is).length;
     const misplaced = `${count(({ mayNot, isShown }) => mayNot && isShown)} of ${count(({ mayNot }) => mayNot)}`;
     const whole = `${count(({ must, isShown }) => must && isShown)} of ${count(({ must }) => must)}`;
     console.log(
-      `canaries: ${CANARIES.length} in ${PLACES.length} places, shown where they must not be ${misplaced}, where they must ${whole}`,
+      `canaries with ${part}: ${canaries.length} in ${places.length} places, shown where they must not be ${misplaced}, where they must ${whole}`,
     );
   });
 });
+
+/** A secret as the JSON of an answer has it: a text and a form hold it in a JSON string, `body` was written as JSON. */
+function writtenIn({ secret, part: of }: Canary, part: BodyPart): string {
+  return of === part && (part === "text" || part === "form") ? JSON.stringify(secret).slice(1, -1) : secret;
+}
 
 test("keys, sessions, links and signing secrets of the service itself are neither logged nor kept in clear", async () => {
   const { app, ann, links, receipt } = server;

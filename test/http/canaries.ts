@@ -1,12 +1,19 @@
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { exampleOf } from "../support/secret-examples.ts";
 
+/** The members that a body may be given as; each has secrets of its own. */
+export const BODY_PARTS = ["body", "json", "form", "text", "base64"] as const;
+
+export type BodyPart = (typeof BODY_PARTS)[number];
+
 /** By which way a secret comes into the service. */
 export type Part =
   | "header"
   | "url"
   | "callback"
-  | "body"
+  | BodyPart
+  | "title"
+  | "metadata"
   | "actor"
   | "reason"
   | "asked"
@@ -115,6 +122,52 @@ const BODY = `{
   "max_tokens":12345678901234567890
 }`;
 
+const FORM: readonly (readonly [name: string, value: string])[] = [
+  ["password", plant("form", "password")],
+  ["client_secret", plant("form", "client_secret")],
+  ["code", plant("form", "code")],
+  ["card[number]", plant("form", "a name in brackets", () => "4242424242424242", true)],
+  ["auth[user]", plant("form", "an object under a secret's name", () => "ann-of-canaries", true)],
+  ["note", `say Bearer ${plant("form", "Bearer in a text")} to it`],
+  ["json", `{"access_token":"${plant("form", "JSON in a field")}"}`],
+  ["next", `https://ann:${plant("form", "a login in a URL")}@x.example/?token=${plant("form", "a URL in a field")}`],
+  [plant("form", "a name", (unique) => `ghp_${unique}`), "x"],
+  ...plantFormats("form", 9, 12_000).map((whole, at) => [`f${at}`, whole] as const),
+];
+
+const TEXT =
+  `password=${plant("text", "a form in a text")}\nAuthorization: Bearer ${plant("text", "a header in a text")}\n` +
+  `{"apiKey":"${plant("text", "JSON in a text")}"} ${plantFormats("text", 10, 12_000).join(" ")}`;
+
+const BYTES =
+  `say Bearer ${plant("base64", "Bearer in bytes")} to it, password=${plant("base64", "a form in bytes")} ` +
+  `${plantFormats("base64", 12, 3_500).join(" ")} ${plant("base64", "behind what is shown", (unique) => `${".".repeat(1_000)} ghp_${unique}`)}`;
+
+const JSON_VALUE = JSON.stringify([
+  { secret: plant("json", "a secret in a list"), note: `Bearer ${plant("json", "Bearer in a text")}` },
+  ...plantFormats("json", 13, 12_000),
+]);
+
+const BODIES: Readonly<Record<BodyPart, string>> = {
+  body: BODY,
+  json: JSON_VALUE,
+  form: JSON.stringify(Object.fromEntries(FORM)),
+  text: JSON.stringify(TEXT),
+  base64: JSON.stringify(Buffer.from(BYTES).toString("base64")),
+};
+
+/** The body as the target receives it, decoded. */
+export function sentText(part: BodyPart, sent: string): string {
+  return part === "form" ? [...new URLSearchParams(sent)].flat().join("\n") : sent;
+}
+
+/** A text, and what is encoded in it: a secret is shown too where anybody can decode it. */
+export function decodedIn(part: BodyPart, text: string): string {
+  if (part !== "base64") return text;
+  const encoded = text.match(/[A-Za-z0-9+/]{200,}={0,2}/g) ?? [];
+  return [text, ...encoded.map((bytes) => Buffer.from(bytes, "base64").toString())].join("\n");
+}
+
 /** In the path, and as values of the query; those that stand there as they are, the shorter ones. */
 const URL_FORMATS = SECRET_FORMATS.filter((format) => {
   const { whole } = exampleOf(format, 6);
@@ -145,6 +198,14 @@ const ASKED =
   `as Bearer ${plant("asked", "a create's reason")} said: {"password":"${plant("asked", "JSON in a create's reason")}"} ` +
   `or secret=${plant("asked", "a form in a create's reason")}`;
 
+const TITLE = `Refund as Bearer ${plant("title", "a title")}`;
+
+const METADATA = {
+  token: plant("metadata", "a name"),
+  note: `password=${plant("metadata", "a form in a value")}`,
+  format: plant("metadata", "a format", (unique) => `sk_live_${unique}`),
+};
+
 /** The name of the key that decides, which whoever made the key chose. */
 export const DECIDER = `ops ${plant("actor", "the name of a key", (unique) => `ghp_${unique}`)}`;
 
@@ -164,10 +225,11 @@ const SET_COOKIE = `session=${plant("dropped", "Set-Cookie")}; HttpOnly`;
 export const CANARIES: readonly Canary[] = all;
 
 /** A create with everything in it. JSON text. */
-export function requestTo(target: string, hooks: string): string {
+export function requestTo(target: string, hooks: string, part: BodyPart): string {
   return (
     `{"url":"${target}orders/${URL_PATH}${URL_QUERY}","method":"PUT","retries":1,"approve":true,"dedupe":"canaries","reason":${JSON.stringify(ASKED)}` +
-    `,"notify":{"email":"boss@example.com"},"callback":"${hooks}done${CALLBACK_QUERY}","headers":${JSON.stringify(HEADERS)},"body":${BODY}}`
+    `,"notify":{"email":"boss@example.com"},"callback":"${hooks}done${CALLBACK_QUERY}","headers":${JSON.stringify(HEADERS)}` +
+    `,"title":${JSON.stringify(TITLE)},"metadata":${JSON.stringify(METADATA)},"${part}":${BODIES[part]}}`
   );
 }
 

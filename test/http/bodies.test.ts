@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Webhook } from "standardwebhooks";
+import { openRealServer } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
+
+let app: Awaited<ReturnType<typeof openRealServer>>;
+
+/** What the target received: its bytes, and the headers that say what they are. */
+const received: { readonly bytes: Buffer; readonly headers: Headers }[] = [];
+
+const target = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  async fetch(request) {
+    received.push({ bytes: Buffer.from(await request.arrayBuffer()), headers: request.headers });
+    return new Response(null, { status: 204 });
+  },
+});
+
+beforeAll(async () => {
+  app = await openRealServer();
+});
+
+afterAll(async () => {
+  await app[Symbol.asyncDispose]();
+  await target.stop(true);
+});
+
+const URL_OF_TARGET = `"url":"${target.url.href}"`;
+
+const as = (role: keyof typeof KEYS, method: string, path: string, body?: string) =>
+  app.call(method, path, body, { authorization: `Bearer ${KEYS[role]}` });
+
+const create = (members: string) => as("owner", "POST", "/v1/actions", `{${URL_OF_TARGET},${members}}`);
+
+const BODIES = [
+  [
+    "json",
+    `"json":[1.0,12345678901234567890]`,
+    "[1.0,12345678901234567890]",
+    "application/json",
+    `"json":[1.0,12345678901234567890]`,
+  ],
+  ["json null", `"json":null`, "null", "application/json", `"json":null`],
+  [
+    "form",
+    `"form":{"2":"b","1":["a","c"],"d":"ä &"}`,
+    "2=b&1=a&1=c&d=%C3%A4+%26",
+    "application/x-www-form-urlencoded",
+    `"form":{"2":"b","1":["a","c"],"d":"ä &"}`,
+  ],
+  ["text", `"text":"a,b\\n\\"ä\\""`, 'a,b\n"ä"', "text/plain; charset=utf-8", `"text":"a,b\\n\\"ä\\""`],
+  ["an empty text", `"text":""`, "", "text/plain; charset=utf-8", `"text":""`],
+  ["base64", `"base64":"AAEC/w=="`, "\u0000\u0001\u0002\u00ff", "application/octet-stream", `"base64":"AAEC/w=="`],
+] as const;
+
+describe.each(BODIES)("a body given as %s", (_, member, sent, type, shown) => {
+  test("is sent as these bytes with its type, signed over them, and reads back as it was written", async () => {
+    const { text, json } = await create(`${member},"sync":true`);
+    expect(text).toContain(`"body":null,${shown},`);
+    expect(json.status).toBe("completed");
+    const last = received.at(-1);
+    expect(last?.bytes.equals(Buffer.from(sent, member.startsWith('"base64"') ? "latin1" : "utf8"))).toBe(true);
+    expect(last?.headers.get("content-type")).toBe(type);
+    expect(last?.headers.get("content-length")).toBe(String(last?.bytes.length));
+    const { json: signing } = await as("owner", "GET", `/v1/signing-secret?origin=${target.url.origin}`);
+    const headers = Object.fromEntries(last?.headers ?? []);
+    const { bytes = Buffer.alloc(0) } = last ?? {};
+    // The library verifies text, of which bytes that are no UTF-8 have none.
+    if (!member.startsWith('"base64"')) {
+      const secret = new Webhook(signing.secret);
+      // The clock of the test stands still.
+      const at = new Date(Number(headers["webhook-timestamp"]) * 1_000);
+      expect(secret.sign(headers["webhook-id"] ?? "", at, bytes.toString())).toBe(headers["webhook-signature"] ?? "");
+    } else {
+      const key = Buffer.from(String(signing.secret).slice("whsec_".length), "base64");
+      const signed = Buffer.concat([Buffer.from(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.`), bytes]);
+      const mac = new Bun.CryptoHasher("sha256", key).update(signed).digest("base64");
+      expect(headers["webhook-signature"]).toBe(`v1,${mac}`);
+    }
+  });
+
+  test("is sent after approval and with a retry as the same bytes", async () => {
+    const { json: held } = await create(`${member},"approve":true`);
+    const before = received.length;
+    await as("owner", "POST", `/v1/actions/${held.id}/approve`);
+    await app.engine.saw(held.id, { status: "completed" });
+    expect(received[before]?.bytes.toString("latin1")).toBe(
+      Buffer.from(received.at(-1)?.bytes ?? "").toString("latin1"),
+    );
+    expect((await as("owner", "GET", `/v1/actions/${held.id}`)).text).toContain(shown);
+  });
+});
+
+test("a large form keeps its order, and lists in it their values", async () => {
+  const fields = Array.from({ length: 300 }, (_, at) => `"${300 - at}":["${"x".repeat(500)}","y"]`);
+  const { json } = await create(`"form":{${fields.join(",")}},"sync":true`);
+  expect(json.status).toBe("completed");
+  const pairs = [...new URLSearchParams(received.at(-1)?.bytes.toString())];
+  expect(pairs).toHaveLength(600);
+  expect(pairs.map(([name]) => Number(name))).toEqual(Array.from({ length: 600 }, (_, at) => 300 - Math.floor(at / 2)));
+});
+
+test("the caller's Content-Type is sent in place of the usual one", async () => {
+  await create(`"text":"<a/>","headers":{"Content-Type":"application/xml"},"sync":true`);
+  expect(received.at(-1)?.headers.get("content-type")).toBe("application/xml");
+  const { status, text } = await create(`"text":"{}","headers":{"content-type":"application/json"}`);
+  expect([status, text]).toEqual([400, expect.stringContaining("give it as json")]);
+});
+
+test("title, reason and metadata are shown to whoever may see the action, and reach no target", async () => {
+  const said = `"title":"Refund 12 €","reason":"lost","metadata":{"order":"4711"}`;
+  const { text, json } = await create(`${said},"body":{"a":1},"sync":true`);
+  expect(text).toContain(`${said},`);
+  const { bytes, headers } = received.at(-1) ?? { bytes: Buffer.alloc(0), headers: new Headers() };
+  expect(`${bytes.toString()} ${JSON.stringify([...headers])}`).not.toMatch(/Refund|lost|4711/);
+  for (const role of ["agent", "approver", "reader"] as const) {
+    expect((await as(role, "GET", `/v1/actions/${json.id}`)).json).toMatchObject({ title: "Refund 12 €" });
+  }
+  const receipt = await fetch(`${app.url}${JSON.parse(text).receipt_url}`, { headers: { accept: "application/json" } });
+  const shown = await receipt.text();
+  expect(shown).toContain(`"title":"Refund 12 €"`);
+  expect(shown).not.toContain("4711");
+});
+
+test("a create that finds an action says which body differs, and not that it is described in other words", async () => {
+  await create(`"dedupe":"d1","form":{"a":"1"},"title":"One"`);
+  const again = await create(`"dedupe":"d1","form":{"a":["1"]},"title":"Two","reason":"x","metadata":{"a":"b"}`);
+  expect(JSON.parse(again.text).differs).toEqual([]);
+  expect(JSON.parse((await create(`"dedupe":"d1","text":"a=1"`)).text).differs).toEqual(["form", "text"]);
+  expect(JSON.parse((await create(`"dedupe":"d1","form":{"a":"2"}`)).text).differs).toEqual(["form"]);
+});
+
+test("an action without the new members is the same to the byte as before them", async () => {
+  const { text } = await create(`"body":{"a":1},"approve":true`);
+  const times = text.replaceAll(/"\d{4}-\d\d-\d\dT[^"]+"/g, '"T"').replaceAll(/act_[a-z0-9]+|key_[a-z0-9]+/g, "ID");
+  expect(times.replace(/\/r\/[\w-]+/, "/r/R")).toBe(
+    `{"id":"ID","status":"awaiting_approval","url":"${target.url.href}","method":"POST","body":{"a":1},"headers":null,` +
+      `"dedupe":null,"run":1,"attempts":0,"retries":3,"created_at":"T","created_by":{"id":"ID","name":"owner"},` +
+      `"started_at":null,"finished_at":null,"next_retry_at":null,"last_error":null,"response_code":null,` +
+      `"response_body":null,"duration_ms":null,"approve":true,"approved_at":null,"approved_by":null,"callback":null,` +
+      `"idempotency_key":null,"actions":["approve","cancel"],"receipt_url":"/r/R"}`,
+  );
+});
