@@ -54,7 +54,7 @@ export function table(rows: readonly (readonly Cell[])[], paint: Paint, columns 
       const cells = row.map((cell, at) => {
         const isLast = at === row.length - 1;
         const uncut = typeof cell === "string" ? 0 : (cell.uncut ?? 0);
-        const text = isLast ? cut(textOf(cell), Math.max(room, uncut + 1)) : textOf(cell).padEnd(widths[at] ?? 0);
+        const text = isLast ? shortened(textOf(cell), Math.max(room, uncut + 1)) : textOf(cell).padEnd(widths[at] ?? 0);
         room -= text.length + 2;
         return typeof cell === "string" || cell.color === undefined ? text : paint(text, cell.color);
       });
@@ -63,7 +63,8 @@ export function table(rows: readonly (readonly Cell[])[], paint: Paint, columns 
     .join("");
 }
 
-function cut(text: string, room: number): string {
+/** A text in so many columns. */
+export function shortened(text: string, room: number): string {
   return text.length <= room || room < 2 ? text : `${text.slice(0, room - 1)}…`;
 }
 

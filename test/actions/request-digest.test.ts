@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { matchesApproval, requestDigest } from "../../src/actions/dedupe.ts";
 import { anAction } from "../support/factory.ts";
 import { testSecrets } from "../support/store.ts";
@@ -43,4 +43,34 @@ test("what needs no approval is not looked at", () => {
     throw new Error("Nothing is to be hashed.");
   };
   expect(matchesApproval(anAction(), unused)).toBe(true);
+});
+
+describe("the digest of a body that is no JSON object", () => {
+  const text = anAction({ approve: true, body: "a=1", extras: { bodyKind: "text" } });
+  const approvedText = { ...text, approvedDigest: requestDigest(text, hashOf) };
+
+  test.each([
+    ["as a form", { extras: { bodyKind: "form" as const } }],
+    ["as base64", { extras: { bodyKind: "base64" as const } }],
+    ["as a JSON object", { extras: {} }],
+    ["with another Content-Type", { headers: { "Content-Type": "text/html" } }],
+    ["with another text", { body: "a=2" }],
+  ])("covers what it is: %s it may not be sent", (_what, altered) => {
+    expect(matchesApproval(approvedText, hashOf)).toBe(true);
+    expect(matchesApproval({ ...approvedText, ...altered }, hashOf)).toBe(false);
+  });
+
+  test("does not cover what the requester says of it", () => {
+    const said = { title: "Another", extras: { ...text.extras, reason: "x", metadata: { a: "b" } } };
+    expect(matchesApproval({ ...approvedText, ...said }, hashOf)).toBe(true);
+  });
+
+  test("is no digest of earlier versions, which knew no such bodies", () => {
+    const { method, url, headers, body, callback } = text;
+    const parts = [method, url, Object.entries(headers ?? {}), body];
+    const first = hashOf(JSON.stringify(parts));
+    const second = `2:${hashOf(JSON.stringify([...parts, callback]))}`;
+    for (const approvedDigest of [first, second])
+      expect(matchesApproval({ ...text, approvedDigest }, hashOf)).toBe(false);
+  });
 });

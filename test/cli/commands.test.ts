@@ -70,6 +70,39 @@ describe("outgate send", () => {
     expect(other.out).toContain(`"body":${body}`);
   });
 
+  test("takes any body, and says what it is for", async () => {
+    const said = ["--title", "Refund 12 EUR", "--reason", "lost", "--metadata", "order=7", "--metadata", "a.b=c=d"];
+    const form = ["--form", "amount=1200", "--form", "to[]=ann", "--form", "to[]=bob"];
+    const { value } = await json(["send", target.url, ...form, ...said, "--sync"]);
+    expect(value).toMatchObject({
+      status: "completed",
+      body: null,
+      form: { amount: "1200", "to[]": ["ann", "bob"] },
+      title: "Refund 12 EUR",
+      reason: "lost",
+      metadata: { order: "7", "a.b": "c=d" },
+    });
+    expect(target.received.at(-1)?.body).toBe("amount=1200&to%5B%5D=ann&to%5B%5D=bob");
+    expect((await json(["send", target.url, "-d", "[1.0,2]"])).said.out).toContain('"json":[1.0,2]');
+    expect((await json(["send", target.url, "-d", "null"])).value["json"]).toBeNull();
+    const csv = ["--text", "-", "-H", "Content-Type: text/csv"];
+    expect((await json(["send", target.url, ...csv], { input: "a,b\n" })).value).toMatchObject({ text: "a,b\n" });
+    expect((await json(["send", target.url, "--base64", "AAEC\n/w=="])).value).toMatchObject({ base64: "AAEC/w==" });
+    const twice = await say(["send", target.url, "--text", "a", "-d", "{}"]);
+    expect(twice).toMatchObject({ code: 1, err: expect.stringContaining("text: Can't go with body") });
+  });
+
+  test("shows title, reason and metadata, and before a decision the body as what it is", async () => {
+    const { value } = await json(["send", target.url, "--approve", "--form", "to=a\u202eb", "--title", "Pay Ann"]);
+    const shown = await say(["get", value.id], { terminal: true });
+    const lines = (shown.out + shown.err).split("\n").map((line) => line.trim());
+    expect(lines).toContain("to: a<U+202E>b");
+    expect(lines.find((line) => line.startsWith("Requester says"))).toContain("Pay Ann");
+    expect(lines.find((line) => line.startsWith("title"))).toContain("Pay Ann");
+    const list = await say(["list", "--limit", "1"], { terminal: true });
+    expect(list.out).toContain("Pay Ann");
+  });
+
   test("takes a body from a file", async () => {
     const file = join(service.folder, "body.json");
     await Bun.write(file, '{"from":"a file"}');

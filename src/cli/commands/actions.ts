@@ -12,7 +12,7 @@ import {
 } from "../action-text.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf } from "../filters.ts";
 import { type CliCommand, EXIT, readLine, several, UsageError, wholeNumber } from "../command.ts";
-import { table, visible } from "../output.ts";
+import { shortened, table, visible } from "../output.ts";
 import {
   addServiceCommand,
   hasEnded,
@@ -92,14 +92,16 @@ async function listActions(session: Session, options: ListOptions): Promise<numb
   if (more !== undefined && !session.isJson) {
     session.io.err(`Searched back to ${more}; older actions may match too: go on with --cursor.\n`);
   }
+  const isTitled = page.data.some(({ title }) => title !== undefined);
   return printList(session, page, {
-    headings: ["ID", "STATUS", "TRIES", "AGE", "BY", "METHOD", "URL"],
+    headings: ["ID", "STATUS", "TRIES", "AGE", "BY", ...(isTitled ? ["TITLE"] : []), "METHOD", "URL"],
     rowOf: (action) => [
       action.id,
       { text: action.status, color: STATUS_COLOR[action.status] },
       `${action.attempts}/${action.retries}`,
       age(action.created_at, now),
       visible(action.created_by.name),
+      ...(isTitled ? [shortened(visible(action.title ?? ""), TITLE_COLUMNS)] : []),
       action.method,
       withHost(visible(action.url)),
     ],
@@ -107,6 +109,9 @@ async function listActions(session: Session, options: ListOptions): Promise<numb
     command: "outgate list",
   });
 }
+
+/** Of a title in a list; the action has the whole. */
+const TITLE_COLUMNS = 40;
 
 async function countActions(session: Session, query: FilterQuery): Promise<number> {
   const counts = await session.client.countActions(query);

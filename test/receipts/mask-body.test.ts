@@ -1,0 +1,117 @@
+import { describe, expect, test } from "bun:test";
+import { actionJson } from "../../src/actions/serialize.ts";
+import type { Action } from "../../src/actions/action.ts";
+import { encodeForm, formPairs } from "../../src/actions/body.ts";
+import type { Viewer } from "../../src/accounts/roles.ts";
+import { BYTES_SHOWN_MAX } from "../../src/config/limits.ts";
+import { maskedAction, seenBytes } from "../../src/receipts/masked-action.ts";
+import { anAction, NOON } from "../support/factory.ts";
+
+const KEY = "sk_live_canary0Body1x9Kq2Lm8Vb3Zt7";
+
+const shown = (action: Partial<Action>, viewer: Viewer) => {
+  const masked = maskedAction(anAction(action), viewer);
+  return { masked, json: JSON.parse(actionJson(masked, { now: NOON, receiptUrl: null })) };
+};
+
+describe("a form", () => {
+  const pairs = [
+    ["amount", "1200"],
+    ["password", "hunter2"],
+    ["client_secret", "x9Kq2Lm8Vb3Zt7Rw4Yp5"],
+    ["note", `with ${KEY} & more`],
+    ["note", "a=1&token=abc"],
+  ] as const;
+  const form = { body: encodeForm(pairs), extras: { bodyKind: "form" } } as const;
+
+  test("hides its values by their names from the public, and from deciders what looks generated", () => {
+    const names = pairs.map(([name]) => name);
+    const values = (viewer: Viewer) => {
+      const masked = formPairs(shown(form, viewer).masked.body ?? "");
+      expect(masked.map(([name]) => name)).toEqual(names);
+      return masked.map(([, value]) => value);
+    };
+    expect(values("public")).toEqual([
+      "1200",
+      "••••(password,7-chars)",
+      "••••(secret,20-chars,…4Yp5)",
+      expect.stringMatching(/^with ••••\(Stripe-.+\) & more$/),
+      "a=1&token=••••(token,3-chars)",
+    ]);
+    expect(values("decider")).toMatchObject({ 0: "1200", 1: "hunter2", 2: "••••(secret,20-chars,…4Yp5)" });
+  });
+
+  test("is a form in an answer too, and counts what it hides", () => {
+    const { json } = shown(form, "public");
+    expect(json).toMatchObject({ body: null, form: { amount: "1200", password: "••••(password,7-chars)" } });
+    expect(json.form.note).toHaveLength(2);
+    expect(shown(form, "public").masked.hiddenValues).toBe(4);
+  });
+
+  test("masked twice is the same", () => {
+    const { masked } = shown(form, "public");
+    expect(maskedAction(masked, "public").body).toBe(masked.body);
+  });
+});
+
+describe("bytes", () => {
+  const bytes = (body: string | Uint8Array, type = "text/plain"): Partial<Action> => ({
+    body: Buffer.from(body).toString("base64"),
+    headers: { "Content-Type": type },
+    extras: { bodyKind: "base64" },
+  });
+
+  test("are hidden from the public, but for their size", () => {
+    const { masked, json } = shown(bytes("a text"), "public");
+    expect(json.base64).toBe("••••");
+    expect(masked.hiddenValues).toBe(1);
+    expect(seenBytes(masked)).toEqual({ size: 6, start: null, isWhole: false });
+  });
+
+  test("are shown to deciders where they are UTF-8, masked", () => {
+    const { masked, json } = shown(bytes(`say ${KEY} to it`), "decider");
+    expect(json.base64).toBe("••••");
+    expect(seenBytes(masked).start).toMatch(/^say ••••\(Stripe-.+\) to it$/);
+    expect(masked.hiddenValues).toBe(1);
+    expect(shown(bytes("a text"), "decider").masked.hiddenValues).toBe(0);
+  });
+
+  test("are shown with their beginning where they are long, without half a character", () => {
+    const { masked } = shown(bytes(`a${"ä".repeat(BYTES_SHOWN_MAX)}`), "decider");
+    const { start, isWhole, size } = seenBytes(masked);
+    expect({ start, isWhole, size }).toEqual({
+      start: `a${"ä".repeat((BYTES_SHOWN_MAX - 2) / 2)}`,
+      isWhole: false,
+      size: 1 + 2 * BYTES_SHOWN_MAX,
+    });
+    expect(masked.hiddenValues).toBe(1);
+  });
+
+  test.each([
+    ["no UTF-8", bytes(new Uint8Array([0xff, 0xfe, 0x61]))],
+    ["NUL", bytes("a\0b")],
+    ["another charset", bytes("a text", "text/plain; charset=utf-16")],
+  ])("are not shown as a text that their target does not read: %s", (_, action) => {
+    const { masked } = shown(action, "decider");
+    expect(seenBytes(masked)).toMatchObject({ start: null, isWhole: false });
+    expect(masked.hiddenValues).toBe(1);
+  });
+
+  test("unmasked are whole", () => {
+    expect(seenBytes(anAction(bytes("x".repeat(9_000))))).toMatchObject({ size: 9_000, isWhole: true });
+  });
+});
+
+test("a text, a title, a reason and metadata are masked by format and name", () => {
+  const { masked } = shown(
+    {
+      body: `token=abc and ${KEY}`,
+      title: `Use ${KEY}`,
+      extras: { bodyKind: "text", reason: `as ${KEY}`, metadata: { password: "hunter2", note: KEY, plan: "gold" } },
+    },
+    "public",
+  );
+  expect(JSON.stringify([masked.body, masked.title, masked.extras])).not.toMatch(/canary|hunter2|=abc/);
+  expect(masked.extras.metadata?.["plan"]).toBe("gold");
+  expect(masked.hiddenValues).toBe(6);
+});
