@@ -5,9 +5,17 @@ import { CallbackHost, CallbackHostList } from "../../src/accounts/callback-host
 import { RotationJson, SigningSecretJson, SigningSecretQuery } from "../../src/accounts/signing-secrets.ts";
 import { ActionCounts, ActionPageJson, FilterQuery, ListQuery, Timeline } from "../../src/actions/list-schemas.ts";
 import { ActionJson, CreateAction, DecisionBody, Retry } from "../../src/actions/schemas.ts";
+import { DESCRIBED_ONLY } from "../../src/api/schema-helpers.ts";
 import { ErrorEnvelope } from "../../src/api/errors.ts";
 import { DecisionFacts } from "../../src/approvals/facts.ts";
 import { AuditLog, AuditQuery } from "../../src/audit/audit.ts";
+import {
+  HostSettingsJson,
+  HostSettingsList,
+  PutDefaults,
+  PutHostSettings,
+  SettingsJson,
+} from "../../src/hosts/settings.ts";
 import { Health } from "../../src/http/system-routes.ts";
 import { CreatePause, PauseJson, PauseList } from "../../src/pauses/pause.ts";
 import { ReceiptJson } from "../../src/receipts/schema.ts";
@@ -31,15 +39,20 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   DecisionFacts,
   ErrorEnvelope,
   Health,
+  HostSettingsJson,
+  HostSettingsList,
   KeyList,
   ListQuery,
   ActionCounts,
   FilterQuery,
   PauseJson,
   PauseList,
+  PutDefaults,
+  PutHostSettings,
   ReceiptJson,
   Retry,
   RotationJson,
+  SettingsJson,
   SigningSecretJson,
   SigningSecretQuery,
   Timeline,
@@ -94,6 +107,8 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: Schema | boolean;
+  /** What code checks in place of the schema (`describedOnly`). */
+  readonly [DESCRIBED_ONLY]?: Schema;
 }
 
 const SCALARS: Readonly<Record<string, string>> = {
@@ -143,7 +158,8 @@ class TypePrinter {
     return name;
   }
 
-  #bodyOf(schema: Schema): string {
+  #bodyOf({ [DESCRIBED_ONLY]: described, ...given }: Schema): string {
+    const schema = { ...given, ...described };
     if ("const" in schema) return JSON.stringify(schema.const);
     if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
     if (schema.anyOf !== undefined) return schema.anyOf.map((one) => this.#typeOf(one)).join(" | ");
@@ -153,7 +169,8 @@ class TypePrinter {
       const { additionalProperties: values } = schema;
       return `Readonly<Record<string, ${typeof values === "object" ? this.#typeOf(values) : "unknown"}>>`;
     }
-    if (schema.type === undefined) return "unknown";
+    // A list of types with these is one of all types.
+    if (schema.type === undefined || (schema.type !== "object" && schema.type.includes("object"))) return "unknown";
     return [schema.type].flat().map(scalarOf).join(" | ");
   }
 

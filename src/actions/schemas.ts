@@ -90,7 +90,7 @@ const JSON_BODY =
 const BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 
 const formSchema = (description: string) =>
-  Type.Unsafe<Readonly<Record<string, string | readonly string[]>>>({
+  Type.Unsafe<Readonly<Record<string, string | string[]>>>({
     type: "object",
     additionalProperties: { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] },
     description,

@@ -82,6 +82,8 @@ async function* connect(
       position.retryMs = retryMs ?? position.retryMs;
       position.last = id ?? position.last;
       opened();
+      // What arrived in the same chunk is dropped.
+      if (signal?.aborted === true) return;
       if (data === null) continue;
       // While the reader handles the event, nothing is read: that isn't silence.
       clearTimeout(silence);

@@ -128,7 +128,7 @@ test("a strict program is checked against its types", async () => {
     export async function send(): Promise<ActionJson["status"] | number | null> {
       try {
         const { status } = await outgate.createAction(order, { idempotencyKey: "order-7", waitSeconds: 10 });
-        for await (const event of outgate.streamEvents()) if (event.action.status === status) break;
+        for await (const event of outgate.streamEvents()) if (event.data.status === status) break;
         return status;
       } catch (error) {
         return error instanceof OutgateError && error.code === "rate_limited" ? error.retryAfterMs : null;
@@ -147,8 +147,8 @@ test("a strict program is checked against its types", async () => {
 
 test("its types are those of the sources", async () => {
   const types = readFileSync(join(SOURCES, "client/types.ts"), "utf8");
-  const named = [...types.matchAll(/^import type \{ ([^}]*) \} from "\.\.\/([^"]*)";$/gm)].flatMap(
-    ([, names = "", path = ""]) => names.split(", ").map((name) => ({ name, path })),
+  const named = [...types.matchAll(/^import type \{([^}]*)\} from "\.\.\/([^"]*)";$/gm)].flatMap(
+    ([, names = "", path = ""]) => [...names.matchAll(/\w+/g)].map(([name]) => ({ name, path })),
   );
   expect(named.map(({ name }) => name).toSorted()).toEqual([...SCHEMA_NAMES].toSorted());
   const own = [...types.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name = ""]) => name);
