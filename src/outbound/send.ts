@@ -37,7 +37,7 @@ interface OpenSender extends Sender {
  */
 export function createSender(policy: TargetPolicy, { ca, clock = systemClock }: SenderOptions = {}): OpenSender {
   const connections = new Connections(clock);
-  const probe = new ConnectionProbe();
+  const probe = new ConnectionProbe(() => clock.monotonicMs());
 
   const sendOnce = async (
     request: OutboundRequest,

@@ -1,0 +1,101 @@
+import { expect, test } from "bun:test";
+import { mayUseKept } from "../../src/actions/outcome.ts";
+import { NOTIFY_DELAYS_MS } from "../../src/config/limits.ts";
+import { anAction } from "../support/factory.ts";
+import { openEngine } from "../support/engine.ts";
+import { answersOn, openRawTarget, type RawTarget, resets } from "../support/raw-target.ts";
+import { until } from "../support/until.ts";
+
+const header = (request: string, name: string) =>
+  new RegExp(`^${name}: *(.*)$`, "im").exec(request)?.[1]?.trim().toLowerCase() ?? null;
+
+/** Of each request: the number of its attempt, and whether its connection was to be kept. */
+const attemptsAt = ({ requests }: RawTarget) =>
+  requests.map((request) => [Number(header(request, "x-outgate-attempt")), header(request, "connection") !== "close"]);
+
+test("a kept connection is used only while attempts are left, and what is unknown is retried", () => {
+  const may = (attempts: number, retries: number, onUnknown: "retry" | "stop") =>
+    mayUseKept(anAction({ attempts, retries, onUnknown }));
+  expect([may(1, 3, "retry"), may(2, 3, "retry"), may(3, 3, "retry")]).toEqual([true, true, false]);
+  expect([may(1, 1, "retry"), may(1, 3, "stop"), may(2, 3, "stop")]).toEqual([false, false, false]);
+});
+
+test("an action goes over kept connections until its last attempt, which has a fresh one", async () => {
+  await using target = await openRawTarget(answersOn(500));
+  await using engine = await openEngine();
+  const { id } = await engine.create({ url: target.url(), retries: 3 });
+  await engine.saw(id, { status: "pending", attempts: 1 });
+  engine.clock.advance(2_000);
+  await engine.saw(id, { status: "pending", attempts: 2 });
+  engine.clock.advance(4_000);
+  await engine.saw(id, { status: "failed", attempts: 3 });
+  expect([attemptsAt(target), target.connections]).toEqual([
+    [
+      [1, true],
+      [2, true],
+      [3, false],
+    ],
+    2,
+  ]);
+});
+
+test.each([
+  { retries: 1 },
+  { onUnknown: "stop" as const },
+  { method: "PUT" as const },
+  { method: "GET" as const },
+  { method: "DELETE" as const },
+])("an action with %o has a fresh one for each attempt", async (request) => {
+  await using target = await openRawTarget(answersOn(200));
+  await using engine = await openEngine();
+  for (let n = 0; n < 2; n += 1) {
+    const { id } = await engine.create({ url: target.url(), ...request });
+    await engine.saw(id, { status: "completed" });
+  }
+  expect(attemptsAt(target)).toEqual([
+    [1, false],
+    [1, false],
+  ]);
+  expect(target.connections).toBe(2);
+});
+
+test("a target that resets kept connections sees no more sends than `retries`, each once", async () => {
+  await using target = await openRawTarget((socket, request) => {
+    const behave = target.requests.length === 1 ? answersOn(200) : resets();
+    behave(socket, request);
+  });
+  await using engine = await openEngine();
+  const first = await engine.create({ url: target.url() });
+  await engine.saw(first.id, { status: "completed" });
+  const { id } = await engine.create({ url: target.url(), retries: 3 });
+  for (const [attempts, delayMs] of [
+    [1, 2_000],
+    [2, 4_000],
+  ] as const) {
+    const { result } = await engine.saw(id, { status: "pending", attempts });
+    expect(result?.lastError).toBe("The target closed the connection before the whole answer came.");
+    engine.clock.advance(delayMs);
+  }
+  await engine.saw(id, { status: "failed", attempts: 3 });
+  engine.clock.advance(3_600_000);
+  expect(attemptsAt(target).slice(1)).toEqual([
+    [1, true],
+    [2, false],
+    [3, false],
+  ]);
+});
+
+test("callbacks go over kept connections, and at the last attempt over a fresh one", async () => {
+  await using target = await openRawTarget(answersOn(200));
+  await using hooks = await openRawTarget(answersOn(500));
+  await using engine = await openEngine();
+  const { id } = await engine.create({ url: target.url(), callback: hooks.url() });
+  await engine.saw(id, { status: "completed" });
+  for (const [at, delayMs] of NOTIFY_DELAYS_MS.entries()) {
+    await engine.told(id, "callback", at + 1);
+    engine.clock.advance(delayMs);
+  }
+  await until(() => hooks.requests.length === NOTIFY_DELAYS_MS.length + 1);
+  const isKept = hooks.requests.map((request) => header(request, "connection") !== "close");
+  expect(isKept).toEqual([...NOTIFY_DELAYS_MS.map(() => true), false]);
+});
