@@ -223,7 +223,7 @@ async function openHttp(
   const deps: AppDeps = { ...given, clock };
   const lag = new LoopLag(clock);
   const mailer = await createMailer(config, clock);
-  const sender = createSender(policy, { clock });
+  const sender = createSender(policy, { clock, keepsConnections: config.keepsConnections });
   const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics, node });
   const { accounts } = store;
   const signUpGate = createSignUpGate({ ...deps, accounts, paused: engine.activePauses, signUps: config.signUps });

@@ -75,6 +75,7 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number) {
     /** Concurrent attempts; with callbacks and mails never more than the concurrent fetches of Bun. */
     dispatchConcurrency,
     dispatchPerHost: settings.DISPATCH_PER_HOST,
+    keepsConnections: settings.KEEP_CONNECTIONS === "on",
     ...notificationsOf(dispatchConcurrency, fetchesMax),
     /** null: finished actions are kept for ever. */
     retentionDays: settings.RETENTION_DAYS ?? null,

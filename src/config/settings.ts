@@ -89,6 +89,10 @@ export const Settings = Type.Object({
     default: 64,
     description: "Attempts under way at a time from one account to one host, whichever of its keys sends them.",
   }),
+  KEEP_CONNECTIONS: oneOf(["on", "off"], {
+    default: "on",
+    description: "Whether connections to targets stay open for a moment, for further POST and PATCH calls.",
+  }),
   RETENTION_DAYS: Type.Optional(
     wholeNumber(1, 36_500, { description: "Days after which a finished action is deleted; unset: never." }),
   ),

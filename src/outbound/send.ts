@@ -22,6 +22,8 @@ interface SenderOptions {
   /** PEM of the only certificate authority to trust, in place of the system's: for a private network, or a test. */
   readonly ca?: string | undefined;
   readonly clock?: Pick<Clock, "monotonicMs" | "after">;
+  /** False: each call has a connection of its own. */
+  readonly keepsConnections?: boolean;
 }
 
 /** One that leaves connections open. */
@@ -35,7 +37,8 @@ interface OpenSender extends Sender {
  * accepts connections. Only a POST or PATCH may go over the connection of an earlier call: when such a connection ends,
  * Bun repeats GET, PUT and DELETE by itself.
  */
-export function createSender(policy: TargetPolicy, { ca, clock = systemClock }: SenderOptions = {}): OpenSender {
+export function createSender(policy: TargetPolicy, options: SenderOptions = {}): OpenSender {
+  const { ca, clock = systemClock, keepsConnections = true } = options;
   const connections = new Connections(clock);
   const probe = new ConnectionProbe(() => clock.monotonicMs());
 
@@ -80,7 +83,7 @@ export function createSender(policy: TargetPolicy, { ca, clock = systemClock }: 
   return {
     async send(request, limits) {
       const deadline = openDeadline(limits);
-      const mayKeep = request.method === "POST" || request.method === "PATCH";
+      const mayKeep = keepsConnections && (request.method === "POST" || request.method === "PATCH");
       try {
         return await sendOnce(request, deadline, mayKeep ? (limits.keepFor ?? null) : null);
       } finally {

@@ -247,6 +247,15 @@ test("a reset before the whole answer to a first call makes no target one that c
   expect([target.requests.length, target.connections]).toEqual([4, 2]);
 });
 
+test("KEEP_CONNECTIONS=off: each call has a connection of its own", async () => {
+  const sender = createSender(LOCAL, { keepsConnections: false });
+  await using target = await openRawTarget(answersOn(200, "{}"));
+  for (let n = 0; n < 3; n += 1) {
+    await sender.send(requestTo(target.url()), { timeoutMs: 2_000, keepFor: "acc_one" });
+  }
+  expect([target.requests.length, target.connections]).toEqual([3, 3]);
+});
+
 test("answers that end with the connection are read whole", async () => {
   const { post } = opened();
   await using target = await openRawTarget(answers(200, "{}"));
