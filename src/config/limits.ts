@@ -283,6 +283,12 @@ export const PARSED_TARGETS_MAX = 1_024;
 export const PARSED_TARGET_CHARS_MAX = 512;
 /** Connections to targets that stay open between calls: unused in all, for how long, and how long one is used at most. */
 export const KEPT_CONNECTIONS_MAX = 64;
+/**
+ * Connections to targets that stay open between calls, in use or not: in all, and of one kind (plain ones, or those
+ * checked against one name), of which Bun keeps as many. How long one is unused, and how long it is used at most.
+ */
+export const KEPT_CONNECTIONS_MAX = 256;
+export const KEPT_CONNECTIONS_PER_KIND_MAX = 64;
 export const KEPT_CONNECTION_IDLE_MS = 2 * SECOND_MS;
 export const KEPT_CONNECTION_LIFE_MS = MINUTE_MS;
 /** How long none is kept after a target has ended one in use, and how many such targets are remembered. */

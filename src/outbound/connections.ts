@@ -2,24 +2,33 @@ import {
   KEPT_CONNECTION_IDLE_MS,
   KEPT_CONNECTION_LIFE_MS,
   KEPT_CONNECTIONS_MAX,
+  KEPT_CONNECTIONS_PER_KIND_MAX,
   KEPT_PAUSE_MS,
   KEPT_PAUSES_MAX,
 } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type Address, urlHostOf } from "./addresses.ts";
+import type { ParsedTarget } from "./target.ts";
+
+/** The calls that may use each other's connections. */
+export interface Pool {
+  readonly name: string;
+  /** Bun keeps a limited number of each kind. */
+  readonly kind: string;
+}
 
 /** What one call is made over, from `take` to `release`. */
 export interface Connection {
   readonly session: Bun.FetchSession;
   /** Null: it ends with the call. */
-  readonly pool: string | null;
+  readonly pool: Pool | null;
   readonly openedMs: number;
   /** Calls before this one. */
   readonly calls: number;
 }
 
 interface IdleConnection extends Connection {
-  readonly pool: string;
+  readonly pool: Pool;
   readonly sinceMs: number;
 }
 
@@ -30,11 +39,16 @@ interface IdleConnection extends Connection {
 export type ConnectionState = "open" | "lost" | "unfit";
 
 /**
- * The calls that may use each other's connections: those of one account to one origin at one address. The origin tells
- * scheme, port and the name that a certificate is checked against.
+ * The pool of one account's calls to one origin at one address. The origin tells scheme, port and the name that a
+ * certificate is checked against.
  */
-export function poolName(accountId: string, origin: string, address: Address): string {
-  return `${accountId} ${origin} ${urlHostOf(address)}`;
+export function poolOf(
+  accountId: string,
+  { origin, isHttps, hostname, literal }: Pick<ParsedTarget, "origin" | "isHttps" | "hostname" | "literal">,
+  address: Address,
+): Pool {
+  const kind = isHttps ? `https ${literal === null ? hostname : ""}` : "http";
+  return { name: `${accountId} ${origin} ${urlHostOf(address)}`, kind };
 }
 
 /**
@@ -49,6 +63,9 @@ export class Connections {
   readonly #idle = new Set<IdleConnection>();
   /** The same by pool and in the same order. */
   readonly #pools = new Map<string, IdleConnection[]>();
+  /** Connections of each kind, in use or idle. */
+  readonly #ofKind = new Map<string, number>();
+  #open = 0;
   /** Pools that keep nothing for now, the oldest first. */
   readonly #pausedUntilMs = new Map<string, number>();
   #cancelSweep: (() => void) | null = null;
@@ -59,18 +76,25 @@ export class Connections {
     this.#fresh = { session: new Bun.FetchSession({ keepAlive: false }), pool: null, openedMs: 0, calls: 0 };
   }
 
-  hasIdle(pool: string | null): boolean {
+  hasIdle(pool: Pool | null): boolean {
     return this.#latestOf(pool) !== null;
   }
 
-  /** The pool's connection that was used last, or a new one. Without a pool, one that ends with the call. */
-  take(pool: string | null): Connection {
+  /**
+   * The pool's connection that was used last, or a new one. One that ends with the call if there is no pool, or as many as
+   * there may be: none is closed to make room, since what we close ourselves holds a port of ours for a minute.
+   */
+  take(pool: Pool | null): Connection {
     if (pool === null || !this.#keeps(pool)) return this.#fresh;
     const latest = this.#latestOf(pool);
     if (latest !== null) {
       this.#remove(latest);
       return latest;
     }
+    const ofKind = this.#ofKind.get(pool.kind) ?? 0;
+    if (this.#open >= KEPT_CONNECTIONS_MAX || ofKind >= KEPT_CONNECTIONS_PER_KIND_MAX) return this.#fresh;
+    this.#ofKind.set(pool.kind, ofKind + 1);
+    this.#open += 1;
     // Bun's own coarse timer closes what would be forgotten here.
     const keepAlive = { idleTimeout: KEPT_CONNECTION_IDLE_MS / 1_000, maxIdleSockets: 1 };
     return { session: new Bun.FetchSession({ keepAlive }), pool, openedMs: this.#clock.monotonicMs(), calls: 0 };
@@ -84,7 +108,8 @@ export class Connections {
     if (pool === null) return;
     const nowMs = this.#clock.monotonicMs();
     if (state === "lost" && calls > 0) this.#pause(pool, nowMs);
-    if (state !== "open" || nowMs - openedMs >= KEPT_CONNECTION_LIFE_MS || !this.#keeps(pool)) session.close();
+    const isOver = state !== "open" || nowMs - openedMs >= KEPT_CONNECTION_LIFE_MS || !this.#keeps(pool);
+    if (isOver) this.#end(session, pool);
     else this.#add({ session, pool, openedMs, calls: calls + 1, sinceMs: nowMs });
   }
 
@@ -95,13 +120,13 @@ export class Connections {
     for (const connection of this.#idle) this.#discard(connection);
   }
 
-  #keeps(pool: string): boolean {
-    const untilMs = this.#pausedUntilMs.get(pool);
+  #keeps({ name }: Pool): boolean {
+    const untilMs = this.#pausedUntilMs.get(name);
     return !this.#isClosed && (untilMs === undefined || this.#clock.monotonicMs() >= untilMs);
   }
 
-  #latestOf(pool: string | null): IdleConnection | null {
-    const latest = pool === null ? undefined : this.#pools.get(pool)?.at(-1);
+  #latestOf(pool: Pool | null): IdleConnection | null {
+    const latest = pool === null ? undefined : this.#pools.get(pool.name)?.at(-1);
     // The sweep may be late.
     return latest !== undefined && this.#idleMsOf(latest) < KEPT_CONNECTION_IDLE_MS ? latest : null;
   }
@@ -112,11 +137,9 @@ export class Connections {
 
   #add(connection: IdleConnection): void {
     this.#idle.add(connection);
-    const others = this.#pools.get(connection.pool);
-    if (others === undefined) this.#pools.set(connection.pool, [connection]);
+    const others = this.#pools.get(connection.pool.name);
+    if (others === undefined) this.#pools.set(connection.pool.name, [connection]);
     else others.push(connection);
-    const [longest] = this.#idle;
-    if (longest !== undefined && this.#idle.size > KEPT_CONNECTIONS_MAX) this.#discard(longest);
     this.#cancelSweep ??= this.#clock.after(KEPT_CONNECTION_IDLE_MS, () => this.#sweep());
   }
 
@@ -132,23 +155,32 @@ export class Connections {
     }
   }
 
-  #pause(pool: string, nowMs: number): void {
-    for (const connection of this.#pools.get(pool)?.slice() ?? []) this.#discard(connection);
-    this.#pausedUntilMs.delete(pool);
-    this.#pausedUntilMs.set(pool, nowMs + KEPT_PAUSE_MS);
+  #pause({ name }: Pool, nowMs: number): void {
+    for (const connection of this.#pools.get(name)?.slice() ?? []) this.#discard(connection);
+    this.#pausedUntilMs.delete(name);
+    this.#pausedUntilMs.set(name, nowMs + KEPT_PAUSE_MS);
     const [oldest] = this.#pausedUntilMs.keys();
     if (oldest !== undefined && this.#pausedUntilMs.size > KEPT_PAUSES_MAX) this.#pausedUntilMs.delete(oldest);
   }
 
   #discard(connection: IdleConnection): void {
     this.#remove(connection);
-    connection.session.close();
+    this.#end(connection.session, connection.pool);
   }
 
   #remove(connection: IdleConnection): void {
     this.#idle.delete(connection);
-    const pooled = this.#pools.get(connection.pool) ?? [];
+    const { name } = connection.pool;
+    const pooled = this.#pools.get(name) ?? [];
     pooled.splice(pooled.lastIndexOf(connection), 1);
-    if (pooled.length === 0) this.#pools.delete(connection.pool);
+    if (pooled.length === 0) this.#pools.delete(name);
+  }
+
+  #end(session: Bun.FetchSession, { kind }: Pool): void {
+    session.close();
+    this.#open -= 1;
+    const left = (this.#ofKind.get(kind) ?? 1) - 1;
+    if (left === 0) this.#ofKind.delete(kind);
+    else this.#ofKind.set(kind, left);
   }
 }

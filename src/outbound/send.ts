@@ -1,7 +1,7 @@
 import { CONNECT_TIMEOUT_MS, LOCATION_CHARS_MAX } from "../config/limits.ts";
 import type { Answered, NotSent, Outcome, Unknown } from "../actions/outcome.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
-import { type ConnectionState, Connections, poolName } from "./connections.ts";
+import { type ConnectionState, Connections, poolOf } from "./connections.ts";
 import { type OutboundRequest, type Sender, type Stopped, type Deadline, openDeadline } from "./deadline.ts";
 import { type Address, urlHostOf } from "./addresses.ts";
 import { addressesOf, ConnectionProbe } from "./resolve.ts";
@@ -52,8 +52,8 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
     if ("refused" in target) return NOT_ALLOWED;
     const addresses = await addressesOf(policy, target, deadline);
     if ("kind" in addresses) return addresses;
-    const poolOf = (address: Address) => (keepFor === null ? null : poolName(keepFor, target.origin, address));
-    const isOpen = (address: Address) => connections.hasIdle(poolOf(address));
+    const poolAt = (address: Address) => (keepFor === null ? null : poolOf(keepFor, target, address));
+    const isOpen = (address: Address) => connections.hasIdle(poolAt(address));
     let isRefusedByAll = true;
     // All of them were checked just now. One with an open connection comes first: it answered a moment ago.
     for (const [at, address] of addresses.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).entries()) {
@@ -66,7 +66,7 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
       if (deadline.endedBy() === "interrupted") return STOPPED;
       if (deadline.endedBy() === "timed_out") return UNREACHABLE;
       const callOnce = async () => {
-        const connection = connections.take(poolOf(address));
+        const connection = connections.take(poolAt(address));
         const init = initOf(request, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
         const called = await call(() => connection.session.fetch(urlAt(target, address), init), deadline);
         connections.release(connection, called.state);

@@ -4,20 +4,26 @@ import {
   KEPT_CONNECTION_IDLE_MS,
   KEPT_CONNECTION_LIFE_MS,
   KEPT_CONNECTIONS_MAX,
+  KEPT_CONNECTIONS_PER_KIND_MAX,
   KEPT_PAUSE_MS,
   KEPT_PAUSES_MAX,
 } from "../../src/config/limits.ts";
-import { type Connection, Connections, poolName } from "../../src/outbound/connections.ts";
+import { type Connection, Connections, type Pool, poolOf } from "../../src/outbound/connections.ts";
+import { parseTarget } from "../../src/outbound/target.ts";
 import { FakeClock } from "../support/clock.ts";
 
-const POOL = "account https://a.example 192.0.2.1";
+const poolNamed = (name: string, kind = "http"): Pool => ({ name, kind });
+
+const POOL = poolNamed("acc_one http://a.example 192.0.2.1");
+
+const [OTHER, FAR] = [poolNamed("other"), poolNamed("far")];
 
 /** Connections by a clock that the test moves, and which of those taken have been closed. */
 function opened() {
   const clock = new FakeClock();
   const connections = new Connections(clock);
   const closed = new Set<Connection["session"]>();
-  const take = (pool: string | null = POOL) => {
+  const take = (pool: Pool | null = POOL) => {
     const connection = connections.take(pool);
     const { session } = connection;
     const close = session.close.bind(session);
@@ -46,8 +52,8 @@ describe("a connection that was left open", () => {
     const { connections, take } = opened();
     const one = take();
     connections.release(one, "open");
-    expect([connections.hasIdle("other"), connections.hasIdle(null)]).toEqual([false, false]);
-    expect([take("other").session, take(null).session]).not.toContain(one.session);
+    expect([connections.hasIdle(OTHER), connections.hasIdle(null)]).toEqual([false, false]);
+    expect([take(OTHER).session, take(null).session]).not.toContain(one.session);
     expect(take(null)).toMatchObject({ pool: null });
     expect(take().session).toBe(one.session);
   });
@@ -90,12 +96,25 @@ describe("a connection that was left open", () => {
     expect([isClosed(connection), connections.hasIdle(POOL)]).toEqual([true, false]);
   });
 
-  test("is closed when 64 others have become idle after it, whatever their pools", () => {
-    const { connections, take, isClosed } = opened();
-    const taken = Array.from({ length: KEPT_CONNECTIONS_MAX + 1 }, (_, n) => take(`pool ${n}`));
+  test("counts for those that there may be of its kind, in use or idle; the next call has one of its own", () => {
+    const { clock, connections, take, isClosed } = opened();
+    const taken = Array.from({ length: KEPT_CONNECTIONS_PER_KIND_MAX }, (_, n) => take(poolNamed(`pool ${n}`)));
+    expect([take().pool, take(poolNamed("secure", "https a.example")).pool?.name]).toEqual([null, "secure"]);
     for (const connection of taken) connections.release(connection, "open");
-    expect(taken.filter(isClosed)).toEqual(taken.slice(0, 1));
-    expect([connections.hasIdle("pool 0"), connections.hasIdle("pool 1")]).toEqual([false, true]);
+    expect([take().pool, taken.filter(isClosed)]).toEqual([null, []]);
+    expect(taken.map(({ session }) => session)).toContain(take(poolNamed("pool 0")).session);
+    clock.advance(KEPT_CONNECTION_IDLE_MS);
+    expect([taken.filter(isClosed).length, take().pool]).toEqual([KEPT_CONNECTIONS_PER_KIND_MAX - 1, POOL]);
+  });
+
+  test("counts for those that there may be in all", () => {
+    const { connections, take } = opened();
+    const kinds = Array.from({ length: KEPT_CONNECTIONS_MAX }, (_, n) => poolNamed(`pool ${n}`, `https ${n}`));
+    const taken = kinds.map((pool) => take(pool));
+    expect(taken.map(({ pool }) => pool)).toEqual(kinds);
+    expect(take().pool).toBe(null);
+    for (const connection of taken.slice(0, 1)) connections.release(connection, "unfit");
+    expect([take().pool, take().pool]).toEqual([POOL, null]);
   });
 
   test("is closed by `close`, after which nothing is kept and no timer is left", () => {
@@ -120,11 +139,11 @@ describe("a connection that must not be used again", () => {
 
   test("lost after earlier calls: its pool keeps none for a minute, the others do", () => {
     const { clock, connections, take, isClosed } = opened();
-    const [one, other, far] = [take(), take(), take("far")];
+    const [one, other, far] = [take(), take(), take(FAR)];
     for (const connection of [one, other, far]) connections.release(connection, "open");
     connections.release(take(), "lost");
     expect([isClosed(one), isClosed(other), isClosed(far)]).toEqual([true, true, false]);
-    expect([take().pool, take("far").session]).toEqual([null, far.session]);
+    expect([take().pool, take(FAR).session]).toEqual([null, far.session]);
     clock.advance(KEPT_PAUSE_MS - 1);
     expect(take().pool).toBe(null);
     clock.advance(1);
@@ -142,20 +161,28 @@ describe("a connection that must not be used again", () => {
 
   test("pauses are remembered for a bounded number of pools, the oldest forgotten", () => {
     const { connections, take } = opened();
-    const lose = (pool: string) => {
+    const lose = (name: string) => {
+      const pool = poolNamed(name);
       connections.release(take(pool), "open");
       connections.release(take(pool), "lost");
     };
     for (let n = 0; n <= KEPT_PAUSES_MAX; n += 1) lose(`pool ${n}`);
-    expect([take("pool 0").pool, take("pool 1").pool]).toEqual(["pool 0", null]);
+    expect([take(poolNamed("pool 0")).pool?.name, take(poolNamed("pool 1")).pool]).toEqual(["pool 0", null]);
   });
 });
 
-test("a pool is named by account, origin and address", () => {
-  const names = ["acc_1", "acc_2"].flatMap((account) =>
+test("a pool is named by account, origin and address; its kind is what Bun tells apart", () => {
+  const of = (account: string, url: string, address: string) => {
+    const target = parseTarget(url);
+    if ("refused" in target) throw new Error(target.refused);
+    return poolOf(account, target, ipaddr.parse(address));
+  };
+  const pools = ["acc_1", "acc_2"].flatMap((account) =>
     ["https://a.example", "https://a.example:8443", "http://a.example", "https://b.example"].flatMap((origin) =>
-      ["192.0.2.1", "192.0.2.2", "2001:db8::1"].map((address) => poolName(account, origin, ipaddr.parse(address))),
+      ["192.0.2.1", "192.0.2.2", "2001:db8::1"].map((address) => of(account, `${origin}/path`, address)),
     ),
   );
-  expect(new Set(names).size).toBe(24);
+  expect(new Set(pools.map(({ name }) => name)).size).toBe(24);
+  expect(new Set(pools.map(({ kind }) => kind)).size).toBe(3);
+  expect(of("acc_1", "https://192.0.2.1/", "192.0.2.1").kind).toBe(of("acc_1", "https://[2001:db8::1]/", "::1").kind);
 });
