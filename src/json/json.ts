@@ -5,6 +5,7 @@ import {
   PRETTY_JSON_GROWN_CHARS_MAX,
   PRETTY_JSON_GROWTH_MAX,
 } from "../config/limits.ts";
+import { withoutSpaceAsPrinted } from "./written-numbers.ts";
 
 /** The result of a scan before parsing. `exact`: some number may change when it is parsed and printed. */
 export type JsonScan = "too_deep" | "too_many_members" | "plain" | "exact";
@@ -91,7 +92,9 @@ export function memberText({ scan, value, text }: ParsedJson, ...path: readonly 
   if (scan === "plain") return JSON.stringify(path.reduce(memberOf, value) ?? null);
   const compactor = new Compactor(text);
   if (!path.every((step) => compactor.goTo(step))) return "null";
-  return scan === "compact" ? compactor.copy() : compactor.value();
+  if (scan === "compact") return compactor.copy();
+  const printed = JSON.stringify(path.reduce(memberOf, value) ?? null);
+  return withoutSpaceAsPrinted(compactor.copy(), printed) ?? compactor.value();
 }
 
 /** The same, with the names of objects in the order in which they are written: printing would move those that are numbers. */
@@ -180,8 +183,9 @@ class Compactor {
     let found = -1;
     for (let place = 0; this.#hasNext(close, place === 0); place += 1) {
       const name = typeof step === "number" ? place : this.#name();
+      this.#at = skipSpace(this.#text, this.#at);
       if (name === step) found = this.#at;
-      this.#at = endOfValue(this.#text, skipSpace(this.#text, this.#at));
+      this.#at = endOfValue(this.#text, this.#at);
     }
     if (found !== -1) this.#at = found;
     return found !== -1;
@@ -316,16 +320,20 @@ export function skipSpace(text: string, start: number): number {
 
 /** Where all brackets are closed; it does not check that the kinds match. Ends of what is cut are the end of the text. */
 export function endOfValue(text: string, start: number): number {
-  if (text[start] !== "{" && text[start] !== "[") return endOfToken(text, start);
+  if (!isOpening(text.charCodeAt(start))) return endOfToken(text, start);
   let depth = 0;
   for (let at = start; at < text.length;) {
-    const sign = text[at];
-    at = sign === '"' ? endOfString(text, at) : at + 1;
-    if (sign === "{" || sign === "[") depth += 1;
-    else if (sign === "}" || sign === "]") depth -= 1;
+    const code = text.charCodeAt(at);
+    at = code === QUOTE ? endOfString(text, at) : at + 1;
+    if (isOpening(code)) depth += 1;
+    else if (code === CLOSE_OBJECT || code === CLOSE_LIST) depth -= 1;
     if (depth === 0) return at;
   }
   return text.length;
+}
+
+function isOpening(code: number): boolean {
+  return code === OPEN_OBJECT || code === OPEN_LIST;
 }
 
 /** The end of a string, number or word, or of one other character. */
@@ -340,9 +348,9 @@ const WORD = /[^{}[\]:,"\s]+/y;
 /** The index after the closing quote. */
 export function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
-    const sign = text[at];
-    if (sign === '"') return at + 1;
-    if (sign === "\\") at += 1;
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    if (code === BACKSLASH) at += 1;
   }
   return text.length;
 }
