@@ -26,6 +26,8 @@ test.each([
   ["url", "http://127.0.0.1:9/pay/another"],
   ["method", "DELETE"],
   ["body", '{"amount":50000}'],
+  ["extras", '{"bodyKind":"text"}'],
+  ["extras", '{"bodyKind":"xml"}'],
 ])("a request whose %s is not what was approved is not sent, and its action says why", async (column, value) => {
   const { end, sent, told } = await startOverAltered(column, value);
   expect(sent).toEqual([]);

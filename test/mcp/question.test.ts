@@ -44,6 +44,14 @@ describe("a question", () => {
     ]);
   });
 
+  test("has the requester's words as what they are: no link, no markup, no line of ours", () => {
+    const title = "Pay [Ann](https://evil.example) `now`";
+    const extras = { metadata: { note: "x\nMethod: GET" } };
+    const message = messageOf(anAction({ title, extras }));
+    expect(message).toContain("Requester says: Pay %5BAnn%5D(https:%2F%2Fevil%2Eexample) %60now%60\n");
+    expect(message).toContain("Requester notes: note: x(U+000A)Method: GET\n");
+  });
+
   test("has the callback as plain text", () => {
     const message = messageOf(anAction({ callback: "https://evil.example:81/[x](y)?token=Zq8Xw2Lr5Tn9Vb4K" }));
     expect(message).toContain("! Its callback goes to another host: evil.example:81.");

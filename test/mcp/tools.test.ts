@@ -57,6 +57,16 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
       status: "completed",
     });
 
+    const form = { "2": "b", "1": ["a", "c"] };
+    const said = { title: "Refund", reason: "lost", metadata: { order: "7" } };
+    const sent = actionIn(await agent.call("create", { url: target.url, form, ...said, sync: true }));
+    expect(sent).toMatchObject({ status: "completed", body: null, form, ...said });
+    expect([...new URLSearchParams(target.received.at(-1)?.body)]).toHaveLength(3);
+    expect(actionIn(await agent.call("create", { url: target.url, json: null }))).toMatchObject({ json: null });
+    const long = actionIn(await agent.call("create", { url: target.url, text: "ä".repeat(9_000) }));
+    expect(long["body_note"]).toContain("of 18000 bytes");
+    expect(String(long["text"]).length).toBeLessThan(9_000);
+
     const held = actionIn(await agent.call("create", { url: target.url, approve: true, dedupe: `held ${kind}` }));
     expect(held).toMatchObject({ status: "awaiting_approval", actions: ["approve", "cancel"] });
     const page = (await agent.call("list", { status: ["awaiting_approval"], dedupe: `held ${kind}` }))

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "bun:test";
+import type { Action } from "../../src/actions/action.ts";
+import { encodeForm } from "../../src/actions/body.ts";
+import { NO_HISTORY } from "../../src/approvals/facts.ts";
+import { approvalMessage } from "../../src/mail/messages.ts";
+import { receiptPage, revealedPage } from "../../src/pages/action.tsx";
+import { bodyLines, shownBody } from "../../src/pages/body-view.tsx";
+import { heldPage } from "../../src/pages/decide.tsx";
+import { inboxPage } from "../../src/pages/inbox.tsx";
+import { createSnippets } from "../../src/pages/snippets.tsx";
+import { anApprovalMail } from "../mail/message.ts";
+import { anAction, NOON } from "../support/factory.ts";
+
+const user = { email: "ann@example.com", formToken: "t" };
+
+const textOf = (page: string) => page.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, " ").replaceAll(/\s+/g, " ");
+
+const held = (action: Partial<Action>) => anAction({ approve: true, status: "awaiting_approval", ...action });
+
+const form = (pairs: readonly (readonly [string, string])[]): Partial<Action> => ({
+  body: encodeForm(pairs),
+  extras: { bodyKind: "form" },
+});
+
+const bytes = (body: string | Uint8Array): Partial<Action> => ({
+  body: Buffer.from(body).toString("base64"),
+  extras: { bodyKind: "base64" },
+});
+
+const inbox = (action: Action) =>
+  inboxPage({
+    histories: new Map(),
+    user,
+    actions: [action],
+    after: null,
+    requesters: [],
+    by: null,
+    outcome: null,
+    now: NOON,
+  });
+
+/** Every place where somebody decides on a page. */
+const decides = (action: Partial<Action>) => {
+  const one = held(action);
+  return [inbox(one), heldPage({ action: one, user, history: NO_HISTORY })];
+};
+
+describe("a form", () => {
+  test("is a table of its fields, and markup in it is text", () => {
+    const action = form([
+      ["amount", "1200"],
+      ["<b>", "</td><script>x</script>\u202e\nMethod: GET"],
+    ]);
+    for (const page of decides(action)) {
+      expect(page).toContain("Fields of the form");
+      expect(page).not.toContain("<script>x");
+      expect(textOf(page)).toContain("amount 1200 &lt;b&gt; &lt;/td&gt;&lt;script&gt;x&lt;/script&gt;");
+      // A line break in a value is no line of the page.
+      expect(page).toContain("U+000A");
+    }
+  });
+
+  test("that is long is cut in the inbox, which the button says", () => {
+    const long = held(form(Array.from({ length: 20 }, (_, at) => [`f${at}`, "x"] as const)));
+    const page = textOf(inbox(long));
+    expect(page).toContain("8 more fields not shown.");
+    expect(page).toContain("Approve, with 8 more fields not shown");
+    expect(textOf(heldPage({ action: long, user, history: NO_HISTORY }))).toContain("f19 x");
+  });
+});
+
+test("a text is shown as it is, and not as JSON", () => {
+  for (const page of decides({ body: '{"a" :1}\n<b>', extras: { bodyKind: "text" } })) {
+    expect(page).toContain("{&quot;a&quot; :1}\n&lt;b&gt;");
+    expect(textOf(page)).toContain("Text, text/plain; charset=utf-8");
+  }
+});
+
+describe("bytes", () => {
+  test("are shown as text where they are one, and otherwise by size and type", () => {
+    for (const page of decides(bytes("a text"))) expect(textOf(page)).toContain("a text");
+    for (const page of decides(bytes(new Uint8Array([255, 254])))) {
+      expect(textOf(page)).toContain("Bytes, 2 bytes, application/octet-stream");
+      expect(textOf(page)).toContain("1 value hidden");
+      expect(page).not.toContain("//4=");
+    }
+    expect(textOf(inbox(held(bytes(new Uint8Array([255, 254])))))).toContain("Approve, with 2 bytes not shown");
+  });
+
+  test("are whole where secrets are shown", () => {
+    expect(revealedPage({ action: held(bytes(new Uint8Array([255, 254]))), user })).toContain("//4=");
+    expect(textOf(revealedPage({ action: held(bytes("x".repeat(9_000))), user }))).toContain("x".repeat(9_000));
+  });
+
+  test("are not on the receipt", () => {
+    const page = receiptPage({ action: anAction(bytes("a text")), timeline: [] });
+    expect(page).not.toMatch(/a text|YSB0ZXh0/);
+    expect(textOf(page)).toContain("Bytes, 6 bytes");
+  });
+});
+
+test("a mail quotes each field on a line of its own", () => {
+  const action = form([
+    ["a", "one\nMethod: GET"],
+    ["b", "2"],
+  ]);
+  const { text } = approvalMessage(anApprovalMail({ ...action, title: "Pay\u202eAnn" }), "confirm");
+  expect(text).toContain("Body (Form, 2 fields, 25 bytes):\n| a: one<U+000A>Method: GET\n| b: 2\n");
+  expect(text).toContain("Requester says: Pay<U+202E>Ann\n");
+  expect(bodyLines(shownBody(anAction(form([]))) ?? { kind: "", fields: null, text: null, rest: null })).toBe("");
+});
+
+test("a title is somebody's words on the receipt and in the list, and metadata is not on the receipt", () => {
+  const action = anAction({ title: "<b>Pay</b> Ann", extras: { metadata: { order: "4711" } } });
+  const receipt = receiptPage({ action, timeline: [] });
+  expect(textOf(receipt)).toContain("Requester says: &lt;b&gt;Pay&lt;/b&gt; Ann");
+  expect(receipt).not.toContain("4711");
+});
+
+test("code that creates the request again has the body under its name", () => {
+  const action = anAction({
+    ...form([
+      ["2", "b"],
+      ["1", "a"],
+    ]),
+    title: "Pay Ann",
+  });
+  const [curl] = createSnippets(action, "http://127.0.0.1:3000") ?? [];
+  expect(curl?.text.replaceAll(/\s+/g, "")).toContain('"form":{"2":"b","1":"a"},"title":"PayAnn"');
+});
