@@ -1,6 +1,9 @@
 import { API_KEY } from "./processes.ts";
 import { now, quantile } from "./time.ts";
 
+/** How long the last calls may take to reach the target. */
+const ARRIVAL_MS_MAX = 30_000;
+
 /** Services that create what they are asked for at the target; more than one are nodes on one database, asked in turn. */
 export interface Measured {
   readonly name: string;
@@ -18,6 +21,17 @@ export interface Created {
   readonly created: number;
   readonly startedMs: number;
   readonly elapsedS: number;
+}
+
+/** Waits until the target has been called so many times since its numbers were read, or much longer than that takes. */
+export async function arrivals(measured: Measured, calls: number): Promise<void> {
+  const url = new URL("/calls", statsUrlOf(measured)).href;
+  const untilMs = now() + ARRIVAL_MS_MAX;
+  while (now() < untilMs) {
+    const arrived = (await (await fetch(url)).json()) as { calls: number };
+    if (arrived.calls >= calls) return;
+    await Bun.sleep(5);
+  }
 }
 
 export function statsUrlOf({ statsUrl, targetUrl }: Measured): string {
@@ -78,8 +92,7 @@ export async function delaysAt(measured: Measured, perSecond: number, count: num
     creates.push(create(measured, n, { sentMs: now() }));
   }
   await Promise.all(creates);
-  // Longer than it takes: not every service can say when it has nothing to do.
-  await Bun.sleep(500);
+  await arrivals(measured, count);
   const { underWayMs } = (await (await fetch(statsUrlOf(measured))).json()) as { underWayMs: number[] };
   return underWayMs;
 }

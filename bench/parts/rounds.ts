@@ -1,9 +1,6 @@
 import { treeCpuMs } from "./cpu.ts";
-import { createFor, type Measured, settled, statsUrlOf } from "./load.ts";
-import { median, now } from "./time.ts";
-
-/** How long the last calls of a round may take to reach the target. */
-const ARRIVAL_MS_MAX = 60_000;
+import { arrivals, createFor, type Measured, settled, statsUrlOf } from "./load.ts";
+import { median } from "./time.ts";
 
 /** One of those that are compared in one run. */
 export interface Contender extends Measured {
@@ -50,7 +47,8 @@ async function takeRound(contender: Contender, seconds: number): Promise<Round> 
   const cpuBefore = treeCpuMs(contender.pids);
   const { created, startedMs, elapsedS } = await createFor(contender, seconds, contender.connections);
   const expected = contender.callsFor?.(created) ?? created;
-  await arrived(contender, expected);
+  // Asking a contender whether it is done costs it time: the target is asked first.
+  await arrivals(contender, expected);
   const endedS = contender.isSynchronous === true ? elapsedS : await settled(contender, startedMs);
   const cpuMs = treeCpuMs(contender.pids) - cpuBefore;
   const calls = await targetCalls(contender);
@@ -58,17 +56,6 @@ async function takeRound(contender: Contender, seconds: number): Promise<Round> 
   if (calls < expected) throw new Error(`${contender.name}: the target got ${calls} calls of ${expected}.`);
   if (calls > expected) console.log(`${contender.name}: ${calls - expected} of ${expected} were sent more than once`);
   return { createdPerS: created / elapsedS, completedPerS: created / endedS, cpuUs: (cpuMs * 1_000) / created };
-}
-
-/** Waits until the target has been called for each: asking a contender whether it is done costs it time. */
-async function arrived(contender: Contender, expected: number): Promise<void> {
-  const url = new URL("/calls", statsUrlOf(contender)).href;
-  const untilMs = now() + ARRIVAL_MS_MAX;
-  while (now() < untilMs) {
-    const { calls } = (await (await fetch(url)).json()) as { calls: number };
-    if (calls >= expected) return;
-    await Bun.sleep(5);
-  }
 }
 
 async function targetCalls(contender: Contender): Promise<number> {
