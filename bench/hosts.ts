@@ -8,7 +8,7 @@
  *   bun bench/hosts.ts [--rounds 4] [--seconds 3] [--connections 64] [--https]
  */
 import { parseArgs } from "node:util";
-import { create, delaysAt, type Measured } from "./parts/load.ts";
+import { create, delaysAt, type Measured, settled } from "./parts/load.ts";
 import { freePort, outgate, serve } from "./parts/processes.ts";
 import { type Contender, ratioLine, takeRounds } from "./parts/rounds.ts";
 import { median, quantile } from "./parts/time.ts";
@@ -103,6 +103,7 @@ async function besideSlowHost(): Promise<void> {
     const alone = await delaysAt(others, PER_SECOND, LATENCY_ACTIONS);
     await Promise.all(Array.from({ length: SLOW_BACKLOG }, (_, n) => create(slowOne, n, {})));
     const beside = await delaysAt(others, PER_SECOND, LATENCY_ACTIONS);
+    await settled(slowOne, 0);
     const line = [
       `49 hosts at ${PER_SECOND}/s: p50 ${ms(alone, 0.5)}, p99 ${ms(alone, 0.99)};`,
       `beside a slow host with a backlog: p50 ${ms(beside, 0.5)}, p99 ${ms(beside, 0.99)}`,

@@ -24,12 +24,12 @@ export interface Created {
 }
 
 /** Waits until the target has been called so many times since its numbers were read, or much longer than that takes. */
-export async function arrivals(measured: Measured, calls: number): Promise<void> {
+export async function arrivals(measured: Measured, count: number, of: "calls" | "timed" = "calls"): Promise<void> {
   const url = new URL("/calls", statsUrlOf(measured)).href;
   const untilMs = now() + ARRIVAL_MS_MAX;
   while (now() < untilMs) {
-    const arrived = (await (await fetch(url)).json()) as { calls: number };
-    if (arrived.calls >= calls) return;
+    const arrived = (await (await fetch(url)).json()) as { calls: number; timed: number };
+    if (arrived[of] >= count) return;
     await Bun.sleep(5);
   }
 }
@@ -92,7 +92,7 @@ export async function delaysAt(measured: Measured, perSecond: number, count: num
     creates.push(create(measured, n, { sentMs: now() }));
   }
   await Promise.all(creates);
-  await arrivals(measured, count);
+  await arrivals(measured, count, "timed");
   const { underWayMs } = (await (await fetch(statsUrlOf(measured))).json()) as { underWayMs: number[] };
   return underWayMs;
 }

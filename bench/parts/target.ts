@@ -1,6 +1,7 @@
 /**
  * The target of the benches, a process of its own: counts requests, and measures the delay of those whose body says
- * when they were sent. `GET /stats` returns and resets the numbers, `GET /calls` only returns how many calls there were.
+ * when they were sent. `GET /stats` returns and resets the numbers, `GET /calls` only returns how many
+ * calls there were, and how many said when they were sent.
  * `FILE` in the environment names a log file, `HOST` an address to listen on, `SLOW_HOST` the host whose requests wait
  * for `SLOW_MS`. With `TLS_KEY` and `TLS_CERT` it serves https on a second port too, which
  * stands second on its first line.
@@ -33,7 +34,7 @@ if (keyFile === undefined || certFile === undefined) {
 
 async function answer(request: Request): Promise<Response> {
   const path = request.method === "GET" ? new URL(request.url).pathname : null;
-  if (path === "/calls") return Response.json({ calls });
+  if (path === "/calls") return Response.json({ calls, timed: underWayMs.length });
   if (path === "/stats") {
     const stats = { calls, flying, underWayMs };
     calls = 0;
