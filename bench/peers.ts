@@ -48,7 +48,7 @@ if (postgres !== null) stack.use(postgres);
 
 const service = stack.use(await outgate({ port: await freePort(), env: { ...env, DISPATCH_PER_HOST: "256" } }));
 const url = `http://127.0.0.1:${service.port}/v1/actions`;
-const running: RunningPeer[] = [{ name: "outgate", url, pids: [service.process.pid] }];
+const running: RunningPeer[] = [{ name: "Outgate", url, pids: [service.process.pid] }];
 for (const name of wanted) {
   const kind = PEERS_BY_NAME[name];
   if (kind === undefined) throw new Error(`There is no peer ${name}.`);
@@ -62,7 +62,7 @@ const rounds = await takeRounds(contenders, { rounds: Number(values.rounds), sec
 const figures: PeerFigure[] = [];
 for (const scheme of schemes) {
   for (const { name } of running) {
-    const pair = [`${name} ${scheme}`, `outgate ${scheme}`] as const;
+    const pair = [`${name} ${scheme}`, `Outgate ${scheme}`] as const;
     const [completed, cpu] = [medianOf(rounds, pair[0], "completedPerS"), medianOf(rounds, pair[0], "cpuUs")];
     const share = ratioOf(rounds, pair, "completedPerS");
     figures.push({ name, scheme, completedPerS: completed, cpuUs: cpu, share });

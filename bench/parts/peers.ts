@@ -49,7 +49,7 @@ export const PEERS_BY_NAME: Readonly<Record<string, PeerKind>> = {
   },
   river: {
     missing: () => (existsSync(RIVER) ? noPostgres() : "Go, which builds it, is not installed"),
-    start: (setup) => startOnPostgres("river", [RIVER], setup),
+    start: (setup) => startOnPostgres("River", [RIVER], setup),
   },
   restate: {
     missing: () => (existsSync(RESTATE) ? null : "its server has no package for this machine"),
@@ -117,7 +117,7 @@ async function startBullmq({ stack, env }: PeerSetup): Promise<RunningPeer> {
     return true;
   }, "Redis");
   const peer = stack.use(await serveCommand(script("bullmq.ts"), { ...env, REDIS_PORT: String(port) }));
-  return { name: "bullmq", url: urlOf(peer), pids: [redis.pid, peer.process.pid] };
+  return { name: "BullMQ", url: urlOf(peer), pids: [redis.pid, peer.process.pid] };
 }
 
 async function startRestate({ stack, env }: PeerSetup): Promise<RunningPeer> {
@@ -139,7 +139,7 @@ async function startRestate({ stack, env }: PeerSetup): Promise<RunningPeer> {
   const settings = { ...env, RESTATE_LOGGING: "ERROR", ADMIN_URL: adminUrl };
   const peer = stack.use(await serveCommand(script("restate.ts"), settings));
   return {
-    name: "restate",
+    name: "Restate",
     url: `http://127.0.0.1:${ingress}/calls/call/send`,
     statusUrl: urlOf(peer),
     pids: [server.pid, peer.process.pid],
@@ -152,7 +152,7 @@ async function startOnPostgres(
   { stack, env, postgres }: PeerSetup,
 ): Promise<RunningPeer> {
   if (postgres === null) throw new Error(`${name} needs PostgreSQL.`);
-  const url = await newDatabase(postgres, name.replaceAll(/[^a-z]/g, "_"));
+  const url = await newDatabase(postgres, name.toLowerCase().replaceAll(/[^a-z]/g, "_"));
   const peer = stack.use(await serveCommand(command, { ...env, DATABASE_URL: url, QUEUE_URL: url, KEPT: "1" }));
   return { name, url: urlOf(peer), pids: [peer.process.pid, postgres.primary.processId() ?? 0] };
 }

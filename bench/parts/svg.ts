@@ -68,7 +68,8 @@ export function barChartSvg({ groups, ...titles }: BarChart): string {
 
 /** Lines over logarithmic scales, with a mark at each measured point. */
 export function lineChartSvg({ points, xName, ...titles }: LineChart): string {
-  const height = 380;
+  const height = 400;
+  const top = MARGIN.top + 18;
   const all = points.flat();
   const xs = [...new Set(all.map(({ x }) => x))].toSorted((a, b) => a - b);
   const [xMin = 1, xMax = 10] = [xs[0], xs.at(-1)];
@@ -76,7 +77,7 @@ export function lineChartSvg({ points, xName, ...titles }: LineChart): string {
   const [yMin = 1, yMax = 10] = [ys[0], ys.at(-1)];
   const left = 72;
   const xAt = (x: number) => left + share(x, xMin, xMax) * (WIDTH - left - MARGIN.right - 16);
-  const yAt = (y: number) => height - MARGIN.bottom - share(y, yMin, yMax) * (height - MARGIN.top - MARGIN.bottom);
+  const yAt = (y: number) => height - MARGIN.bottom - share(y, yMin, yMax) * (height - top - MARGIN.bottom);
   const grid = ys.flatMap((y) => [
     `<line class="grid" x1="${left}" x2="${WIDTH - MARGIN.right}" y1="${round(yAt(y))}" y2="${round(yAt(y))}"/>`,
     textAt(left - 8, yAt(y) + 4, short(y), `text-anchor="end" class="faint"`),
