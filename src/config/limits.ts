@@ -281,8 +281,6 @@ export const CONNECTABLE_REMEMBERED_MAX = 1_024;
 /** Parsed URLs that are remembered, then anew; and the longest of them: a megabyte in all. */
 export const PARSED_TARGETS_MAX = 1_024;
 export const PARSED_TARGET_CHARS_MAX = 512;
-/** Connections to targets that stay open between calls: unused in all, for how long, and how long one is used at most. */
-export const KEPT_CONNECTIONS_MAX = 64;
 /**
  * Connections to targets that stay open between calls, in use or not: in all, and of one kind (plain ones, or those
  * checked against one name), of which Bun keeps as many. How long one is unused, and how long it is used at most.
