@@ -320,6 +320,8 @@ export interface ActionStore extends Queue<Action> {
    * any in the timeline. False: another change came first.
    */
   force(write: ChangeWrite): Promise<boolean>;
+  /** Sets when the claim of an active action ends. False: it has another revision by now. */
+  extendLease(action: Action, leaseUntil: Date): Promise<boolean>;
   find(accountId: string, id: string): Promise<Action | null>;
   /** Of any account: for holders of a token of the action. */
   findById(id: string): Promise<Action | null>;
@@ -530,6 +532,13 @@ export interface PruneTimes {
   readonly finishedUntil: Date;
 }
 
+/** An action that has expired and is not cancelled yet. */
+export interface ExpiredAction {
+  readonly id: string;
+  readonly accountId: string;
+  readonly expiresAt: Date;
+}
+
 /** Work of periodic jobs. Each call is a bounded step that does not block others for long. */
 export interface UpkeepStore {
   /**
@@ -537,6 +546,8 @@ export interface UpkeepStore {
    * first).
    */
   held(createdUntil: Date, after: string, limit: number): Promise<readonly HeldAction[]>;
+  /** Pending and held actions that expired at this time or before, by time and id, after `after` (null: from the first). */
+  expired(until: Date, after: ExpiredAction | null, limit: number): Promise<readonly ExpiredAction[]>;
   /**
    * Deletes actions that finished by then, with their timeline, notifications and links, after the id `after` (empty:
    * from the first). Never one that is not final, has a pending notification or may still be named by an

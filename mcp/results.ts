@@ -7,7 +7,7 @@ import {
   type Viewer,
   viewerOf,
 } from "../src/accounts/roles.ts";
-import type { Action } from "../src/actions/action.ts";
+import { type Action, awaitsRunAt, isExpired } from "../src/actions/action.ts";
 import { bodyMemberOf, isJsonMember } from "../src/actions/body.ts";
 import { pageJson } from "../src/actions/list-schemas.ts";
 import { actionJson } from "../src/actions/serialize.ts";
@@ -219,6 +219,12 @@ function nextStep(
   }
   if (action.status === "pending" && deps.pauseOf(action) !== null) {
     return "An owner has paused this account, key or host: the action is stored and waits until they resume. Tell your person, and do not create it again.";
+  }
+  if (action.status === "pending" && awaitsRunAt(action)) {
+    return "Stored: it is sent at its run_at, not before. Do not create it again.";
+  }
+  if (action.status === "cancelled" && action.finishedAt !== null && isExpired(action, action.finishedAt)) {
+    return "It expired before it was sent, and can't be retried. Create a new action if the call is still wanted.";
   }
   if (decision === "rejected") {
     return "The action was rejected. Tell your person, with decided_by and decision_reason; send it again only if they ask for it, with a reason, and at most twice in 24 hours.";

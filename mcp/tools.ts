@@ -252,6 +252,8 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
     textOf: (member: "body" | "json" | "form") => call.textOf(member),
     idempotencyKey: typeof key === "string" ? key : null,
     hold: caller.hold,
+    now: deps.clock.now(),
+    waitSeconds: typeof wait === "number" ? wait : undefined,
   };
   const checked = withIssues(OPTIONS.issues(options), () => createCheckCreate(deps)(input));
   const { action, differs } = await deps.actionService.create(caller, checked.request, { reason: checked.reason });

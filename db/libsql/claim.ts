@@ -30,10 +30,10 @@ function preparedFor(table: QueueTable) {
   const [name, active] = [sql.raw(table.name), sql.raw(table.active)];
   const columns = sql`${bareNames(...Object.values(table.columns))}, ${bytes} AS bytes`;
   // `broken` returns the rows that can't be claimed.
-  const isClaimable = ({ refused }: Args<"refused">) => sql`typeof(due_at) = 'integer'
-    AND typeof(${sql.raw(table.fence)}) = 'integer' AND typeof(id) = 'text'
+  const isClaimable = ({ refused, now }: Args<"refused" | "now">) => sql`typeof(due_at) = 'integer'
+    AND typeof(${sql.raw(table.fence)}) = 'integer' AND typeof(id) = 'text' AND ${table.isLive(sql`${now}`)}
     AND id NOT IN (SELECT value FROM json_each(${refused}))`;
-  const isOfLane = (arg: Args<"refused">) => sql`${sql.raw(table.pending)} AND account_id = lane.value ->> 0
+  const isOfLane = (arg: Args<"refused" | "now">) => sql`${sql.raw(table.pending)} AND account_id = lane.value ->> 0
     AND host = lane.value ->> 1 AND key_id = lane.value ->> 2 AND ${isClaimable(arg)}`;
   const isChosenOfLane = (arg: ClaimArgs) => sql`rowid IN (SELECT number FROM (
     SELECT number, sum(bytes) OVER turns AS total, max(bytes) OVER turns AS largest, row_number() OVER turns AS turn FROM (
@@ -70,7 +70,7 @@ function preparedFor(table: QueueTable) {
     ofLanes: statements(isChosen),
     next: prepare(
       (
-        arg: Args<"lanes" | "refused">,
+        arg: Args<"lanes" | "refused" | "now">,
       ) => sql`SELECT head.account_id, head.host, head.key_id, head.due_at, ${bytes} AS bytes
         FROM json_each(${arg.lanes}) lane JOIN ${name} head
           ON head.rowid = (SELECT rowid FROM ${name} WHERE ${isOfLane(arg)} ORDER BY due_at, rowid LIMIT 1)

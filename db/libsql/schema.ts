@@ -145,7 +145,7 @@ const actionColumns = {
   createdAt: time("created_at").notNull(),
   createdBy: text("created_by").$type<Actor>().notNull(),
   dueAt: time("due_at"),
-  /** When `dueAt` was written: a time in the future means that the clock was set back since. */
+  /** When `dueAt` was written: a time in the future means that the clock was set back since. 0: `dueAt` is a `run_at`. */
   scheduledAt: time("scheduled_at").notNull(),
   leaseUntil: time("lease_until"),
   startedAt: time("started_at"),
@@ -173,6 +173,8 @@ const actionColumns = {
   title: text(),
   /** What a create set beyond the core: JSON of `src/actions/extras.ts`. */
   extras: text(),
+  /** No attempt begins from this time on. */
+  expiresAt: time("expires_at"),
 };
 
 export const actions = sqliteTable("actions", actionColumns, (table) => {
@@ -202,6 +204,7 @@ export const actions = sqliteTable("actions", actionColumns, (table) => {
     // Held actions: to count them, to cancel them when they expire, and by key.
     index("actions_held").on(table.id).where(isHeld),
     index("actions_held_by_key").on(table.accountId, table.keyId, table.id).where(isHeld),
+    index("actions_expiring").on(table.expiresAt, table.id).where(isWaitingToExpire(table)),
     index("actions_broken").on(table.id).where(isBrokenAction(table)),
     // No crash and no manual change may leave a row that would be sent without approval, too often, or never.
     check(
@@ -226,6 +229,14 @@ export const actions = sqliteTable("actions", actionColumns, (table) => {
     ),
   ];
 });
+
+/** Actions that are cancelled when they expire: an attempt that is under way ends by itself. */
+export function isWaitingToExpire({
+  expiresAt,
+  status,
+}: Columns<Pick<typeof actionColumns, "expiresAt" | "status">>): SQL {
+  return sql`${expiresAt} is not null and (${status} = 'pending' or ${status} = 'awaiting_approval')`;
+}
 
 /** The action that a dedupe or idempotency key names. A unique index on actions can't express a window of 24 h. */
 export const actionKeys = sqliteTable(
@@ -485,7 +496,7 @@ export function isBrokenAction(table: Columns<typeof actionColumns>, tests: Valu
     isInteger(table.attempts, sql`> -1`),
     isInteger(table.retries, sql`> 0`),
     isTime(table.createdAt),
-    ...[table.startedAt, table.finishedAt, table.approvedAt].map((column) => isTimeOrNull(column)),
+    ...[table.startedAt, table.finishedAt, table.approvedAt, table.expiresAt].map((column) => isTimeOrNull(column)),
   );
   const isSound = all(
     ...[table.id, table.accountId, table.host, table.keyId].map((column) => isText(column)),

@@ -14,7 +14,10 @@ export function postgresQueue(table: QueueTable): QueueStatements {
   const { bytes, set } = table;
   const [name, pending, fence] = [table.name, table.pending, table.fence].map((text) => sql.raw(text));
   const columns = sql`${bareNames(...Object.values(table.columns))}, ${bytes} as bytes`;
-  const isPending = ({ refused }: Args<"refused">) => sql`${pending} and account_id = lane.account_id
+  const isPending = ({
+    refused,
+    now,
+  }: Args<"refused" | "now">) => sql`${pending} and ${table.isLive(sql`${now}`)} and account_id = lane.account_id
     and host = lane.host and key_id = lane.key_id and not (${isOneOf(table.columns.id, refused)})`;
   // Not what a transaction wrote that began to write after this one: in the timeline the claim would come before it.
   const isBefore = sql`age(xmin) >= 0`;
@@ -46,7 +49,9 @@ export function postgresQueue(table: QueueTable): QueueStatements {
     (arg: ClaimArgs & LaneArgs) => sql`with ${chosen(arg, sql``)} select id from chosen order by turn`,
   );
   const next = prepare(
-    (arg: LaneArgs & Args<"refused">) => sql`select head.account_id, head.host, head.key_id, head.due_at, head.bytes
+    (
+      arg: LaneArgs & Args<"refused" | "now">,
+    ) => sql`select head.account_id, head.host, head.key_id, head.due_at, head.bytes
       from ${named(arg)} cross join lateral (
         select account_id, host, key_id, due_at, ${bytes} as bytes from ${name}
         where ${isPending(arg)} order by due_at, id limit 1) head

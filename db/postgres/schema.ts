@@ -11,7 +11,7 @@ import {
   uniqueIndex,
 } from "drizzle-orm/pg-core";
 import { POSTGRES_VALUES } from "../sql/values.ts";
-import { isBrokenAction, isBrokenNotification } from "../libsql/schema.ts";
+import { isBrokenAction, isBrokenNotification, isWaitingToExpire } from "../libsql/schema.ts";
 
 /**
  * The tables in PostgreSQL, for the migrations: what they mean stands in `libsql/schema.ts`, from which the statements
@@ -164,6 +164,7 @@ const actionColumns = {
   claimedBy: text("claimed_by"),
   title: text(),
   extras: text(),
+  expiresAt: time("expires_at"),
 };
 
 export const actions = pgTable("actions", actionColumns, (table) => {
@@ -187,6 +188,7 @@ export const actions = pgTable("actions", actionColumns, (table) => {
       .where(sql`${table.status} = 'active'`),
     index("actions_held").on(table.id).where(isHeld),
     index("actions_held_by_key").on(table.accountId, table.keyId, table.id).where(isHeld),
+    index("actions_expiring").on(table.expiresAt, table.id).where(isWaitingToExpire(table)),
     index("actions_broken").on(table.id).where(isBrokenAction(table, POSTGRES_VALUES)),
     check(
       "actions_status",

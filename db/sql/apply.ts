@@ -13,7 +13,7 @@ import { keyLock, rejectionLock } from "./locks.ts";
 import { isFree, isHeldBy, take, windowStart } from "./keys.ts";
 import { allOf, type Args, prepare, prepareEach, query, valuesOf } from "./query.ts";
 import { mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
-import { RESULT, resultValues, STATE } from "./rows.ts";
+import { RESULT, resultValues, scheduledAtOf, STATE } from "./rows.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Lock, Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
@@ -65,7 +65,7 @@ function statements({ change, at, outbox: notifications, audit, rejection }: Cha
   const values = {
     ...after,
     ...repeat,
-    scheduledAt: at,
+    scheduledAt: scheduledAtOf(after, at),
     expected: before.revision,
     retaken,
     windowStart: windowStart(at),
@@ -125,7 +125,12 @@ export async function forceChange(db: StoreContext, write: ChangeWrite): Promise
   const [newest] = await NEWEST_REVISION.read(db.sql, { id: before.id });
   const after = { ...change.after, revision: Math.max(before.revision, newest?.revision ?? 0) + 1 };
   const expected = { id: before.id, expected: before.revision, expectedStatus: before.status };
-  const forced = FORCE.bind({ ...after, ...resultValues(after.result), scheduledAt: at, ...expected });
+  const forced = FORCE.bind({
+    ...after,
+    ...resultValues(after.result),
+    scheduledAt: scheduledAtOf(after, at),
+    ...expected,
+  });
   const side = [...sideRows({ after, at, events, outbox: notifications }), ...auditChange(audit)];
   const isForced = await isWritten(db, { before, after }, [forced, ...side]);
   if (isForced) db.refused.delete(before.id);
@@ -165,6 +170,18 @@ async function isWritten(
     refused.add(after.id);
     throw new RowRefused(after.id, { cause });
   }
+}
+
+const EXTEND = prepare((arg: Args<"id" | "revision" | "leaseUntil">) =>
+  query
+    .update(actions)
+    .set({ leaseUntil: sql`${arg.leaseUntil}` })
+    .where(and(eq(actions.id, arg.id), eq(actions.revision, arg.revision), eq(actions.status, "active"))),
+);
+
+/** See `ActionStore.extendLease`. */
+export async function extendLease(writer: Writer, { id, revision }: Action, leaseUntil: Date): Promise<boolean> {
+  return (await countWritten(writer, EXTEND.bind({ id, revision, leaseUntil }))) === 1;
 }
 
 type RescheduleName = "now" | "by" | "after" | "limit";

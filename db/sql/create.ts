@@ -13,7 +13,7 @@ import { heldLock, keyLock, pauseLocks, rejectionLock } from "./locks.ts";
 import { isPaused } from "./pauses.ts";
 import { allOf, type Args, bareNames, changed, insertWhere, prepare, prepareEach, typed, valuesOf } from "./query.ts";
 import { createRejectionStore, mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
-import { COLUMNS_BUT_RESULT, storedValues } from "./rows.ts";
+import { COLUMNS_BUT_RESULT, scheduledAtOf, storedValues } from "./rows.ts";
 import { actionMetadata, actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Lock, Statement } from "./sql.ts";
 
@@ -23,7 +23,7 @@ type ActionColumn = keyof typeof COLUMNS_BUT_RESULT | "scheduledAt" | "claimedBy
 const COLUMNS = [...Object.keys(COLUMNS_BUT_RESULT), "scheduledAt", "claimedBy"] as ActionColumn[];
 
 /** Columns that few creates set: the statement of the others has no arguments for them. */
-const RARE = ["title", "extras"] as const satisfies readonly ActionColumn[];
+const RARE = ["title", "extras", "expiresAt"] as const satisfies readonly ActionColumn[];
 
 const USUAL = COLUMNS.filter((name) => !RARE.some((rare) => rare === name));
 
@@ -132,12 +132,12 @@ function statements(
   ];
   const values = storedValues(action, seal);
   const { metadata } = action.extras;
-  if (action.title !== null || values.extras !== null) conditions.push("rare");
+  if (action.title !== null || values.extras !== null || action.expiresAt !== null) conditions.push("rare");
   const insert = insertWith(conditions.join(" ")).bind({
     ...(claimed ?? action),
     ...values,
     ...repeat,
-    scheduledAt: at,
+    scheduledAt: scheduledAtOf(action, at),
     claimedBy: claimed === null ? null : (claim?.by ?? ""),
     windowStart: windowStart(at),
   });

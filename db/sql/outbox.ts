@@ -6,7 +6,7 @@ import { rescheduleNotifications } from "./apply.ts";
 import { findBrokenNotifications } from "./broken.ts";
 import { countNotifications, createQueue, type QueueTable } from "./queue.ts";
 import { Refused, type StoreContext } from "./context.ts";
-import { bytesOf, countOf, isAbsent, isBeforeOrAny } from "./dialect.ts";
+import { always, bytesOf, countOf, isAbsent, isBeforeOrAny } from "./dialect.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { mailLocks } from "./locks.ts";
 import { isStopped } from "./pauses.ts";
@@ -94,6 +94,7 @@ function tableOf(kind: NotificationKind): QueueTable {
     columns: NOTIFICATION_COLUMNS,
     // Only the stop of an account applies: other pauses don't hold back callbacks and mails.
     isPaused: ({ accountId }) => isStopped(accountId),
+    isLive: () => always,
     set: ({ leaseUntil, by }) =>
       sql`status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ${leaseUntil}, claimed_by = ${by}`,
     isTold: false,

@@ -122,8 +122,8 @@ function hostOf(row: Row): HostActivity {
 }
 
 /**
- * Covered by the index of the queues: otherwise bodies of a megabyte would be read to reach later columns. First
- * attempts are due at once; what is due later is a retry.
+ * Covered by the index of the queues: otherwise bodies of a megabyte would be read to reach later columns. What is due
+ * later is a retry or has a `run_at`.
  */
 const pendingByHost = prepare((arg: Args<"accountId" | "now">) => {
   const s = query

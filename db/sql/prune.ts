@@ -7,7 +7,15 @@ import type { StoreContext } from "./context.ts";
 import { countOf } from "./dialect.ts";
 import { BYTES } from "./find.ts";
 import { type Args, prepare, query } from "./query.ts";
-import { actionKeys, actionMetadata, actions, approvalLinks, outbox, timeline } from "../libsql/schema.ts";
+import {
+  actionKeys,
+  actionMetadata,
+  actions,
+  approvalLinks,
+  isWaitingToExpire,
+  outbox,
+  timeline,
+} from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
@@ -17,6 +25,16 @@ export function createUpkeepStore({ sql: reader, writer }: Pick<StoreContext, "s
     async held(until, after, limit) {
       await nextTurn();
       return HELD.read(reader, { after, before: firstIdAfter(until), limit });
+    },
+    async expired(until, after, limit) {
+      await nextTurn();
+      const rows = await EXPIRED.read(reader, {
+        until,
+        afterAt: after?.expiresAt ?? 0,
+        afterId: after?.id ?? "",
+        limit,
+      });
+      return rows.flatMap(({ expiresAt, ...row }) => (expiresAt === null ? [] : [{ ...row, expiresAt }]));
     },
     async prune(times, after) {
       await nextTurn();
@@ -48,6 +66,18 @@ const HELD = prepare((arg: Args<"after" | "before" | "limit">) => {
     .from(actions)
     .where(and(eq(actions.status, "awaiting_approval"), isBetween(arg)))
     .orderBy(actions.id)
+    .limit(arg.limit);
+});
+
+const EXPIRED = prepare((arg: Args<"until" | "afterAt" | "afterId" | "limit">) => {
+  const { id, accountId, expiresAt } = actions;
+  // By its parts: the comparison of a pair uses the index for its first part only.
+  const isAfter = sql`${expiresAt} >= ${arg.afterAt} and (${expiresAt} > ${arg.afterAt} or ${id} > ${arg.afterId})`;
+  return query
+    .select({ id, accountId, expiresAt })
+    .from(actions)
+    .where(sql`${isWaitingToExpire(actions)} and ${expiresAt} <= ${arg.until} and ${isAfter}`)
+    .orderBy(expiresAt, id)
     .limit(arg.limit);
 });
 

@@ -1,4 +1,4 @@
-import { type Column, sql, type SQL } from "drizzle-orm";
+import { type Column, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/actions/action.ts";
 import { type Claimed, startAttempt } from "../../src/actions/settle.ts";
@@ -13,7 +13,7 @@ import { isConstraint } from "./errors.ts";
 import { findOrphans } from "./find.ts";
 import { pauseLocks } from "./locks.ts";
 import { isPaused, type LaneSql } from "./pauses.ts";
-import { type Args, prepare } from "./query.ts";
+import { type Args, onlySqlite, prepare } from "./query.ts";
 import { actionOf, COLUMNS_BUT_RESULT } from "./rows.ts";
 import { actions } from "../libsql/schema.ts";
 import type { Row, Sql, SqlValue, Statement } from "./sql.ts";
@@ -44,6 +44,8 @@ export interface QueueTable {
   readonly columns: Readonly<Record<string, Column>> & { readonly id: Column; readonly accountId: Column };
   /** Holds while nothing of the lane may be claimed. */
   readonly isPaused: (lane: LaneSql) => SQL;
+  /** Holds for rows of which an attempt may still begin at this time. */
+  readonly isLive: (now: SQLWrapper) => SQL;
   readonly set: (arg: ClaimArgs) => SQL;
   /** Whether each claimed row gets a row in the timeline. */
   readonly isTold: boolean;
@@ -74,6 +76,11 @@ const ACTIONS: QueueTable = {
   bytes: sql`${bytesOf(sql`body`)} + ${bytesOf(sql`sealed_headers`)} + ${bytesOf(sql`extras`)}`,
   columns: COLUMNS_BUT_RESULT,
   isPaused,
+  // An altered time is no number: such a row is claimed, found to be altered, and ended.
+  isLive: (now) => {
+    const isAltered = onlySqlite(sql` OR typeof(expires_at) <> 'integer'`) ?? sql``;
+    return sql`(expires_at IS NULL OR expires_at > ${now}${isAltered})`;
+  },
   set: ({ leaseUntil, by, now }) => sql`status = 'active', revision = revision + 1, attempts = attempts + 1,
     due_at = NULL, lease_until = ${leaseUntil}, claimed_by = ${by}, started_at = coalesce(started_at, ${now})`,
   isTold: true,

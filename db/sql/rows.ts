@@ -2,6 +2,7 @@ import { type Column, getTableColumns } from "drizzle-orm";
 import {
   type Action,
   ACTION_STATUSES,
+  awaitsRunAt,
   type Creator,
   type ErrorSource,
   HTTP_METHODS,
@@ -72,6 +73,14 @@ function without<Columns extends object, Name extends keyof Columns & string>(
   return Object.fromEntries(others) as Omit<Columns, Name>;
 }
 
+/** A time of the wall clock stays right when the clock is set back. */
+const NEVER_MOVED = new Date(0);
+
+/** `scheduled_at` of an action whose state was written at this time. */
+export function scheduledAtOf(action: Action, at: Date): Date {
+  return awaitsRunAt(action) ? NEVER_MOVED : at;
+}
+
 /** The columns that have another form in an action. */
 export function storedValues({ id, headers, creator, extras }: Action, seal: HeaderSeal) {
   const sealedHeaders = headers === null ? null : seal.seal(JSON.stringify(headers), headersPlace(id));
@@ -102,6 +111,7 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     notifyEmail: columns.textOrNull(actions.notifyEmail),
     title: columns.textOrNull(actions.title),
     extras: columns.extras(actions.extras),
+    expiresAt: columns.timeOrNull(actions.expiresAt),
     createdAt: columns.time(actions.createdAt),
     // Safe: the actor is only shown.
     createdBy: columns.text(actions.createdBy) as Actor,
@@ -188,6 +198,7 @@ const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
   rejected: true,
   cancelled: true,
   retried: true,
+  sent_now: true,
   paused: true,
   resumed: true,
   attempt: true,

@@ -1,7 +1,7 @@
 import type { Action } from "../../src/actions/action.ts";
 import type { ActionStore, ClusterStore, Queue, Store } from "../store.ts";
 import { createAccountStore, createCallbackHostStore } from "./accounts.ts";
-import { applyChange, forceChange, isApplied } from "./apply.ts";
+import { applyChange, extendLease, forceChange, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
 import { createAuditStore } from "./audit.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
@@ -93,6 +93,7 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     apply: (write) => applyChange(db, write),
     isApplied: (write) => isApplied(db, write),
     force: (write) => forceChange(db, write),
+    extendLease: (action, leaseUntil) => extendLease(writer, action, leaseUntil),
     find: (accountId, id) => findAction(db, accountId, id),
     held: (accountId, after, limit, keyId) => findHeld(db, accountId, { after, keyId: keyId ?? null }, limit),
     requesters: (accountId) => findRequesters(sql, accountId),

@@ -39,6 +39,8 @@ export interface ActionRequest {
   /** What the call does, in the requester's words. */
   readonly title: string | null;
   readonly extras: Extras;
+  /** No attempt begins from this time on; null: it never expires. */
+  readonly expiresAt: Date | null;
 }
 
 /** How the newest attempt of the run ended. */
@@ -95,13 +97,13 @@ export interface Action extends ActionRequest, ActionState {
   readonly isAltered?: true;
 }
 
-/** The initial state: held for approval, or due at once. */
-export function firstState(approve: boolean, now: Date): ActionState {
+/** The initial state: held for approval, or due at once, or at a later time. */
+export function firstState(approve: boolean, now: Date, dueAt: Date = now): ActionState {
   return {
     status: approve ? "awaiting_approval" : "pending",
     run: 1,
     attempts: 0,
-    dueAt: approve ? null : now,
+    dueAt: approve ? null : dueAt,
     leaseUntil: null,
     startedAt: null,
     finishedAt: null,
@@ -110,6 +112,29 @@ export function firstState(approve: boolean, now: Date): ActionState {
     approvedDigest: null,
     result: null,
   };
+}
+
+/** When the first run of an action may begin: now, or at its `run_at`. */
+export function firstDueAt({ extras }: Pick<ActionRequest, "extras">, now: Date): Date {
+  const runAt = runAtOf({ extras });
+  return runAt === null || runAt <= now ? now : runAt;
+}
+
+/** The time before which the action is not sent; null: none was set. */
+export function runAtOf({ extras: { runAt } }: Pick<ActionRequest, "extras">): Date | null {
+  return runAt === undefined ? null : new Date(runAt);
+}
+
+/** Whether the action waits for its `run_at`: a time of the wall clock, unlike the delay between two attempts. */
+export function awaitsRunAt(action: Pick<Action, "status" | "dueAt" | "extras">): boolean {
+  return (
+    action.status === "pending" && action.extras.runAt !== undefined && action.dueAt?.getTime() === action.extras.runAt
+  );
+}
+
+/** Whether no attempt of the action may begin any more. */
+export function isExpired({ expiresAt }: Pick<ActionRequest, "expiresAt">, now: Date): boolean {
+  return expiresAt !== null && expiresAt <= now;
 }
 
 /** Whether the action has ended; only a manual retry moves it again. */

@@ -1,9 +1,9 @@
 import { HOUR_MS } from "../config/limits.ts";
-import { type Action, type ActionState, firstState } from "./action.ts";
+import { type Action, type ActionState, firstDueAt, firstState, isExpired } from "./action.ts";
 import { type Actor, SYSTEM } from "../accounts/roles.ts";
 import { DomainError, type ErrorCode } from "../api/domain-error.ts";
-import type { TimelineEvent } from "./timeline.ts";
-import { nextStatus, type Operation, sources } from "./status.ts";
+import { EXPIRED, type TimelineEvent } from "./timeline.ts";
+import { nextStatus, type Operation, operationsIn, sources } from "./status.ts";
 
 /**
  * One allowed step of an action: the whole action before and after it, and its timeline events. The store writes it only
@@ -34,12 +34,14 @@ export interface ApprovalInput extends DecisionInput {
   readonly digest: string;
 }
 
-/** Releases a held action: it is due at once. */
+/** Releases a held action: it is due at once, or in its first run at its `run_at`. */
 export function approve(action: Action, input: ApprovalInput): Change | DomainError {
   const { actor, now, digest } = input;
   const status = nextStatus(action.status, "approve");
   if (status === null) return notAllowed("approve", action);
-  return step(action, { status, dueAt: now, approvedAt: now, approvedBy: actor, approvedDigest: digest }, [
+  if (isExpired(action, now)) return expired("approve", action);
+  const dueAt = action.run === 1 ? firstDueAt(action, now) : now;
+  return step(action, { status, dueAt, approvedAt: now, approvedBy: actor, approvedDigest: digest }, [
     { type: "approved", ...eventOf(input) },
   ]);
 }
@@ -83,9 +85,38 @@ export function cancel(action: Action, input: DecisionInput): Change | DomainErr
 export function retry(action: Action, { actor, reason, now }: DecisionInput): Change | DomainError {
   const status = nextStatus(action.status, action.approve ? "hold" : "retry");
   if (status === null) return notAllowed("retry", action);
+  if (isExpired(action, now)) return expired("retry", action);
   const retried: TimelineEvent = { type: "retried", actor, reason };
   const moved = { ...firstState(action.approve, now), status, run: action.run + 1 };
   return step(action, moved, action.approve ? [retried, { type: "held" }] : [retried]);
+}
+
+/** The operations that an action allows at this time: the `actions` field. */
+export function operationsOf(action: Action, now: Date): readonly Operation[] {
+  const operations = operationsIn(action.status);
+  return isExpired(action, now) ? operations.filter((operation) => operation === "cancel") : operations;
+}
+
+/** Makes an action due now that waits for its `run_at` or for its next attempt. */
+export function sendNow(action: Action, input: DecisionInput): Change | DomainError {
+  const { status, dueAt } = action;
+  const { now } = input;
+  if (status !== "pending" || dueAt === null || dueAt <= now) return notWaiting(action);
+  if (isExpired(action, now)) return expired("retry", action);
+  return step(action, { dueAt: now }, [{ type: "sent_now", ...eventOf(input) }]);
+}
+
+function notWaiting({ id, status }: Action): DomainError {
+  const now = status === "pending" ? "is due already" : `is ${status}`;
+  return new DomainError(
+    "not_retryable",
+    `Action ${id} ${now}; only a pending action that waits for its time can be sent now.`,
+  );
+}
+
+function expired(operation: "approve" | "retry", { id, expiresAt }: Action): DomainError {
+  const at = expiresAt?.toISOString() ?? "";
+  return new DomainError(NOT_ALLOWED[operation], `Action ${id} expired at ${at}; create a new one.`);
 }
 
 function eventOf({ actor, reason, via }: DecisionInput) {
@@ -109,6 +140,14 @@ function notAllowed(operation: Operation, { id, status }: Action): DomainError {
     NOT_ALLOWED[operation],
     `Action ${id} is ${status} and cannot be ${VERBS[operation]}; only an action that is ${allowed} can.`,
   );
+}
+
+/** Cancels what has expired while it waited, in the name of the service. Null: it doesn't wait, or has not expired. */
+export function expireUnsent(action: Action, now: Date): Change | null {
+  const status = nextStatus(action.status, "cancel");
+  if (status === null || !isExpired(action, now)) return null;
+  const event = { type: "cancelled", actor: SYSTEM, reason: EXPIRED } as const;
+  return step(action, { status, dueAt: null, finishedAt: now }, [event]);
 }
 
 /** A held run and how long it may wait. */

@@ -1,8 +1,11 @@
 import type { ActionRequest, Action } from "./action.ts";
 import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
 import { BODY_MEMBERS, type BodyMember, bodyMemberOf, formJson } from "./body.ts";
-import { type BodyKind, type Extras, extrasText, NO_EXTRAS } from "./extras.ts";
+import { type BodyKind, type Extras, extrasText, NO_EXTRAS, ownRules } from "./extras.ts";
+import { type CreateTimes, readTimes } from "./create-times.ts";
 import { readFormBody } from "./form-body.ts";
+import { rulesJson } from "./rule-schemas.ts";
+import { NO_RULES } from "./rules.ts";
 import { headerIssues } from "../api/headers.ts";
 import {
   KEY_CHARS_MAX,
@@ -10,6 +13,7 @@ import {
   METADATA_NAMES_MAX,
   METADATA_VALUE_CHARS_MAX,
   RETRIES_DEFAULT,
+  WAIT_SECONDS_DEFAULT,
 } from "../config/limits.ts";
 import { isStorableText } from "../json/json.ts";
 import type { Hold } from "../accounts/roles.ts";
@@ -36,6 +40,9 @@ export interface CreateInput {
   readonly idempotencyKey: string | null;
   /** The hold of the caller's key. */
   readonly hold: Hold;
+  readonly now: Date;
+  /** How long an answer in sync waits; by default `WAIT_SECONDS_DEFAULT`. */
+  readonly waitSeconds?: number | undefined;
 }
 
 export interface CheckedCreate {
@@ -52,18 +59,27 @@ const CREATE = compile(CreateAction);
  * `invalid_url`, `invalid_sync`, `validation_error`.
  */
 export function createCheckCreate({ checkTarget }: CreateRules) {
-  return ({ value, textOf, idempotencyKey, hold }: CreateInput): CheckedCreate => {
+  return ({
+    value,
+    textOf,
+    idempotencyKey,
+    hold,
+    now,
+    waitSeconds = WAIT_SECONDS_DEFAULT,
+  }: CreateInput): CheckedCreate => {
     const given = withoutNulls(value, NULL_IS_ABSENT);
     const fields = isJsonObject(given) ? given : {};
     const checkUrl = (url: unknown) => (typeof url === "string" ? checkTarget(url) : null);
     const target = checkUrl(fields["url"]);
     const form = isJsonObject(fields["form"]) ? readFormBody(textOf("form")) : null;
     const key = idempotencyKey === null ? { key: null } : readIdempotencyKey(idempotencyKey);
+    const times = readTimes(fields, now);
     // What a schema can't express. Each rule checks only fields of the right type; the schema reports the others.
     const broken = [
       ...refusedBy("url", target),
       ...refusedBy("callback", checkUrl(fields["callback"])),
-      ...syncIssues(fields, hold),
+      ...syncIssues(fields, { hold, times, untilMs: now.getTime() + waitSeconds * 1_000 }),
+      ...times.issues,
       ...bodyIssues(fields),
       ...(form !== null && "issues" in form ? form.issues : []),
       ...textIssues(fields),
@@ -73,7 +89,7 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
     ];
     if (broken.length === 0 && CREATE.accepts(given) && target !== null && "host" in target && "key" in key) {
       const encoded = form !== null && "encoded" in form ? form.encoded : null;
-      const request = requestOf(given, target, { ...bodyOf(given, encoded, textOf), key: key.key });
+      const request = requestOf(given, target, { ...bodyOf(given, encoded, textOf), times, key: key.key });
       return { request, sync: given.sync ?? false, reason: given.reason ?? null };
     }
     const issues = onePerField([...CREATE.issues(withoutChecked(given)), ...broken]);
@@ -98,13 +114,23 @@ function refusedBy(field: string, checked: CheckedTarget | null): readonly Issue
   return checked !== null && "refused" in checked ? [{ field, message: checked.refused }] : [];
 }
 
-function syncIssues(given: Fields, hold: Hold): readonly Issue[] {
+interface SyncFacts {
+  readonly hold: Hold;
+  readonly times: CreateTimes;
+  /** When the answer comes at the latest. */
+  readonly untilMs: number;
+}
+
+function syncIssues(given: Fields, { hold, times, untilMs }: SyncFacts): readonly Issue[] {
   if (given["sync"] !== true) return [];
+  if (times.runAt !== null && times.runAt.getTime() > untilMs) return [{ field: "sync", message: SYNC_TOO_LATE }];
   const method = given["method"] === "GET" ? "GET" : "POST";
   const because = holdReason({ approve: given["approve"] === true, method }, hold);
   if (because === null) return [];
   return [{ field: "sync", message: because === "request" ? SYNC_WITH_APPROVE : SYNC_WITH_HOLD }];
 }
+
+const SYNC_TOO_LATE = "Can't be true: the action is not sent before the end of the wait.";
 
 const SYNC_WITH_APPROVE = "Can't be true together with approve: true.";
 
@@ -182,7 +208,7 @@ type Code = Extract<ErrorCode, "missing_field" | "invalid_url" | "invalid_sync" 
 const MESSAGES: Readonly<Record<Code, string>> = {
   missing_field: "The field url is required.",
   invalid_url: "No call may go to this URL.",
-  invalid_sync: "The request can't be answered in sync: the action would wait for a person.",
+  invalid_sync: "The request can't be answered in sync: the action would wait for a person, or for its time.",
   validation_error: "The request has fields that are not valid.",
 };
 
@@ -214,13 +240,18 @@ function bodyOf(
 function requestOf(
   given: CreateAction,
   { hostname, host }: AllowedTarget,
-  { body, kind, key }: RequestBody & { readonly key: string | null },
+  { body, kind, times, key }: RequestBody & { readonly times: CreateTimes; readonly key: string | null },
 ): ActionRequest {
-  const { reason, metadata = {} } = given;
+  const { reason, metadata = {}, backoff } = given;
   const extras: Extras = {
     ...(kind === undefined ? {} : { bodyKind: kind }),
     ...(reason === undefined ? {} : { reason }),
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+    ...(given.timeout_ms === undefined ? {} : { timeoutMs: given.timeout_ms }),
+    ...(backoff === undefined ? {} : { backoff: { baseMs: backoff.base_ms, capMs: backoff.cap_ms } }),
+    ...(given.give_up_on === undefined ? {} : { giveUpOn: given.give_up_on }),
+    ...(times.runAt === null ? {} : { runAt: times.runAt.getTime() }),
+    ...(given.delay_seconds === undefined ? {} : { delaySeconds: given.delay_seconds }),
   };
   return {
     url: given.url,
@@ -236,6 +267,7 @@ function requestOf(
     approve: given.approve ?? false,
     callback: given.callback ?? null,
     notifyEmail: given.notify?.email ?? null,
+    expiresAt: times.expiresAt,
     title: given.title ?? null,
     extras: extrasText(extras) === null ? NO_EXTRAS : extras,
   };
@@ -246,9 +278,10 @@ const IDEMPOTENCY_HEADER = "idempotency-key";
 
 /**
  * A create that repeats an action as a new one. The caller validates it like any other, since rules and settings may have
- * changed. It keeps the request and its options, `approve` included, but neither `dedupe` nor any idempotency key.
+ * changed. It keeps the request and its options, `approve` included, but neither `dedupe`
+ * nor any idempotency key, and none of its times.
  */
-export function createInputOf(action: Action, hold: Hold): CreateInput {
+export function createInputOf(action: Action, hold: Hold, now: Date): CreateInput {
   const { url, method, body, headers, retries, onUnknown, approve, callback, notifyEmail, title, extras } = action;
   const kept = Object.entries(headers ?? {}).filter(([name]) => name.toLowerCase() !== IDEMPOTENCY_HEADER);
   const member = bodyMemberOf(action);
@@ -266,8 +299,9 @@ export function createInputOf(action: Action, hold: Hold): CreateInput {
     notify: notifyEmail === null ? null : { email: notifyEmail },
     title,
     metadata: extras.metadata,
+    ...rulesJson(ownRules(extras) ?? NO_RULES),
   };
-  return { value, textOf: () => json, idempotencyKey: null, hold };
+  return { value, textOf: () => json, idempotencyKey: null, hold, now };
 }
 
 const PRINTABLE = /^[ -~]+$/;

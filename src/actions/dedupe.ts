@@ -26,6 +26,13 @@ const COMPARED: readonly (readonly [field: string, read: (request: ActionRequest
   ["on_unknown", (request) => request.onUnknown],
   ["notify", (request) => request.notifyEmail],
   ["callback", (request) => request.callback],
+  // The same delay from two creates is not the same time.
+  ["run_at", ({ extras }) => (extras.delaySeconds === undefined ? extras.runAt : undefined)],
+  ["delay_seconds", ({ extras }) => extras.delaySeconds],
+  ["expires_at", ({ expiresAt }) => expiresAt?.getTime()],
+  ["timeout_ms", ({ extras }) => extras.timeoutMs],
+  ["backoff", ({ extras }) => JSON.stringify(extras.backoff)],
+  ["give_up_on", ({ extras }) => JSON.stringify(extras.giveUpOn)],
 ];
 
 /** Header names are compared without case and order, as HTTP does. */

@@ -1,9 +1,11 @@
+import { type AttemptRules, STATUS_CLASSES } from "./rules.ts";
 import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import {
   METADATA_NAME_PATTERN,
   METADATA_NAMES_MAX,
   METADATA_VALUE_CHARS_MAX,
+  GIVE_UP_ON_MAX,
   REASON_CHARS_MAX,
 } from "../config/limits.ts";
 
@@ -11,6 +13,9 @@ import {
 export const BODY_KINDS = ["json", "form", "text", "base64"] as const;
 
 export type BodyKind = (typeof BODY_KINDS)[number];
+
+/** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
+const DATE_MS_MAX = 8_640_000_000_000_000;
 
 const ExtrasSchema = Type.Object(
   {
@@ -28,6 +33,20 @@ const ExtrasSchema = Type.Object(
         },
       ),
     ),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 1 })),
+    backoff: Type.Optional(
+      Type.Object(
+        { baseMs: Type.Integer({ minimum: 1 }), capMs: Type.Integer({ minimum: 1 }) },
+        { additionalProperties: false },
+      ),
+    ),
+    giveUpOn: Type.Optional(
+      Type.Array(Type.Union([Type.Integer(), Type.Enum([...STATUS_CLASSES])]), { maxItems: GIVE_UP_ON_MAX }),
+    ),
+    /** Not sent before this time, in milliseconds. */
+    runAt: Type.Optional(Type.Integer({ minimum: -DATE_MS_MAX, maximum: DATE_MS_MAX })),
+    /** How `runAt` was given, if as a delay from the create. */
+    delaySeconds: Type.Optional(Type.Integer({ minimum: 1 })),
   },
   { additionalProperties: false },
 );
@@ -39,6 +58,12 @@ const ExtrasSchema = Type.Object(
 export type Extras = Readonly<Static<typeof ExtrasSchema>>;
 
 export const NO_EXTRAS: Extras = Object.freeze({});
+
+/** How attempts of an action are made and repeated, as far as its create says; null: not at all. */
+export function ownRules({ timeoutMs, backoff, giveUpOn }: Extras): AttemptRules | null {
+  if (timeoutMs === undefined && backoff === undefined && giveUpOn === undefined) return null;
+  return { timeoutMs: timeoutMs ?? null, backoff: backoff ?? null, giveUpOn: giveUpOn ?? null };
+}
 
 const EXTRAS = Compile(ExtrasSchema);
 

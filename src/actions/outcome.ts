@@ -173,6 +173,17 @@ function seconds(timeoutMs: number): string {
   return value === 1 ? "1 second" : `${value} seconds`;
 }
 
+/** Whether a lease that can still be lengthened in time is too short for an attempt of this length that begins now. */
+export function isLeaseTooShort(
+  { leaseUntil }: { readonly leaseUntil: Date | null },
+  now: Date,
+  timeoutMs: number,
+): boolean {
+  if (leaseUntil === null) return false;
+  const leftMs = leaseUntil.getTime() - now.getTime() - LEASE_WRITE_MS;
+  return leftMs > 0 && leftMs < timeoutMs;
+}
+
 /**
  * Milliseconds that an attempt may take if it begins now: its timeout, cut so that the result can be written before the
  * lease ends (a lease begins before the claim is on disk). 0: too little of the lease is left.

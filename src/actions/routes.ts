@@ -58,7 +58,17 @@ export function actionIdOf(context: RequestContext, { id }: { readonly id: strin
 interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
   readonly actionService: Pick<
     ActionService,
-    "create" | "get" | "list" | "counts" | "timeline" | "historyOf" | "wait" | "approve" | "cancel" | "retry"
+    | "create"
+    | "get"
+    | "list"
+    | "counts"
+    | "timeline"
+    | "historyOf"
+    | "wait"
+    | "approve"
+    | "cancel"
+    | "retry"
+    | "sendNow"
   >;
   /** The public URL of the service, without a trailing slash. */
   readonly baseUrl: string;
@@ -93,6 +103,8 @@ function mainRoutes(deps: ActionRouteDeps) {
           textOf: (member) => (member === "body" ? memberText : orderedMemberText)(body, member),
           idempotencyKey: context.request.headers.get("idempotency-key"),
           hold: caller.hold,
+          now: deps.clock.now(),
+          waitSeconds: query.wait,
         });
         const { action, differs } = await actionService.create(caller, request, { reason });
         context.actionId = action.id;
@@ -187,6 +199,13 @@ function decisionRoutes(deps: ActionRouteDeps) {
       "/v1/actions/:id/cancel",
       ({ context, caller, params, body }) => decide(actionService.cancel, { context, caller, params, body }),
       CANCEL_ACTION,
+    )
+    .post(
+      "/v1/actions/:id/send-now",
+      async ({ context, caller, params, body: { reason = null } }) => {
+        return respond(caller, await actionService.sendNow(caller, actionIdOf(context, params), reason));
+      },
+      SEND_ACTION_NOW,
     )
     .post(
       "/v1/actions/:id/retry",
@@ -320,6 +339,19 @@ const RETRY_ACTION = bodyOperation({
   params: ActionParams,
   body: optionalBody(Retry),
   answers: { 200: { description: "The action, pending or awaiting approval again.", schema: ActionJson } },
+  errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_retryable"],
+});
+
+const SEND_ACTION_NOW = bodyOperation({
+  operationId: "sendActionNow",
+  permission: "retry",
+  tag: "Actions",
+  summary: "Send a waiting action now",
+  description:
+    "Makes a pending action due now that waits for its run_at or for its next attempt; a Retry-After of the target no longer counts. Any other action gets 409. An agent's key brings forward only actions that it created (else 403), unless its scope is account.",
+  params: ActionParams,
+  body: optionalBody(Retry),
+  answers: { 200: { description: "The action, due now.", schema: ActionJson } },
   errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_retryable"],
 });
 

@@ -16,19 +16,19 @@ const BackoffJson = Type.Refine(
       base_ms: Type.Integer({
         minimum: BACKOFF_BASE_MS_MIN,
         maximum: BACKOFF_BASE_MS_MAX,
-        description: "Milliseconds after the first failed attempt; doubled after each further one.",
+        description: "Milliseconds after the first failure, doubled after each further one.",
         examples: [1_000],
       }),
       cap_ms: Type.Integer({
         minimum: BACKOFF_BASE_MS_MIN,
         maximum: BACKOFF_CAP_MS_MAX,
-        description: "Most milliseconds between two attempts, at least base_ms.",
+        description: "Most milliseconds, at least base_ms.",
         examples: [60_000],
       }),
     },
     {
       additionalProperties: false,
-      description: "The delay between two attempts, ±20 %. A Retry-After of the target takes its place.",
+      description: "Delay between two attempts; a Retry-After replaces it.",
       examples: [{ base_ms: 1_000, cap_ms: 60_000 }],
     },
   ),
@@ -63,7 +63,7 @@ export const ruleMembers = {
     Type.Integer({
       minimum: ATTEMPT_TIMEOUT_SET_MS_MIN,
       maximum: ATTEMPT_TIMEOUT_SET_MS_MAX,
-      description: "One deadline in milliseconds for a whole attempt, from the name lookup to the end of the answer.",
+      description: "Deadline of a whole attempt in milliseconds.",
       examples: [60_000],
     }),
   ),
@@ -71,7 +71,7 @@ export const ruleMembers = {
   give_up_on: Type.Optional(
     Type.Array(StatusPatternJson, {
       maxItems: GIVE_UP_ON_MAX,
-      description: "Statuses of the target after which no further attempt follows: numbers, or classes like 4xx.",
+      description: "Statuses after which no attempt follows: numbers, or classes like 4xx.",
       examples: [[401, 422]],
     }),
   ),

@@ -2,6 +2,7 @@ import Type, { type Static } from "typebox";
 import { ACTION_STATUSES, HTTP_METHODS } from "./action.ts";
 import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN } from "../api/headers.ts";
 import {
+  DELAY_SECONDS_MAX,
   HEADER_VALUE_BYTES_MAX,
   HEADERS_BYTES_MAX,
   HEADERS_MAX,
@@ -33,6 +34,7 @@ import {
   targetUrl,
   url,
 } from "../api/schema-helpers.ts";
+import { ruleMembers } from "./rule-schemas.ts";
 import { ActionPause } from "../pauses/pause.ts";
 
 // `title` becomes the name of the schema in the API description.
@@ -175,6 +177,17 @@ export const CreateAction = Type.Object(
         "https://app.example.com/outgate",
       ),
     ),
+    run_at: Type.Optional(dateTime("Not sent before this time, a year ahead at most.")),
+    delay_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: DELAY_SECONDS_MAX,
+        description: "In place of run_at: seconds from now.",
+        examples: [3_600],
+      }),
+    ),
+    expires_at: Type.Optional(dateTime("Cancelled if it was not sent before this time.")),
+    ...ruleMembers,
     title: Type.Optional(
       Type.String({
         minLength: 1,
@@ -290,6 +303,9 @@ export const ActionJson = Type.Object(
     ),
     reason: Type.Optional(plainText("Why it was requested, in the requester's words.", "The parcel was lost.")),
     metadata: Type.Optional(stringMap("What the requester noted.", { examples: [{ order: "4711" }] })),
+    run_at: Type.Optional(dateTime("It is not sent before this time. Present if the create said so.")),
+    expires_at: Type.Optional(dateTime("No attempt begins from this time on. Present if the create said so.")),
+    ...ruleMembers,
     hidden_values: Type.Optional(
       Type.Integer({
         minimum: 1,

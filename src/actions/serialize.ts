@@ -6,7 +6,9 @@ import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
 import { type Action, nextRetryAt } from "./action.ts";
 import { formJson } from "./body.ts";
 import { MASK } from "../receipts/mask-rules.ts";
-import { operationsIn } from "./status.ts";
+import { NO_EXTRAS, ownRules } from "./extras.ts";
+import { rulesJson } from "./rule-schemas.ts";
+import { operationsOf } from "./changes.ts";
 import { type CallbackEvent, hostOf, notificationsFor } from "../delivery/notification.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { OutboxRow } from "../../db/store.ts";
@@ -53,6 +55,7 @@ export function actionJson(action: Action, options: ViewOptions): string {
     `,"approved_at":${time(action.approvedAt)},"approved_by":${json(action.approvedBy)}` +
     `,"callback":${json(action.callback)},"idempotency_key":${json(action.idempotencyKey)}` +
     descriptionMembers(action) +
+    timingMembers(action) +
     (action.onUnknown === "stop" ? `,"on_unknown":"stop"` : "") +
     retriesRemaining(action) +
     (next === null ? "" : `,"next_retry_in_seconds":${secondsUntil(next, now)}`) +
@@ -60,7 +63,7 @@ export function actionJson(action: Action, options: ViewOptions): string {
     (options.hiddenValues === undefined || options.hiddenValues === 0
       ? ""
       : `,"hidden_values":${options.hiddenValues}`) +
-    `,"actions":${JSON.stringify(operationsIn(action.status))}${errorMember(action, options)},"receipt_url":${json(receiptUrl)}` +
+    `,"actions":${JSON.stringify(operationsOf(action, now))}${errorMember(action, options)},"receipt_url":${json(receiptUrl)}` +
     (differs === undefined ? "}" : `,"deduplicated":true,"differs":${JSON.stringify(differs)}}`)
   );
 }
@@ -80,6 +83,20 @@ function descriptionMembers({ title, extras: { reason, metadata } }: Action): st
     (reason === undefined ? "" : `,"reason":${JSON.stringify(reason)}`) +
     (metadata === undefined ? "" : `,"metadata":${JSON.stringify(metadata)}`)
   );
+}
+
+/** When and how it is sent, as far as its create says. */
+function timingMembers({ extras, expiresAt }: Action): string {
+  if (expiresAt === null && extras === NO_EXTRAS) return "";
+  const { runAt } = extras;
+  const rules = ownRules(extras);
+  const members = {
+    ...(runAt !== undefined && { run_at: new Date(runAt).toISOString() }),
+    ...(expiresAt !== null && { expires_at: expiresAt.toISOString() }),
+    ...(rules !== null && rulesJson(rules)),
+  };
+  const text = JSON.stringify(members);
+  return text === "{}" ? "" : `,${text.slice(1, -1)}`;
 }
 
 /** `name`: the name of the key at that time, or the address of a person. */

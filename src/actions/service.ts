@@ -6,7 +6,15 @@ import { DomainError } from "../api/domain-error.ts";
 import { type PauseStore, withPauses } from "../pauses/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
 import { maskedAction, premaskAll } from "../receipts/masked-action.ts";
-import { type Action, ACTION_STATUSES, type ActionRequest, type Creator, firstState, largeBytesOf } from "./action.ts";
+import {
+  type Action,
+  ACTION_STATUSES,
+  type ActionRequest,
+  type Creator,
+  firstDueAt,
+  firstState,
+  largeBytesOf,
+} from "./action.ts";
 import { authorize, type Caller, seesWhole } from "../accounts/roles.ts";
 import { differs, type HashOf } from "./dedupe.ts";
 import { COUNTED_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../config/limits.ts";
@@ -144,7 +152,8 @@ function createCreate(deps: CreateDeps) {
     const now = clock.now();
     const approve = decision.kind === "hold";
     const action = newAction(requested, { id: ids.action(now), approve, caller, creator, now });
-    const reservation = action.approve ? null : dispatcher.reserve(action, largeBytesOf(action));
+    const isDue = action.dueAt !== null && action.dueAt <= now;
+    const reservation = isDue ? dispatcher.reserve(action, largeBytesOf(action)) : null;
     const events = firstEvents(action, reason);
     const creation = {
       action,
@@ -192,7 +201,7 @@ interface NewAction {
 function newAction(request: ActionRequest, { id, approve, caller, creator, now }: NewAction): Action {
   return {
     ...request,
-    ...firstState(approve, now),
+    ...firstState(approve, now, firstDueAt(request, now)),
     approve,
     id,
     accountId: caller.accountId,

@@ -1,6 +1,7 @@
 import type { Action, Result } from "./action.ts";
 import { type Backoff, backoffMs, retryAfterMs } from "./backoff.ts";
 import { type Change, step } from "./changes.ts";
+import { isOneOfStatuses, type StatusPattern } from "./rules.ts";
 import { describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import type { TimelineEvent } from "./timeline.ts";
 import { statusAfter } from "./status.ts";
@@ -13,6 +14,8 @@ export interface AttemptEnd {
   readonly durationMs: number | null;
   readonly timeoutMs: number;
   readonly backoff: Backoff;
+  /** Statuses after which no further attempt follows; by default none. */
+  readonly giveUpOn?: readonly StatusPattern[];
   /** Uniform in [0, 1). */
   readonly chance: number;
 }
@@ -29,7 +32,7 @@ export function settle(action: Action, end: AttemptEnd): Change {
   if (isSuccess(outcome, action.method)) {
     return step(action, { ...ended, status: "completed" }, [attempt(null), { type: "completed" }]);
   }
-  if (action.attempts >= action.retries || isFinal(action, outcome)) {
+  if (action.attempts >= action.retries || isFinal(action, end)) {
     return step(action, { ...ended, status: "failed" }, [attempt(null), { type: "failed" }]);
   }
   const dueAt = new Date(now.getTime() + delayMs(action, end));
@@ -61,7 +64,8 @@ export function nextStep({ after }: Change): "completed" | "retry" | "failed" {
 }
 
 /** Failures that end an action before its attempts are used up. */
-function isFinal(action: Action, outcome: Outcome): boolean {
+function isFinal(action: Action, { outcome, giveUpOn = [] }: AttemptEnd): boolean {
+  if (outcome.kind === "answered" && isOneOfStatuses(giveUpOn, outcome.code)) return true;
   return isPolicyRefusal(outcome) || (outcome.kind === "unknown" && action.onUnknown === "stop");
 }
 
@@ -133,6 +137,8 @@ const NOT_STARTED = {
   /** Too little of the lease was left, after a slow commit or a jump of the wall clock. */
   late: "Nothing was sent: the claim was too old when the attempt could begin.",
   store_away: "Nothing was sent: the service could not use its database.",
+  /** Between its claim and the attempt. */
+  expired: "Nothing was sent: the action expired before the attempt could begin.",
   /** The store reported neither success nor failure of the claim, and it was written. */
   in_doubt: "Nothing was sent: the service could not tell whether its claim was recorded.",
 } as const;

@@ -33,7 +33,9 @@ interface Notified {
 
 /** One event of an action. Members are named as in the API. */
 export type TimelineEvent =
-  | ({ readonly type: "created" | "approved" | "rejected" | "cancelled" | "retried" | "paused" | "resumed" } & Decision)
+  | ({
+      readonly type: "created" | "approved" | "rejected" | "cancelled" | "retried" | "sent_now" | "paused" | "resumed";
+    } & Decision)
   | { readonly type: "held" | "started" | "completed" | "failed" }
   /** The attempt of the last `started` never began and does not count. `reason`: see `describeNotStarted`. */
   | { readonly type: "not_started"; readonly reason: string }
@@ -52,6 +54,7 @@ const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
   rejected: true,
   cancelled: true,
   retried: true,
+  sent_now: true,
   attempt: true,
   completed: true,
   failed: true,
@@ -105,10 +108,14 @@ export function latestDecision(action: Action, entries: readonly TimelineEntry[]
   return { decision: "approved", by, reason: approval?.reason ?? null, via: approval?.via ?? null };
 }
 
+/** Why the service cancels an action at its `expires_at`. Nobody had to decide that. */
+export const EXPIRED = "It was not sent before it expired.";
+
 function endingIn(events: readonly TimelineEvent[]): LatestDecision | null {
   const ending = events.findLast(isEnding);
   if (ending === undefined) return null;
   const { actor: by, reason = null, via = null } = ending;
+  if (by === SYSTEM && reason === EXPIRED) return null;
   return { decision: by === SYSTEM ? "unanswered" : "rejected", by, reason, via };
 }
 
@@ -149,6 +156,7 @@ export function actionAsOf(action: Action, entries: readonly TimelineEntry[]): A
 function applyEvent(before: ReplayedState, { at, event }: TimelineEntry): ReplayedState {
   const { type } = event;
   if (type === "created" || type === "retried") return { ...INITIAL, dueAt: at };
+  if (type === "sent_now") return { ...before, dueAt: at };
   if (type === "approved") return { ...before, dueAt: at, approvedAt: at, approvedBy: event.actor };
   if (type === "started") return { ...before, attempts: before.attempts + 1, startedAt: before.startedAt ?? at };
   if (type === "not_started") return stateBeforeClaim(before, at);

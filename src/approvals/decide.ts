@@ -8,11 +8,19 @@ import {
   type DecisionInput,
   type ExpectedRun,
   expire,
+  expireUnsent,
   retry,
+  sendNow,
   staleDecision,
 } from "../actions/changes.ts";
 import { DomainError } from "../api/domain-error.ts";
-import { DECIDE_TRIES_MAX, EXPIRE_PARALLEL_MAX, EXPIRE_SCAN_ROWS_MAX, HOUR_MS } from "../config/limits.ts";
+import {
+  DECIDE_TRIES_MAX,
+  EXPIRE_PARALLEL_MAX,
+  EXPIRE_SCAN_ROWS_MAX,
+  EXPIRED_ROWS_MAX,
+  HOUR_MS,
+} from "../config/limits.ts";
 import { maskText } from "../receipts/masking.ts";
 import { entryOfDecision, entryOfRequest, type RejectionStore } from "./rejections.ts";
 import { type HashOf, requestDigest } from "../actions/dedupe.ts";
@@ -25,6 +33,7 @@ import {
   type ChangeWrite,
   RowRefused,
   StoreUnavailable,
+  type ExpiredAction,
   type HeldAction,
   type UpkeepStore,
 } from "../../db/store.ts";
@@ -58,18 +67,22 @@ type Decision = (
  * - approve throws `not_approvable` unless the action awaits approval, and `forbidden` if an agent's key passes on its
  *   client's answer for an action that a hold holds,
  * - cancel throws `not_cancellable` once the action is active or final,
+ * - send-now throws `not_retryable` unless the action is pending with a time ahead,
  * - retry throws `not_retryable` (another status, another action has taken its `dedupe` key) and what the policy refuses.
  */
-export function createDecisions(deps: DecideDeps): Readonly<Record<Operation, Decide>> {
-  const decisions: Readonly<Record<Operation, Decision>> = {
+export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "sendNow", Decide>> {
+  const decisions: Readonly<Record<Operation | "sendNow", Decision>> = {
     approve(action, input, { role }) {
       if (!mayApproveIt(role, action)) return beyondElicitation(action);
       return approve(action, { ...input, digest: requestDigest(action, deps.hashOf) });
     },
     cancel,
     retry: (action, input, caller) => retryAllowed(deps, action, input, caller),
+    sendNow,
   };
-  const decideOn = (operation: Operation): Decide => {
+  const decideOn = (name: Operation | "sendNow"): Decide => {
+    // Of the same people, with the same errors.
+    const operation = name === "sendNow" ? "retry" : name;
     return async (caller, id, reason, expected) => {
       authorize(caller, operation);
       for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
@@ -78,14 +91,15 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation, De
         requireMayChange(caller, action);
         const now = deps.clock.now();
         const stale = expected === undefined ? null : staleDecision(operation, action, expected);
-        const change = stale ?? (await decisions[operation](action, inputOf(caller, reason, now), caller));
+        const change = stale ?? (await decisions[name](action, inputOf(caller, reason, now), caller));
         if (change instanceof DomainError) throw change;
         const { after } = change;
         const outbox = deps.enqueue(after, now, change.events);
-        const audit = auditOf(caller, auditedOf(operation, action, after, reason), now);
-        const rejection = entryOfDecision(operation, action, { caller, reason }, deps.hashOf);
+        const audit = auditOf(caller, auditedOf(name, action, after, reason), now);
+        const rejection =
+          name === "sendNow" ? null : entryOfDecision(operation, action, { caller, reason }, deps.hashOf);
         if (await isWritten(deps.actions, { change, at: now, outbox, audit, rejection })) {
-          deps.metrics.decided(operation);
+          if (name !== "sendNow") deps.metrics.decided(operation);
           deps.bus.publish(after);
           return after;
         }
@@ -93,7 +107,12 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation, De
       throw new DomainError("unavailable", `Action ${id} is changing too fast to decide on it; try again.`);
     };
   };
-  return { approve: decideOn("approve"), cancel: decideOn("cancel"), retry: decideOn("retry") };
+  return {
+    approve: decideOn("approve"),
+    cancel: decideOn("cancel"),
+    retry: decideOn("retry"),
+    sendNow: decideOn("sendNow"),
+  };
 }
 
 /** Whether a decision was refused because another one came first. */
@@ -105,7 +124,7 @@ function inputOf({ actor, via }: Caller, reason: string | null, now: Date): Deci
   return via === undefined ? { actor, reason, now } : { actor, reason, now, via };
 }
 
-function auditedOf(operation: Operation, before: Action, after: Action, reason: string | null): Audited {
+function auditedOf(operation: Operation | "sendNow", before: Action, after: Action, reason: string | null): Audited {
   const isRejection = operation === "cancel" && before.status === "awaiting_approval";
   const kind = isRejection ? "rejected" : AUDITED[operation];
   // A reason may contain secrets.
@@ -113,7 +132,7 @@ function auditedOf(operation: Operation, before: Action, after: Action, reason: 
   return { kind, subject: after.id, detail: { method: after.method, host: after.host, run: after.run, ...why } };
 }
 
-const AUDITED = { approve: "approved", cancel: "cancelled", retry: "retried" } as const;
+const AUDITED = { approve: "approved", cancel: "cancelled", retry: "retried", sendNow: "sent_now" } as const;
 
 /** The service fails an altered row within seconds; until then every decision on it is `unavailable`. */
 async function isWritten(actions: Pick<ActionStore, "apply">, write: ChangeWrite): Promise<boolean> {
@@ -186,7 +205,9 @@ export function createExpire(deps: ExpireDeps, hoursMax: number): Expire {
       const late = page.filter(({ heldAt }) => heldAt <= until);
       for (let at = 0; at < late.length && !stop.aborted; at += EXPIRE_PARALLEL_MAX) {
         const some = late.slice(at, at + EXPIRE_PARALLEL_MAX);
-        const ended = await Promise.all(some.map((held) => expireOne(deps, { ...held, hoursMax }, now)));
+        const ended = await Promise.all(
+          some.map((held) => endExpired(deps, held, (action) => expire(action, { ...held, hoursMax }, now), now)),
+        );
         expired += ended.filter(Boolean).length;
       }
       if (page.length < EXPIRE_SCAN_ROWS_MAX) break;
@@ -196,15 +217,39 @@ export function createExpire(deps: ExpireDeps, hoursMax: number): Expire {
   };
 }
 
+/** Cancels what has expired and waits, in steps. Nothing of it is claimed meanwhile. Ends early if `stop` is aborted. */
+export function createExpireUnsent(
+  deps: Omit<ExpireDeps, "upkeep"> & { readonly upkeep: Pick<UpkeepStore, "expired"> },
+): Expire {
+  const { upkeep, log } = deps;
+  return async (now, stop) => {
+    let expired = 0;
+    for (let after: ExpiredAction | null = null; !stop.aborted;) {
+      const page: readonly ExpiredAction[] = await upkeep.expired(now, after, EXPIRED_ROWS_MAX);
+      for (let at = 0; at < page.length && !stop.aborted; at += EXPIRE_PARALLEL_MAX) {
+        const some = page.slice(at, at + EXPIRE_PARALLEL_MAX);
+        const ended = await Promise.all(
+          some.map((one) => endExpired(deps, one, (action) => expireUnsent(action, now), now)),
+        );
+        expired += ended.filter(Boolean).length;
+      }
+      if (page.length < EXPIRED_ROWS_MAX) break;
+      after = page.at(-1) ?? null;
+    }
+    if (expired > 0) log.info("actions.expired", { count: expired });
+  };
+}
+
 /** False: somebody else decided first, or the row was altered. The next run finds what is still held. */
-async function expireOne(
-  { actions, bus, log, metrics, enqueue }: ExpireDeps,
-  held: HeldAction & { readonly hoursMax: number },
+async function endExpired(
+  { actions, bus, log, metrics, enqueue }: Omit<ExpireDeps, "upkeep">,
+  of: Pick<HeldAction, "id" | "accountId">,
+  changeOf: (action: Action) => Change | null,
   now: Date,
 ): Promise<boolean> {
   try {
-    const action = await actions.find(held.accountId, held.id);
-    const change = action === null ? null : expire(action, held, now);
+    const action = await actions.find(of.accountId, of.id);
+    const change = action === null ? null : changeOf(action);
     if (change === null) return false;
     const outbox = enqueue(change.after, now, change.events);
     const { id, accountId, method, host, run } = change.after;
@@ -217,7 +262,7 @@ async function expireOne(
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     // It must not stop the others; the next run tries it again.
-    log.error("approval.not_expired", { action_id: held.id, error: error instanceof Error ? error.name : "unknown" });
+    log.error("action.not_expired", { action_id: of.id, error: error instanceof Error ? error.name : "unknown" });
     return false;
   }
 }

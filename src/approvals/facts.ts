@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import type { Action } from "../actions/action.ts";
+import { type Action, runAtOf } from "../actions/action.ts";
 import { sentBytes } from "../actions/body.ts";
 import { type Actor, describeActor, type Viewer } from "../accounts/roles.ts";
 import { plainText } from "../api/schema-helpers.ts";
@@ -28,6 +28,8 @@ export const FACTS = [
   "callback",
   "body",
   "attempts",
+  "run_at",
+  "expires_at",
   "action",
 ] as const;
 
@@ -91,6 +93,7 @@ export function maskedFacts(
   const callback = action.callback === null ? "None" : maskUrl(action.callback, viewer);
   const reason = history.reason === null ? "Not given" : maskText(history.reason, viewer);
   const { title, extras } = masked;
+  const runAt = runAtOf(action);
   const facts = [
     ...(hidden === null ? [] : [fact("hidden", "Hidden", hidden)]),
     ...(title === null ? [] : [fact("title", "Requester says", title)]),
@@ -108,6 +111,8 @@ export function maskedFacts(
     fact("callback", "Callback", callback),
     fact("body", "Body", bodyKindText(masked, sentBytes(action))),
     fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
+    ...(runAt === null || action.run > 1 ? [] : [fact("run_at", "Not sent before", utcMinute(runAt))]),
+    ...(action.expiresAt === null ? [] : [fact("expires_at", "Expires at", utcMinute(action.expiresAt))]),
     fact("action", "Action", `${baseUrl}/actions/${action.id}`),
   ];
   return { facts, risks: risksOf({ ...action, ...history, seenUrl: url }) };

@@ -19,6 +19,7 @@ export const AUDIT_KINDS = [
   "rejected",
   "cancelled",
   "retried",
+  "sent_now",
   "paused",
   "resumed",
   "signing_secret_rotated",

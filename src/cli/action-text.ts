@@ -2,6 +2,7 @@ import { EXIT } from "./command.ts";
 import type { ActionJson } from "../actions/schemas.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Timeline } from "../actions/list-schemas.ts";
+import { settingsParts } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { type Cell, type Color, jsonText, visible, table } from "./output.ts";
 
@@ -34,7 +35,10 @@ export function actionText(action: ActionJson, { paint, url, io }: Session): str
     ["run", action.run === 1 ? null : String(action.run)],
     ["attempts", `${action.attempts} of ${action.retries}`],
     ["paused", pausedOf(action)],
+    ["not before", action.run_at ?? null],
+    ["expires", action.expires_at ?? null],
     ["next retry", action.next_retry_at],
+    ["rules", rulesText(action)],
     ["answer", answerOf(action)],
     ["error", action.last_error],
     ["reason", action.reason === undefined ? null : visible(action.reason)],
@@ -73,6 +77,12 @@ function indented(rows: readonly (readonly [name: string, value: Cell])[]): read
 function hiddenOf({ hidden_values: count = 0 }: ActionJson): string | null {
   if (count === 0) return null;
   return count === 1 ? "1 value hidden" : `${count} values hidden`;
+}
+
+/** How attempts are made, as far as the create said. */
+function rulesText({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn }: ActionJson): string | null {
+  const parts = settingsParts({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn });
+  return parts.length === 0 ? null : parts.join("; ");
 }
 
 function metadataOf({ metadata }: ActionJson): string | null {

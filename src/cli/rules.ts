@@ -25,6 +25,17 @@ export function rulesIn({ timeoutMs, backoff, giveUpOn }: RuleOptions): RulesJso
   };
 }
 
+type Settings = { readonly [Name in keyof RulesJson]: RulesJson[Name] | undefined };
+
+/** What is set, in words. */
+export function settingsParts({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn }: Settings): readonly string[] {
+  return [
+    ...(timeoutMs === undefined ? [] : [`timeout ${timeoutMs} ms`]),
+    ...(backoff === undefined ? [] : [`backoff ${backoff.base_ms} to ${backoff.cap_ms} ms`]),
+    ...(giveUpOn === undefined ? [] : [`gives up on ${giveUpOn.length === 0 ? "nothing" : giveUpOn.join(", ")}`]),
+  ];
+}
+
 function backoffIn(text: string): RuleOptions["backoff"] {
   const [, base, cap] = /^(\d{1,9}):(\d{1,9})$/.exec(text) ?? [];
   if (base !== undefined && cap !== undefined) return { base_ms: Number(base), cap_ms: Number(cap) };

@@ -128,6 +128,7 @@ function actionCalls(send: Send) {
     getDecisionFacts: (id: string, options?: CallOptions) => send<DecisionFacts>(`GET ${at(id)}/facts`, options),
     approveAction: decide("approve"),
     cancelAction: decide("cancel"),
+    sendActionNow: (id: string, retry?: Retry, options?: CallOptions) => decide("send-now")(id, retry, options),
     retryAction: (id: string, retry?: Retry, options?: CallOptions) => decide("retry")(id, retry, options),
   };
 }

@@ -160,6 +160,8 @@ export interface OutgateClient {
   readonly approveAction: (id: string, decision?: DecisionBody, options?: CallOptions) => Promise<ActionJson>;
   readonly cancelAction: (id: string, decision?: DecisionBody, options?: CallOptions) => Promise<ActionJson>;
   readonly retryAction: (id: string, retry?: Retry, options?: CallOptions) => Promise<ActionJson>;
+  /** Sends an action now that waits for its `run_at` or for its next attempt. */
+  readonly sendActionNow: (id: string, retry?: Retry, options?: CallOptions) => Promise<ActionJson>;
   /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
   readonly streamEvents: (options?: FollowOptions) => AsyncGenerator<OutgateEvent>;
   /** By the `receipt_url` of an action, or its token. Needs no key. */

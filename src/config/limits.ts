@@ -309,6 +309,12 @@ export const BACKOFF_BASE_MS_MIN = 100;
 export const BACKOFF_BASE_MS_MAX = HOUR_MS;
 export const BACKOFF_CAP_MS_MAX = DAY_MS;
 export const GIVE_UP_ON_MAX = 50;
+/** How far ahead an action may be sent, and expire. */
+export const DELAY_SECONDS_MAX = 31_536_000;
+export const RUN_AT_AHEAD_MS_MAX = 366 * DAY_MS;
+export const EXPIRES_AHEAD_MS_MAX = 731 * DAY_MS;
+/** Expired actions that one step cancels. */
+export const EXPIRED_ROWS_MAX = 500;
 /** Hosts of an account with settings of their own. */
 export const HOST_SETTINGS_MAX = 500;
 export const CALLS_PER_SECOND_MIN = 0.01;

@@ -1,10 +1,11 @@
-import { type Action, largeBytesOf } from "../actions/action.ts";
+import { type Action, isExpired, largeBytesOf } from "../actions/action.ts";
+import type { EffectiveRules } from "../actions/rules.ts";
 import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../actions/body.ts";
 import type { Bus } from "../events/bus.ts";
-import { type LaneName, StoreUnavailable } from "../../db/store.ts";
+import { StoreUnavailable } from "../../db/store.ts";
 import type { Due, Reservation, Scheduler } from "./scheduler.ts";
 import type { NotStartedReason } from "../actions/settle.ts";
-import { attemptMs, type Fault, mayUseKept } from "../actions/outcome.ts";
+import { attemptMs, type Fault, isLeaseTooShort, mayUseKept } from "../actions/outcome.ts";
 import { type HashOf, matchesApproval } from "../actions/dedupe.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
@@ -25,14 +26,18 @@ export interface Dispatcher {
    * Reserves a slot for this action. Null when other rows of its lane come first, nothing is free, the action is large, or
    * nothing is being claimed now.
    */
-  reserve(action: LaneName & { readonly id: string }, largeBytes: number | undefined): ActionReservation | null;
+  reserve(action: Action, largeBytes: number | undefined): ActionReservation | null;
 }
 
-export function createDispatcher(scheduler: Pick<Scheduler<Action>, "reserve">, bus: Pick<Bus, "publish">): Dispatcher {
+export function createDispatcher(
+  scheduler: Pick<Scheduler<Action>, "reserve">,
+  bus: Pick<Bus, "publish">,
+  rulesOf: (action: Action) => EffectiveRules,
+): Dispatcher {
   return {
     reserve(action, largeBytes) {
       // Large actions are claimed one small batch at a time, never at create.
-      const reservation = largeBytes === undefined ? scheduler.reserve(action) : null;
+      const reservation = largeBytes === undefined ? scheduler.reserve(action, rulesOf(action).timeoutMs) : null;
       if (reservation === null) return null;
       return {
         ...reservation,
@@ -58,8 +63,11 @@ export interface AttemptDeps {
   readonly sender: Sender;
   readonly clock: Clock;
   readonly requestOf: (action: Action, now: Date) => Promise<OutboundRequest>;
-  readonly settlement: Pick<Settlement, "settle" | "unclaim">;
+  readonly settlement: Pick<Settlement, "settle" | "unclaim" | "extendLease">;
   readonly hashOf: HashOf;
+  /** How attempts of an action are made, as it is now. */
+  readonly rulesOf: (action: Action) => EffectiveRules;
+  /** That of the server: a claim lasts at least so long, unless the action's own is longer. */
   readonly attemptTimeoutMs: number;
 }
 
@@ -68,9 +76,10 @@ export interface AttemptDeps {
  * no byte can have left, the claim is returned and the attempt does not count.
  */
 export function createAttempt(deps: AttemptDeps): Attempt<Action> {
-  const { bus, sender, clock, requestOf, settlement, hashOf, attemptTimeoutMs } = deps;
+  const { bus, sender, clock, requestOf, settlement, hashOf, rulesOf, attemptTimeoutMs: claimTimeoutMs } = deps;
 
-  return async (action, { stop, releaseSlot }) => {
+  return async (claimed, { stop, releaseSlot }) => {
+    let action = claimed;
     // The claim has made it active.
     bus.publish(action);
     const refuse = (fault: Fault, cause?: unknown) => {
@@ -93,7 +102,19 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
       return null;
     });
     if (request === null) return;
-    const timeoutMs = attemptMs(action, clock.now(), attemptTimeoutMs);
+    const wantedMs = rulesOf(action).timeoutMs;
+    if (wantedMs > claimTimeoutMs && isLeaseTooShort(action, clock.now(), wantedMs)) {
+      const extended = await settlement.extendLease(action, wantedMs).catch(async (error: unknown) => {
+        if (error instanceof StoreUnavailable) await giveBack("store_away");
+        throw error;
+      });
+      // Another process has taken it over.
+      if (extended === null) return releaseSlot();
+      action = extended;
+    }
+    const now = clock.now();
+    if (isExpired(action, now)) return giveBack("expired");
+    const timeoutMs = attemptMs(action, now, wantedMs);
     if (timeoutMs === 0) return giveBack("late");
     const startedMs = clock.monotonicMs();
     const outcome = await sender.send(request, {

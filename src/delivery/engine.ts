@@ -8,6 +8,8 @@ import { ActivePauses, createPauseService } from "../pauses/service.ts";
 import { createSigningSecrets } from "../accounts/signing-secrets.ts";
 import { type Config, VERSION } from "../config/config.ts";
 import type { Action } from "../actions/action.ts";
+import { ownRules } from "../actions/extras.ts";
+import type { EffectiveRules } from "../actions/rules.ts";
 import {
   type AttemptDeps,
   createAttempt,
@@ -23,6 +25,7 @@ import { createNotificationScheduler, type NotificationDeps } from "./notificati
 import { Scheduler, type SchedulerDeps } from "./scheduler.ts";
 import { UnwrittenResults, Settlement, type SettlementDeps } from "./settlement.ts";
 import {
+  ATTEMPT_TIMEOUT_SET_MS_MAX,
   ACTION_BYTES_IN_FLIGHT_MAX,
   CALLBACK_BYTES_IN_FLIGHT_MAX,
   CALLBACKS_PER_HOST_MAX,
@@ -109,14 +112,13 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
 
   const paused = new ActivePauses(pauses);
   const hosts = new KnownHostSettings(store.hostSettings);
-  const { limitsOf } = hosts;
-  const prepare = () => hosts.reload();
-  const loop = createActionScheduler(settings, { ...deps, isPaused: paused.isPaused, limitsOf, prepare });
+  const { rulesOf, ...ofHosts } = rulesFor(settings, hosts);
+  const loop = createActionScheduler(settings, { ...deps, isPaused: paused.isPaused, rulesOf, ...ofHosts });
   hosts.onChange((accountId) => loop.limitsChanged(accountId));
   const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
   const queues = { ...deps, historyOf, signingSecrets, receiptPath, isPaused: isStopped };
   const { callbacks, mails } = createNotificationSchedulers(settings, queues);
-  const actionService = createActionService({ ...deps, pauses, dispatcher: createDispatcher(loop, bus) });
+  const actionService = createActionService({ ...deps, pauses, dispatcher: createDispatcher(loop, bus, rulesOf) });
   const pauseChanged = (accountId: string) => {
     for (const queue of [loop, callbacks, mails]) queue.pauseChanged(accountId);
   };
@@ -153,6 +155,18 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     /** Which loops claim nothing because the store is away. */
     paused: () => ({ actions: loop.isPaused, callbacks: callbacks.isPaused, mails: mails.isPaused }),
     ...lifecycleOf({ loops: [loop, callbacks, mails], kept, paused, pauseService, nodeFeed }),
+  };
+}
+
+/** What applies to attempts: of the server, and what accounts set for hosts. */
+function rulesFor(settings: EngineSettings, hosts: KnownHostSettings) {
+  const { attemptTimeoutMs: timeoutMs, retryBaseMs: baseMs, retryCapMs: capMs } = settings;
+  const server: EffectiveRules = { timeoutMs, backoff: { baseMs, capMs }, giveUpOn: [] };
+  return {
+    rulesOf: (action: Action) => hosts.rulesOf(server, action, ownRules(action.extras)),
+    timeoutOf: (lane: LaneName) => hosts.rulesOf(server, lane, null).timeoutMs,
+    limitsOf: hosts.limitsOf,
+    prepare: () => hosts.reload(),
   };
 }
 
@@ -216,20 +230,21 @@ const collectGarbage = () => collectLargeTexts(COLLECTED_HEAP_BYTES_MAX);
 
 type ActionSchedulerParts = Omit<SchedulerDeps<Action>, "name" | "queue" | "dueOf" | "attempt" | "ends" | "limits"> &
   Omit<AttemptDeps, "requestOf" | "settlement"> &
-  Omit<SettlementDeps, "backoff"> &
+  SettlementDeps &
   RequestDeps &
   Pick<EngineParts, "node"> & { readonly actions: ActionStore };
 
 /** Sends actions. */
 function createActionScheduler(settings: EngineSettings, parts: ActionSchedulerParts): Scheduler<Action> {
-  const { retryBaseMs: baseMs, retryCapMs: capMs, dispatchConcurrency: total, dispatchPerHost: perHost } = settings;
+  const { dispatchConcurrency: total, dispatchPerHost: perHost } = settings;
   const { actions, log, metrics } = parts;
-  const settlement = new Settlement({ ...parts, backoff: { baseMs, capMs } });
+  const leaseMsMax = Math.max(settings.attemptTimeoutMs, ATTEMPT_TIMEOUT_SET_MS_MAX) + LEASE_GRACE_MS;
+  const settlement = new Settlement(parts);
   return new Scheduler({
     ...parts,
     name: "actions",
     queue: actions,
-    recoveryLease: parts.node?.recoveryLease("actions", settings.attemptTimeoutMs + LEASE_GRACE_MS) ?? null,
+    recoveryLease: parts.node?.recoveryLease("actions", leaseMsMax) ?? null,
     dueOf: dueAction,
     attempt: createAttempt({ ...parts, requestOf: createRequestOf(parts), settlement }),
     ends: {

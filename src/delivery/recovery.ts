@@ -312,11 +312,14 @@ export class Leases {
     this.#deps = deps;
   }
 
-  /** A claim that starts now. No two claims of a node have the same lease end, so node and lease identify a claim. */
-  begin(): Claimed {
+  /**
+   * A claim that starts now, for attempts of at most this length, or that of the server. No two claims of a node have the same
+   * lease end, so node and lease identify a claim.
+   */
+  begin(timeoutMs = 0): Claimed {
     const { clock, attemptTimeoutMs, nodeId } = this.#deps;
     const now = clock.now();
-    const endMs = now.getTime() + attemptTimeoutMs + LEASE_GRACE_MS;
+    const endMs = now.getTime() + Math.max(attemptTimeoutMs, timeoutMs) + LEASE_GRACE_MS;
     const isTaken = endMs <= this.#lastEndMs && this.#lastEndMs - endMs < LEASE_SPREAD_MS;
     this.#lastEndMs = isTaken ? this.#lastEndMs + 1 : endMs;
     this.#open.add(this.#lastEndMs);

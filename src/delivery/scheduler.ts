@@ -65,6 +65,8 @@ export interface SchedulerDeps<Row extends QueueRow> {
   readonly isPaused?: (lane: LaneName) => boolean;
   /** What the account of a lane sets for its host. Call `limitsChanged` when that changes. */
   readonly limitsOf?: (lane: LaneName) => HostLimits;
+  /** How long attempts of a lane may take, as far as their rows don't say. By default as long as `attemptTimeoutMs`. */
+  readonly timeoutOf?: (lane: LaneName) => number;
   /** Reads what must be known before anything is claimed. Rejects when the store is away. */
   readonly prepare?: () => Promise<void>;
   /** Called when enough bytes of large rows were released to be worth a garbage collection. */
@@ -223,12 +225,15 @@ export class Scheduler<Row extends QueueRow> {
     if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweep(null));
   }
 
-  /** Takes a slot for a row that is not stored yet; null when other rows of its lane come first. */
-  reserve(row: LaneName & { readonly id: string }): Reservation<Row> | null {
+  /**
+   * Takes a slot for a row that is not stored yet, whose attempt may take so long if that is longer than `attemptTimeoutMs`;
+   * null when other rows of its lane come first.
+   */
+  reserve(row: LaneName & { readonly id: string }, timeoutMs = 0): Reservation<Row> | null {
     // Not before the rescue is done: it would take the new row for one of a dead process.
     const lane = this.#mayClaim() ? this.#lanes.reserve(row) : null;
     if (lane === null) return null;
-    const at = this.#leases.begin();
+    const at = this.#leases.begin(timeoutMs);
     // `drain` must wait for the create and for the attempt that follows it.
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#runs.keep(promise);
@@ -323,7 +328,8 @@ export class Scheduler<Row extends QueueRow> {
 
   async #claim(taken: readonly LaneClaim[], takesLarge: boolean): Promise<void> {
     this.#claims += 1;
-    const at = this.#leases.begin();
+    const { timeoutOf } = this.#deps;
+    const at = this.#leases.begin(timeoutOf === undefined ? 0 : Math.max(...taken.map(({ lane }) => timeoutOf(lane))));
     const lanes = taken.map(({ lane: { accountId, host, keyId }, limit }) => ({ accountId, host, keyId, limit }));
     try {
       const claimed = await this.#deps.queue.claimDue({ lanes, bytesMax: CLAIM_BYTES_MAX, takesLarge, at });

@@ -1,5 +1,5 @@
 import type { Action } from "../actions/action.ts";
-import type { Backoff } from "../actions/backoff.ts";
+import type { EffectiveRules } from "../actions/rules.ts";
 import type { Change } from "../actions/changes.ts";
 import {
   describeNotStarted,
@@ -19,6 +19,7 @@ import type { Metrics } from "../observability/metrics.ts";
 import { type ActionStore, type ChangeWrite, type OutboxRow, RowRefused } from "../../db/store.ts";
 import { errorName } from "./recovery.ts";
 import {
+  LEASE_GRACE_MS,
   UNWRITTEN_RESULT_BYTES,
   UNWRITTEN_RESULTS_BYTES_MAX,
   RESULT_RETRY_MS,
@@ -26,7 +27,7 @@ import {
 } from "../config/limits.ts";
 
 export interface SettlementDeps {
-  readonly actions: Pick<ActionStore, "apply" | "isApplied" | "force">;
+  readonly actions: Pick<ActionStore, "apply" | "isApplied" | "force" | "extendLease">;
   readonly kept: UnwrittenResults;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "random">;
@@ -34,7 +35,8 @@ export interface SettlementDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly enqueue: (action: Action, at: Date, events: readonly TimelineEvent[]) => readonly OutboxRow[];
-  readonly backoff: Backoff;
+  /** How attempts of an action are repeated, as it is now. */
+  readonly rulesOf: (action: Action) => EffectiveRules;
   readonly attemptTimeoutMs: number;
 }
 
@@ -67,6 +69,16 @@ export class Settlement {
   async settle(action: Action, ended: Ended): Promise<void> {
     const write = this.#resultWrite(action, ended);
     if (await this.#untilWritten(write)) this.#report(write, ended);
+  }
+
+  /**
+   * Lengthens the lease of a claimed action, for an attempt that may take longer than the claim allows. Null: the claim is
+   * lost. Rejects when the store is away.
+   */
+  async extendLease(action: Action, timeoutMs: number): Promise<Action | null> {
+    const { actions, clock } = this.#deps;
+    const leaseUntil = new Date(clock.now().getTime() + timeoutMs + LEASE_GRACE_MS);
+    return (await actions.extendLease(action, leaseUntil)) ? { ...action, leaseUntil } : null;
   }
 
   /** For a claim whose attempt never began; the same. */
@@ -113,9 +125,11 @@ export class Settlement {
   }
 
   #resultWrite(action: Action, { outcome, durationMs, timeoutMs = this.#deps.attemptTimeoutMs }: Ended): ChangeWrite {
-    const { clock, ids, backoff } = this.#deps;
+    const { clock, ids, rulesOf } = this.#deps;
     const now = clock.now();
-    return this.#writeOf(settle(action, { outcome, now, durationMs, timeoutMs, backoff, chance: ids.random() }), now);
+    const { backoff, giveUpOn } = rulesOf(action);
+    const end = { outcome, now, durationMs, timeoutMs, backoff, giveUpOn, chance: ids.random() };
+    return this.#writeOf(settle(action, end), now);
   }
 
   #writeOf(change: Change, at: Date): ChangeWrite {

@@ -33,7 +33,7 @@ import { actionsPage, type BulkStepProps, bulkStepPage } from "./actions.tsx";
 export interface ActionPageRouteDeps extends CreateRules, PersonRouteDeps {
   readonly actionService: Pick<
     ActionService,
-    "get" | "timeline" | "historyOf" | "approve" | "cancel" | "retry" | "create"
+    "get" | "timeline" | "historyOf" | "approve" | "cancel" | "retry" | "sendNow" | "create"
   >;
   readonly pauseOf: PauseOf;
   readonly auditService: Pick<AuditService, "record">;
@@ -106,12 +106,13 @@ interface Decided extends ReturnType<typeof checkActionForm> {
 }
 
 async function carryOut(
-  { approve, cancel, retry }: ActionPageRouteDeps["actionService"],
+  { approve, cancel, retry, sendNow }: ActionPageRouteDeps["actionService"],
   { caller, id, decision, reason, run }: Decided,
 ): Promise<unknown> {
   if (decision === "approve") return approve(caller, id, reason, { run, isHeld: true });
   if (decision === "reject") return cancel(caller, id, reason, { run, isHeld: true });
   if (decision === "cancel") return cancel(caller, id, reason, { run, isHeld: false });
+  if (decision === "send_now") return sendNow(caller, id, reason, { run, isHeld: false });
   const action = await retry(caller, id, reason);
   if (decision === "retry" || !isHeldIn(action, action.run)) return action;
   return approve(caller, id, reason, { run: action.run, isHeld: true });
@@ -157,7 +158,7 @@ function resend(deps: ActionPageRouteDeps): AnswerById {
     if (toResend.action.isAltered === true)
       return refuse("The stored request was altered, so it can't be sent again. Create a new action.");
     try {
-      const { request } = checkCreate(createInputOf(toResend.action, person.caller.hold));
+      const { request } = checkCreate(createInputOf(toResend.action, person.caller.hold, deps.clock.now()));
       // The limits of the original key still apply, for example to its callback.
       const { action } = await deps.actionService.create(person.caller, request, { creator: toResend.action.creator });
       return seeOther("own", actionPath(action.id));

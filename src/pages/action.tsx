@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import { mayDo, type Role } from "../accounts/roles.ts";
-import { type Action, isTerminal, nextRetryAt } from "../actions/action.ts";
-import { type Operation, operationsIn } from "../actions/status.ts";
+import { type Action, isTerminal, nextRetryAt, runAtOf } from "../actions/action.ts";
+import { operationsOf } from "../actions/changes.ts";
+import type { Operation } from "../actions/status.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
 import { APPROVAL_LINK_MS } from "../config/limits.ts";
@@ -15,6 +16,7 @@ import { Card, type FactRows, Facts, Notice, PageHead, Problem, StatusChip, Time
 import { PausedNotice } from "./pauses.tsx";
 import { maskForDisplay, RequestView, ResponseView } from "./request.tsx";
 import { Code } from "./snippets.tsx";
+import { backoffText, patternsText } from "./hosts.tsx";
 import { duration, lastDecision, type PageUser, summaryOf } from "./text.ts";
 import { ActorName, History, RunChart } from "./timeline.tsx";
 
@@ -103,7 +105,7 @@ export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
 /** A held action shows some of these facts above. */
 function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): FactRows {
   const { createdBy, keyId, dedupe, idempotencyKey, callback, notifyEmail, onUnknown, extras } = action;
-  const next = nextRetryAt(action);
+  const [next, runAt, { expiresAt }] = [nextRetryAt(action), runAtOf(action), action];
   const untrusted = (text: string | null) => (text === null ? null : <UntrustedText text={text} />);
   return [
     ["Requested by", isHeld ? null : <ActorName actor={createdBy} />],
@@ -120,7 +122,12 @@ function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): FactRows {
     ...Object.entries(isHeld ? {} : (extras.metadata ?? {})).map(
       ([name, value]) => ["Requester notes", <UntrustedText text={`${name}: ${value}`} />] as const,
     ),
+    ["Not before", runAt === null ? null : <Time at={runAt} />],
+    ["Expires", expiresAt === null ? null : <Time at={expiresAt} />],
     ["Next attempt", next === null ? null : <Time at={next} />],
+    ["Timeout", extras.timeoutMs === undefined ? null : `${duration(extras.timeoutMs)} for an attempt`],
+    ["Delay between attempts", backoffText(extras.backoff)],
+    ["Gives up on", extras.giveUpOn === undefined ? null : patternsText(extras.giveUpOn)],
     ["After an unknown outcome", onUnknown === "stop" ? "Stop" : null],
     ["Dedupe key", untrusted(dedupe)],
     ["Idempotency-Key of the create", untrusted(idempotencyKey)],
@@ -156,7 +163,7 @@ function ActionFacts({ action, rows = [] }: { readonly action: Action; readonly 
   );
 }
 
-interface OperationsProps extends Pick<ActionProps, "action" | "user" | "role" | "problem" | "reason"> {
+interface OperationsProps extends Pick<ActionProps, "action" | "user" | "role" | "now" | "problem" | "reason"> {
   /** An attempt has the outcome `unknown`. */
   readonly isUnknown: boolean;
   /** A person rejected it, so the primary button must not send it. */
@@ -165,8 +172,8 @@ interface OperationsProps extends Pick<ActionProps, "action" | "user" | "role" |
 
 /** The forms for what a person can do with an action now. */
 function Operations(props: OperationsProps) {
-  const { action, role, problem } = props;
-  const may = operationsIn(action.status).filter((operation) => mayDo(role, operation));
+  const { action, role, problem, now } = props;
+  const may = operationsOf(action, now).filter((operation) => mayDo(role, operation));
   const canResend = isTerminal(action.status) && mayDo(role, "create");
   if (may.length === 0 && !canResend && problem === undefined) return null;
   return (
@@ -192,7 +199,8 @@ function Forms({ may, ...props }: OperationsProps & { readonly may: readonly Ope
   return may.includes("retry") ? <RetryForm {...props} /> : null;
 }
 
-function CancelForm({ action, user, reason }: OperationsProps) {
+function CancelForm({ action, user, role, now, reason }: OperationsProps) {
+  const waits = action.status === "pending" && action.dueAt !== null && action.dueAt > now && mayDo(role, "retry");
   return (
     <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
       <ReasonField value={reason} hint={REASON_HINT} />
@@ -205,6 +213,11 @@ function CancelForm({ action, user, reason }: OperationsProps) {
         >
           Cancel the action
         </Button>
+        {waits ? (
+          <Button name="decision" value="send_now" look="plain">
+            Send now
+          </Button>
+        ) : null}
       </div>
     </PostForm>
   );

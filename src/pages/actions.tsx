@@ -2,7 +2,7 @@
 import type { Counted } from "../../db/store.ts";
 import { describeActor } from "../accounts/roles.ts";
 import type { KeyView } from "../accounts/schemas.ts";
-import { type Action, type ActionStatus, HTTP_METHODS } from "../actions/action.ts";
+import { type Action, type ActionStatus, HTTP_METHODS, awaitsRunAt } from "../actions/action.ts";
 import type { ListQuery } from "../actions/list-schemas.ts";
 import type { Issue } from "../api/domain-error.ts";
 import { REASON_CHARS_MAX, RETRY_BATCH_MAX } from "../config/limits.ts";
@@ -111,6 +111,7 @@ function ActionRow({ action, isPaused, now }: ActionRowProps) {
       <div class="meta">
         <StatusChip status={status} />
         {isPaused ? <Chip tone="wait">Paused</Chip> : null}
+        {!isPaused && awaitsRunAt(action) ? <Chip tone="still">Delayed</Chip> : null}
         <span class="quiet small">
           {`${attempts} of ${retries}`}
           <span class="word">{retries === 1 ? " attempt" : " attempts"}</span>

@@ -17,7 +17,7 @@ export function checkDecisionForm(fields: ReadonlyMap<string, string>) {
 }
 
 /** What the page of an action offers. `retry_and_approve` starts a new run and approves it at once. */
-const ACTION_DECISIONS = [...DECISIONS, "cancel", "retry", "retry_and_approve"] as const;
+const ACTION_DECISIONS = [...DECISIONS, "cancel", "send_now", "retry", "retry_and_approve"] as const;
 
 /** The decision in the form of the page of an action. Throws `validation_error`. */
 export function checkActionForm(fields: ReadonlyMap<string, string>) {

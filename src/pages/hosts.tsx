@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import type { Backoff } from "../actions/backoff.ts";
 import type { StatusPattern } from "../actions/rules.ts";
 import { ALL_HOSTS, type HostRules, type HostSettingsRow } from "../hosts/settings.ts";
 import { Button, Field, type FieldProps, OrCancel, PostForm } from "./form.tsx";
@@ -97,7 +98,7 @@ function HostRow({ user, host, rules, updatedAt, updatedBy }: HostSettingsRow & 
 function rowsOf({ timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent }: HostRules): FactRows {
   const rows: FactRows = [
     ["Timeout", timeoutMs === null ? null : `${duration(timeoutMs)} for an attempt`],
-    ["Delay", backoff === null ? null : `${duration(backoff.baseMs)}, doubled up to ${duration(backoff.capMs)}`],
+    ["Delay", backoffText(backoff)],
     ["Give up on", giveUpOn === null ? null : patternsText(giveUpOn)],
     ["Rate", maxPerSecond === null ? null : `${maxPerSecond} calls a second at most`],
     ["At a time", maxConcurrent === null ? null : `${maxConcurrent} calls at most`],
@@ -105,7 +106,13 @@ function rowsOf({ timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent }: H
   return rows.some(([, value]) => value !== null) ? rows : [["Set", "Nothing."]];
 }
 
-function patternsText(patterns: readonly StatusPattern[]): string {
+/** Null: it is not set. */
+export function backoffText(backoff: Backoff | null | undefined): string | null {
+  if (backoff === null || backoff === undefined) return null;
+  return `${duration(backoff.baseMs)}, doubled up to ${duration(backoff.capMs)}`;
+}
+
+export function patternsText(patterns: readonly StatusPattern[]): string {
   return patterns.length === 0 ? "nothing" : patterns.join(", ");
 }
 

@@ -137,9 +137,9 @@ function Retries({ count, due, isCut, hosts, now }: ScheduledRetries & { readonl
   const least = isCut ? "At least " : "";
   const untilNext = (at: Date) => duration(Math.max(0, Math.ceil((at.getTime() - now.getTime()) / 1_000)) * 1_000);
   return (
-    <Card id="sleeping" title="Scheduled retries">
+    <Card id="sleeping" title="Scheduled calls">
       <p class="quiet">
-        {count === 0 && !isCut ? "No retries are scheduled." : `${least}${counted(count, "action")} will be retried.`}
+        {count === 0 && !isCut ? "No calls are scheduled." : `${least}${counted(count, "call")} scheduled.`}
         {due === 0 ? "" : ` ${number(due)} more ${due === 1 ? "is" : "are"} due now.`}
       </p>
       <ul class="plain">

@@ -1,4 +1,4 @@
-import type { Action, ActionStatus } from "../actions/action.ts";
+import { type Action, type ActionStatus, awaitsRunAt } from "../actions/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import { hasScope, type Hold, type KeyScope, type Role } from "../accounts/roles.ts";
 
@@ -57,9 +57,9 @@ export function summaryOf(action: Action, isRejected = false): string {
 }
 
 const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {
-  pending: ({ attempts, retries, result }) =>
+  pending: ({ attempts, retries, result, ...action }) =>
     attempts === 0
-      ? "It is about to be sent."
+      ? waitText(action)
       : `${result?.lastError ?? "The last attempt failed."} ${counted(retries - attempts, "attempt")} left.`,
   active: ({ attempts }) => `It is being sent: attempt ${attempts}.`,
   awaiting_approval: (action) => `It is waiting for approval. ${notSent(action)}`,
@@ -74,6 +74,11 @@ const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {
       ? `It was cancelled. ${notSent(action)}`
       : `It was cancelled after ${counted(action.attempts, "attempt")}.`,
 };
+
+/** Of an action before its first attempt. */
+function waitText(action: Parameters<typeof awaitsRunAt>[0]): string {
+  return awaitsRunAt(action) ? "It waits for its time. Nothing has been sent." : "It is about to be sent.";
+}
 
 function tookOf(ms: number | null): string {
   return ms === null ? "" : ` in ${duration(ms)}`;
@@ -97,7 +102,7 @@ function notSent({ run, callback }: Pick<Action, "run" | "callback">): string {
 /** A timeline event that has an actor. */
 export type ActorEvent = Extract<TimelineEvent, { readonly actor: string }>;
 
-const NOT_DECISIONS: ReadonlySet<TimelineEvent["type"]> = new Set(["created", "paused", "resumed"]);
+const NOT_DECISIONS: ReadonlySet<TimelineEvent["type"]> = new Set(["created", "sent_now", "paused", "resumed"]);
 
 /** The newest decision of a timeline. Creation and pauses don't count. Null if there is none. */
 export function lastDecision(timeline: readonly TimelineEntry[]): ActorEvent | null {

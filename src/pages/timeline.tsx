@@ -81,6 +81,7 @@ const EVENTS: Readonly<
   failed: { tone: "bad", text: "Failed" },
   cancelled: { tone: "still", text: "Cancelled" },
   retried: { tone: "busy", text: "Retried" },
+  sent_now: { tone: "busy", text: "Brought forward" },
   paused: { tone: "wait", text: "Paused" },
   resumed: { tone: "busy", text: "Resumed" },
 };

@@ -1,4 +1,4 @@
-import { createExpire } from "../approvals/decide.ts";
+import { createExpire, createExpireUnsent } from "../approvals/decide.ts";
 import type { Config } from "../config/config.ts";
 import type { Engine } from "../delivery/engine.ts";
 import type { Clock } from "./clock.ts";
@@ -26,6 +26,7 @@ export function housekeeping(
   const deps = { ...parts, ...engine, actions, upkeep };
   const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
+    { name: "actions that have expired", pattern: "*/10 * * * * *", run: createExpireUnsent(deps) },
     { name: "pauses", pattern: "* * * * *", run: () => engine.pauseService.reconcile() },
     inSteps("rejections whose 24 h are over", "27 * * * *", (now) => rejections.prune(now)),
     inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),

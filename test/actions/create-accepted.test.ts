@@ -27,6 +27,7 @@ describe("a create that is accepted", () => {
         callback: null,
         notifyEmail: null,
         title: null,
+        expiresAt: null,
         extras: {},
       },
     });
@@ -54,6 +55,7 @@ describe("a create that is accepted", () => {
       callback: "https://cb.example/x",
       notifyEmail: "ann@example.com",
       title: null,
+      expiresAt: null,
       extras: { reason: "Agreed." },
     });
   });

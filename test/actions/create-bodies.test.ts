@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { formJson } from "../../src/actions/body.ts";
 import { createInputOf } from "../../src/actions/create-schema.ts";
-import { anAction } from "../support/factory.ts";
+import { anAction, NOON } from "../support/factory.ts";
 import { refusalOf, rigCreate } from "./create-rig.ts";
 
 const check = rigCreate();
@@ -85,7 +85,7 @@ describe("a body other than a JSON object", () => {
     for (const members of written) {
       const { request } = create(members);
       const again = rigCreate();
-      const input = createInputOf(anAction({ ...request }), "none");
+      const input = createInputOf(anAction({ ...request }), "none", NOON);
       const text = JSON.stringify(input.value);
       expect(text).toContain("https://api.example.com/");
       // The rig reads members from a text: give it those of the action.

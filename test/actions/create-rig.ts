@@ -1,6 +1,7 @@
 import { createCheckCreate, type CheckedCreate, type CreateInput } from "../../src/actions/create-schema.ts";
 import { memberText, orderedMemberText, scanJson } from "../../src/json/json.ts";
 import { DomainError } from "../../src/api/domain-error.ts";
+import { NOON } from "../support/factory.ts";
 import { checkTarget, parsePolicy } from "../../src/outbound/policy.ts";
 
 export interface Settings {
@@ -13,13 +14,16 @@ export function rigCreate({ allowedPrivateTargets = [], loopbackAllowed = false 
   const policy = parsePolicy({ allowedPrivateTargets, loopbackAllowed, ownOrigins: ["http://127.0.0.1:3000"] });
   if ("problems" in policy) throw new Error(policy.problems.join("\n"));
   const check = createCheckCreate({ checkTarget: (url) => checkTarget(policy, url) });
-  return (text: string, rest: Partial<Pick<CreateInput, "idempotencyKey" | "hold">> = {}): CheckedCreate => {
+  return (
+    text: string,
+    rest: Partial<Pick<CreateInput, "idempotencyKey" | "hold" | "waitSeconds">> = {},
+  ): CheckedCreate => {
     const scan = scanJson(new TextEncoder().encode(text));
     if (scan !== "plain" && scan !== "exact") throw new Error(scan);
     const value: unknown = JSON.parse(text);
     const textOf = (member: "body" | "json" | "form") =>
       (member === "body" ? memberText : orderedMemberText)({ value, text, scan }, member);
-    return check({ value, textOf, idempotencyKey: null, hold: "none", ...rest });
+    return check({ value, textOf, idempotencyKey: null, hold: "none", now: NOON, ...rest });
   };
 }
 

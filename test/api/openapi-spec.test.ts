@@ -74,6 +74,14 @@ const SAID: readonly Row[] = [
   ["metadata", "object", false, false],
 ];
 
+const RULES: readonly Row[] = [
+  ["expires_at", "string", false, false, DATE],
+  ["run_at", "string", false, false, DATE],
+  ["timeout_ms", "integer", false, false, { minimum: 1_000, maximum: 120_000 }],
+  ["backoff", "object", false, false, { required: ["base_ms", "cap_ms"], additionalProperties: false }],
+  ["give_up_on", "array", false, false, { maxItems: 50 }],
+];
+
 /** Spec "POST /v1/actions", and `on_unknown` of decisions 4. */
 const CREATE: readonly Row[] = [
   ["url", "string", false, true, URI],
@@ -92,6 +100,8 @@ const CREATE: readonly Row[] = [
   ...BODIES,
   ["title", "string", false, false, { maxLength: 120 }],
   ["metadata", "object", false, false, { maxProperties: 20 }],
+  ...RULES,
+  ["delay_seconds", "integer", false, false, { minimum: 1, maximum: 31_536_000 }],
 ];
 
 /** Spec "Errors". */
@@ -113,7 +123,7 @@ const component = (title: string): Node => at(inlined(at(DOCUMENT, "components",
 describe("the API description says what the specification's tables say", () => {
   const envelope = at(component("ErrorEnvelope"), "properties", "error");
   const tables = [
-    ["Action", component("Action"), [...ACTION, ...BODIES, ...SAID]],
+    ["Action", component("Action"), [...ACTION, ...BODIES, ...SAID, ...RULES]],
     ["the error object", at(component("Action"), "properties", "error"), ERROR],
     ["a create", component("CreateAction"), CREATE],
     ["the error envelope", envelope, ENVELOPE],

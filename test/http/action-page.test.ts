@@ -88,7 +88,7 @@ describe("the page of an action", () => {
     await using slow = new Target(500);
     const pending = await created({ url: slow.url });
     await app.engine.saw(pending, { status: "pending", attempts: 1 });
-    expect(await buttonsOf(pending)).toEqual(["cancel"]);
+    expect(await buttonsOf(pending)).toEqual(["cancel", "send_now"]);
     expect(await buttonsOf(await ended({}, "failed"))).toEqual(["retry"]);
     await say(held, { decision: "reject" });
     // What a person rejected is not approved by the button that stands out.

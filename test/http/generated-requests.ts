@@ -47,10 +47,16 @@ function queryOf(operation: Operation): fc.Arbitrary<string> {
 
 /** What the fields of a create must not say together. */
 function reconciled(value: unknown): unknown {
-  const { approve, body, ...rest } = at(value);
+  const { approve, body, run_at: runAt, delay_seconds: delay, expires_at: expiresAt, backoff, ...rest } = at(value);
   const method = rest["method"];
+  const isSync = rest["sync"] === true;
   return {
     ...rest,
+    // Times by the clock of the server, whose year is 2026.
+    ...(runAt === undefined || isSync ? {} : { run_at: "2026-01-01T00:00:30Z" }),
+    ...(delay === undefined || isSync || runAt !== undefined ? {} : { delay_seconds: 30 }),
+    ...(expiresAt === undefined ? {} : { expires_at: "2026-12-31T00:00:00+02:00" }),
+    ...(backoff === undefined ? {} : { backoff: { base_ms: 100, cap_ms: 100 } }),
     ...(approve === undefined || rest["sync"] === true ? {} : { approve }),
     ...(body === undefined || method === "GET" ? {} : { body }),
   };

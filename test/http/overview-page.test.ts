@@ -34,7 +34,7 @@ const create = async (url: string, retries: number) => {
 test("the overview says that there is nothing, before there is something", async () => {
   await using server = await openRealServer();
   const text = textOf(await (await signedIn(server)).pageOf("/overview"));
-  for (const words of ["No failed attempts.", "No retries are scheduled.", "Success rate –", "No data yet"]) {
+  for (const words of ["No failed attempts.", "No calls are scheduled.", "Success rate –", "No data yet"]) {
     expect(text).toContain(words);
   }
 });
@@ -52,7 +52,7 @@ test("the overview shows throughput, success, latency, failing hosts and schedul
     "Failed 1 5 attempts in all",
     `${host} The target answered with status 503. Just now.`,
     "2 of 2 attempts",
-    "1 action will be retried.",
+    "1 call scheduled.",
     `${host} 1 action, next in 2 s`,
   ]) {
     expect(text).toContain(words);

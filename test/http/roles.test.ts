@@ -17,6 +17,7 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   approveAction: ["owner", "approver"],
   cancelAction: ["owner", "approver", "agent"],
   retryAction: ["owner", "agent"],
+  sendActionNow: ["owner", "agent"],
   getSigningSecret: ["owner"],
   rotateSigningSecret: ["owner"],
   listCallbackHosts: ["owner"],
@@ -93,6 +94,11 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
   if (path.startsWith("/v1/pauses/")) {
     const { pause } = await engine.pauseService.pause(engine.owner, { keyId: null, reason: null });
     return { method, path: path.replace("{id}", pause.id), body: undefined, thing: null };
+  }
+  if (id === "sendActionNow") {
+    const runAt = engine.clock.now().getTime() + 3_600_000;
+    const action = await engine.create({ extras: { runAt } });
+    return { method, path: path.replace("{id}", action.id), body: undefined, thing: action.id };
   }
   const action = await engine.create({ approve: true, body: `{"role":"${role}"}` });
   if (id === "retryAction") await engine.actionService.cancel(engine.owner, action.id, null);

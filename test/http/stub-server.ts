@@ -211,6 +211,7 @@ export function stubActionService(calls: string[]): ActionService {
     },
     get: find("get"),
     wait: find("wait"),
+    sendNow: find("send now"),
     held() {
       calls.push("held");
       return Promise.resolve({

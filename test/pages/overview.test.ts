@@ -56,7 +56,7 @@ test("it says how far back it knows", () => {
   expect(young).toContain("Counted since 4 Mar 2026, 11:59:00 UTC , less than 24 hours");
   expect(young).toContain("earlier data is not included");
   expect(textOf(pageOf(fullDay(), { ...NO_RETRIES, count: 9_999, due: 1, isCut: true }))).toContain(
-    "At least 9999 actions will be retried. 1 more is due now.",
+    "At least 9999 calls scheduled. 1 more is due now.",
   );
 });
 

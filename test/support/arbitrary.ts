@@ -103,6 +103,8 @@ const OF_EACH_TYPE = { string: "5", integer: 5, number: 5.5, boolean: true, arra
 function unfitting(schema: Node): readonly unknown[] {
   const { minimum, maximum, minLength, maxLength, pattern, enum: choices } = schema;
   const types = typesOf(schema);
+  // Any value fits.
+  if (types.length === 0) return [];
   // Every integer is a number.
   const isNumber = (type: string) => type === "integer" && types.includes("number");
   return [

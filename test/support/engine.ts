@@ -151,6 +151,7 @@ export function requestFor(request: Partial<ActionRequest>): ActionRequest {
     callback: null,
     notifyEmail: null,
     title: null,
+    expiresAt: null,
     extras: NO_EXTRAS,
     ...request,
   };

@@ -49,6 +49,7 @@ export function aRequest(overrides: Partial<ActionRequest> = {}): ActionRequest 
     callback: null,
     notifyEmail: null,
     title: null,
+    expiresAt: null,
     extras: NO_EXTRAS,
     ...overrides,
   };

@@ -29,7 +29,7 @@ export function addActionCommands(program: CliCommand): void {
   addGet(program);
   addList(program);
   addWatch(program);
-  for (const verb of ["approve", "reject", "cancel", "retry"] as const) addDecision(program, verb);
+  for (const verb of ["approve", "reject", "cancel", "retry", "send-now"] as const) addDecision(program, verb);
 }
 
 interface GetOptions {
@@ -207,6 +207,10 @@ const DECISIONS = {
   },
   cancel: { summary: "cancel an action that has not been sent", call: (client) => client.cancelAction },
   retry: { summary: "send a failed or cancelled action again", call: (client) => client.retryAction },
+  "send-now": {
+    summary: "send an action now that waits for its time or for its next attempt",
+    call: (client) => client.sendActionNow,
+  },
 } as const satisfies Record<string, Decision>;
 
 interface DecideOptions {
@@ -219,19 +223,20 @@ interface DecideOptions {
 function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
   const decision: Decision = DECISIONS[verb];
   const isRetry = verb === "retry";
+  const hasNoRun = isRetry || verb === "send-now";
   const why = isRetry
     ? "why; shown to whoever decides. Required for an agent's key within 24 hours of a rejection, when it may retry twice"
     : "why; shown in the timeline";
   const run = new Option("--run <n>", "only in this run; a retry begins the next one").argParser(wholeNumber("run"));
   const command = addServiceCommand(program, `${verb} <id>`, decision.summary)
     .option("--reason <text>", why)
-    .addOption(isRetry ? run.hideHelp() : run)
+    .addOption(hasNoRun ? run.hideHelp() : run)
     .option("--wait <seconds>", "then wait up to this long for its end", wholeNumber("wait"));
   if (decision.question !== undefined) command.option("--yes", "decide without showing the request and asking first");
   command.option(...JSON_OPTION).runs(
     withSession(async (session, options: DecideOptions, id) => {
-      if (isRetry && options.run !== undefined) {
-        throw new UsageError("retry takes no --run: it begins a new run.");
+      if (hasNoRun && options.run !== undefined) {
+        throw new UsageError(`${verb} takes no --run${isRetry ? ": it begins a new run" : ""}.`);
       }
       return decide(session, { ...options, id }, decision);
     }),

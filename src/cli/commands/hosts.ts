@@ -1,7 +1,7 @@
 import type { PutDefaults, PutHostSettings } from "../../hosts/settings.ts";
 import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../output.ts";
-import { addRuleOptions, type RuleOptions, rulesIn } from "../rules.ts";
+import { addRuleOptions, type RuleOptions, rulesIn, settingsParts } from "../rules.ts";
 import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
 
 /** The commands about what the account sets for hosts. */
@@ -65,15 +65,13 @@ async function setHost(session: Session, options: SetOptions, host: string): Pro
 
 /** What is set, in one line. */
 function settingsText(settings: PutDefaults | PutHostSettings): string {
-  const { timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn, ...limits }: PutHostSettings = settings;
-  const { max_per_second: perSecond, max_concurrent: atATime } = limits;
+  const { max_per_second: perSecond, max_concurrent: atATime }: PutHostSettings = settings;
+  const { timeout_ms, backoff, give_up_on } = settings;
   const parts = [
-    timeoutMs === undefined ? "" : `timeout ${timeoutMs} ms`,
-    backoff === undefined ? "" : `backoff ${backoff.base_ms} to ${backoff.cap_ms} ms`,
-    giveUpOn === undefined ? "" : `gives up on ${giveUpOn.length === 0 ? "nothing" : giveUpOn.join(", ")}`,
-    perSecond === undefined ? "" : `${perSecond} calls a second`,
-    atATime === undefined ? "" : `${atATime} calls at a time`,
-  ].filter((part) => part !== "");
+    ...settingsParts({ timeout_ms, backoff, give_up_on }),
+    ...(perSecond === undefined ? [] : [`${perSecond} calls a second`]),
+    ...(atATime === undefined ? [] : [`${atATime} calls at a time`]),
+  ];
   return parts.length === 0 ? "nothing is set" : parts.join("; ");
 }
 

@@ -4,13 +4,14 @@ import type { CreateAction } from "../../actions/schemas.ts";
 import { actionText, exitCodeOf } from "../action-text.ts";
 import { type CliCommand, type Io, oneOf, readValue, several, UsageError, wholeNumber } from "../command.ts";
 import { parseJson, parseObject } from "../output.ts";
+import { addRuleOptions, type RuleOptions, rulesIn } from "../rules.ts";
 import { addServiceCommand, JSON_OPTION, type Session, waitForEnd, withSession } from "../session.ts";
 
 const WHEN_UNKNOWN = ["retry", "stop"] as const;
 
 /** `outgate send`: creates one action, under an Idempotency-Key, so that the create can be retried. */
 export function addSend(program: CliCommand): void {
-  addServiceCommand(program, "send", "send a call through Outgate")
+  const command = addServiceCommand(program, "send", "send a call through Outgate")
     .usage("<url>|- [options]")
     .argument("<url>", "the URL; - reads the whole action as JSON from standard input instead")
     .choice("-X, --method <method>", "default POST", HTTP_METHODS, oneOf("method", HTTP_METHODS))
@@ -45,6 +46,10 @@ export function addSend(program: CliCommand): void {
       "--reason <text>",
       "why; shown to whoever decides. Required for an agent's key within 24 hours of a rejection",
     )
+    .option("--run-at <time>", "not before this time, such as 2026-03-04T12:00:00Z")
+    .option("--delay <seconds>", "not before so many seconds have passed", wholeNumber("delay"))
+    .option("--expires-at <time>", "cancel it if it was not sent before this time");
+  addRuleOptions(command)
     .option("--sync", "let the create wait for the end, 30 seconds or as --wait says")
     .option("--wait <seconds>", "wait up to this long for the end, also for a person's decision", wholeNumber("wait"))
     .option(...JSON_OPTION)
@@ -55,19 +60,23 @@ export function addSend(program: CliCommand): void {
     .runs(withSession(send));
 }
 
-type SendOptions = Pick<CreateAction, (typeof FLAGS)[number]> & {
-  readonly request?: CreateAction["method"];
-  readonly data?: string;
-  readonly form?: readonly string[];
-  readonly text?: string;
-  readonly base64?: string;
-  readonly metadata?: readonly string[];
-  readonly header?: readonly string[];
-  readonly notify?: string;
-  readonly idempotencyKey?: string;
-  readonly onUnknown?: CreateAction["on_unknown"];
-  readonly wait?: number;
-};
+type SendOptions = Pick<CreateAction, (typeof FLAGS)[number]> &
+  RuleOptions & {
+    readonly runAt?: string;
+    readonly delay?: number;
+    readonly expiresAt?: string;
+    readonly request?: CreateAction["method"];
+    readonly data?: string;
+    readonly form?: readonly string[];
+    readonly text?: string;
+    readonly base64?: string;
+    readonly metadata?: readonly string[];
+    readonly header?: readonly string[];
+    readonly notify?: string;
+    readonly idempotencyKey?: string;
+    readonly onUnknown?: CreateAction["on_unknown"];
+    readonly wait?: number;
+  };
 
 /** Options that are members of the action as they are. */
 const FLAGS = ["method", "dedupe", "retries", "approve", "callback", "title", "reason", "sync"] as const;
@@ -93,6 +102,10 @@ async function actionOf(url: string, options: SendOptions, io: Io): Promise<Crea
     ...Object.fromEntries(FLAGS.map((name) => [name, options[name]])),
     method,
     on_unknown: onUnknown,
+    run_at: options.runAt,
+    delay_seconds: options.delay,
+    expires_at: options.expiresAt,
+    ...rulesIn(options),
     headers: header.length === 0 ? undefined : headersOf(lines.flat()),
     ...(await bodyOf(options, io)),
     metadata: options.metadata === undefined ? undefined : Object.fromEntries(pairsOf(options.metadata, "--metadata")),

@@ -91,8 +91,8 @@ export async function contentsOf(store: Store): Promise<unknown> {
 }
 
 /** Without what version 0.1 does not have. */
-function asOfVersion01({ title, extras, ...action }: Action) {
-  if (title !== null || extras !== NO_EXTRAS) throw new Error("Version 0.1 has neither.");
+function asOfVersion01({ title, extras, expiresAt, ...action }: Action) {
+  if (title !== null || extras !== NO_EXTRAS || expiresAt !== null) throw new Error("Version 0.1 has none of them.");
   return action;
 }
 
