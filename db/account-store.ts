@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../src/audit/audit.ts";
 import type { Pause, PauseEnd } from "../src/pauses/pause.ts";
-import type { Hold, KeyScope, Role, Actor } from "../src/accounts/roles.ts";
+import type { Hold, KeyLimits, KeyScope, MemberRole, Role, Actor } from "../src/accounts/roles.ts";
 import type { SigningUse, SealedPlace } from "../src/crypto/secrets.ts";
 
 export interface Account {
@@ -37,7 +37,7 @@ export interface HoldStop extends AccountStop {
 }
 
 /** An API key as it is stored, without the key itself. */
-export interface ApiKey {
+export interface ApiKey extends KeyLimits {
   readonly id: string;
   readonly accountId: string;
   readonly name: string;
@@ -115,7 +115,7 @@ export interface PersonRow {
   readonly id: string;
   /** As it was given. Unique without case. */
   readonly email: string;
-  /** As `Passwords` makes it. */
+  /** As `Passwords` makes it; empty: no password, they sign in by OpenID Connect. */
   readonly passwordHash: string;
   readonly createdAt: Date;
 }
@@ -130,17 +130,26 @@ export interface SessionRow {
   readonly expiresAt: Date;
   /** SHA-256 of the secret in the browser's storage, hex; null: it sent none. */
   readonly secretHash: string | null;
+  /** The network address and the browser that began it, as they were sent; null: not known. */
+  readonly client: string | null;
+  readonly browser: string | null;
+  /** When it was last used, to some minutes; null: not since it began. */
+  readonly lastSeenAt: Date | null;
 }
 
 /** The owner of a session. */
 export interface SessionMember extends Member {
   readonly secretHash: string | null;
+  readonly lastSeenAt: Date | null;
+  /** They are in more accounts than this one. */
+  readonly hasOthers: boolean;
 }
 
-/** A person and the account that they log in to: the one they joined first. */
+/** A person and the account that they log in to: the one that they used last. */
 export interface Member {
   readonly person: PersonRow;
   readonly accountId: string;
+  readonly role: MemberRole;
 }
 
 /** A welcome link that can still be used. */
@@ -149,7 +158,12 @@ export interface LiveLink {
   readonly accountId: string;
   /** Address of the person whose password it resets; null: it invites the first person. */
   readonly email: string | null;
+  /** Their role in the account; null: they are not in it. */
+  readonly role: MemberRole | null;
 }
+
+/** Which sessions of a person end. */
+export type SessionChoice = { readonly only: string } | { readonly except: string };
 
 /** A sign-up: everything of it in one commit. */
 export interface SignUp {
@@ -172,8 +186,8 @@ export interface PeopleStore {
   find(email: string): Promise<Member | null>;
   /** The address of the account's first person; null when there is none. */
   emailOf(accountId: string): Promise<string | null>;
-  /** Whether a person with this address, compared without case, is in the account. */
-  isIn(accountId: string, email: string): Promise<boolean>;
+  /** Whether a person with this address, compared without case, is in the account and may approve there. */
+  mayApprove(accountId: string, email: string): Promise<boolean>;
   /** False, and nothing is written: the address is taken, or sign-ups are closed by a hold. */
   signUp(signUp: SignUp): Promise<boolean>;
   /**
@@ -186,6 +200,14 @@ export interface PeopleStore {
   /** Replaces a session's secret, unless the password has changed. */
   renewSessionSecret(hash: string, secretHash: string, passwordHash: string): Promise<void>;
   endSession(hash: string, audit?: AuditEntry): Promise<void>;
+  /** The sessions of a person in all their accounts, newest first; at most `SESSIONS_PER_PERSON_MAX`. */
+  sessionsOf(personId: string, now: Date): Promise<readonly SessionRow[]>;
+  /** Ends sessions of a person: these, or all but `except`. Returns how many. */
+  endSessions(personId: string, which: SessionChoice, audit: AuditEntry): Promise<number>;
+  /** Notes that a session is in use, and with it the account. */
+  sessionSeen(hash: string, at: Date): Promise<void>;
+  /** Takes a session to another account of its person. False: they are not in that account, or the session is over. */
+  switchAccount(hash: string, accountId: string, at: Date): Promise<boolean>;
   /**
    * Stores a link and voids earlier ones for the same purpose. False, and nothing is written: it would invite a first
    * person, and the account has one.

@@ -16,6 +16,7 @@ import type { HostOfKey } from "../src/approvals/facts.ts";
 import type { RejectionCount, RejectionEntry, RejectionStore } from "../src/approvals/rejections.ts";
 import type { TimelineEvent, TimelineEntry } from "../src/actions/timeline.ts";
 import type { AccountStore, PeopleStore, SealedStore, SigningStore } from "./account-store.ts";
+import type { TeamStore } from "./team-store.ts";
 import type { CallbackHostStore } from "../src/accounts/callback-hosts.ts";
 import type { HostSettingsStore } from "../src/hosts/settings.ts";
 import type { PauseStore } from "../src/pauses/pause.ts";
@@ -481,6 +482,7 @@ export interface Store {
   readonly hostSettings: HostSettingsStore;
   readonly links: LinkStore;
   readonly people: PeopleStore;
+  readonly team: TeamStore;
   readonly signing: SigningStore;
   readonly pauses: PauseStore;
   readonly rejections: RejectionStore;

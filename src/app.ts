@@ -21,12 +21,18 @@ import { createMailer } from "./mail/mailer.ts";
 import { addGauges } from "./observability/gauges.ts";
 import { LoopLag } from "./observability/runtime.ts";
 import { Metrics } from "./observability/metrics.ts";
-import { checkTarget, describePolicy, type TargetPolicy } from "./outbound/policy.ts";
+import { checkTarget, describePolicy, providerPolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
 import { housekeeping, startJobs } from "./runtime/jobs.ts";
 import { keepFresh } from "./runtime/keep-fresh.ts";
 import { type Opened, openStoreWithRetry, type OpeningDeps, type EncryptedStore } from "./crypto/encrypted-store.ts";
+import { createOidcThrottle } from "./accounts/throttle.ts";
+import { createOidcProvider } from "./oidc/provider.ts";
+import type { Oidc } from "./oidc/routes.ts";
+import { createOidcSignIn } from "./oidc/sign-in.ts";
+import { OIDC_CALLBACK_PATH } from "./pages/sign-in.tsx";
 import { createPeopleService } from "./accounts/people.ts";
+import { createTeamService } from "./accounts/team.ts";
 import { createAuditService } from "./audit/audit.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createCallbackHostService } from "./accounts/callback-hosts.ts";
@@ -367,6 +373,14 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
   const { pauseService, isStopped } = engine;
   const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock: deps.clock });
   const peopleService = peopleServiceOf(parts, deps);
+  const teamService = createTeamService({
+    ...deps,
+    ...store,
+    peopleService,
+    secrets,
+    baseUrl: config.baseUrl,
+    onMail: config.mail === null ? null : engine.mailWaits,
+  });
   const http = createHttp({
     ...deps,
     actionService: engine.actionService,
@@ -382,6 +396,8 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     secrets,
     keyService: createKeyService({ ...deps, accounts, secrets, pauseService, signUpGate, forget: authenticate.forget }),
     peopleService,
+    teamService,
+    oidc: createOidc(parts, deps, { peopleService, teamService }),
     checkTarget: (url) => checkTarget(policy, url),
     guides: GUIDES,
     rulesFor: createEffectiveSettings(config, policy, accounts),
@@ -411,6 +427,25 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     routes: [mcpRoutes(createAgents(parts, deps))],
   });
   return { http, reads: { keys: authenticate.recheck, sessions: peopleService.recheckSessions } };
+}
+
+/** Null: no identity provider is configured. */
+function createOidc(
+  { config, encryptedStore }: HttpServiceParts,
+  { clock }: HttpServiceDeps,
+  services: Pick<Parameters<typeof createOidcSignIn>[0], "peopleService" | "teamService">,
+): Oidc | null {
+  const { oidc: settings, baseUrl, allowedPrivateTargets } = config;
+  if (settings === null) return null;
+  const { store, secrets } = encryptedStore;
+  const sender = createSender(providerPolicy(settings.issuer, "OIDC_ISSUER", allowedPrivateTargets));
+  const redirectUri = baseUrl + OIDC_CALLBACK_PATH;
+  return {
+    provider: createOidcProvider(settings, { sender, clock, redirectUri }),
+    signIn: createOidcSignIn({ ...store, ...services, secrets, clock, allowedDomains: settings.allowedDomains }),
+    throttle: createOidcThrottle(clock),
+    name: new URL(settings.issuer).host,
+  };
 }
 
 function peopleServiceOf({ signUpGate, encryptedStore }: HttpServiceParts, deps: HttpServiceDeps) {

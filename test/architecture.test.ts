@@ -36,9 +36,9 @@ const PURE = new Set([
   "src/config/limits.ts",
   "src/outbound/tls.ts",
 ]);
-/** What opens a database, whichever it is. Everybody else knows the interfaces in `db/store.ts` and `db/account-store.ts`. */
+/** What opens a database, whichever it is. Everybody else knows the interfaces in `db/store.ts` and beside it. */
 const OPENS_DATABASES = /^src\/(admin\/|crypto\/encrypted-store\.ts$)/;
-const STORE_INTERFACES = /^db\/(store|account-store)\.ts$/;
+const STORE_INTERFACES = /^db\/(store|account-store|team-store)\.ts$/;
 /** They run on plain Node, beside a service that may be elsewhere. */
 const ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/)/;
 const KNOWN_ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/|src\/outbound\/tls\.ts$)/;
@@ -55,6 +55,7 @@ const LIBRARIES: Readonly<Record<string, RegExp>> = {
   "pg/": /^db\/postgres\//,
   libsql: /^db\//,
   "mailgun.js": /^src\/mail\//,
+  "openid-client": /^src\/oidc\//,
   "@modelcontextprotocol/server": /^mcp\//,
   croner: /^src\/runtime\//,
   ky: /^src\/client\//,

@@ -100,10 +100,13 @@ function fromVersion01(ran: readonly SqlValue[]): readonly string[] {
   const statements = statementsOf(start);
   return REBUILT.flatMap((table) => {
     const { name, columns } = getTableConfig(table);
-    const names = columns.map((column) => column.name).join(", ");
+    const created = statements.filter((statement) => statement.startsWith(`CREATE TABLE \`${name}\` `));
+    // Later migrations add columns.
+    const first = columns.filter((column) => created.some((statement) => statement.includes(`\t\`${column.name}\` `)));
+    const names = first.map((column) => column.name).join(", ");
     return [
       `ALTER TABLE ${name} RENAME TO old_${name}`,
-      ...statements.filter((statement) => statement.startsWith(`CREATE TABLE \`${name}\` `)),
+      ...created,
       `INSERT INTO ${name} (${names}) SELECT ${names} FROM old_${name}`,
       `DROP TABLE old_${name}`,
       ...statements.filter((statement) => statement.includes(` ON \`${name}\` (`)),

@@ -1,6 +1,7 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 import { check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Actor } from "../../src/accounts/roles.ts";
+import type { HttpMethod } from "../../src/actions/action.ts";
 import type { AuditRow } from "../../src/audit/audit.ts";
 import { SQLITE_VALUES, type ValueTests } from "../sql/values.ts";
 
@@ -44,9 +45,25 @@ export const apiKeys = sqliteTable(
       .default("own"),
     /** The key whose actions it took over. */
     replaces: text(),
+    /** Limits of its calls: JSON lists of hosts and methods, how many creates a day, and until when it works. Null: none. */
+    hosts: text({ mode: "json" }).$type<readonly string[]>(),
+    methods: text({ mode: "json" }).$type<readonly HttpMethod[]>(),
+    dailyActions: integer("daily_actions"),
+    expiresAt: time("expires_at"),
   },
   // For lists: active keys first, since NULL sorts before every time.
   (table) => [index("api_keys_by_account").on(table.accountId, table.revokedAt, table.createdAt, table.id)],
+);
+
+/** How many actions a key with a daily limit has created on a day (days since 1970, UTC). */
+export const keyDays = sqliteTable(
+  "key_days",
+  {
+    keyId: text("key_id").notNull(),
+    day: integer().notNull(),
+    created: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.keyId, table.day] }), index("key_days_by_age").on(table.day)],
 );
 
 export const people = sqliteTable("people", {
@@ -54,6 +71,7 @@ export const people = sqliteTable("people", {
   email: text().notNull(),
   /** The address without case. */
   emailKey: text("email_key").notNull().unique(),
+  /** Empty: they sign in by OpenID Connect alone. */
   passwordHash: text("password_hash").notNull(),
   createdAt: time("created_at").notNull(),
 });
@@ -65,6 +83,11 @@ export const members = sqliteTable(
     accountId: text("account_id").notNull(),
     personId: text("person_id").notNull(),
     joinedAt: time("joined_at").notNull(),
+    role: text({ enum: ["owner", "approver", "reader"] })
+      .notNull()
+      .default("owner"),
+    /** When they last used this account: a log-in begins in the account that was used last. */
+    lastSeenAt: time("last_seen_at"),
   },
   (table) => [
     primaryKey({ columns: [table.accountId, table.personId] }),
@@ -84,6 +107,10 @@ export const sessions = sqliteTable(
     expiresAt: time("expires_at").notNull(),
     /** SHA-256 of the secret in the browser's storage. Null: the session needs the password for each change. */
     secretHash: text("secret_hash"),
+    /** What its person sees in the list of sessions: the client that began it, and when it was last used. */
+    client: text(),
+    browser: text(),
+    lastSeenAt: time("last_seen_at"),
   },
   (table) => [
     index("sessions_by_person").on(table.personId, table.createdAt, table.hash),
@@ -104,6 +131,44 @@ export const welcomeLinks = sqliteTable(
   (table) => [
     index("welcome_links_by_account").on(table.accountId, table.personId),
     index("welcome_links_by_end").on(table.expiresAt),
+  ],
+);
+
+/** Open invitations to an account: one for an address. The row goes when it is accepted or withdrawn. */
+export const invitations = sqliteTable(
+  "invitations",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").notNull(),
+    email: text().notNull(),
+    /** The address without case. */
+    emailKey: text("email_key").notNull(),
+    role: text({ enum: ["owner", "approver", "reader"] }).notNull(),
+    /** SHA-256 of the token in its link. */
+    hash: text().notNull().unique(),
+    createdAt: time("created_at").notNull(),
+    createdBy: text("created_by").$type<Actor>().notNull(),
+    expiresAt: time("expires_at").notNull(),
+  },
+  (table) => [
+    uniqueIndex("invitations_once").on(table.accountId, table.emailKey),
+    index("invitations_by_address").on(table.emailKey, table.expiresAt),
+    index("invitations_by_end").on(table.expiresAt),
+  ],
+);
+
+/** Whom a provider of OpenID Connect means by a subject. A person has one subject of a provider: an address may be given on. */
+export const identities = sqliteTable(
+  "identities",
+  {
+    issuer: text().notNull(),
+    subject: text().notNull(),
+    personId: text("person_id").notNull(),
+    createdAt: time("created_at").notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.issuer, table.subject] }),
+    uniqueIndex("identities_once").on(table.personId, table.issuer),
   ],
 );
 

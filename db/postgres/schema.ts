@@ -49,10 +49,24 @@ export const apiKeys = pgTable(
     revokedAt: time("revoked_at"),
     scope: text().notNull().default("own"),
     replaces: text(),
+    hosts: text(),
+    methods: text(),
+    dailyActions: number("daily_actions"),
+    expiresAt: time("expires_at"),
   },
   (table) => [
     index("api_keys_by_account").on(table.accountId, table.revokedAt.asc().nullsFirst(), table.createdAt, table.id),
   ],
+);
+
+export const keyDays = pgTable(
+  "key_days",
+  {
+    keyId: text("key_id").notNull(),
+    day: number("day").notNull(),
+    created: number("created").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.keyId, table.day] }), index("key_days_by_age").on(table.day)],
 );
 
 export const people = pgTable("people", {
@@ -69,6 +83,8 @@ export const members = pgTable(
     accountId: text("account_id").notNull(),
     personId: text("person_id").notNull(),
     joinedAt: time("joined_at").notNull(),
+    role: text().notNull().default("owner"),
+    lastSeenAt: time("last_seen_at"),
   },
   (table) => [
     primaryKey({ columns: [table.accountId, table.personId] }),
@@ -86,6 +102,9 @@ export const sessions = pgTable(
     createdAt: time("created_at").notNull(),
     expiresAt: time("expires_at").notNull(),
     secretHash: text("secret_hash"),
+    client: text(),
+    browser: text(),
+    lastSeenAt: time("last_seen_at"),
   },
   (table) => [
     index("sessions_by_person").on(table.personId, table.createdAt, table.hash),
@@ -105,6 +124,40 @@ export const welcomeLinks = pgTable(
   (table) => [
     index("welcome_links_by_account").on(table.accountId, table.personId),
     index("welcome_links_by_end").on(table.expiresAt),
+  ],
+);
+
+export const invitations = pgTable(
+  "invitations",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").notNull(),
+    email: text().notNull(),
+    emailKey: text("email_key").notNull(),
+    role: text().notNull(),
+    hash: text().notNull().unique(),
+    createdAt: time("created_at").notNull(),
+    createdBy: text("created_by").notNull(),
+    expiresAt: time("expires_at").notNull(),
+  },
+  (table) => [
+    uniqueIndex("invitations_once").on(table.accountId, table.emailKey),
+    index("invitations_by_address").on(table.emailKey, table.expiresAt),
+    index("invitations_by_end").on(table.expiresAt),
+  ],
+);
+
+export const identities = pgTable(
+  "identities",
+  {
+    issuer: text().notNull(),
+    subject: text().notNull(),
+    personId: text("person_id").notNull(),
+    createdAt: time("created_at").notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.issuer, table.subject] }),
+    uniqueIndex("identities_once").on(table.personId, table.issuer),
   ],
 );
 

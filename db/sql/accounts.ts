@@ -27,7 +27,7 @@ export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "
     find: async (id) => (await FIND.read(reader, { id }))[0] ?? null,
     async create(account, keys, extras) {
       if (extras !== undefined) return isWritten(firstRows(account, keys, extras), [firstStartLock]);
-      return isWritten([ADD_ACCOUNT.bind({ ...account }), ...keys.map((key) => ADD_KEY.bind({ ...key }))]);
+      return isWritten([ADD_ACCOUNT.bind({ ...account }), ...keys.map((key) => ADD_KEY.bind(keyValues(key)))]);
     },
     async addKey(key, audit, stop) {
       const stopped =
@@ -35,7 +35,7 @@ export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "
       const inherited = key.replaces === null ? [] : [inheritRejections(key, key.replaces)];
       // Accounts are stopped with the first hold, and no claim of them may go on by what it saw before.
       const locks = stop === undefined ? [] : [stopLock, holdLock];
-      await writer.write([ADD_KEY.bind({ ...key }), ...auditChange(audit), ...stopped, ...inherited], locks);
+      await writer.write([ADD_KEY.bind(keyValues(key)), ...auditChange(audit), ...stopped, ...inherited], locks);
     },
     replacedBy: async (id) => (await REPLACED.read(reader, { id, max: REPLACED_KEYS_MAX })).map((key) => key.id),
     keyByHash: async (hash) => (await KEY_BY_HASH.read(reader, { hash }))[0] ?? null,
@@ -72,7 +72,7 @@ function firstRows(
 ): readonly Statement[] {
   return [
     ADD_FIRST.bind({ ...account }),
-    ...keys.map((key) => ADD_KEY_OF_SIGN_UP.bind({ ...key })),
+    ...keys.map((key) => ADD_KEY_OF_SIGN_UP.bind(keyValues(key))),
     ...audit.flatMap(auditChange),
     INVITE.bind({ ...link }),
     ...Object.entries(facts).map(([name, value]) => putFirstFact(name, value)),
@@ -121,6 +121,10 @@ const ADD_FIRST = prepare((arg: Args<keyof typeof ACCOUNT>) =>
 
 // Safe: an object's own keys.
 const KEY = Object.keys(getTableColumns(apiKeys)) as (keyof ApiKey)[];
+
+function keyValues({ hosts, methods, ...key }: ApiKey) {
+  return { ...key, hosts: hosts && JSON.stringify(hosts), methods: methods && JSON.stringify(methods) };
+}
 
 const ADD_KEY = prepare((arg: Args<keyof ApiKey>) => query.insert(apiKeys).values(valuesOf(arg, KEY)));
 
@@ -253,7 +257,7 @@ const ADD_KEY_OF_SIGN_UP = prepare((arg: Args<keyof ApiKey>) => insertWhere(apiK
 /** Account and key of a sign-up, after the statement that writes the person. */
 export function signedUpRows({ account, key, allowedBy }: SignUp): readonly Statement[] {
   const allowed = { allowedAt: allowedBy === undefined ? null : account.createdAt, allowedBy: allowedBy ?? null };
-  return [ADD_SIGNED_UP.bind({ ...account, ...allowed }), ADD_KEY_OF_SIGN_UP.bind({ ...key })];
+  return [ADD_SIGNED_UP.bind({ ...account, ...allowed }), ADD_KEY_OF_SIGN_UP.bind(keyValues(key))];
 }
 
 /** Holds while no key of the first account has, or had, a hold. */

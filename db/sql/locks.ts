@@ -57,6 +57,16 @@ export function firstPersonLock(accountId: string): Lock {
   return exclusive(`first person ${accountId}`);
 }
 
+/** Whoever changes who is in an account, or who owns it. */
+export function teamLock(accountId: string): Lock {
+  return exclusive(`team ${accountId}`);
+}
+
+/** Whoever lets a person into an account, or removes them: who is in none is forgotten. */
+export function personLock(personId: string): Lock {
+  return exclusive(`person ${personId}`);
+}
+
 /** Whoever creates the first account. */
 export const firstStartLock = exclusive("first start");
 

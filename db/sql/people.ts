@@ -1,4 +1,20 @@
-import { and, desc, eq, exists, gt, inArray, isNull, lte, ne, type Placeholder, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  desc,
+  eq,
+  exists,
+  getTableColumns,
+  gt,
+  inArray,
+  isNull,
+  lte,
+  ne,
+  type Placeholder,
+  type SQL,
+  sql,
+} from "drizzle-orm";
+import { alias } from "drizzle-orm/sqlite-core";
+import { mayDo } from "../../src/accounts/roles.ts";
 import { emailKey } from "../../src/accounts/throttle.ts";
 import type { AuditEntry } from "../../src/audit/audit.ts";
 import { SESSIONS_PER_PERSON_MAX } from "../../src/config/limits.ts";
@@ -24,12 +40,17 @@ export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "s
       return member === undefined ? null : memberOf(member);
     },
     emailOf: async (accountId) => (await FIRST_EMAIL.read(reader, { accountId }))[0]?.email ?? null,
-    isIn: async (accountId, email) => (await IS_IN.read(reader, { accountId, emailKey: emailKey(email) })).length > 0,
+    async mayApprove(accountId, email) {
+      const [member] = await IS_IN.read(reader, { accountId, emailKey: emailKey(email) });
+      return member !== undefined && mayDo(member.role, "approve");
+    },
     signUp: (all) => isWritten(signUp(all), all.untilHold === true ? [signUpLock] : []),
     addSession: (session, passwordHash, audit) => isWritten(addSession(session, passwordHash, audit)),
     async session(hash, now) {
       const [found] = await SESSION.read(reader, { hash, now });
-      return found === undefined ? null : { ...memberOf(found), secretHash: found.secretHash };
+      if (found === undefined) return null;
+      const { secretHash, lastSeenAt, hasOthers } = found;
+      return { ...memberOf(found), secretHash, lastSeenAt, hasOthers };
     },
     async renewSessionSecret(hash, secretHash, passwordHash) {
       await writer.write([RENEW_SECRET.bind({ hash, secretHash, passwordHash })]);
@@ -37,6 +58,20 @@ export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "s
     async endSession(hash, audit) {
       await writer.write([END_SESSION.bind({ hash }), ...auditChange(audit)]);
     },
+    sessionsOf: (personId, now) => SESSIONS.read(reader, { personId, now }),
+    async endSessions(personId, which, audit) {
+      const end =
+        "only" in which
+          ? END_ONE.bind({ personId, hash: which.only })
+          : END_REST.bind({ personId, hash: which.except });
+      const [ended] = await writer.write([end, ...auditChange(audit)]);
+      return ended?.changes ?? 0;
+    },
+    async sessionSeen(hash, at) {
+      await writer.write([SEE_SESSION.bind({ hash, at }), SEE_ACCOUNT.bind({ hash, at })]);
+    },
+    switchAccount: (hash, accountId, at) =>
+      isWritten([SWITCH.bind({ hash, accountId }), SEE_SWITCHED.bind({ hash, accountId, at })]),
     async offer(link) {
       const offer = [VOID_LINKS.bind({ ...link }), OFFER.bind({ ...link })];
       const [, offered] = await writer.write(offer, [firstPersonLock(link.accountId)]);
@@ -60,20 +95,25 @@ export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "s
 
 const PERSON = { id: people.id, email: people.email, passwordHash: people.passwordHash, createdAt: people.createdAt };
 
-const MEMBER = { ...PERSON, accountId: members.accountId };
+export const MEMBER = { ...PERSON, accountId: members.accountId, role: members.role };
 
-function memberOf({ accountId, id, email, passwordHash, createdAt }: PersonRow & Pick<Member, "accountId">): Member {
-  return { person: { id, email, passwordHash, createdAt }, accountId };
+export function memberOf(row: PersonRow & Omit<Member, "person">): Member {
+  const { accountId, role, id, email, passwordHash, createdAt } = row;
+  return { person: { id, email, passwordHash, createdAt }, accountId, role };
 }
 
 /** People with their accounts. */
 const joined = () => query.select(MEMBER).from(people).innerJoin(members, eq(members.personId, people.id));
 
-/** Picks the account that they joined first. */
-const FIND = prepare((arg: Args<"emailKey">) => {
-  const found = joined().where(eq(people.emailKey, arg.emailKey));
-  return found.orderBy(members.joinedAt, members.accountId).limit(1);
-});
+/** The account that somebody used last, else the one that they joined first, comes first. */
+export const lastUsedFirst = [desc(sql`coalesce(${members.lastSeenAt}, 0)`), members.joinedAt, members.accountId];
+
+const FIND = prepare((arg: Args<"emailKey">) =>
+  joined()
+    .where(eq(people.emailKey, arg.emailKey))
+    .orderBy(...lastUsedFirst)
+    .limit(1),
+);
 
 const IS_IN = prepare((arg: Args<"emailKey" | "accountId">) =>
   joined().where(and(eq(people.emailKey, arg.emailKey), eq(members.accountId, arg.accountId))),
@@ -87,8 +127,12 @@ const FIRST_EMAIL = prepare((arg: Args<"accountId">) => {
 /** The join ends a session of someone who left the account. */
 const SESSION = prepare((arg: Args<"hash" | "now">) => {
   const isMember = and(eq(members.accountId, sessions.accountId), eq(members.personId, sessions.personId));
+  const other = alias(members, "other");
+  const others = query.select({ id: other.accountId }).from(other);
+  const isOther = and(eq(other.personId, members.personId), ne(other.accountId, members.accountId));
+  const hasOthers = sql<boolean>`${exists(others.where(isOther))}`.mapWith(Boolean).as("has_others");
   return query
-    .select({ ...MEMBER, secretHash: sessions.secretHash })
+    .select({ ...MEMBER, secretHash: sessions.secretHash, lastSeenAt: sessions.lastSeenAt, hasOthers })
     .from(sessions)
     .innerJoin(people, eq(people.id, sessions.personId))
     .innerJoin(members, isMember)
@@ -100,9 +144,15 @@ const isLive = (hash: Placeholder, now: Placeholder) =>
 
 const LIVE_LINK = prepare((arg: Args<"hash" | "now">) =>
   query
-    .select({ personId: welcomeLinks.personId, accountId: welcomeLinks.accountId, email: people.email })
+    .select({
+      personId: welcomeLinks.personId,
+      accountId: welcomeLinks.accountId,
+      email: people.email,
+      role: members.role,
+    })
     .from(welcomeLinks)
     .leftJoin(people, eq(people.id, welcomeLinks.personId))
+    .leftJoin(members, and(eq(members.accountId, welcomeLinks.accountId), eq(members.personId, welcomeLinks.personId)))
     .where(isLive(arg.hash, arg.now)),
 );
 
@@ -110,7 +160,7 @@ const LIVE_LINK = prepare((arg: Args<"hash" | "now">) =>
  * A chain, like the change of an action: the first statement decides, and each following one writes only where the one
  * before did. Of two racing uses of one address or link, one wins.
  */
-const insertPerson = <Name extends string = never>(condition: (arg: Args<Name>) => SQL) =>
+export const insertPerson = <Name extends string = never>(condition: (arg: Args<Name>) => SQL) =>
   prepare((arg: Args<keyof PersonRow | "emailKey" | Name>) =>
     insertWhere(people, condition(arg), {
       ...valuesOf(arg, ["id", "email", "passwordHash", "createdAt"]),
@@ -118,18 +168,72 @@ const insertPerson = <Name extends string = never>(condition: (arg: Args<Name>) 
     }).onConflictDoNothing({ target: people.emailKey }),
   );
 
-const SESSION_COLUMNS = ["hash", "personId", "accountId", "createdAt", "expiresAt", "secretHash"] as const;
+// Safe: an object's own keys.
+const SESSION_COLUMNS = Object.keys(getTableColumns(sessions)) as (keyof SessionRow)[];
 
 const insertSession = <Name extends string = never>(condition: (arg: Args<Name | keyof SessionRow>) => SQL) =>
   prepare((arg: Args<keyof SessionRow | Name>) =>
     insertWhere(sessions, condition(arg), valuesOf<keyof SessionRow>(arg, SESSION_COLUMNS)),
   );
 
-const ADD_SESSION = insertSession(() => changed);
+export const ADD_SESSION = insertSession(() => changed);
 
 const ADD_MEMBER = prepare((arg: Args<"accountId" | "personId" | "joinedAt">) =>
   insertWhere(members, changed, valuesOf(arg, ["accountId", "personId", "joinedAt"])),
 );
+
+const SESSIONS = prepare((arg: Args<"personId" | "now">) =>
+  query
+    .select()
+    .from(sessions)
+    .where(and(eq(sessions.personId, arg.personId), gt(sessions.expiresAt, arg.now)))
+    .orderBy(desc(sessions.createdAt), desc(sessions.hash))
+    .limit(SESSIONS_PER_PERSON_MAX),
+);
+
+const END_ONE = prepare((arg: Args<"personId" | "hash">) =>
+  query.delete(sessions).where(and(eq(sessions.personId, arg.personId), eq(sessions.hash, arg.hash))),
+);
+
+const END_REST = prepare((arg: Args<"personId" | "hash">) =>
+  query.delete(sessions).where(and(eq(sessions.personId, arg.personId), ne(sessions.hash, arg.hash))),
+);
+
+const SEE_SESSION = prepare((arg: Args<"hash" | "at">) =>
+  query
+    .update(sessions)
+    .set({ lastSeenAt: sql`${arg.at}` })
+    .where(eq(sessions.hash, arg.hash)),
+);
+
+/** The account of the session. */
+const SEE_ACCOUNT = prepare((arg: Args<"hash" | "at">) => {
+  const account = query.select({ id: sessions.accountId }).from(sessions).where(eq(sessions.hash, arg.hash));
+  const person = query.select({ id: sessions.personId }).from(sessions).where(eq(sessions.hash, arg.hash));
+  return query
+    .update(members)
+    .set({ lastSeenAt: sql`${arg.at}` })
+    .where(and(inArray(members.accountId, account), inArray(members.personId, person)));
+});
+
+/** The account that the statement before took the session to. */
+const SEE_SWITCHED = prepare((arg: Args<"hash" | "accountId" | "at">) => {
+  const person = query.select({ id: sessions.personId }).from(sessions).where(eq(sessions.hash, arg.hash));
+  return query
+    .update(members)
+    .set({ lastSeenAt: sql`${arg.at}` })
+    .where(and(eq(members.accountId, arg.accountId), inArray(members.personId, person), changed));
+});
+
+/** Only to an account that its person is in. */
+export const SWITCH = prepare((arg: Args<"hash" | "accountId">) => {
+  const memberships = query.select({ id: members.accountId }).from(members);
+  const isOwn = sql`${members.accountId} = ${arg.accountId} and ${members.personId} = ${sessions.personId}`;
+  return query
+    .update(sessions)
+    .set({ accountId: sql`${arg.accountId}` })
+    .where(and(eq(sessions.hash, arg.hash), exists(memberships.where(isOwn))));
+});
 
 const SIGN_UP = insertPerson(() => always);
 
@@ -147,7 +251,7 @@ function signUp(all: SignUp): readonly Statement[] {
   ];
 }
 
-function personValues(person: PersonRow) {
+export function personValues(person: PersonRow) {
   return { ...person, emailKey: emailKey(person.email) };
 }
 
@@ -161,8 +265,8 @@ const hasPassword = (arg: Args<"personId" | "passwordHash">) =>
 
 const BEGIN_SESSION = insertSession((arg: Args<"personId" | "passwordHash">) => hasPassword(arg));
 
-/** Excludes the new session: after a clock was set back it would look like the oldest. */
-const END_OLDEST = prepare((arg: Args<"personId" | "hash">) => {
+/** The oldest sessions beyond the bound. Excludes the new session: after a clock was set back it would look like the oldest. */
+export const END_OLDEST = prepare((arg: Args<"personId" | "hash">) => {
   const others = query.select({ hash: sessions.hash }).from(sessions);
   const isOther = and(eq(sessions.personId, arg.personId), ne(sessions.hash, arg.hash));
   const newestFirst = others.where(isOther).orderBy(desc(sessions.createdAt), desc(sessions.hash));

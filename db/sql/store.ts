@@ -22,6 +22,7 @@ import type { HeaderSeal } from "./rows.ts";
 import { createUpkeepStore } from "./prune.ts";
 import { createFactStore, createSealedStore, createSigningStore, PROBE } from "./secrets.ts";
 import type { Sql } from "./sql.ts";
+import { createTeamStore } from "./team.ts";
 import { Writer } from "./writer.ts";
 
 interface StoreParts {
@@ -64,6 +65,7 @@ export function createStore({
     hostSettings: createHostSettingsStore(db),
     links: createLinkStore(db),
     people: createPeopleStore(db),
+    team: createTeamStore(db),
     signing: createSigningStore(db),
     pauses: createPauseStore(db, (after, limit) => queue.lanes(after, limit)),
     rejections: createRejectionStore(db),

@@ -37,10 +37,13 @@ const COUNTED: Readonly<Record<string, string>> = {
 export const TRANSFER_TABLES: readonly TransferTable[] = [
   schema.accounts,
   schema.apiKeys,
+  schema.keyDays,
   schema.people,
   schema.members,
   schema.sessions,
   schema.welcomeLinks,
+  schema.invitations,
+  schema.identities,
   schema.signingSeeds,
   schema.callbackHosts,
   schema.hostSettings,

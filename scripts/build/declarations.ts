@@ -1,5 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import {
+  ChangePerson,
+  CreatedInvitation,
+  CreateInvitation,
+  InvitationList,
+  PersonJson,
+  PersonList,
+} from "../../src/accounts/team-schemas.ts";
 import { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../../src/accounts/schemas.ts";
 import { CallbackHost, CallbackHostList } from "../../src/accounts/callback-hosts.ts";
 import { RotationJson, SigningSecretJson, SigningSecretQuery } from "../../src/accounts/signing-secrets.ts";
@@ -31,8 +39,11 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   AuditQuery,
   CallbackHost,
   CallbackHostList,
+  ChangePerson,
   CreateAction,
+  CreatedInvitation,
   CreatedKey,
+  CreateInvitation,
   CreateKey,
   CreatePause,
   DecisionBody,
@@ -41,6 +52,7 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   Health,
   HostSettingsJson,
   HostSettingsList,
+  InvitationList,
   KeyList,
   ListQuery,
   ActionCounts,
@@ -49,6 +61,8 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   PauseList,
   PutDefaults,
   PutHostSettings,
+  PersonJson,
+  PersonList,
   ReceiptJson,
   Retry,
   RotationJson,

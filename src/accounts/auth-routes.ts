@@ -40,6 +40,8 @@ export interface AuthRouteDeps extends EntryCookies {
   readonly ownOrigin: OwnOrigin;
   readonly personOf: PersonOf;
   readonly log: Log;
+  /** An identity provider; null: people log in by password only. */
+  readonly oidc: { readonly name: string } | null;
 }
 
 /** The page that shows a new account its key. */
@@ -189,7 +191,8 @@ async function logInByForm(deps: AuthRouteDeps, context: RequestContext): Promis
     return startSession(context, entered, deps, seeOther("own", next ?? HOME_PATH));
   } catch (error) {
     const signupsOpen = await isSignUpOpen();
-    return showEntryAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen }));
+    const provider = deps.oidc?.name ?? null;
+    return showEntryAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen, provider }));
   }
 }
 
@@ -219,7 +222,8 @@ export function entryPages(deps: AuthRouteDeps) {
   return createPageRoutes("own")
     .get("/login", async ({ context }) => {
       const signupsOpen = await peopleService.isSignUpOpen();
-      return unlessLoggedIn(context, (next) => logInPage({ typed: EMPTY_CREDENTIALS, next, signupsOpen }));
+      const provider = deps.oidc?.name ?? null;
+      return unlessLoggedIn(context, (next) => logInPage({ typed: EMPTY_CREDENTIALS, next, signupsOpen, provider }));
     })
     .get("/signup", async ({ context }) => {
       await peopleService.requireSignUpOpen();
@@ -315,13 +319,13 @@ export function passwordPages(deps: PasswordPageDeps) {
 }
 
 /** What a browser in which somebody logs in is given. */
-interface EntryCookies {
+export interface EntryCookies {
   readonly cookie: OwnCookie;
   readonly deviceCookie: OwnCookie;
 }
 
 /** Lets somebody in by this answer; the visit's log line says who. */
-function startSession(
+export function startSession(
   context: RequestContext,
   entered: StartedSession,
   { cookie, deviceCookie }: EntryCookies,

@@ -5,7 +5,7 @@ import type { AccountStore, ApiKey, Revocation } from "../../db/account-store.ts
 import type { Authenticate } from "./authenticate.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { type Audited, auditOf } from "../audit/audit.ts";
-import { authorize, type Caller, hasScope, isWeakerHold } from "./roles.ts";
+import { authorize, type Caller, hasScope, isWeakerHold, type KeyLimits } from "./roles.ts";
 import type { CreateKey } from "./schemas.ts";
 import { DomainError, type Issue } from "../api/domain-error.ts";
 import { LIVE_KEYS_MAX, KEYS_LISTED_MAX } from "../config/limits.ts";
@@ -120,18 +120,23 @@ export function keyCreated({ id, name, role, hold, scope, replaces, last4 }: Api
 }
 
 interface NewKeyRow
-  extends Pick<ApiKey, "accountId" | "name" | "role">, Partial<Pick<ApiKey, "hold" | "scope" | "replaces">> {
+  extends
+    Pick<ApiKey, "accountId" | "name" | "role">,
+    Partial<Pick<ApiKey, "hold" | "scope" | "replaces" | keyof KeyLimits>> {
   /** In clear text; the row has its hash and its last four characters. */
   readonly key: string;
   readonly now: Date;
 }
 
-/** The row of a new key; without a hold unless it is given. */
+const NO_LIMITS: KeyLimits = { hosts: null, methods: null, dailyActions: null, expiresAt: null };
+
+/** The row of a new key; without a hold and limits unless they are given. */
 export function keyRow(
   { secrets, ids }: { readonly secrets: Pick<Secrets, "hash">; readonly ids: Pick<Ids, "key"> },
   { key, now, hold = "none", scope = "own", replaces = null, ...rest }: NewKeyRow,
 ): ApiKey {
   return {
+    ...NO_LIMITS,
     ...rest,
     hold,
     scope,

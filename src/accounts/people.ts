@@ -6,7 +6,7 @@ import type { Ids } from "../runtime/ids.ts";
 import type { KnownDevice } from "../crypto/tokens.ts";
 import type { Passwords, HashLane } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { Account, Member, PeopleStore } from "../../db/account-store.ts";
+import type { Account, Member, PeopleStore, PersonRow } from "../../db/account-store.ts";
 import { keyCreated, keyRow } from "./keys.ts";
 import { authorize, type Caller, SYSTEM } from "./roles.ts";
 import type { Credentials, PasswordChange } from "./schemas.ts";
@@ -16,6 +16,7 @@ import {
   type Person,
   type RequestSource,
   type SessionRegistry,
+  type SessionSource,
   type StartedSession,
 } from "./sessions.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
@@ -65,6 +66,17 @@ export function createPeopleService(deps: PeopleDeps) {
     },
     resume: sessions.resume,
     watchSession: (sessionToken: string) => sessions.watchSession(sessionToken),
+    /** Closes open streams of a person that their sessions, accounts or roles don't allow any more. */
+    recheckPerson: (personId: string) => sessions.recheck(personId),
+    /** The person with this address and password. Throws `invalid_credentials`, or `RetryLater` after too many failures. */
+    async authenticate(credentials: Credentials, source: RequestSource): Promise<Member> {
+      const member = await verifyPassword(parts, credentials, source, null);
+      if (member === null) throw invalidCredentials();
+      return member;
+    },
+    /** Hashes the password of somebody whose link was checked. */
+    hashPassword: (password: string, accountId: string) =>
+      deps.passwords.hash(password, { lane: accountId, isKnown: true }),
     /** Closes open streams of sessions that another process has ended. */
     recheckSessions: () => sessions.recheckAll(),
     changePassword: (person: Person, change: PasswordChange, source: RequestSource) =>
@@ -97,7 +109,7 @@ export function createPeopleService(deps: PeopleDeps) {
       if (link === null) throw linkGone();
       return { email: link.email };
     },
-    redeemLink: (token: string, credentials: Credentials, source: LinkSource) =>
+    redeemLink: (token: string, credentials: Credentials, source: SessionSource) =>
       redeemLink(parts, token, credentials, source),
   };
 }
@@ -134,7 +146,7 @@ async function signUp(
   const person = { id: ids.person(), email, passwordHash, createdAt: now };
   const apiKey = secrets.newApiKey();
   const key = keyRow(parts, { accountId: account.id, key: apiKey, name: "owner", role: "owner", now });
-  const { row, started } = newSession(secrets, { person, accountId: account.id }, source.sessionSecret, now);
+  const { row, started } = newSession(secrets, { person, accountId: account.id, role: "owner" }, source, now);
   const caller = { ...started.person.caller, client: source.client };
   const audit = [{ kind: "signed_up", subject: email } as const, keyCreated(key)].map((entry) =>
     auditOf(caller, entry, now),
@@ -149,6 +161,9 @@ async function signUp(
   }
   return { ...started, apiKey };
 }
+
+/** The hash of somebody who signs in by OpenID Connect alone. */
+export const NO_PASSWORD = "";
 
 interface NewAccountDeps {
   readonly secrets: Pick<Secrets, "newRootSecret" | "seal">;
@@ -170,7 +185,7 @@ async function logIn(parts: PeopleParts, credentials: Credentials, source: Reque
   const { people, secrets, clock, sessions } = parts;
   const member = await verifyPassword(parts, credentials, source, null);
   if (member === null) throw invalidCredentials();
-  const { row, started } = newSession(secrets, member, source.sessionSecret, clock.now());
+  const { row, started } = newSession(secrets, member, source, clock.now());
   const { caller, email } = started.person;
   const audit = auditOf({ ...caller, client: source.client }, { kind: "signed_in", subject: email }, row.createdAt);
   // The password may have been changed while this one was checked.
@@ -195,8 +210,8 @@ async function changePassword(
   const { caller, email } = who;
   const { person } = await checkCurrentPassword(parts, who, current, source);
   const passwordHash = await passwords.hash(next, laneOf(source, caller.personId ?? null));
-  const owner = { person, accountId: caller.accountId };
-  const { row, started } = newSession(secrets, owner, source.sessionSecret, clock.now());
+  const owner = { person, accountId: caller.accountId, role: who.role };
+  const { row, started } = newSession(secrets, owner, source, clock.now());
   const entry = { kind: "password_changed", subject: email } as const;
   const audit = auditOf({ ...caller, client: source.client }, entry, row.createdAt);
   // The password may have been changed elsewhere meanwhile.
@@ -239,7 +254,8 @@ async function verifyPassword(
     const lane = laneOf(source, personId ?? known?.device.personId ?? null);
     // No schema has bounded the password of a form that confirms a session; that of a log-in it has.
     const isTooLong = personId !== null && password.length > PASSWORD_CHARS_MAX;
-    const isRight = !isTooLong && (await passwords.verify(password, member?.person.passwordHash ?? null, lane));
+    const isRight =
+      !isTooLong && (await passwords.verify(password, member === null ? null : passwordOf(member.person), lane));
     if (isRight && member !== null) {
       uncount();
       return member;
@@ -283,8 +299,6 @@ function laneOf({ client }: RequestSource, personId: string | null): HashLane {
   return personId === null ? { lane: client, isKnown: false } : { lane: personId, isKnown: true };
 }
 
-type LinkSource = Pick<RequestSource, "client" | "sessionSecret">;
-
 /**
  * Uses a link, once, and logs its visitor in. A link that resets a password ignores the address of the credentials. Throws
  * `not_found` if it can't be used any more, and `email_taken`.
@@ -293,7 +307,7 @@ async function redeemLink(
   parts: PeopleParts,
   token: string,
   credentials: Credentials,
-  { client, sessionSecret }: LinkSource,
+  source: SessionSource,
 ): Promise<StartedSession> {
   const { people, passwords, secrets, ids, clock, sessions } = parts;
   const linkHash = secrets.hash(token);
@@ -305,9 +319,13 @@ async function redeemLink(
   const now = clock.now();
   const email = link.email ?? credentials.email;
   const person = { id: personId ?? ids.person(), email, passwordHash, createdAt: now };
-  const { row, started } = newSession(secrets, { person, accountId }, sessionSecret, now);
+  const { row, started } = newSession(secrets, { person, accountId, role: link.role ?? "owner" }, source, now);
   const kind = personId === null ? "signed_up" : "password_changed";
-  const audit = auditOf({ ...started.person.caller, client }, { kind, subject: email, detail: { by: "link" } }, now);
+  const audit = auditOf(
+    { ...started.person.caller, client: source.client },
+    { kind, subject: email, detail: { by: "link" } },
+    now,
+  );
   if (personId === null) {
     const result = await people.welcome(linkHash, person, row, audit);
     if (result === "email_taken") throw emailTaken();
@@ -317,6 +335,11 @@ async function redeemLink(
   if (!(await people.renewPassword(linkHash, passwordHash, row, audit))) throw linkGone();
   await sessions.recheck(personId);
   return started;
+}
+
+/** Null: they have none, and every password is wrong, after the same time. */
+function passwordOf({ passwordHash }: PersonRow): string | null {
+  return passwordHash === NO_PASSWORD ? null : passwordHash;
 }
 
 function invalidCredentials(): DomainError {

@@ -1,8 +1,14 @@
+import type { HttpMethod } from "../actions/action.ts";
 import { DomainError } from "../api/domain-error.ts";
 
 export const ROLES = ["owner", "approver", "agent", "reader"] as const;
 
 export type Role = (typeof ROLES)[number];
+
+/** The roles of people. Only keys are agents. */
+export const MEMBER_ROLES = ["owner", "approver", "reader"] as const satisfies readonly Role[];
+
+export type MemberRole = (typeof MEMBER_ROLES)[number];
 
 /** Which creates of a key are held for approval regardless of `approve`: none, all but GET, or all. */
 export const HOLDS = ["none", "writes", "all"] as const;
@@ -63,6 +69,17 @@ export type KeyScope = (typeof KEY_SCOPES)[number];
 /** Only agents have a scope; for other keys the role decides alone. */
 export function hasScope(role: Role): boolean {
   return role === "agent";
+}
+
+/** What a key may do at most; null: no limit. */
+export interface KeyLimits {
+  /** Host names, with a port or for any; `*.example.com` means every name below. */
+  readonly hosts: readonly string[] | null;
+  readonly methods: readonly HttpMethod[] | null;
+  /** Creates a day, UTC. */
+  readonly dailyActions: number | null;
+  /** Refused from then on. */
+  readonly expiresAt: Date | null;
 }
 
 /** Who makes a request: a key or a person, and their account. */
@@ -126,6 +143,13 @@ export function authorize(caller: Caller, permission: Permission): void {
   if (caller.revoked?.aborted === true) throw unauthorized();
   if (mayDo(caller.role, permission)) return;
   if (permission === "approve" && caller.via === "elicitation" && mayApproveWhenAsked(caller.role)) return;
+  if (caller.keyId === null && caller.personId !== undefined) {
+    const needed = MEMBER_ROLES.filter((role) => mayDo(role, permission)).join(" or ");
+    throw new DomainError(
+      "forbidden",
+      `Your role in this account, ${caller.role}, doesn't allow this; it needs the role ${needed}. Ask an owner of the account.`,
+    );
+  }
   throw new DomainError(
     "forbidden",
     `A key with the role ${caller.role} may not do this; it needs the role ${rolesThatMay(permission).join(" or ")}.`,

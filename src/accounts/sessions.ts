@@ -1,14 +1,17 @@
-import { DEVICE_MS_MAX, SESSION_MS_MAX, SESSIONS_READ_AT_ONCE_MAX } from "../config/limits.ts";
+import { DEVICE_MS_MAX, SESSION_MS_MAX, SESSION_SEEN_EVERY_MS, SESSIONS_READ_AT_ONCE_MAX } from "../config/limits.ts";
 import type { PeopleStore, PersonRow, SessionRow } from "../../db/account-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Caller } from "./roles.ts";
+import type { Caller, MemberRole, Role } from "./roles.ts";
 
 /** A person who is logged in. */
 export interface Person {
-  /** An owner of the account; decisions are recorded under the person's address. */
+  /** With the role of the person; decisions are recorded under their address. */
   readonly caller: Caller;
   readonly email: string;
+  readonly role: MemberRole;
+  /** They can switch to another account. */
+  readonly hasOthers: boolean;
   /** The CSRF token of every form that changes something. */
   readonly formToken: string;
   /** Hash of the session token. */
@@ -23,6 +26,8 @@ export interface StartedSession {
   readonly sessionToken: string;
   /** Identifies this device at later log-ins. */
   readonly deviceToken: string;
+  /** By an invitation that was accepted with it. */
+  readonly isJoined?: true;
 }
 
 /** The origin of a request to sign up or log in. */
@@ -33,21 +38,27 @@ export interface RequestSource {
   readonly deviceToken: string | null;
   /** The session secret of the browser's storage (`PeopleService.sessionSecret`); null: no script ran, or no page sent this. */
   readonly sessionSecret: string | null;
+  /** The beginning of its User-Agent, of visible ASCII; null: none. */
+  readonly browser: string | null;
 }
 
 interface SessionOwner {
   readonly person: Pick<PersonRow, "id" | "email">;
   readonly accountId: string;
+  readonly role: MemberRole;
 }
+
+/** What a session keeps of the request that begins it. */
+export type SessionSource = Pick<RequestSource, "client" | "sessionSecret" | "browser">;
 
 /** 128 bits. */
 const DEVICE_ID_CHARS = 32;
 
-/** Creates a session that lasts `SESSION_MS_MAX`: its row, and what the person gets. `secret` is as in `RequestSource`. */
+/** Creates a session that lasts `SESSION_MS_MAX`: its row, and what the person gets. */
 export function newSession(
   secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">,
-  { person, accountId }: SessionOwner,
-  secret: string | null,
+  { person, accountId, role }: SessionOwner,
+  { sessionSecret: secret, client, browser }: SessionSource,
   now: Date,
 ): { readonly row: SessionRow; readonly started: StartedSession } {
   const sessionToken = secrets.newToken();
@@ -59,19 +70,38 @@ export function newSession(
     expiresAt: new Date(now.getTime() + DEVICE_MS_MAX),
   });
   return {
-    row: { hash: secrets.hash(sessionToken), personId: person.id, accountId, createdAt: now, expiresAt, secretHash },
+    row: {
+      hash: secrets.hash(sessionToken),
+      personId: person.id,
+      accountId,
+      createdAt: now,
+      expiresAt,
+      secretHash,
+      client: client === "" ? null : client,
+      browser,
+      lastSeenAt: null,
+    },
     started: {
-      person: personOfSession(sessionToken, { person, accountId, secretHash }, secrets),
+      person: personOfSession(sessionToken, { person, accountId, role, secretHash }, secrets),
       sessionToken,
       deviceToken,
     },
   };
 }
 
-/** The person of a session token. The form token is derived from it and reveals neither the token nor its hash. */
+/**
+ * The person of a session token. The form token is derived from it and reveals neither the token nor its hash. It is of one
+ * account: a form that was loaded before the session went to another account changes nothing there.
+ */
 export function personOfSession(
   sessionToken: string,
-  { person: { id, email }, accountId, secretHash }: SessionOwner & Pick<Person, "secretHash">,
+  {
+    person: { id, email },
+    accountId,
+    role,
+    secretHash,
+    hasOthers = false,
+  }: SessionOwner & Pick<Person, "secretHash"> & { readonly hasOthers?: boolean },
   secrets: Pick<Secrets, "hash">,
 ): Person {
   return {
@@ -80,19 +110,21 @@ export function personOfSession(
       keyId: null,
       keyName: email,
       personId: id,
-      role: "owner",
+      role,
       hold: "none",
       actor: `user:${email}`,
     },
     email,
-    formToken: secrets.hash(`form ${sessionToken}`),
+    role,
+    hasOthers,
+    formToken: secrets.hash(`form ${sessionToken} ${accountId}`),
     sessionHash: secrets.hash(sessionToken),
     secretHash,
   };
 }
 
 interface SessionDeps {
-  readonly people: Pick<PeopleStore, "session">;
+  readonly people: Pick<PeopleStore, "session" | "sessionSeen">;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Pick<Clock, "now">;
 }
@@ -105,10 +137,12 @@ export interface SessionWatch {
   readonly release: () => void;
 }
 
-/** A session with an open stream. */
+/** A session with an open stream, which is of one account and shows what one role may see. */
 interface Watched {
   readonly hash: string;
   readonly personId: string | undefined;
+  readonly accountId: string;
+  readonly role: Role;
   readonly session: AbortController;
 }
 
@@ -125,13 +159,30 @@ export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
    * that an ended session has ended in every process.
    */
   const resume = async (sessionToken: string): Promise<Person | null> => {
-    const member = await people.session(secrets.hash(sessionToken), clock.now());
-    return member === null ? null : personOfSession(sessionToken, member, secrets);
+    const [hash, now] = [secrets.hash(sessionToken), clock.now()];
+    const member = await people.session(hash, now);
+    if (member === null) return null;
+    see(hash, member.lastSeenAt, now);
+    return personOfSession(sessionToken, member, secrets);
   };
 
-  /** Closes the streams of a session if it is over. Rejects if that can't be read. */
-  const checkOne = async ({ hash, session }: Watched): Promise<void> => {
-    if ((await people.session(hash, clock.now())) === null) session.abort();
+  /** Sessions whose last use is being written. */
+  const seeing = new Set<string>();
+  /** In the background, and not at each request: nobody waits for it, and a full disk must not refuse anybody. */
+  const see = (hash: string, lastSeenAt: Date | null, now: Date): void => {
+    const isSeen = lastSeenAt !== null && Math.abs(now.getTime() - lastSeenAt.getTime()) < SESSION_SEEN_EVERY_MS;
+    if (isSeen || seeing.has(hash)) return;
+    seeing.add(hash);
+    void people
+      .sessionSeen(hash, now)
+      .catch(() => {})
+      .finally(() => seeing.delete(hash));
+  };
+
+  /** Closes the streams of a session if it is over, in another account, or has another role. Rejects if that can't be read. */
+  const checkOne = async ({ hash, accountId, role, session }: Watched): Promise<void> => {
+    const member = await people.session(hash, clock.now());
+    if (member === null || member.accountId !== accountId || member.role !== role) session.abort();
   };
 
   return {
@@ -141,15 +192,17 @@ export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
       const person = await resume(sessionToken);
       if (person === null) return null;
       const { caller, sessionHash } = person;
-      const one = { hash: sessionHash, personId: caller.personId, session: new AbortController() };
+      const { personId, accountId, role } = caller;
+      const one = { hash: sessionHash, personId, accountId, role, session: new AbortController() };
       const release = () => void watched.delete(one);
       watched.add(one);
       // Read again: it may have ended before it was added.
-      const isStill = await resume(sessionToken).catch((error: unknown) => {
+      const still = await resume(sessionToken).catch((error: unknown) => {
         release();
         throw error;
       });
-      if (isStill !== null) return { caller: { ...caller, revoked: one.session.signal }, release };
+      if (still?.caller.accountId === accountId && still.role === person.role)
+        return { caller: { ...caller, revoked: one.session.signal }, release };
       release();
       return null;
     },

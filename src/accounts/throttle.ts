@@ -7,6 +7,7 @@ import {
   LOGINS_REMEMBERED_MAX,
   SIGN_IN_ENTRIES_MAX,
   SIGN_INS_COUNTED_MAX,
+  OIDC_PER_CLIENT_MAX,
 } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { AuditStore } from "../audit/audit.ts";
@@ -49,6 +50,15 @@ export function createSignUpThrottle(clock: Pick<Clock, "monotonicMs">): (client
   return (client) => {
     refuseFor(clients.waitMs(client), "sign-ups");
     return clients.count(client);
+  };
+}
+
+/** Counts a step of a sign-in by an identity provider. Throws `RetryLater` after `OIDC_PER_CLIENT_MAX` of a client. */
+export function createOidcThrottle(clock: Pick<Clock, "monotonicMs">): (client: string) => void {
+  const clients = new WindowCounter(clock, OIDC_PER_CLIENT_MAX);
+  return (client) => {
+    refuseFor(clients.waitMs(client), "sign-ins");
+    clients.count(client);
   };
 }
 

@@ -20,6 +20,7 @@ export const ERROR_CODES = [
   "too_many_held",
   "email_taken",
   "too_many_keys",
+  "last_owner",
   "invalid_credentials",
   "internal_error",
   "unavailable",

@@ -5,7 +5,7 @@ import { type AccountFacts, mayCallBack, mayMail, needsListedCallback, needsMemb
 
 interface RecipientDeps {
   readonly callbackHosts: Pick<CallbackHostStore, "list">;
-  readonly people: Pick<PeopleStore, "isIn">;
+  readonly people: Pick<PeopleStore, "mayApprove">;
   /** Addresses and `@domain`s that may be asked for approval; empty: none are set. */
   readonly approvers: readonly string[];
 }
@@ -25,9 +25,8 @@ export function createRecipients({ callbackHosts, people, approvers }: Recipient
   ): Promise<AccountFacts> => {
     const [listed, isMember] = await Promise.all([
       callback !== null && needsListedCallback(creator) ? callbackHosts.list(accountId) : [],
-      // All people of an account are owners, so each may approve.
       notifyEmail !== null && needsMember(creator, notifyEmail, approvers)
-        ? people.isIn(accountId, notifyEmail)
+        ? people.mayApprove(accountId, notifyEmail)
         : false,
     ]);
     return { callbackHosts: listed.map(({ host }) => host), approvers, isMember };

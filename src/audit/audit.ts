@@ -27,6 +27,14 @@ export const AUDIT_KINDS = [
   "host_settings_changed",
   "signups_closed",
   "account_allowed",
+  "member_invited",
+  "invitation_withdrawn",
+  "member_joined",
+  "member_role_changed",
+  "member_removed",
+  "member_left",
+  "sessions_ended",
+  "identity_linked",
 ] as const;
 
 export type AuditKind = (typeof AUDIT_KINDS)[number];

@@ -13,6 +13,14 @@ import type {
 } from "../hosts/settings.ts";
 import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
 import type { ActionCounts, ActionPageJson, FilterQuery, ListQuery, Timeline } from "../actions/list-schemas.ts";
+import type {
+  ChangePerson,
+  CreatedInvitation,
+  CreateInvitation,
+  InvitationList,
+  PersonJson,
+  PersonList,
+} from "../accounts/team-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson } from "../accounts/signing-secrets.ts";
 import { follow } from "./follow.ts";
@@ -168,5 +176,21 @@ function accountCalls(send: Send) {
     allowAccount: (id: string, options?: CallOptions) =>
       send<undefined>(`POST /v1/accounts/${encodeURIComponent(id)}/allow`, options, REPEATABLE),
     getAccount: (options?: CallOptions) => send<AccountJson>("GET /v1/account", options),
+    ...peopleCalls(send),
+  };
+}
+
+function peopleCalls(send: Send) {
+  const at = (id: string) => `/v1/people/${encodeURIComponent(id)}` as const;
+  return {
+    listPeople: (options?: CallOptions) => send<PersonList>("GET /v1/people", options),
+    changePerson: (id: string, change: ChangePerson, options?: CallOptions) =>
+      send<PersonJson>(`PATCH ${at(id)}`, options, { body: change, ...REPEATABLE }),
+    removePerson: (id: string, options?: CallOptions) => send<undefined>(`DELETE ${at(id)}`, options),
+    listInvitations: (options?: CallOptions) => send<InvitationList>("GET /v1/invitations", options),
+    createInvitation: (invitation: CreateInvitation, options?: CallOptions) =>
+      send<CreatedInvitation>("POST /v1/invitations", options, { body: invitation }),
+    withdrawInvitation: (id: string, options?: CallOptions) =>
+      send<undefined>(`DELETE /v1/invitations/${encodeURIComponent(id)}`, options),
   };
 }

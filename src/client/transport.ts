@@ -6,7 +6,7 @@ import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./type
 
 /** One request. */
 export interface Call {
-  readonly route: `${"GET" | "POST" | "PUT" | "DELETE"} /${string}`;
+  readonly route: `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;
   readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;

@@ -14,6 +14,14 @@ import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
 import type { ErrorEnvelope } from "../api/errors.ts";
 import type { Health } from "../http/system-routes.ts";
+import type {
+  ChangePerson,
+  CreatedInvitation,
+  CreateInvitation,
+  InvitationList,
+  PersonJson,
+  PersonList,
+} from "../accounts/team-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson, SigningSecretQuery } from "../accounts/signing-secrets.ts";
 
@@ -189,6 +197,13 @@ export interface OutgateClient {
   readonly rotateSigningSecret: (options?: RotateOptions) => Promise<RotationJson>;
   readonly listAccounts: (options?: CallOptions) => Promise<AccountList>;
   readonly allowAccount: (id: string, options?: CallOptions) => Promise<undefined>;
+  readonly listPeople: (options?: CallOptions) => Promise<PersonList>;
+  readonly changePerson: (id: string, change: ChangePerson, options?: CallOptions) => Promise<PersonJson>;
+  readonly removePerson: (id: string, options?: CallOptions) => Promise<undefined>;
+  readonly listInvitations: (options?: CallOptions) => Promise<InvitationList>;
+  /** Never retried: a second invitation of the address would make the first link void. */
+  readonly createInvitation: (invitation: CreateInvitation, options?: CallOptions) => Promise<CreatedInvitation>;
+  readonly withdrawInvitation: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly getAccount: (options?: CallOptions) => Promise<AccountJson>;
   readonly getHealth: (options?: CallOptions) => Promise<Health>;
   readonly getReady: (options?: CallOptions) => Promise<Health>;

@@ -88,6 +88,8 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number) {
     agentApproval: settings.AGENT_APPROVAL ?? (isOnLoopback ? "elicit" : "off"),
     /** null: no mail is sent. */
     mail: mailOf(settings),
+    /** null: people log in by password only. */
+    oidc: oidcOf(settings),
     /** null: /metrics needs no token. */
     metricsToken: settings.METRICS_TOKEN ?? null,
     /** null: /metrics is served at `port`. */
@@ -126,6 +128,10 @@ function problemsBetween(texts: Texts, tlsCheck: string | undefined, fetchesMax:
       texts.MAILGUN_API_KEY !== undefined && texts.MAILGUN_DOMAIN === undefined,
       "MAILGUN_DOMAIN is not set, and MAILGUN_API_KEY needs it. Set both or neither.",
     ],
+    ...OIDC_SETTINGS.map((name): readonly [boolean, string] => [
+      texts[name] === undefined && OIDC_SETTINGS.some((other) => texts[other] !== undefined),
+      `${name} is not set. Set all of ${OIDC_SETTINGS.join(", ")}, or none.`,
+    ]),
     [metricsPort === port && /^\d+$/.test(port), "METRICS_PORT is the same as PORT. Choose another, or unset it."],
     [
       // False for a text that is no number, which has a problem of its own.
@@ -186,6 +192,16 @@ function mailOf(settings: Settings) {
   if (apiKey === undefined || domain === undefined) return null;
   return { apiKey, domain, from: from ?? `Outgate <outgate@${domain}>`, url: new URL(url).origin };
 }
+
+/** null: not set. `problemsBetween` refuses a part of the settings. */
+function oidcOf(settings: Settings) {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = settings;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) return null;
+  const allowedDomains = settings.OIDC_ALLOWED_DOMAINS.map((domain) => domain.toLowerCase());
+  return { issuer, clientId, clientSecret, allowedDomains };
+}
+
+const OIDC_SETTINGS = ["OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ALLOWED_DOMAINS"] as const;
 
 /** Bun's default if BUN_CONFIG_MAX_HTTP_REQUESTS is unset or invalid. */
 const BUN_FETCHES_DEFAULT = 256;

@@ -259,6 +259,23 @@ export const SESSION_MS_MAX = 7 * DAY_MS;
 export const SESSIONS_PER_PERSON_MAX = 100;
 export const WELCOME_LINK_MS_MAX = 7 * DAY_MS;
 export const PASSWORD_LINK_MS_MAX = DAY_MS;
+export const INVITATION_MS_MAX = 7 * DAY_MS;
+export const INVITATIONS_OPEN_MAX = 100;
+export const PEOPLE_PER_ACCOUNT_MAX = 500;
+/** Accounts of one person that the pages offer, the ones used last. */
+export const ACCOUNTS_OF_PERSON_SHOWN_MAX = 100;
+/** When a session was last used is noted no more often than this. */
+export const SESSION_SEEN_EVERY_MS = 5 * MINUTE_MS;
+/** Of the User-Agent of a browser that began a session. */
+export const BROWSER_CHARS_MAX = 200;
+/** From the button to the answer of an OpenID provider, and each call to it. */
+export const OIDC_FLOW_MS_MAX = 10 * MINUTE_MS;
+export const OIDC_CALL_MS_MAX = 10 * SECOND_MS;
+/** How long what a provider says of itself is used, and how long one that can't be reached is not asked again. */
+export const OIDC_FRESH_MS = 60 * MINUTE_MS;
+export const OIDC_PAUSE_MS = 5 * SECOND_MS;
+/** Sign-ins by a provider that a client may begin or end in a window of log-ins: each costs calls to the provider. */
+export const OIDC_PER_CLIENT_MAX = 40;
 /** How long a browser counts as a known device; Chrome keeps no cookie for longer. */
 export const DEVICE_MS_MAX = 400 * DAY_MS;
 /** Wrong log-ins and sign-ups in a window, and how many names of each kind are remembered in it. */

@@ -9,7 +9,7 @@ import {
 } from "./limits.ts";
 import { LOG_LEVELS } from "../observability/log.ts";
 import { KEY_FORMS, readKey } from "../crypto/master-key.ts";
-import { databaseFault, type FaultOf, hostFault, originFault, proxyFault } from "./values.ts";
+import { databaseFault, type FaultOf, hostFault, issuerFault, originFault, proxyFault } from "./values.ts";
 import Value from "typebox/value";
 
 const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };
@@ -141,6 +141,26 @@ export const Settings = Type.Object({
     default: "https://api.mailgun.net",
     description: "Mailgun's address; in Europe https://api.eu.mailgun.net.",
     allowed: "http:// or https:// and a host, without a path",
+  }),
+  OIDC_ISSUER: Type.Optional(
+    textSetting(issuerFault, {
+      description: "Issuer of the OpenID provider by which people may log in; unset: by password only.",
+      allowed: "https:// and a host, with the path that the provider names, like https://accounts.google.com",
+    }),
+  ),
+  OIDC_CLIENT_ID: Type.Optional(
+    textSetting(matching(VISIBLE.pattern), {
+      description:
+        "The client that this service is at the provider, with the redirect URI BASE_URL/auth/oidc/callback.",
+      allowed: VISIBLE.allowed,
+    }),
+  ),
+  OIDC_CLIENT_SECRET: Type.Optional(
+    textSetting(matching(VISIBLE.pattern), { description: "The secret of that client.", allowed: VISIBLE.allowed }),
+  ),
+  OIDC_ALLOWED_DOMAINS: list(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/, {
+    description: "Whose addresses may log in by the provider.",
+    allowed: "domain names with commas between them, like example.com,example.org",
   }),
   METRICS_TOKEN: Type.Optional(
     textSetting(matching(/^[!-~]{16,200}$/), {

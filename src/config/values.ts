@@ -18,6 +18,15 @@ export const originFault: FaultOf = (value) => {
   return url.href === `${url.origin}/` ? null : "has more behind the host";
 };
 
+/** Checks the issuer of an OpenID provider, which may have a path: https, or http on this machine. */
+export const issuerFault: FaultOf = (value) => {
+  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return "is no https:// address";
+  const url = new URL(value);
+  if (url.username !== "" || url.password !== "") return "holds a user name or a password";
+  if (url.search !== "" || url.hash !== "") return "has a query or a fragment";
+  return url.protocol === "https:" || isLoopbackUrl(url) ? null : "is not https://";
+};
+
 /**
  * The address of HOST, normalized and without brackets. `localhost` becomes 127.0.0.1: a resolver could return another
  * address, and some features are allowed on loopback only.

@@ -18,7 +18,16 @@ import type { SealedPlace, Secrets } from "./secrets.ts";
 export const KEY_BYTES = 32;
 
 /** The purpose of a subkey. Separate keys, so that a leak of one does not affect the others. */
-type Purpose = "seal" | "links" | "receipt" | "approval" | "device" | "question" | "mcp-session" | "fingerprint";
+type Purpose =
+  | "seal"
+  | "links"
+  | "receipt"
+  | "approval"
+  | "invitation"
+  | "device"
+  | "question"
+  | "mcp-session"
+  | "fingerprint";
 
 /** The forms that `readKey` accepts, for error messages. */
 export const KEY_FORMS = "32 bytes as base64 (44 characters) or hex (64 characters)";

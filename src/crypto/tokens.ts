@@ -21,6 +21,7 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
   const receiptKey = subkey(linkKey, "receipt");
   const approvalKey = subkey(linkKey, "approval");
   const deviceKey = subkey(linkKey, "device");
+  const invitationKey = subkey(linkKey, "invitation");
   /** Hex, because chat programs cut `-` and `_` off the end of links. */
   const receiptMac = (actionId: string) => hmac(receiptKey, actionId).toString("hex", 0, RECEIPT_MAC_BYTES);
   const questionToken = (about: string) => hmac(questionKey, about).toString("base64url");
@@ -69,6 +70,8 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
       const decision = DECISIONS.find((name) => name.charAt(0) === initial);
       return decision === undefined || !ACTION_ID.test(actionId) ? null : { actionId, run: Number(run), decision };
     },
+    /** The token of an invitation's link: 256 bits of MAC, so that its mail can be rendered again; the store keeps only its hash. */
+    invitationToken: (invitationId: string) => hmac(invitationKey, invitationId).toString("hex"),
     /** Whether a text has this hash (SHA-256, hex). */
     isOfHash(text: string, hash: string): boolean {
       const given = Bun.CryptoHasher.hash("sha256", text);

@@ -10,7 +10,7 @@ import {
 import { retryAfterMs } from "../actions/backoff.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Recipients } from "../approvals/recipients.ts";
-import { UnreadableSecret } from "../crypto/secrets.ts";
+import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { type OutboxStore, StoreUnavailable, type ActionStore } from "../../db/store.ts";
 import type { SignedHeaders } from "./attempt.ts";
@@ -26,7 +26,10 @@ import {
 } from "../config/limits.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import type { Mailer } from "../mail/mailer.ts";
-import type { ApprovalMail, DecidedMail } from "../mail/messages.ts";
+import type { ApprovalMail, DecidedMail, InvitedMail, OutgoingMail } from "../mail/messages.ts";
+import { invitationLink } from "../accounts/team.ts";
+import type { PeopleStore } from "../../db/account-store.ts";
+import type { TeamStore } from "../../db/team-store.ts";
 
 export interface CallbackDeps {
   readonly outbox: Pick<OutboxStore, "payload" | "creatorOf">;
@@ -117,6 +120,9 @@ export interface MailDeps {
   readonly baseUrl: string;
   readonly attemptTimeoutMs: number;
   readonly recipients: Pick<Recipients, "mayMail">;
+  readonly team: Pick<TeamStore, "invitation">;
+  readonly people: Pick<PeopleStore, "emailOf">;
+  readonly secrets: Pick<Secrets, "invitationToken">;
 }
 
 /**
@@ -124,9 +130,13 @@ export interface MailDeps {
  * that is still undecided, or the decision on a request whose mail was delivered.
  */
 export function createMail(deps: MailDeps): Deliver {
-  const { actions, outbox, clock, mailer, recipients, attemptTimeoutMs } = deps;
+  const { actions, mailer, recipients } = deps;
   return async (notification, stop) => {
-    if (mailer === null) return notification.message.event === "approval" ? NOT_CONFIGURED : NOT_NEEDED;
+    if (mailer === null) return notification.message.event === "decided" ? NOT_NEEDED : NOT_CONFIGURED;
+    if (notification.message.event === "invited") {
+      const mail = await invitedOf(deps, notification);
+      return mail === null ? NOT_NEEDED : sendMail(deps, mailer, notification, mail, stop);
+    }
     const action = await actions.find(notification.accountId, notification.actionId);
     if (action === null) return NOT_NEEDED;
     const mailOf = notification.message.event === "approval" ? approvalOf : decidedOf;
@@ -134,11 +144,33 @@ export function createMail(deps: MailDeps): Deliver {
     if ("kind" in mail) return mail;
     // Checked again here: the recipient may have left the account or APPROVERS since.
     if (!(await recipients.mayMail(action.accountId, action.creator, mail.to))) return NOT_AN_APPROVER;
-    if (!(await outbox.permitMail(notification, clock.now()))) return TOO_MANY;
-    const timeoutMs = attemptMs(notification, clock.now(), attemptTimeoutMs);
-    if (timeoutMs === 0) return { kind: "not_started", why: "late" };
-    return mailer.send(mail, { timeoutMs, stop });
+    return sendMail(deps, mailer, notification, mail, stop);
   };
+}
+
+async function sendMail(
+  { outbox, clock, attemptTimeoutMs }: MailDeps,
+  mailer: Mailer,
+  notification: Notification,
+  mail: OutgoingMail,
+  stop: AbortSignal,
+): Promise<Delivery> {
+  if (!(await outbox.permitMail(notification, clock.now()))) return TOO_MANY;
+  const timeoutMs = attemptMs(notification, clock.now(), attemptTimeoutMs);
+  if (timeoutMs === 0) return { kind: "not_started", why: "late" };
+  return mailer.send(mail, { timeoutMs, stop });
+}
+
+/** Null: it was accepted or withdrawn, or is over. */
+async function invitedOf(
+  { team, people, secrets, baseUrl, clock }: MailDeps,
+  { actionId: id, message }: Notification,
+): Promise<InvitedMail | null> {
+  const invitation = await team.invitation({ id }, clock.now());
+  if (invitation === null) return null;
+  const accountOf = await people.emailOf(invitation.accountId);
+  const link = invitationLink(baseUrl, secrets.invitationToken(id));
+  return { event: "invited", to: message.target, invitation, link, accountOf };
 }
 
 async function approvalOf(

@@ -152,6 +152,9 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     historyOf,
     receiptUrl,
     receiptPath,
+    /** Call it when a mail that no change of an action has caused waits for this address. */
+    mailWaits: (accountId: string, host: string) =>
+      mails.add({ lane: { accountId, host, keyId: "" }, dueAt: parts.clock.now(), isLarge: false }),
     /** Which loops claim nothing because the store is away. */
     paused: () => ({ actions: loop.isPaused, callbacks: callbacks.isPaused, mails: mails.isPaused }),
     ...lifecycleOf({ loops: [loop, callbacks, mails], kept, paused, pauseService, nodeFeed }),
@@ -264,7 +267,10 @@ function createActionScheduler(settings: EngineSettings, parts: ActionSchedulerP
 }
 
 type NotificationParts = Omit<NotificationDeps, "kind" | "queue" | "deliver" | "limits"> &
-  Omit<CallbackDeps & MailDeps, "linksOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"> &
+  Omit<
+    CallbackDeps & MailDeps,
+    "team" | "people" | "linksOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"
+  > &
   SigningDeps &
   Pick<EngineParts, "store" | "secrets" | "node"> & { readonly receiptPath: (actionId: string) => string };
 
@@ -292,6 +298,8 @@ function createNotificationSchedulers(settings: EngineSettings, parts: Notificat
     recoveryLease: parts.node?.recoveryLease("mails", settings.attemptTimeoutMs + LEASE_GRACE_MS) ?? null,
     deliver: createMail({
       ...parts,
+      team: store.team,
+      people: store.people,
       linksOf: createLinksOf({ links: store.links, secrets, baseUrl }),
       baseUrl,
       approvalTtlHours,

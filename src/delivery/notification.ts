@@ -122,15 +122,19 @@ interface Ended {
 function change(before: Notification, { status, dueAt, error, attempts }: Ended): NotificationChange {
   const { kind: type, event } = before.message;
   const next_retry_at = dueAt?.toISOString() ?? null;
-  const entry: TimelineEvent = { type, event, delivered: status === "delivered", attempts, error, next_retry_at };
-  return { before, status, attempts: before.attempts, dueAt, lastError: error, event: entry };
+  const end = { before, status, attempts: before.attempts, dueAt, lastError: error };
+  if (event === "invited") return { ...end, event: null };
+  return { ...end, event: { type, event, delivered: status === "delivered", attempts, error, next_retry_at } };
 }
 
 /** Events that callbacks report. See docs/events.md. */
 export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "failed" | "cancelled"}`;
 
-/** `approval` asks for a decision. `decided` tells the recipient of that mail that somebody else has decided. */
-type MailEvent = "approval" | "decided";
+/**
+ * `approval` asks for a decision. `decided` tells the recipient of that mail that somebody else has decided. `invited` is about
+ * an invitation instead of an action.
+ */
+type MailEvent = "approval" | "decided" | "invited";
 
 /** A notification to send because of a change. It is written to the outbox in the change's own commit. */
 export type NewNotification =

@@ -28,12 +28,14 @@ import { isApiPath, acceptsHtml, prefersJson, json, page } from "./response.ts";
 import { nameRequest, type RequestName, targetOf } from "./request.ts";
 import type { AnyElysia } from "elysia";
 import { accountRoutes, type AccountRouteDeps } from "../accounts/routes.ts";
+import { teamRoutes, type TeamRouteDeps } from "../accounts/team-routes.ts";
 import { actionRoutes } from "../actions/routes.ts";
 import { openApiJson, operationsOf } from "../api/openapi.ts";
 import { auditRoutes, type AuditRouteDeps } from "../audit/routes.ts";
 import { hostRoutes, type HostRouteDeps } from "../hosts/routes.ts";
 import { pauseRoutes, type PauseRouteDeps } from "../pauses/routes.ts";
 import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/inbox-routes.ts";
+import type { OidcRouteDeps } from "../oidc/routes.ts";
 import { authRoutes } from "../accounts/auth-routes.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "../receipts/receipt.ts";
 import { type PageDeps, webPages } from "../pages/routes.ts";
@@ -52,10 +54,11 @@ export interface HttpDeps
     PauseRouteDeps,
     AuditRouteDeps,
     AccountRouteDeps,
+    TeamRouteDeps,
     ReceiptRouteDeps,
     Omit<ApprovalLinkRouteDeps, "ownOrigin">,
-    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewService" | "guides">,
-    Pick<FlashDeps, "secrets">,
+    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewService" | "guides" | "oidc">,
+    Pick<FlashDeps & OidcRouteDeps, "secrets">,
     OwnAddress {
   readonly actionService: ActionService;
   readonly pauseOf: PauseOf;
@@ -110,6 +113,7 @@ export function createHttp(deps: HttpDeps): Http {
   const modules: readonly AnyElysia[] = [
     ...actionRoutes({ ...deps, serialize, serializeEvent }),
     ...accountRoutes(deps),
+    ...teamRoutes(deps),
     pauseRoutes(deps),
     hostRoutes(deps),
     auditRoutes(deps),
@@ -171,6 +175,7 @@ function sessionsOf(deps: HttpDeps) {
     personOf: createPersonOf({ resume: deps.peopleService.resume, cookie }),
     watchOf: createWatchOf({ watchSession: deps.peopleService.watchSession, cookie }),
     formOf: createFormOf({ ...deps, deviceCookie, ownOrigin }),
+    ownFormOf: createFormOf({ ...deps, deviceCookie, ownOrigin, isStopped: () => false }),
     tokenFormOf: createTokenFormOf({ ownOrigin }),
     flash: createFlash(deps),
   };

@@ -11,6 +11,7 @@ import { EarlyAnswer, headersOf } from "./errors.ts";
 import { type Form, readForm, type RequestContext } from "./request.ts";
 import { page, seeOther } from "./response.ts";
 import {
+  BROWSER_CHARS_MAX,
   DEVICE_MS_MAX,
   SESSION_MS_MAX,
   FLASH_COOKIE_CHARS_MAX,
@@ -146,7 +147,17 @@ export function sourceOf(
     client: clientOf(context),
     deviceToken: deviceCookie.read(context.request.headers),
     sessionSecret: form === null ? null : secretIn(form),
+    browser: browserOf(context.request.headers),
   };
+}
+
+/** Shown to the person of the session; anything but visible ASCII is left out. */
+function browserOf(headers: Headers): string | null {
+  const text = (headers.get("user-agent") ?? "")
+    .slice(0, BROWSER_CHARS_MAX)
+    .replaceAll(/[^ -~]/g, "")
+    .trim();
+  return text === "" ? null : text;
 }
 
 /** 256 bits as hex, as our script makes it; null for anything else. */
@@ -158,7 +169,10 @@ function secretIn(form: Form): string | null {
 /** Throws `forbidden` unless the form was rendered in this session; a page from before the last log-in wasn't. */
 export function checkFormToken(form: Form, person: Person): void {
   if (isSame(form.get(FORM_TOKEN_FIELD) ?? "", person.formToken)) return;
-  throw new DomainError("forbidden", "This page is from before you logged in. Load it again and repeat what you did.");
+  throw new DomainError(
+    "forbidden",
+    "This page is from before you logged in, or of another account. Load it again and repeat what you did.",
+  );
 }
 
 /** Where people go after log-in. */
@@ -203,15 +217,15 @@ const SESSION = /^[0-9a-f]{64}$/;
 const DEVICE = /^[A-Za-z0-9_.-]{1,256}$/;
 
 export function createSessionCookie(baseUrl: string): OwnCookie {
-  return ownCookie({ baseUrl, name: "outgate_session", form: SESSION, lastsMs: SESSION_MS_MAX });
+  return createOwnCookie({ baseUrl, name: "outgate_session", form: SESSION, lastsMs: SESSION_MS_MAX });
 }
 
 /** Marks a browser in which somebody has logged in before, for the log-in throttle. It authenticates nobody. */
 export function createDeviceCookie(baseUrl: string): OwnCookie {
-  return ownCookie({ baseUrl, name: "outgate_device", form: DEVICE, lastsMs: DEVICE_MS_MAX });
+  return createOwnCookie({ baseUrl, name: "outgate_device", form: DEVICE, lastsMs: DEVICE_MS_MAX });
 }
 
-interface CookieProps {
+export interface CookieProps {
   readonly baseUrl: string;
   readonly name: string;
   readonly form: RegExp;
@@ -219,7 +233,7 @@ interface CookieProps {
 }
 
 /** On https the cookie is never sent in clear, and the prefix `__Host-` keeps other hosts of the domain from setting it. */
-function ownCookie({ baseUrl, name: bare, form, lastsMs }: CookieProps): OwnCookie {
+export function createOwnCookie({ baseUrl, name: bare, form, lastsMs }: CookieProps): OwnCookie {
   const isSecure = baseUrl.startsWith("https:");
   const name = isSecure ? `__Host-${bare}` : bare;
   const ending = `; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;

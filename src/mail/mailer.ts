@@ -4,11 +4,18 @@ import { retryAfterMs } from "../actions/backoff.ts";
 import { type Config, VERSION } from "../config/config.ts";
 import type { Delivery } from "../delivery/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
-import { parsePolicy, type TargetPolicy } from "../outbound/policy.ts";
+import { providerPolicy } from "../outbound/policy.ts";
 import { createSender } from "../outbound/send.ts";
 import { premask } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { approvalMessage, decisionMessage, type EmailContent, type OutgoingMail } from "./messages.ts";
+import {
+  approvalMessage,
+  decisionMessage,
+  type EmailContent,
+  invitationMessage,
+  type InvitedMail,
+  type OutgoingMail,
+} from "./messages.ts";
 
 /** Sends a mail once. Failures are deliveries, not exceptions. */
 export interface Mailer {
@@ -19,40 +26,48 @@ export interface Mailer {
 /** The mailer for these settings; null if no provider is configured. */
 export async function createMailer({ mail: settings, approvalLinks }: Config, clock: Clock): Promise<Mailer | null> {
   if (settings === null) return null;
-  const sender = createSender(providerPolicy(settings.url));
+  const sender = createSender(providerPolicy(settings.url, "MAILGUN_URL"));
   const sendMessage = await createMailgun(settings, sender, `Outgate/${VERSION}`);
   return {
     async send(asked, limits) {
-      const mail = { ...asked, action: await premask(asked.action, "decider") };
-      const content = mail.event === "approval" ? approvalMessage(mail, approvalLinks) : decisionMessage(mail);
+      const about = asked.event === "invited" ? invited(asked) : await aboutAction(asked, approvalLinks);
       const message = {
-        ...content,
-        to: mail.to,
-        messageId: messageIdOf(mail, mail.event, settings.domain),
-        inReplyTo: mail.event === "decided" ? messageIdOf(mail, "approval", settings.domain) : null,
-        tag: mail.event,
-        actionId: mail.action.id,
+        ...about.content,
+        to: asked.to,
+        messageId: messageIdOf(about, asked.event, settings.domain),
+        inReplyTo: asked.event === "decided" ? messageIdOf(about, "approval", settings.domain) : null,
+        tag: asked.event,
+        subjectId: about.id,
       };
       return deliveryFrom(await sendMessage(message, limits), clock.now(), limits.timeoutMs);
     },
   };
 }
 
-/** Depends only on action, run and event, so that a mail that is sent again has the same ID. */
-function messageIdOf({ action, run }: OutgoingMail, event: OutgoingMail["event"], domain: string): string {
-  return `<${action.id}.${run}.${event}@${domain}>`;
+/** What a mail is about, and what it says. */
+interface About {
+  /** Of an action or an invitation. */
+  readonly id: string;
+  readonly run: number;
+  readonly content: EmailContent;
 }
 
-/** The operator sets the provider's address, so it may be private. Metadata addresses are still refused. */
-function providerPolicy(url: string): TargetPolicy {
-  const { hostname } = new URL(url);
-  const policyWith = (allowedPrivateTargets: readonly string[]) =>
-    parsePolicy({ allowedPrivateTargets, loopbackAllowed: true, ownOrigins: [url] });
-  const policy = policyWith([hostname]);
-  // Only a private host can be listed. A forbidden one is refused at the call.
-  const plain = "problems" in policy ? policyWith([]) : policy;
-  if ("problems" in plain) throw new Error(`MAILGUN_URL can't be used: ${plain.problems.join(" ")}`);
-  return plain;
+async function aboutAction(
+  asked: Exclude<OutgoingMail, InvitedMail>,
+  approvalLinks: Config["approvalLinks"],
+): Promise<About> {
+  const mail = { ...asked, action: await premask(asked.action, "decider") };
+  const content = mail.event === "approval" ? approvalMessage(mail, approvalLinks) : decisionMessage(mail);
+  return { id: mail.action.id, run: mail.run, content };
+}
+
+function invited(mail: InvitedMail): About {
+  return { id: mail.invitation.id, run: 1, content: invitationMessage(mail) };
+}
+
+/** Depends only on what it is about and the event, so that a mail that is sent again has the same ID. */
+function messageIdOf({ id, run }: About, event: OutgoingMail["event"], domain: string): string {
+  return `<${id}.${run}.${event}@${domain}>`;
 }
 
 /** How Mailgun is reached. */
@@ -66,7 +81,8 @@ export interface Message extends EmailContent {
   /** The ID of the message that this one replies to. */
   readonly inReplyTo: string | null;
   readonly tag: string;
-  readonly actionId: string;
+  /** The id of the action or invitation that it is about. */
+  readonly subjectId: string;
 }
 
 /**
@@ -114,7 +130,7 @@ function callBy(client: object, send: (request: OutboundRequest) => Promise<unkn
 }
 
 function fieldsOf(from: string, message: Message): MailgunMessageData {
-  const { to, subject, text, html, messageId, inReplyTo, tag, actionId } = message;
+  const { to, subject, text, html, messageId, inReplyTo, tag, subjectId } = message;
   return {
     from,
     to,
@@ -127,7 +143,7 @@ function fieldsOf(from: string, message: Message): MailgunMessageData {
     "o:tracking-opens": "no",
     "o:require-tls": "yes",
     "o:tag": tag,
-    "v:action_id": actionId,
+    ...(tag === "invited" ? {} : { "v:action_id": subjectId }),
     "h:Message-ID": messageId,
     ...(inReplyTo === null ? {} : { "h:In-Reply-To": inReplyTo, "h:References": inReplyTo }),
     // Prevents automatic replies.

@@ -2,10 +2,18 @@ import { maskedActor } from "../receipts/masked-action.ts";
 import { actorText, type DecisionHistory, maskedFacts, utcMinute } from "../approvals/facts.ts";
 import { maskText } from "../receipts/masking.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { approvalMailHtml, decisionMailHtml, type MailPart, type MailRequest, mailRequest } from "./templates.tsx";
+import {
+  approvalMailHtml,
+  decisionMailHtml,
+  invitationMailHtml,
+  type MailPart,
+  type MailRequest,
+  mailRequest,
+} from "./templates.tsx";
 import { waitingText } from "../pages/text.ts";
 import type { Action } from "../actions/action.ts";
 import type { Actor } from "../accounts/roles.ts";
+import type { Invitation } from "../../db/team-store.ts";
 import { SUBJECT_HOST_CHARS_MAX } from "../config/limits.ts";
 
 /** A mail as it is sent. */
@@ -64,6 +72,30 @@ export function decisionMessage(mail: DecidedMail): EmailContent {
   return { subject, text, html: decisionMailHtml({ subject, sentence, request, facts, receiptUrl }) };
 }
 
+/** The mail with the link of an invitation. Who invites chose their own name: it is quoted. */
+export function invitationMessage({ invitation, link, accountOf }: InvitedMail): EmailContent {
+  const { role, expiresAt, createdBy } = invitation;
+  const { host } = new URL(link);
+  const subject = `Invitation to Outgate at ${endOfHost(host)}`;
+  const facts = [
+    ["Invited by", visibleText(actorText(createdBy))],
+    ...(accountOf === null ? [] : [["Account of", visibleText(accountOf)] as const]),
+    ["Role", ROLE_TERMS[role]],
+    ["Service", host],
+  ] as const;
+  const sentence =
+    "You are invited to an account of Outgate, which holds HTTP calls of agents for a person's approval.";
+  const terms = `The link works until ${utcMinute(expiresAt)}, once, and only for this address. If you did not expect it, ignore this email.`;
+  const text = [sentence, factsText(facts), `Join:\n${link}`, terms, "Don't forward this email."].join("\n\n");
+  return { subject, text, html: invitationMailHtml({ subject, sentence, facts, link, terms }) };
+}
+
+const ROLE_TERMS: Readonly<Record<Invitation["role"], string>> = {
+  owner: "Owner: may do everything",
+  approver: "Approver: reads, approves and rejects",
+  reader: "Reader: reads",
+};
+
 const TERMS: Readonly<Record<LinkKind, string>> = {
   confirm: "Both links open a page that shows the request and asks for confirmation.",
   one_click: "Opening either link decides immediately.",
@@ -116,7 +148,18 @@ export interface DecidedMail extends AboutAction {
   readonly at: Date;
 }
 
-export type OutgoingMail = ApprovalMail | DecidedMail;
+/** Invites somebody to an account. It is about no action. */
+export interface InvitedMail {
+  readonly event: "invited";
+  readonly to: string;
+  readonly invitation: Invitation;
+  /** Absolute URL. Anyone who has it and the address can join. */
+  readonly link: string;
+  /** Address of the account's first person; null: it has none. */
+  readonly accountOf: string | null;
+}
+
+export type OutgoingMail = ApprovalMail | DecidedMail | InvitedMail;
 
 /** The end of a long host, cut before a label: the registered name is at the end. */
 export function endOfHost(host: string): string {

@@ -88,6 +88,32 @@ export function decisionMailHtml({ subject, sentence, request, facts, receiptUrl
   );
 }
 
+interface InvitationMailProps {
+  readonly subject: string;
+  readonly sentence: string;
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  readonly link: string;
+  /** Until when the link works, and for whom. */
+  readonly terms: string;
+}
+
+/** The HTML part of an invitation. */
+export function invitationMailHtml({ subject, sentence, facts, link, terms }: InvitationMailProps): string {
+  return render(
+    <MailFrame subject={subject}>
+      <h1 style={TITLE}>Join an account of Outgate</h1>
+      <p style={TEXT}>{sentence}</p>
+      <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
+      <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
+        <tr>
+          <DecisionButton href={link} label="Join" colour="#11683a" />
+        </tr>
+      </table>
+      <p style={SMALL}>{terms}</p>
+    </MailFrame>,
+  );
+}
+
 /**
  * Dark colors need a style sheet, because inline styles have no media queries. Clients that drop it show the light colors.
  * Codes of invisible characters are highlighted.

@@ -68,6 +68,21 @@ export function parsePolicy(settings: PolicySettings): TargetPolicy | BadPolicy 
   };
 }
 
+/**
+ * For a service that the operator has set, such as a mail provider: its address may be private, and so may those in `listed`.
+ * Metadata addresses are still refused. Throws an error that names the setting.
+ */
+export function providerPolicy(url: string, setting: string, listed: readonly string[] = []): TargetPolicy {
+  const { hostname } = new URL(url);
+  const policyWith = (allowedPrivateTargets: readonly string[]) =>
+    parsePolicy({ allowedPrivateTargets, loopbackAllowed: true, ownOrigins: [url] });
+  const policy = policyWith([...listed, hostname]);
+  // Only a private host can be listed. A forbidden one is refused at the call.
+  const plain = "problems" in policy ? policyWith(listed) : policy;
+  if ("problems" in plain) throw new Error(`${setting} can't be used: ${plain.problems.join(" ")}`);
+  return plain;
+}
+
 /** One sentence for the log at the start: which policy applies. */
 export function describePolicy({ loopbackAllowed, listed }: TargetPolicy): string {
   const opened = [...(loopbackAllowed ? ["loopback (this server listens only there)"] : []), ...listed];

@@ -4,7 +4,7 @@ import { createInputOf, createCheckCreate, type CreateRules } from "../actions/c
 import { checkActionForm, checkReasonField } from "./decision-form.ts";
 import { showFormAgain } from "../http/errors.ts";
 import { maskedPause, premask } from "../receipts/masked-action.ts";
-import { authorize, type Caller, mayDo } from "../accounts/roles.ts";
+import { authorize, type Caller, mayDo, viewerOf } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
 import type { PauseOf } from "../pauses/pause.ts";
@@ -67,10 +67,12 @@ async function actionHtml(
 ): Promise<string> {
   const { caller } = person;
   const [found, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
-  const action = await premask(found, "decider");
-  const history = isHeldIn(found, found.run) ? await actionService.historyOf(found) : null;
+  const viewer = viewerOf(caller.role);
+  const action = await premask(found, viewer);
+  const isAsked = mayDo(caller.role, "approve") && isHeldIn(found, found.run);
+  const history = isAsked ? await actionService.historyOf(found) : null;
   const shared = { user: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
-  return actionPage({ action, timeline, history, pause: maskedPause(pauseOf(found), "decider"), ...shared, ...more });
+  return actionPage({ action, timeline, history, pause: maskedPause(pauseOf(found), viewer), ...shared, ...more });
 }
 
 /** These errors are shown on the page, with the input kept. */
@@ -194,7 +196,9 @@ function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionList
   return async ({ context: { search }, person }) => {
     const plain = plainSearch(search);
     if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
-    const keys = await keyService.list(person.caller);
+    const { role } = person.caller;
+    // Only for a filter, which needs their names.
+    const keys = mayDo(role, "manage") ? await keyService.list(person.caller) : [];
     const shared = { user: person, typed: typedIn(search), keys, now: clock.now(), baseUrl, pauseOf };
     const filters = tryFilters(search);
     if ("problems" in filters) {
@@ -204,7 +208,7 @@ function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionList
     const { query, asked } = filters;
     const [{ actions, before }, retryable] = await Promise.all([
       actionService.list(person.caller, asked),
-      actionService.countRetryable(person.caller, { ...asked, before: null }),
+      mayDo(role, "retry") ? actionService.countRetryable(person.caller, { ...asked, before: null }) : NOTHING,
     ]);
     const cursor = before === null ? null : encodeCursor(before);
     return page("own", actionsPage({ ...shared, query, problems: [], actions, cursor, retryable }));

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { mayDo, type Role } from "../accounts/roles.ts";
+import { mayDo, type Role, viewerOf } from "../accounts/roles.ts";
 import { type Action, isTerminal, nextRetryAt, runAtOf } from "../actions/action.ts";
 import { operationsOf } from "../actions/changes.ts";
 import type { Operation } from "../actions/status.ts";
@@ -41,7 +41,8 @@ export interface ActionProps {
 /** The page of one action. `live.js` reloads the parts that can change. */
 export function actionPage(props: ActionProps): string {
   const { timeline, user, role, now, receiptUrl } = props;
-  const action = maskForDisplay(props.action, "decider");
+  const viewer = viewerOf(role);
+  const action = maskForDisplay(props.action, viewer);
   // A held request is shown above the decision; otherwise the response comes first.
   const isHeld = action.status === "awaiting_approval";
   const isRejected = lastDecision(timeline)?.type === "rejected";
@@ -66,7 +67,7 @@ export function actionPage(props: ActionProps): string {
           {isPaused && props.pause !== null ? <PausedNotice pause={props.pause} /> : null}
         </div>
       </PageHead>
-      {isHeld ? <HiddenValues action={action} user={user} /> : null}
+      {isHeld && mayDo(role, "approve") ? <HiddenValues action={action} user={user} /> : null}
       {props.history === null ? null : <DecisionSummary action={props.action} history={props.history} />}
       {isHeld ? request : answer}
       <div id="act" data-live="">
@@ -76,7 +77,7 @@ export function actionPage(props: ActionProps): string {
         <RunChart timeline={timeline} now={now} />
       </div>
       <div id="told" data-live="">
-        <History timeline={timeline.map((entry) => maskedEntry(entry, "decider"))} />
+        <History timeline={timeline.map((entry) => maskedEntry(entry, viewer))} />
       </div>
       {isHeld ? answer : request}
       <div id="facts" data-live="">

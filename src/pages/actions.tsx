@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Counted } from "../../db/store.ts";
-import { describeActor } from "../accounts/roles.ts";
+import { describeActor, viewerOf } from "../accounts/roles.ts";
 import type { KeyView } from "../accounts/schemas.ts";
 import { type Action, type ActionStatus, HTTP_METHODS, awaitsRunAt } from "../actions/action.ts";
 import type { ListQuery } from "../actions/list-schemas.ts";
@@ -63,7 +63,7 @@ export function actionsPage(props: ActionsProps): string {
       <ol id="actions" class="rows card" data-live="items">
         {actions.map((action) => (
           <ActionRow
-            action={maskForDisplay(action, "decider")}
+            action={maskForDisplay(action, viewerOf(user.role))}
             isPaused={action.status === "pending" && pauseOf(action) !== null}
             now={now}
           />

@@ -73,10 +73,16 @@ function NotificationRow({ actionId, message, status, attempts, createdAt, dueAt
             , next <Time at={dueAt} near={createdAt} />
           </>
         ) : null}
-        . Action{" "}
-        <a href={`/actions/${actionId}`}>
-          <code>{actionId}</code>
-        </a>
+        {kind === "mail" && event === "invited" ? (
+          "."
+        ) : (
+          <>
+            . Action{" "}
+            <a href={`/actions/${actionId}`}>
+              <code>{actionId}</code>
+            </a>
+          </>
+        )}
       </p>
       {lastError === null || status === "delivered" ? null : (
         <p class="small reason">

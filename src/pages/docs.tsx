@@ -18,6 +18,7 @@ import deploy from "../../docs/deploy.md" with { type: "text" };
 import events from "../../docs/events.md" with { type: "text" };
 import operating from "../../docs/operations.md" with { type: "text" };
 import pages from "../../docs/pages.md" with { type: "text" };
+import people from "../../docs/people.md" with { type: "text" };
 import recipes from "../../docs/recipes.md" with { type: "text" };
 import scale from "../../docs/scale.md" with { type: "text" };
 import security from "../../docs/security.md" with { type: "text" };
@@ -44,6 +45,7 @@ export const GUIDES: readonly Guide[] = [
   { name: "mcp", title: "Agents over MCP", about: "How to connect agents; the tools.", text: mcp },
   { name: "approvals", title: "Approvals", about: "Who decides, and how; receipts.", text: approvals },
   { name: "pages", title: "The pages", about: "What each page is for; keyboard shortcuts.", text: pages },
+  { name: "people", title: "People", about: "Roles, invitations, log-in by OpenID Connect.", text: people },
   { name: "delivery", title: "Delivery", about: "Attempts, retries, callbacks.", text: delivery },
   { name: "verify", title: "Verify signatures", about: "In six languages; rotation.", text: verify },
   { name: "events", title: "Events", about: "The stream of every change.", text: events },
@@ -258,6 +260,7 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   too_many_held: "Wait until some held actions are approved or rejected, or cancel those you no longer need.",
   email_taken: "Log in with it, or sign up with another address.",
   too_many_keys: "Revoke a key that you no longer use. GET /v1/keys shows when each key was last used.",
+  last_owner: "Make somebody else an owner first.",
   payload_too_large: "Send at most 1 MB.",
   rate_limited: "Wait for the number of seconds in Retry-After, then send requests more slowly.",
   internal_error:

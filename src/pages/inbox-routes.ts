@@ -1,7 +1,8 @@
 import type { ActionService } from "../actions/service.ts";
 import { checkDecisionForm } from "./decision-form.ts";
 import type { Action } from "../actions/action.ts";
-import type { Caller } from "../accounts/roles.ts";
+import { type Caller, mayDo, viewerOf } from "../accounts/roles.ts";
+import { actionPath } from "./layout.tsx";
 import { isHeldIn } from "../actions/changes.ts";
 import { isAlreadyDecided } from "../approvals/decide.ts";
 import { DomainError } from "../api/domain-error.ts";
@@ -45,13 +46,14 @@ export function inboxRoutes(deps: InboxRouteDeps) {
       actionService.held(person.caller, placeIn(query), by ?? undefined),
       outcomeOf(deps, person.caller, idIn(query, "decided")),
     ]);
-    const actions = await premaskAll(waiting.actions, "decider");
+    const actions = await premaskAll(waiting.actions, viewerOf(person.role));
     return page("own", inboxPage({ ...waiting, actions, by, user: person, outcome, now: clock.now() }));
   };
   const one: AnswerById = async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     const action = await actionService.get(person.caller, id);
     if (!isHeldIn(action, action.run)) return seeOther("own", receiptPath(id));
+    if (!mayDo(person.role, "approve")) return seeOther("own", actionPath(id));
     return page("own", await heldHtml(deps, person, action));
   };
   const hooks = { params: ActionParams };

@@ -7,6 +7,7 @@ import { COUNTED_MAX } from "../config/limits.ts";
 import { maskedEntry } from "../receipts/masked-action.ts";
 import { shownBody } from "./body-view.tsx";
 import { callText, DecisionFactList, DecisionForm, type HeldProps, HiddenValues, Risks } from "./decide.tsx";
+import { mayDo, type Viewer, viewerOf } from "../accounts/roles.ts";
 import { Layout, render } from "./layout.tsx";
 import { Ago, FilterLinks, LinkButton, Notice, PageHead, UntrustedText } from "./parts.tsx";
 import { maskForDisplay, RequestParts } from "./request.tsx";
@@ -46,7 +47,7 @@ export function inboxPage({ user, actions, histories, after, requesters, by, out
           {countText(count, after !== null, by === null && requesters.length > 1)}
         </p>
       </PageHead>
-      {outcome === null ? null : <Outcome {...outcome} />}
+      {outcome === null ? null : <Outcome {...outcome} viewer={viewerOf(user.role)} />}
       <div id="requesters" class="filters" data-live="">
         {requesters.length > 1 || by !== null ? <Requesters requesters={requesters} by={by} /> : null}
       </div>
@@ -114,7 +115,8 @@ function countText(count: number, isMore: boolean, isShared: boolean): string {
 const BODY_LIMITS = { lines: 12, chars: 800 };
 
 function HeldCard({ history, user, now, ...props }: HeldProps & { readonly now: Date }) {
-  const action = maskForDisplay(props.action, "decider");
+  const action = maskForDisplay(props.action, viewerOf(user.role));
+  const mayDecide = mayDo(user.role, "approve");
   const { facts, risks } = maskedFacts(props.action, history, "");
   const path = `/approvals/${action.id}`;
   const body = shownBody(action, BODY_LIMITS);
@@ -130,23 +132,27 @@ function HeldCard({ history, user, now, ...props }: HeldProps & { readonly now: 
           <Ago at={action.createdAt} now={now} />
         </p>
         {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
-        <Risks risks={risks} />
-        <HiddenValues action={action} user={user} />
+        {mayDecide ? <Risks risks={risks} /> : null}
+        {mayDecide ? <HiddenValues action={action} user={user} /> : null}
       </div>
       <div class="asked" data-asked="">
-        <DecisionFactList facts={facts} />
+        {mayDecide ? <DecisionFactList facts={facts} /> : null}
         <RequestParts action={action} isAsked cut={body === null ? undefined : { body, path }} />
       </div>
       <p class="notice notice-wait" data-gone="" hidden>
         Someone has already decided on this request.
       </p>
-      <DecisionForm user={user} run={action.run} path={path} unread={body?.rest} about={action} />
+      {mayDecide ? (
+        <DecisionForm user={user} run={action.run} path={path} unread={body?.rest} about={action} />
+      ) : (
+        <p class="quiet small">Your role can’t decide: approvers and owners of the account can.</p>
+      )}
     </li>
   );
 }
 
-function Outcome({ action, timeline, receiptUrl }: InboxOutcome) {
-  const decision = lastDecision(timeline.map((entry) => maskedEntry(entry, "decider")));
+function Outcome({ action, timeline, receiptUrl, viewer }: InboxOutcome & { readonly viewer: Viewer }) {
+  const decision = lastDecision(timeline.map((entry) => maskedEntry(entry, viewer)));
   if (decision === null) return null;
   return (
     <Notice tone={decision.type === "approved" ? "good" : "wait"}>

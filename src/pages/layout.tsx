@@ -2,6 +2,7 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { HtmlEscapedString } from "hono/utils/html";
+import { mayDo } from "../accounts/roles.ts";
 import type { ListQuery } from "../actions/list-schemas.ts";
 import { APP_STYLE, type Asset, ICON, LIVE, SESSION, STYLE } from "./assets.ts";
 import { Button, PostForm } from "./form.tsx";
@@ -20,6 +21,8 @@ interface LayoutProps {
   readonly isStandalone?: boolean;
   /** An additional stylesheet. */
   readonly style?: Asset;
+  /** An address to which the browser goes on by itself. */
+  readonly goesTo?: string;
   /** It has a login form. */
   readonly beginsSession?: boolean;
   /** Which events update the page: those of one action, by its ID, or "all". Left out: none. */
@@ -61,7 +64,7 @@ export function Layout(props: LayoutProps) {
   );
 }
 
-function Head({ title, user = null, isStandalone = false, beginsSession = false, style }: LayoutProps) {
+function Head({ title, user = null, isStandalone = false, beginsSession = false, style, goesTo }: LayoutProps) {
   const styles = [STYLE, APP_STYLE, ...(style === undefined ? [] : [style])];
   const scripts = [...(user === null && !beginsSession ? [] : [SESSION]), ...(user === null ? [] : [LIVE])];
   return (
@@ -69,6 +72,7 @@ function Head({ title, user = null, isStandalone = false, beginsSession = false,
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
+      {goesTo === undefined ? null : <meta http-equiv="refresh" content={`0; url=${goesTo}`} />}
       <title>{`${title} · Outgate`}</title>
       {isStandalone ? (
         <style>{raw(STYLE.text)}</style>
@@ -91,7 +95,7 @@ function Navigation({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: P
     <>
       <nav aria-label="Main">
         <ul>
-          {NAVIGATION.map(({ name, path }) => (
+          {NAVIGATION.filter(({ needs }) => mayDo(user.role, needs)).map(({ name, path }) => (
             <li>
               <a href={path} aria-current={name === nav ? "page" : undefined}>
                 {name}
@@ -101,6 +105,7 @@ function Navigation({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: P
         </ul>
       </nav>
       <PostForm user={user} action="/auth/logout" class="person">
+        {user.hasOthers ? <a href={LOG_IN_PATH}>Switch account</a> : null}
         <span title={user.email}>{user.email}</span>
         <Button look="link">Log out</Button>
       </PostForm>
@@ -108,14 +113,17 @@ function Navigation({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: P
   );
 }
 
-/** The main navigation. */
+/** A person's accounts and sessions. */
+export const LOG_IN_PATH = "/settings/login";
+
+/** The main navigation, each entry for whose role allows something there. */
 const NAVIGATION = [
-  { name: "Overview", path: "/overview" },
-  { name: "Approvals", path: "/approvals" },
-  { name: "Actions", path: "/actions" },
-  { name: "Keys", path: "/keys" },
-  { name: "Settings", path: "/settings" },
-  { name: "Docs", path: "/docs" },
+  { name: "Overview", path: "/overview", needs: "read" },
+  { name: "Approvals", path: "/approvals", needs: "read" },
+  { name: "Actions", path: "/actions", needs: "read" },
+  { name: "Keys", path: "/keys", needs: "manage" },
+  { name: "Settings", path: "/settings", needs: "read" },
+  { name: "Docs", path: "/docs", needs: "read" },
 ] as const;
 
 type Html = HtmlEscapedString | Promise<HtmlEscapedString>;

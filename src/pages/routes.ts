@@ -15,7 +15,15 @@ import {
   type ActionPageRouteDeps,
   actionPageRoutes,
 } from "./action-routes.ts";
-import { type AuthRouteDeps, entryPages, type PasswordPageDeps, passwordPages } from "../accounts/auth-routes.ts";
+import {
+  type AuthRouteDeps,
+  entryPages,
+  type PasswordPageDeps,
+  passwordPages,
+  startSession,
+} from "../accounts/auth-routes.ts";
+import { type OidcRouteDeps, oidcRoutes } from "../oidc/routes.ts";
+import { type JoinPageDeps, joinPages, type TeamPageDeps, teamPages } from "./team-routes.ts";
 import { AuditQuery, type AuditService, checkAudit } from "../audit/audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_PATH, auditPage } from "./audit.tsx";
@@ -54,11 +62,18 @@ export type PageDeps = AuthRouteDeps &
   OverviewPageDeps &
   SettingsPageDeps &
   PasswordPageDeps &
+  TeamPageDeps &
+  Omit<JoinPageDeps, "startSession"> &
+  Omit<OidcRouteDeps, "startSession"> &
   DocsPageDeps;
 
 /** All pages except those of receipts and links, and the files that they load. */
 export function webPages(deps: PageDeps) {
   const streamEvents = createStreamEvents({ ...deps, serialize: pageEventsOf, beatsMax: PAGE_STREAM_HEARTBEATS_MAX });
+  const entering: JoinPageDeps & OidcRouteDeps = {
+    ...deps,
+    startSession: (context, entered, answer) => startSession(context, entered, deps, answer),
+  };
   return [
     entryPages(deps),
     inboxRoutes(deps),
@@ -73,6 +88,9 @@ export function webPages(deps: PageDeps) {
     overviewPages(deps),
     settingsPages(deps),
     passwordPages(deps),
+    teamPages(deps),
+    joinPages(entering),
+    oidcRoutes(entering),
     docsPages(deps),
     assetRoutes(),
   ] as const;

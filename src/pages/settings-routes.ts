@@ -2,13 +2,13 @@ import { type CallbackHostService, checkCallbackHost } from "../accounts/callbac
 import type { SignUpGate } from "../accounts/sign-up-gate.ts";
 import { type SigningService, checkOrigin } from "../accounts/signing-secrets.ts";
 import type { ListNotifications } from "../actions/service.ts";
-import type { Caller } from "../accounts/roles.ts";
+import { type Caller, mayDo } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../config/limits.ts";
 import type { SigningUse } from "../crypto/secrets.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import { INVALID, showFormAgain } from "../http/errors.ts";
-import { ACCOUNTS_PAGE_PATH, accountsPage, settingsPage } from "./settings.tsx";
+import { ACCOUNTS_PAGE_PATH, accountsPage, ownSettingsPage, settingsPage } from "./settings.tsx";
 import { PAUSES_PATH, pausesPage, type PausesPageProps } from "./pauses.tsx";
 import { checkReasonField } from "./decision-form.ts";
 import { AccountParams } from "../accounts/routes.ts";
@@ -43,6 +43,7 @@ export interface SettingsPageDeps extends PersonRouteDeps {
 export function settingsPages(deps: SettingsPageDeps) {
   const { personOf, listNotifications, rulesFor, formOf } = deps;
   const settings: AnswerPerson = async ({ person }) => {
+    if (!mayDo(person.role, "manage")) return page("own", ownSettingsPage({ user: person }));
     const [rules, callbackHosts, notifications, isOperator] = await Promise.all([
       rulesFor(person.caller),
       deps.callbackHosts.list(person.caller),

@@ -14,10 +14,11 @@ import {
 import { CallbackHosts, Notifications, type NotificationsProps } from "./callbacks.tsx";
 import { Button, PostForm } from "./form.tsx";
 import { HOSTS_PATH } from "./hosts.tsx";
-import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
+import { Layout, LOG_IN_PATH, render, SETTINGS_LINK } from "./layout.tsx";
 import { Card, Chip, DayOf, type FactRows, Facts, PageHead, FieldRow, UntrustedText } from "./parts.tsx";
 import { OriginForm } from "./signing.tsx";
-import { counted, duration, type PageUser } from "./text.ts";
+import { PEOPLE_PATH } from "./team.tsx";
+import { counted, duration, type PageUser, roleLabel } from "./text.ts";
 
 interface SettingsPageProps {
   readonly user: PageUser;
@@ -71,12 +72,12 @@ export function settingsPage({ user, rules, notifications, callbackHosts, isOper
           </p>
         </Card>
       ) : null}
-      <Card id="log-in" title="Your login">
+      <Card id="people" title="People">
         <p class="quiet">
-          You are logged in as <UntrustedText text={user.email} />.{" "}
-          <a href="/settings/password">Change your password</a>.
+          <a href={PEOPLE_PATH}>The people of this account</a>: their roles, and invitations.
         </p>
       </Card>
+      <OwnLogin user={user} />
       {sectionsOf(rules).map(([id, title, rows]) => (
         <Card id={id} title={title}>
           <Facts rows={rows} />
@@ -84,6 +85,31 @@ export function settingsPage({ user, rules, notifications, callbackHosts, isOper
       ))}
       <p class="foot">These are settings of the server. Changes need a restart.</p>
     </Layout>,
+  );
+}
+
+/** The settings of somebody who doesn't own the account. */
+export function ownSettingsPage({ user }: Pick<SettingsPageProps, "user">): string {
+  return render(
+    <Layout title="Settings" nav="Settings" user={user}>
+      <h1>Settings</h1>
+      <OwnLogin user={user} />
+      <p class="quiet">
+        Your role in this account is {roleLabel(user.role).toLowerCase()}. Its owners manage keys, pauses, people and
+        signing secrets.
+      </p>
+    </Layout>,
+  );
+}
+
+function OwnLogin({ user }: Pick<SettingsPageProps, "user">) {
+  return (
+    <Card id="log-in" title="Your login">
+      <p class="quiet">
+        You are logged in as <UntrustedText text={user.email} />. <a href={LOG_IN_PATH}>Your accounts and sessions</a>.{" "}
+        <a href="/settings/password">Change your password</a>.
+      </p>
+    </Card>
   );
 }
 

@@ -19,7 +19,18 @@ interface SignUpPageProps {
   readonly next: string | null;
 }
 
-export function logInPage({ typed, next, signupsOpen }: SignUpPageProps & { readonly signupsOpen: boolean }): string {
+/** The button that leads to the identity provider. */
+export const OIDC_PATH = "/auth/oidc";
+
+export const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`;
+
+interface LogInPageProps extends SignUpPageProps {
+  readonly signupsOpen: boolean;
+  /** The name of the identity provider; null: none is configured. */
+  readonly provider: string | null;
+}
+
+export function logInPage({ typed, next, signupsOpen, provider }: LogInPageProps): string {
   return render(
     <Layout title="Log in" width="narrow" beginsSession>
       <h1>Log in</h1>
@@ -27,6 +38,7 @@ export function logInPage({ typed, next, signupsOpen }: SignUpPageProps & { read
         <CredentialFields typed={typed} password="known" />
         <Button>Log in</Button>
       </PostForm>
+      <ProviderForm name={provider} next={next} />
       {signupsOpen ? (
         <p class="quiet">
           New here? <a href={withNext("/signup", next)}>Sign up</a>
@@ -34,6 +46,49 @@ export function logInPage({ typed, next, signupsOpen }: SignUpPageProps & { read
       ) : null}
       <p class="quiet small">
         Forgot your password? Ask whoever runs this server for a reset link (<code>outgate reset-password</code>).
+      </p>
+    </Layout>,
+  );
+}
+
+/** A form of its own: the password is not sent along. */
+export function ProviderForm({ name, next }: { readonly name: string | null; readonly next: string | null }) {
+  if (name === null) return null;
+  return (
+    <PostForm action={OIDC_PATH} beginsSession fields={next === null ? [] : [["next", next]]}>
+      <div class="buttons">
+        <Button look="plain">Log in with {name}</Button>
+      </div>
+    </PostForm>
+  );
+}
+
+interface GoToProviderProps {
+  /** As the provider's own description and the settings make it. */
+  readonly address: string;
+  readonly name: string;
+}
+
+/** Leads on to the identity provider, without script. */
+export function goToProviderPage({ address, name }: GoToProviderProps): string {
+  return render(
+    <Layout title="Log in" width="narrow" goesTo={address}>
+      <h1>Log in with {name}</h1>
+      <p>
+        <a href={address}>Continue to {name}</a>
+      </p>
+    </Layout>,
+  );
+}
+
+/** Why a sign-in by the identity provider has failed, and what to do. */
+export function oidcProblemPage({ message }: { readonly message: string }): string {
+  return render(
+    <Layout title="Not logged in" width="narrow">
+      <PageHead title="You are not logged in" />
+      <p>{message}</p>
+      <p>
+        <a href="/login">To the log-in page</a>
       </p>
     </Layout>,
   );

@@ -1,16 +1,21 @@
 import { type Action, type ActionStatus, awaitsRunAt } from "../actions/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
-import { hasScope, type Hold, type KeyScope, type Role } from "../accounts/roles.ts";
+import { hasScope, type Hold, type KeyScope, type MemberRole, type Role } from "../accounts/roles.ts";
 
 /** The person who is logged in. */
 export interface PageUser {
   readonly email: string;
+  /** Pages show only what it allows. */
+  readonly role: MemberRole;
+  /** They can switch to another account. */
+  readonly hasOthers: boolean;
   /** The CSRF token of this session's forms. */
   readonly formToken: string;
 }
 
 /** The name of an email in lists. */
 export function mailName(event: string): string {
+  if (event === "invited") return "Invitation email";
   return event === "decided" ? "Decision email" : "Approval email";
 }
 
@@ -152,6 +157,13 @@ const SCOPE_TEXTS: ChoiceTexts<KeyScope> = {
 };
 
 export const ROLE_CHOICES = choicesOf(ROLE_TEXTS);
+
+/** The roles of people, the most common one first. */
+export const MEMBER_ROLE_CHOICES = choicesOf({
+  approver: ROLE_TEXTS.approver,
+  reader: ROLE_TEXTS.reader,
+  owner: { label: ROLE_TEXTS.owner.label, hint: "Full access, including keys, signing secrets and people." },
+});
 
 export const HOLD_CHOICES = choicesOf(HOLD_TEXTS);
 

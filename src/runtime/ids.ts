@@ -8,6 +8,7 @@ export const systemIds: Ids = {
   key: () => `key_${random()}`,
   pause: () => `pau_${random()}`,
   person: () => `per_${random()}`,
+  invitation: () => `inv_${random()}`,
   node: () => `nod_${random()}`,
   row: timeOrdered,
   random: Math.random,
@@ -67,6 +68,7 @@ export interface Ids {
   account(): string;
   key(): string;
   person(): string;
+  invitation(): string;
   pause(): string;
   /** Id of a process, as long as it runs. */
   node(): string;

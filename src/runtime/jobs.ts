@@ -22,7 +22,7 @@ export function housekeeping(
   { approvalTtlHours, retentionDays }: Pick<Config, "approvalTtlHours" | "retentionDays">,
   { store, engine, ...parts }: HousekeepingParts,
 ): readonly Job[] {
-  const { actions, people, upkeep, audit, pauses, rejections } = store;
+  const { actions, people, team, upkeep, audit, pauses, rejections } = store;
   const deps = { ...parts, ...engine, actions, upkeep };
   const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
@@ -30,6 +30,7 @@ export function housekeeping(
     { name: "pauses", pattern: "* * * * *", run: () => engine.pauseService.reconcile() },
     inSteps("rejections whose 24 h are over", "27 * * * *", (now) => rejections.prune(now)),
     inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),
+    inSteps("invitations that ran out", "42 * * * *", (now) => team.prune(now)),
   ];
   if (approvalTtlHours !== null) {
     const run = createExpire(deps, approvalTtlHours);

@@ -11,7 +11,7 @@ import { FakeClock } from "../support/clock.ts";
 import { anAccount, NOON } from "../support/factory.ts";
 import { openFileStore, testSecrets } from "../support/store.ts";
 
-const SOURCE: RequestSource = { client: "192.0.2.1", deviceToken: null, sessionSecret: null };
+const SOURCE: RequestSource = { client: "192.0.2.1", deviceToken: null, sessionSecret: null, browser: null };
 
 const ANN = { email: "ann@example.com", password: "correct horse" };
 

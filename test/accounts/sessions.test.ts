@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createSessionRegistry } from "../../src/accounts/sessions.ts";
+import type { SessionMember } from "../../db/account-store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 import { NOON } from "../support/factory.ts";
 
@@ -9,17 +10,28 @@ const secrets = createSecrets(new Uint8Array(32).fill(7), (count) => new Uint8Ar
 
 const PERSON = { id: "usr_1", email: "ann@example.com", passwordHash: "", createdAt: NOON };
 
-const MEMBER = { person: PERSON, accountId: "acc_1", secretHash: null };
+const MEMBER: SessionMember = {
+  person: PERSON,
+  accountId: "acc_1",
+  role: "owner",
+  secretHash: null,
+  lastSeenAt: NOON,
+  hasOthers: false,
+};
 
 /** A registry over a store whose reads of a session end as they are told to, one after another. */
-function registryOf(...reads: readonly (() => typeof MEMBER | null)[]) {
+function registryOf(...reads: readonly (() => SessionMember | null)[]) {
   let count = 0;
   const session = async () => {
     const read = reads[count];
     count += 1;
     return read === undefined ? MEMBER : read();
   };
-  const registry = createSessionRegistry({ people: { session }, secrets, clock: { now: () => NOON } });
+  const registry = createSessionRegistry({
+    people: { session, sessionSeen: async () => {} },
+    secrets,
+    clock: { now: () => NOON },
+  });
   return { ...registry, readCount: () => count };
 }
 

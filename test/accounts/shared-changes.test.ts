@@ -10,11 +10,15 @@ test("a stream of a session that another process ended is closed; while the stor
   const member: SessionMember = {
     person: { id: "per_1", email: "ada@example.com", passwordHash: "", createdAt: NOON },
     accountId: ACCOUNT,
+    role: "owner",
     secretHash: null,
+    lastSeenAt: null,
+    hasOthers: false,
   };
   const row: { session: SessionMember | null; isAway: boolean } = { session: member, isAway: false };
   const people = {
     session: () => (row.isAway ? Promise.reject(new Error("away")) : Promise.resolve(row.session)),
+    sessionSeen: () => Promise.reject(new Error("full")),
   };
   const registry = createSessionRegistry({ people, secrets: testSecrets, clock: new FakeClock() });
   const watch = await registry.watchSession("token");
@@ -26,6 +30,28 @@ test("a stream of a session that another process ended is closed; while the stor
   row.session = null;
   await registry.recheckAll();
   expect(watch?.caller.revoked?.aborted).toBe(true);
+});
+
+test("a stream is closed when another process takes its session to another account, or gives its person another role", async () => {
+  const member: SessionMember = {
+    person: { id: "per_1", email: "ada@example.com", passwordHash: "", createdAt: NOON },
+    accountId: ACCOUNT,
+    role: "owner",
+    secretHash: null,
+    lastSeenAt: null,
+    hasOthers: true,
+  };
+  for (const change of [{ accountId: "acc_other" }, { role: "reader" }] as const) {
+    let now = member;
+    const people = { session: () => Promise.resolve(now), sessionSeen: () => Promise.resolve() };
+    const registry = createSessionRegistry({ people, secrets: testSecrets, clock: new FakeClock() });
+    const watch = await registry.watchSession("token");
+    await registry.recheckAll();
+    expect(watch?.caller.revoked?.aborted).toBe(false);
+    now = { ...member, ...change };
+    await registry.recheckAll();
+    expect({ change, isOver: watch?.caller.revoked?.aborted }).toEqual({ change, isOver: true });
+  }
 });
 
 test("a key that another process revoked ends its streams and waits, and no other key's", async () => {

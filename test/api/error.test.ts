@@ -48,6 +48,7 @@ test("each code has the status of the contract", () => {
     not_retryable: 409,
     too_many_held: 409,
     email_taken: 409,
+    last_owner: 409,
     too_many_keys: 409,
     internal_error: 500,
     unavailable: 503,

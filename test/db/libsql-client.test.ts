@@ -23,6 +23,7 @@ import { testCallbackHosts } from "./conformance/callback-hosts.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testExtras } from "./conformance/extras.ts";
+import { testTeam } from "./conformance/team.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
 import { testUpkeep } from "./conformance/upkeep.ts";
@@ -41,6 +42,7 @@ describe("the store behind the client", () => {
   testExtras(openClientStore);
   testLinks(openClientStore);
   testPeople(openClientStore);
+  testTeam(openClientStore);
   testSealed(openClientStore);
   testUpkeep(openClientStore);
 });

@@ -22,6 +22,7 @@ import { testCallbackHosts } from "./conformance/callback-hosts.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testExtras } from "./conformance/extras.ts";
+import { testTeam } from "./conformance/team.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
 import { testUpkeep } from "./conformance/upkeep.ts";
@@ -44,6 +45,7 @@ describe("the store on a file", () => {
   testHeld(openFileStore);
   testHistory(openFileStore);
   testPeople(openFileStore);
+  testTeam(openFileStore);
   testWelcomeLinks(openFileStore);
   testSigning(openFileStore);
   testCallbackHosts(openFileStore);

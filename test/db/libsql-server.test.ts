@@ -18,6 +18,7 @@ import { testSearch } from "./conformance/search.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testExtras } from "./conformance/extras.ts";
+import { testTeam } from "./conformance/team.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
 import { testUpkeep } from "./conformance/upkeep.ts";
@@ -49,6 +50,7 @@ function suite(): void {
   testHeld(open);
   testHistory(open);
   testPeople(open);
+  testTeam(open);
   testWelcomeLinks(open);
   testSigning(open);
   testSealed(open);

@@ -69,6 +69,9 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["deliveries", ({ outbox }) => outbox.list(ACCOUNT, "x", 9)],
   ["key by hash", ({ accounts }) => accounts.keyByHash("x")],
   ["session", ({ people }) => people.session("x", NOON)],
+  ["sessions of a person", ({ people }) => people.sessionsOf("x", NOON)],
+  ["members", ({ team }) => team.members(ACCOUNT, 9)],
+  ["accounts of a person", ({ team }) => team.accountsOf("x", 9)],
   ["pauses in force", ({ pauses }) => pauses.inForce(ACCOUNT)],
   ["rejections", ({ rejections }) => rejections.count({ accountId: ACCOUNT, keyId: KEY, digest: "d" }, NOON)],
 ];

@@ -23,6 +23,7 @@ import { testCallbackHosts } from "./conformance/callback-hosts.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testExtras } from "./conformance/extras.ts";
+import { testTeam } from "./conformance/team.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
 import { testUpkeep } from "./conformance/upkeep.ts";
@@ -45,6 +46,7 @@ describe.skipIf(!hasPostgres)("the store on PostgreSQL", () => {
   testHeld(openPostgresStore);
   testHistory(openPostgresStore);
   testPeople(openPostgresStore);
+  testTeam(openPostgresStore);
   testWelcomeLinks(openPostgresStore);
   testSigning(openPostgresStore);
   testCallbackHosts(openPostgresStore);

@@ -222,7 +222,7 @@ test("an unknown address takes as long as a wrong password", async () => {
     clock,
     signUpGate: app.signUpGate,
   });
-  const source = { client: "192.0.2.1", deviceToken: null, sessionSecret: null };
+  const source = { client: "192.0.2.1", deviceToken: null, sessionSecret: null, browser: null };
   await service.signUp({ email: "ann@example.com", password: PASSWORD }, source);
   const took = async (email: string) => {
     clock.advance(60_000);

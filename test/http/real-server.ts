@@ -1,4 +1,6 @@
-import { createPeopleService } from "../../src/accounts/people.ts";
+import type { Oidc } from "../../src/oidc/routes.ts";
+import { createPeopleService, type PeopleService } from "../../src/accounts/people.ts";
+import { createTeamService, type TeamService } from "../../src/accounts/team.ts";
 import { createAuditService } from "../../src/audit/audit.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { createCallbackHostService } from "../../src/accounts/callback-hosts.ts";
@@ -41,6 +43,12 @@ export interface RealServerOptions extends EngineOptions {
   /** Checks requests to /mcp; by default those of this machine pass. */
   readonly mcpGuard?: Guard;
   readonly routes?: readonly AnyElysia[];
+  /** An identity provider, over the same services; none unless it is given. */
+  readonly oidcOf?: (parts: {
+    readonly engine: OpenEngine;
+    readonly peopleService: PeopleService;
+    readonly teamService: TeamService;
+  }) => Oidc;
   /** Routes of another module, over the same service. */
   readonly routesOf?: (engine: OpenEngine) => readonly AnyElysia[];
 }
@@ -94,7 +102,19 @@ export async function openRealServer(options: RealServerOptions = {}) {
     ids: systemIds,
     signUpGate,
   });
+  const baseUrl = options.baseUrl ?? (options.port === undefined ? OWN_ORIGIN : `http://127.0.0.1:${options.port}`);
+  const teamService = createTeamService({
+    ...engine.store,
+    peopleService,
+    secrets,
+    clock,
+    ids: systemIds,
+    baseUrl,
+    onMail: options.env?.["MAILGUN_API_KEY"] === undefined ? null : engine.mailWaits,
+  });
   const ways = {
+    teamService,
+    oidc: options.oidcOf?.({ engine, peopleService, teamService }) ?? null,
     actionService: engine.actionService,
     pauseOf: engine.pauseOf,
     pauseService: engine.pauseService,
@@ -137,7 +157,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     receiptUrl: engine.receiptUrl,
     receiptPath: engine.receiptPath,
     clock,
-    baseUrl: options.baseUrl ?? (options.port === undefined ? OWN_ORIGIN : `http://127.0.0.1:${options.port}`),
+    baseUrl,
     isTrustedProxy: trustedProxiesOf(options.trustedProxies ?? []),
     ...(options.mcpGuard === undefined ? {} : { mcpGuard: options.mcpGuard }),
     routes: [...(options.routes ?? []), ...(options.routesOf?.(engine) ?? [])],
@@ -156,6 +176,9 @@ export async function openRealServer(options: RealServerOptions = {}) {
       return { approve: links.approve, reject: links.reject };
     },
     resume: peopleService.resume,
+    teamService,
+    /** As other nodes' sessions are read again. */
+    recheckSessions: peopleService.recheckSessions,
     authenticate,
     signUpGate,
     /** The account of the stranger. */

@@ -2,7 +2,7 @@ import { NO_HOST_RULES } from "../../src/hosts/settings.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { type Role, ROLES } from "../../src/accounts/roles.ts";
-import { anApiKey } from "../support/factory.ts";
+import { anApiKey, anAuditEntry, anInvitation, joined } from "../support/factory.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 
@@ -36,6 +36,12 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   listAudit: ["owner"],
   listAccounts: ["owner"],
   allowAccount: ["owner"],
+  listPeople: ["owner"],
+  changePerson: ["owner"],
+  removePerson: ["owner"],
+  listInvitations: ["owner"],
+  createInvitation: ["owner"],
+  withdrawInvitation: ["owner"],
   getAccount: ["owner", "approver", "agent", "reader"],
 };
 
@@ -70,6 +76,8 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     createPause: `{}`,
     putHost: `{"timeout_ms":5000}`,
     putDefaults: `{"timeout_ms":5000}`,
+    createInvitation: `{"email":"bob@example.com","role":"reader"}`,
+    changePerson: `{"role":"approver"}`,
     retryAction: `{"reason":"It was rejected before."}`,
   };
   const queries: Readonly<Record<string, string>> = {
@@ -90,6 +98,15 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
   if (path.includes("{host}")) {
     await engine.hostService.put(engine.owner, "old.example.com", NO_HOST_RULES);
     return { method, path: path.replace("{host}", "old.example.com"), body: body[id], thing: null };
+  }
+  if (path.startsWith("/v1/people/")) {
+    const { person } = await joined(engine.store, { accountId: engine.owner.accountId });
+    return { method, path: path.replace("{id}", person.id), body: body[id], thing: null };
+  }
+  if (path.startsWith("/v1/invitations/")) {
+    const invitation = anInvitation({ accountId: engine.owner.accountId });
+    await engine.store.team.invite(invitation, null, anAuditEntry());
+    return { method, path: path.replace("{id}", invitation.id), body: undefined, thing: null };
   }
   if (path.startsWith("/v1/pauses/")) {
     const { pause } = await engine.pauseService.pause(engine.owner, { keyId: null, reason: null });
@@ -116,6 +133,8 @@ async function stateOf(thing: string | null) {
     told: thing === null ? [] : await actionService.timeline(owner, thing),
     callbackHosts: await store.callbackHosts.list(owner.accountId),
     hosts: await store.hostSettings.list(owner.accountId),
+    people: await store.team.members(owner.accountId, 500),
+    invitations: await store.team.invitations(owner.accountId, app.engine.clock.now(), 500),
     keys: keys.map((key) => ({ ...key, lastUsedAt: null })),
     newest: (await app.call("GET", "/v1/actions?limit=100")).json.data,
   };

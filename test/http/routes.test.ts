@@ -11,7 +11,9 @@ import {
   KEYS,
   KNOWN_ID,
   KNOWN_KEY_ID,
+  KNOWN_INVITATION_ID,
   KNOWN_PAUSE_ID,
+  KNOWN_PERSON_ID,
   KNOWN_TOKEN,
   openStubServer,
   OWN_ORIGIN,
@@ -34,6 +36,8 @@ const BODIES: Readonly<Record<string, string>> = {
   "POST /v1/pauses": "{}",
   "PUT /v1/hosts/{host}": "{}",
   "PUT /v1/defaults": "{}",
+  "POST /v1/invitations": `{"email":"bob@example.com","role":"reader"}`,
+  "PATCH /v1/people/{id}": `{"role":"approver"}`,
   "POST /auth/signup": `{"email":"ann@example.com","password":"12345678"}`,
   "POST /auth/login": `{"email":"ann@example.com","password":"12345678"}`,
 };
@@ -43,7 +47,13 @@ const QUERIES: Readonly<Record<string, string>> = {
   "DELETE /v1/callback-hosts": "?host=hooks.example.com",
 };
 
-const IDS = { "/v1/keys/": KNOWN_KEY_ID, "/v1/pauses/": KNOWN_PAUSE_ID, "/v1/accounts/": "acc_known" };
+const IDS = {
+  "/v1/keys/": KNOWN_KEY_ID,
+  "/v1/pauses/": KNOWN_PAUSE_ID,
+  "/v1/accounts/": "acc_known",
+  "/v1/people/": KNOWN_PERSON_ID,
+  "/v1/invitations/": KNOWN_INVITATION_ID,
+};
 
 const withId = (path: string) => {
   const id = Object.entries(IDS).find(([start]) => path.startsWith(start))?.[1] ?? KNOWN_ID;

@@ -1,15 +1,17 @@
 import { createHttp } from "../../src/http/server.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FORM_FIELDS_MAX } from "../../src/config/limits.ts";
-import { anAction } from "../support/factory.ts";
+import { ACCOUNT, anAction } from "../support/factory.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
 import { ANN_PASSWORD, SESSION_SECRET, signedIn } from "./signed-in.ts";
 import {
   stubActionService,
   stubPeopleService,
   KNOWN_ID,
+  KNOWN_INVITATION_ID,
   KNOWN_KEY_ID,
   KNOWN_PAUSE_ID,
+  KNOWN_PERSON_ID,
   openStubServer,
   OWN_ORIGIN,
   stubDeps,
@@ -36,12 +38,20 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   ["/settings/hosts", { host: "a.example", timeout_ms: "5000" }],
   ["/settings/hosts/remove", { host: "a.example" }],
   ["/settings/accounts/acc_01known/allow", {}],
+  ["/settings/people", { email: "bob@example.com", role: "reader" }],
+  [`/settings/people/${KNOWN_PERSON_ID}/role`, { role: "approver" }],
+  [`/settings/people/${KNOWN_PERSON_ID}/remove`, {}],
+  [`/settings/invitations/${KNOWN_INVITATION_ID}/withdraw`, {}],
+  ["/settings/login/account", { account: "acc_01known" }],
+  ["/settings/login/leave", { sure: "yes" }],
+  ["/settings/login/sessions", { id: "" }],
+  ["/join/0123", {}],
 ];
 
 const COOKIE = `outgate_session=${"0".repeat(64)}`;
 
 /** As the stub server derives it. */
-const FORM_TOKEN = "form token";
+const FORM_TOKEN = `form token ${ACCOUNT}`;
 
 function stubServer(isRight: boolean, baseUrl = OWN_ORIGIN) {
   const calls: string[] = [];

@@ -4,6 +4,7 @@ import type { CallbackHostService } from "../../src/accounts/callback-hosts.ts";
 import type { KeyService } from "../../src/accounts/keys.ts";
 import { type StartedSession, personOfSession } from "../../src/accounts/sessions.ts";
 import type { PeopleService } from "../../src/accounts/people.ts";
+import type { TeamService } from "../../src/accounts/team.ts";
 import type { SigningService } from "../../src/accounts/signing-secrets.ts";
 import type { ActionService } from "../../src/actions/service.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -23,7 +24,7 @@ import type { LogFields } from "../../src/observability/log.ts";
 import type { AccountStore, ApiKey } from "../../db/account-store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 import type { EffectiveSettings } from "../../src/config/config.ts";
-import { ACCOUNT, anAction, anApiKey, aPause, later, NOON } from "../support/factory.ts";
+import { ACCOUNT, anAction, anApiKey, anInvitation, aPause, later, NOON } from "../support/factory.ts";
 
 /** A key for each role, and one that was revoked. */
 export const KEYS = {
@@ -46,6 +47,10 @@ export const KNOWN_TOKEN = "01knowntoken";
 export const KNOWN_KEY_ID = "key_01known";
 
 export const KNOWN_PAUSE_ID = "pau_01known";
+
+export const KNOWN_PERSON_ID = "per_01known";
+
+export const KNOWN_INVITATION_ID = "inv_01known";
 
 export interface Line {
   readonly level: string;
@@ -79,6 +84,8 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     isStopped: () => false,
     auditService: createAuditService(emptyAudit(), systemClock),
     peopleService: stubPeopleService(calls),
+    teamService: stubTeamService(calls),
+    oidc: null,
     signingService: stubSigningService(calls),
     callbackHosts: stubCallbackHosts(calls),
     readReceipt: (token) =>
@@ -310,7 +317,12 @@ function stubKeyService(calls: string[]): KeyService {
 
 /** The service of one person, whom every password and every link lets in, and whom every session is. */
 export function stubPeopleService(calls: string[]): PeopleService {
-  const who = { person: { id: "per_one", email: "ann@example.com" }, accountId: ACCOUNT, secretHash: null };
+  const who = {
+    person: { id: "per_one", email: "ann@example.com" },
+    accountId: ACCOUNT,
+    role: "owner",
+    secretHash: null,
+  } as const;
   const entered: StartedSession = {
     person: personOfSession("token", who, { hash: (text) => text }),
     sessionToken: "0".repeat(64),
@@ -330,10 +342,46 @@ export function stubPeopleService(calls: string[]): PeopleService {
     resume: () => Promise.resolve(entered.person),
     changePassword: () => came("change password", entered),
     recheckSessions: () => Promise.resolve(),
+    recheckPerson: () => Promise.resolve(),
+    authenticate: () => Promise.reject(new Error("No password was sent.")),
+    hashPassword: () => Promise.reject(new Error("No password was sent.")),
     watchSession: () => Promise.resolve({ caller: entered.person.caller, release: () => {} }),
     sessionSecret: { isRight: () => true, confirm: () => Promise.resolve() },
     findLink: () => came("see welcome", { email: null }),
     redeemLink: () => came("take welcome", entered),
+  };
+}
+
+/** A team of one known person, with one open invitation. */
+function stubTeamService(calls: string[]): TeamService {
+  const member = {
+    personId: KNOWN_PERSON_ID,
+    email: "bob@example.com",
+    role: "reader",
+    joinedAt: NOON,
+    lastSeenAt: null,
+  } as const;
+  const invitation = anInvitation({ id: KNOWN_INVITATION_ID, accountId: ACCOUNT });
+  const came = <T>(verb: string, result: T): Promise<T> => {
+    calls.push(verb);
+    return Promise.resolve(result);
+  };
+  return {
+    list: () => Promise.resolve([member]),
+    changeRole: (_caller, id, role) => came(`role ${id} ${role}`, { ...member, role }),
+    remove: (_caller, id) => came(`remove ${id}`, undefined),
+    leave: () => came("leave", undefined),
+    invite: (_caller, email) => came(`invite ${email}`, { invitation, link: "http://h/join/og_new", isMailed: false }),
+    invitations: () => Promise.resolve([invitation]),
+    withdraw: (_caller, id) => came(`withdraw ${id}`, undefined),
+    findInvitation: () => Promise.resolve({ email: "ann@example.com", role: "reader", accountOf: null, isKnown: true }),
+    joinByPassword: () => Promise.reject(new Error("No password was sent.")),
+    joinAs: () => came("join", undefined),
+    joinByIdentity: () => Promise.resolve(null),
+    accountsOf: () => Promise.resolve([{ accountId: ACCOUNT, role: "owner", email: "ann@example.com" }]),
+    switchTo: (_person, id) => came(`switch ${id}`, undefined),
+    sessions: () => Promise.resolve([]),
+    endSessions: (_person, id) => came(`end ${id ?? "others"}`, undefined),
   };
 }
 

@@ -14,7 +14,7 @@ export function aMessage(overrides: Partial<Message> = {}): Message {
     messageId: "<act_1.1.approval@mg.example.com>",
     inReplyTo: null,
     tag: "approval",
-    actionId: "act_1",
+    subjectId: "act_1",
     ...overrides,
   };
 }

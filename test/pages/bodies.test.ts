@@ -11,7 +11,7 @@ import { createSnippets } from "../../src/pages/snippets.tsx";
 import { anApprovalMail } from "../mail/message.ts";
 import { anAction, NOON } from "../support/factory.ts";
 
-const user = { email: "ann@example.com", formToken: "t" };
+const user = { email: "ann@example.com", formToken: "t", role: "owner", hasOthers: false } as const;
 
 const textOf = (page: string) => page.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, " ").replaceAll(/\s+/g, " ");
 

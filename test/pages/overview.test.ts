@@ -5,7 +5,7 @@ import { ASSETS } from "../../src/pages/assets.ts";
 import { overviewPage } from "../../src/pages/overview.tsx";
 import { later, NOON } from "../support/factory.ts";
 
-const VISITOR = { email: "ann@example.com", formToken: "f".repeat(64) };
+const VISITOR = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "f".repeat(64) } as const;
 
 const NO_RETRIES = { count: 0, due: 0, isCut: false, hosts: [] };
 

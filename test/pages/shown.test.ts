@@ -8,7 +8,7 @@ import { receiptPage } from "../../src/pages/action.tsx";
 import { responseText } from "../../src/pages/request.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
 
-const user = { email: "ann@example.com", formToken: "t" };
+const user = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "t" } as const;
 
 test("every page shows the host in its ASCII form, and no fragment", () => {
   const url = "https://exаmple.com/pay/../admin?x=1#approved-by-your-boss";

@@ -5,13 +5,15 @@ import { NO_EXTRAS } from "../../src/actions/extras.ts";
 import type { AuditEntry } from "../../src/audit/audit.ts";
 import { type Change } from "../../src/actions/changes.ts";
 import type { Outcome } from "../../src/actions/outcome.ts";
+import type { MemberRole } from "../../src/accounts/roles.ts";
+import type { Joining, StoredInvitation } from "../../db/team-store.ts";
 import type { Pause } from "../../src/pauses/pause.ts";
 import { type AttemptEnd, settle } from "../../src/actions/settle.ts";
 import type { TimelineEvent } from "../../src/actions/timeline.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import type { PersonRow, SessionRow, SignUp, WelcomeLink, Account, ApiKey } from "../../db/account-store.ts";
 import { NO_SEARCH } from "../../src/actions/search.ts";
-import type { ActionQuery, ChangeWrite, Creation } from "../../db/store.ts";
+import type { ActionQuery, ChangeWrite, Creation, Store } from "../../db/store.ts";
 
 /** Noon of a day without meaning: tests count their times from here. */
 export const NOON = new Date("2026-03-04T12:00:00.000Z");
@@ -156,6 +158,10 @@ export function anApiKey(overrides: Partial<ApiKey> = {}): ApiKey {
     createdAt: NOON,
     lastUsedAt: null,
     revokedAt: null,
+    hosts: null,
+    methods: null,
+    dailyActions: null,
+    expiresAt: null,
     ...overrides,
   };
 }
@@ -211,11 +217,49 @@ export function aSignUp(overrides: Partial<PersonRow> = {}): SignUp {
   return { account, key, ...aPerson({ accountId: account.id, ...overrides }) };
 }
 
+/** An invitation that ends in an hour. */
+export function anInvitation(overrides: Partial<StoredInvitation> = {}): StoredInvitation {
+  const id = overrides.id ?? systemIds.invitation();
+  return {
+    id,
+    accountId: ACCOUNT,
+    email: `${id}@example.com`,
+    role: "approver",
+    hash: `hash of ${id}`,
+    createdAt: NOON,
+    createdBy: "user:ann@example.com",
+    expiresAt: later(3_600_000),
+    ...overrides,
+  };
+}
+
+/** Somebody who accepts an invitation to an account; a new person unless they are given. */
+export async function joined(
+  { team }: Pick<Store, "team">,
+  { accountId, role = "reader", known, at = NOON }: Joins,
+  more: Partial<Joining> = {},
+) {
+  const invitation = anInvitation({ accountId, role });
+  const { person } = known === undefined ? aPerson({ accountId }) : { person: known };
+  const session = aSession({ personId: person.id, accountId });
+  if ((await team.invite(invitation, null, anAuditEntry())) !== "done") throw new Error("The invitation was refused.");
+  const joining = { invitation, person, isNew: known === undefined, session, at, audit: [anAuditEntry()], ...more };
+  if (!(await team.join(joining))) throw new Error("Nobody has joined.");
+  return { person, session };
+}
+
+interface Joins {
+  readonly accountId: string;
+  readonly role?: MemberRole;
+  readonly known?: PersonRow;
+  readonly at?: Date;
+}
+
 /** A session that ends in an hour. */
 export function aSession(overrides: Partial<SessionRow> = {}): SessionRow {
   const hash = systemIds.request();
   const of = { personId: "per_one", accountId: ACCOUNT, createdAt: NOON, expiresAt: later(3_600_000) };
-  return { hash, ...of, secretHash: null, ...overrides };
+  return { hash, ...of, secretHash: null, client: null, browser: null, lastSeenAt: null, ...overrides };
 }
 
 /** A link that ends in an hour and makes the first person of its account, unless it says whose password it renews. */

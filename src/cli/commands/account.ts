@@ -6,6 +6,7 @@ import { age } from "../action-text.ts";
 import { type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
 import { type Cell, visible } from "../output.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
+import { addPeopleCommands } from "./people.ts";
 
 /** The commands about keys, callback hosts, pauses, accounts and the audit log. */
 export function addAccountCommands(program: CliCommand): void {
@@ -13,6 +14,7 @@ export function addAccountCommands(program: CliCommand): void {
   addCallbackHostCommands(program);
   addPauseCommands(program);
   addAccountsCommands(program);
+  addPeopleCommands(program);
   addAudit(program);
 }
 

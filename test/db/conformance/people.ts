@@ -14,14 +14,14 @@ export function testPeople(open: OpenTestStore): void {
       expect(await db.store.people.signUp(signUp)).toBe(true);
       expect(await db.store.accounts.find(account.id)).toEqual(account);
       expect(await db.store.accounts.keyByHash(key.hash)).toEqual(key);
-      const member = { person, accountId: account.id };
-      expect(await db.store.people.session(session.hash, NOON)).toEqual({ ...member, secretHash: null });
+      const member = { person, accountId: account.id, role: "owner" } as const;
+      expect(await db.store.people.session(session.hash, NOON)).toEqual({ ...member, ...FRESH });
       await db.restart();
       expect(await db.store.people.find("Ann@Example.com")).toEqual(member);
       expect(await db.store.people.emailOf(account.id)).toBe("Ann@Example.com");
-      expect(await db.store.people.isIn(account.id, "ANN@example.com")).toBe(true);
-      expect(await db.store.people.isIn("acc_other", "ann@example.com")).toBe(false);
-      expect(await db.store.people.isIn(account.id, "eve@example.com")).toBe(false);
+      expect(await db.store.people.mayApprove(account.id, "ANN@example.com")).toBe(true);
+      expect(await db.store.people.mayApprove("acc_other", "ann@example.com")).toBe(false);
+      expect(await db.store.people.mayApprove(account.id, "eve@example.com")).toBe(false);
     });
 
     test("of an address that somebody has, in any case, leaves nothing behind", async () => {
@@ -35,7 +35,7 @@ export function testPeople(open: OpenTestStore): void {
         expect(await accounts.find(late.account.id)).toBeNull();
         expect(await accounts.keyByHash(late.key.hash)).toBeNull();
         expect(await people.session(late.session.hash, NOON)).toBeNull();
-        expect(await people.find(email)).toEqual({ person: first.person, accountId: first.account.id });
+        expect(await people.find(email)).toEqual({ person: first.person, accountId: first.account.id, role: "owner" });
       }
     });
 
@@ -85,7 +85,7 @@ export function testPeople(open: OpenTestStore): void {
       const { people } = db.store;
       const { person, accountId, begin } = await signedUp(db);
       const session = await begin({ expiresAt: later(1_000) });
-      expect(await people.session(session.hash, later(999))).toEqual({ person, accountId, secretHash: null });
+      expect(await people.session(session.hash, later(999))).toEqual({ person, accountId, ...FRESH });
       expect(await people.session(session.hash, later(1_000))).toBeNull();
       expect(await people.session("unknown", NOON)).toBeNull();
     });
@@ -113,7 +113,7 @@ export function testPeople(open: OpenTestStore): void {
       expect(await people.session(one.hash, NOON)).toBeNull();
       await db.restart();
       expect(await db.store.people.session(one.hash, NOON)).toBeNull();
-      expect(await db.store.people.session(other.hash, NOON)).toEqual({ person, accountId, secretHash: null });
+      expect(await db.store.people.session(other.hash, NOON)).toEqual({ person, accountId, ...FRESH });
     });
 
     test("does not begin with a password that is not the person's any more", async () => {
@@ -176,9 +176,9 @@ export function testPeople(open: OpenTestStore): void {
       await people.offer(aWelcomeLink({ hash: "o", accountId: other.account.id, personId: other.person.id }));
       const session = aSession({ personId: person.id, accountId });
       expect(await people.changePassword(session, person.passwordHash, "next hash")).toBe(true);
-      const member = { person: { ...person, passwordHash: "next hash" }, accountId };
+      const member = { person: { ...person, passwordHash: "next hash" }, accountId, role: "owner" } as const;
       expect(await people.find(person.email)).toEqual(member);
-      expect(await people.session(session.hash, NOON)).toEqual({ ...member, secretHash: null });
+      expect(await people.session(session.hash, NOON)).toEqual({ ...member, ...FRESH });
       expect(await people.session(one.session.hash, NOON)).toBeNull();
       expect(await people.session(other.session.hash, NOON)).not.toBeNull();
       expect([await people.link("h", NOON), (await people.link("o", NOON)) !== null]).toEqual([null, true]);
@@ -193,13 +193,16 @@ export function testPeople(open: OpenTestStore): void {
       await people.offer(aWelcomeLink({ hash: "h", accountId: account.id, personId: person.id }));
       const session = aSession({ personId: person.id, accountId: account.id });
       expect(await people.changePassword(session, "another hash", "next hash")).toBe(false);
-      expect(await people.find(person.email)).toEqual({ person, accountId: account.id });
+      expect(await people.find(person.email)).toEqual({ person, accountId: account.id, role: "owner" });
       expect(await people.session(session.hash, NOON)).toBeNull();
       expect(await people.session(signUp.session.hash, NOON)).not.toBeNull();
       expect(await people.link("h", NOON)).not.toBeNull();
     });
   });
 }
+
+/** A session of an owner that was not used since it began. */
+const FRESH = { role: "owner", secretHash: null, lastSeenAt: null, hasOthers: false } as const;
 
 /** Somebody who has signed up, and how they begin more sessions. */
 async function signedUp(db: TestStore) {

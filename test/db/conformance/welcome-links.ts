@@ -11,7 +11,7 @@ export function testWelcomeLinks(open: OpenTestStore): void {
       await using db = await open();
       const { accountId } = await anEmptyAccount(db);
       expect(await db.store.people.offer(aWelcomeLink({ hash: "h", accountId, expiresAt: later(5) }))).toBe(true);
-      const live = { accountId, personId: null, email: null };
+      const live = { accountId, personId: null, email: null, role: null };
       expect(await db.store.people.link("h", later(4))).toEqual(live);
       expect(await db.store.people.link("h", later(4))).toEqual(live);
       expect(await db.store.people.link("h", later(5))).toBeNull();
@@ -37,8 +37,8 @@ export function testWelcomeLinks(open: OpenTestStore): void {
       expect(await db.store.people.welcome("h", person, session)).toBe("taken");
       await db.restart();
       const { people } = db.store;
-      expect(await people.find(person.email)).toEqual({ person, accountId });
-      expect(await people.session(session.hash, NOON)).toEqual({ person, accountId, secretHash: null });
+      expect(await people.find(person.email)).toEqual({ person, accountId, role: "owner" });
+      expect(await people.session(session.hash, NOON)).toEqual({ person, accountId, ...FRESH });
       expect(await people.link("h", NOON)).toBeNull();
       const late = taker();
       expect(await people.welcome("h", late.person, late.session)).toBe("gone");
@@ -111,7 +111,7 @@ export function testWelcomeLinks(open: OpenTestStore): void {
       const { person, account } = await signedUp(db);
       const link = { accountId: account.id, personId: person.id };
       expect(await people.offer(aWelcomeLink({ hash: "first", ...link }))).toBe(true);
-      expect(await people.link("first", NOON)).toEqual({ ...link, email: person.email });
+      expect(await people.link("first", NOON)).toEqual({ ...link, email: person.email, role: "owner" });
       expect(await people.offer(aWelcomeLink({ hash: "second", ...link }))).toBe(true);
       expect(await people.link("first", NOON)).toBeNull();
       expect(await people.link("second", NOON)).not.toBeNull();
@@ -125,9 +125,9 @@ export function testWelcomeLinks(open: OpenTestStore): void {
       await people.offer(aWelcomeLink({ hash: "h", accountId: account.id, personId: person.id }));
       const session = aSession({ personId: person.id, accountId: account.id });
       expect(await people.renewPassword("h", "new hash", session)).toBe(true);
-      const member = { person: { ...person, passwordHash: "new hash" }, accountId: account.id };
+      const member = { person: { ...person, passwordHash: "new hash" }, accountId: account.id, role: "owner" } as const;
       expect(await people.find(person.email)).toEqual(member);
-      expect(await people.session(session.hash, NOON)).toEqual({ ...member, secretHash: null });
+      expect(await people.session(session.hash, NOON)).toEqual({ ...member, ...FRESH });
       expect(await people.session(one.session.hash, NOON)).toBeNull();
       expect(await people.session(other.session.hash, NOON)).not.toBeNull();
       expect(await people.link("h", NOON)).toBeNull();
@@ -148,11 +148,14 @@ export function testWelcomeLinks(open: OpenTestStore): void {
       const late = aSession({ personId: one.person.id, accountId: one.account.id, createdAt: later(5) });
       expect(await people.renewPassword("h", "new hash", late)).toBe(false);
       for (const { person, account } of [one, other]) {
-        expect(await people.find(person.email)).toEqual({ person, accountId: account.id });
+        expect(await people.find(person.email)).toEqual({ person, accountId: account.id, role: "owner" });
       }
     });
   });
 }
+
+/** A session of an owner that was not used since it began. */
+const FRESH = { role: "owner", secretHash: null, lastSeenAt: null, hasOthers: false } as const;
 
 /** An account without people, and who may come for it. */
 async function anEmptyAccount(db: TestStore) {

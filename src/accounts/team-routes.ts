@@ -1,0 +1,144 @@
+import Type from "typebox";
+import {
+  API_ERRORS,
+  BODY_ERRORS,
+  bodyOperation,
+  createApiRoutes,
+  jsonBody,
+  operation,
+  pathParams,
+} from "../http/operation.ts";
+import { json } from "../http/response.ts";
+import type { TeamService } from "./team.ts";
+import {
+  ChangePerson,
+  CreatedInvitation,
+  CreateInvitation,
+  InvitationId,
+  InvitationList,
+  PersonId,
+  PersonJson,
+  PersonList,
+  serializeInvitation,
+  serializePerson,
+} from "./team-schemas.ts";
+
+export interface TeamRouteDeps {
+  readonly teamService: TeamService;
+}
+
+/** The person in the path of a route. */
+export const PersonParams = pathParams(Type.Object({ id: PersonId }), "There is no such person in this account.");
+
+export const InvitationParams = pathParams(Type.Object({ id: InvitationId }), "There is no such invitation.");
+
+/** The people of the caller's account and its invitations, for owners. */
+export function teamRoutes({ teamService }: TeamRouteDeps) {
+  const people = createApiRoutes()
+    .get(
+      "/v1/people",
+      async ({ caller }) => json(JSON.stringify({ data: (await teamService.list(caller)).map(serializePerson) })),
+      operation({
+        operationId: "listPeople",
+        permission: "manage",
+        tag: "Auth",
+        summary: "List the people of the account",
+        description: "In the order in which they joined, with their roles.",
+        answers: { 200: { description: "The people.", schema: PersonList } },
+        errors: API_ERRORS,
+      }),
+    )
+    .patch(
+      "/v1/people/:id",
+      async ({ caller, params: { id }, body: { role } }) => {
+        return json(JSON.stringify(serializePerson(await teamService.changeRole(caller, id, role))));
+      },
+      bodyOperation({
+        operationId: "changePerson",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Change the role of a person",
+        description:
+          "Takes effect at once, also on open pages. The last owner can't be lowered: of two owners who lower each other at the same time, one stays.",
+        params: PersonParams,
+        body: jsonBody(ChangePerson),
+        answers: { 200: { description: "The person with the new role.", schema: PersonJson } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "not_found", "last_owner"],
+      }),
+    )
+    .delete(
+      "/v1/people/:id",
+      async ({ caller, params: { id } }) => {
+        await teamService.remove(caller, id);
+        return new Response(null, { status: 204 });
+      },
+      operation({
+        operationId: "removePerson",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Remove a person from the account",
+        description:
+          "Ends their sessions in this account at once. Keys that they created stay: revoke those that they know. The last owner can't be removed.",
+        params: PersonParams,
+        answers: { 204: { description: "The person is removed.", schema: null } },
+        errors: [...API_ERRORS, "not_found", "last_owner"],
+      }),
+    );
+  return [people, invitationRoutes({ teamService })] as const;
+}
+
+function invitationRoutes({ teamService }: TeamRouteDeps) {
+  return createApiRoutes()
+    .get(
+      "/v1/invitations",
+      async ({ caller }) =>
+        json(JSON.stringify({ data: (await teamService.invitations(caller)).map(serializeInvitation) })),
+      operation({
+        operationId: "listInvitations",
+        permission: "manage",
+        tag: "Auth",
+        summary: "List the open invitations of the account",
+        description: "Newest first. Their links are never shown again.",
+        answers: { 200: { description: "The invitations.", schema: InvitationList } },
+        errors: API_ERRORS,
+      }),
+    )
+    .post(
+      "/v1/invitations",
+      async ({ caller, body: { email, role } }) => {
+        const { invitation, link, isMailed } = await teamService.invite(caller, email, role);
+        const created = { ...serializeInvitation(invitation), link, mailed: isMailed };
+        return json(JSON.stringify(created), 201, { "cache-control": "no-store" });
+      },
+      bodyOperation({
+        operationId: "createInvitation",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Invite somebody to the account; the link is shown once",
+        description:
+          "Only this response shows the link, which works once, for this address, for seven days. Where mail is configured, the link is also mailed. Inviting an address again makes its earlier link void.",
+        body: jsonBody(CreateInvitation),
+        answers: {
+          201: { description: "The new invitation.", schema: CreatedInvitation, headers: ["Cache-Control"] },
+        },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
+      }),
+    )
+    .delete(
+      "/v1/invitations/:id",
+      async ({ caller, params: { id } }) => {
+        await teamService.withdraw(caller, id);
+        return new Response(null, { status: 204 });
+      },
+      operation({
+        operationId: "withdrawInvitation",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Withdraw an invitation",
+        description: "Its link works no more.",
+        params: InvitationParams,
+        answers: { 204: { description: "The invitation is withdrawn.", schema: null } },
+        errors: [...API_ERRORS, "not_found"],
+      }),
+    );
+}

@@ -1,0 +1,318 @@
+import { type Audited, auditOf } from "../audit/audit.ts";
+import { DomainError } from "../api/domain-error.ts";
+import {
+  ACCOUNTS_OF_PERSON_SHOWN_MAX,
+  INVITATION_MS_MAX,
+  INVITATIONS_OPEN_MAX,
+  PEOPLE_PER_ACCOUNT_MAX,
+} from "../config/limits.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import { hostOf } from "../delivery/notification.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { PeopleStore, SessionRow } from "../../db/account-store.ts";
+import type {
+  Identity,
+  Invitation,
+  MemberChange,
+  StoredInvitation,
+  TeamMember,
+  TeamStore,
+} from "../../db/team-store.ts";
+import { NO_PASSWORD, type PeopleService } from "./people.ts";
+import { authorize, type Caller, type MemberRole } from "./roles.ts";
+import { newSession, type Person, type RequestSource, type SessionSource, type StartedSession } from "./sessions.ts";
+import { emailKey } from "./throttle.ts";
+
+interface TeamDeps {
+  readonly team: TeamStore;
+  readonly people: Pick<PeopleStore, "emailOf" | "endSessions" | "find" | "sessionsOf" | "switchAccount">;
+  readonly peopleService: Pick<PeopleService, "authenticate" | "hashPassword" | "recheckPerson">;
+  readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "invitationToken" | "newToken">;
+  readonly ids: Pick<Ids, "invitation" | "person" | "row">;
+  readonly clock: Pick<Clock, "now">;
+  /** Where people reach the pages, without a trailing slash. */
+  readonly baseUrl: string;
+  /** Called when a mail waits for this address; null: no mail is sent. */
+  readonly onMail: ((accountId: string, host: string) => void) | null;
+}
+
+/** A new invitation, and its link, which is shown only once. */
+interface NewInvitation {
+  readonly invitation: Invitation;
+  readonly link: string;
+  /** A mail with the link is on its way. */
+  readonly isMailed: boolean;
+}
+
+/** An open invitation, for whoever has its link. */
+export interface OpenInvitation {
+  readonly email: string;
+  readonly role: MemberRole;
+  /** The address of the account's first person; null: it has none. */
+  readonly accountOf: string | null;
+  /** Somebody has this address already, and logs in instead of choosing a password. */
+  readonly isKnown: boolean;
+}
+
+/** A session in the list of its person. */
+export interface ListedSession extends Pick<SessionRow, "createdAt" | "lastSeenAt" | "client" | "browser"> {
+  /** Names it in forms; nothing can be done with it without being logged in. */
+  readonly id: string;
+  readonly isCurrent: boolean;
+}
+
+/** All use cases of the people of an account, their invitations, and of a person's accounts and sessions. */
+export type TeamService = ReturnType<typeof createTeamService>;
+
+export function createTeamService(deps: TeamDeps) {
+  const { team, people, peopleService, secrets, clock } = deps;
+  const sessionId = ({ hash }: Pick<SessionRow, "hash">) => secrets.hash(`session ${hash}`).slice(0, SESSION_ID_CHARS);
+  const removed = async (caller: Caller, personId: string, kind: "member_left" | "member_removed") => {
+    const member = await memberOf(deps, caller, personId);
+    const entry = { kind, subject: member.email, detail: { role: member.role } };
+    requireDone(await team.remove(caller.accountId, personId, auditOf(caller, entry, clock.now())));
+    await peopleService.recheckPerson(personId);
+  };
+  return {
+    /** The people of the account, in the order in which they joined; for owners. */
+    async list(caller: Caller) {
+      authorize(caller, "manage");
+      return team.members(caller.accountId, PEOPLE_PER_ACCOUNT_MAX);
+    },
+
+    /** For owners. Throws `not_found` and `last_owner`. It applies to open pages at once. */
+    async changeRole(caller: Caller, personId: string, role: MemberRole): Promise<TeamMember> {
+      authorize(caller, "manage");
+      const member = await memberOf(deps, caller, personId);
+      const entry = {
+        kind: "member_role_changed",
+        subject: member.email,
+        detail: { from: member.role, to: role },
+      } as const;
+      requireDone(await team.changeRole(caller.accountId, personId, role, auditOf(caller, entry, clock.now())));
+      await peopleService.recheckPerson(personId);
+      return { ...member, role };
+    },
+
+    /** Removes a person from the account and ends their sessions in it; for owners. Throws `not_found` and `last_owner`. */
+    async remove(caller: Caller, personId: string): Promise<void> {
+      authorize(caller, "manage");
+      await removed(caller, personId, "member_removed");
+    },
+
+    /** The person leaves the account of their session, which ends. Throws `last_owner`. */
+    leave: ({ caller }: Person): Promise<void> => removed(caller, caller.personId ?? "", "member_left"),
+
+    invite: (caller: Caller, email: string, role: MemberRole) => invite(deps, caller, email, role),
+
+    /** Open invitations, newest first, without their links; for owners. */
+    async invitations(caller: Caller): Promise<readonly Invitation[]> {
+      authorize(caller, "manage");
+      return team.invitations(caller.accountId, clock.now(), INVITATIONS_OPEN_MAX);
+    },
+
+    /** Makes the link of an invitation void; for owners. Throws `not_found`. */
+    async withdraw(caller: Caller, id: string): Promise<void> {
+      authorize(caller, "manage");
+      const now = clock.now();
+      const invitation = await team.invitation({ id }, now);
+      const subject = invitation?.accountId === caller.accountId ? invitation.email : "";
+      const audit = auditOf(caller, { kind: "invitation_withdrawn", subject, detail: { invitation: id } }, now);
+      if (await team.withdraw(caller.accountId, id, audit)) return;
+      throw new DomainError("not_found", "There is no such invitation.");
+    },
+
+    /** Reads an invitation by its link and changes nothing. Throws `not_found` if it was used or is over. */
+    async findInvitation(token: string): Promise<OpenInvitation> {
+      const { email, role, accountId } = await openInvitation(deps, token);
+      const [accountOf, known] = await Promise.all([people.emailOf(accountId), people.find(email)]);
+      return { email, role, accountOf, isKnown: known !== null };
+    },
+
+    /** Accepts an invitation by a password: of the person with its address, or the first one of a new person. */
+    joinByPassword: (token: string, password: string, source: RequestSource) =>
+      joinByPassword(deps, token, password, source),
+
+    /** The same for somebody who is logged in, whose session goes to the account. Throws `forbidden` for another address. */
+    async joinAs(token: string, { caller, email, sessionHash: session }: Person): Promise<void> {
+      const invitation = await openInvitation(deps, token);
+      const known = await people.find(email);
+      if (known === null || emailKey(invitation.email) !== emailKey(email)) {
+        throw new DomainError(
+          "forbidden",
+          `This invitation is for ${invitation.email}. Log out, and open its link again.`,
+        );
+      }
+      const at = clock.now();
+      const audit = [auditOf({ ...caller, accountId: invitation.accountId }, joinedBy(invitation), at)];
+      if (!(await team.join({ invitation, person: known.person, isNew: false, session, at, audit })))
+        throw invitationGone();
+      await peopleService.recheckPerson(known.person.id);
+    },
+
+    /**
+     * Accepts an open invitation of an address that a provider vouches for: that of the token if it is one, else the newest.
+     * Null: there is none, or somebody has the address.
+     */
+    async joinByIdentity(
+      email: string,
+      identity: Identity,
+      source: SessionSource,
+      token: string | null,
+    ): Promise<StartedSession | null> {
+      const now = clock.now();
+      const meant = token === null ? null : await team.invitation({ hash: secrets.hash(token) }, now);
+      const isTheirs = meant !== null && emailKey(meant.email) === emailKey(email);
+      const invitation = isTheirs ? meant : await team.invitationOf(email, now);
+      if (invitation === null || (await people.find(email)) !== null) return null;
+      return joinAnew(deps, invitation, { passwordHash: NO_PASSWORD, source, identity });
+    },
+
+    /** The accounts of a person, the one used last first. */
+    accountsOf: ({ caller }: Person) => team.accountsOf(caller.personId ?? "", ACCOUNTS_OF_PERSON_SHOWN_MAX),
+
+    /** Takes the session to another account of its person. Throws `not_found` unless they are in it. */
+    async switchTo({ caller, sessionHash }: Person, accountId: string): Promise<void> {
+      if (!(await people.switchAccount(sessionHash, accountId, clock.now()))) {
+        throw new DomainError("not_found", "You are not in this account.");
+      }
+      // Streams of this session show the account that it has left.
+      await peopleService.recheckPerson(caller.personId ?? "");
+    },
+
+    /** The sessions of a person in all their accounts, newest first. */
+    async sessions({ caller, sessionHash }: Person): Promise<readonly ListedSession[]> {
+      const rows = await people.sessionsOf(caller.personId ?? "", clock.now());
+      return rows.map((row) => ({ ...listed(row), id: sessionId(row), isCurrent: row.hash === sessionHash }));
+    },
+
+    /** Ends a session of the person, or all others; `id` null. Ending one that is over does nothing. */
+    async endSessions({ caller, email, sessionHash }: Person, id: string | null): Promise<void> {
+      const now = clock.now();
+      const personId = caller.personId ?? "";
+      const one = (await people.sessionsOf(personId, now)).find((row) => sessionId(row) === id);
+      if (id !== null && one === undefined) return;
+      const which = one === undefined ? { except: sessionHash } : { only: one.hash };
+      const entry = {
+        kind: "sessions_ended",
+        subject: email,
+        detail: { which: id === null ? "others" : "one" },
+      } as const;
+      await people.endSessions(personId, which, auditOf(caller, entry, now));
+      await peopleService.recheckPerson(personId);
+    },
+  };
+}
+
+const SESSION_ID_CHARS = 32;
+
+function listed({ createdAt, lastSeenAt, client, browser }: SessionRow) {
+  return { createdAt, lastSeenAt, client, browser };
+}
+
+async function memberOf({ team }: TeamDeps, { accountId }: Caller, personId: string) {
+  const member = await team.member(accountId, personId);
+  if (member === null) throw new DomainError("not_found", "There is no such person in this account.");
+  return member;
+}
+
+function requireDone(change: MemberChange): void {
+  if (change === "gone") throw new DomainError("not_found", "There is no such person in this account.");
+  if (change === "done") return;
+  throw new DomainError(
+    "last_owner",
+    "This person is the only owner of the account. Make somebody else an owner first.",
+  );
+}
+
+/** Invites an address; for owners. Throws `validation_error` if it is in the account, or too many invitations are open. */
+async function invite(deps: TeamDeps, caller: Caller, email: string, role: MemberRole): Promise<NewInvitation> {
+  authorize(caller, "manage");
+  const { team, secrets, ids, clock, baseUrl, onMail } = deps;
+  const now = clock.now();
+  const { accountId } = caller;
+  const id = ids.invitation();
+  const token = secrets.invitationToken(id);
+  const expiresAt = new Date(now.getTime() + INVITATION_MS_MAX);
+  const invitation = { id, accountId, email, role, createdAt: now, createdBy: caller.actor, expiresAt };
+  const host = hostOf({ kind: "mail", target: email });
+  const mail = onMail === null ? null : { id: ids.row(now), host };
+  const audit = auditOf(caller, { kind: "member_invited", subject: email, detail: { role, invitation: id } }, now);
+  const invited = await team.invite({ ...invitation, hash: secrets.hash(token) }, mail, audit);
+  if (invited !== "done")
+    throw new DomainError("validation_error", MESSAGES[invited], [{ field: "email", message: MESSAGES[invited] }]);
+  onMail?.(accountId, host);
+  return { invitation, link: invitationLink(baseUrl, token), isMailed: mail !== null };
+}
+
+const MESSAGES = {
+  member: "Somebody with this address is in the account already. Change their role instead.",
+  full: `This account has ${INVITATIONS_OPEN_MAX} open invitations. Withdraw one first.`,
+} as const;
+
+/** The whole link of an invitation. */
+export function invitationLink(baseUrl: string, token: string): string {
+  return `${baseUrl}/join/${token}`;
+}
+
+async function openInvitation({ team, secrets, clock }: TeamDeps, token: string): Promise<StoredInvitation> {
+  const invitation = await team.invitation({ hash: secrets.hash(token) }, clock.now());
+  if (invitation === null) throw invitationGone();
+  return invitation;
+}
+
+async function joinByPassword(
+  deps: TeamDeps,
+  token: string,
+  password: string,
+  source: RequestSource,
+): Promise<StartedSession> {
+  const { team, people, peopleService, secrets, clock } = deps;
+  const invitation = await openInvitation(deps, token);
+  const { email, accountId, role } = invitation;
+  if ((await people.find(email)) === null) {
+    const passwordHash = await peopleService.hashPassword(password, accountId);
+    return joinAnew(deps, invitation, { passwordHash, source });
+  }
+  const { person } = await peopleService.authenticate({ email, password }, source);
+  const at = clock.now();
+  const { row, started } = newSession(secrets, { person, accountId, role }, source, at);
+  const audit = [auditOf({ ...started.person.caller, client: source.client }, joinedBy(invitation), at)];
+  if (!(await team.join({ invitation, person, isNew: false, session: row, at, audit }))) throw invitationGone();
+  return started;
+}
+
+interface Joiner {
+  readonly passwordHash: string;
+  readonly source: SessionSource;
+  readonly identity?: Identity;
+}
+
+/** Accepts an invitation as a new person. */
+async function joinAnew(
+  { team, secrets, ids, clock }: TeamDeps,
+  invitation: StoredInvitation,
+  { passwordHash, source, ...joiner }: Joiner,
+): Promise<StartedSession> {
+  const { email, accountId, role } = invitation;
+  const at = clock.now();
+  const person = { id: ids.person(), email, passwordHash, createdAt: at };
+  const { row, started } = newSession(secrets, { person, accountId, role }, source, at);
+  const audit = [auditOf({ ...started.person.caller, client: source.client }, joinedBy(invitation), at)];
+  if (!(await team.join({ invitation, person, isNew: true, session: row, at, audit, ...joiner })))
+    throw invitationGone();
+  return { ...started, isJoined: true };
+}
+
+function joinedBy({ id, email, role, createdBy }: StoredInvitation): Audited {
+  return { kind: "member_joined", subject: email, detail: { role, invitation: id, invited_by: createdBy } };
+}
+
+/** The same for every link that can't be used, so that it reveals nothing. */
+function invitationGone(): DomainError {
+  return new DomainError(
+    "not_found",
+    "This invitation was used or withdrawn, or has expired. Ask an owner of the account for another one.",
+  );
+}

@@ -1,0 +1,84 @@
+import { auditOf } from "../audit/audit.ts";
+import type { PeopleService } from "../accounts/people.ts";
+import { NO_PASSWORD } from "../accounts/people.ts";
+import { newSession, type RequestSource, type StartedSession } from "../accounts/sessions.ts";
+import type { TeamService } from "../accounts/team.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Member, PeopleStore } from "../../db/account-store.ts";
+import type { Identity, TeamStore } from "../../db/team-store.ts";
+import type { Claims } from "./provider.ts";
+
+/** Why somebody whom the provider has vouched for is not let in. */
+export type NotLetIn = "unverified" | "other_domain" | "no_account" | "other_identity";
+
+interface OidcSignInDeps {
+  readonly team: Pick<TeamStore, "identified" | "signIn">;
+  readonly people: Pick<PeopleStore, "find">;
+  readonly peopleService: Pick<PeopleService, "recheckPerson">;
+  readonly teamService: Pick<TeamService, "joinByIdentity">;
+  readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken" | "readDeviceToken">;
+  readonly clock: Pick<Clock, "now">;
+  /** Lower case. */
+  readonly allowedDomains: readonly string[];
+}
+
+/** The person of what a provider says, in a session; or why not. */
+export type OidcSignIn = (
+  claims: Claims,
+  source: RequestSource,
+  invitationToken: string | null,
+) => Promise<StartedSession | NotLetIn>;
+
+/**
+ * Lets in whom the provider vouches for. A subject that was here before is the same person whatever its address is now. A new
+ * one is the person of its address, once, or joins by an invitation of that address. Only a verified address of an allowed
+ * domain counts.
+ */
+export function createOidcSignIn(deps: OidcSignInDeps): OidcSignIn {
+  const { team, people, teamService, allowedDomains } = deps;
+  return async ({ issuer, subject, email, isVerified }, source, invitationToken) => {
+    if (email === null || !isVerified) return "unverified";
+    const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
+    if (!allowedDomains.includes(domain)) return "other_domain";
+    const identity = { issuer, subject };
+    const known = await team.identified(identity);
+    if (known !== null) return (await begin(deps, known, identity, source, false)) ?? "no_account";
+    const member = await people.find(email);
+    if (member !== null) return (await begin(deps, member, identity, source, true)) ?? "other_identity";
+    return (await teamService.joinByIdentity(email, identity, source, invitationToken)) ?? "no_account";
+  };
+}
+
+/**
+ * Begins a session. Null: the person has left, or the provider means somebody else by them. At the first sign-in of a person
+ * who has a password, it stays only in a browser where they have logged in before: whoever has signed up with somebody
+ * else's address must not go on knowing a password of the account that is theirs now.
+ */
+async function begin(
+  { team, peopleService, secrets, clock }: OidcSignInDeps,
+  member: Member,
+  identity: Identity,
+  source: RequestSource,
+  isNew: boolean,
+): Promise<StartedSession | null> {
+  const { person } = member;
+  const at = clock.now();
+  const { row, started } = newSession(secrets, member, source, at);
+  const device = source.deviceToken === null ? null : secrets.readDeviceToken(source.deviceToken);
+  const isKnown = device?.personId === person.id && device.expiresAt > at;
+  const dropsPassword = isNew && !isKnown && person.passwordHash !== NO_PASSWORD;
+  const caller = { ...started.person.caller, client: source.client };
+  const { issuer } = identity;
+  const linked = {
+    kind: "identity_linked",
+    subject: person.email,
+    detail: { issuer, password_removed: dropsPassword },
+  } as const;
+  const signedIn = { kind: "signed_in", subject: person.email, detail: { by: "oidc" } } as const;
+  const audit = [...(isNew ? [linked] : []), signedIn].map((entry) => auditOf(caller, entry, at));
+  if (!(await team.signIn(row, identity, { audit, dropsPassword }))) return null;
+  // Sessions may have ended: the oldest, or all of whoever knew the password.
+  await peopleService.recheckPerson(person.id);
+  return started;
+}

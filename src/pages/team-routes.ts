@@ -1,0 +1,261 @@
+import Type from "typebox";
+import { AccountParams } from "../accounts/routes.ts";
+import { checkCredentials } from "../accounts/schemas.ts";
+import type { StartedSession } from "../accounts/sessions.ts";
+import type { TeamService } from "../accounts/team.ts";
+import { InvitationParams, PersonParams } from "../accounts/team-routes.ts";
+import { checkInvitation, checkRole } from "../accounts/team-schemas.ts";
+import { emailKey } from "../accounts/throttle.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { LINK_NOT_FOUND, showFormAgain } from "../http/errors.ts";
+import { createPageRoutes, pathParams } from "../http/operation.ts";
+import type { OwnOrigin } from "../http/own-origin.ts";
+import { type Form, readForm, type RequestContext } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import {
+  type AnswerById,
+  type AnswerPerson,
+  createPersonRoutes,
+  type Flash,
+  type FormOf,
+  HOME_PATH,
+  type OwnCookie,
+  type Person,
+  type PersonRouteDeps,
+  sourceOf,
+} from "../http/session.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { EMPTY_CREDENTIALS } from "./form.tsx";
+import { LOG_IN_PATH } from "./layout.tsx";
+import {
+  EMPTY_INVITATION,
+  INVITATIONS_PATH,
+  type InvitationInput,
+  invitedPage,
+  joinPage,
+  loginPage,
+  PEOPLE_PATH,
+  peoplePage,
+} from "./team.tsx";
+
+export interface TeamPageDeps extends PersonRouteDeps {
+  readonly teamService: TeamService;
+  readonly flash: Flash;
+  readonly clock: Pick<Clock, "now">;
+  /** As `formOf`, also where the account is stopped: for what concerns the person alone. */
+  readonly ownFormOf: FormOf;
+}
+
+/** The page of the account's people, for owners, and of a person's own accounts and sessions. */
+export function teamPages(deps: TeamPageDeps) {
+  const { teamService, personOf, formOf } = deps;
+  const changeRole: AnswerById = async ({ context, person, params: { id } }) => {
+    const form = await formOf(context, person);
+    const change = () => teamService.changeRole(person.caller, id, checkRole({ role: form.get("role") ?? null }).role);
+    return orShown(deps, context, person, change);
+  };
+  const remove: AnswerById = async ({ context, person, params: { id } }) => {
+    await formOf(context, person);
+    return orShown(deps, context, person, () => teamService.remove(person.caller, id));
+  };
+  const withdraw: AnswerById = async ({ context, person, params: { id } }) => {
+    await formOf(context, person);
+    await teamService.withdraw(person.caller, id);
+    return seeOther("own", PEOPLE_PATH);
+  };
+  return createPersonRoutes(personOf)
+    .get(PEOPLE_PATH, async ({ person }) => page("own", await peopleHtml(deps, person)))
+    .post(PEOPLE_PATH, invite(deps))
+    .get(INVITED_PATH, showInvited(deps))
+    .post(`${PEOPLE_PATH}/:id/role`, changeRole, { params: PersonParams })
+    .post(`${PEOPLE_PATH}/:id/remove`, remove, { params: PersonParams })
+    .post(`${INVITATIONS_PATH}/:id/withdraw`, withdraw, { params: InvitationParams })
+    .use(loginPages(deps));
+}
+
+async function peopleHtml(
+  { teamService, clock }: TeamPageDeps,
+  user: Person,
+  { typed = EMPTY_INVITATION, problem }: { readonly typed?: InvitationInput; readonly problem?: string } = {},
+): Promise<string> {
+  const { caller } = user;
+  const [members, invitations] = await Promise.all([teamService.list(caller), teamService.invitations(caller)]);
+  const more = problem === undefined ? {} : { problem };
+  return peoplePage({ user, personId: caller.personId ?? "", members, invitations, typed, now: clock.now(), ...more });
+}
+
+const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "last_owner"]);
+
+/** Back to the list, or the list with what was wrong. Who has changed themselves may not see it any more. */
+async function orShown(
+  deps: TeamPageDeps,
+  context: RequestContext,
+  person: Person,
+  change: () => Promise<unknown>,
+): Promise<Response> {
+  try {
+    await change();
+  } catch (error) {
+    return showFormAgain(context, error, REFUSED, (problem) => peopleHtml(deps, person, { problem }));
+  }
+  const now = await deps.personOf(context);
+  return seeOther("own", now?.role === "owner" ? PEOPLE_PATH : HOME_PATH);
+}
+
+const INVITED_PATH = `${PEOPLE_PATH}/invited`;
+
+interface Invited {
+  readonly email: string;
+  readonly link: string;
+  readonly isMailed: boolean;
+}
+
+function invite(deps: TeamPageDeps): AnswerPerson {
+  const { teamService, formOf, flash } = deps;
+  return async ({ context, person }) => {
+    const form = await formOf(context, person);
+    try {
+      const { email, role } = checkInvitation({
+        email: form.get("email")?.trim() ?? null,
+        role: form.get("role") ?? null,
+      });
+      const { link, isMailed } = await teamService.invite(person.caller, email, role);
+      const invited: Invited = { email, link, isMailed };
+      return await flash.showSecretOnce(person, INVITED_PATH, invited, () =>
+        page("own", invitedPage({ user: person, ...invited })),
+      );
+    } catch (error) {
+      return showFormAgain(context, error, REFUSED, (_problem, refused) =>
+        peopleHtml(deps, person, { typed: typedOf(form, refused) }),
+      );
+    }
+  };
+}
+
+function typedOf(form: Form, { issues }: DomainError): InvitationInput {
+  const [email, role] = ["email", "role"].map((name) => issues.find(({ field }) => field === name));
+  return {
+    email: form.get("email") ?? "",
+    role: form.get("role") ?? null,
+    problems: {
+      ...(email === undefined
+        ? {}
+        : { email: OWN_WORDS.test(email.message) ? email.message : "Enter an email address." }),
+      ...(role === undefined ? {} : { role: "Choose what they can do." }),
+    },
+  };
+}
+
+/** Of the service, and not of the schema. */
+const OWN_WORDS = /account/;
+
+function showInvited({ flash }: TeamPageDeps): AnswerPerson {
+  return ({ context, person }) => {
+    // Safe: only `invite` writes a flash for this path.
+    const invited = flash.read(context, person) as Invited | null;
+    return invited === null ? seeOther("own", PEOPLE_PATH) : page("own", invitedPage({ user: person, ...invited }));
+  };
+}
+
+function loginPages(deps: TeamPageDeps) {
+  const { teamService, personOf, ownFormOf } = deps;
+  const switchTo: AnswerPerson = async ({ context, person }) => {
+    const form = await ownFormOf(context, person);
+    const account = form.get("account") ?? "";
+    await teamService.switchTo(person, AccountParams["~standard"].validate({ id: account }).value.id);
+    return seeOther("own", HOME_PATH);
+  };
+  const leave: AnswerPerson = async ({ context, person }) => {
+    const form = await ownFormOf(context, person);
+    try {
+      if (form.get("sure") !== "yes")
+        throw new DomainError("validation_error", "Tick the box to confirm that you leave.");
+      await teamService.leave(person);
+    } catch (error) {
+      return showFormAgain(context, error, REFUSED, (problem) => loginHtml(deps, person, problem));
+    }
+    // Their session in the account has ended.
+    return seeOther("own", "/login");
+  };
+  const end: AnswerPerson = async ({ context, person }) => {
+    const id = (await ownFormOf(context, person)).get("id") ?? null;
+    if (id === null) throw new DomainError("validation_error", "Choose which session ends.");
+    await teamService.endSessions(person, id === "" ? null : id);
+    return seeOther("own", LOG_IN_PATH);
+  };
+  return createPersonRoutes(personOf)
+    .get(LOG_IN_PATH, async ({ person }) => page("own", await loginHtml(deps, person)))
+    .post(`${LOG_IN_PATH}/account`, switchTo)
+    .post(`${LOG_IN_PATH}/leave`, leave)
+    .post(`${LOG_IN_PATH}/sessions`, end);
+}
+
+async function loginHtml(
+  { teamService, clock }: TeamPageDeps,
+  user: Person,
+  problem: string | null = null,
+): Promise<string> {
+  const [accounts, sessions] = await Promise.all([teamService.accountsOf(user), teamService.sessions(user)]);
+  return loginPage({ user, accounts, accountId: user.caller.accountId, sessions, problem, now: clock.now() });
+}
+
+export interface JoinPageDeps extends Pick<TeamPageDeps, "teamService" | "personOf" | "ownFormOf"> {
+  readonly ownOrigin: OwnOrigin;
+  readonly deviceCookie: OwnCookie;
+  readonly oidc: { readonly name: string } | null;
+  /** Lets somebody in by an answer. */
+  readonly startSession: (context: RequestContext, entered: StartedSession, answer: Response) => Response;
+}
+
+/** The path contains the token, so search engines must not index it. */
+const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
+
+const TokenParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
+
+const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
+  "validation_error",
+  "invalid_credentials",
+  "rate_limited",
+  "unavailable",
+  "forbidden",
+]);
+
+/** The links of invitations. GET changes nothing, since mail scanners and previews open links. */
+export function joinPages(deps: JoinPageDeps) {
+  const { teamService, personOf, ownFormOf, ownOrigin, startSession } = deps;
+  const hooks = { params: TokenParams };
+  const htmlOf = async (context: RequestContext, token: string, problem: string | null) => {
+    const [invitation, user] = await Promise.all([teamService.findInvitation(token), personOf(context)]);
+    const isOwn = user !== null && emailKey(user.email) === emailKey(invitation.email);
+    const typed = { ...EMPTY_CREDENTIALS, message: problem };
+    return joinPage({ ...invitation, path: `/join/${token}`, typed, user, isOwn, provider: deps.oidc?.name ?? null });
+  };
+  return createPageRoutes("own")
+    .get(
+      "/join/:token",
+      async ({ context, params: { token } }) => page("own", await htmlOf(context, token, null), { headers: UNLISTED }),
+      hooks,
+    )
+    .post(
+      "/join/:token",
+      async ({ context, params: { token } }) => {
+        ownOrigin.require(context.request.headers);
+        const person = await personOf(context);
+        // Outside of the `try`: it may ask for the password.
+        const form = person === null ? await readForm(context) : await ownFormOf(context, person);
+        try {
+          if (person !== null) {
+            await teamService.joinAs(token, person);
+            return seeOther("own", HOME_PATH);
+          }
+          const { email } = await teamService.findInvitation(token);
+          const { password } = checkCredentials({ email, password: form.get("password") ?? null });
+          const entered = await teamService.joinByPassword(token, password, sourceOf(context, deps, form));
+          return startSession(context, entered, seeOther("own", HOME_PATH));
+        } catch (error) {
+          return showFormAgain(context, error, CORRECTABLE, (problem) => htmlOf(context, token, problem));
+        }
+      },
+      hooks,
+    );
+}

@@ -1,0 +1,362 @@
+import { describe, expect, test } from "bun:test";
+import { INVITATIONS_OPEN_MAX } from "../../../src/config/limits.ts";
+import type { MemberRole } from "../../../src/accounts/roles.ts";
+import type { Joining, StoredInvitation } from "../../../db/team-store.ts";
+import { anAuditEntry, anInvitation, aPerson, aSession, aSignUp, joined, later, NOON } from "../../support/factory.ts";
+import type { OpenTestStore, TestStore } from "../../support/store.ts";
+import { nextTurns } from "./steps.ts";
+
+const AUDIT = anAuditEntry();
+
+const NO_MORE = { audit: [], dropsPassword: false } as const;
+
+/** The people of an account, their roles and invitations. */
+export function testTeam(open: OpenTestStore): void {
+  describe("a member", () => {
+    test("has a role, and is listed in the order in which they joined", async () => {
+      await using db = await open();
+      const { ann, accountId } = await anAccountOfAnn(db);
+      const bob = await joins(db, accountId, "approver", later(5));
+      const { team, people } = db.store;
+      expect(await team.members(accountId, 10)).toEqual([
+        { personId: ann.id, email: ann.email, role: "owner", joinedAt: NOON, lastSeenAt: null },
+        {
+          personId: bob.person.id,
+          email: bob.person.email,
+          role: "approver",
+          joinedAt: later(5),
+          lastSeenAt: later(5),
+        },
+      ]);
+      expect(await team.members(accountId, 1)).toHaveLength(1);
+      expect((await people.find(bob.person.email))?.role).toBe("approver");
+      expect((await people.session(bob.session.hash, NOON))?.role).toBe("approver");
+      expect(await team.member("acc_other", ann.id)).toBeNull();
+    });
+
+    test("may be asked for approval unless they are a reader", async () => {
+      await using db = await open();
+      const { accountId } = await anAccountOfAnn(db);
+      for (const [role, may] of [
+        ["owner", true],
+        ["approver", true],
+        ["reader", false],
+      ] as const) {
+        const { person } = await joins(db, accountId, role);
+        expect({ role, may: await db.store.people.mayApprove(accountId, person.email) }).toEqual({ role, may });
+      }
+    });
+
+    test("gets another role, with an entry in the audit log", async () => {
+      await using db = await open();
+      const { accountId } = await anAccountOfAnn(db);
+      const { person } = await joins(db, accountId, "reader");
+      const { team, audit } = db.store;
+      const entry = anAuditEntry({ accountId, kind: "member_role_changed", subject: person.email });
+      expect(await team.changeRole(accountId, person.id, "owner", entry)).toBe("done");
+      expect((await team.member(accountId, person.id))?.role).toBe("owner");
+      expect(await team.changeRole("acc_other", person.id, "reader", AUDIT)).toBe("gone");
+      expect(await team.changeRole(accountId, "per_nobody", "reader", AUDIT)).toBe("gone");
+      expect(await kindsOf(audit, accountId)).toEqual(["member_role_changed"]);
+    });
+
+    test("who is removed loses their sessions in the account at once, and keeps those in others", async () => {
+      await using db = await open();
+      const { accountId } = await anAccountOfAnn(db);
+      const elsewhere = await anAccountOfAnn(db);
+      const { person, session } = await joins(db, accountId, "reader");
+      const other = await joins(db, elsewhere.accountId, "reader", NOON, person);
+      const { team, people } = db.store;
+      expect(await team.remove(accountId, person.id, AUDIT)).toBe("done");
+      expect(await people.session(session.hash, NOON)).toBeNull();
+      expect(await people.session(other.session.hash, NOON)).not.toBeNull();
+      expect(await people.find(person.email)).toMatchObject({ accountId: elsewhere.accountId });
+      expect(await team.remove(accountId, person.id, AUDIT)).toBe("gone");
+    });
+
+    test("who is in no account any more is forgotten: their address is free", async () => {
+      await using db = await open();
+      const { accountId } = await anAccountOfAnn(db);
+      const identity = { issuer: "https://id.example", subject: "1" };
+      const { person } = await joins(db, accountId, "owner", NOON, undefined, { identity });
+      const { team, people } = db.store;
+      expect(await team.identified(identity)).toMatchObject({ person, accountId });
+      await team.remove(accountId, person.id, AUDIT);
+      expect(await team.identified(identity)).toBeNull();
+      expect(await people.signUp(aSignUp({ email: person.email }))).toBe(true);
+    });
+
+    test("who is the last owner stays one", async () => {
+      await using db = await open();
+      const { ann, accountId } = await anAccountOfAnn(db);
+      await joins(db, accountId, "approver");
+      const { team, people, audit } = db.store;
+      const before = (await kindsOf(audit, AUDIT.accountId)).length;
+      expect(await team.changeRole(accountId, ann.id, "approver", AUDIT)).toBe("last_owner");
+      expect(await team.remove(accountId, ann.id, AUDIT)).toBe("last_owner");
+      expect(await team.changeRole(accountId, ann.id, "owner", AUDIT)).toBe("done");
+      expect((await people.find(ann.email))?.role).toBe("owner");
+      // Of the three only the one that was written.
+      expect(await kindsOf(audit, AUDIT.accountId)).toHaveLength(before + 1);
+    });
+
+    test("of twenty owners who all step down or leave at once, one stays an owner", async () => {
+      await using db = await open();
+      for (const turns of [1, 5]) {
+        const { ann, accountId } = await anAccountOfAnn(db);
+        const owners = [ann.id];
+        for (let count = 1; count < 20; count += 1) owners.push((await joins(db, accountId, "owner")).person.id);
+        const done = await Promise.all(
+          owners.map(async (id, at) => {
+            await nextTurns(at % turns);
+            const { team } = db.store;
+            return at % 2 === 0 ? team.changeRole(accountId, id, "reader", AUDIT) : team.remove(accountId, id, AUDIT);
+          }),
+        );
+        expect(done.filter((one) => one === "last_owner")).toHaveLength(1);
+        const left = (await db.store.team.members(accountId, 50)).filter(({ role }) => role === "owner");
+        expect(left).toHaveLength(1);
+      }
+    });
+  });
+
+  describe("a session", () => {
+    test("goes to another account of its person, and to none that they are not in", async () => {
+      await using db = await open();
+      const [one, other] = [await anAccountOfAnn(db), await anAccountOfAnn(db)];
+      const { person, session } = await joins(db, one.accountId, "owner", later(1));
+      const { people, team } = db.store;
+      expect(await people.switchAccount(session.hash, other.accountId, later(9))).toBe(false);
+      expect((await people.session(session.hash, NOON))?.hasOthers).toBe(false);
+      await joins(db, other.accountId, "reader", later(1), person);
+      expect(await people.session(session.hash, NOON)).toMatchObject({ accountId: one.accountId, hasOthers: true });
+      expect(await people.switchAccount(session.hash, other.accountId, later(9))).toBe(true);
+      const switched = { accountId: other.accountId, role: "reader", hasOthers: true };
+      expect(await people.session(session.hash, NOON)).toMatchObject(switched);
+      // The next log-in begins there.
+      expect(await people.find(person.email)).toMatchObject({ accountId: other.accountId });
+      expect(await team.accountsOf(person.id, 10)).toEqual([
+        { accountId: other.accountId, role: "reader", email: other.ann.email },
+        { accountId: one.accountId, role: "owner", email: one.ann.email },
+      ]);
+      expect(await people.switchAccount("unknown", one.accountId, later(9))).toBe(false);
+    });
+
+    test("is listed with where it began and when it was used, and ended by its own person alone", async () => {
+      await using db = await open();
+      const { accountId, ann } = await anAccountOfAnn(db);
+      const { people, team } = db.store;
+      const begin = async (at: Date, more: object = {}) => {
+        const session = aSession({ personId: ann.id, accountId, createdAt: at, ...more });
+        await people.addSession(session, ann.passwordHash);
+        return session;
+      };
+      const [old, mine] = [await begin(later(1), { client: "192.0.2.7", browser: "Firefox" }), await begin(later(2))];
+      const over = await begin(later(3), { expiresAt: later(4) });
+      await people.sessionSeen(old.hash, later(60_000));
+      const seen = { ...old, lastSeenAt: later(60_000) };
+      expect((await people.sessionsOf(ann.id, later(4))).slice(0, 2)).toEqual([mine, seen]);
+      expect((await team.member(accountId, ann.id))?.lastSeenAt).toEqual(later(60_000));
+      expect(await people.endSessions("per_other", { only: old.hash }, AUDIT)).toBe(0);
+      expect(await people.endSessions(ann.id, { only: old.hash }, AUDIT)).toBe(1);
+      expect(await people.session(old.hash, NOON)).toBeNull();
+      // That of the sign-up, and the one that is over.
+      expect(await people.endSessions(ann.id, { except: mine.hash }, AUDIT)).toBe(2);
+      expect((await people.sessionsOf(ann.id, NOON)).map(({ hash }) => hash)).toEqual([mine.hash]);
+      expect(await people.session(over.hash, NOON)).toBeNull();
+    });
+  });
+
+  describe("an invitation", () => {
+    test("is open until it ends, found by its token, id and address, and listed without its hash", async () => {
+      await using db = await open();
+      const { team } = db.store;
+      const [first, second] = [anInvitation({ email: "Bob@example.com" }), anInvitation({ createdAt: later(1) })];
+      for (const each of [first, second]) expect(await team.invite(each, null, AUDIT)).toBe("done");
+      await db.restart();
+      const { team: again } = db.store;
+      const { hash: _, ...shown } = first;
+      expect((await again.invitations(first.accountId, NOON, 10))[1]).toEqual(shown);
+      expect(JSON.stringify(await again.invitations(first.accountId, NOON, 10))).not.toContain("hash");
+      expect(await again.invitation({ hash: first.hash }, NOON)).toEqual(first);
+      expect(await again.invitation({ id: first.id }, NOON)).toEqual(first);
+      expect(await again.invitationOf("bob@EXAMPLE.com", NOON)).toEqual(first);
+      expect(await again.invitation({ hash: first.hash }, first.expiresAt)).toBeNull();
+      expect(await again.invitations(first.accountId, first.expiresAt, 10)).toEqual([]);
+    });
+
+    test("takes the place of an older one of the same address, whose link is void", async () => {
+      await using db = await open();
+      const { team } = db.store;
+      const [first, second] = [anInvitation({ email: "bob@example.com" }), anInvitation({ email: "BOB@example.com" })];
+      for (const each of [first, second]) expect(await team.invite(each, null, AUDIT)).toBe("done");
+      expect(await team.invitation({ hash: first.hash }, NOON)).toBeNull();
+      expect(await team.invitations(first.accountId, NOON, 10)).toHaveLength(1);
+      // Another account's is its own.
+      await team.invite(anInvitation({ email: "bob@example.com", accountId: "acc_other" }), null, AUDIT);
+      expect(await team.invitation({ hash: second.hash }, NOON)).not.toBeNull();
+    });
+
+    test("is refused for a member, and beyond the bound, also of racing ones", async () => {
+      await using db = await open();
+      const { ann, accountId } = await anAccountOfAnn(db);
+      const { team } = db.store;
+      const invite = (email?: string) =>
+        team.invite(anInvitation({ accountId, ...(email === undefined ? {} : { email }) }), null, AUDIT);
+      expect(await invite(ann.email.toUpperCase())).toBe("member");
+      const all = await Promise.all(Array.from({ length: INVITATIONS_OPEN_MAX + 5 }, () => invite()));
+      expect(all.filter((one) => one === "full")).toHaveLength(5);
+      expect(await team.invitations(accountId, NOON, 500)).toHaveLength(INVITATIONS_OPEN_MAX);
+    });
+
+    test("lets one of fifty in that race for it, new or known, and leaves nothing of the others", async () => {
+      await using db = await open();
+      const { accountId } = await anAccountOfAnn(db);
+      const elsewhere = await anAccountOfAnn(db);
+      for (const turns of [1, 5]) {
+        const { person: known } = await joins(db, elsewhere.accountId, "reader");
+        const invitation = anInvitation({ accountId });
+        await db.store.team.invite(invitation, null, AUDIT);
+        const racing = Array.from({ length: 50 }, (_, at) =>
+          joining(invitation, at % 2 === 0 ? known : aPerson({ accountId }).person, at % 2 === 1),
+        );
+        const won = await Promise.all(
+          racing.map(async (each, at) => {
+            await nextTurns(at % turns);
+            return db.store.team.join(each);
+          }),
+        );
+        expect(won.filter(Boolean)).toHaveLength(1);
+        const sessions = racing.map(({ session }) => (typeof session === "string" ? session : session.hash));
+        const begun = await Promise.all(sessions.map((hash) => db.store.people.session(hash, NOON)));
+        expect(begun.map((member) => member !== null)).toEqual(won);
+      }
+      expect(await db.store.team.members(accountId, 100)).toHaveLength(3);
+    });
+
+    test("is of no use when it was withdrawn or is over, or the person's password has changed", async () => {
+      await using db = await open();
+      const { ann, accountId } = await anAccountOfAnn(db);
+      const elsewhere = await anAccountOfAnn(db);
+      const { team } = db.store;
+      const invitation = anInvitation({ accountId });
+      await team.invite(invitation, null, AUDIT);
+      expect(await team.withdraw("acc_other", invitation.id, AUDIT)).toBe(false);
+      const stale = joining(invitation, { ...elsewhere.ann, passwordHash: "older" }, false);
+      expect(await team.join(stale)).toBe(false);
+      expect(await team.join({ ...joining(invitation, elsewhere.ann, false), at: invitation.expiresAt })).toBe(false);
+      expect(await team.withdraw(accountId, invitation.id, AUDIT)).toBe(true);
+      expect(await team.withdraw(accountId, invitation.id, AUDIT)).toBe(false);
+      expect(await team.join(joining(invitation, elsewhere.ann, false))).toBe(false);
+      expect((await team.members(accountId, 10)).map(({ personId }) => personId)).toEqual([ann.id]);
+    });
+
+    test("takes the session of a person who is signed in along", async () => {
+      await using db = await open();
+      const { accountId } = await anAccountOfAnn(db);
+      const elsewhere = await anAccountOfAnn(db);
+      const { person, session } = await joins(db, elsewhere.accountId, "owner");
+      const invitation = anInvitation({ accountId, role: "reader" });
+      await db.store.team.invite(invitation, null, AUDIT);
+      expect(await db.store.team.join({ ...joining(invitation, person, false), session: session.hash })).toBe(true);
+      expect(await db.store.people.session(session.hash, NOON)).toMatchObject({ accountId, role: "reader" });
+    });
+
+    test("that is mailed is a row of the outbox, which goes when it is over", async () => {
+      await using db = await open();
+      const { team, outbox } = db.store;
+      const invitation = anInvitation({ email: "Bob@example.com" });
+      const { accountId } = invitation;
+      await team.invite(invitation, { id: "row_1", host: "bob@example.com" }, AUDIT);
+      const [row] = await outbox.list(accountId, null, 10);
+      expect(row).toMatchObject({
+        actionId: invitation.id,
+        message: { kind: "mail", event: "invited", target: "Bob@example.com" },
+        host: "bob@example.com",
+        status: "pending",
+      });
+      expect(await outbox.mails.lanes(null, 10)).toEqual([
+        { accountId, host: "bob@example.com", keyId: "", dueAt: NOON },
+      ]);
+      await team.prune(NOON);
+      expect(await outbox.list(accountId, null, 10)).toHaveLength(1);
+      expect(await team.prune(invitation.expiresAt)).toBe(true);
+      expect(await outbox.list(accountId, null, 10)).toEqual([]);
+      expect(await team.prune(invitation.expiresAt)).toBe(false);
+    });
+  });
+
+  describe("an identity", () => {
+    const IDENTITY = { issuer: "https://id.example", subject: "1" };
+
+    test("begins a session of the person that it was first seen with", async () => {
+      await using db = await open();
+      const [one, other] = [await anAccountOfAnn(db), await anAccountOfAnn(db)];
+      const { team, people } = db.store;
+      const begin = (who: typeof one, identity: object = {}) => {
+        const session = aSession({ personId: who.ann.id, accountId: who.accountId });
+        return team.signIn(session, { ...IDENTITY, ...identity }, NO_MORE);
+      };
+      expect(await team.identified(IDENTITY)).toBeNull();
+      expect(await begin(one)).toBe(true);
+      expect(await team.identified(IDENTITY)).toMatchObject({ accountId: one.accountId, person: one.ann });
+      expect(await begin(one)).toBe(true);
+      expect(await begin(other)).toBe(false);
+      // An address that was given on to somebody else at the provider.
+      expect(await begin(one, { subject: "2" })).toBe(false);
+      expect(await begin(one, { issuer: "https://other.example" })).toBe(true);
+      expect(await people.sessionsOf(one.ann.id, NOON)).toHaveLength(4);
+      expect(await people.sessionsOf(other.ann.id, NOON)).toHaveLength(1);
+    });
+
+    test("ends the password and all other sessions of its person if that is said", async () => {
+      await using db = await open();
+      const [one, other] = [await anAccountOfAnn(db), await anAccountOfAnn(db)];
+      const { team, people } = db.store;
+      const session = aSession({ personId: one.ann.id, accountId: one.accountId });
+      const refused = aSession({ personId: other.ann.id, accountId: other.accountId });
+      expect(await team.signIn(session, IDENTITY, { audit: [], dropsPassword: true })).toBe(true);
+      expect(await team.signIn(refused, IDENTITY, { audit: [], dropsPassword: true })).toBe(false);
+      expect((await people.find(one.ann.email))?.person.passwordHash).toBe("");
+      expect((await people.find(other.ann.email))?.person.passwordHash).toBe(other.ann.passwordHash);
+      expect((await people.sessionsOf(one.ann.id, NOON)).map(({ hash }) => hash)).toEqual([session.hash]);
+      expect(await people.sessionsOf(other.ann.id, NOON)).toHaveLength(1);
+    });
+
+    test("begins none in an account that its person has left", async () => {
+      await using db = await open();
+      const { accountId } = await anAccountOfAnn(db);
+      const { person } = await joins(db, accountId, "reader", NOON, undefined, { identity: IDENTITY });
+      const { team } = db.store;
+      await team.remove(accountId, person.id, AUDIT);
+      expect(await team.signIn(aSession({ personId: person.id, accountId }), IDENTITY, NO_MORE)).toBe(false);
+      expect(await team.identified(IDENTITY)).toBeNull();
+    });
+  });
+}
+
+async function anAccountOfAnn(db: TestStore) {
+  const signUp = aSignUp();
+  await db.store.people.signUp(signUp);
+  return { ann: signUp.person, accountId: signUp.account.id };
+}
+
+function joining(invitation: StoredInvitation, person: Joining["person"], isNew: boolean): Joining {
+  const session = aSession({ personId: person.id, accountId: invitation.accountId });
+  return { invitation, person, isNew, session, at: NOON, audit: [AUDIT] };
+}
+
+/** Somebody who accepts an invitation, new unless they are given. */
+const joins = (
+  { store }: TestStore,
+  accountId: string,
+  role: MemberRole,
+  at = NOON,
+  known?: Joining["person"],
+  more: Partial<Joining> = {},
+) => joined(store, { accountId, role, at, ...(known === undefined ? {} : { known }) }, more);
+
+async function kindsOf(audit: TestStore["store"]["audit"], accountId: string) {
+  const all = { accountId, kinds: [], actor: null, since: null, until: null, before: null, limit: 100 };
+  return (await audit.page(all)).rows.map(({ kind }) => kind);
+}

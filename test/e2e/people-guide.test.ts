@@ -1,0 +1,47 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { OWNER_KEY, Service } from "../support/service.ts";
+import { outgate } from "../cli/outgate.ts";
+
+// Processes, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const GUIDE = await Bun.file(join(import.meta.dir, "../../docs/people.md")).text();
+
+test("the example of the guide invites somebody, and the commands manage them", async () => {
+  await using service = new Service();
+  const url = await service.ready();
+  const [, example = ""] = /```sh\n(curl[\s\S]*?)```/.exec(GUIDE) ?? [];
+  const shell = Bun.spawn(["bash", "-c", example.replaceAll("http://127.0.0.1:3000", url)], {
+    env: { PATH: process.env["PATH"], OUTGATE_API_KEY: OWNER_KEY },
+    stdout: "pipe",
+  });
+  const invited = (await new Response(shell.stdout).json()) as { readonly id: string; readonly link: string };
+  expect(invited).toMatchObject({ email: "bob@example.com", role: "approver", mailed: false });
+  const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY };
+  const say = (...args: string[]) => outgate(["people", ...args], { env });
+
+  const listed = JSON.parse((await say("invitations")).out) as { readonly data: readonly object[] };
+  expect(listed.data).toMatchObject([{ id: invited.id, email: "bob@example.com" }]);
+  expect(JSON.stringify(listed)).not.toContain("link");
+  expect((await say("withdraw", invited.id)).code).toBe(0);
+  expect((await fetch(invited.link)).status).toBe(404);
+
+  const second = await say("invite", "bob@example.com", "--role", "owner");
+  expect([second.code, second.out.trim()]).toEqual([0, expect.stringMatching(/\/join\/[0-9a-f]{64}$/)]);
+  const joined = await fetch(second.out.trim(), {
+    method: "POST",
+    redirect: "manual",
+    headers: { origin: new URL(url).origin },
+    body: new URLSearchParams({ password: "a password of Bob" }),
+  });
+  expect(joined.status).toBe(303);
+  const people = JSON.parse((await say()).out) as { readonly data: readonly { readonly id: string }[] };
+  const bob = people.data[0]?.id ?? "";
+  const lowered = await say("role", bob, "reader");
+  expect([lowered.code, lowered.err]).toEqual([1, expect.stringContaining("only owner of the account")]);
+  expect((await say("remove", bob)).code).toBe(1);
+  expect((await say("role", bob, "agent")).code).toBe(2);
+  expect((await say("invite", "x@example.com")).err).toContain("--role is missing");
+  expect((await say("remove", "per_nobody")).err).toContain("no such person");
+});

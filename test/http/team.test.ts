@@ -1,0 +1,448 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { INVITATION_MS_MAX } from "../../src/config/limits.ts";
+import { Listener } from "../support/listener.ts";
+import { Mailbox } from "../support/mailbox.ts";
+import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
+import { ANN, ANN_PASSWORD, cookiesIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
+
+const BOB = "bob@example.com";
+const PASSWORD = "a password of Bob";
+
+let app: RealServer;
+let ann: Awaited<ReturnType<typeof signedIn>>;
+
+async function open(options: RealServerOptions = {}): Promise<void> {
+  app = await openRealServer({ starts: false, ...options });
+  ann = await signedIn(app);
+}
+
+beforeEach(() => open());
+
+afterEach(() => app[Symbol.asyncDispose]());
+
+const invite = async (email: string, role: string, headers: Readonly<Record<string, string>> = {}) => {
+  const answer = await app.call("POST", "/v1/invitations", JSON.stringify({ email, role }), headers);
+  const { link, id } = answer.json as unknown as { readonly link: string; readonly id: string };
+  return { ...answer, id, link, path: link === undefined ? "" : new URL(link).pathname };
+};
+
+/** Posts a form as a browser that has this cookie, or none. */
+const post = (path: string, fields: Readonly<Record<string, string>>, cookie = "") =>
+  fetch(app.url + path, {
+    method: "POST",
+    redirect: "manual",
+    headers: { cookie, origin: app.origin },
+    body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }),
+  });
+
+/** A browser in which somebody is logged in. */
+function browserOf(cookie: string) {
+  const get = (path: string) => fetch(app.url + path, { redirect: "manual", headers: { cookie } });
+  const tokenOf = async (path = "/settings/login") =>
+    /name="form_token" value="(\w+)"/.exec(await (await get(path)).text())?.[1] ?? "";
+  return {
+    cookie,
+    get,
+    tokenOf,
+    send: async (path: string, fields: Readonly<Record<string, string>> = {}) =>
+      post(path, { form_token: await tokenOf(), ...fields }, cookie),
+  };
+}
+
+/** Somebody who was invited with this role, and is logged in. */
+async function joins(email: string, role: string) {
+  const { path } = await invite(email, role);
+  const joined = await post(path, { password: PASSWORD });
+  expect([joined.status, joined.headers.get("location")]).toEqual([303, "/approvals"]);
+  return browserOf(cookiesIn(joined).find((one) => one.startsWith("outgate_session=")) ?? "");
+}
+
+const people = async () =>
+  (await app.call("GET", "/v1/people")).json.data as unknown as readonly {
+    readonly id: string;
+    readonly email: string;
+    readonly role: string;
+  }[];
+
+const idOf = async (email: string) => (await people()).find((one) => one.email === email)?.id ?? "";
+
+const auditText = async () => (await app.call("GET", "/v1/audit?limit=100")).text;
+
+describe("an invitation", () => {
+  test("shows its link once, and lets one person in with its role", async () => {
+    const { status, path, text, id } = await invite(BOB, "approver");
+    expect(status).toBe(201);
+    expect(path).toMatch(/^\/join\/[0-9a-f]{64}$/);
+    const token = path.slice("/join/".length);
+    const listed = await app.call("GET", "/v1/invitations");
+    expect(listed.text).toContain(id);
+    expect(text).toContain(token);
+    const html = await (await fetch(app.url + path)).text();
+    for (const said of ["You are invited as", "approver", ANN, BOB]) expect(html).toContain(said);
+    const bob = await joins("other@example.com", "reader");
+    const joined = await post(path, { password: PASSWORD });
+    expect(joined.status).toBe(303);
+    expect((await people()).map(({ email, role }) => `${email} ${role}`).toSorted()).toEqual([
+      `${ANN} owner`,
+      `${BOB} approver`,
+      "other@example.com reader",
+    ]);
+    expect((await fetch(app.url + path)).status).toBe(404);
+    expect((await post(path, { password: PASSWORD })).status).toBe(404);
+    expect((await app.call("GET", "/v1/invitations")).json.data).toEqual([]);
+    // Neither lists, nor the log, nor the audit log have the token.
+    for (const shown of [listed.text, await auditText(), JSON.stringify(app.lines), JSON.stringify(app.engine.lines)]) {
+      expect(shown).not.toContain(token);
+    }
+    expect(await auditText()).toContain("member_joined");
+    expect((await bob.get("/approvals")).status).toBe(200);
+  });
+
+  test("ends after seven days, and when it is withdrawn or made again", async () => {
+    const first = await invite(BOB, "reader");
+    const second = await invite(BOB.toUpperCase(), "reader");
+    expect((await fetch(app.url + first.path)).status).toBe(404);
+    expect((await app.call("DELETE", `/v1/invitations/${second.id}`)).status).toBe(204);
+    expect((await app.call("DELETE", `/v1/invitations/${second.id}`)).status).toBe(404);
+    expect((await post(second.path, { password: PASSWORD })).status).toBe(404);
+    const third = await invite(BOB, "reader");
+    app.engine.clock.advance(INVITATION_MS_MAX - 1);
+    expect((await fetch(app.url + third.path)).status).toBe(200);
+    app.engine.clock.advance(1);
+    expect((await post(third.path, { password: PASSWORD })).status).toBe(404);
+    expect(await people()).toHaveLength(1);
+  });
+
+  test("is refused for a member, a bad address and an unknown role, with every problem", async () => {
+    const member = await invite(ANN.toUpperCase(), "reader");
+    expect([member.status, member.json.error.details?.[0]?.field]).toEqual([400, "email"]);
+    const bad = await app.call("POST", "/v1/invitations", `{"email":"nobody","role":"agent"}`);
+    expect(bad.json.error.details?.map(({ field }) => field).toSorted()).toEqual(["email", "role"]);
+  });
+
+  test("of an address that has a login asks for its password, and for no other's", async () => {
+    const { path } = await invite(BOB, "reader");
+    const other = await app.engine.store.accounts.keys(app.strangerId, 1);
+    expect(other).toHaveLength(1);
+    // Bob has an account of his own.
+    const own = await fetch(`${app.url}/auth/signup`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ email: BOB, password: PASSWORD }),
+    });
+    expect(own.status).toBe(201);
+    expect(await (await fetch(app.url + path)).text()).toContain("This address has a login already");
+    const wrong = await post(path, { password: "not the password" });
+    expect([wrong.status, (await wrong.text()).includes("Incorrect email or password")]).toEqual([401, true]);
+    const joined = await post(path, { password: PASSWORD });
+    expect(joined.status).toBe(303);
+    expect(await idOf(BOB)).not.toBe("");
+  });
+
+  test("counts wrong passwords as wrong log-ins", async () => {
+    await fetch(`${app.url}/auth/signup`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ email: BOB, password: PASSWORD }),
+    });
+    const { path } = await invite(BOB, "reader");
+    const tried = [];
+    for (let count = 0; count < 6; count += 1)
+      tried.push((await post(path, { password: `wrong number ${count}` })).status);
+    expect(tried).toEqual([401, 401, 401, 401, 401, 429]);
+    expect((await post(path, { password: PASSWORD })).status).toBe(429);
+  });
+
+  test("is taken up by somebody who is logged in, and by nobody with another address", async () => {
+    const { path } = await invite(BOB, "reader");
+    const html = await ann.pageOf(path);
+    expect(html).toContain("Log out, and open the link again");
+    const refused = await ann.send(path, await ann.hiddenOf("/settings"));
+    expect([refused.status, await idOf(BOB)]).toEqual([403, ""]);
+    // Without the form token nobody who is logged in joins.
+    expect((await post(path, { password: PASSWORD }, ann.cookie)).status).toBe(403);
+    const joined = await post(path, { password: PASSWORD });
+    expect(joined.status).toBe(303);
+  });
+
+  test("takes forms of our own pages alone", async () => {
+    const { path } = await invite(BOB, "reader");
+    for (const headers of [{}, { origin: "https://evil.example" }, { origin: "null" }]) {
+      const answer = await fetch(app.url + path, {
+        method: "POST",
+        headers,
+        body: new URLSearchParams({ password: PASSWORD }),
+      });
+      expect(answer.status).toBe(403);
+    }
+    expect(await people()).toHaveLength(1);
+  });
+});
+
+describe("a mail", () => {
+  test("carries the link of an invitation by the outbox, and none is sent for one that is withdrawn", async () => {
+    await app[Symbol.asyncDispose]();
+    await using mailbox = new Mailbox();
+    await open({ env: mailbox.env, starts: true });
+    const { json, path } = await invite(BOB, "approver");
+    expect(json).toMatchObject({ mailed: true });
+    const [mail] = await mailbox.took(1);
+    expect(mail?.fields).toMatchObject({ to: BOB, subject: "Invitation to Outgate at 127.0.0.1:3000" });
+    for (const part of [mail?.fields["text"], mail?.fields["html"]]) {
+      expect(part).toContain(path);
+      expect(part).toContain(ANN);
+      expect(part).toContain("reads, approves and rejects");
+    }
+    expect(mail?.fields["v:action_id"]).toBeUndefined();
+    // Nothing that is stored has the token.
+    const [row] = await app.engine.store.outbox.list(app.engine.owner.accountId, null, 1);
+    expect(JSON.stringify(row)).not.toContain(path.slice("/join/".length));
+    expect(await ann.pageOf("/settings")).toContain("Invitation email");
+  });
+});
+
+describe("a role", () => {
+  test("decides what a person may do on the pages, and what they are shown", async () => {
+    const { id } = await app.engine.create({
+      approve: true,
+      headers: { Authorization: "Bearer sk_live_4eC39HqLyjWDarjtT1zdp7dc" },
+    });
+    const [approver, reader] = [await joins(BOB, "approver"), await joins("eve@example.com", "reader")];
+    const owners = ["/keys", "/keys/new", "/settings/people", "/settings/pauses", "/settings/signing-secret", "/audit"];
+    for (const [who, inbox] of [
+      [approver, true],
+      [reader, false],
+    ] as const) {
+      for (const path of owners.filter((one) => one !== "/settings/signing-secret")) {
+        const answer = await who.get(path);
+        expect({ path, status: answer.status }).toEqual({ path, status: 403 });
+      }
+      for (const path of ["/overview", "/approvals", "/actions", `/actions/${id}`, "/settings", "/settings/login"]) {
+        const answer = await who.get(path);
+        const html = await answer.text();
+        expect({ path, status: answer.status }).toEqual({ path, status: 200 });
+        expect(html).not.toContain(`href="/keys"`);
+        expect(html).not.toContain("4eC39HqLyjWDarjtT1zdp7dc");
+        if (path.startsWith("/ap") || path.includes(id)) {
+          expect({ path, inbox: html.includes(`value="approve"`) }).toEqual({ path, inbox });
+          expect({ path, reveal: html.includes("/reveal") }).toEqual({ path, reveal: inbox });
+        }
+      }
+    }
+    const forms: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+      ["/keys", { name: "x", role: "owner", hold: "none" }],
+      ["/settings/people", { email: "new@example.com", role: "owner" }],
+      [`/settings/people/${await idOf(BOB)}/role`, { role: "owner" }],
+      [`/settings/people/${await idOf(ANN)}/remove`, {}],
+      ["/settings/pauses", { key_id: "" }],
+      ["/settings/callback-hosts", { host: "hooks.example.com" }],
+      ["/settings/signing-secret", { origin: "https://a.example" }],
+      [`/actions/${id}/again`, { sure: "yes" }],
+      ["/actions?status=failed", { reason: "again" }],
+    ];
+    for (const [path, fields] of forms) {
+      for (const who of [approver, reader]) {
+        expect({ path, status: (await who.send(path, fields)).status }).toEqual({ path, status: 403 });
+      }
+    }
+    const decision = { decision: "approve", run: "1" };
+    expect((await reader.send(`/actions/${id}/reveal`)).status).toBe(403);
+    expect((await reader.send(`/approvals/${id}`, decision)).status).toBe(403);
+    expect((await reader.get(`/approvals/${id}`)).headers.get("location")).toBe(`/actions/${id}`);
+    expect((await app.engine.actionService.get(app.engine.owner, id)).status).toBe("awaiting_approval");
+    expect((await approver.send(`/approvals/${id}`, decision)).status).toBe(303);
+    // The decision names the person.
+    expect(await app.engine.actionService.get(app.engine.owner, id)).toMatchObject({ approvedBy: `user:${BOB}` });
+  });
+
+  test("changes at once, on open pages too", async () => {
+    const bob = await joins(BOB, "owner");
+    expect((await bob.get("/keys")).status).toBe(200);
+    await using stream = await Listener.open(`${app.url}/events`, { cookie: bob.cookie });
+    await stream.heard((heard) => heard.others.length > 0);
+    const changed = await app.call("PATCH", `/v1/people/${await idOf(BOB)}`, `{"role":"reader"}`);
+    expect([changed.status, changed.json]).toMatchObject([200, { email: BOB, role: "reader" }]);
+    expect(await stream.over()).toBe("closed");
+    expect((await bob.get("/keys")).status).toBe(403);
+    expect(await auditText()).toContain(`"kind":"member_role_changed"`);
+  });
+
+  test("of the last owner stays, and so does the last owner", async () => {
+    const id = await idOf(ANN);
+    for (const [method, body] of [
+      ["PATCH", `{"role":"reader"}`],
+      ["DELETE", undefined],
+    ] as const) {
+      const answer = await app.call(method, `/v1/people/${id}`, body);
+      expect([answer.status, answer.json.error.code]).toEqual([409, "last_owner"]);
+    }
+    const left = await ann.send("/settings/login/leave", { ...(await ann.hiddenOf("/settings/login")), sure: "yes" });
+    expect([left.status, (await left.text()).includes("only owner")]).toEqual([409, true]);
+    expect(await people()).toHaveLength(1);
+  });
+
+  test("of two owners who lower each other at once, one stays an owner", async () => {
+    const bob = await joins(BOB, "owner");
+    const [annId, bobId] = [await idOf(ANN), await idOf(BOB)];
+    const hidden = await ann.hiddenOf("/settings/people");
+    const done = await Promise.all([
+      ann.send(`/settings/people/${bobId}/role`, { ...hidden, role: "reader" }),
+      bob.send(`/settings/people/${annId}/role`, { role: "reader" }),
+    ]);
+    expect((await people()).filter(({ role }) => role === "owner")).toHaveLength(1);
+    expect(done.map(({ status }) => status)).toContain(303);
+  });
+});
+
+describe("somebody who is removed", () => {
+  test("has no session in the account any more, here and on other nodes, and their streams end", async () => {
+    const bob = await joins(BOB, "approver");
+    await using stream = await Listener.open(`${app.url}/events`, { cookie: bob.cookie });
+    await stream.heard((heard) => heard.others.length > 0);
+    expect((await app.call("DELETE", `/v1/people/${await idOf(BOB)}`)).status).toBe(204);
+    expect(await stream.over()).toBe("closed");
+    expect((await bob.get("/approvals")).headers.get("location")).toStartWith("/login");
+    expect((await post("/auth/login", { email: BOB, password: PASSWORD })).status).toBe(401);
+    // Their address is free again.
+    await joins(BOB, "reader");
+  });
+
+  test("by another process: its streams end when sessions are read again", async () => {
+    const bob = await joins(BOB, "approver");
+    await using stream = await Listener.open(`${app.url}/events`, { cookie: bob.cookie });
+    await stream.heard((heard) => heard.others.length > 0);
+    const { team } = app.engine.store;
+    const { accountId } = app.engine.owner;
+    const audit = {
+      at: app.engine.clock.now(),
+      accountId,
+      actor: "system",
+      kind: "member_removed",
+      subject: BOB,
+    } as const;
+    await team.remove(accountId, await idOf(BOB), { ...audit, client: "", detail: {} });
+    await app.recheckSessions();
+    expect(await stream.over()).toBe("closed");
+  });
+
+  test("leaves by their own wish, when they confirm it", async () => {
+    const bob = await joins(BOB, "reader");
+    expect((await bob.send("/settings/login/leave")).status).toBe(400);
+    const left = await bob.send("/settings/login/leave", { sure: "yes" });
+    expect([left.status, left.headers.get("location")]).toEqual([303, "/login"]);
+    expect(await people()).toHaveLength(1);
+    expect(await auditText()).toContain("member_left");
+  });
+});
+
+describe("a person of several accounts", () => {
+  /** Bob owns an account of his own and is a reader of Ann's. */
+  async function bobOfBoth() {
+    const signUp = await fetch(`${app.url}/auth/signup`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ email: BOB, password: PASSWORD }),
+    });
+    const { account } = (await signUp.json()) as { readonly account: { readonly id: string } };
+    const { path } = await invite(BOB, "reader");
+    const joined = await post(path, { password: PASSWORD });
+    const cookie = cookiesIn(joined).find((one) => one.startsWith("outgate_session=")) ?? "";
+    return { own: account.id, shared: app.engine.owner.accountId, bob: browserOf(cookie) };
+  }
+
+  test("switches between them, and to no other", async () => {
+    const { own, shared, bob } = await bobOfBoth();
+    expect((await bob.get("/keys")).status).toBe(403);
+    expect(await (await bob.get("/overview")).text()).toContain("Switch account");
+    for (const account of [app.strangerId, "acc_nowhere", "", "../x"]) {
+      expect((await bob.send("/settings/login/account", { account })).status).toBe(404);
+    }
+    expect((await bob.send("/settings/login/account", { account: own })).status).toBe(303);
+    expect((await bob.get("/keys")).status).toBe(200);
+    expect((await bob.send("/settings/login/account", { account: shared })).status).toBe(303);
+    expect((await bob.get("/keys")).status).toBe(403);
+  });
+
+  test("logs in to the one that they used last", async () => {
+    const { own, bob } = await bobOfBoth();
+    const { clock } = app.engine;
+    const accountOf = async () => {
+      const body = JSON.stringify({ email: BOB, password: PASSWORD });
+      const headers = { "content-type": "application/json" };
+      const answer = await fetch(`${app.url}/auth/login`, { method: "POST", headers, body });
+      return ((await answer.json()) as { readonly account: { readonly id: string } }).account.id;
+    };
+    expect(await accountOf()).toBe(app.engine.owner.accountId);
+    const form_token = await bob.tokenOf();
+    clock.advance(1_000);
+    await post("/settings/login/account", { form_token, account: own }, bob.cookie);
+    expect(await accountOf()).toBe(own);
+  });
+
+  test("changes nothing in one by a form that was loaded in another", async () => {
+    const { own, shared, bob } = await bobOfBoth();
+    await bob.send("/settings/login/account", { account: own });
+    const form_token = await bob.tokenOf();
+    await bob.send("/settings/login/account", { account: shared });
+    const stale = await post("/settings/login/leave", { form_token, sure: "yes" }, bob.cookie);
+    expect([stale.status, (await stale.text()).includes("of another account")]).toEqual([403, true]);
+    expect(await idOf(BOB)).not.toBe("");
+  });
+
+  test("who is removed from one keeps the other, and is asked again at a switch", async () => {
+    const { own, shared, bob } = await bobOfBoth();
+    await bob.send("/settings/login/account", { account: own });
+    await app.call("DELETE", `/v1/people/${await idOf(BOB)}`);
+    expect((await bob.get("/keys")).status).toBe(200);
+    expect((await bob.send("/settings/login/account", { account: shared })).status).toBe(404);
+  });
+
+  test("has streams that end when their session goes elsewhere", async () => {
+    const { own, bob } = await bobOfBoth();
+    await using stream = await Listener.open(`${app.url}/events`, { cookie: bob.cookie });
+    await stream.heard((heard) => heard.others.length > 0);
+    await bob.send("/settings/login/account", { account: own });
+    expect(await stream.over()).toBe("closed");
+  });
+});
+
+describe("the sessions of a person", () => {
+  test("are listed with address, browser and times, and ended one by one or all but this one", async () => {
+    const logIn = async (browser: string) => {
+      const body = JSON.stringify({ email: ANN, password: ANN_PASSWORD });
+      const headers = { "content-type": "application/json", "user-agent": browser };
+      const answer = await fetch(`${app.url}/auth/login`, { method: "POST", headers, body });
+      return browserOf(cookiesIn(answer).find((one) => one.startsWith("outgate_session=")) ?? "");
+    };
+    const [phone, laptop] = [await logIn("Phone <b>1"), await logIn("Laptop 2")];
+    const html = await ann.pageOf("/settings/login");
+    for (const said of ["Phone &lt;b&gt;1", "Laptop 2", "127.0.0.1", "This one"]) expect(html).toContain(said);
+    const ids = [...html.matchAll(/name="id" value="([0-9a-f]{32})"/g)].map(([, id]) => id);
+    expect(new Set(ids).size).toBe(2);
+    // Not the hash by which the store knows it.
+    const { form_token = "" } = await ann.hiddenOf("/settings/login");
+    await ann.send("/settings/login/sessions", { form_token, id: ids[0] ?? "" });
+    const ended = async () =>
+      (await Promise.all([phone, laptop].map(async (one) => (await one.get("/approvals")).status))).filter(
+        (status) => status === 303,
+      ).length;
+    expect(await ended()).toBe(1);
+    await ann.send("/settings/login/sessions", { form_token, id: "f".repeat(32) });
+    expect(await ended()).toBe(1);
+    const live = (await phone.get("/approvals")).status === 200 ? phone : laptop;
+    await using stream = await Listener.open(`${app.url}/events`, { cookie: live.cookie });
+    await ann.send("/settings/login/sessions", { form_token, id: "" });
+    expect(await ended()).toBe(2);
+    expect(await stream.over()).toBe("closed");
+    expect((await ann.context("/approvals")).status).toBe(200);
+    expect(await auditText()).toContain("sessions_ended");
+  });
+
+  test("are nobody else's", async () => {
+    const bob = await joins(BOB, "owner");
+    const html = await ann.pageOf("/settings/login");
+    expect(html).not.toContain("End<");
+    expect((await bob.send("/settings/login/sessions", { id: "" })).status).toBe(303);
+    expect((await ann.context("/approvals")).status).toBe(200);
+  });
+});
