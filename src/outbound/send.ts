@@ -52,21 +52,25 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
     if ("refused" in target) return NOT_ALLOWED;
     const addresses = await addressesOf(policy, target, deadline);
     if ("kind" in addresses) return addresses;
-    const poolAt = (address: Address) => (keepFor === null ? null : poolOf(keepFor, target, address));
-    const isOpen = (address: Address) => connections.hasIdle(poolAt(address));
+    const routes = addresses.map((address) => ({
+      address,
+      pool: keepFor === null ? null : poolOf(keepFor, target, address),
+    }));
+    const isOpen = ({ pool }: (typeof routes)[number]) => connections.hasIdle(pool);
     let isRefusedByAll = true;
     // All of them were checked just now. One with an open connection comes first: it answered a moment ago.
-    for (const [at, address] of addresses.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).entries()) {
+    for (const [at, route] of routes.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).entries()) {
+      const { address, pool } = route;
       // Each address gets a share of the remaining time, so that a silent one leads on to the next even with a short
       // deadline.
       const limitMs = Math.min(CONNECT_TIMEOUT_MS, deadline.leftMs() / (addresses.length - at));
       const limits = { limitMs, signal: deadline.signal };
-      const isSilent = !isOpen(address) && (await probe.isSilent(address, target.port, limits));
+      const isSilent = !isOpen(route) && (await probe.isSilent(address, target.port, limits));
       // No connection carried the request yet: nothing has left.
       if (deadline.endedBy() === "interrupted") return STOPPED;
       if (deadline.endedBy() === "timed_out") return UNREACHABLE;
       const callOnce = async () => {
-        const connection = connections.take(poolAt(address));
+        const connection = connections.take(pool);
         const init = initOf(request, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
         const called = await call(() => connection.session.fetch(urlAt(target, address), init), deadline);
         connections.release(connection, called.state);

@@ -222,6 +222,19 @@ test("the address is judged at each call: one that is no longer allowed is not r
   expect([target.requests.length, target.connections]).toEqual([2, 1]);
 });
 
+test("of several addresses, the one with an open connection comes first, then the order of the name again", async () => {
+  const { clock, post } = opened();
+  await using second = await openRawTarget(answersOn(200, "{}"), { address: "::1" });
+  const url = second.url("/", "localhost");
+  await post(url);
+  await using first = await openRawTarget(answersOn(200, "{}"), { port: second.port });
+  await post(url);
+  expect([first.requests.length, second.requests.length, second.connections]).toEqual([0, 2, 1]);
+  clock.advance(KEPT_CONNECTION_IDLE_MS);
+  await post(url);
+  expect([first.requests.length, second.requests.length]).toEqual([1, 2]);
+});
+
 test("a certificate is checked for the name of each origin, whatever is open to its address", async () => {
   const { post } = opened();
   await using target = await openRawTarget(answersOn(200, "{}"), { tls: certificate });
