@@ -146,22 +146,32 @@ export function createRequestOf({ signedHeaders, userAgent }: RequestDeps) {
     const body = sentBody(action);
     const signed = await signedHeaders({ accountId, url, id, body: body ?? "" }, now);
     const ownHeaders: readonly Header[] = [...signed, ["X-Outgate-Attempt", String(action.attempts)]];
-    const isReserved = (name: string) => ownHeaders.some(([our]) => our.toLowerCase() === name.toLowerCase());
-    // The API refuses these names. One in an altered row would give the target two values of the same header.
-    const requestHeaders = Object.entries(action.headers ?? {})
-      .filter(([name]) => !isReserved(name))
-      .map(([name, value]): Header => [name, name.toLowerCase() === "user-agent" ? `${value} ${userAgent}` : value]);
-    const has = (name: string) => requestHeaders.some(([their]) => their.toLowerCase() === name);
+    const requestHeaders = action.headers === null ? [] : headersOf(action.headers, ownHeaders, userAgent);
+    const names = new Set(requestHeaders.map(([name]) => name.toLowerCase()));
     const member = bodyMemberOf(action);
-    const defaults: readonly Header[] = [
-      ["User-Agent", userAgent],
-      ["Accept", "*/*"],
-      ["Idempotency-Key", action.id],
-      ...(member === null ? [] : [["Content-Type", DEFAULT_TYPES[member]] as const]),
-    ];
-    const headers = [...defaults.filter(([name]) => !has(name.toLowerCase())), ...requestHeaders, ...ownHeaders];
+    const headers: Header[] = [];
+    if (!names.has("user-agent")) headers.push(["User-Agent", userAgent]);
+    if (!names.has("accept")) headers.push(["Accept", "*/*"]);
+    if (!names.has("idempotency-key")) headers.push(["Idempotency-Key", id]);
+    if (member !== null && !names.has("content-type")) headers.push(["Content-Type", DEFAULT_TYPES[member]]);
+    headers.push(...requestHeaders, ...ownHeaders);
     return { url: action.url, method: action.method, headers, body };
   };
+}
+
+/**
+ * The headers of a request beside our own. The API refuses our names: one in an altered row would give the target two values
+ * of the same header.
+ */
+function headersOf(
+  given: Readonly<Record<string, string>>,
+  ownHeaders: readonly Header[],
+  userAgent: string,
+): readonly Header[] {
+  const reserved = new Set(ownHeaders.map(([name]) => name.toLowerCase()));
+  return Object.entries(given)
+    .filter(([name]) => !reserved.has(name.toLowerCase()))
+    .map(([name, value]) => [name, name.toLowerCase() === "user-agent" ? `${value} ${userAgent}` : value]);
 }
 
 export interface SigningDeps {

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP, isIPv4 } from "node:net";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../config/limits.ts";
 import type { RequestContext } from "./request.ts";
 
@@ -43,6 +43,8 @@ function lastOf(forwardedFor: string): readonly string[] {
 
 /** An IP address in canonical form, without port, brackets or zone; null for anything else. */
 function addressIn(text: string): string | null {
+  // Most are: the socket's own, and what proxies write.
+  if (isIPv4(text)) return text;
   const trimmed = text.trim();
   const bare = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(trimmed)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(trimmed)?.[1] ?? trimmed;
   const address = bare.split("%", 1)[0] ?? "";

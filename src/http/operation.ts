@@ -46,7 +46,7 @@ export function routed(request: Request, route: string): RequestContext {
 
 /** A route's path as OpenAPI and the log write it: `{id}` for `:id`. */
 export function patternOf(route: string): string {
-  return route.replaceAll(/:(\w+)/g, "{$1}");
+  return route.includes(":") ? route.replaceAll(/:(\w+)/g, "{$1}") : route;
 }
 
 /** A further media type of a response's body. */

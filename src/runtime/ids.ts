@@ -42,8 +42,8 @@ export function encodeId(bytes: Uint8Array): string {
   let bits = 0;
   // 26 characters hold 130 bits.
   let held = 2;
-  for (const byte of bytes) {
-    bits = (bits << 8) | byte;
+  for (let at = 0; at < bytes.length; at += 1) {
+    bits = (bits << 8) | (bytes[at] ?? 0);
     held += 8;
     if (held < 10) continue;
     held -= 10;
