@@ -5,6 +5,7 @@ import {
   PRETTY_JSON_GROWN_CHARS_MAX,
   PRETTY_JSON_GROWTH_MAX,
 } from "../config/limits.ts";
+import { endOfString, endOfToken, endOfValue, skipSpace } from "./walk.ts";
 import { withoutSpaceAsPrinted } from "./written-numbers.ts";
 
 /** The result of a scan before parsing. `exact`: some number may change when it is parsed and printed. */
@@ -311,46 +312,3 @@ const SHORT_LIST_CHARS_MAX = 72;
 
 /** An empty object, or a list without objects or lists inside. */
 const SHORT_LIST = /^(?:\{\s*\}|\[(?:[^[\]{}"\n]|"(?:[^"\\]|\\.)*")*\])/;
-
-export function skipSpace(text: string, start: number): number {
-  let at = start;
-  while (text.charCodeAt(at) <= 0x20) at += 1;
-  return at;
-}
-
-/** Where all brackets are closed; it does not check that the kinds match. Ends of what is cut are the end of the text. */
-export function endOfValue(text: string, start: number): number {
-  if (!isOpening(text.charCodeAt(start))) return endOfToken(text, start);
-  let depth = 0;
-  for (let at = start; at < text.length;) {
-    const code = text.charCodeAt(at);
-    at = code === QUOTE ? endOfString(text, at) : at + 1;
-    if (isOpening(code)) depth += 1;
-    else if (code === CLOSE_OBJECT || code === CLOSE_LIST) depth -= 1;
-    if (depth === 0) return at;
-  }
-  return text.length;
-}
-
-function isOpening(code: number): boolean {
-  return code === OPEN_OBJECT || code === OPEN_LIST;
-}
-
-/** The end of a string, number or word, or of one other character. */
-function endOfToken(text: string, start: number): number {
-  if (text[start] === '"') return endOfString(text, start);
-  WORD.lastIndex = start;
-  return WORD.test(text) ? WORD.lastIndex : start + 1;
-}
-
-const WORD = /[^{}[\]:,"\s]+/y;
-
-/** The index after the closing quote. */
-export function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) return at + 1;
-    if (code === BACKSLASH) at += 1;
-  }
-  return text.length;
-}

@@ -1,5 +1,3 @@
-import { endOfString, endOfValue } from "./json.ts";
-
 /**
  * The members of an object in their order, each value as text. The text is valid JSON without white space (`compactJson`). A
  * parser would move names that are numbers, and make values of a megabyte that is refused afterwards.
@@ -21,3 +19,50 @@ export function* elementsIn(json: string): Generator<string> {
     at = end + 1;
   }
 }
+
+export function skipSpace(text: string, start: number): number {
+  let at = start;
+  while (text.charCodeAt(at) <= 0x20) at += 1;
+  return at;
+}
+
+/** Where all brackets are closed; it does not check that the kinds match. Ends of what is cut are the end of the text. */
+export function endOfValue(text: string, start: number): number {
+  if (!isOpening(text.charCodeAt(start))) return endOfToken(text, start);
+  let depth = 0;
+  for (let at = start; at < text.length;) {
+    const code = text.charCodeAt(at);
+    at = code === QUOTE ? endOfString(text, at) : at + 1;
+    if (isOpening(code)) depth += 1;
+    else if (code === CLOSE_OBJECT || code === CLOSE_LIST) depth -= 1;
+    if (depth === 0) return at;
+  }
+  return text.length;
+}
+
+function isOpening(code: number): boolean {
+  return code === OPEN_OBJECT || code === OPEN_LIST;
+}
+
+/** The end of a string, number or word, or of one other character. */
+export function endOfToken(text: string, start: number): number {
+  if (text[start] === '"') return endOfString(text, start);
+  WORD.lastIndex = start;
+  return WORD.test(text) ? WORD.lastIndex : start + 1;
+}
+
+const WORD = /[^{}[\]:,"\s]+/y;
+
+/** The index after the closing quote. */
+export function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    if (code === BACKSLASH) at += 1;
+  }
+  return text.length;
+}
+
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+
+const [OPEN_OBJECT, OPEN_LIST, CLOSE_OBJECT, CLOSE_LIST] = [0x7b, 0x5b, 0x7d, 0x5d];

@@ -1,8 +1,10 @@
+import { endOfString, skipSpace } from "./walk.ts";
+
 /**
  * A JSON text without its white space, where it is what the engine prints of it but for white space and numbers: printed,
  * 1.0 and 12345678901234567890 would change. `printed` is what `JSON.stringify` makes of the parsed `written`. Null where the
- * two differ in more, which is rare: by a name that is given twice, by the order of names that are integers, by an escape
- * that is not needed. A copy token by token takes several times as long.
+ * two differ in more, which is rare: by a name that is given twice and printed once, by the order of names that are integers,
+ * by an escape that is not needed. A copy token by token takes several times as long.
  */
 export function withoutSpaceAsPrinted(written: string, printed: string): string | null {
   let text = "";
@@ -13,7 +15,7 @@ export function withoutSpaceAsPrinted(written: string, printed: string): string 
     const code = printed.charCodeAt(at);
     if (isSpace(written.charCodeAt(from))) {
       text += written.slice(copied, from);
-      from = endOfSpace(written, from);
+      from = skipSpace(written, from);
       copied = from;
     }
     if (isInNumber(code)) {
@@ -28,28 +30,14 @@ export function withoutSpaceAsPrinted(written: string, printed: string): string 
       }
     }
   }
-  // A name that is given twice is printed once, so that something is left.
-  return endOfSpace(written, from) === written.length ? text + written.slice(copied, from) : null;
+  return skipSpace(written, from) === written.length ? text + written.slice(copied, from) : null;
 }
 
-const [QUOTE, BACKSLASH, MINUS, PLUS, DOT, ZERO, NINE] = [0x22, 0x5c, 0x2d, 0x2b, 0x2e, 0x30, 0x39];
-
-/** The index after the closing quote. */
-function endOfString(printed: string, start: number): number {
-  let at = start + 1;
-  while (at < printed.length && printed.charCodeAt(at) !== QUOTE) at += printed.charCodeAt(at) === BACKSLASH ? 2 : 1;
-  return at + 1;
-}
+const [QUOTE, MINUS, PLUS, DOT, ZERO, NINE] = [0x22, 0x2d, 0x2b, 0x2e, 0x30, 0x39];
 
 /** Outside of strings: any other character would not have been parsed. */
 function isSpace(code: number): boolean {
   return code <= 0x20;
-}
-
-function endOfSpace(text: string, start: number): number {
-  let at = start;
-  while (isSpace(text.charCodeAt(at))) at += 1;
-  return at;
 }
 
 function endOfNumber(text: string, start: number): number {
