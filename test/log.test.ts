@@ -10,12 +10,12 @@ const AT = "2026-03-01T12:00:00.500Z";
 
 function open(level: LogLevel = "debug") {
   const writes: string[] = [];
-  const timers: (readonly [delayMs: number, run: () => void])[] = [];
+  const timers: (readonly [delayMs: number, end: () => void])[] = [];
   const clock: Clock = {
     now: () => new Date(AT),
     monotonicMs: () => 0,
-    after(delayMs, run) {
-      timers.push([delayMs, run]);
+    after(delayMs, end) {
+      timers.push([delayMs, end]);
       return () => {};
     },
   };
@@ -30,7 +30,7 @@ function open(level: LogLevel = "debug") {
   };
   /** Lets the timers run that are set. */
   const runTimers = () => {
-    for (const [, run] of timers.splice(0)) run();
+    for (const [, end] of timers.splice(0)) end();
   };
   return { log, writes, lines, timers, runTimers };
 }

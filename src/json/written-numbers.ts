@@ -11,24 +11,26 @@ export function withoutSpaceAsPrinted(written: string, printed: string): string 
   /** What is before it in `written` is in `text` already, or is white space. */
   let copied = 0;
   let from = 0;
+  /** Up to here `printed` is in a string. */
+  let stringEnd = 0;
   for (let at = 0; at < printed.length;) {
     const code = printed.charCodeAt(at);
-    if (isSpace(written.charCodeAt(from))) {
+    if (at >= stringEnd && isSpace(written.charCodeAt(from))) {
       text += written.slice(copied, from);
       from = skipSpace(written, from);
       copied = from;
     }
-    if (isInNumber(code)) {
+    if (at >= stringEnd && isInNumber(code)) {
       const end = endOfNumber(written, from);
       if (end === from) return null;
       from = end;
       at = endOfNumber(printed, at);
-    } else {
-      const end = code === QUOTE ? endOfString(printed, at) : at + 1;
-      for (; at < end; at += 1, from += 1) {
-        if (printed.charCodeAt(at) !== written.charCodeAt(from)) return null;
-      }
+      continue;
     }
+    if (at >= stringEnd && code === QUOTE) stringEnd = endOfString(printed, at);
+    if (code !== written.charCodeAt(from)) return null;
+    from += 1;
+    at += 1;
   }
   return skipSpace(written, from) === written.length ? text + written.slice(copied, from) : null;
 }
