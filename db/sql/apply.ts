@@ -11,7 +11,7 @@ import { sideRows } from "./create.ts";
 import { isConstraint } from "./errors.ts";
 import { keyLock, rejectionLock } from "./locks.ts";
 import { isFree, isHeldBy, take, windowStart } from "./keys.ts";
-import { allOf, type Args, prepare, prepareEach, query, valuesOf } from "./query.ts";
+import { allOf, type Args, prepare, prepareEach, prepareVariants, query, valuesOf } from "./query.ts";
 import { mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
 import { RESULT, resultValues, scheduledAtOf, STATE } from "./rows.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
@@ -34,16 +34,26 @@ function isAllowed(guards: string, arg: Args<GuardName>): SQL {
   );
 }
 
+const STATE_IN_TEXT = {
+  whileNull: ["dueAt", "leaseUntil", "startedAt", "finishedAt", "approvedAt", "approvedBy", "approvedDigest"],
+  always: ["status"],
+} as const;
+
+const ALL_IN_TEXT = {
+  whileNull: [...STATE_IN_TEXT.whileNull, "lastError", "errorSource", "responseCode", "responseBody"],
+  always: STATE_IN_TEXT.always,
+} as const;
+
 const updateWith = prepareEach((guards: string) => {
   const isExpected = (arg: Args<GuardName>) => and(eq(actions.id, arg.id), isAllowed(guards, arg));
   return {
-    state: prepare((arg: Args<Updated | GuardName>) =>
+    state: prepareVariants(STATE_IN_TEXT, (arg: Args<Updated | GuardName>) =>
       query
         .update(actions)
         .set(valuesOf(arg, UPDATED))
         .where(and(eq(actions.revision, arg.expected), isExpected(arg))),
     ),
-    all: prepare((arg: Args<Updated | ResultName | GuardName>) =>
+    all: prepareVariants(ALL_IN_TEXT, (arg: Args<Updated | ResultName | GuardName>) =>
       query
         .update(actions)
         .set(valuesOf<Updated | ResultName>(arg, [...UPDATED, ...RESULT]))

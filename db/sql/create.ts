@@ -11,7 +11,18 @@ import { bindKey, keyHolder, isFree, keysOf, take, windowStart } from "./keys.ts
 import { countHeld } from "./held.ts";
 import { heldLock, keyLock, pauseLocks, rejectionLock } from "./locks.ts";
 import { isPaused } from "./pauses.ts";
-import { allOf, type Args, bareNames, changed, insertWhere, prepare, prepareEach, typed, valuesOf } from "./query.ts";
+import {
+  allOf,
+  type Args,
+  bareNames,
+  changed,
+  insertWhere,
+  prepare,
+  prepareEach,
+  prepareVariants,
+  typed,
+  valuesOf,
+} from "./query.ts";
 import { createRejectionStore, mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
 import { COLUMNS_BUT_RESULT, scheduledAtOf, storedValues } from "./rows.ts";
 import { actionMetadata, actions, outbox, timeline } from "../libsql/schema.ts";
@@ -40,9 +51,18 @@ const CONDITIONS = {
 
 type InsertArgs = Args<ActionColumn | RepeatName | "windowStart">;
 
+/** What most creates leave out, or what their first state has not, and words of few values. */
+const IN_TEXT = {
+  whileNull: [
+    ...(["dedupe", "idempotencyKey", "callback", "notifyEmail", "sealedHeaders", "body", "claimedBy"] as const),
+    ...(["dueAt", "leaseUntil", "startedAt", "finishedAt", "approvedAt", "approvedBy", "approvedDigest"] as const),
+  ],
+  always: ["status", "method", "onUnknown", "keyRole", "keyHold"],
+} as const;
+
 /** `conditions` are names of `CONDITIONS`, and `rare` for a create that sets a rare column. */
 const insertWith = prepareEach((conditions: string) =>
-  prepare((arg: InsertArgs) => {
+  prepareVariants(IN_TEXT, (arg: InsertArgs) => {
     const needed = Object.entries(CONDITIONS).filter(([name]) => conditions.includes(name));
     return insertWhere(
       actions,
@@ -188,10 +208,13 @@ function eventValues({ id, accountId, run, revision, status }: Action, at: Date,
   return { actionId: id, accountId, at, run, revision, type, status, detail: JSON.stringify(detail) };
 }
 
-const ONE_EVENT = prepare((arg: Args<(typeof EVENT)[number]>) => insertWhere(timeline, changed, valuesOf(arg, EVENT)));
+const ONE_EVENT = prepareVariants({ whileNull: [], always: ["type", "status"] }, (arg: Args<(typeof EVENT)[number]>) =>
+  insertWhere(timeline, changed, valuesOf(arg, EVENT)),
+);
 
 /** `changes()` is the same for both rows, since they are one statement. */
-const TWO_EVENTS = prepare(
+const TWO_EVENTS = prepareVariants(
+  { whileNull: [], always: ["type", "status", "nextType", "nextStatus"] },
   (arg: Args<(typeof EVENT)[number] | "nextAt" | "nextRevision" | "nextType" | "nextStatus" | "nextDetail">) => {
     const first = valuesOf(arg, EVENT);
     const next = { at: arg.nextAt, revision: arg.nextRevision, type: arg.nextType, status: arg.nextStatus };

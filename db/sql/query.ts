@@ -130,6 +130,48 @@ export function prepareEach<Variant extends string, Statements>(
   };
 }
 
+/** Variants of a statement; a further one binds all its arguments. */
+const VARIANTS_MAX = 24;
+
+/** Which arguments of a statement become part of its text: while they are null, and always, as they have few values. */
+interface InText<Name> {
+  readonly whileNull: readonly Name[];
+  readonly always: readonly Name[];
+}
+
+/**
+ * Prepares a statement that is run for every action in variants with fewer arguments: half of them are null or one of a
+ * few words, and each costs up to 0.3 us on its way to the database. `always` never names what a caller writes.
+ */
+export function prepareVariants<Name extends string, Built extends SQLWrapper>(
+  { whileNull, always: fixed }: InText<NoInfer<Name>>,
+  build: (arg: Args<Name>) => Built,
+): Pick<Prepared<Name, never>, "bind"> {
+  const whole = prepare(build);
+  const variants = new Map<string, Pick<Prepared<Name, never>, "bind">>();
+  const prepareFor = (values: Readonly<Record<Name, Argument>>) => {
+    const inText = [...fixed, ...whileNull.filter((name) => values[name] === null)];
+    const literals = new Map<string, SQL>(inText.map((name) => [name, sql`${values[name]}`]));
+    // Safe: a literal stands wherever an argument does.
+    const filled = (arg: Args<Name>) =>
+      new Proxy(arg, { get: (all, name) => literals.get(String(name)) ?? all[name as Name] });
+    return prepare<Name, Built>((arg) => build(filled(arg)));
+  };
+  return {
+    bind(values) {
+      let key = "";
+      for (const name of fixed) key += `${String(values[name])} `;
+      for (const name of whileNull) key += values[name] === null ? "0" : "1";
+      const known = variants.get(key);
+      if (known !== undefined) return known.bind(values);
+      if (variants.size >= VARIANTS_MAX) return whole.bind(values);
+      const variant = prepareFor(values);
+      variants.set(key, variant);
+      return variant.bind(values);
+    },
+  };
+}
+
 /** PostgreSQL takes an argument for text where it can't see the column that it is for. */
 export function typed(value: unknown, column: Column): SQL {
   const type = column.getSQLType() === "integer" ? sql`bigint` : sql`text`;
