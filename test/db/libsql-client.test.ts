@@ -21,6 +21,7 @@ import { testSearch } from "./conformance/search.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
+import { testWaiting } from "./conformance/waiting.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testExtras } from "./conformance/extras.ts";
 import { testTeam } from "./conformance/team.ts";
@@ -58,6 +59,7 @@ describe.skipIf(!IS_LONG)("the rest of the store behind the client", () => {
   testSigning(openClientStore);
   testCallbackHosts(openClientStore);
   testHostSettings(openClientStore);
+  testWaiting(openClientStore);
   testPauses(openClientStore);
   testRejections(openClientStore);
   testAudit(openClientStore);

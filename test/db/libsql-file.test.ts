@@ -20,6 +20,7 @@ import { testSearch } from "./conformance/search.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
+import { testWaiting } from "./conformance/waiting.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testExtras } from "./conformance/extras.ts";
 import { testTeam } from "./conformance/team.ts";
@@ -50,6 +51,7 @@ describe("the store on a file", () => {
   testSigning(openFileStore);
   testCallbackHosts(openFileStore);
   testHostSettings(openFileStore);
+  testWaiting(openFileStore);
   testPauses(openFileStore);
   testRejections(openFileStore);
   testAudit(openFileStore);

@@ -21,6 +21,7 @@ import { testSearch } from "./conformance/search.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
+import { testWaiting } from "./conformance/waiting.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testExtras } from "./conformance/extras.ts";
 import { testTeam } from "./conformance/team.ts";
@@ -51,6 +52,7 @@ describe.skipIf(!hasPostgres)("the store on PostgreSQL", () => {
   testSigning(openPostgresStore);
   testCallbackHosts(openPostgresStore);
   testHostSettings(openPostgresStore);
+  testWaiting(openPostgresStore);
   testPauses(openPostgresStore);
   testRejections(openPostgresStore);
   testAudit(openPostgresStore);

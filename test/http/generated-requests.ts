@@ -47,8 +47,9 @@ function queryOf(operation: Operation): fc.Arbitrary<string> {
 
 /** What the fields of a create must not say together. */
 function reconciled(value: unknown): unknown {
-  const { approve, body, run_at: runAt, delay_seconds: delay, expires_at: expiresAt, backoff, ...rest } = at(value);
-  const method = rest["method"];
+  const { approve, run_at: runAt, delay_seconds: delay, expires_at: expiresAt, backoff, ...others } = at(value);
+  const bodies = Object.entries(others).filter(([name]) => BODIES.has(name));
+  const rest = Object.fromEntries(Object.entries(others).filter(([name]) => !BODIES.has(name)));
   const isSync = rest["sync"] === true;
   return {
     ...rest,
@@ -57,10 +58,13 @@ function reconciled(value: unknown): unknown {
     ...(delay === undefined || isSync || runAt !== undefined ? {} : { delay_seconds: 30 }),
     ...(expiresAt === undefined ? {} : { expires_at: "2026-12-31T00:00:00+02:00" }),
     ...(backoff === undefined ? {} : { backoff: { base_ms: 100, cap_ms: 100 } }),
-    ...(approve === undefined || rest["sync"] === true ? {} : { approve }),
-    ...(body === undefined || method === "GET" ? {} : { body }),
+    ...(approve === undefined || isSync ? {} : { approve }),
+    ...Object.fromEntries(rest["method"] === "GET" ? [] : bodies.slice(0, 1)),
   };
 }
+
+/** A call has one of them. */
+const BODIES = new Set(["body", "json", "form", "text", "base64"]);
 
 function valid(operation: Operation): fc.Arbitrary<Draft> {
   const schema = bodySchemaOf(operation);
