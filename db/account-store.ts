@@ -54,6 +54,14 @@ export interface ApiKey extends KeyLimits {
   readonly revokedAt: Date | null;
 }
 
+/** What a key has done. */
+export interface KeyUse {
+  /** When it created its newest action; null: none is left. */
+  readonly lastActionAt: Date | null;
+  /** Today, UTC: exact for a key with a daily limit, else of what is left, up to `KEY_ACTIONS_COUNTED_MAX`. */
+  readonly actionsToday: number;
+}
+
 /** Written together with the revocation of a key. */
 export interface Revocation {
   readonly audit?: AuditEntry;
@@ -103,6 +111,8 @@ export interface AccountStore {
   keyUsed(keyId: string, at: Date): Promise<void>;
   /** Keys of an account: active ones first, then revoked ones, each by time; at most `limit`. */
   keys(accountId: string, limit: number): Promise<readonly ApiKey[]>;
+  /** What each key of an account has done, by id. */
+  keyUse(accountId: string, now: Date): Promise<ReadonlyMap<string, KeyUse>>;
   /**
    * Revokes a key of this account and returns it; a key that was revoked keeps its time. Null: no such key. A given
    * pause of its unfinished actions is written in the same commit, unless one is in force.

@@ -76,6 +76,8 @@ export interface Creation {
   readonly claim: Claimed | null;
   /** If its creator is subject to the limit on rejected requests. */
   readonly rejection?: RejectionEntry | null;
+  /** If its key has a daily limit: how many creates, and the day (since 1970, UTC). A create that is stored counts. */
+  readonly budget?: { readonly limit: number; readonly day: number };
 }
 
 /** Result of a create: a new row, claimed or not, or the older action that its key names. */
@@ -84,6 +86,8 @@ export type Created =
   | { readonly kind: "matched"; readonly by: KeyKind; readonly action: Action }
   /** `HELD_PER_KEY_MAX` actions of its key await approval. */
   | { readonly kind: "too_many_held" }
+  /** Its key has created as many actions on this day as it may. */
+  | { readonly kind: "budget_spent" }
   /** A person rejected the same request, and it may not be requested again now. */
   | { readonly kind: "rejected_before"; readonly rejections: RejectionCount };
 

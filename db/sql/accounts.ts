@@ -9,6 +9,7 @@ import type { StoreContext } from "./context.ts";
 import { addedOrder, isOneOf, nullsFirst, randomHex } from "./dialect.ts";
 import { callbackHostLock, firstStartLock, holdLock, pauseLock, stopLock } from "./locks.ts";
 import { isStopped, pauseRevoked } from "./pauses.ts";
+import { readUse } from "./key-days.ts";
 import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { inheritRejections } from "./approvals.ts";
 import { accounts, apiKeys, callbackHosts, members, pauses, people, welcomeLinks } from "../libsql/schema.ts";
@@ -44,6 +45,7 @@ export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "
     async keyUsed(id, at) {
       await writer.write([USE_KEY.bind({ id, at })]);
     },
+    keyUse: (accountId, now) => readUse({ sql: reader }, accountId, now),
     keys: (accountId, limit) => KEYS.read(reader, { accountId, limit }),
     async revokeKey(accountId, id, at, { audit, pause } = {}) {
       const paused = pause === undefined ? [] : [pauseRevoked(pause.pause), ...auditChange(pause.audit)];

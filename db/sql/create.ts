@@ -7,9 +7,10 @@ import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
 import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { always, hasHeldRoom, itemsOf, placeIn } from "./dialect.ts";
+import { hasBudget, hasBudgetLeft, spendBudget } from "./key-days.ts";
 import { bindKey, keyHolder, isFree, keysOf, take, windowStart } from "./keys.ts";
 import { countHeld } from "./held.ts";
-import { heldLock, keyLock, pauseLocks, rejectionLock } from "./locks.ts";
+import { budgetLock, heldLock, keyLock, pauseLocks, rejectionLock } from "./locks.ts";
 import { isPaused } from "./pauses.ts";
 import {
   allOf,
@@ -45,11 +46,12 @@ const CONDITIONS = {
   repeat: mayRepeatWhere,
   idempotency: (arg: InsertArgs) => isFree("idempotency", arg.idempotencyKey, arg),
   dedupe: (arg: InsertArgs) => isFree("dedupe", arg.dedupe, arg),
+  budget: (arg: InsertArgs) => hasBudget(arg),
   /** An action that is claimed at create must not be paused. */
   claim: (arg: InsertArgs) => sql`not ${isPaused(arg)}`,
 };
 
-type InsertArgs = Args<ActionColumn | RepeatName | "windowStart">;
+type InsertArgs = Args<ActionColumn | RepeatName | "windowStart" | "budgetDay" | "budgetLimit">;
 
 /** What most creates leave out, or what their first state has not, and words of few values. */
 const IN_TEXT = {
@@ -112,6 +114,9 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
       const rejections = await createRejectionStore(db).count({ ...action, digest }, action.createdAt);
       if (!mayRepeat(rejections, reason)) return { kind: "rejected_before", rejections };
     }
+    if (creation.budget !== undefined && !(await hasBudgetLeft(db, action.keyId, creation.budget))) {
+      return { kind: "budget_spent" };
+    }
     if (heldCounts === null && action.status === "awaiting_approval" && (await isFull(db, action))) {
       return { kind: "too_many_held" };
     }
@@ -121,12 +126,13 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
 }
 
 /** What the conditions of a create look at. */
-function locksOf({ action, claim, rejection }: Creation): readonly Lock[] {
+function locksOf({ action, claim, rejection, budget }: Creation): readonly Lock[] {
   const { accountId, keyId } = action;
   return [
     ...keysOf(action).map(({ kind, key }) => keyLock(accountId, kind, key)),
     ...(action.status === "awaiting_approval" ? [heldLock(accountId, keyId)] : []),
     ...(rejection === null || rejection === undefined ? [] : [rejectionLock(accountId, keyId)]),
+    ...(budget === undefined ? [] : [budgetLock(keyId)]),
     ...(claim === null ? [] : pauseLocks([accountId])),
   ];
 }
@@ -141,12 +147,13 @@ function statements(
   creation: Creation,
   claimed: Action | null,
 ): readonly Statement[] {
-  const { action, events, outbox: notifications, claim, rejection } = creation;
+  const { action, events, outbox: notifications, claim, rejection, budget } = creation;
   const at = action.createdAt;
   const repeat = repeatArgs(rejection, at);
   const conditions = [
     repeat.digest === null ? "" : "repeat",
     ...keysOf(action).map(({ kind }) => kind),
+    budget === undefined ? "" : "budget",
     claimed === null ? "" : "claim",
     action.status === "awaiting_approval" && heldCounts === null ? "held" : "",
   ];
@@ -160,10 +167,14 @@ function statements(
     scheduledAt: scheduledAtOf(action, at),
     claimedBy: claimed === null ? null : (claim?.by ?? ""),
     windowStart: windowStart(at),
+    budgetDay: budget?.day ?? null,
+    budgetLimit: budget?.limit ?? null,
   });
+  const spent = budget === undefined ? [] : [spendBudget(action.keyId, budget)];
   const rows = sideRows({ after: action, at, events, outbox: notifications, claimed });
   return [
     insert,
+    ...spent,
     ...(metadata === undefined ? [] : [metadataRows(action, metadata)]),
     ...keysOf(action).map((key) => take(key, action)),
     ...rows,

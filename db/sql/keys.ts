@@ -4,6 +4,7 @@ import type { KeyKind } from "../../src/actions/dedupe.ts";
 import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
 import type { StoreContext } from "./context.ts";
 import { isOneOfPlaces, place } from "./dialect.ts";
+import { pruneDays } from "./key-days.ts";
 import { type Args, changed, insertWhere, bareNames, prepare, query, valuesOf } from "./query.ts";
 import { ACTION_COLUMNS, shownActionOf } from "./rows.ts";
 import { actionKeys, actions } from "../libsql/schema.ts";
@@ -142,6 +143,6 @@ const PRUNE = prepare((arg: Args<"windowStart">) => {
 
 /** See `ActionStore.pruneKeys`. */
 export async function pruneKeys(writer: Writer, now: Date): Promise<boolean> {
-  const [deleted] = await writer.write([PRUNE.bind({ windowStart: windowStart(now) })]);
+  const [deleted] = await writer.write([PRUNE.bind({ windowStart: windowStart(now) }), pruneDays(now)]);
   return deleted?.changes === PRUNE_ROWS;
 }

@@ -19,6 +19,11 @@ export function heldLock(accountId: string, keyId: string): Lock {
   return exclusive(`held ${accountId} ${keyId}`);
 }
 
+/** Whoever creates with a key that has a daily limit: its creates are counted. */
+export function budgetLock(keyId: string): Lock {
+  return exclusive(`budget ${keyId}`);
+}
+
 /** Whoever adds to the rejections and repeated requests of a key, which are counted. */
 export function rejectionLock(accountId: string, keyId: string): Lock {
   return exclusive(`rejections ${accountId} ${keyId}`);

@@ -1,4 +1,4 @@
-import { accountStopped, type Caller, unauthorized, hasScope } from "./roles.ts";
+import { accountStopped, type Caller, type KeyLimits, unauthorized, hasScope } from "./roles.ts";
 import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -10,7 +10,7 @@ interface AuthenticateDeps {
   /** Whether the keys of an account are refused because the operator has not allowed it. */
   readonly isStopped: (accountId: string) => boolean;
   readonly secrets: Pick<Secrets, "hash">;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "after" | "monotonicMs" | "now">;
 }
 
 /**
@@ -34,6 +34,8 @@ const REVOCATIONS_MAX = 100_000;
 /** `last_used_at` is exact to the minute: a write per request would be the most expensive part of a request. */
 const USED_EVERY_MS = 60_000;
 
+const EXPIRY_TIMER_MS_MAX = 3_600_000;
+
 interface CachedKey {
   readonly id: string;
   readonly caller: Caller;
@@ -49,6 +51,8 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
   const cached = new Map<string, CachedKey>();
   // Apart from the cached rows: a key that is no longer cached may still have open streams, which its revocation must end.
   const revocations = new Map<string, AbortController>();
+  /** Cancels the timer that ends a key when it expires. */
+  const expiries = new Map<string, () => void>();
   let forgotten = 0;
 
   const revocationOf = (hash: string): AbortController => {
@@ -64,6 +68,18 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     cached.delete(hash);
     revocations.get(hash)?.abort();
     revocations.delete(hash);
+    expiries.get(hash)?.();
+    expiries.delete(hash);
+  };
+  /** Forgets a key when it expires, so that its streams and waits end, however long they last. */
+  const endAt = (hash: string, expiresAt: Date): void => {
+    const leftMs = expiresAt.getTime() - clock.now().getTime();
+    if (leftMs <= 0) return forget(hash);
+    // A timer holds 24 days at most, and the clock may be set meanwhile.
+    expiries.set(
+      hash,
+      clock.after(Math.min(leftMs, EXPIRY_TIMER_MS_MAX), () => endAt(hash, expiresAt)),
+    );
   };
 
   const find = async (hash: string): Promise<CachedKey> => {
@@ -81,6 +97,7 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     // A key was revoked while this was read, perhaps this one: the row may be stale.
     if (forgotten !== before) return find(hash);
     const caller = callerOf(key, replaced, revocationOf(hash).signal);
+    if (key.expiresAt !== null && !expiries.has(hash)) endAt(hash, key.expiresAt);
     const fresh = { id: key.id, caller, readAtMs: nowMs, usedAtMs: known?.usedAtMs ?? Number.NEGATIVE_INFINITY };
     if (known === undefined && cached.size >= KEYS_CACHED_MAX) cached.delete(oldestOf(cached));
     cached.set(hash, fresh);
@@ -91,7 +108,11 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     const token = BEARER.exec(authorization ?? "")?.[1];
     if (token === undefined) throw unauthorized();
     const key = await find(secrets.hash(token));
-    const { accountId } = key.caller;
+    const { accountId, limits } = key.caller;
+    if (isOver(limits, clock.now())) {
+      forget(secrets.hash(token));
+      throw unauthorized();
+    }
     if (isStopped(accountId)) throw accountStopped(accountId);
     const nowMs = clock.monotonicMs();
     if (nowMs - key.usedAtMs >= USED_EVERY_MS) {
@@ -113,10 +134,22 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
   return Object.assign(authenticate, { forget, recheck });
 }
 
+function isOver(limits: KeyLimits | undefined, now: Date): boolean {
+  return limits !== undefined && limits.expiresAt !== null && now >= limits.expiresAt;
+}
+
 /** A map keeps the order in which it was filled. */
 function oldestOf(map: ReadonlyMap<string, unknown>): string {
   const [oldest = ""] = map.keys();
   return oldest;
+}
+
+function isLimited({ hosts, methods, dailyActions, expiresAt }: KeyLimits): boolean {
+  return hosts !== null || methods !== null || dailyActions !== null || expiresAt !== null;
+}
+
+function limitsOf({ hosts, methods, dailyActions, expiresAt }: KeyLimits): KeyLimits {
+  return { hosts, methods, dailyActions, expiresAt };
 }
 
 function callerOf(key: ApiKey, replaced: readonly string[], revoked: AbortSignal): Caller {
@@ -126,6 +159,7 @@ function callerOf(key: ApiKey, replaced: readonly string[], revoked: AbortSignal
     keyName: key.name,
     role: key.role,
     hold: key.hold,
+    ...(isLimited(key) ? { limits: limitsOf(key) } : {}),
     ...(hasScope(key.role) ? { scope: key.scope, replaced: new Set(replaced) } : {}),
     actor: `key:${key.name}`,
     revoked,

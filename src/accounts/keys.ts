@@ -1,10 +1,11 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { AccountStore, ApiKey, Revocation } from "../../db/account-store.ts";
+import type { AccountStore, ApiKey, KeyUse, Revocation } from "../../db/account-store.ts";
 import type { Authenticate } from "./authenticate.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { type Audited, auditOf } from "../audit/audit.ts";
+import { expiryIssues, readHosts } from "./key-limits.ts";
 import { authorize, type Caller, hasScope, isWeakerHold, type KeyLimits } from "./roles.ts";
 import type { CreateKey } from "./schemas.ts";
 import { DomainError, type Issue } from "../api/domain-error.ts";
@@ -13,7 +14,7 @@ import type { UnfinishedOnRevoke } from "../pauses/pause.ts";
 import type { PauseService } from "../pauses/service.ts";
 
 interface KeyDeps {
-  readonly accounts: Pick<AccountStore, "addKey" | "findKey" | "keys" | "revokeKey">;
+  readonly accounts: Pick<AccountStore, "addKey" | "findKey" | "keys" | "keyUse" | "revokeKey">;
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
   readonly ids: Pick<Ids, "key">;
   readonly clock: Pick<Clock, "now">;
@@ -43,6 +44,16 @@ export function createKeyService(deps: KeyDeps) {
       return accounts.keys(caller.accountId, KEYS_LISTED_MAX);
     },
 
+    /** The same with what each has done. */
+    async listWithUse(caller: Caller): Promise<readonly (ApiKey & KeyUse)[]> {
+      authorize(caller, "manage");
+      const [keys, use] = await Promise.all([
+        accounts.keys(caller.accountId, KEYS_LISTED_MAX),
+        accounts.keyUse(caller.accountId, clock.now()),
+      ]);
+      return keys.map((key) => ({ ...key, ...(use.get(key.id) ?? UNUSED) }));
+    },
+
     /**
      * Creates a key. A key that replaces another acts on the actions of that one too; these are found by following
      * `replaces` from key to key. Throws `validation_error`, and `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
@@ -52,7 +63,14 @@ export function createKeyService(deps: KeyDeps) {
       const { accountId } = caller;
       const { name, role, replaces = null } = request;
       const before = replaces === null ? null : await accounts.findKey(accountId, replaces);
-      const issues = issuesOf(request, before);
+      const now = clock.now();
+      const limits = limitsIn(request);
+      const hosts = limits.hosts === null ? null : readHosts(limits.hosts);
+      const issues = [
+        ...issuesOf(request, before),
+        ...(hosts?.issues ?? []),
+        ...(limits.expiresAt === null ? [] : expiryIssues(limits.expiresAt, now)),
+      ];
       if (issues.length > 0) {
         throw new DomainError("validation_error", "The request has fields that are not valid.", issues);
       }
@@ -67,7 +85,8 @@ export function createKeyService(deps: KeyDeps) {
       const key = secrets.newApiKey();
       const hold = request.hold ?? before?.hold ?? "none";
       const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
-      const row = keyRow(deps, { accountId, key, name, role, hold, scope, replaces, now: clock.now() });
+      const limited = { ...limits, hosts: hosts?.hosts ?? null };
+      const row = keyRow(deps, { accountId, key, name, role, hold, scope, replaces, now, ...limited });
       const stop = await signUpGate.stopFor(caller, hold, row.id);
       await accounts.addKey(row, auditOf(caller, keyCreated(row), row.createdAt), stop ?? undefined);
       if (stop !== null) await signUpGate.closed();
@@ -96,6 +115,17 @@ export function createKeyService(deps: KeyDeps) {
   };
 }
 
+const UNUSED: KeyUse = { lastActionAt: null, actionsToday: 0 };
+
+function limitsIn({ hosts, methods, daily_actions: dailyActions, expires_at: end }: CreateKey): KeyLimits {
+  return {
+    hosts: hosts ?? null,
+    methods: methods === undefined ? null : [...new Set(methods)],
+    dailyActions: dailyActions ?? null,
+    expiresAt: end === undefined ? null : new Date(end),
+  };
+}
+
 function issuesOf(request: CreateKey, before: ApiKey | null): readonly Issue[] {
   const { role, hold, scope, replaces } = request;
   const issues: Issue[] = [];
@@ -114,10 +144,20 @@ function issuesOf(request: CreateKey, before: ApiKey | null): readonly Issue[] {
 }
 
 /** The audit entry of a new key. */
-export function keyCreated({ id, name, role, hold, scope, replaces, last4 }: ApiKey): Audited {
-  const more = { ...(hasScope(role) ? { scope } : {}), ...(replaces === null ? {} : { replaces }) };
+export function keyCreated({ id, name, role, hold, scope, replaces, last4, ...limits }: ApiKey): Audited {
+  const more = {
+    ...(hasScope(role) ? { scope } : {}),
+    ...(replaces === null ? {} : { replaces }),
+    ...(limits.hosts === null ? {} : { hosts: limits.hosts.join(" ").slice(0, AUDITED_HOSTS_CHARS_MAX) }),
+    ...(limits.methods === null ? {} : { methods: limits.methods.join(" ") }),
+    ...(limits.dailyActions === null ? {} : { daily_actions: limits.dailyActions }),
+    ...(limits.expiresAt === null ? {} : { expires_at: limits.expiresAt.toISOString() }),
+  };
   return { kind: "key_created", subject: id, detail: { name, role, hold, ...more, last4 } };
 }
+
+/** A detail of an entry is one line. */
+const AUDITED_HOSTS_CHARS_MAX = 1_000;
 
 interface NewKeyRow
   extends

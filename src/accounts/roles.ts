@@ -93,6 +93,8 @@ export interface Caller {
   readonly personId?: string;
   readonly role: Role;
   readonly hold: Hold;
+  /** Absent: none. */
+  readonly limits?: KeyLimits;
   /** For an agent's key; absent: `own`. */
   readonly scope?: KeyScope;
   /** Ids of the keys that the caller's key replaced, directly or through others. */

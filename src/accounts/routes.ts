@@ -12,6 +12,7 @@ import {
   serializeAccount,
   serializeKey,
   serializeListedAccount,
+  serializeListedKey,
 } from "./schemas.ts";
 import {
   API_ERRORS,
@@ -90,13 +91,15 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/keys",
-      async ({ caller }) => json(JSON.stringify({ data: (await keyService.list(caller)).map(serializeKey) })),
+      async ({ caller }) =>
+        json(JSON.stringify({ data: (await keyService.listWithUse(caller)).map(serializeListedKey) })),
       operation({
         operationId: "listKeys",
         permission: "manage",
         tag: "Auth",
         summary: "List the account's keys",
-        description: "Live keys first, then revoked ones. The secret keys themselves are never shown.",
+        description:
+          "Live keys first, then revoked ones, with their limits and what they have done. The secret keys themselves are never shown.",
         answers: { 200: { description: "The keys.", schema: KeyList } },
         errors: API_ERRORS,
       }),
@@ -113,7 +116,7 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         tag: "Auth",
         summary: "Create a key; it is shown once",
         description:
-          "Only this response shows the key. An account can have 500 live keys; a further one gets 409. A key that replaces another acts on what that key created. The first key with a hold in the first account closes sign-ups, unless SIGNUPS is open.",
+          "Only this response shows the key. An account can have 500 live keys; a further one gets 409. A key that replaces another acts on what that key created; its limits are its own. A create or retry beyond a limit gets 403. The first key with a hold in the first account closes sign-ups, unless SIGNUPS is open.",
         body: jsonBody(CreateKey),
         answers: { 201: { description: "The new key.", schema: CreatedKey, headers: ["Cache-Control"] } },
         errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "too_many_keys"],

@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
-import type { ApiKey, ListedAccount } from "../../db/account-store.ts";
+import type { ApiKey, KeyUse, ListedAccount } from "../../db/account-store.ts";
+import { HTTP_METHODS } from "../actions/action.ts";
 import { hasScope, HOLDS, KEY_SCOPES, ROLES, type Caller, unauthorized } from "./roles.ts";
 import { dateTime, nameSchema, nullable, plainText, emailSchema, bodyCheck } from "../api/schema-helpers.ts";
 import {
@@ -8,6 +9,9 @@ import {
   HEADERS_BYTES_MAX,
   HEADERS_MAX,
   HELD_PER_KEY_MAX,
+  KEY_ACTIONS_COUNTED_MAX,
+  KEY_DAILY_ACTIONS_MAX,
+  KEY_HOSTS_MAX,
   JSON_DEPTH_MAX,
   JSON_MEMBERS_MAX,
   LIST_LIMIT_MAX,
@@ -54,6 +58,32 @@ const scope = Type.Enum([...KEY_SCOPES], {
   examples: ["own"],
 });
 
+const limitMembers = {
+  hosts: Type.Array(
+    Type.String({ minLength: 1, maxLength: URL_CHARS_MAX, description: "A host.", examples: ["api.stripe.com"] }),
+    {
+      minItems: 1,
+      maxItems: KEY_HOSTS_MAX,
+      description:
+        "Where its calls may go: host names or addresses, with a port or for any; *.example.com is every name below, not the name itself. Left out: anywhere.",
+      examples: [["api.stripe.com", "*.internal.example"]],
+    },
+  ),
+  methods: Type.Array(Type.Enum([...HTTP_METHODS], { type: "string" }), {
+    minItems: 1,
+    maxItems: HTTP_METHODS.length,
+    description: "Which methods its calls may use. Left out: any.",
+    examples: [["GET", "POST"]],
+  }),
+  daily_actions: Type.Integer({
+    minimum: 1,
+    maximum: KEY_DAILY_ACTIONS_MAX,
+    description: "How many actions it may create a day (UTC). A create that finds an older action doesn't count.",
+    examples: [200],
+  }),
+  expires_at: dateTime("From then on it is refused (401)."),
+};
+
 /** The body of a new key. `role` is required, so that nobody gets an owner key by omission. */
 export const CreateKey = Type.Object(
   {
@@ -66,6 +96,10 @@ export const CreateKey = Type.Object(
         "Id of the key that it replaces: it also acts on the actions of that one. The replaced key stays live until it is revoked.",
       ),
     ),
+    hosts: Type.Optional(limitMembers.hosts),
+    methods: Type.Optional(limitMembers.methods),
+    daily_actions: Type.Optional(limitMembers.daily_actions),
+    expires_at: Type.Optional(limitMembers.expires_at),
     weaker_hold: Type.Optional(
       Type.Boolean({
         default: false,
@@ -90,6 +124,10 @@ const members = {
   created_at: dateTime("When it was created."),
   last_used_at: nullable(dateTime("When it was last used, to the minute.")),
   revoked_at: nullable(dateTime("When it was revoked; null: it is live.")),
+  hosts: Type.Optional(limitMembers.hosts),
+  methods: Type.Optional(limitMembers.methods),
+  daily_actions: Type.Optional(limitMembers.daily_actions),
+  expires_at: Type.Optional(limitMembers.expires_at),
 };
 
 const Key = Type.Object(members, { title: "Key", description: "A key, without the key itself." });
@@ -104,8 +142,21 @@ export const CreatedKey = Type.Object(
 
 export type CreatedKey = Static<typeof CreatedKey>;
 
+const ListedKey = Type.Object(
+  {
+    ...members,
+    last_action_at: nullable(dateTime("When it created its newest action; null: none is left.")),
+    actions_today: Type.Integer({
+      minimum: 0,
+      description: `Actions that it has created today (UTC): exact with daily_actions, else counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
+      examples: [17],
+    }),
+  },
+  { title: "ListedKey", description: "A key with what it has done." },
+);
+
 export const KeyList = Type.Object(
-  { data: Type.Array(Key, { description: "The keys, live ones first." }) },
+  { data: Type.Array(ListedKey, { description: "The keys, live ones first." }) },
   { title: "KeyList", description: "The keys of the account." },
 );
 
@@ -113,6 +164,8 @@ export type KeyList = Static<typeof KeyList>;
 
 /** A key as pages show it: its row without what identifies its owner. */
 export type KeyView = Omit<ApiKey, "accountId" | "hash">;
+
+export type ListedKeyView = KeyView & KeyUse;
 
 /** Checks the body of a new key. Throws `validation_error` with all issues. */
 export const checkCreateKey = bodyCheck(CreateKey);
@@ -130,6 +183,19 @@ export function serializeKey(row: KeyView): Static<typeof Key> {
     created_at: row.createdAt.toISOString(),
     last_used_at: row.lastUsedAt?.toISOString() ?? null,
     revoked_at: row.revokedAt?.toISOString() ?? null,
+    ...(row.hosts === null ? {} : { hosts: [...row.hosts] }),
+    ...(row.methods === null ? {} : { methods: [...row.methods] }),
+    ...(row.dailyActions === null ? {} : { daily_actions: row.dailyActions }),
+    ...(row.expiresAt === null ? {} : { expires_at: row.expiresAt.toISOString() }),
+  };
+}
+
+/** A key of a list. */
+export function serializeListedKey(row: ListedKeyView): Static<typeof ListedKey> {
+  return {
+    ...serializeKey(row),
+    last_action_at: row.lastActionAt?.toISOString() ?? null,
+    actions_today: row.actionsToday,
   };
 }
 

@@ -15,6 +15,7 @@ import {
   firstState,
   largeBytesOf,
 } from "./action.ts";
+import { dayOf } from "../accounts/key-limits.ts";
 import { authorize, type Caller, seesWhole } from "../accounts/roles.ts";
 import { differs, type HashOf } from "./dedupe.ts";
 import { COUNTED_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../config/limits.ts";
@@ -27,7 +28,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Dispatcher } from "../delivery/attempt.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { ActionRows, ActionQuery, ActionStore, OutboxEntry, OutboxStore } from "../../db/store.ts";
+import type { ActionRows, ActionQuery, ActionStore, Creation, OutboxEntry, OutboxStore } from "../../db/store.ts";
 import type { Enqueue } from "./serialize.ts";
 
 type ActionServiceDeps = CreateDeps &
@@ -134,7 +135,8 @@ interface CreateAnswer {
  * - `invalid_url` or `validation_error`: the creator may not name this callback or address,
  * - `invalid_request` or `forbidden`: a person rejected the same request within 24 hours, and the reason is missing or it
  *   was requested again too often,
- * - `too_many_held`: too many actions of the key await approval.
+ * - `too_many_held`: too many actions of the key await approval,
+ * - `forbidden`: a limit of the key: its hosts, its methods, or how many creates it has a day.
  */
 function createCreate(deps: CreateDeps) {
   const { actions, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf } = deps;
@@ -146,7 +148,7 @@ function createCreate(deps: CreateDeps) {
     const isPlain = callback === null && notifyEmail === null;
     const account = isPlain ? NO_FACTS : await recipients.factsFor(caller.accountId, creator, requested);
     const facts = { operation: "create", request: requested, caller, creator, account, reason } as const;
-    const decision = decide({ ...facts, heldCount: null, rejections: null });
+    const decision = decide({ ...facts, heldCount: null, rejections: null, spentAt: null });
     if (decision.kind === "refuse") throw decision.error;
 
     const now = clock.now();
@@ -161,17 +163,19 @@ function createCreate(deps: CreateDeps) {
       outbox: enqueue(action, now, events),
       claim: reservation?.claim ?? null,
       rejection: entryOfRequest(action, { caller, reason }, hashOf),
+      ...budgetOf(caller, now),
     };
     const created = await actions.create(creation).catch((error: unknown) => {
       reservation?.fail();
       throw error;
     });
-    if (created.kind === "too_many_held" || created.kind === "rejected_before") {
+    if (created.kind === "too_many_held" || created.kind === "rejected_before" || created.kind === "budget_spent") {
       reservation?.release();
       const refused = decide({
         ...facts,
         heldCount: created.kind === "too_many_held" ? HELD_PER_KEY_MAX : null,
         rejections: created.kind === "rejected_before" ? created.rejections : null,
+        spentAt: created.kind === "budget_spent" ? now : null,
       });
       throw refused.kind === "refuse" ? refused.error : new Error(`The store refused a create: ${created.kind}.`);
     }
@@ -188,6 +192,12 @@ function createCreate(deps: CreateDeps) {
     bus.publish(action);
     return { action };
   };
+}
+
+/** What the create takes of a daily limit, for the store: it counts in the same commit. */
+function budgetOf({ limits }: Caller, now: Date): Pick<Creation, "budget"> {
+  const daily = limits?.dailyActions ?? null;
+  return daily === null ? {} : { budget: { limit: daily, day: dayOf(now) } };
 }
 
 interface NewAction {

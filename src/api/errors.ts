@@ -83,7 +83,7 @@ export const ERROR_MEANING = {
   unauthorized: "The API key is missing or not valid.",
   invalid_credentials: "Incorrect email or password.",
   forbidden:
-    "The role or the hold of the key does not allow it, a person rejected the request and it was repeated too often, sign-ups are closed, or a page of another site sent it.",
+    "The role, the hold or a limit of the key does not allow it, a person rejected the request and it was repeated too often, sign-ups are closed, or a page of another site sent it.",
   not_found: "The account has no such object, or the path does not exist.",
   method_not_allowed: "The path does not support this method.",
   not_cancellable: "The action can't be cancelled in its status, or it is in another run than the given one.",

@@ -1,4 +1,5 @@
 import type { Action, ActionRequest, Creator } from "../actions/action.ts";
+import { budgetSpent, limitRefusal } from "../accounts/key-limits.ts";
 import { isListedHost } from "../accounts/callback-hosts.ts";
 import { type Caller, type Hold, isHeld, mayDo, type Role } from "../accounts/roles.ts";
 import { DomainError, type Issue } from "../api/domain-error.ts";
@@ -15,11 +16,11 @@ type PolicyDecision =
 /** `request`: it asks for approval itself; `key`: the hold of the key requires it. */
 type HoldReason = "request" | "key";
 
-type PolicyRequest = Pick<ActionRequest, "method" | "approve" | "callback" | "notifyEmail">;
+type PolicyRequest = Pick<ActionRequest, "method" | "url" | "approve" | "callback" | "notifyEmail">;
 
 interface PolicyFacts {
   readonly request: PolicyRequest;
-  readonly caller: Pick<Caller, "role" | "hold">;
+  readonly caller: Pick<Caller, "role" | "hold" | "limits">;
   /** Why the call is requested; null: not given. */
   readonly reason: string | null;
   /** How many actions of the key await approval; null: not counted yet. */
@@ -37,6 +38,8 @@ interface CreateFacts extends PolicyFacts {
   /** Whose role and hold limit callback and mail. */
   readonly creator: Creator;
   readonly account: AccountFacts;
+  /** When the store has found the daily limit of the key spent; null: not, or not counted yet. */
+  readonly spentAt: Date | null;
 }
 
 interface RetryFacts extends PolicyFacts {
@@ -63,12 +66,21 @@ export const NO_FACTS: AccountFacts = { callbackHosts: [], approvers: [], isMemb
  */
 export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
   const because = holdReason(facts.request, facts.caller.hold);
+  const { limits } = facts.caller;
   const error =
+    (limits === undefined ? null : limitRefusal(limits, facts.request)) ??
     (facts.operation === "create" ? recipientRefusal(facts) : holdRefusal(facts)) ??
     (because === null ? null : heldCountRefusal(facts)) ??
-    rejectionRefusal(facts);
+    rejectionRefusal(facts) ??
+    budgetRefusal(facts);
   if (error !== null) return { kind: "refuse", error };
   return because === null ? { kind: "allow" } : { kind: "hold", because };
+}
+
+function budgetRefusal(facts: CreateFacts | RetryFacts): DomainError | null {
+  const daily = facts.caller.limits?.dailyActions ?? null;
+  if (facts.operation === "retry" || facts.spentAt === null || daily === null) return null;
+  return budgetSpent(daily, facts.spentAt);
 }
 
 /** Why a request of a key with this hold awaits approval; null: it doesn't. */
@@ -103,7 +115,7 @@ function notListed(callback: string): string {
 }
 
 const NOT_AN_APPROVER =
-  "May name only people of this account and the APPROVERS of this service. To allow an address, add it to APPROVERS " +
+  "May name only people of this account who may approve, and the APPROVERS of this service. To allow an address, add it to APPROVERS " +
   "in the settings of the service; or leave notify out and approve in the inbox.";
 
 /** Otherwise a key could bypass its hold by retrying actions of other keys. */

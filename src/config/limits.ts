@@ -211,6 +211,12 @@ export const NODE_LOOK_LANES_MAX = 512;
 /** Live keys of an account, and keys in one list, live ones first. */
 export const LIVE_KEYS_MAX = 500;
 export const KEYS_LISTED_MAX = 1_000;
+/** Of the limits of a key. */
+export const KEY_HOSTS_MAX = 50;
+export const KEY_DAILY_ACTIONS_MAX = 1_000_000;
+export const KEY_EXPIRY_YEARS_MAX = 10;
+/** Actions of today of a key without a daily limit are counted up to here. */
+export const KEY_ACTIONS_COUNTED_MAX = 1_000;
 /** Keys on one page. */
 export const KEYS_SHOWN_MAX = 50;
 /** Length of a chain of keys that replaced each other, on whose actions the last one acts. */

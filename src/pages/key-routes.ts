@@ -4,6 +4,7 @@ import { KeyParams } from "../accounts/routes.ts";
 import { checkCreateKey, type KeyView } from "../accounts/schemas.ts";
 import { showFormAgain } from "../http/errors.ts";
 import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { HTTP_METHODS } from "../actions/action.ts";
 import type { Ids } from "../runtime/ids.ts";
 import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../pauses/pause.ts";
 import { FLASH_MS_MAX, KEYS_SHOWN_MAX, CREATED_KEYS_REMEMBERED_MAX } from "../config/limits.ts";
@@ -35,7 +36,7 @@ export function keyPages(deps: KeyPageDeps) {
   const { keyService, pauseService, personOf, formOf, clock } = deps;
   const list: AnswerPerson = async ({ context: { search }, person }) => {
     const query = new URLSearchParams(search);
-    const keys = await keyService.list(person.caller);
+    const keys = await keyService.listWithUse(person.caller);
     const first = (pageIn(query) - 1) * KEYS_SHOWN_MAX;
     const shown = keys.slice(first, first + KEYS_SHOWN_MAX);
     const isMore = keys.length > first + shown.length && shown.length > 0;
@@ -73,8 +74,13 @@ export function keyPages(deps: KeyPageDeps) {
 }
 
 /** The defaults of a key that replaces this one. */
-function likeKey({ id, name, role, hold, scope }: KeyView): Partial<KeyInput> {
-  return { name, role, hold, scope, replaces: id };
+function likeKey({ id, name, role, hold, scope, hosts, methods, dailyActions }: KeyView): Partial<KeyInput> {
+  const limits = {
+    hosts: (hosts ?? []).join("\n"),
+    methods: methods ?? [],
+    dailyActions: dailyActions?.toString() ?? "",
+  };
+  return { name, role, hold, scope, replaces: id, ...limits };
 }
 
 interface MadeKey {
@@ -160,7 +166,30 @@ function requestIn(form: Form) {
     scope: role === "agent" ? form.get("scope") : null,
     replaces: replaces === "" ? null : replaces,
     weaker_hold: form.get("weaker_hold") === "yes",
+    ...limitsIn(form),
   };
+}
+
+/** The limits of the form; what is empty is none. */
+function limitsIn(form: Form) {
+  const hosts = linesOf(form.get("hosts") ?? "");
+  const methods = HTTP_METHODS.filter((method) => form.get(`method_${method}`) === "yes");
+  const daily = (form.get("daily_actions") ?? "").trim();
+  const end = (form.get("expires_at") ?? "").trim();
+  return {
+    hosts: hosts.length === 0 ? null : hosts,
+    methods: methods.length === 0 ? null : methods,
+    daily_actions: daily === "" ? null : /^\d{1,9}$/.test(daily) ? Number(daily) : daily,
+    // Browsers send neither seconds, if they are 0, nor a time zone.
+    expires_at: end === "" ? null : /T\d\d:\d\d$/.test(end) ? `${end}:00Z` : `${end}Z`,
+  };
+}
+
+function linesOf(text: string): readonly string[] {
+  return text
+    .split(/[\r\n,]/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 }
 
 /** These errors are shown on the form. */
@@ -172,16 +201,26 @@ const PROBLEMS = {
   hold: "Choose which calls need approval. If it is fewer than for the key it replaces, confirm that below.",
   scope: "Choose which actions it can manage.",
   replaces: "Choose a key of this account.",
+  hosts: "Enter host names, one a line, like api.example.com or *.example.com.",
+  methods: "Choose methods of the list.",
+  daily_actions: "Enter a whole number from 1 to 1,000,000.",
+  expires_at: "Enter a time in the future, at most ten years ahead.",
 } as const;
 
 function typedOf(form: Form, { issues, message }: DomainError): KeyInput {
-  const wrong = Object.entries(PROBLEMS).filter(([name]) => issues.some(({ field }) => field === name));
+  const wrong = Object.entries(PROBLEMS).filter(([name]) =>
+    issues.some(({ field }) => field === name || field.startsWith(`${name}.`)),
+  );
   return {
     name: form.get("name") ?? "",
     role: form.get("role") ?? null,
     hold: form.get("hold") ?? null,
     scope: form.get("scope") ?? "own",
     replaces: form.get("replaces") ?? "",
+    hosts: form.get("hosts") ?? "",
+    methods: HTTP_METHODS.filter((method) => form.get(`method_${method}`) === "yes"),
+    dailyActions: form.get("daily_actions") ?? "",
+    expiresAt: form.get("expires_at") ?? "",
     problems: Object.fromEntries(wrong),
     message: wrong.length === 0 ? message : null,
   };

@@ -1,17 +1,18 @@
 /** @jsxImportSource hono/jsx */
-import type { KeyView } from "../accounts/schemas.ts";
+import type { KeyView, ListedKeyView } from "../accounts/schemas.ts";
 import type { UnfinishedOnRevoke } from "../pauses/pause.ts";
 import { Button, OrCancel, PostForm } from "./form.tsx";
 import { Layout, listPath, render } from "./layout.tsx";
 import { Chip, DayOf, Facts, LinkButton, Name, NextPage, Notice, PageHead, FieldRow, Time } from "./parts.tsx";
-import { holdLabel, type PageUser, roleLabel, scopeLabel, timeAgo } from "./text.ts";
+import { KEY_ACTIONS_COUNTED_MAX } from "../config/limits.ts";
+import { holdLabel, number, type PageUser, roleLabel, scopeLabel, timeAgo } from "./text.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 
 interface KeysPageProps {
   readonly user: PageUser;
   /** The keys of this page; active keys first. */
-  readonly keys: readonly KeyView[];
+  readonly keys: readonly ListedKeyView[];
   /** Path of the next page; null when there is none. */
   readonly next: string | null;
   /** The key that was just revoked. */
@@ -50,13 +51,13 @@ export function keysPage({ user, keys, next, revoked, paused, now }: KeysPagePro
 }
 
 interface KeyRowProps {
-  readonly of: KeyView;
+  readonly of: ListedKeyView;
   readonly isPaused: boolean;
   readonly now: Date;
 }
 
 function KeyRow({ of: key, isPaused, now }: KeyRowProps) {
-  const { id, role, hold, scope, last4, createdAt, lastUsedAt, revokedAt } = key;
+  const { id, role, hold, scope, last4, createdAt, lastUsedAt, revokedAt, lastActionAt } = key;
   const [held, wide] = [holdLabel(hold), scopeLabel(role, scope)];
   const ofKey = <span class="visually-hidden"> {key.name}</span>;
   const buttons = (
@@ -81,13 +82,47 @@ function KeyRow({ of: key, isPaused, now }: KeyRowProps) {
         {wide === null ? null : <Chip tone="wait">{wide}</Chip>}
         {revokedAt === null ? null : <Chip tone="bad">Revoked</Chip>}
         {isPaused ? <Chip tone="wait">Paused</Chip> : null}
+        {isOver(key, now) ? <Chip tone="bad">Expired</Chip> : null}
       </p>
       <p class="quiet small">
         Ends in <code>{last4}</code>. <DayOf event="Created" at={createdAt} />{" "}
         {lastUsedAt === null ? "Never used." : `Last used ${timeAgo(now.getTime() - lastUsedAt.getTime())}.`}
         <DayOf event=" Revoked" at={revokedAt} />
+        {lastActionAt === null ? null : ` Last action ${timeAgo(now.getTime() - lastActionAt.getTime())}.`}
+        {` ${usedToday(key)}`}
       </p>
+      <KeyLimitsText of={key} />
     </FieldRow>
+  );
+}
+
+function isOver({ expiresAt }: KeyView, now: Date): boolean {
+  return expiresAt !== null && now >= expiresAt;
+}
+
+function usedToday({ dailyActions, actionsToday }: ListedKeyView): string {
+  if (dailyActions !== null) return `${number(actionsToday)} of ${number(dailyActions)} actions today.`;
+  const more = actionsToday >= KEY_ACTIONS_COUNTED_MAX ? "+" : "";
+  return `${number(actionsToday)}${more} actions today.`;
+}
+
+/** The limits of a key that has some. */
+function KeyLimitsText({ of: { hosts, methods, expiresAt } }: { readonly of: KeyView }) {
+  if (hosts === null && methods === null && expiresAt === null) return null;
+  return (
+    <p class="quiet small">
+      {hosts === null ? null : (
+        <>
+          Only <code>{hosts.join(", ")}</code>.{" "}
+        </>
+      )}
+      {methods === null ? null : `Only ${methods.join(", ")}. `}
+      {expiresAt === null ? null : (
+        <>
+          Works until <Time at={expiresAt} />.
+        </>
+      )}
+    </p>
   );
 }
 

@@ -5,11 +5,23 @@ import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { NAME_CHARS_MAX } from "../config/limits.ts";
 import { Button, Choices, Field, PostForm, Select } from "./form.tsx";
 import { keyLabel, KeyName, KEYS_LINK } from "./keys.tsx";
+import { HTTP_METHODS } from "../actions/action.ts";
 import { Layout, render } from "./layout.tsx";
 import { Card, Notice, PageHead, Problem } from "./parts.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { Snippet } from "./snippets.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "./text.ts";
+
+export type KeyField =
+  | "name"
+  | "role"
+  | "hold"
+  | "scope"
+  | "replaces"
+  | "hosts"
+  | "methods"
+  | "daily_actions"
+  | "expires_at";
 
 /** The state of the form. */
 export interface KeyInput {
@@ -19,7 +31,13 @@ export interface KeyInput {
   readonly scope: string | null;
   /** ID of the replaced key; empty if there is none. */
   readonly replaces: string;
-  readonly problems: Readonly<Partial<Record<"name" | "role" | "hold" | "scope" | "replaces", string>>>;
+  /** One a line. */
+  readonly hosts: string;
+  readonly methods: readonly string[];
+  readonly dailyActions: string;
+  /** As the input has it: without a time zone, UTC. */
+  readonly expiresAt: string;
+  readonly problems: Readonly<Partial<Record<KeyField, string>>>;
   /** A problem with no particular field. */
   readonly message: string | null;
 }
@@ -31,6 +49,10 @@ export const EMPTY_KEY_INPUT: KeyInput = {
   hold: "none",
   scope: "own",
   replaces: "",
+  hosts: "",
+  methods: [],
+  dailyActions: "",
+  expiresAt: "",
   problems: {},
   message: null,
 };
@@ -101,11 +123,58 @@ export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): stri
             </label>
           </>
         )}
+        <LimitFields typed={typed} />
         <Button>Create key</Button>
       </PostForm>
     </Layout>,
   );
 }
+
+/** What the key may do at most; all of it optional. */
+function LimitFields({ typed }: Pick<NewKeyPageProps, "typed">) {
+  const { hosts, methods, dailyActions, expiresAt, problems } = typed;
+  const isOpen = hosts !== "" || methods.length > 0 || dailyActions !== "" || expiresAt !== "";
+  return (
+    <details open={isOpen || LIMIT_FIELDS.some((name) => problems[name] !== undefined)}>
+      <summary>Limits</summary>
+      <Field
+        name="hosts"
+        label="Hosts"
+        type="lines"
+        value={hosts}
+        hint="One a line, like api.stripe.com or *.internal.example. Empty: any host."
+        problem={problems.hosts ?? null}
+      />
+      <fieldset>
+        <legend>Methods</legend>
+        <p class="quiet small">None chosen: any method.</p>
+        {HTTP_METHODS.map((method) => (
+          <label>
+            <input type="checkbox" name={`method_${method}`} value="yes" checked={methods.includes(method)} /> {method}
+          </label>
+        ))}
+      </fieldset>
+      <Field
+        name="daily_actions"
+        label="Actions a day"
+        value={dailyActions}
+        hint="Creates a day, UTC. Empty: any number."
+        autocomplete="off"
+        problem={problems.daily_actions ?? null}
+      />
+      <Field
+        name="expires_at"
+        label="Works until (UTC)"
+        type="datetime-local"
+        value={expiresAt}
+        hint="Empty: until it is revoked."
+        problem={problems.expires_at ?? null}
+      />
+    </details>
+  );
+}
+
+const LIMIT_FIELDS = ["hosts", "methods", "daily_actions", "expires_at"] as const;
 
 interface MadeKeyPageProps {
   readonly user: PageUser;

@@ -20,7 +20,15 @@ const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<Facts["r
   heldCount: null,
   rejections: null,
   ...overrides,
-  request: { method: "POST", approve: false, callback: null, notifyEmail: null, ...request },
+  spentAt: null,
+  request: {
+    method: "POST",
+    url: "https://api.example.com/x",
+    approve: false,
+    callback: null,
+    notifyEmail: null,
+    ...request,
+  },
 });
 
 const aRetry = (overrides: Partial<RetryFacts> = {}, request: Partial<Facts["request"]> = {}): RetryFacts => {
@@ -39,6 +47,10 @@ function decided(facts: Facts): string {
 const WRITES = { ...AGENT, hold: "writes" } as const;
 const ALL = { ...AGENT, hold: "all" } as const;
 const OWNER = { role: "owner", hold: "none" } as const;
+const LIMITED = {
+  ...AGENT,
+  limits: { hosts: ["api.example.com"], methods: ["GET", "POST"], dailyActions: 5, expiresAt: null },
+} as const;
 const APPROVED = { approve: true } as const;
 const LISTED = { callbackHosts: ["hooks.example.com"], approvers: [], isMember: false };
 const MEMBER = { callbackHosts: [], approvers: [], isMember: true };
@@ -53,6 +65,13 @@ const FULL = { rejectedAt: null, repeatedAt: [], fullSince: NOON };
 describe("the policy decides", () => {
   test.each<readonly [string, Facts, string]>([
     ["a plain create", aCreate(), "allow"],
+    ["a create within the limits of its key", aCreate({ caller: LIMITED }), "allow"],
+    ["a create to another host", aCreate({ caller: LIMITED }, { url: "https://evil.example/" }), "refuse: forbidden"],
+    ["a create with another method", aCreate({ caller: LIMITED }, { method: "DELETE" }), "refuse: forbidden"],
+    ["a create beyond the daily limit of its key", aCreate({ caller: LIMITED, spentAt: NOON }), "refuse: forbidden"],
+    ["a retry to another host", aRetry({ caller: LIMITED }, { url: "https://evil.example/" }), "refuse: forbidden"],
+    ["a retry with another method", aRetry({ caller: LIMITED }, { method: "PUT" }), "refuse: forbidden"],
+    ["a retry within the limits", aRetry({ caller: LIMITED }), "allow"],
     ["a create that asks for approval", aCreate({}, APPROVED), "hold: request"],
     ["a write of a key that holds writes", aCreate({ caller: WRITES }), "hold: key"],
     ["a read of a key that holds writes", aCreate({ caller: WRITES }, { method: "GET" }), "allow"],

@@ -5,6 +5,7 @@ import { testAccounts } from "./conformance/accounts.ts";
 import { testAudit } from "./conformance/audit.ts";
 import { testChanges } from "./conformance/changes.ts";
 import { testGuards } from "./conformance/guards.ts";
+import { testKeyDays } from "./conformance/key-days.ts";
 import { testKeys } from "./conformance/keys.ts";
 import { testLanes } from "./conformance/lanes.ts";
 import { testLeases } from "./conformance/leases.ts";
@@ -33,6 +34,7 @@ import { testWelcomeLinks } from "./conformance/welcome-links.ts";
 /** What meets the client itself: conflicts, counts of changed rows, texts, nulls and numbers, and many rows. */
 describe("the store behind the client", () => {
   testKeys(openClientStore);
+  testKeyDays(openClientStore);
   testGuards(openClientStore);
   testLeases(openClientStore);
   testOutbox(openClientStore);

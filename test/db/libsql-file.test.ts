@@ -4,6 +4,7 @@ import { testAccounts } from "./conformance/accounts.ts";
 import { testAudit } from "./conformance/audit.ts";
 import { testChanges } from "./conformance/changes.ts";
 import { testGuards } from "./conformance/guards.ts";
+import { testKeyDays } from "./conformance/key-days.ts";
 import { testKeys } from "./conformance/keys.ts";
 import { testLanes } from "./conformance/lanes.ts";
 import { testLeases } from "./conformance/leases.ts";
@@ -31,6 +32,7 @@ import { testWelcomeLinks } from "./conformance/welcome-links.ts";
 
 describe("the store on a file", () => {
   testKeys(openFileStore);
+  testKeyDays(openFileStore);
   testGuards(openFileStore);
   testLeases(openFileStore);
   testLanes(openFileStore);

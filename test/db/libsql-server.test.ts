@@ -6,6 +6,7 @@ import { testChanges } from "./conformance/changes.ts";
 import { testGuards } from "./conformance/guards.ts";
 import { testHeld } from "./conformance/held.ts";
 import { testHistory } from "./conformance/history.ts";
+import { testKeyDays } from "./conformance/key-days.ts";
 import { testKeys } from "./conformance/keys.ts";
 import { testLanes } from "./conformance/lanes.ts";
 import { testLeases } from "./conformance/leases.ts";
@@ -35,6 +36,7 @@ else describe("the store on a server", suite);
 
 function suite(): void {
   testKeys(open);
+  testKeyDays(open);
   testGuards(open);
   testLeases(open);
   testLanes(open);

@@ -111,7 +111,13 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["what became of a claim", on((actions) => actions.claimed([ACCOUNT], LEASE)), ["actions_active"]],
   ["broken rows", on((actions) => actions.broken(9, "")), ["actions_broken"]],
   ["broken callbacks", ({ outbox }) => outbox.callbacks.broken(9, ""), ["outbox_broken"]],
-  ["prune", on((actions) => actions.pruneKeys(NOON)), ["action_keys_by_age"]],
+  ["prune", on((actions) => actions.pruneKeys(NOON)), ["action_keys_by_age", "key_days", "key_days_by_age"]],
+  ["create with a daily limit", limitedOne, ["key_days"]],
+  [
+    "use of keys",
+    ({ accounts }) => accounts.keyUse(ACCOUNT, NOON),
+    ["actions_by_key", "api_keys_by_account", "key_days"],
+  ],
   ["first due", on((actions) => actions.firstDueAt()), ["actions", "actions_pending", "pauses_in_force"]],
   ["count what waits", on((actions) => actions.waiting()), ["actions_active", "actions_held", "actions_pending"]],
   ["lanes of callbacks", ({ outbox }) => outbox.callbacks.lanes(null, 3), ["outbox_pending"]],
@@ -360,6 +366,10 @@ async function heldInTurns({ actions }: Store): Promise<void> {
 async function welcomeOne({ people }: Store): Promise<void> {
   const { person, session } = aPerson();
   await people.welcome("x", person, session);
+}
+
+async function limitedOne({ actions }: Store): Promise<void> {
+  await actions.create({ ...aCreation({ dueAt: NOON }), budget: { limit: 5, day: 20_516 } });
 }
 
 async function joinOne({ team }: Store): Promise<void> {

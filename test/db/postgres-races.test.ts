@@ -14,10 +14,12 @@ import {
   anAccount,
   anApiKey,
   anAuditEntry,
+  anInvitation,
   aPause,
   aPerson,
   aSignUp,
   aWelcomeLink,
+  joined,
   KEY,
   later,
   NOON,
@@ -200,6 +202,53 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     const next = await createdAction(again.store.actions);
     const changes = await again.store.actions.changes(ACCOUNT, position);
     expect(changes.changes.map(({ action }) => action.id)).toEqual([id, next.id]);
+  });
+
+  test("create no more a day with a key than its limit", async () => {
+    await using db = await openTwo();
+    const limited = () => ({ ...aCreation(), budget: { limit: 30, day: 20_516 } });
+    const created = await Promise.all(db.stores(100).map((store) => store.actions.create(limited())));
+    expect(created.filter(({ kind }) => kind === "created")).toHaveLength(30);
+    expect(created.filter(({ kind }) => kind === "budget_spent")).toHaveLength(70);
+    expect((await db.raw.query("select created from key_days")).rows).toEqual([{ created: "30" }]);
+  });
+
+  test("leave an account an owner, whoever steps down and whoever leaves", async () => {
+    await using db = await openTwo();
+    for (let round = 0; round < 10; round += 1) {
+      const signUp = aSignUp();
+      const accountId = signUp.account.id;
+      await db.one.people.signUp(signUp);
+      const other = await joined(db.one, { accountId, role: "owner" });
+      const audit = anAuditEntry({ accountId });
+      const done = await Promise.all([
+        db.one.team.changeRole(accountId, other.person.id, "reader", audit),
+        round % 2 === 0
+          ? db.other.team.changeRole(accountId, signUp.person.id, "reader", audit)
+          : db.other.team.remove(accountId, signUp.person.id, audit),
+      ]);
+      expect(done.toSorted()).toEqual(["done", "last_owner"]);
+      const left = await db.one.team.members(accountId, 9);
+      expect(left.filter(({ role }) => role === "owner")).toHaveLength(1);
+    }
+  });
+
+  test("let one invitation be used once, and end the sessions of whoever is removed on the other", async () => {
+    await using db = await openTwo();
+    const owner = aSignUp();
+    await db.one.people.signUp(owner);
+    const accountId = owner.account.id;
+    const invitation = anInvitation({ accountId });
+    await db.one.team.invite(invitation, null, anAuditEntry());
+    const racing = db.stores(20).map((store) => {
+      const { person: guest, session } = aPerson({ accountId });
+      return store.team.join({ invitation, person: guest, isNew: true, session, at: NOON, audit: [] });
+    });
+    expect((await Promise.all(racing)).filter(Boolean)).toHaveLength(1);
+    const { person: bob, session } = await joined(db.one, { accountId });
+    expect(await db.other.people.session(session.hash, NOON)).not.toBeNull();
+    await db.other.team.remove(accountId, bob.id, anAuditEntry());
+    expect(await db.one.people.session(session.hash, NOON)).toBeNull();
   });
 
   test("let one of two first persons in", async () => {

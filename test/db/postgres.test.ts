@@ -5,6 +5,7 @@ import { testAccounts } from "./conformance/accounts.ts";
 import { testAudit } from "./conformance/audit.ts";
 import { testChanges } from "./conformance/changes.ts";
 import { testGuards } from "./conformance/guards.ts";
+import { testKeyDays } from "./conformance/key-days.ts";
 import { testKeys } from "./conformance/keys.ts";
 import { testLanes } from "./conformance/lanes.ts";
 import { testLeases } from "./conformance/leases.ts";
@@ -32,6 +33,7 @@ import { testWelcomeLinks } from "./conformance/welcome-links.ts";
 
 describe.skipIf(!hasPostgres)("the store on PostgreSQL", () => {
   testKeys(openPostgresStore);
+  testKeyDays(openPostgresStore);
   testGuards(openPostgresStore);
   testLeases(openPostgresStore);
   testLanes(openPostgresStore);

@@ -6,6 +6,8 @@ import { outgate } from "../cli/outgate.ts";
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
+const OPERATIONS = await Bun.file(join(import.meta.dir, "../../docs/operations.md")).text();
+
 const GUIDE = await Bun.file(join(import.meta.dir, "../../docs/people.md")).text();
 
 test("the example of the guide invites somebody, and the commands manage them", async () => {
@@ -44,4 +46,27 @@ test("the example of the guide invites somebody, and the commands manage them", 
   expect((await say("role", bob, "agent")).code).toBe(2);
   expect((await say("invite", "x@example.com")).err).toContain("--role is missing");
   expect((await say("remove", "per_nobody")).err).toContain("no such person");
+});
+
+test("the examples of keys with limits make such keys", async () => {
+  await using service = new Service();
+  const url = await service.ready();
+  const section = OPERATIONS.slice(OPERATIONS.indexOf("## Keys with limits"));
+  const [curl = "", command = ""] = [...section.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
+  const shell = Bun.spawn(["bash", "-c", curl.replaceAll("http://127.0.0.1:3000", url)], {
+    env: { PATH: process.env["PATH"], OUTGATE_API_KEY: OWNER_KEY },
+    stdout: "pipe",
+  });
+  const limits = { methods: ["GET", "POST"], daily_actions: 200 };
+  expect(await new Response(shell.stdout).json()).toMatchObject({ ...limits, expires_at: "2035-01-01T00:00:00.000Z" });
+  const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY };
+  const words = command.trim().split(" ").slice(1);
+  const made = await outgate(words, { env });
+  expect([made.code, made.out.trim()]).toEqual([0, expect.stringMatching(/^og_/)]);
+  const listed = JSON.parse((await outgate(["keys"], { env })).out) as { readonly data: readonly object[] };
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+  const cli = listed.data.find((key) => Reflect.get(key, "hosts")?.length === 1);
+  expect(cli).toMatchObject({ ...limits, hosts: ["api.stripe.com"], expires_at: expect.stringContaining(inDays(90)) });
+  const wrong = await outgate(["keys", "create", "x", "--role", "agent", "--method", "HEAD"], { env });
+  expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining("methods")]);
 });

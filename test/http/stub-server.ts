@@ -295,6 +295,10 @@ function stubKeyService(calls: string[]): KeyService {
       calls.push("list keys");
       return Promise.resolve([anApiKey({ id: KNOWN_KEY_ID })]);
     },
+    listWithUse() {
+      calls.push("list keys");
+      return Promise.resolve([{ ...anApiKey({ id: KNOWN_KEY_ID }), lastActionAt: null, actionsToday: 0 }]);
+    },
     create(_caller, request) {
       calls.push(`create key ${JSON.stringify(request)}`);
       const { name, role, replaces = null } = request;
@@ -411,6 +415,7 @@ function accountsOf(): AccountStore {
     revokedAmong: () => Promise.resolve([]),
     keyByHash: (hash) => Promise.resolve(keys.get(hash) ?? null),
     keyUsed: () => Promise.resolve(),
+    keyUse: notAsked,
     first: notAsked,
     find: notAsked,
     create: notAsked,

@@ -1,7 +1,8 @@
 import { HOLDS, KEY_SCOPES, ROLES } from "../../accounts/roles.ts";
-import type { AccountList, CreateKey } from "../../accounts/schemas.ts";
+import type { AccountList, CreateKey, KeyList } from "../../accounts/schemas.ts";
 import type { AuditLog, AuditQuery } from "../../audit/audit.ts";
 import type { RevokeOptions } from "../../client/types.ts";
+import { DAY_MS, HOUR_MS } from "../../config/limits.ts";
 import { age } from "../action-text.ts";
 import { type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
 import { type Cell, visible } from "../output.ts";
@@ -33,6 +34,14 @@ function addKeyCommands(program: CliCommand): void {
       "--replaces <id>",
       "the key that it replaces: it can change what that key created, and has its hold and scope by default",
     )
+    .option(
+      "--host <host>",
+      "a host that it may call, such as api.stripe.com or *.internal.example; several: repeat it",
+      several,
+    )
+    .option("--method <method>", "a method that it may use; several: repeat it", several)
+    .option("--daily-actions <n>", "how many actions it may create a day (UTC)", wholeNumber("daily-actions"))
+    .option("--expires <time>", "until when it works: a time such as 2027-03-04T12:00:00Z, or 90d or 12h from now")
     .option("--weaker-hold", "allow a weaker hold than that of the replaced key")
     .option(...JSON_OPTION)
     .runs(withSession(createKey));
@@ -49,26 +58,66 @@ async function listKeys(session: Session): Promise<number> {
   const now = new Date();
   const usedOf = (at: string | null) => (at === null ? "never" : `${age(at, now)} ago`);
   return printList(session, await session.client.listKeys(), {
-    headings: ["ID", "ROLE", "HOLD", "SCOPE", "LAST USED", "KEY", "NAME"],
+    headings: ["ID", "ROLE", "HOLD", "SCOPE", "LAST USED", "TODAY", "LIMITS", "KEY", "NAME"],
     rowOf: (key) => [
       key.id,
       key.role,
       key.hold,
       key.scope ?? "",
       key.revoked_at === null ? usedOf(key.last_used_at) : { text: "revoked", color: "red" },
+      key.daily_actions === undefined ? String(key.actions_today) : `${key.actions_today}/${key.daily_actions}`,
+      limitsText(key),
       `…${key.last4}`,
       visible(key.name),
     ],
   });
 }
 
-type CreateKeyOptions = Partial<Omit<CreateKey, "name" | "weaker_hold">> & { weakerHold?: boolean };
+function limitsText({ hosts = [], methods = [], expires_at: end }: KeyList["data"][number]): string {
+  return [...hosts, ...methods, ...(end === undefined ? [] : [`until ${end}`])].join(" ");
+}
+
+type CreateKeyOptions = Partial<Pick<CreateKey, "role" | "hold" | "scope" | "replaces">> & {
+  readonly weakerHold?: boolean;
+  readonly host?: readonly string[];
+  readonly method?: readonly string[];
+  readonly dailyActions?: number;
+  readonly expires?: string;
+};
+
+/** The service checks hosts and methods. */
+function limitsIn({ host, method, dailyActions, expires }: CreateKeyOptions): Partial<CreateKey> {
+  return {
+    ...(host === undefined ? {} : { hosts: [...host] }),
+    // Safe: the service refuses any other word.
+    ...(method === undefined
+      ? {}
+      : { methods: method.map((one) => one.toUpperCase()) as CreateKey["methods"] & object }),
+    ...(dailyActions === undefined ? {} : { daily_actions: dailyActions }),
+    ...(expires === undefined ? {} : { expires_at: timeIn(expires, new Date()) }),
+  };
+}
+
+/** A time as it is, or so many hours or days from now. */
+function timeIn(text: string, now: Date): string {
+  const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
+  if (count === undefined) return text;
+  return new Date(now.getTime() + Number(count) * (unit === "h" ? HOUR_MS : DAY_MS)).toISOString();
+}
 
 async function createKey(session: Session, options: CreateKeyOptions, name: string): Promise<number> {
   const { client, io, asksForJson, json, say } = session;
-  const { role, weakerHold, ...rest } = options;
+  const { role, hold, scope, replaces, weakerHold } = options;
   if (role === undefined) throw new UsageError("--role is missing: it has no default.");
-  const created = await client.createKey({ name, role, ...rest, ...(weakerHold ? { weaker_hold: true } : {}) });
+  const created = await client.createKey({
+    name,
+    role,
+    ...(hold === undefined ? {} : { hold }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(replaces === undefined ? {} : { replaces }),
+    ...limitsIn(options),
+    ...(weakerHold ? { weaker_hold: true } : {}),
+  });
   // In a pipe too: a script wants the key alone.
   if (asksForJson) json(created);
   else say(created.key);

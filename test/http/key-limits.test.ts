@@ -1,0 +1,184 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { Listener } from "../support/listener.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
+import { signedIn } from "./signed-in.ts";
+
+let app: RealServer;
+
+beforeEach(async () => {
+  app = await openRealServer({ starts: false });
+});
+
+afterEach(() => app[Symbol.asyncDispose]());
+
+interface Limited {
+  readonly hosts?: readonly string[];
+  readonly methods?: readonly string[];
+  readonly daily_actions?: number;
+  readonly expires_at?: string;
+}
+
+async function keyWith(limits: Limited, role = "agent") {
+  const { status, json } = await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role, ...limits }));
+  expect(status).toBe(201);
+  const { id, key } = json;
+  const headers = { authorization: `Bearer ${key}` };
+  const create = (url: string, more: object = {}) =>
+    app.call("POST", "/v1/actions", JSON.stringify({ url, approve: true, ...more }), headers);
+  return { id, headers, create, json: json as unknown as Readonly<Record<string, unknown>> };
+}
+
+const listed = async (id: string) =>
+  (await app.call("GET", "/v1/keys")).json.data.find((key) => key.id === id) as unknown as Readonly<
+    Record<string, unknown>
+  >;
+
+const inHours = (hours: number) => new Date(app.engine.clock.now().getTime() + hours * 3_600_000).toISOString();
+
+describe("a key with limits", () => {
+  test("shows them, in normal form, and a key without them has none of their members", async () => {
+    const expires_at = inHours(24);
+    const limits = { methods: ["GET", "POST"], daily_actions: 3, expires_at };
+    const { id, json } = await keyWith({ ...limits, hosts: ["API.example.com", "*.internal.example:8443"] });
+    const hosts = ["api.example.com", "*.internal.example:8443"];
+    expect(json).toMatchObject({ ...limits, hosts });
+    expect(await listed(id)).toMatchObject({ ...limits, hosts, last_action_at: null, actions_today: 0 });
+    const plain = await keyWith({});
+    for (const name of ["hosts", "methods", "daily_actions", "expires_at"]) expect(plain.json).not.toHaveProperty(name);
+    expect((await app.call("GET", "/v1/audit")).text).toContain(`"hosts":"${hosts.join(" ")}"`);
+  });
+
+  test("is refused with every problem of them at once", async () => {
+    const body = {
+      name: "x",
+      role: "agent",
+      hosts: ["fine.example", "https://a.example", "*.*"],
+      expires_at: "2020-01-01T00:00:00Z",
+    };
+    const { status, json } = await app.call("POST", "/v1/keys", JSON.stringify(body));
+    expect([status, json.error.details?.map(({ field }) => field)]).toEqual([
+      400,
+      ["hosts.1", "hosts.2", "expires_at"],
+    ]);
+    for (const wrong of [
+      { hosts: [] },
+      { hosts: Array.from({ length: 51 }, (_, at) => `h${at}.example`) },
+      { methods: ["HEAD"] },
+      { methods: [] },
+      { daily_actions: 0 },
+      { daily_actions: 1_000_001 },
+      { daily_actions: 1.5 },
+      { expires_at: "tomorrow" },
+      { expires_at: inHours(24 * 366 * 10) },
+    ]) {
+      const refused = await app.call("POST", "/v1/keys", JSON.stringify({ name: "x", role: "agent", ...wrong }));
+      expect({ wrong, status: refused.status }).toEqual({ wrong, status: 400 });
+    }
+  });
+
+  test("creates only what they allow: 403 says which limit, and who can change it", async () => {
+    const { create } = await keyWith({ hosts: ["api.example.com"], methods: ["POST"] });
+    expect((await create("https://api.example.com/")).status).toBe(201);
+    for (const [url, more, said] of [
+      ["https://evil.example/", {}, "may call only api.example.com, and not evil.example"],
+      ["https://api.example.com/", { method: "DELETE" }, "may use only POST, and not DELETE"],
+    ] as const) {
+      const { status, json } = await create(url, more);
+      expect([status, json.error.code]).toEqual([403, "forbidden"]);
+      expect(json.error.message).toContain(said);
+      expect(json.error.message).toContain("An owner can create a key with other limits");
+    }
+  });
+
+  test("retries only what they allow", async () => {
+    const { id, headers } = await keyWith({ hosts: ["api.example.com"], methods: ["POST"] });
+    // It takes over what a key without limits created.
+    const wide = await keyWith({});
+    const made = await wide.create("https://other.example/");
+    await app.call("POST", `/v1/actions/${made.json.id}/cancel`, "{}");
+    const heir = await app.call(
+      "POST",
+      "/v1/keys",
+      JSON.stringify({ name: "heir", role: "agent", replaces: wide.id, hosts: ["api.example.com"] }),
+    );
+    const again = (headers_: Readonly<Record<string, string>>) =>
+      app.call("POST", `/v1/actions/${made.json.id}/retry`, `{"reason":"once more"}`, headers_);
+    const refused = await again({ authorization: `Bearer ${heir.json.key}` });
+    expect([refused.status, refused.json.error.message]).toEqual([403, expect.stringContaining("not other.example")]);
+    expect((await again(headers)).status).toBe(403);
+    expect((await again(wide.headers)).status).toBe(200);
+    expect(await listed(id)).toMatchObject({ actions_today: 0 });
+  });
+
+  test("creates so many a day, whatever races, and what it finds again costs nothing", async () => {
+    const { id, create } = await keyWith({ daily_actions: 10 });
+    const first = await create("https://api.example.com/", { dedupe: "k" });
+    const all = await Promise.all(Array.from({ length: 100 }, () => create("https://api.example.com/")));
+    expect(all.filter(({ status }) => status === 201)).toHaveLength(9);
+    const refused = all.filter(({ status }) => status === 403);
+    expect(refused).toHaveLength(91);
+    expect(refused[0]?.json.error.message).toContain("may create 10 actions a day (UTC)");
+    const same = await create("https://api.example.com/", { dedupe: "k" });
+    expect([same.status, same.json.id]).toEqual([200, first.json.id]);
+    expect(await listed(id)).toMatchObject({ actions_today: 10, last_action_at: app.engine.clock.now().toISOString() });
+    app.engine.clock.advance(86_400_000);
+    expect((await create("https://api.example.com/")).status).toBe(201);
+    expect(await listed(id)).toMatchObject({ actions_today: 1 });
+  });
+
+  test("is refused from its end on, and its streams and waits end then", async () => {
+    const { id, headers } = await keyWith({ expires_at: inHours(30) });
+    expect((await app.call("GET", "/v1/account", undefined, headers)).status).toBe(200);
+    await using stream = await Listener.open(`${app.url}/v1/events`, headers);
+    await stream.heard((heard) => heard.others.length > 0);
+    for (let hours = 0; hours < 29; hours += 1) app.engine.clock.advance(3_600_000);
+    expect((await app.call("GET", "/v1/account", undefined, headers)).status).toBe(200);
+    app.engine.clock.advance(3_600_000);
+    const over = await app.call("GET", "/v1/account", undefined, headers);
+    expect([over.status, over.json.error.code]).toEqual([401, "unauthorized"]);
+    expect(await stream.over()).toBe("closed");
+    const ann = await signedIn(app);
+    expect(await ann.pageOf("/keys")).toContain("Expired");
+    expect(await listed(id)).toMatchObject({ revoked_at: null });
+  });
+});
+
+describe("the key pages", () => {
+  test("make a key with limits, show them, and offer them again for a key that replaces it", async () => {
+    const ann = await signedIn(app);
+    const { form_token = "" } = await ann.hiddenOf("/keys/new");
+    const fields = {
+      form_token,
+      name: "limited",
+      role: "agent",
+      hold: "none",
+      scope: "own",
+      hosts: "api.example.com\r\n*.internal.example\r\n",
+      method_POST: "yes",
+      daily_actions: "25",
+      expires_at: "2026-06-01T12:00",
+    };
+    const wrong = await ann.send("/keys", { ...fields, hosts: "https://a.example", daily_actions: "many" });
+    const html = await wrong.text();
+    expect(wrong.status).toBe(400);
+    for (const said of ["Enter a whole number from 1", `value="many"`, "https://a.example</textarea>"]) {
+      expect(html).toContain(said);
+    }
+    expect((await ann.send("/keys", fields)).status).toBe(200);
+    const [key] = (await app.call("GET", "/v1/keys")).json.data.slice(-1) as unknown as readonly Limited[];
+    expect(key).toMatchObject({
+      hosts: ["api.example.com", "*.internal.example"],
+      methods: ["POST"],
+      daily_actions: 25,
+      expires_at: "2026-06-01T12:00:00.000Z",
+    });
+    const page = await ann.pageOf("/keys");
+    for (const said of ["api.example.com, *.internal.example", "Only POST.", "0 of 25 actions today."]) {
+      expect(page).toContain(said);
+    }
+    const { id } = key as unknown as { readonly id: string };
+    const again = await ann.pageOf(`/keys/new?replaces=${id}`);
+    for (const said of ["*.internal.example</textarea>", `name="daily_actions" value="25"`])
+      expect(again).toContain(said);
+  });
+});
