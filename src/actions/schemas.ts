@@ -208,7 +208,7 @@ export const CreateAction = Type.Object(
     title: "CreateAction",
     additionalProperties: false,
     description:
-      `The call to make. A member that is null counts as absent. The whole request has at most ` +
+      `The call to make. A member that is null counts as absent, but for json. The whole request has at most ` +
       `${REQUEST_BODY_BYTES_MAX} bytes, a depth of ${JSON_DEPTH_MAX} and ${JSON_MEMBERS_MAX} object members.`,
     examples: [{ url: "https://api.example.com/orders", body: { order: 7 }, dedupe: "order-7" }],
   },

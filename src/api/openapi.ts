@@ -15,7 +15,7 @@ Every path under /v1 needs an API key, even one that does not exist: without a v
 not described here returns 404. HEAD works wherever GET does, without a body; OPTIONS returns 204 with Allow. Every response
 has X-Request-Id. A request that is not valid HTTP, or has too large headers, gets 400 or 431 without a body.
 
-In requests, null fields count as absent; unknown fields, unknown query parameters and repeated query parameters are refused.
+In requests, null fields count as absent (but for json of a create); unknown fields, unknown query parameters and repeated query parameters are refused.
 A body needs the Content-Type application/json (with charset utf-8 or none), no Content-Encoding, and at most 1,048,576
 bytes. Responses may get further fields: ignore those that you do not know.
 

@@ -2,6 +2,7 @@ import { type Action, formatSize } from "../actions/action.ts";
 import { bodyMemberOf, contentTypeOf, encodeForm, formPairs, sentBody } from "../actions/body.ts";
 import { isReadAsUtf8 } from "../api/media-type.ts";
 import { BYTES_SHOWN_MAX } from "../config/limits.ts";
+import { maskElements } from "./mask-elements.ts";
 import { MASK, Masking, parameterKind } from "./mask-rules.ts";
 import { maskJsonText, maskText } from "./masking.ts";
 
@@ -24,10 +25,15 @@ export function maskedBody(action: Action, masking: Masking): MaskedBody {
   const { body } = action;
   const member = bodyMemberOf(action);
   if (body === null || member === null) return { body: null };
-  if (member === "text") return { body: maskText(body, masking) };
+  if (member === "text") return { body: maskWritten(body, masking) };
   if (member === "form") return { body: maskForm(body, masking) };
   if (member === "base64") return maskBytes(action, masking);
   return { body: maskJsonText(body, masking) };
+}
+
+/** A text of any kind, which may be XML. */
+function maskWritten(text: string, masking: Masking): string {
+  return maskText(maskElements(text, masking), masking);
 }
 
 /** Each value by its name, as in a query, and by its format. */
@@ -47,7 +53,7 @@ function maskForm(encoded: string, masking: Masking): string {
 function maskBytes(action: Action, masking: Masking): MaskedBody {
   const seen = bytesOf(action, masking.viewer === "public" ? 0 : BYTES_SHOWN_MAX);
   if (!seen.isWhole) masking.hidden += 1;
-  const start = seen.start === null ? null : maskText(seen.start, masking);
+  const start = seen.start === null ? null : maskWritten(seen.start, masking);
   return { body: MASK, bytes: { ...seen, start } };
 }
 

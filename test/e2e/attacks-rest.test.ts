@@ -1612,6 +1612,42 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   {
+    name: "A text or bytes are shown, which their type tells the target to read as JSON or as a form",
+    run: async (scene) => {
+      const { url } = scene;
+      const types = [
+        "application/json",
+        "APPLICATION/JSON",
+        "text/json",
+        "application/x-json; charset=utf-8",
+        "application/merge-patch+json",
+        "application/x-www-form-urlencoded",
+        "text/plain, application/json",
+        'text/plain; a="application/json"',
+        "text/plain; application/json",
+        "text/plain;charset=utf-8;charset=utf-16",
+        "text/plain; charset=utf-16",
+        "text/plain\tapplication/json",
+      ];
+      const bodies = [{ text: '{"to":"mallory"}' }, { form: { to: "mallory" } }];
+      const creates = types.flatMap((type) =>
+        bodies
+          .filter((body) => !("form" in body && type === "application/x-www-form-urlencoded"))
+          .map((body) => ({ url, ...body, headers: { "Content-Type": type } })),
+      );
+      const bytes = { url, base64: Buffer.from('{"to":"mallory"}').toString("base64") };
+      await allRefused(scene, [
+        ...creates,
+        ...types.slice(0, 9).map((type) => ({ ...bytes, headers: { "Content-Type": type } })),
+        { url, text: "x", headers: { "Content-Type": "text/plain", Content_Type: "text/html" } },
+        { url, text: "x", headers: { Content_Type: "application/json" } },
+        { url, body: { to: "bob" }, json: { to: "mallory" } },
+        { url, body: { to: "bob" }, text: "x" },
+        { url, form: { to: "bob" }, base64: "AAEC" },
+      ]);
+    },
+  },
+  {
     name: "The payload is written in escapes of JSON that a number in the body keeps from being read",
     run: async (scene) => {
       const { w, url } = scene;

@@ -98,7 +98,9 @@ describe("every place of decision", () => {
     const id = await held({
       method: "DELETE",
       url: `https://xn--pple-43d.example:8443/v1/%63ustomers/7%E2%80%AE?page=2&${"x".repeat(1_200)}`,
-      body: { note: "p\u0430ypal" },
+      form: { note: "p\u0430ypal", amount: "1200" },
+      title: "Refund 12.00 EUR to customer 4711",
+      metadata: { order: "4711", ticket: "T-9" },
       callback: "https://hooks.example.com/news",
     });
     await mailOf(id, 0);
@@ -118,6 +120,8 @@ describe("every place of decision", () => {
     expect(valueOf("requester")).toBe("agent, over the API");
     expect(valueOf("reason")).toBe("Ticket 4711 allows it.");
     expect(valueOf("run")).toBe("3");
+    expect(valueOf("title")).toBe("Refund 12.00 EUR to customer 4711");
+    expect(valueOf("body")).toMatch(/^Form, 2 fields, /);
     const told = facts.filter(({ name }) => ["rejections", "rejected", "asked_again"].includes(name));
     expect(told.map(({ label, value }) => `${label}: ${value}`)).toEqual([
       "Earlier rejections: 2",

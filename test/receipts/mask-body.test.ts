@@ -102,6 +102,32 @@ describe("bytes", () => {
   });
 });
 
+describe("a text that is XML", () => {
+  const masked = (body: string, viewer: Viewer = "public") =>
+    shown({ body, extras: { bodyKind: "text" } }, viewer).masked.body;
+
+  test.each([
+    ["an element", "<a><password>hunter2</password></a>", "<a><password>••••(password,7-chars)</password></a>"],
+    [
+      "a prefix and attributes",
+      `<wsse:Password Type="x">hunter2</wsse:Password>`,
+      `<wsse:Password Type="x">••••(password,7-chars)</wsse:Password>`,
+    ],
+    ["CDATA", "<token><![CDATA[hunter2]]></token>", "<token><![CDATA[••••(token,7-chars)]]></token>"],
+    ["white space", "<pin>\n  1234\n</pin>", "<pin>\n  ••••(PIN,4-chars)\n</pin>"],
+    ["elements of other names", "<name>hunter2</name>", "<name>hunter2</name>"],
+    ["no text", "<password></password><password/>x", "<password></password><password/>x"],
+  ])("hides the secrets in %s", (_, body, expected) => {
+    expect(masked(body)).toBe(expected);
+    expect(masked(expected)).toBe(expected);
+  });
+
+  test("shows deciders what does not look generated", () => {
+    expect(masked("<password>hunter2</password>", "decider")).toBe("<password>hunter2</password>");
+    expect(masked("<password>x9Kq2Lm8Vb3Zt7Rw4Yp5</password>", "decider")).toContain("••••(password,20-chars");
+  });
+});
+
 test("a text, a title, a reason and metadata are masked by format and name", () => {
   const { masked } = shown(
     {
