@@ -27,7 +27,13 @@ function bodySchemaOf({ node }: Operation): Node | null {
 function idOf({ path }: Operation): fc.Arbitrary<string> {
   if (path.includes("{host}")) return LISTED_HOST.map((host) => path.replace("{host}", host));
   if (path.includes("{token}")) return known("receipt").map((token) => path.replace("{token}", token));
-  const kinds = { "/v1/keys": "key", "/v1/pauses": "pause", "/v1/accounts": "account" } as const;
+  const kinds = {
+    "/v1/keys": "key",
+    "/v1/pauses": "pause",
+    "/v1/accounts": "account",
+    "/v1/people": "person",
+    "/v1/invitations": "invitation",
+  } as const;
   const kind = Object.entries(kinds).find(([start]) => path.startsWith(start))?.[1] ?? "action";
   return known(kind).map((token) => path.replace("{id}", token));
 }
@@ -53,9 +59,9 @@ function reconciled(value: unknown): unknown {
   const isSync = rest["sync"] === true;
   return {
     ...rest,
-    // Times by the clock of the server, whose year is 2026.
-    ...(runAt === undefined || isSync ? {} : { run_at: "2026-01-01T00:00:30Z" }),
-    ...(delay === undefined || isSync || runAt !== undefined ? {} : { delay_seconds: 30 }),
+    // Times by the clock of the server, whose year is 2026: far enough ahead to be sent now.
+    ...(runAt === undefined || isSync ? {} : { run_at: "2026-12-30T00:00:00Z" }),
+    ...(delay === undefined || isSync || runAt !== undefined ? {} : { delay_seconds: 20_000_000 }),
     ...(expiresAt === undefined ? {} : { expires_at: "2026-12-31T00:00:00+02:00" }),
     ...(backoff === undefined ? {} : { backoff: { base_ms: 100, cap_ms: 100 } }),
     ...(approve === undefined || isSync ? {} : { approve }),
@@ -100,11 +106,15 @@ const NAMED: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 
 /** Nobody logs in with what was made up. */
 function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+  // What was made up is no host and no time ahead.
+  if (id === "createKey") return fits.map((body) => ({ ...at(body), ...KEY_LIMITS }));
   if (id === "addCallbackHost") return fc.oneof(fits, fc.record({ host: LISTED_HOST }));
   // A made-up run is hardly ever the action's.
   if (id === "approveAction" || id === "cancelAction") return fc.oneof(fits, fc.constantFrom({}, { run: 1 }));
   return id === "logIn" ? fc.oneof(fits, fc.constant(SOMEBODY)) : fits;
 }
+
+const KEY_LIMITS = { hosts: ["a.example", "*.b.example:81"], expires_at: "2027-01-01T00:00:00Z" } as const;
 
 /** Where people come in, a request says that our own page sent it. */
 function fromOurPage({ path }: Operation): Readonly<Record<string, string>> {

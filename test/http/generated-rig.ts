@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { URL_CHARS_MAX } from "../../src/config/limits.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { maxGapMs } from "../db/event-loop.ts";
-import { answered } from "../support/factory.ts";
+import { answered, joined } from "../support/factory.ts";
 import type { Draft } from "./draft.ts";
 import { openRealServer, type RealServer, SOMEBODY } from "./real-server.ts";
 import { wholeText } from "./whole-text.ts";
@@ -23,6 +23,9 @@ const ORIGIN = "http://127.0.0.1";
 /** How long a batch may wait for nothing but the clock. */
 const IDLE_MS = 15;
 
+/** Enough that some are left to the last request. */
+const PEOPLE = 200;
+
 const WAIT_MS_MAX = 121_000;
 
 /** A real server, and what was answered so far: later requests go by it, and so do the rows at the end. */
@@ -31,10 +34,14 @@ export class Rig {
   readonly actions: string[] = [];
   readonly keys: string[] = [];
   readonly pauses: string[] = [];
+  readonly invitations: string[] = [];
+  /** Joined before the first request; some are removed by one. */
+  readonly people: string[] = [];
   readonly byKind = new Map<string, number>();
   /** `GET /v1/actions/{id}` of those that were answered with 2xx. */
   readonly succeeded = new Set<string>();
   signUps = 0;
+  removedPeople = 0;
   readonly decided = { approve: 0, cancel: 0, retry: 0 };
   requests = 0;
 
@@ -45,7 +52,10 @@ export class Rig {
   static async open(): Promise<Rig> {
     const app = await openRealServer({ sender: target() });
     await app.call("POST", "/auth/signup", JSON.stringify(SOMEBODY));
-    return new Rig(app);
+    const rig = new Rig(app);
+    const { accountId } = app.engine.owner;
+    for (let n = 0; n < PEOPLE; n += 1) rig.people.push((await joined(app.engine.store, { accountId })).person.id);
+    return rig;
   }
 
   /**
@@ -134,13 +144,22 @@ export class Rig {
   }
 
   #filled(path: string): string {
-    return path.replace(/\{(action|account|key|pause|receipt) (\d+)\}/, (_token, what: string, index: string) => {
-      const account = [this.app.engine.owner.accountId];
-      const named: Readonly<Record<string, readonly string[]>> = { key: this.keys, pause: this.pauses, account };
-      const ids = named[what] ?? this.actions;
-      const id = ids[Number(index) % Math.max(1, ids.length)] ?? "act_none";
-      return what === "receipt" ? this.app.engine.receiptUrl(id).slice("/r/".length) : id;
-    });
+    return path.replace(
+      /\{(action|account|key|pause|person|invitation|receipt) (\d+)\}/,
+      (_token, what: string, index: string) => {
+        const account = [this.app.engine.owner.accountId];
+        const named: Readonly<Record<string, readonly string[]>> = {
+          key: this.keys,
+          pause: this.pauses,
+          person: this.people,
+          invitation: this.invitations,
+          account,
+        };
+        const ids = named[what] ?? this.actions;
+        const id = ids[Number(index) % Math.max(1, ids.length)] ?? "act_none";
+        return what === "receipt" ? this.app.engine.receiptUrl(id).slice("/r/".length) : id;
+      },
+    );
   }
 
   #count({ draft: { kind, method }, status, text, path }: Answered): void {
@@ -150,11 +169,12 @@ export class Rig {
     const route =
       path
         .split(/[?#]/)[0]
-        ?.replace(/(act|key|pau|acc)_[\w-]+/, "{id}")
+        ?.replace(/(act|key|pau|acc|usr|per|inv)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
         .replace(/^\/v1\/hosts\/.+/, "/v1/hosts/{host}")
         .replace(/(.)\/$/, "$1") ?? "";
     this.succeeded.add(`${method} ${route}`);
+    if (method === "DELETE" && route === "/v1/people/{id}") this.removedPeople += 1;
     const decision = /\{id\}\/(approve|cancel|retry)$/.exec(route)?.[1];
     if (decision !== undefined && method === "POST") this.decided[decision as keyof typeof this.decided] += 1;
     if (status !== 201) return;
@@ -163,7 +183,11 @@ export class Rig {
       return;
     }
     const { id }: { id: string } = JSON.parse(text);
-    const made: Readonly<Record<string, string[]>> = { "/v1/keys": this.keys, "/v1/pauses": this.pauses };
+    const made: Readonly<Record<string, string[]>> = {
+      "/v1/keys": this.keys,
+      "/v1/pauses": this.pauses,
+      "/v1/invitations": this.invitations,
+    };
     (made[route] ?? this.actions).push(id);
   }
 }
