@@ -372,15 +372,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
   const { accounts } = store;
   const { pauseService, isStopped } = engine;
   const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock: deps.clock });
-  const peopleService = peopleServiceOf(parts, deps);
-  const teamService = createTeamService({
-    ...deps,
-    ...store,
-    peopleService,
-    secrets,
-    baseUrl: config.baseUrl,
-    onMail: config.mail === null ? null : engine.mailWaits,
-  });
+  const people = peopleServicesOf(parts, deps);
   const http = createHttp({
     ...deps,
     actionService: engine.actionService,
@@ -395,9 +387,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     authenticate,
     secrets,
     keyService: createKeyService({ ...deps, accounts, secrets, pauseService, signUpGate, forget: authenticate.forget }),
-    peopleService,
-    teamService,
-    oidc: createOidc(parts, deps, { peopleService, teamService }),
+    ...people,
     checkTarget: (url) => checkTarget(policy, url),
     guides: GUIDES,
     rulesFor: createEffectiveSettings(config, policy, accounts),
@@ -426,7 +416,23 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     mcpGuard: guardOf(config),
     routes: [mcpRoutes(createAgents(parts, deps))],
   });
-  return { http, reads: { keys: authenticate.recheck, sessions: peopleService.recheckSessions } };
+  return { http, reads: { keys: authenticate.recheck, sessions: people.peopleService.recheckSessions } };
+}
+
+/** What people use to get in, and who they are. */
+function peopleServicesOf(parts: HttpServiceParts, deps: HttpServiceDeps) {
+  const { config, engine, encryptedStore } = parts;
+  const { store, secrets } = encryptedStore;
+  const peopleService = peopleServiceOf(parts, deps);
+  const teamService = createTeamService({
+    ...deps,
+    ...store,
+    peopleService,
+    secrets,
+    baseUrl: config.baseUrl,
+    onMail: config.mail === null ? null : engine.mailWaits,
+  });
+  return { peopleService, teamService, oidc: createOidc(parts, deps, { peopleService, teamService }) };
 }
 
 /** Null: no identity provider is configured. */

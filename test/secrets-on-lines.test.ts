@@ -53,7 +53,9 @@ test("no example puts a secret on a command line", async () => {
 
 test("no line that is printed or shown with a key puts it on a command line", () => {
   const keys = { ownerKey: KEY, agentKey: KEY, welcomeToken: null };
-  const user = { email: "ann@example.com", formToken: "t" } as Parameters<typeof madeKeyPage>[0]["user"];
+  const user = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "t" } as Parameters<
+    typeof madeKeyPage
+  >[0]["user"];
   const made = { id: "key_1", name: "k", hold: "none", last4: "ghij", createdAt: new Date(0), revokedAt: null };
   const pages = ROLES.map((role) => {
     const key = { ...made, role, lastUsedAt: null } as unknown as Parameters<typeof madeKeyPage>[0]["made"];

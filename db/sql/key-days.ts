@@ -66,9 +66,11 @@ const USE = prepare((arg: Args<"accountId" | "day" | "since">) => {
   return query
     .select({
       id: apiKeys.id,
-      lastActionAt: sql<number | null>`${newest}`.as("last_action_at"),
+      lastActionAt: sql<Date | null>`${newest}`.mapWith(actions.createdAt).as("last_action_at"),
       actionsToday: sql<number>`case when ${apiKeys.dailyActions} is null then ${countOf(recent)}
-        else coalesce(${counted.where(isDay)}, 0) end`.as("actions_today"),
+        else coalesce(${counted.where(isDay)}, 0) end`
+        .mapWith(Number)
+        .as("actions_today"),
     })
     .from(apiKeys)
     .where(eq(apiKeys.accountId, arg.accountId))
@@ -83,15 +85,7 @@ export async function readUse(
 ): Promise<ReadonlyMap<string, KeyUse>> {
   const day = dayOf(now);
   const rows = await USE.read(reader, { accountId, day, since: firstActionId(new Date(day * DAY_MS)) });
-  return new Map(
-    rows.map(({ id, lastActionAt, actionsToday }) => [
-      id,
-      {
-        lastActionAt: lastActionAt === null ? null : new Date(Number(lastActionAt)),
-        actionsToday: Number(actionsToday),
-      },
-    ]),
-  );
+  return new Map(rows.map(({ id, ...use }) => [id, use]));
 }
 
 /** Rows deleted per pass, so that it never blocks the writer for long. */

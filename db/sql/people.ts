@@ -58,20 +58,7 @@ export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "s
     async endSession(hash, audit) {
       await writer.write([END_SESSION.bind({ hash }), ...auditChange(audit)]);
     },
-    sessionsOf: (personId, now) => SESSIONS.read(reader, { personId, now }),
-    async endSessions(personId, which, audit) {
-      const end =
-        "only" in which
-          ? END_ONE.bind({ personId, hash: which.only })
-          : END_REST.bind({ personId, hash: which.except });
-      const [ended] = await writer.write([end, ...auditChange(audit)]);
-      return ended?.changes ?? 0;
-    },
-    async sessionSeen(hash, at) {
-      await writer.write([SEE_SESSION.bind({ hash, at }), SEE_ACCOUNT.bind({ hash, at })]);
-    },
-    switchAccount: (hash, accountId, at) =>
-      isWritten([SWITCH.bind({ hash, accountId }), SEE_SWITCHED.bind({ hash, accountId, at })]),
+    ...ownSessions({ sql: reader, writer }),
     async offer(link) {
       const offer = [VOID_LINKS.bind({ ...link }), OFFER.bind({ ...link })];
       const [, offered] = await writer.write(offer, [firstPersonLock(link.accountId)]);
@@ -89,6 +76,34 @@ export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "s
     async prune(now) {
       const pruned = await writer.write([PRUNE_SESSIONS.bind({ now }), PRUNE_LINKS.bind({ now })]);
       return pruned.some(({ changes }) => changes > 0);
+    },
+  };
+}
+
+/** What a person does with their own sessions. */
+function ownSessions({
+  sql: reader,
+  writer,
+}: Pick<StoreContext, "sql" | "writer">): Pick<
+  PeopleStore,
+  "sessionsOf" | "endSessions" | "sessionSeen" | "switchAccount"
+> {
+  return {
+    sessionsOf: (personId, now) => SESSIONS.read(reader, { personId, now }),
+    async endSessions(personId, which, audit) {
+      const end =
+        "only" in which
+          ? END_ONE.bind({ personId, hash: which.only })
+          : END_REST.bind({ personId, hash: which.except });
+      const [ended] = await writer.write([end, ...auditChange(audit)]);
+      return ended?.changes ?? 0;
+    },
+    async sessionSeen(hash, at) {
+      await writer.write([SEE_SESSION.bind({ hash, at }), SEE_ACCOUNT.bind({ hash, at })]);
+    },
+    async switchAccount(hash, accountId, at) {
+      const rows = [SWITCH.bind({ hash, accountId }), SEE_SWITCHED.bind({ hash, accountId, at })];
+      return (await writer.write(rows))[0]?.changes === 1;
     },
   };
 }

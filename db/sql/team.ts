@@ -60,29 +60,7 @@ export function createTeamStore({ sql: reader, writer }: Pick<StoreContext, "sql
       const locks = [teamLock(accountId), personLock(personId)];
       return (await isWritten(rows, locks)) ? "done" : refusal(accountId, personId);
     },
-    async invite(invitation, mail, audit) {
-      const { accountId, email, createdAt: now } = invitation;
-      const key = { accountId, emailKey: emailKey(email) };
-      const [known] = await IS_MEMBER.read(reader, key);
-      if (known !== undefined) return "member";
-      const invited = INVITE.bind({ ...invitation, ...key, now });
-      const sent =
-        mail === null ? [] : [MAIL.bind({ ...mail, actionId: invitation.id, target: email, accountId, at: now })];
-      const rows = [REPLACE.bind({ ...key, id: invitation.id }), invited, ...sent, ...auditChange(audit)];
-      const [, written] = await writer.write(rows, [teamLock(accountId)]);
-      return written?.changes === 1 ? "done" : "full";
-    },
-    async invitations(accountId, now, limit) {
-      return (await INVITATIONS.read(reader, { accountId, now, limit })).map(withoutHash);
-    },
-    withdraw: (accountId, id, audit) =>
-      isWritten([WITHDRAW.bind({ accountId, id }), ...auditChange(audit)], [teamLock(accountId)]),
-    async invitation(by, now) {
-      const found =
-        "hash" in by ? BY_HASH.read(reader, { hash: by.hash, now }) : BY_ID.read(reader, { id: by.id, now });
-      return (await found)[0] ?? null;
-    },
-    invitationOf: async (email, now) => (await OF_ADDRESS.read(reader, { emailKey: emailKey(email), now }))[0] ?? null,
+    ...createInvitationStore({ sql: reader, writer }),
     join: (joining) =>
       isWritten(join(joining), [teamLock(joining.invitation.accountId), personLock(joining.person.id)]),
     async identified(identity) {
@@ -109,7 +87,40 @@ export function createTeamStore({ sql: reader, writer }: Pick<StoreContext, "sql
   };
 }
 
-function withoutHash({ hash: _, ...invitation }: StoredInvitation): Invitation {
+type InvitationStore = Pick<TeamStore, "invite" | "invitations" | "withdraw" | "invitation" | "invitationOf">;
+
+function createInvitationStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): InvitationStore {
+  return {
+    async invite(invitation, mail, audit) {
+      const { accountId, email, createdAt: now } = invitation;
+      const key = { accountId, emailKey: emailKey(email) };
+      const [known] = await IS_MEMBER.read(reader, key);
+      if (known !== undefined) return "member";
+      const invited = INVITE.bind({ ...invitation, ...key, now });
+      const sent =
+        mail === null ? [] : [MAIL.bind({ ...mail, actionId: invitation.id, target: email, accountId, at: now })];
+      const rows = [REPLACE.bind({ ...key, id: invitation.id }), invited, ...sent, ...auditChange(audit)];
+      const [, written] = await writer.write(rows, [teamLock(accountId)]);
+      return written?.changes === 1 ? "done" : "full";
+    },
+    async invitations(accountId, now, limit) {
+      return (await INVITATIONS.read(reader, { accountId, now, limit })).map(withoutHash);
+    },
+    async withdraw(accountId, id, audit) {
+      const rows = [WITHDRAW.bind({ accountId, id }), ...auditChange(audit)];
+      return (await writer.write(rows, [teamLock(accountId)]))[0]?.changes === 1;
+    },
+    async invitation(by, now) {
+      const found =
+        "hash" in by ? BY_HASH.read(reader, { hash: by.hash, now }) : BY_ID.read(reader, { id: by.id, now });
+      return (await found)[0] ?? null;
+    },
+    invitationOf: async (email, now) => (await OF_ADDRESS.read(reader, { emailKey: emailKey(email), now }))[0] ?? null,
+  };
+}
+
+function withoutHash(stored: StoredInvitation): Invitation {
+  const { hash: _, ...invitation } = stored;
   return invitation;
 }
 

@@ -51,8 +51,7 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
   const cached = new Map<string, CachedKey>();
   // Apart from the cached rows: a key that is no longer cached may still have open streams, which its revocation must end.
   const revocations = new Map<string, AbortController>();
-  /** Cancels the timer that ends a key when it expires. */
-  const expiries = new Map<string, () => void>();
+  const expiries = createExpiries(clock, (hash) => forget(hash));
   let forgotten = 0;
 
   const revocationOf = (hash: string): AbortController => {
@@ -68,18 +67,7 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     cached.delete(hash);
     revocations.get(hash)?.abort();
     revocations.delete(hash);
-    expiries.get(hash)?.();
-    expiries.delete(hash);
-  };
-  /** Forgets a key when it expires, so that its streams and waits end, however long they last. */
-  const endAt = (hash: string, expiresAt: Date): void => {
-    const leftMs = expiresAt.getTime() - clock.now().getTime();
-    if (leftMs <= 0) return forget(hash);
-    // A timer holds 24 days at most, and the clock may be set meanwhile.
-    expiries.set(
-      hash,
-      clock.after(Math.min(leftMs, EXPIRY_TIMER_MS_MAX), () => endAt(hash, expiresAt)),
-    );
+    expiries.cancel(hash);
   };
 
   const find = async (hash: string): Promise<CachedKey> => {
@@ -97,7 +85,7 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     // A key was revoked while this was read, perhaps this one: the row may be stale.
     if (forgotten !== before) return find(hash);
     const caller = callerOf(key, replaced, revocationOf(hash).signal);
-    if (key.expiresAt !== null && !expiries.has(hash)) endAt(hash, key.expiresAt);
+    if (key.expiresAt !== null) expiries.watch(hash, key.expiresAt);
     const fresh = { id: key.id, caller, readAtMs: nowMs, usedAtMs: known?.usedAtMs ?? Number.NEGATIVE_INFINITY };
     if (known === undefined && cached.size >= KEYS_CACHED_MAX) cached.delete(oldestOf(cached));
     cached.set(hash, fresh);
@@ -109,7 +97,7 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     if (token === undefined) throw unauthorized();
     const key = await find(secrets.hash(token));
     const { accountId, limits } = key.caller;
-    if (isOver(limits, clock.now())) {
+    if (isOver(limits, clock)) {
       forget(secrets.hash(token));
       throw unauthorized();
     }
@@ -134,8 +122,29 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
   return Object.assign(authenticate, { forget, recheck });
 }
 
-function isOver(limits: KeyLimits | undefined, now: Date): boolean {
-  return limits !== undefined && limits.expiresAt !== null && now >= limits.expiresAt;
+/** Calls `onEnd` when a key expires, so that its streams and waits end, however long they last. */
+function createExpiries(clock: Pick<Clock, "after" | "now">, onEnd: (hash: string) => void) {
+  const timers = new Map<string, () => void>();
+  const watchAgain = (hash: string, expiresAt: Date): void => {
+    const leftMs = expiresAt.getTime() - clock.now().getTime();
+    if (leftMs <= 0) return onEnd(hash);
+    // A timer holds 24 days at most, and the clock may be set meanwhile.
+    const again = () => watchAgain(hash, expiresAt);
+    timers.set(hash, clock.after(Math.min(leftMs, EXPIRY_TIMER_MS_MAX), again));
+  };
+  return {
+    watch(hash: string, expiresAt: Date): void {
+      if (!timers.has(hash)) watchAgain(hash, expiresAt);
+    },
+    cancel(hash: string): void {
+      timers.get(hash)?.();
+      timers.delete(hash);
+    },
+  };
+}
+
+function isOver(limits: KeyLimits | undefined, clock: Pick<Clock, "now">): boolean {
+  return limits !== undefined && limits.expiresAt !== null && clock.now() >= limits.expiresAt;
 }
 
 /** A map keeps the order in which it was filled. */

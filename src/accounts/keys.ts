@@ -64,13 +64,8 @@ export function createKeyService(deps: KeyDeps) {
       const { name, role, replaces = null } = request;
       const before = replaces === null ? null : await accounts.findKey(accountId, replaces);
       const now = clock.now();
-      const limits = limitsIn(request);
-      const hosts = limits.hosts === null ? null : readHosts(limits.hosts);
-      const issues = [
-        ...issuesOf(request, before),
-        ...(hosts?.issues ?? []),
-        ...(limits.expiresAt === null ? [] : expiryIssues(limits.expiresAt, now)),
-      ];
+      const limits = limitsIn(request, now);
+      const issues = [...issuesOf(request, before), ...limits.issues];
       if (issues.length > 0) {
         throw new DomainError("validation_error", "The request has fields that are not valid.", issues);
       }
@@ -85,8 +80,7 @@ export function createKeyService(deps: KeyDeps) {
       const key = secrets.newApiKey();
       const hold = request.hold ?? before?.hold ?? "none";
       const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
-      const limited = { ...limits, hosts: hosts?.hosts ?? null };
-      const row = keyRow(deps, { accountId, key, name, role, hold, scope, replaces, now, ...limited });
+      const row = keyRow(deps, { accountId, key, name, role, hold, scope, replaces, now, ...limits.limits });
       const stop = await signUpGate.stopFor(caller, hold, row.id);
       await accounts.addKey(row, auditOf(caller, keyCreated(row), row.createdAt), stop ?? undefined);
       if (stop !== null) await signUpGate.closed();
@@ -117,12 +111,21 @@ export function createKeyService(deps: KeyDeps) {
 
 const UNUSED: KeyUse = { lastActionAt: null, actionsToday: 0 };
 
-function limitsIn({ hosts, methods, daily_actions: dailyActions, expires_at: end }: CreateKey): KeyLimits {
+/** The limits of a request in normal form, and what is wrong with them. */
+function limitsIn(
+  { hosts: given, methods, daily_actions: dailyActions, expires_at: end }: CreateKey,
+  now: Date,
+): { readonly limits: KeyLimits; readonly issues: readonly Issue[] } {
+  const hosts = given === undefined ? null : readHosts(given);
+  const expiresAt = end === undefined ? null : new Date(end);
   return {
-    hosts: hosts ?? null,
-    methods: methods === undefined ? null : [...new Set(methods)],
-    dailyActions: dailyActions ?? null,
-    expiresAt: end === undefined ? null : new Date(end),
+    limits: {
+      hosts: hosts?.hosts ?? null,
+      methods: methods === undefined ? null : [...new Set(methods)],
+      dailyActions: dailyActions ?? null,
+      expiresAt,
+    },
+    issues: [...(hosts?.issues ?? []), ...(expiresAt === null ? [] : expiryIssues(expiresAt, now))],
   };
 }
 

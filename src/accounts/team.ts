@@ -66,8 +66,12 @@ export interface ListedSession extends Pick<SessionRow, "createdAt" | "lastSeenA
 export type TeamService = ReturnType<typeof createTeamService>;
 
 export function createTeamService(deps: TeamDeps) {
-  const { team, people, peopleService, secrets, clock } = deps;
-  const sessionId = ({ hash }: Pick<SessionRow, "hash">) => secrets.hash(`session ${hash}`).slice(0, SESSION_ID_CHARS);
+  return { ...memberCases(deps), ...invitationCases(deps), ...joinCases(deps), ...ownCases(deps) };
+}
+
+/** The people of an account. */
+function memberCases(deps: TeamDeps) {
+  const { team, peopleService, clock } = deps;
   const removed = async (caller: Caller, personId: string, kind: "member_left" | "member_removed") => {
     const member = await memberOf(deps, caller, personId);
     const entry = { kind, subject: member.email, detail: { role: member.role } };
@@ -103,7 +107,13 @@ export function createTeamService(deps: TeamDeps) {
 
     /** The person leaves the account of their session, which ends. Throws `last_owner`. */
     leave: ({ caller }: Person): Promise<void> => removed(caller, caller.personId ?? "", "member_left"),
+  };
+}
 
+/** The invitations of an account. */
+function invitationCases(deps: TeamDeps) {
+  const { team, people, clock } = deps;
+  return {
     invite: (caller: Caller, email: string, role: MemberRole) => invite(deps, caller, email, role),
 
     /** Open invitations, newest first, without their links; for owners. */
@@ -129,7 +139,13 @@ export function createTeamService(deps: TeamDeps) {
       const [accountOf, known] = await Promise.all([people.emailOf(accountId), people.find(email)]);
       return { email, role, accountOf, isKnown: known !== null };
     },
+  };
+}
 
+/** Those who accept an invitation. */
+function joinCases(deps: TeamDeps) {
+  const { team, people, peopleService, secrets, clock } = deps;
+  return {
     /** Accepts an invitation by a password: of the person with its address, or the first one of a new person. */
     joinByPassword: (token: string, password: string, source: RequestSource) =>
       joinByPassword(deps, token, password, source),
@@ -168,7 +184,13 @@ export function createTeamService(deps: TeamDeps) {
       if (invitation === null || (await people.find(email)) !== null) return null;
       return joinAnew(deps, invitation, { passwordHash: NO_PASSWORD, source, identity });
     },
+  };
+}
 
+/** A person's own accounts and sessions. */
+function ownCases({ team, people, peopleService, secrets, clock }: TeamDeps) {
+  const sessionId = ({ hash }: Pick<SessionRow, "hash">) => secrets.hash(`session ${hash}`).slice(0, SESSION_ID_CHARS);
+  return {
     /** The accounts of a person, the one used last first. */
     accountsOf: ({ caller }: Person) => team.accountsOf(caller.personId ?? "", ACCOUNTS_OF_PERSON_SHOWN_MAX),
 

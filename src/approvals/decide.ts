@@ -13,6 +13,7 @@ import {
   sendNow,
   staleDecision,
 } from "../actions/changes.ts";
+import { limitRefusal } from "../accounts/key-limits.ts";
 import { DomainError } from "../api/domain-error.ts";
 import {
   DECIDE_TRIES_MAX,
@@ -78,7 +79,8 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
     },
     cancel,
     retry: (action, input, caller) => retryAllowed(deps, action, input, caller),
-    sendNow,
+    sendNow: (action, input, { limits }) =>
+      (limits === undefined ? null : limitRefusal(limits, action)) ?? sendNow(action, input),
   };
   const decideOn = (name: Operation | "sendNow"): Decide => {
     // Of the same people, with the same errors.

@@ -135,7 +135,7 @@ export function createMail(deps: MailDeps): Deliver {
     if (mailer === null) return notification.message.event === "decided" ? NOT_NEEDED : NOT_CONFIGURED;
     if (notification.message.event === "invited") {
       const mail = await invitedOf(deps, notification);
-      return mail === null ? NOT_NEEDED : sendMail(deps, mailer, notification, mail, stop);
+      return mail === null ? NOT_NEEDED : sendMail({ ...deps, mailer }, notification, mail, stop);
     }
     const action = await actions.find(notification.accountId, notification.actionId);
     if (action === null) return NOT_NEEDED;
@@ -144,13 +144,17 @@ export function createMail(deps: MailDeps): Deliver {
     if ("kind" in mail) return mail;
     // Checked again here: the recipient may have left the account or APPROVERS since.
     if (!(await recipients.mayMail(action.accountId, action.creator, mail.to))) return NOT_AN_APPROVER;
-    return sendMail(deps, mailer, notification, mail, stop);
+    return sendMail({ ...deps, mailer }, notification, mail, stop);
   };
 }
 
 async function sendMail(
-  { outbox, clock, attemptTimeoutMs }: MailDeps,
-  mailer: Mailer,
+  {
+    outbox,
+    clock,
+    attemptTimeoutMs,
+    mailer,
+  }: Pick<MailDeps, "outbox" | "clock" | "attemptTimeoutMs"> & { mailer: Mailer },
   notification: Notification,
   mail: OutgoingMail,
   stop: AbortSignal,

@@ -153,12 +153,15 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     receiptUrl,
     receiptPath,
     /** Call it when a mail that no change of an action has caused waits for this address. */
-    mailWaits: (accountId: string, host: string) =>
-      mails.add({ lane: { accountId, host, keyId: "" }, dueAt: parts.clock.now(), isLarge: false }),
+    mailWaits: (accountId: string, host: string) => mails.add(mailLane(accountId, host, parts.clock.now())),
     /** Which loops claim nothing because the store is away. */
     paused: () => ({ actions: loop.isPaused, callbacks: callbacks.isPaused, mails: mails.isPaused }),
     ...lifecycleOf({ loops: [loop, callbacks, mails], kept, paused, pauseService, nodeFeed }),
   };
+}
+
+function mailLane(accountId: string, host: string, dueAt: Date) {
+  return { lane: { accountId, host, keyId: "" }, dueAt, isLarge: false };
 }
 
 /** What applies to attempts: of the server, and what accounts set for hosts. */

@@ -1,3 +1,4 @@
+import type * as openid from "openid-client";
 import type { Configuration, CustomFetch } from "openid-client";
 import { OIDC_CALL_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS } from "../config/limits.ts";
 import type { Sender } from "../outbound/deadline.ts";
@@ -114,7 +115,7 @@ export function createOidcProvider(
 }
 
 interface Found {
-  readonly client: typeof import("openid-client");
+  readonly client: typeof openid;
   readonly config: Configuration;
 }
 
@@ -126,6 +127,7 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings, custom
     [client.customFetch]: customFetch,
     timeout: OIDC_CALL_MS_MAX / 1_000,
     // The settings allow http only on this machine.
+    // oxlint-disable-next-line typescript/no-deprecated -- marked to stand out, not because it goes away
     execute: server.protocol === "http:" ? [client.allowInsecureRequests] : [],
   });
   // The signature of the ID token too, though it comes from the provider itself.

@@ -43,11 +43,18 @@ export function createOidcSignIn(deps: OidcSignInDeps): OidcSignIn {
     if (!allowedDomains.includes(domain)) return "other_domain";
     const identity = { issuer, subject };
     const known = await team.identified(identity);
-    if (known !== null) return (await begin(deps, known, identity, source, false)) ?? "no_account";
+    if (known !== null) return (await begin(deps, { member: known, identity, isNew: false }, source)) ?? "no_account";
     const member = await people.find(email);
-    if (member !== null) return (await begin(deps, member, identity, source, true)) ?? "other_identity";
+    if (member !== null) return (await begin(deps, { member, identity, isNew: true }, source)) ?? "other_identity";
     return (await teamService.joinByIdentity(email, identity, source, invitationToken)) ?? "no_account";
   };
+}
+
+interface Entering {
+  readonly member: Member;
+  readonly identity: Identity;
+  /** It is the first time that the provider vouches for them. */
+  readonly isNew: boolean;
 }
 
 /**
@@ -57,10 +64,8 @@ export function createOidcSignIn(deps: OidcSignInDeps): OidcSignIn {
  */
 async function begin(
   { team, peopleService, secrets, clock }: OidcSignInDeps,
-  member: Member,
-  identity: Identity,
+  { member, identity, isNew }: Entering,
   source: RequestSource,
-  isNew: boolean,
 ): Promise<StartedSession | null> {
   const { person } = member;
   const at = clock.now();

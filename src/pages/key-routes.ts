@@ -179,10 +179,19 @@ function limitsIn(form: Form) {
   return {
     hosts: hosts.length === 0 ? null : hosts,
     methods: methods.length === 0 ? null : methods,
-    daily_actions: daily === "" ? null : /^\d{1,9}$/.test(daily) ? Number(daily) : daily,
-    // Browsers send neither seconds, if they are 0, nor a time zone.
-    expires_at: end === "" ? null : /T\d\d:\d\d$/.test(end) ? `${end}:00Z` : `${end}Z`,
+    daily_actions: daily === "" ? null : numberOr(daily),
+    expires_at: end === "" ? null : zoned(end),
   };
+}
+
+/** What is no number stays a text, for the schema to refuse. */
+function numberOr(text: string): number | string {
+  return /^\d{1,9}$/.test(text) ? Number(text) : text;
+}
+
+/** Browsers send neither seconds, if they are 0, nor a time zone. */
+function zoned(end: string): string {
+  return /T\d\d:\d\d$/.test(end) ? `${end}:00Z` : `${end}Z`;
 }
 
 function linesOf(text: string): readonly string[] {

@@ -169,6 +169,7 @@ const HEADERS: readonly (readonly [name: string, method: "GET" | "HEAD" | "POST"
   ["mcp-method", "POST", "/mcp", "tools/call"],
   ["mcp-name", "POST", "/mcp", "get"],
   ["user-agent", "GET", "/health", "a/1 ("],
+  ["user-agent", "POST", "/auth/login", "a/1 ("],
 ];
 
 function headerCases(): readonly Hostile[] {
@@ -216,6 +217,9 @@ const FIELDS: readonly (readonly [path: string, start: string, end: string])[] =
   ["/v1/keys", '{"name":"a","role":"', '"}'],
   ["/v1/keys", '{"name":"a","role":"agent","scope":"', '"}'],
   ["/v1/keys", '{"name":"a","role":"agent","replaces":"key_', '"}'],
+  ["/v1/keys", '{"name":"a","role":"agent","hosts":["*.', '"]}'],
+  ["/v1/keys", '{"name":"a","role":"agent","expires_at":"2030-01-01T', '"}'],
+  ["/v1/invitations", '{"role":"reader","email":"a@', '"}'],
   ["/auth/login", '{"password":"correct horse","email":"a@', '"}'],
   ["/auth/login", '{"email":"ann@example.com","password":"', '"}'],
   ["/mcp", '{"jsonrpc":"2.0","id":1,"method":"', '"}'],

@@ -107,6 +107,12 @@ describe("a key with limits", () => {
     expect([refused.status, refused.json.error.message]).toEqual([403, expect.stringContaining("not other.example")]);
     expect((await again(headers)).status).toBe(403);
     expect((await again(wide.headers)).status).toBe(200);
+    // The same for what waits for its time.
+    const delayed = await wide.create("https://other.example/", { approve: false, delay_seconds: 60 });
+    const sendNow = (headers_: Readonly<Record<string, string>>) =>
+      app.call("POST", `/v1/actions/${delayed.json.id}/send-now`, "{}", headers_);
+    expect((await sendNow({ authorization: `Bearer ${heir.json.key}` })).status).toBe(403);
+    expect((await sendNow(wide.headers)).status).toBe(200);
     expect(await listed(id)).toMatchObject({ actions_today: 0 });
   });
 

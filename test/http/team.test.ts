@@ -236,6 +236,8 @@ describe("a role", () => {
       [`/settings/people/${await idOf(ANN)}/remove`, {}],
       ["/settings/pauses", { key_id: "" }],
       ["/settings/callback-hosts", { host: "hooks.example.com" }],
+      ["/settings/hosts", { host: "a.example", timeout_ms: "5000" }],
+      ["/settings/hosts/remove", { host: "a.example" }],
       ["/settings/signing-secret", { origin: "https://a.example" }],
       [`/actions/${id}/again`, { sure: "yes" }],
       ["/actions?status=failed", { reason: "again" }],

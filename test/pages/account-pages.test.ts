@@ -29,6 +29,8 @@ const PAGES = [
   "/settings/password",
   "/settings/accounts",
   "/settings/pauses",
+  "/settings/people",
+  "/settings/login",
   "/settings/hosts",
   "/settings/hosts/defaults",
   "/settings/hosts/edit?host=a.example",
@@ -60,6 +62,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     await app.engine.saw(id, { status: "pending", attempts: 1 });
     const held = (await app.call("POST", "/v1/actions", JSON.stringify({ ...request, approve: true }))).json;
     await app.engine.told(held.id, "callback", 1);
+    await app.call("POST", "/v1/invitations", `{"email":"bob@example.com","role":"approver"}`);
     const fields = { ...(await ann.hiddenOf("/keys/new")), role: "reader", hold: "all", name: MARKUP };
     expect((await ann.send("/keys", fields)).status).toBe(200);
   }, BROWSER_START_MS_MAX);

@@ -19,7 +19,7 @@ let ann: Awaited<ReturnType<typeof signedIn>>;
 const target = new Target(503, 200);
 
 /** Paths of pages that exist only for one action. */
-const own = { completed: "", held: "", receipt: "", link: "" };
+const own = { completed: "", held: "", receipt: "", link: "", invitation: "" };
 
 beforeAll(async () => {
   app = await openRealServer();
@@ -43,6 +43,8 @@ beforeAll(async () => {
   own.completed = `/actions/${first}`;
   own.held = `/approvals/${held[0]}`;
   own.receipt = app.engine.receiptUrl(first);
+  const invited = await app.call("POST", "/v1/invitations", `{"email":"bob@example.com","role":"reader"}`);
+  own.invitation = new URL((invited.json as unknown as { readonly link: string }).link).pathname;
   own.link = (await app.linksOf(mailed)).approve;
 });
 
@@ -54,13 +56,15 @@ afterAll(async () => {
 /** Whoever is logged in has no business there. */
 const BEFORE_LOG_IN = new Set(["/login", "/signup"]);
 
+const isBeforeLogIn = (path: string) => BEFORE_LOG_IN.has(path) || path.startsWith("/join/");
+
 /** The bytes of an answer as a browser asks for it, and its text. */
 async function sent(path: string): Promise<{ readonly status: number; readonly bytes: number; readonly text: string }> {
   const response = await fetch(app.url + path, {
     headers: {
       accept: "text/html",
       "accept-encoding": "gzip",
-      ...(BEFORE_LOG_IN.has(path) ? {} : { cookie: ann.cookie }),
+      ...(isBeforeLogIn(path) ? {} : { cookie: ann.cookie }),
     },
     redirect: "manual",
     decompress: false,
@@ -86,6 +90,9 @@ test.each<[name: string, path: () => string, status?: number]>([
   ["settings", () => "/settings"],
   ["callbacks", () => "/settings/callbacks"],
   ["password", () => "/settings/password"],
+  ["people", () => "/settings/people"],
+  ["your login", () => "/settings/login"],
+  ["invitation", () => own.invitation],
   ["rotation", () => "/settings/rotation"],
   ["receipt", () => own.receipt],
   ["approval link", () => own.link],

@@ -100,7 +100,7 @@ export function testKeyDays(open: OpenTestStore): void {
       expect(use.get("key_limited")).toEqual({ lastActionAt: NOON, actionsToday: 1 });
       expect(use.get("key_idle")).toEqual({ lastActionAt: null, actionsToday: 0 });
       expect((await db.store.accounts.keyUse("acc_other", NOON)).size).toBe(0);
-      const [limitedKey] = (await db.store.accounts.keys(ACCOUNT, 9)).filter(({ id }) => id === "key_limited");
+      const limitedKey = (await db.store.accounts.keys(ACCOUNT, 9)).find(({ id }) => id === "key_limited");
       expect(limitedKey).toMatchObject({
         dailyActions: 5,
         hosts: ["a.example"],

@@ -16,7 +16,7 @@ export function testTeam(open: OpenTestStore): void {
     test("has a role, and is listed in the order in which they joined", async () => {
       await using db = await open();
       const { ann, accountId } = await anAccountOfAnn(db);
-      const bob = await joins(db, accountId, "approver", later(5));
+      const bob = await joins(db, accountId, "approver", { at: later(5) });
       const { team, people } = db.store;
       expect(await team.members(accountId, 10)).toEqual([
         { personId: ann.id, email: ann.email, role: "owner", joinedAt: NOON, lastSeenAt: null },
@@ -65,7 +65,7 @@ export function testTeam(open: OpenTestStore): void {
       const { accountId } = await anAccountOfAnn(db);
       const elsewhere = await anAccountOfAnn(db);
       const { person, session } = await joins(db, accountId, "reader");
-      const other = await joins(db, elsewhere.accountId, "reader", NOON, person);
+      const other = await joins(db, elsewhere.accountId, "reader", { known: person });
       const { team, people } = db.store;
       expect(await team.remove(accountId, person.id, AUDIT)).toBe("done");
       expect(await people.session(session.hash, NOON)).toBeNull();
@@ -78,7 +78,7 @@ export function testTeam(open: OpenTestStore): void {
       await using db = await open();
       const { accountId } = await anAccountOfAnn(db);
       const identity = { issuer: "https://id.example", subject: "1" };
-      const { person } = await joins(db, accountId, "owner", NOON, undefined, { identity });
+      const { person } = await joins(db, accountId, "owner", { identity });
       const { team, people } = db.store;
       expect(await team.identified(identity)).toMatchObject({ person, accountId });
       await team.remove(accountId, person.id, AUDIT);
@@ -124,11 +124,11 @@ export function testTeam(open: OpenTestStore): void {
     test("goes to another account of its person, and to none that they are not in", async () => {
       await using db = await open();
       const [one, other] = [await anAccountOfAnn(db), await anAccountOfAnn(db)];
-      const { person, session } = await joins(db, one.accountId, "owner", later(1));
+      const { person, session } = await joins(db, one.accountId, "owner", { at: later(1) });
       const { people, team } = db.store;
       expect(await people.switchAccount(session.hash, other.accountId, later(9))).toBe(false);
       expect((await people.session(session.hash, NOON))?.hasOthers).toBe(false);
-      await joins(db, other.accountId, "reader", later(1), person);
+      await joins(db, other.accountId, "reader", { at: later(1), known: person });
       expect(await people.session(session.hash, NOON)).toMatchObject({ accountId: one.accountId, hasOthers: true });
       expect(await people.switchAccount(session.hash, other.accountId, later(9))).toBe(true);
       const switched = { accountId: other.accountId, role: "reader", hasOthers: true };
@@ -326,7 +326,7 @@ export function testTeam(open: OpenTestStore): void {
     test("begins none in an account that its person has left", async () => {
       await using db = await open();
       const { accountId } = await anAccountOfAnn(db);
-      const { person } = await joins(db, accountId, "reader", NOON, undefined, { identity: IDENTITY });
+      const { person } = await joins(db, accountId, "reader", { identity: IDENTITY });
       const { team } = db.store;
       await team.remove(accountId, person.id, AUDIT);
       expect(await team.signIn(aSession({ personId: person.id, accountId }), IDENTITY, NO_MORE)).toBe(false);
@@ -351,10 +351,8 @@ const joins = (
   { store }: TestStore,
   accountId: string,
   role: MemberRole,
-  at = NOON,
-  known?: Joining["person"],
-  more: Partial<Joining> = {},
-) => joined(store, { accountId, role, at, ...(known === undefined ? {} : { known }) }, more);
+  { identity, ...how }: Pick<Joining, "identity"> & { readonly at?: Date; readonly known?: Joining["person"] } = {},
+) => joined(store, { accountId, role, ...how }, identity === undefined ? {} : { identity });
 
 async function kindsOf(audit: TestStore["store"]["audit"], accountId: string) {
   const all = { accountId, kinds: [], actor: null, since: null, until: null, before: null, limit: 100 };
