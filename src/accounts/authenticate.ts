@@ -50,24 +50,13 @@ interface CachedKey {
 export function createAuthenticate({ accounts, isStopped, secrets, clock }: AuthenticateDeps): Authenticate {
   const cached = new Map<string, CachedKey>();
   // Apart from the cached rows: a key that is no longer cached may still have open streams, which its revocation must end.
-  const revocations = new Map<string, AbortController>();
-  const expiries = createExpiries(clock, (hash) => forget(hash));
+  const revocations = createRevocations(clock, (hash) => forget(hash));
   let forgotten = 0;
 
-  const revocationOf = (hash: string): AbortController => {
-    const known = revocations.get(hash);
-    if (known !== undefined) return known;
-    if (revocations.size >= REVOCATIONS_MAX) forget(oldestOf(revocations));
-    const made = new AbortController();
-    revocations.set(hash, made);
-    return made;
-  };
   const forget = (hash: string) => {
     forgotten += 1;
     cached.delete(hash);
-    revocations.get(hash)?.abort();
-    revocations.delete(hash);
-    expiries.cancel(hash);
+    revocations.end(hash);
   };
 
   const find = async (hash: string): Promise<CachedKey> => {
@@ -76,16 +65,15 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     if (known !== undefined && nowMs - known.readAtMs < SHARED_FRESH_MS) return known;
     const before = forgotten;
     const key = await accounts.keyByHash(hash);
-    if (key === null || key.revokedAt !== null) {
-      // Not for unknown keys: `forget` makes concurrent reads start again, and strangers could cause that at will.
+    if (key === null || key.revokedAt !== null || isOver(key, clock)) {
+      // Not for unknown keys, nor again for one that is over: `forget` makes concurrent reads start again, and strangers could cause that at will.
       if (revocations.has(hash)) forget(hash);
       throw unauthorized();
     }
     const replaced = key.replaces === null ? [] : await accounts.replacedBy(key.id);
     // A key was revoked while this was read, perhaps this one: the row may be stale.
     if (forgotten !== before) return find(hash);
-    const caller = callerOf(key, replaced, revocationOf(hash).signal);
-    if (key.expiresAt !== null) expiries.watch(hash, key.expiresAt);
+    const caller = callerOf(key, replaced, revocations.signalOf(hash, key.expiresAt));
     const fresh = { id: key.id, caller, readAtMs: nowMs, usedAtMs: known?.usedAtMs ?? Number.NEGATIVE_INFINITY };
     if (known === undefined && cached.size >= KEYS_CACHED_MAX) cached.delete(oldestOf(cached));
     cached.set(hash, fresh);
@@ -113,7 +101,7 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     return key.caller;
   };
   const recheck = async (): Promise<void> => {
-    const hashes = [...revocations.keys()];
+    const hashes = revocations.hashes();
     for (let at = 0; at < hashes.length; at += KEYS_READ_AT_ONCE_MAX) {
       const revoked = await accounts.revokedAmong(hashes.slice(at, at + KEYS_READ_AT_ONCE_MAX));
       for (const hash of revoked) forget(hash);
@@ -122,28 +110,39 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
   return Object.assign(authenticate, { forget, recheck });
 }
 
-/** Calls `onEnd` when a key expires, so that its streams and waits end, however long they last. */
-function createExpiries(clock: Pick<Clock, "after" | "now">, onEnd: (hash: string) => void) {
+/** The signals by which streams and waits of keys end. Calls `onEnd` when a key expires, or has to make room. */
+function createRevocations(clock: Pick<Clock, "after" | "now">, onEnd: (hash: string) => void) {
+  const signals = new Map<string, AbortController>();
   const timers = new Map<string, () => void>();
-  const watchAgain = (hash: string, expiresAt: Date): void => {
+  const watch = (hash: string, expiresAt: Date): void => {
     const leftMs = expiresAt.getTime() - clock.now().getTime();
     if (leftMs <= 0) return onEnd(hash);
     // A timer holds 24 days at most, and the clock may be set meanwhile.
-    const again = () => watchAgain(hash, expiresAt);
+    const again = () => watch(hash, expiresAt);
     timers.set(hash, clock.after(Math.min(leftMs, EXPIRY_TIMER_MS_MAX), again));
   };
   return {
-    watch(hash: string, expiresAt: Date): void {
-      if (!timers.has(hash)) watchAgain(hash, expiresAt);
+    has: (hash: string) => signals.has(hash),
+    hashes: () => [...signals.keys()],
+    signalOf(hash: string, expiresAt: Date | null): AbortSignal {
+      const known = signals.get(hash);
+      if (known !== undefined) return known.signal;
+      if (signals.size >= REVOCATIONS_MAX) onEnd(oldestOf(signals));
+      const made = new AbortController();
+      signals.set(hash, made);
+      if (expiresAt !== null) watch(hash, expiresAt);
+      return made.signal;
     },
-    cancel(hash: string): void {
+    end(hash: string): void {
+      signals.get(hash)?.abort();
+      signals.delete(hash);
       timers.get(hash)?.();
       timers.delete(hash);
     },
   };
 }
 
-function isOver(limits: KeyLimits | undefined, clock: Pick<Clock, "now">): boolean {
+function isOver(limits: Pick<KeyLimits, "expiresAt"> | undefined, clock: Pick<Clock, "now">): boolean {
   return limits !== undefined && limits.expiresAt !== null && clock.now() >= limits.expiresAt;
 }
 

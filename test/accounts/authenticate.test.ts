@@ -241,3 +241,31 @@ describe("a known key", () => {
     expect((await rig.authenticate(`Bearer ${KEY}`)).accountId).toBe(ACCOUNT);
   });
 });
+
+describe("a key that expires", () => {
+  test("is refused from then on, and its signal is given, without being asked", async () => {
+    await using rig = await openAuthenticate([{ expiresAt: later(90_000_000) }]);
+    const caller = await rig.authenticate(`Bearer ${KEY}`);
+    expect(caller.limits).toEqual({ hosts: null, methods: null, dailyActions: null, expiresAt: later(90_000_000) });
+    for (let hours = 0; hours < 24; hours += 1) rig.clock.advance(3_600_000);
+    expect(caller.revoked?.aborted).toBe(false);
+    rig.clock.advance(3_599_999);
+    expect((await rig.authenticate(`Bearer ${KEY}`)).keyId).toBe(rig.key?.id ?? "");
+    rig.clock.advance(1);
+    expect(caller.revoked?.aborted).toBe(true);
+    expect(await refusalOf(rig.authenticate(`Bearer ${KEY}`))).toMatchObject(UNAUTHORIZED);
+    expect(rig.clock.timers).toBe(0);
+  });
+
+  test("makes no other key be read again, however often it is sent", async () => {
+    const other = testSecrets.newApiKey();
+    await using rig = await openAuthenticate([{ expiresAt: NOON }, { hash: testSecrets.hash(other), name: "other" }]);
+    await rig.authenticate(`Bearer ${other}`);
+    const asked = rig.asked.length;
+    const slow = Array.from({ length: 20 }, () => refusalOf(rig.authenticate(`Bearer ${KEY}`)));
+    await rig.authenticate(`Bearer ${other}`);
+    await Promise.all(slow);
+    // One read for each request of the key that is over, and none of the other's.
+    expect(rig.asked.length - asked).toBe(20);
+  });
+});
