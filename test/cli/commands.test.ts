@@ -304,6 +304,44 @@ describe("outgate callback-hosts", () => {
   });
 });
 
+describe("outgate hosts and send-now", () => {
+  test("sets, shows and removes what applies to a host and to all", async () => {
+    const rules = ["--timeout-ms", "60000", "--backoff", "100:2000", "--give-up-on", "401,5xx"];
+    const limits = ["--max-per-second", "0.5", "--max-concurrent", "4"];
+    const { value } = await json(["hosts", "set", "api.example.com", ...rules, ...limits]);
+    const set = { timeout_ms: 60_000, backoff: { base_ms: 100, cap_ms: 2_000 }, give_up_on: [401, "5xx"] };
+    expect(value).toMatchObject({ host: "api.example.com", ...set, max_per_second: 0.5, max_concurrent: 4 });
+    expect((await json(["hosts", "defaults", "--give-up-on", ""])).value).toEqual({ give_up_on: [] } as never);
+    const shown = await say(["hosts"], { terminal: true });
+    expect(shown.out).toContain("All hosts: gives up on nothing");
+    expect(shown.out).toContain("api.example.com: timeout 60000 ms; backoff 100 to 2000 ms; gives up on 401, 5xx");
+    expect((await say(["hosts", "remove", "api.example.com"])).code).toBe(0);
+    await json(["hosts", "defaults"]);
+    expect((await json(["hosts"])).value).toEqual({ data: [], defaults: {} } as never);
+    for (const wrong of [
+      ["--backoff", "5"],
+      ["--max-per-second", "x"],
+      ["--timeout-ms", "1s"],
+    ]) {
+      expect((await say(["hosts", "set", "api.example.com", ...wrong])).code).toBe(2);
+    }
+    expect((await say(["hosts", "set", "api.example.com", "--give-up-on", "9xx"])).err).toContain("give_up_on.0");
+  });
+
+  test("a call is delayed, shown with its times, and sent now", async () => {
+    const times = ["--delay", "3600", "--expires-at", "2199-01-01T00:00:00Z"];
+    expect((await say(["send", target.url, ...times])).err).toContain("expires_at: Must be within two years.");
+    const { value } = await json(["send", target.url, "--delay", "3600", "--timeout-ms", "5000"]);
+    expect(value).toMatchObject({ status: "pending", timeout_ms: 5_000 });
+    const shown = await say(["get", value.id], { terminal: true });
+    expect(shown.out).toContain("not before");
+    expect(shown.out).toContain("timeout 5000 ms");
+    expect((await json(["send-now", value.id, "--wait", "20"])).value).toMatchObject({ status: "completed" });
+    expect((await say(["send-now", value.id])).err).toContain("only a pending action");
+    expect((await say(["send-now", value.id, "--run", "1"])).code).toBe(2);
+  });
+});
+
 describe("outgate keys", () => {
   test("makes keys, lists and revokes them", async () => {
     const made = await say(["keys", "create", "lent", "--role", "reader", "--hold", "all"]);

@@ -41,7 +41,7 @@ const here = (text: string) =>
     .replace(/wait=\d+/, "wait=1");
 
 test("the recipes have a command for each target", () => {
-  expect(COMMANDS).toHaveLength(5);
+  expect(COMMANDS).toHaveLength(6);
 });
 
 test.each(COMMANDS.map((text) => [/"url": "(\S+)"/.exec(text)?.[1] ?? "", text]))("%s", async (target, command) => {

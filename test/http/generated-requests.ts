@@ -107,12 +107,16 @@ const NAMED: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 /** Nobody logs in with what was made up. */
 function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   // What was made up is no host and no time ahead.
-  if (id === "createKey") return fits.map((body) => ({ ...at(body), ...KEY_LIMITS }));
+  if (id === "createKey") {
+    return fc.oneof(fits, fc.constant(PLAIN_KEY)).map((body) => ({ ...at(body), ...KEY_LIMITS }));
+  }
   if (id === "addCallbackHost") return fc.oneof(fits, fc.record({ host: LISTED_HOST }));
   // A made-up run is hardly ever the action's.
   if (id === "approveAction" || id === "cancelAction") return fc.oneof(fits, fc.constantFrom({}, { run: 1 }));
   return id === "logIn" ? fc.oneof(fits, fc.constant(SOMEBODY)) : fits;
 }
+
+const PLAIN_KEY = { name: "plain", role: "agent" } as const;
 
 const KEY_LIMITS = { hosts: ["a.example", "*.b.example:81"], expires_at: "2027-01-01T00:00:00Z" } as const;
 

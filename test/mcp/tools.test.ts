@@ -40,6 +40,17 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(agent.client.instructions()?.split("\n")).toHaveLength(8);
   });
 
+  test("holds an action back and says what follows", async () => {
+    await using agent = await connect(kind, server.mcpUrl);
+    const rules = { timeout_ms: 5_000, give_up_on: ["4xx"] };
+    const made = actionIn(await agent.call("create", { url: target.url, delay_seconds: 3_600, ...rules }));
+    expect(made).toMatchObject({ status: "pending", next_retry_at: null, ...rules });
+    expect(String(made["next_step"])).toContain("sent at its run_at");
+    const refused = errorIn(await agent.call("create", { url: target.url, sync: true, delay_seconds: 40, wait: 20 }));
+    expect(refused).toMatchObject({ code: "invalid_sync" });
+    await agent.call("cancel", { id: made.id });
+  });
+
   test("uses every tool, and each returns the action as REST does", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     await using owner = await connect(kind, server.mcpUrl, { key: KEYS.owner });

@@ -1,0 +1,153 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { Target } from "../support/target.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
+import { signedIn } from "./signed-in.ts";
+import { KEYS } from "./stub-server.ts";
+
+let app: RealServer;
+
+let target: Target;
+
+beforeEach(async () => {
+  target = new Target(200);
+  app = await openRealServer();
+});
+
+afterEach(async () => {
+  await app[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+});
+
+const [MINUTE, HOUR] = [60_000, 3_600_000];
+
+const by = (key: string) => ({ authorization: `Bearer ${key}` });
+
+const create = (body: object, key: string = KEYS.owner, query = "") =>
+  app.call("POST", `/v1/actions${query}`, JSON.stringify({ url: target.url, ...body }), by(key));
+
+const post = (path: string, body?: object, key: string = KEYS.owner) =>
+  app.call("POST", path, body === undefined ? undefined : JSON.stringify(body), by(key));
+
+const inMs = (ms: number) => new Date(app.engine.clock.now().getTime() + ms).toISOString();
+
+describe("a create", () => {
+  test("says when and how it is sent, and the action has exactly that; one that says nothing has nothing of it", async () => {
+    const rules = { timeout_ms: 60_000, backoff: { base_ms: 100, cap_ms: 200 }, give_up_on: [401, "5xx"] };
+    const made = await create({ run_at: inMs(HOUR), expires_at: inMs(2 * HOUR), ...rules });
+    const times = { run_at: inMs(HOUR), expires_at: inMs(2 * HOUR) };
+    expect(made.json).toMatchObject({ status: "pending", attempts: 0, ...times, ...rules });
+    expect(made.text).toContain('"next_retry_at":null');
+    for (const path of [`/v1/actions/${made.json.id}`, "/v1/actions"]) {
+      const { text } = await app.call("GET", path, undefined, by(KEYS.reader));
+      expect(text).toContain(`"run_at":"${times.run_at}","expires_at":"${times.expires_at}","timeout_ms":60000`);
+    }
+    expect((await create({ delay_seconds: 90 })).json).toMatchObject({ run_at: inMs(90_000) });
+    const { json } = await create({});
+    for (const name of ["run_at", "expires_at", "delay_seconds", ...Object.keys(rules)]) {
+      expect(json).not.toHaveProperty(name);
+    }
+  });
+
+  test("in sync is answered at the end if its time comes within the wait, else refused", async () => {
+    expect((await create({ sync: true, delay_seconds: 31 })).json.error.code).toBe("invalid_sync");
+    expect((await create({ sync: true, delay_seconds: 5 }, KEYS.owner, "?wait=4")).json.error.code).toBe(
+      "invalid_sync",
+    );
+    const before = app.engine.clock.timers;
+    const waiting = create({ sync: true, delay_seconds: 3 }, KEYS.owner, "?wait=60");
+    while (app.engine.clock.timers <= before) await Bun.sleep(1);
+    app.engine.clock.advance(3_000);
+    expect((await waiting).json).toMatchObject({ status: "completed" });
+  });
+
+  test("is found again by its key with the same delay, and differs by another", async () => {
+    const once = (body: object) =>
+      app.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...body }), {
+        ...by(KEYS.owner),
+        "idempotency-key": "once",
+      });
+    const { id } = (await once({ delay_seconds: 60 })).json;
+    app.engine.clock.advance(1_000);
+    expect((await once({ delay_seconds: 60 })).json).toMatchObject({ id, deduplicated: true, differs: [] });
+    expect((await once({ delay_seconds: 61, timeout_ms: 5_000 })).json).toMatchObject({
+      differs: ["delay_seconds", "timeout_ms"],
+    });
+  });
+});
+
+describe("POST /v1/actions/{id}/send-now", () => {
+  test("sends what waits, with its reason in the timeline and the audit log; again it is 409", async () => {
+    const { id } = (await create({ delay_seconds: 86_400 }, KEYS.agent)).json;
+    const sent = await post(`/v1/actions/${id}/send-now`, { reason: "Ann asked." }, KEYS.agent);
+    expect([sent.status, sent.json]).toMatchObject([200, { id, status: "pending" }]);
+    await app.engine.saw(id, { status: "completed" });
+    const { json } = await app.call("GET", `/v1/actions/${id}/timeline`, undefined, by(KEYS.owner));
+    expect(json.data).toMatchObject([{ type: "created" }, { type: "sent_now", actor: "key:agent" }, {}, {}, {}]);
+    const audit = await app.call("GET", "/v1/audit?kind=sent_now", undefined, by(KEYS.owner));
+    expect(audit.json.data).toMatchObject([{ subject: id, detail: { reason: "Ann asked." } }]);
+    const again = await post(`/v1/actions/${id}/send-now`);
+    expect([again.status, again.json.error.code]).toEqual([409, "not_retryable"]);
+  });
+
+  test("is refused for what is held or due, and to a key that may not change the action", async () => {
+    const held = (await create({ delay_seconds: 60, approve: true })).json.id;
+    expect((await post(`/v1/actions/${held}/send-now`)).json.error.code).toBe("not_retryable");
+    const { id } = (await create({ delay_seconds: 60 })).json;
+    expect((await post(`/v1/actions/${id}/send-now`, {}, KEYS.agent)).status).toBe(403);
+    expect((await post(`/v1/actions/${id}/send-now`, {}, KEYS.reader)).status).toBe(403);
+    expect((await post("/v1/actions/act_nobody/send-now")).status).toBe(404);
+    expect(target.received).toHaveLength(0);
+  });
+});
+
+describe("an action that has expired", () => {
+  test("offers nothing but its end, and can be retried and approved by nobody", async () => {
+    const body = { expires_at: inMs(MINUTE) };
+    const held = (await create({ ...body, approve: true })).json.id;
+    const cancelled = (await create({ ...body, delay_seconds: 30 })).json.id;
+    await post(`/v1/actions/${cancelled}/cancel`);
+    const actionsOf = async (id: string) =>
+      (await app.call("GET", `/v1/actions/${id}`, undefined, by(KEYS.owner))).json as unknown as { actions: string[] };
+    expect((await actionsOf(cancelled)).actions).toEqual(["retry"]);
+    app.engine.clock.advance(MINUTE);
+    expect((await actionsOf(cancelled)).actions).toEqual([]);
+    expect((await actionsOf(held)).actions).toEqual(["cancel"]);
+    expect((await post(`/v1/actions/${cancelled}/retry`)).json.error.code).toBe("not_retryable");
+    expect((await post(`/v1/actions/${held}/approve`)).json.error.code).toBe("not_approvable");
+  });
+});
+
+describe("for people, without script,", () => {
+  test("a page tells when an action is sent and expires, and sends it now", async () => {
+    const ann = await signedIn(app);
+    const { id } = (await create({ delay_seconds: 3_600, expires_at: inMs(2 * HOUR), give_up_on: ["4xx"] })).json;
+    const html = await ann.pageOf(`/actions/${id}`);
+    for (const words of ["It waits for its time", "Not before", "Expires", "Gives up on", "4xx", "Send now"]) {
+      expect(html).toContain(words);
+    }
+    expect(await ann.pageOf("/actions")).toContain("Delayed");
+    const hidden = await ann.hiddenOf(`/actions/${id}`);
+    const answer = await ann.send(`/actions/${id}`, { ...hidden, decision: "send_now", reason: "now" });
+    expect(answer.status).toBe(303);
+    await target.saw(1);
+    await app.engine.saw(id, { status: "completed" });
+    const after = await ann.pageOf(`/actions/${id}`);
+    expect(after).toContain("Brought forward");
+    expect(after).not.toContain("Send now");
+    // Sent again as a new action it keeps how it is sent, and none of its times.
+    const again = await ann.send(`/actions/${id}/again`, hidden);
+    const copy = (await app.call("GET", `/v1/actions/${again.headers.get("location")?.split("/").at(-1)}`)).json;
+    expect(copy).toMatchObject({ give_up_on: ["4xx"] });
+    expect(copy).not.toHaveProperty("run_at");
+    expect(copy).not.toHaveProperty("expires_at");
+  });
+
+  test("who decides sees when it is sent and expires", async () => {
+    const { id } = (await create({ delay_seconds: 3_600, expires_at: inMs(2 * HOUR), approve: true })).json;
+    const { text } = await app.call("GET", `/v1/actions/${id}/facts`, undefined, by(KEYS.owner));
+    expect(text).toContain('"label":"Not sent before"');
+    expect(text).toContain('"label":"Expires at"');
+    const ann = await signedIn(app);
+    expect(await ann.pageOf(`/approvals/${id}`)).toContain("Not sent before");
+  });
+});
