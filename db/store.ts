@@ -18,6 +18,7 @@ import type { TimelineEvent, TimelineEntry } from "../src/actions/timeline.ts";
 import type { AccountStore, PeopleStore, SealedStore, SigningStore } from "./account-store.ts";
 import type { TeamStore } from "./team-store.ts";
 import type { CallbackHostStore } from "../src/accounts/callback-hosts.ts";
+import type { ChannelStore } from "../src/channels/channel.ts";
 import type { HostSettingsStore } from "../src/hosts/settings.ts";
 import type { PauseStore } from "../src/pauses/pause.ts";
 import type { ApprovalLink } from "../src/actions/status.ts";
@@ -62,6 +63,8 @@ export interface OutboxRow {
   readonly host: string;
   /** A callback's whole body as of the change; null for a mail, which is built when it is sent. */
   readonly payload: string | null;
+  /** When it is sent; absent: at once. */
+  readonly dueAt?: Date;
 }
 
 /** A new action with its timeline and notifications. */
@@ -391,6 +394,8 @@ export interface OutboxEntry extends Notification {
 export interface OutboxStore {
   readonly callbacks: Queue<Notification>;
   readonly mails: Queue<Notification>;
+  /** To channels. */
+  readonly messages: Queue<Notification>;
   /** The body of a callback; null once it was delivered, and for a mail. */
   payload(id: string): Promise<string | null>;
   /** Role and hold of the key that created the action; null: the action is gone. */
@@ -484,6 +489,7 @@ export interface Store {
   readonly accounts: AccountStore;
   readonly callbackHosts: CallbackHostStore;
   readonly hostSettings: HostSettingsStore;
+  readonly channels: ChannelStore;
   readonly links: LinkStore;
   readonly people: PeopleStore;
   readonly team: TeamStore;

@@ -261,8 +261,9 @@ async function openHttp(
   // Only other nodes can have changed something.
   const pauses = () => engine.activePauses.load();
   const hosts = () => engine.knownHosts.reload();
+  const channels = () => engine.knownChannels.reload();
   const stopReads =
-    node === null ? null : keepFresh(SHARED_READ_EVERY_MS, { ...reads, pauses, hosts }, { ...deps, metrics });
+    node === null ? null : keepFresh(SHARED_READ_EVERY_MS, { ...reads, pauses, hosts, channels }, { ...deps, metrics });
 
   const agent = localAgent((await store.accounts.first())?.id ?? "");
 
@@ -379,6 +380,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     pauseOf: engine.pauseOf,
     pauseService,
     hostService: engine.hostService,
+    channelService: engine.createChannels((url) => checkTarget(policy, url)),
     isStopped,
     signUpGate,
     auditService: createAuditService(store.audit, deps.clock),

@@ -378,7 +378,7 @@ const outboxColumns = {
   claimedBy: text("claimed_by"),
 };
 
-/** Callbacks and mails. */
+/** Callbacks, mails and messages to channels. */
 export const outbox = sqliteTable("outbox", outboxColumns, (table) => {
   const isSentMail = sql`${table.kind} = 'mail' and ${table.sentAt} is not null`;
   return [
@@ -429,6 +429,23 @@ export const hostSettings = sqliteTable(
     updatedBy: text("updated_by").$type<Actor>().notNull(),
   },
   (table) => [primaryKey({ columns: [table.accountId, table.host] })],
+);
+
+/** Where an account asks for approval: addresses, or the URL of an incoming webhook, sealed. */
+export const channels = sqliteTable(
+  "channels",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").notNull(),
+    name: text().notNull(),
+    kind: text().notNull(),
+    sealedConfig: text("sealed_config").notNull(),
+    remindAfterMinutes: integer("remind_after_minutes"),
+    enabled: flag("enabled").notNull(),
+    createdAt: time("created_at").notNull(),
+    createdBy: text("created_by").$type<Actor>().notNull(),
+  },
+  (table) => [index("channels_by_account").on(table.accountId)],
 );
 
 /** Origins that received callbacks signed with the secret of calls: it signs them too until this time. */
@@ -578,7 +595,7 @@ export function isBrokenNotification(table: Columns<typeof outboxColumns>, tests
   const { status, kind } = table;
   const isSound = all(
     ...[table.id, table.accountId, table.host, table.keyId].map((column) => isText(column)),
-    sql`(${kind} = 'callback' or ${kind} = 'mail')`,
+    sql`(${kind} = 'callback' or ${kind} = 'mail' or ${kind} = 'message')`,
     isInteger(table.attempts),
     ...[table.dueAt, table.leaseUntil].map((column) => isTimeOrNull(column)),
   );

@@ -385,6 +385,22 @@ export const hostSettings = pgTable(
   (table) => [primaryKey({ columns: [table.accountId, table.host] })],
 );
 
+export const channels = pgTable(
+  "channels",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").notNull(),
+    name: text().notNull(),
+    kind: text().notNull(),
+    sealedConfig: text("sealed_config").notNull(),
+    remindAfterMinutes: number("remind_after_minutes"),
+    enabled: flag("enabled").notNull(),
+    createdAt: time("created_at").notNull(),
+    createdBy: text("created_by").notNull(),
+  },
+  (table) => [index("channels_by_account").on(table.accountId)],
+);
+
 export const callbackOverlaps = pgTable(
   "callback_overlaps",
   {

@@ -35,8 +35,8 @@ const BROKEN = prepare((arg: Args<"after" | "limit">) => {
 });
 
 /** Rows of an unknown kind belong to the callbacks: otherwise no scheduler would find them. */
-const BROKEN_NOTIFICATIONS = prepare((arg: Args<"isMail" | "after" | "limit">) => {
-  const isOfKind = sql`(${outbox.kind} = 'mail') = ${arg.isMail}`;
+const BROKEN_NOTIFICATIONS = prepare((arg: Args<"kind" | "after" | "limit">) => {
+  const isOfKind = sql`case when ${outbox.kind} in ('mail', 'message') then ${outbox.kind} else 'callback' end = ${arg.kind}`;
   const broken = query.select(allReadable(NOTIFICATION_COLUMNS)).from(outbox);
   return broken
     .where(and(IS_BROKEN_NOTIFICATION, isOfKind, gt(outbox.id, arg.after)))
@@ -107,7 +107,7 @@ export async function findBrokenNotifications(
   kind: NotificationKind,
   { limit, after }: { readonly limit: number; readonly after: string },
 ): Promise<readonly Notification[]> {
-  const values = { isMail: kind === "mail", limit, after };
+  const values = { kind, limit, after };
   let rows = await BROKEN_NOTIFICATIONS.readRaw(reader, values);
   if (rows.some(isNameless)) {
     await writer.write([NAME_NOTIFICATIONS.bind({})]);

@@ -255,19 +255,19 @@ const NOTIFICATION = [
   "keyId",
 ] as const;
 
-const NOTIFY = prepare((arg: Args<(typeof NOTIFICATION)[number] | "actionId" | "at">) =>
+const NOTIFY = prepare((arg: Args<(typeof NOTIFICATION)[number] | "actionId" | "at" | "dueAt">) =>
   insertWhere(outbox, changed, {
     ...valuesOf(arg, NOTIFICATION),
     actionId: arg.actionId,
     status: "pending",
     attempts: 0,
-    dueAt: arg.at,
+    dueAt: arg.dueAt,
     scheduledAt: arg.at,
     createdAt: arg.at,
   }),
 );
 
 function outboxRow({ id: actionId, accountId, run, revision, keyId }: Action, at: Date, row: OutboxRow): Statement {
-  const { id, message, host, payload } = row;
-  return NOTIFY.bind({ ...message, id, host, payload, actionId, accountId, run, revision, keyId, at });
+  const { id, message, host, payload, dueAt = at } = row;
+  return NOTIFY.bind({ ...message, id, host, payload, actionId, accountId, run, revision, keyId, at, dueAt });
 }

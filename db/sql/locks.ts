@@ -57,6 +57,11 @@ export function hostSettingsLock(accountId: string): Lock {
   return exclusive(`host settings ${accountId}`);
 }
 
+/** Whoever adds to the channels of an account, which are counted. */
+export function channelLock(accountId: string): Lock {
+  return exclusive(`channels ${accountId}`);
+}
+
 /** Whoever lets the first person into an account. */
 export function firstPersonLock(accountId: string): Lock {
   return exclusive(`first person ${accountId}`);

@@ -27,7 +27,7 @@ export const ENTRY_COLUMNS = {
   lastError: outbox.lastError,
 };
 
-const KINDS = ["callback", "mail"] as const satisfies readonly NotificationKind[];
+const KINDS = ["callback", "mail", "message"] as const satisfies readonly NotificationKind[];
 
 const STATUSES = ["pending", "active", "delivered", "given_up", "dropped"] as const;
 

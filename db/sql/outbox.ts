@@ -15,7 +15,7 @@ import { Columns, creatorIn } from "./rows.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Lock, Sql, Statement } from "./sql.ts";
 
-/** Callbacks and mails. A row's attempts, with its lease, are the fencing token. */
+/** Callbacks, mails and messages. A row's attempts, with its lease, are the fencing token. */
 export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "queueStatements">): OutboxStore {
   const { sql: reader, writer } = db;
   const queue = (kind: NotificationKind): Queue<Notification> => ({
@@ -33,6 +33,7 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "que
   return {
     callbacks: queue("callback"),
     mails: queue("mail"),
+    messages: queue("message"),
     async payload(id) {
       const [row] = await PAYLOAD.readRaw(reader, { id });
       const payload = row?.[outbox.payload.name];

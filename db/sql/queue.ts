@@ -207,7 +207,7 @@ const COUNTED_MAX = 100_000;
 /** The statuses that are not final. Each has a partial index, so no other rows are read. */
 const STATUSES = ["pending", "active", "awaiting_approval"] as const satisfies readonly ActionStatus[];
 
-const KINDS = ["callback", "mail"] as const satisfies readonly NotificationKind[];
+const KINDS = ["callback", "mail", "message"] as const satisfies readonly NotificationKind[];
 
 /**
  * Steps from the head of each lane to the next by the index of the queues, without reading the rows between: the next
@@ -258,7 +258,7 @@ export async function countActions(reader: Sql): Promise<Partial<Record<ActionSt
 /** Number of notifications that are not final, by kind. */
 export async function countNotifications(reader: Sql): Promise<Readonly<Record<NotificationKind, number>>> {
   const counts = await countEach(reader, COUNTED_NOTIFICATIONS);
-  return { callback: counts.get("callback") ?? 0, mail: counts.get("mail") ?? 0 };
+  return { callback: counts.get("callback") ?? 0, mail: counts.get("mail") ?? 0, message: counts.get("message") ?? 0 };
 }
 
 /** Counts the rows of each source, in a turn of the event loop each (5 ms at most), and adds up sources of one name. */

@@ -206,6 +206,7 @@ const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
   failed: true,
   mail: true,
   callback: true,
+  message: true,
 };
 
 // Safe: the object has exactly these keys.

@@ -7,7 +7,7 @@ import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { randomText } from "./dialect.ts";
 import { type Args, bareNames, changed, insertWhere, nextNumber, prepare, query, valuesOf } from "./query.ts";
-import { accounts, actions, callbackOverlaps, facts, signingSeeds } from "../libsql/schema.ts";
+import { accounts, actions, callbackOverlaps, channels, facts, signingSeeds } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 
 /** The newest seed and the one it replaces. */
@@ -107,6 +107,7 @@ const SEALED = [
   sealedColumn(accounts, accounts.id, accounts.sealedRootSecret),
   sealedColumn(signingSeeds, signingSeeds.id, signingSeeds.sealedSeed),
   sealedColumn(actions, actions.id, actions.sealedHeaders),
+  sealedColumn(channels, channels.id, channels.sealedConfig),
 ] as const;
 
 /** All sealed texts, for a change of the master key. */

@@ -4,6 +4,7 @@ import { createAccountStore, createCallbackHostStore } from "./accounts.ts";
 import { applyChange, extendLease, forceChange, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
 import { createAuditStore } from "./audit.ts";
+import { createChannelStore } from "./channels.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
 import { countActions, createActionQueue, findFirstDue, type QueueStatements, type QueueTable } from "./queue.ts";
 import { createAction } from "./create.ts";
@@ -63,6 +64,7 @@ export function createStore({
     accounts: createAccountStore(db),
     callbackHosts: createCallbackHostStore(db),
     hostSettings: createHostSettingsStore(db),
+    channels: createChannelStore(db),
     links: createLinkStore(db),
     people: createPeopleStore(db),
     team: createTeamStore(db),

@@ -269,9 +269,10 @@ export const TimelineItem = Type.Object(
     location: Type.Optional(
       nullable(plainText("Target of a redirect. Redirects are never followed.", "https://api.example.com/moved")),
     ),
-    event: Type.Optional(plainText("What the mail or callback was about.", "action.completed")),
+    event: Type.Optional(plainText("What the mail, callback or message was about.", "action.completed")),
+    channel: Type.Optional(plainText("The name of the channel that it was for.", "ops")),
     delivered: Type.Optional(
-      Type.Boolean({ description: "Whether the mail or callback was delivered.", examples: [true] }),
+      Type.Boolean({ description: "Whether the mail, callback or message was delivered.", examples: [true] }),
     ),
     attempts: Type.Optional(count(0, "How often delivery was attempted.", 1)),
   },

@@ -9,6 +9,8 @@ import { MASK } from "../receipts/mask-rules.ts";
 import { NO_EXTRAS, ownRules } from "./extras.ts";
 import { rulesJson } from "./rule-schemas.ts";
 import { operationsOf } from "./changes.ts";
+import type { Channel } from "../channels/channel.ts";
+import { asksFor } from "../delivery/asks.ts";
 import { type CallbackEvent, hostOf, notificationsFor } from "../delivery/notification.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { OutboxRow } from "../../db/store.ts";
@@ -150,23 +152,34 @@ export function callbackJson(event: CallbackEvent, action: Action, at: Date, rec
   return eventJson(event, at, actionJson(action, { now: at, receiptUrl, hidesHeaderValues: true }));
 }
 
-/** The outbox rows (callbacks and mails) for a change of an action with these events. */
+/** The outbox rows (callbacks, mails and messages to channels) for a change of an action with these events. */
 export type Enqueue = (action: Action, at: Date, events: readonly TimelineEvent[]) => readonly OutboxRow[];
 
 interface EnqueueDeps {
   readonly ids: Pick<Ids, "row">;
   readonly receiptUrl: (actionId: string) => string;
+  readonly channelsOf: (accountId: string) => readonly Channel[];
 }
 
-/** Renders the body of a callback at the time of the change; a mail is rendered when it is sent. */
-export function createEnqueue({ ids, receiptUrl }: EnqueueDeps): Enqueue {
-  return (action, at, events) =>
-    notificationsFor(action, events).map((message) => ({
+/** Renders the body of a callback at the time of the change; a mail or message is rendered when it is sent. */
+export function createEnqueue({ ids, receiptUrl, channelsOf }: EnqueueDeps): Enqueue {
+  const asks = (action: Action, at: Date): readonly OutboxRow[] =>
+    asksFor(action, channelsOf(action.accountId)).map(({ message, afterMs }) => ({
+      id: ids.row(at),
+      message,
+      host: hostOf(message),
+      payload: null,
+      ...(afterMs > 0 && { dueAt: new Date(at.getTime() + afterMs) }),
+    }));
+  return (action, at, events) => {
+    const rows = notificationsFor(action, events).map((message) => ({
       id: ids.row(at),
       message,
       host: hostOf(message),
       payload: message.kind === "callback" ? callbackJson(message.event, action, at, receiptUrl(action.id)) : null,
     }));
+    return action.status === "awaiting_approval" ? [...rows, ...asks(action, at)] : rows;
+  };
 }
 
 /** The JSON text of an event, for callbacks and the event stream. `data` is an action as JSON text. */

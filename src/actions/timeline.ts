@@ -29,6 +29,8 @@ interface Notified {
   readonly error: string | null;
   /** Null when no attempt follows: it was delivered or given up. */
   readonly next_retry_at: string | null;
+  /** The name of the channel that it was for. */
+  readonly channel?: string;
 }
 
 /** One event of an action. Members are named as in the API. */
@@ -40,7 +42,7 @@ export type TimelineEvent =
   /** The attempt of the last `started` never began and does not count. `reason`: see `describeNotStarted`. */
   | { readonly type: "not_started"; readonly reason: string }
   | ({ readonly type: "attempt" } & AttemptMade)
-  | ({ readonly type: "mail" | "callback" } & Notified);
+  | ({ readonly type: "mail" | "callback" | "message" } & Notified);
 
 export type TimelineEventType = TimelineEvent["type"];
 
@@ -60,6 +62,7 @@ const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
   failed: true,
   mail: true,
   callback: true,
+  message: true,
   paused: true,
   resumed: true,
 };

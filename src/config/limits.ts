@@ -338,6 +338,27 @@ export const RUN_AT_AHEAD_MS_MAX = 366 * DAY_MS;
 export const EXPIRES_AHEAD_MS_MAX = 731 * DAY_MS;
 /** Expired actions that one step cancels. */
 export const EXPIRED_ROWS_MAX = 500;
+/** Channels of an account, and addresses of one. */
+export const CHANNELS_MAX = 20;
+export const CHANNEL_ADDRESSES_MAX = 20;
+/** When a question is repeated: five minutes to a week after the first. */
+export const REMIND_MINUTES_MIN = 5;
+export const REMIND_MINUTES_MAX = 10_080;
+/** Time for a message to a channel; a test gives up after as long. */
+export const MESSAGE_TIMEOUT_MS = 10_000;
+/** Messages to channels under way at a time: in all, and of one account to one channel. */
+export const MESSAGES_IN_FLIGHT_MAX = 32;
+export const MESSAGES_PER_CHANNEL_MAX = 2;
+/** Last characters of a channel's URL that are shown. */
+export const URL_TAIL_CHARS = 4;
+/** Pause between two tests of channels of one account, and tests of it within an hour. */
+export const CHANNEL_TEST_EVERY_MS = 1_000;
+export const CHANNEL_TESTS_PER_HOUR_MAX = 30;
+/** Accounts whose tests are counted: beyond that the oldest is forgotten. */
+export const CHANNEL_TESTERS_REMEMBERED_MAX = 10_000;
+/** Characters of a fact in a message to a chat (which takes 2,000, and 5 for an ampersand), and facts of one. */
+export const MESSAGE_FACT_CHARS_MAX = 390;
+export const MESSAGE_FACTS_MAX = 30;
 /** Hosts of an account with settings of their own. */
 export const HOST_SETTINGS_MAX = 500;
 export const CALLS_PER_SECOND_MIN = 0.01;

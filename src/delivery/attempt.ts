@@ -51,12 +51,14 @@ export function createDispatcher(
 }
 
 /** The row that a change of an action has stored in the queue of actions, if it is pending now. */
-export function dueAction(action: Action): Due | null {
+export function dueAction(action: Action): readonly Due[] {
   const { status, dueAt } = action;
-  return status === "pending" && dueAt !== null
-    ? { lane: action, dueAt, isLarge: largeBytesOf(action) !== undefined }
-    : null;
+  if (status !== "pending" || dueAt === null) return NOTHING_DUE;
+  return [{ lane: action, dueAt, isLarge: largeBytesOf(action) !== undefined }];
 }
+
+/** Shared: most changes leave nothing due. */
+const NOTHING_DUE: readonly Due[] = [];
 
 export interface AttemptDeps {
   readonly bus: Pick<Bus, "publish">;

@@ -13,8 +13,11 @@ import type { Recipients } from "../approvals/recipients.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { type OutboxStore, StoreUnavailable, type ActionStore } from "../../db/store.ts";
+import type { ChannelStore } from "../channels/channel.ts";
+import { askOf } from "./asks.ts";
+import { askedNow } from "./channels.ts";
 import type { SignedHeaders } from "./attempt.ts";
-import type { Action } from "../actions/action.ts";
+import type { Action, Creator } from "../actions/action.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
 import {
@@ -85,14 +88,15 @@ const NOT_LISTED: Delivery = {
 };
 
 /** Why nothing is sent. Rethrows when the store is away. */
-function faultOf(error: unknown): Fault {
+export function faultOf(error: unknown): Fault {
   if (error instanceof StoreUnavailable) throw error;
   // A rotation can replace an unreadable secret before the callback is given up. Otherwise the row was altered and its
   // account is gone.
   return error instanceof UnreadableSecret ? "unsignable" : "altered";
 }
 
-function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): Delivery {
+/** What the outcome of a POST means for a callback or message. */
+export function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): Delivery {
   if (isSuccess(outcome, "POST")) return { kind: "delivered" };
   const error = describeOutcome(outcome, timeoutMs);
   if (isPolicyRefusal(outcome)) return { kind: "refused", error };
@@ -105,6 +109,7 @@ function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): Delivery {
 }
 
 export interface MailDeps {
+  readonly channels: Pick<ChannelStore, "find">;
   readonly actions: Pick<ActionStore, "find" | "timeline">;
   readonly outbox: Pick<OutboxStore, "permitMail">;
   readonly clock: Clock;
@@ -137,6 +142,7 @@ export function createMail(deps: MailDeps): Deliver {
       const mail = await invitedOf(deps, notification);
       return mail === null ? NOT_NEEDED : sendMail({ ...deps, mailer }, notification, mail, stop);
     }
+    if (askOf(notification.message.event) !== null) return channelMail({ ...deps, mailer }, notification, stop);
     const action = await actions.find(notification.accountId, notification.actionId);
     if (action === null) return NOT_NEEDED;
     const mailOf = notification.message.event === "approval" ? approvalOf : decidedOf;
@@ -164,6 +170,25 @@ async function sendMail(
   if (timeoutMs === 0) return { kind: "not_started", why: "late" };
   return mailer.send(mail, { timeoutMs, stop });
 }
+
+/** The mail of a channel: it has no links that decide. Checked again here: the recipient may have left since. */
+async function channelMail(
+  deps: MailDeps & { readonly mailer: Mailer },
+  notification: Notification,
+  stop: AbortSignal,
+): Promise<Delivery> {
+  const { recipients, historyOf, baseUrl } = deps;
+  const asked = await askedNow(deps, notification);
+  const { target: to } = notification.message;
+  if (asked === null || !asked.channel.to.includes(to)) return NOT_NEEDED;
+  const { ask: event, action, channel } = asked;
+  if (!(await recipients.mayMail(action.accountId, OWNER, to))) return NOT_AN_APPROVER;
+  const [run, history] = [notification.run, await historyOf(action)];
+  return sendMail(deps, notification, { event, to, action, run, history, baseUrl, channel: channel.name }, stop);
+}
+
+/** Channels are made by owners. */
+const OWNER: Creator = { role: "owner", hold: "none" };
 
 /** Null: it was accepted or withdrawn, or is over. */
 async function invitedOf(

@@ -3,6 +3,9 @@ import { createEnqueue } from "../actions/serialize.ts";
 import { createRecipients } from "../approvals/recipients.ts";
 import { createActionService } from "../actions/service.ts";
 import { createHistoryOf } from "../approvals/held.ts";
+import { type ChannelService, createChannelService } from "../channels/service.ts";
+import type { CheckChannelUrl } from "../channels/schemas.ts";
+import { KnownChannels } from "../channels/known.ts";
 import { createHostService, KnownHostSettings } from "../hosts/service.ts";
 import { ActivePauses, createPauseService } from "../pauses/service.ts";
 import { createSigningSecrets } from "../accounts/signing-secrets.ts";
@@ -20,6 +23,7 @@ import {
   type RequestDeps,
   type SigningDeps,
 } from "./attempt.ts";
+import { createMessage } from "./channels.ts";
 import { type CallbackDeps, createCallback, createMail, type MailDeps } from "./deliver.ts";
 import { createNotificationScheduler, type NotificationDeps } from "./notifications.ts";
 import { Scheduler, type SchedulerDeps } from "./scheduler.ts";
@@ -32,6 +36,8 @@ import {
   COLLECTED_HEAP_BYTES_MAX,
   LEASE_GRACE_MS,
   MAILS_AT_ONCE_MAX,
+  MESSAGES_IN_FLIGHT_MAX,
+  MESSAGES_PER_CHANNEL_MAX,
   SHARED_FRESH_MS,
 } from "../config/limits.ts";
 import { createBus } from "../events/bus.ts";
@@ -99,7 +105,8 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     log: parts.log,
     ...(node !== null && { freshMs: SHARED_FRESH_MS }),
   });
-  const enqueue = createEnqueue({ ids: parts.ids, receiptUrl });
+  const known = new KnownChannels(store.channels);
+  const enqueue = createEnqueue({ ids: parts.ids, receiptUrl, channelsOf: known.of });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
   const hashOf = (text: string) => secrets.hash(text);
   const { actions, outbox, pauses, rejections } = store;
@@ -113,21 +120,24 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const paused = new ActivePauses(pauses);
   const hosts = new KnownHostSettings(store.hostSettings);
   const { rulesOf, ...ofHosts } = rulesFor(settings, hosts);
-  const loop = createActionScheduler(settings, { ...deps, isPaused: paused.isPaused, rulesOf, ...ofHosts });
+  // Both before anything is claimed: what an action's next change tells, and how it is sent.
+  const prepare = async () => void (await Promise.all([hosts.reload(), known.reload()]));
+  const loop = createActionScheduler(settings, { ...deps, isPaused: paused.isPaused, rulesOf, ...ofHosts, prepare });
   hosts.onChange((accountId) => loop.limitsChanged(accountId));
   const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
-  const queues = { ...deps, historyOf, signingSecrets, receiptPath, isPaused: isStopped };
-  const { callbacks, mails } = createNotificationSchedulers(settings, queues);
+  const queues = { ...deps, historyOf, signingSecrets, receiptPath, isPaused: isStopped, channels: known };
+  const { callbacks, mails, messages } = createNotificationSchedulers(settings, queues);
+  const loops = [loop, callbacks, mails, messages];
   const actionService = createActionService({ ...deps, pauses, dispatcher: createDispatcher(loop, bus, rulesOf) });
   const pauseChanged = (accountId: string) => {
-    for (const queue of [loop, callbacks, mails]) queue.pauseChanged(accountId);
+    for (const queue of loops) queue.pauseChanged(accountId);
   };
   const acting = { cancel: actionService.cancel, dispatcher: { pauseChanged } };
   const pauseService = createPauseService({ ...parts, pauses, paused, ...acting });
   node?.membership.onChange(() => {
-    for (const queue of [loop, callbacks, mails]) queue.sharesChanged();
+    for (const queue of loops) queue.sharesChanged();
   });
-  const { feed, nodeFeed } = createFeeds(deps, [loop, callbacks, mails]);
+  const { feed, nodeFeed } = createFeeds(deps, loops);
   return {
     actionService,
     pauseService,
@@ -137,7 +147,18 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
       known: hosts,
       perHost: settings.dispatchPerHost,
     }),
+    /** The service of channels, under the policy for targets. */
+    createChannels: (checkTarget: CheckChannelUrl): ChannelService =>
+      createChannelService({
+        ...deps,
+        channels: store.channels,
+        known,
+        audit: store.audit,
+        signedHeaders: createSignedHeaders({ secrets, signingSecrets }, "callbacks"),
+        checkTarget,
+      }),
     knownHosts: hosts,
+    knownChannels: known,
     pauseOf: paused.pauseOf,
     activePauses: paused,
     isStopped: paused.isStopped,
@@ -155,8 +176,13 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     /** Call it when a mail that no change of an action has caused waits for this address. */
     mailWaits: (accountId: string, host: string) => mails.add(mailLane(accountId, host, parts.clock.now())),
     /** Which loops claim nothing because the store is away. */
-    paused: () => ({ actions: loop.isPaused, callbacks: callbacks.isPaused, mails: mails.isPaused }),
-    ...lifecycleOf({ loops: [loop, callbacks, mails], kept, paused, pauseService, nodeFeed }),
+    paused: () => ({
+      actions: loop.isPaused,
+      callbacks: callbacks.isPaused,
+      mails: mails.isPaused,
+      messages: messages.isPaused,
+    }),
+    ...lifecycleOf({ loops, kept, paused, pauseService, nodeFeed }),
   };
 }
 
@@ -172,7 +198,6 @@ function rulesFor(settings: EngineSettings, hosts: KnownHostSettings) {
     rulesOf: (action: Action) => hosts.rulesOf(server, action, ownRules(action.extras)),
     timeoutOf: (lane: LaneName) => hosts.rulesOf(server, lane, null).timeoutMs,
     limitsOf: hosts.limitsOf,
-    prepare: () => hosts.reload(),
   };
 }
 
@@ -272,21 +297,22 @@ function createActionScheduler(settings: EngineSettings, parts: ActionSchedulerP
 type NotificationParts = Omit<NotificationDeps, "kind" | "queue" | "deliver" | "limits"> &
   Omit<
     CallbackDeps & MailDeps,
-    "team" | "people" | "linksOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"
+    "channels" | "team" | "people" | "linksOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"
   > &
   SigningDeps &
   Pick<EngineParts, "store" | "secrets" | "node"> & { readonly receiptPath: (actionId: string) => string };
 
-/** The schedulers of callbacks and mails. */
+/** The schedulers of callbacks, mails and messages to channels. */
 function createNotificationSchedulers(settings: EngineSettings, parts: NotificationParts) {
   const { callbackConcurrency, mailConcurrency, baseUrl, approvalTtlHours } = settings;
   const { store, secrets, receiptPath } = parts;
+  const signedHeaders = createSignedHeaders(parts, "callbacks");
   const callbacks = createNotificationScheduler({
     ...parts,
     kind: "callback",
     queue: store.outbox.callbacks,
     recoveryLease: parts.node?.recoveryLease("callbacks", settings.attemptTimeoutMs + LEASE_GRACE_MS) ?? null,
-    deliver: createCallback({ ...parts, signedHeaders: createSignedHeaders(parts, "callbacks") }),
+    deliver: createCallback({ ...parts, signedHeaders }),
     limits: {
       total: callbackConcurrency,
       perHost: CALLBACKS_PER_HOST_MAX,
@@ -301,6 +327,7 @@ function createNotificationSchedulers(settings: EngineSettings, parts: Notificat
     recoveryLease: parts.node?.recoveryLease("mails", settings.attemptTimeoutMs + LEASE_GRACE_MS) ?? null,
     deliver: createMail({
       ...parts,
+      channels: store.channels,
       team: store.team,
       people: store.people,
       linksOf: createLinksOf({ links: store.links, secrets, baseUrl }),
@@ -310,5 +337,13 @@ function createNotificationSchedulers(settings: EngineSettings, parts: Notificat
     }),
     limits: { total: mailConcurrency, perHost: MAILS_AT_ONCE_MAX, largeBytes: 0 },
   });
-  return { callbacks, mails };
+  const messages = createNotificationScheduler({
+    ...parts,
+    kind: "message",
+    queue: store.outbox.messages,
+    recoveryLease: parts.node?.recoveryLease("messages", settings.attemptTimeoutMs + LEASE_GRACE_MS) ?? null,
+    deliver: createMessage({ ...parts, channels: store.channels, signedHeaders, baseUrl }),
+    limits: { total: MESSAGES_IN_FLIGHT_MAX, perHost: MESSAGES_PER_CHANNEL_MAX, largeBytes: 0 },
+  });
+  return { callbacks, mails, messages };
 }

@@ -3,11 +3,13 @@ import { RETRY_JITTER, NOTIFY_DELAYS_MS } from "../config/limits.ts";
 import type { TimelineEvent } from "../actions/timeline.ts";
 import type { Action, ActionStatus } from "../actions/action.ts";
 import { normalTarget } from "../outbound/target.ts";
+import type { Channel } from "../channels/channel.ts";
+import { type AskEvent, askOf, asksFor } from "./asks.ts";
 
 /** `dropped`: it was no longer needed; the timeline does not mention it. */
 export type NotificationStatus = "pending" | "active" | "delivered" | "given_up" | "dropped";
 
-/** A callback or mail of an action, claimed for an attempt. Its outcome never affects the action. */
+/** A callback, mail or message to a channel, of an action, claimed for an attempt. Its outcome never affects the action. */
 export interface Notification {
   /** Stays the same over all attempts: the `webhook-id` of a callback. */
   readonly id: string;
@@ -62,10 +64,18 @@ interface DeliveryEnd {
   readonly now: Date;
   /** Uniform in [0, 1). */
   readonly chance: number;
+  /** The name of the channel that it is for; null: none. */
+  readonly channel?: string | null;
 }
 
 /** Decides what follows an attempt: delivered, retried or given up. See docs/events.md. */
-export function settleNotification(before: Notification, { delivery, now, chance }: DeliveryEnd): NotificationChange {
+export function settleNotification(before: Notification, end: DeliveryEnd): NotificationChange {
+  const { event, ...change } = settleUnnamed(before, end);
+  const isNamed = event !== null && "delivered" in event && typeof end.channel === "string";
+  return { ...change, event: isNamed ? { ...event, channel: end.channel } : event };
+}
+
+function settleUnnamed(before: Notification, { delivery, now, chance }: DeliveryEnd): NotificationChange {
   const { attempts } = before;
   if (delivery.kind === "delivered") return change(before, { status: "delivered", dueAt: null, error: null, attempts });
   if (delivery.kind === "needless") {
@@ -124,7 +134,8 @@ function change(before: Notification, { status, dueAt, error, attempts }: Ended)
   const next_retry_at = dueAt?.toISOString() ?? null;
   const end = { before, status, attempts: before.attempts, dueAt, lastError: error };
   if (event === "invited") return { ...end, event: null };
-  return { ...end, event: { type, event, delivered: status === "delivered", attempts, error, next_retry_at } };
+  const told = askOf(event)?.kind ?? event;
+  return { ...end, event: { type, event: told, delivered: status === "delivered", attempts, error, next_retry_at } };
 }
 
 /** Events that callbacks report. See docs/events.md. */
@@ -139,16 +150,19 @@ type MailEvent = "approval" | "decided" | "invited";
 /** A notification to send because of a change. It is written to the outbox in the change's own commit. */
 export type NewNotification =
   | { readonly kind: "callback"; readonly event: CallbackEvent; readonly target: string }
-  | { readonly kind: "mail"; readonly event: MailEvent; readonly target: string };
+  | { readonly kind: "mail"; readonly event: MailEvent | AskEvent; readonly target: string }
+  /** To a channel that is no mail; `target` is its id. */
+  | { readonly kind: "message"; readonly event: AskEvent; readonly target: string };
 
 export type NotificationKind = NewNotification["kind"];
 
 /**
  * Where a notification goes, which with account and key names its lane. Mail addresses are compared without case. A
  * callback URL that was altered to an invalid one still gets a lane: it is given up there, and no change of its action
- * fails.
+ * fails. Each channel is a lane of its own.
  */
 export function hostOf({ kind, target }: Pick<NewNotification, "kind" | "target">): string {
+  if (kind === "message") return target;
   return kind === "callback" ? (normalTarget(target)?.host ?? target) : target.toLowerCase();
 }
 
@@ -187,14 +201,24 @@ function isDecidedByOthers(event: TimelineEvent, email: string): boolean {
 }
 
 /**
- * The lane's host for new notifications of this kind that an action in this state may have; null when it can't have
- * any. A hint: it may name a host without new rows, but never misses one.
+ * The lanes' hosts for new notifications of this kind that an action in this state may have. A hint: it may name a host
+ * without new rows, but never misses one, except where another node has just changed the channels.
  */
-export function notificationHost(action: NotifyingAction, kind: NotificationKind): string | null {
+export function notificationHosts(
+  action: NotifyingAction,
+  kind: NotificationKind,
+  channels: readonly Channel[],
+): readonly string[] {
   const { status, callback, notifyEmail, approve } = action;
   if (kind === "callback") {
-    return callback === null || CALLBACK_EVENTS[status] === null ? null : hostOf({ kind, target: callback });
+    return callback === null || CALLBACK_EVENTS[status] === null ? NO_HOSTS : [hostOf({ kind, target: callback })];
   }
   const mayHaveMail = approve && (status === "awaiting_approval" || status === "pending" || status === "cancelled");
-  return notifyEmail !== null && mayHaveMail ? hostOf({ kind, target: notifyEmail }) : null;
+  const asked = asksFor(action, channels).flatMap(({ message }) => (message.kind === kind ? [hostOf(message)] : []));
+  const own =
+    kind === "mail" && notifyEmail !== null && mayHaveMail ? [hostOf({ kind, target: notifyEmail })] : NO_HOSTS;
+  return asked.length === 0 ? own : [...new Set([...own, ...asked])];
 }
+
+/** Shared, since most changes have none. */
+const NO_HOSTS: readonly string[] = [];

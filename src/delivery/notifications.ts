@@ -1,21 +1,23 @@
 import { describeOutcome } from "../actions/outcome.ts";
 import { NOTIFY_DELAYS_MS } from "../config/limits.ts";
+import type { KnownChannels } from "../channels/known.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { type OutboxStore, StoreUnavailable } from "../../db/store.ts";
+import { askOf } from "./asks.ts";
 import type { Deliver } from "./deliver.ts";
 import {
   type Delivery,
   type Notification,
   type NotificationChange,
   type NotificationKind,
-  notificationHost,
+  notificationHosts,
   settleNotification,
 } from "./notification.ts";
 import { errorName } from "./recovery.ts";
-import { Scheduler, type SchedulerDeps } from "./scheduler.ts";
+import { type Due, Scheduler, type SchedulerDeps } from "./scheduler.ts";
 import type { UnwrittenResults } from "./settlement.ts";
 
 interface SettlementDeps {
@@ -25,7 +27,11 @@ interface SettlementDeps {
   readonly ids: Pick<Ids, "random">;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly channels: Pick<KnownChannels, "of" | "nameOf">;
 }
+
+/** Shared: most changes leave nothing due. */
+const NOTHING_DUE: readonly Due[] = [];
 
 export interface NotificationDeps
   extends
@@ -35,14 +41,17 @@ export interface NotificationDeps
   readonly deliver: Deliver;
 }
 
-const NAMES = { callback: "callbacks", mail: "mails" } as const satisfies Record<NotificationKind, string>;
+const NAMES = { callback: "callbacks", mail: "mails", message: "messages" } as const satisfies Record<
+  NotificationKind,
+  string
+>;
 
 /**
  * Delivers one kind of notification with slots and a schedule of its own: a slow receiver never delays an action, and
  * nothing here changes one.
  */
 export function createNotificationScheduler(deps: NotificationDeps): Scheduler<Notification> {
-  const { kind, deliver, clock, log } = deps;
+  const { kind, deliver, channels, clock, log } = deps;
   const settlement = new NotificationSettlement(deps, (notification, dueAt) =>
     scheduler.add({ lane: notification, dueAt, isLarge: false }),
   );
@@ -51,8 +60,10 @@ export function createNotificationScheduler(deps: NotificationDeps): Scheduler<N
     name: NAMES[kind],
     dueOf: (action) => {
       const { accountId, keyId } = action;
-      const host = notificationHost(action, kind);
-      return host === null ? null : { lane: { accountId, host, keyId }, dueAt: clock.now(), isLarge: false };
+      const hosts = notificationHosts(action, kind, channels.of(accountId));
+      if (hosts.length === 0) return NOTHING_DUE;
+      const dueAt = clock.now();
+      return hosts.map((host) => ({ lane: { accountId, host, keyId }, dueAt, isLarge: false }));
     },
     attempt: async (notification, { stop, releaseSlot }) => {
       const startedMs = clock.monotonicMs();
@@ -126,7 +137,10 @@ class NotificationSettlement {
   }
 
   #changeOf(notification: Notification, delivery: Delivery, now: Date): NotificationChange {
-    return settleNotification(notification, { delivery, now, chance: this.#deps.ids.random() });
+    const { ids, channels } = this.#deps;
+    const ask = askOf(notification.message.event);
+    const channel = ask === null ? null : channels.nameOf(notification.accountId, ask.channelId);
+    return settleNotification(notification, { delivery, now, chance: ids.random(), channel });
   }
 
   #report(change: NotificationChange, delivery: Delivery, now: Date, durationMs: number | null): void {

@@ -48,12 +48,12 @@ export interface Due {
 
 export interface SchedulerDeps<Row extends QueueRow> {
   /** What is delivered, for the log. */
-  readonly name: "actions" | "callbacks" | "mails";
+  readonly name: "actions" | "callbacks" | "mails" | "messages";
   readonly store: Pick<Store, "probe" | "isOnlyProcess">;
   readonly queue: Queue<Row>;
   readonly bus: Pick<Bus, "subscribe">;
-  /** The row of this queue that a change of an action has stored, if any. */
-  readonly dueOf: (action: Action) => Due | null;
+  /** The rows of this queue that a change of an action has stored, at most one for each lane. */
+  readonly dueOf: (action: Action) => readonly Due[];
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "taskFailed">;
@@ -174,8 +174,8 @@ export class Scheduler<Row extends QueueRow> {
   async start(): Promise<void> {
     this.#isRunning = true;
     this.#unsubscribe = this.#deps.bus.subscribe((action) => {
-      const due = this.#deps.dueOf(action);
-      if (due !== null && !this.#reserved.has(action.id)) this.add(due);
+      if (this.#reserved.has(action.id)) return;
+      for (const due of this.#deps.dueOf(action)) this.add(due);
     });
     try {
       await this.#deps.store.probe();

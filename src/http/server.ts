@@ -32,6 +32,7 @@ import { teamRoutes, type TeamRouteDeps } from "../accounts/team-routes.ts";
 import { actionRoutes } from "../actions/routes.ts";
 import { openApiJson, operationsOf } from "../api/openapi.ts";
 import { auditRoutes, type AuditRouteDeps } from "../audit/routes.ts";
+import { channelRoutes, type ChannelRouteDeps } from "../channels/routes.ts";
 import { hostRoutes, type HostRouteDeps } from "../hosts/routes.ts";
 import { pauseRoutes, type PauseRouteDeps } from "../pauses/routes.ts";
 import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/inbox-routes.ts";
@@ -51,6 +52,7 @@ export interface HttpDeps
   extends
     Omit<SystemRouteDeps, "apiDescription">,
     HostRouteDeps,
+    ChannelRouteDeps,
     PauseRouteDeps,
     AuditRouteDeps,
     AccountRouteDeps,
@@ -116,6 +118,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...teamRoutes(deps),
     pauseRoutes(deps),
     hostRoutes(deps),
+    channelRoutes(deps),
     auditRoutes(deps),
     receiptRoutes(deps),
     authRoutes(people),

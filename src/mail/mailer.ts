@@ -10,11 +10,14 @@ import { premask } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
 import {
   approvalMessage,
+  channelMessage,
   decisionMessage,
   type EmailContent,
   invitationMessage,
   type InvitedMail,
   type OutgoingMail,
+  type TestMail,
+  testMessage,
 } from "./messages.ts";
 
 /** Sends a mail once. Failures are deliveries, not exceptions. */
@@ -30,12 +33,13 @@ export async function createMailer({ mail: settings, approvalLinks }: Config, cl
   const sendMessage = await createMailgun(settings, sender, `Outgate/${VERSION}`);
   return {
     async send(asked, limits) {
-      const about = asked.event === "invited" ? invited(asked) : await aboutAction(asked, approvalLinks);
+      const about = await aboutOf(asked, approvalLinks);
+      const answered = THREADS[asked.event];
       const message = {
         ...about.content,
         to: asked.to,
         messageId: messageIdOf(about, asked.event, settings.domain),
-        inReplyTo: asked.event === "decided" ? messageIdOf(about, "approval", settings.domain) : null,
+        inReplyTo: answered === undefined ? null : messageIdOf(about, answered, settings.domain),
         tag: asked.event,
         subjectId: about.id,
       };
@@ -43,6 +47,12 @@ export async function createMailer({ mail: settings, approvalLinks }: Config, cl
     },
   };
 }
+
+/** The mail that a later one answers. */
+const THREADS: Partial<Record<OutgoingMail["event"], OutgoingMail["event"]>> = {
+  decided: "approval",
+  reminded: "requested",
+};
 
 /** What a mail is about, and what it says. */
 interface About {
@@ -52,13 +62,26 @@ interface About {
   readonly content: EmailContent;
 }
 
+async function aboutOf(asked: OutgoingMail, approvalLinks: Config["approvalLinks"]): Promise<About> {
+  if (asked.event === "invited") return invited(asked);
+  if (asked.event === "tested") return { id: asked.id, run: 1, content: testMessage(asked) };
+  return aboutAction(asked, approvalLinks);
+}
+
 async function aboutAction(
-  asked: Exclude<OutgoingMail, InvitedMail>,
+  asked: Exclude<OutgoingMail, InvitedMail | TestMail>,
   approvalLinks: Config["approvalLinks"],
 ): Promise<About> {
   const mail = { ...asked, action: await premask(asked.action, "decider") };
-  const content = mail.event === "approval" ? approvalMessage(mail, approvalLinks) : decisionMessage(mail);
-  return { id: mail.action.id, run: mail.run, content };
+  return { id: mail.action.id, run: mail.run, content: contentOf(mail, approvalLinks) };
+}
+
+function contentOf(
+  mail: Exclude<OutgoingMail, InvitedMail | TestMail>,
+  approvalLinks: Config["approvalLinks"],
+): EmailContent {
+  if (mail.event === "approval") return approvalMessage(mail, approvalLinks);
+  return mail.event === "decided" ? decisionMessage(mail) : channelMessage(mail);
 }
 
 function invited(mail: InvitedMail): About {
@@ -143,7 +166,7 @@ function fieldsOf(from: string, message: Message): MailgunMessageData {
     "o:tracking-opens": "no",
     "o:require-tls": "yes",
     "o:tag": tag,
-    ...(tag === "invited" ? {} : { "v:action_id": subjectId }),
+    ...(tag === "invited" || tag === "tested" ? {} : { "v:action_id": subjectId }),
     "h:Message-ID": messageId,
     ...(inReplyTo === null ? {} : { "h:In-Reply-To": inReplyTo, "h:References": inReplyTo }),
     // Prevents automatic replies.

@@ -4,12 +4,16 @@ import { maskText } from "../receipts/masking.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import {
   approvalMailHtml,
+  channelMailHtml,
   decisionMailHtml,
   invitationMailHtml,
   type MailPart,
   type MailRequest,
   mailRequest,
+  testMailHtml,
 } from "./templates.tsx";
+import { actionPageUrl } from "../channels/messages.ts";
+import type { AskKind } from "../delivery/asks.ts";
 import { waitingText } from "../pages/text.ts";
 import type { Action } from "../actions/action.ts";
 import type { Actor } from "../accounts/roles.ts";
@@ -70,6 +74,35 @@ export function decisionMessage(mail: DecidedMail): EmailContent {
     `Details and result:\n${receiptUrl}`,
   ].join("\n\n");
   return { subject, text, html: decisionMailHtml({ subject, sentence, request, facts, receiptUrl }) };
+}
+
+/** The mail of a channel: the masked request, and a link to the page where people decide after a sign-in. */
+export function channelMessage({ event, action, history, baseUrl, channel }: ChannelMail): EmailContent {
+  const request = mailRequest(action);
+  const { facts, risks } = maskedFacts(action, history, baseUrl);
+  const isReminder = event === "reminded";
+  const subject = `${isReminder ? "Reminder: " : ""}${approvalSubject(request)}`;
+  const waiting = isReminder ? `Nobody has decided yet. ${waitingText(action)}` : waitingText(action);
+  const url = actionPageUrl(baseUrl, action.id);
+  const terms = `You get this because your address is in the channel ${visibleText(channel)}. Deciding needs a sign-in.`;
+  const text = [
+    `Send this request? ${waiting}`,
+    ...(risks.length === 0 ? [] : [risks.map((risk) => `! ${visibleText(risk.text)}`).join("\n")]),
+    factsText(facts.map(({ label, value }) => [label, visibleText(value)])),
+    ...(request.headers === null ? [] : [`Headers:\n${quoted("", request.headers)}`]),
+    ...(request.body === null ? [] : [`Body (${request.bodyKind}):\n${quoted("", request.body)}`]),
+    "Lines that start with | are quoted from the request. Secrets are masked as ••••.",
+    `Decide:\n${url}`,
+    terms,
+  ].join("\n\n");
+  return { subject, text, html: channelMailHtml({ subject, waiting, request, facts, risks, url, terms }) };
+}
+
+/** The mail that shows that a channel works. */
+export function testMessage({ channel }: Pick<TestMail, "channel">): EmailContent {
+  const subject = "Test from Outgate";
+  const sentence = `The channel ${visibleText(channel)} works: requests for approval arrive at this address.`;
+  return { subject, text: sentence, html: testMailHtml({ subject, sentence }) };
 }
 
 /** The mail with the link of an invitation. Who invites chose their own name: it is quoted. */
@@ -159,7 +192,26 @@ export interface InvitedMail {
   readonly accountOf: string | null;
 }
 
-export type OutgoingMail = ApprovalMail | DecidedMail | InvitedMail;
+/** Asks for a decision, which needs a sign-in: of a channel. */
+export interface ChannelMail extends Omit<AboutAction, "receiptUrl"> {
+  readonly event: AskKind;
+  readonly history: DecisionHistory;
+  /** The address of the pages, without a trailing slash. */
+  readonly baseUrl: string;
+  /** The name of the channel. */
+  readonly channel: string;
+}
+
+/** Shows that a channel's mails arrive. It is about no action. */
+export interface TestMail {
+  readonly event: "tested";
+  readonly to: string;
+  /** Of this test. */
+  readonly id: string;
+  readonly channel: string;
+}
+
+export type OutgoingMail = ApprovalMail | DecidedMail | InvitedMail | ChannelMail | TestMail;
 
 /** The end of a long host, cut before a label: the registered name is at the end. */
 export function endOfHost(host: string): string {

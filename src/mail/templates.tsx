@@ -34,15 +34,7 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
       <h1 style={TITLE}>Send this request?</h1>
       <p style={TEXT}>{waiting}</p>
       <Call request={request} />
-      {risks.length === 0 ? null : (
-        <div class="risk" style={RISK}>
-          {risks.map(({ text }) => (
-            <p style="margin:4px 0">
-              <UntrustedText text={text} />
-            </p>
-          ))}
-        </div>
-      )}
+      <Risks risks={risks} />
       <Facts rows={facts.map((fact) => [fact.label, valueOf(fact)])} />
       {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
       {request.body === null ? null : <Part title={`Body (${request.bodyKind})`} part={request.body} />}
@@ -58,6 +50,45 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
       <p class="quiet" style={QUIET}>
         Secrets are masked as ••••. The request is sent with the real values. Anyone who has this email can decide.
         Don’t forward it.
+      </p>
+    </MailFrame>,
+  );
+}
+
+interface ChannelMailProps extends Omit<ApprovalMailProps, "links" | "receiptUrl"> {
+  /** The page of the action, which asks for a sign-in. */
+  readonly url: string;
+}
+
+/** The HTML part of a channel's mail. */
+export function channelMailHtml({ subject, waiting, request, facts, risks, url, terms }: ChannelMailProps): string {
+  return render(
+    <MailFrame subject={subject}>
+      <h1 style={TITLE}>Send this request?</h1>
+      <p style={TEXT}>{waiting}</p>
+      <Call request={request} />
+      <Risks risks={risks} />
+      <Facts rows={facts.map((fact) => [fact.label, valueOf(fact)])} />
+      {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
+      {request.body === null ? null : <Part title={`Body (${request.bodyKind})`} part={request.body} />}
+      <p style={`${TEXT};margin-top:24px`}>
+        <a class="link" href={url} style={LINK}>
+          Open it in Outgate to decide
+        </a>
+      </p>
+      <p class="quiet" style={QUIET}>
+        Secrets are masked as ••••. The request is sent with the real values. <UntrustedText text={terms} />
+      </p>
+    </MailFrame>,
+  );
+}
+
+/** The HTML part of a channel's test. */
+export function testMailHtml({ subject, sentence }: { readonly subject: string; readonly sentence: string }): string {
+  return render(
+    <MailFrame subject={subject}>
+      <p style={TEXT}>
+        <UntrustedText text={sentence} />
       </p>
     </MailFrame>,
   );
@@ -183,6 +214,19 @@ function MailFrame({ subject, children }: { readonly subject: string; readonly c
 
 /** Fixed layout, so that a long line doesn't widen the column. */
 const FRAME = "max-width:600px;table-layout:fixed";
+
+function Risks({ risks }: Pick<ApprovalMailProps, "risks">) {
+  if (risks.length === 0) return null;
+  return (
+    <div class="risk" style={RISK}>
+      {risks.map(({ text }) => (
+        <p style="margin:4px 0">
+          <UntrustedText text={text} />
+        </p>
+      ))}
+    </div>
+  );
+}
 
 function Call({ request: { method, host } }: { readonly request: Pick<MailRequest, "method" | "host"> }) {
   return (

@@ -44,7 +44,7 @@ export function addGauges(metrics: Metrics, { store, engine, countNodes, lag, cl
   );
   metrics.addGauge(
     "outgate_outbox",
-    "Callbacks and mails that are neither delivered nor given up.",
+    "Callbacks, mails and messages to channels that are neither delivered nor given up.",
     fresh(() => store.outbox.waiting()),
     "kind",
   );

@@ -158,8 +158,8 @@ function createDeliveryCounters(counter: ReturnType<typeof counterIn>) {
   const pairs = (one: string, ones: readonly string[], other: string, others: readonly string[]) =>
     ones.flatMap((value) => others.map((next) => ({ [one]: value, [other]: next })));
   const outcomes = pairs("outcome", ["answered", "not_sent", "unknown"], "next", ["completed", "retry", "failed"]);
-  const notified = pairs("kind", ["callback", "mail"], "next", ["delivered", "retry", "given_up"]);
-  const rows = [{ of: "action" }, { of: "callback" }, { of: "mail" }];
+  const notified = pairs("kind", ["callback", "mail", "message"], "next", ["delivered", "retry", "given_up"]);
+  const rows = [{ of: "action" }, { of: "callback" }, { of: "mail" }, { of: "message" }];
   return {
     attempts: counter(
       "outgate_attempts_total",
@@ -169,7 +169,7 @@ function createDeliveryCounters(counter: ReturnType<typeof counterIn>) {
     ),
     notifications: counter(
       "outgate_notifications_total",
-      "Attempts of callbacks and mails, by what came next.",
+      "Attempts of callbacks, mails and messages to channels, by what came next.",
       ["kind", "next"],
       notified,
     ),
@@ -195,9 +195,11 @@ function createDurations(registry: Registry) {
     new Histogram({ name, help, labelNames, buckets: DURATIONS, registers: [registry] });
   return {
     attempts: histogram("outgate_attempt_duration_seconds", "Duration of attempts, by outcome.", ["outcome"]),
-    notifications: histogram("outgate_notification_duration_seconds", "Duration of attempts of callbacks and mails.", [
-      "kind",
-    ]),
+    notifications: histogram(
+      "outgate_notification_duration_seconds",
+      "Duration of attempts of callbacks, mails and messages.",
+      ["kind"],
+    ),
     requests: histogram(
       "outgate_http_request_duration_seconds",
       "Time to the answer, by route, method, class of status and kind (work, wait or stream).",

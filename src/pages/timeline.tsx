@@ -6,6 +6,7 @@ import { type OutcomeKind, statusSentence } from "../actions/outcome.ts";
 import type { TimelineEntry, TimelineEvent } from "../actions/timeline.ts";
 import { RUNS_DRAWN_MAX } from "../config/limits.ts";
 import { Card, Name, Time, type Tone, UntrustedText } from "./parts.tsx";
+import { visibleText } from "../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "./text.ts";
 
 /** All entries, oldest first. They must be masked already. */
@@ -63,6 +64,9 @@ function describeEvent(event: TimelineEvent, at: Date): EventText {
 }
 
 type AttemptEvent = Extract<TimelineEvent, { readonly attempt: number }>;
+
+/** They don't change the state. */
+const NOTIFICATIONS: ReadonlySet<string> = new Set(["callback", "mail", "message"]);
 
 type NotificationEvent = Extract<TimelineEvent, { readonly delivered: boolean }>;
 
@@ -138,15 +142,20 @@ function describeAttempt(event: AttemptEvent, at: Date): EventText {
 }
 
 function describeNotification(notification: NotificationEvent, at: Date): EventText {
-  const { type, event, delivered, attempts, error, next_retry_at: next } = notification;
-  const what = type === "mail" ? mailName(event) : `Callback ${event}`;
+  const { delivered, attempts, error, next_retry_at: next } = notification;
   const last = attempts === 0 ? "not sent" : `given up after ${counted(attempts, "attempt")}`;
   const end = next === null ? last : "not delivered yet";
   return {
     tone: delivered ? "still" : "wait",
-    title: `${what} ${delivered ? "delivered" : end}`,
+    title: `${notificationName(notification)} ${delivered ? "delivered" : end}`,
     details: [error, nextAttempt(next, at)],
   };
+}
+
+function notificationName({ type, event, channel }: NotificationEvent): string {
+  if (channel === undefined) return type === "mail" ? mailName(event) : `Callback ${event}`;
+  const what = type === "mail" ? "Email" : "Message";
+  return `${event === "reminded" ? `Reminder: ${what.toLowerCase()}` : what} to channel ${visibleText(channel)}`;
 }
 
 function nextAttempt(next: string | null, at: Date): Child {
@@ -271,8 +280,7 @@ interface Span {
 
 /** Splits a timeline, oldest first, into runs and their periods. A run that has not ended lasts to now. */
 export function runsOf(timeline: readonly TimelineEntry[], now: Date) {
-  // Callbacks and mails don't change the state.
-  const changes = timeline.filter(({ event }) => event.type !== "callback" && event.type !== "mail");
+  const changes = timeline.filter(({ event }) => !NOTIFICATIONS.has(event.type));
   const runs = Map.groupBy(changes, ({ run }) => run);
   return [...runs].map(([run, entries]) => {
     const [first] = entries;

@@ -123,7 +123,11 @@ function maskedEvent(event: TimelineEvent, viewer: Viewer): TimelineEvent {
     const place = unlessNull(location, (target) => maskUrl(text(target), viewer));
     return { ...event, error: unlessNull(error, text), location: place };
   }
-  if ("delivered" in event) return { ...event, error: unlessNull(event.error, text) };
+  if ("delivered" in event) {
+    const { channel } = event;
+    const named = channel === undefined ? {} : { channel: text(channel) };
+    return { ...event, error: unlessNull(event.error, text), ...named };
+  }
   return event;
 }
 

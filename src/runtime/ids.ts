@@ -7,6 +7,7 @@ export const systemIds: Ids = {
   account: () => `acc_${random()}`,
   key: () => `key_${random()}`,
   pause: () => `pau_${random()}`,
+  channel: () => `chn_${random()}`,
   person: () => `per_${random()}`,
   invitation: () => `inv_${random()}`,
   node: () => `nod_${random()}`,
@@ -67,6 +68,7 @@ export interface Ids {
   request(): string;
   account(): string;
   key(): string;
+  channel(): string;
   person(): string;
   invitation(): string;
   pause(): string;

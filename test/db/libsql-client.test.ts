@@ -21,6 +21,7 @@ import { testSchedule } from "./conformance/schedule.ts";
 import { testSearch } from "./conformance/search.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
+import { testChannels } from "./conformance/channels.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
 import { testWaiting } from "./conformance/waiting.ts";
 import { testSigning } from "./conformance/signing.ts";
@@ -61,6 +62,7 @@ describe.skipIf(!IS_LONG)("the rest of the store behind the client", () => {
   testSigning(openClientStore);
   testCallbackHosts(openClientStore);
   testHostSettings(openClientStore);
+  testChannels(openClientStore);
   testWaiting(openClientStore);
   testPauses(openClientStore);
   testRejections(openClientStore);

@@ -20,6 +20,7 @@ import { testSchedule } from "./conformance/schedule.ts";
 import { testSearch } from "./conformance/search.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
+import { testChannels } from "./conformance/channels.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
 import { testWaiting } from "./conformance/waiting.ts";
 import { testSigning } from "./conformance/signing.ts";
@@ -53,6 +54,7 @@ describe("the store on a file", () => {
   testSigning(openFileStore);
   testCallbackHosts(openFileStore);
   testHostSettings(openFileStore);
+  testChannels(openFileStore);
   testWaiting(openFileStore);
   testPauses(openFileStore);
   testRejections(openFileStore);

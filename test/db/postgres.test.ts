@@ -21,6 +21,7 @@ import { testSchedule } from "./conformance/schedule.ts";
 import { testSearch } from "./conformance/search.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
+import { testChannels } from "./conformance/channels.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
 import { testWaiting } from "./conformance/waiting.ts";
 import { testSigning } from "./conformance/signing.ts";
@@ -54,6 +55,7 @@ describe.skipIf(!hasPostgres)("the store on PostgreSQL", () => {
   testSigning(openPostgresStore);
   testCallbackHosts(openPostgresStore);
   testHostSettings(openPostgresStore);
+  testChannels(openPostgresStore);
   testWaiting(openPostgresStore);
   testPauses(openPostgresStore);
   testRejections(openPostgresStore);

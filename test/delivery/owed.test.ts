@@ -1,12 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES, type ActionStatus } from "../../src/actions/action.ts";
+import { askOf, asksFor } from "../../src/delivery/asks.ts";
+import { aChannel } from "../support/factory.ts";
 import type { Actor } from "../../src/accounts/roles.ts";
 import {
   type CallbackEvent,
   hostOf,
   type NewNotification,
   notificationsFor,
-  notificationHost,
+  notificationHosts,
 } from "../../src/delivery/notification.ts";
 
 const EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
@@ -75,15 +77,46 @@ test("the host of what may be owed is hinted at wherever something is owed", () 
       if (type === "approved" && status !== "pending") continue;
       if (type === "rejected" && status !== "cancelled") continue;
       for (const notifications of notificationsFor(action, [{ type, actor: "key:ann" }])) {
-        expect(notificationHost(action, notifications.kind)).toBe(hostOf(notifications));
+        expect(notificationHosts(action, notifications.kind, [])).toEqual([hostOf(notifications)]);
       }
     }
   }
-  expect(
-    notificationHost({ status: "active", approve: true, callback: CALLBACK, notifyEmail: EMAIL }, "callback"),
-  ).toBeNull();
-  expect(
-    notificationHost({ status: "completed", approve: true, callback: null, notifyEmail: EMAIL }, "mail"),
-  ).toBeNull();
+  const named = { approve: true, callback: CALLBACK, notifyEmail: EMAIL };
+  expect(notificationHosts({ ...named, status: "active" }, "callback", [])).toEqual([]);
+  expect(notificationHosts({ ...named, status: "completed" }, "mail", [])).toEqual([]);
   expect(hostOf({ kind: "mail", target: "Boss@Example.com" })).toBe("boss@example.com");
+});
+
+describe("channels", () => {
+  const slack = aChannel({ remindAfterMinutes: 30 });
+  const mail = aChannel({ kind: "mail", to: ["Ann@example.com", EMAIL], url: null });
+  const off = aChannel({ enabled: false });
+
+  test("are asked when an action is held, each once, and reminded where that is set", () => {
+    const asks = asksFor({ status: "awaiting_approval" }, [slack, mail, off]);
+    expect(asks).toEqual([
+      { message: { kind: "message", event: `requested:${slack.id}`, target: slack.id }, afterMs: 0 },
+      { message: { kind: "message", event: `reminded:${slack.id}`, target: slack.id }, afterMs: 1_800_000 },
+      { message: { kind: "mail", event: `requested:${mail.id}:0`, target: "Ann@example.com" }, afterMs: 0 },
+      { message: { kind: "mail", event: `requested:${mail.id}:1`, target: EMAIL }, afterMs: 0 },
+    ]);
+    expect(asks.map(({ message }) => askOf(message.event))).toEqual([
+      { kind: "requested", channelId: slack.id },
+      { kind: "reminded", channelId: slack.id },
+      { kind: "requested", channelId: mail.id },
+      { kind: "requested", channelId: mail.id },
+    ]);
+    for (const event of ["approval", "decided", "requested", "requested:", "told:chn_a"])
+      expect(askOf(event)).toBeNull();
+  });
+
+  test.each(ACTION_STATUSES)("are told of nothing else: %s", (status) => {
+    const isHeld = status === "awaiting_approval";
+    expect(asksFor({ status }, [slack, mail, off])).toHaveLength(isHeld ? 4 : 0);
+    const action = { status, approve: true, callback: CALLBACK, notifyEmail: EMAIL };
+    const of = (kind: "message" | "mail") => notificationHosts(action, kind, [slack, mail, off]);
+    expect(of("message")).toEqual(isHeld ? [slack.id] : []);
+    // One lane for the address that is named twice.
+    if (isHeld) expect(of("mail")).toEqual([EMAIL, "ann@example.com"]);
+  });
 });

@@ -30,6 +30,7 @@ function idOf({ path }: Operation): fc.Arbitrary<string> {
   const kinds = {
     "/v1/keys": "key",
     "/v1/pauses": "pause",
+    "/v1/channels": "channel",
     "/v1/accounts": "account",
     "/v1/people": "person",
     "/v1/invitations": "invitation",

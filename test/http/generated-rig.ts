@@ -34,6 +34,7 @@ export class Rig {
   readonly actions: string[] = [];
   readonly keys: string[] = [];
   readonly pauses: string[] = [];
+  readonly channels: string[] = [];
   readonly invitations: string[] = [];
   /** Joined before the first request; some are removed by one. */
   readonly people: string[] = [];
@@ -145,12 +146,13 @@ export class Rig {
 
   #filled(path: string): string {
     return path.replace(
-      /\{(action|account|key|pause|person|invitation|receipt) (\d+)\}/,
+      /\{(action|account|key|pause|channel|person|invitation|receipt) (\d+)\}/,
       (_token, what: string, index: string) => {
         const account = [this.app.engine.owner.accountId];
         const named: Readonly<Record<string, readonly string[]>> = {
           key: this.keys,
           pause: this.pauses,
+          channel: this.channels,
           person: this.people,
           invitation: this.invitations,
           account,
@@ -169,7 +171,7 @@ export class Rig {
     const route =
       path
         .split(/[?#]/)[0]
-        ?.replace(/(act|key|pau|acc|usr|per|inv)_[\w-]+/, "{id}")
+        ?.replace(/(act|key|pau|chn|acc|usr|per|inv)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
         .replace(/^\/v1\/hosts\/.+/, "/v1/hosts/{host}")
         .replace(/(.)\/$/, "$1") ?? "";
@@ -186,6 +188,7 @@ export class Rig {
     const made: Readonly<Record<string, string[]>> = {
       "/v1/keys": this.keys,
       "/v1/pauses": this.pauses,
+      "/v1/channels": this.channels,
       "/v1/invitations": this.invitations,
     };
     (made[route] ?? this.actions).push(id);

@@ -119,6 +119,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     pauseOf: engine.pauseOf,
     pauseService: engine.pauseService,
     hostService: engine.hostService,
+    channelService: engine.createChannels((url) => checkTarget(policy, url)),
     signUpGate,
     isStopped,
     auditService: createAuditService(engine.store.audit, clock),

@@ -2,7 +2,7 @@ import { NO_HOST_RULES } from "../../src/hosts/settings.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { type Role, ROLES } from "../../src/accounts/roles.ts";
-import { anApiKey, anAuditEntry, anInvitation, joined } from "../support/factory.ts";
+import { aChannel, anApiKey, anAuditEntry, anInvitation, joined } from "../support/factory.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 
@@ -33,6 +33,11 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   putHost: ["owner"],
   removeHost: ["owner"],
   putDefaults: ["owner"],
+  listChannels: ["owner"],
+  createChannel: ["owner"],
+  changeChannel: ["owner"],
+  removeChannel: ["owner"],
+  testChannel: ["owner"],
   listAudit: ["owner"],
   listAccounts: ["owner"],
   allowAccount: ["owner"],
@@ -76,6 +81,8 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     createPause: `{}`,
     putHost: `{"timeout_ms":5000}`,
     putDefaults: `{"timeout_ms":5000}`,
+    createChannel: `{"name":"ops","kind":"slack","url":"https://hooks.example.com/"}`,
+    changeChannel: `{"enabled":false}`,
     createInvitation: `{"email":"bob@example.com","role":"reader"}`,
     changePerson: `{"role":"approver"}`,
     retryAction: `{"reason":"It was rejected before."}`,
@@ -108,6 +115,11 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     await engine.store.team.invite(invitation, null, anAuditEntry());
     return { method, path: path.replace("{id}", invitation.id), body: undefined, thing: null };
   }
+  if (path.startsWith("/v1/channels/")) {
+    const channel = aChannel({ accountId: engine.owner.accountId, url: "http://127.0.0.1:9/" });
+    await engine.store.channels.add(channel, anAuditEntry());
+    return { method, path: path.replace("{id}", channel.id), body: body[id], thing: null };
+  }
   if (path.startsWith("/v1/pauses/")) {
     const { pause } = await engine.pauseService.pause(engine.owner, { keyId: null, reason: null });
     return { method, path: path.replace("{id}", pause.id), body: undefined, thing: null };
@@ -133,6 +145,7 @@ async function stateOf(thing: string | null) {
     told: thing === null ? [] : await actionService.timeline(owner, thing),
     callbackHosts: await store.callbackHosts.list(owner.accountId),
     hosts: await store.hostSettings.list(owner.accountId),
+    channels: await store.channels.list(owner.accountId),
     people: await store.team.members(owner.accountId, 500),
     invitations: await store.team.invitations(owner.accountId, app.engine.clock.now(), 500),
     keys: keys.map((key) => ({ ...key, lastUsedAt: null })),

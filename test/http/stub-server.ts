@@ -12,6 +12,7 @@ import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { DomainError } from "../../src/api/domain-error.ts";
 import type { Caller, Role } from "../../src/accounts/roles.ts";
 import type { AttemptRules } from "../../src/actions/rules.ts";
+import type { ChannelService } from "../../src/channels/service.ts";
 import type { HostService } from "../../src/hosts/service.ts";
 import { NO_HOST_RULES } from "../../src/hosts/settings.ts";
 import type { Feed } from "../../src/events/feed.ts";
@@ -24,7 +25,7 @@ import type { LogFields } from "../../src/observability/log.ts";
 import type { AccountStore, ApiKey } from "../../db/account-store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 import type { EffectiveSettings } from "../../src/config/config.ts";
-import { ACCOUNT, anAction, anApiKey, anInvitation, aPause, later, NOON } from "../support/factory.ts";
+import { ACCOUNT, aChannel, anAction, anApiKey, anInvitation, aPause, later, NOON } from "../support/factory.ts";
 
 /** A key for each role, and one that was revoked. */
 export const KEYS = {
@@ -47,6 +48,8 @@ export const KNOWN_TOKEN = "01knowntoken";
 export const KNOWN_KEY_ID = "key_01known";
 
 export const KNOWN_PAUSE_ID = "pau_01known";
+
+export const KNOWN_CHANNEL_ID = "chn_01known";
 
 export const KNOWN_PERSON_ID = "per_01known";
 
@@ -80,6 +83,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
       },
     },
     hostService: stubHostService(calls),
+    channelService: stubChannels(calls),
     signUpGate: stubSignUpGate(calls),
     isStopped: () => false,
     auditService: createAuditService(emptyAudit(), systemClock),
@@ -184,6 +188,27 @@ function stubCallbackHosts(calls: string[]): CallbackHostService {
       return Promise.resolve({ host, createdAt: NOON });
     },
     remove: () => Promise.resolve(),
+  };
+}
+
+function stubChannels(calls: string[]): ChannelService {
+  const asked = (verb: string, id: string) => {
+    calls.push(`${verb} channel ${id}`);
+    if (id !== KNOWN_CHANNEL_ID) throw new DomainError("not_found", "There is no such channel.");
+    return aChannel({ id });
+  };
+  return {
+    list: () => Promise.resolve([]),
+    add(_caller, { name }) {
+      calls.push(`add channel ${name}`);
+      return Promise.resolve(aChannel({ name }));
+    },
+    change: (_caller, id) => Promise.resolve(asked("change", id)),
+    remove: (_caller, id) => Promise.resolve(void asked("remove", id)),
+    test(_caller, id) {
+      asked("test", id);
+      return Promise.resolve({ delivered: true, error: null });
+    },
   };
 }
 

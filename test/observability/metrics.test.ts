@@ -47,7 +47,7 @@ test("what happens is counted under its name and labels", async () => {
 /** Metrics with all gauges, over a store and an engine that the test changes. */
 function gauged() {
   const metrics = new Metrics();
-  const waiting = { actions: { pending: 12, awaiting_approval: 2 }, outbox: { callback: 7, mail: 0 } };
+  const waiting = { actions: { pending: 12, awaiting_approval: 2 }, outbox: { callback: 7, mail: 0, message: 0 } };
   const store = {
     isUnavailable: false,
     actions: {
@@ -59,7 +59,7 @@ function gauged() {
   const readOr = <Value>(value: Value) =>
     store.isUnavailable ? Promise.reject(new Error("away")) : Promise.resolve(value);
   const engine = {
-    paused: () => ({ actions: store.isUnavailable, callbacks: false, mails: false }),
+    paused: () => ({ actions: store.isUnavailable, callbacks: false, mails: false, messages: false }),
     kept: { count: 1, bytes: 2_048 },
     feed: { count: () => 3 },
     loop: { inFlight: 1 },

@@ -104,7 +104,7 @@ export async function openEngine(options: EngineOptions = {}) {
       return seen;
     },
     /** What the timeline tells of callbacks or mails, as soon as it tells of so many attempts. */
-    told: (id: string, type: "callback" | "mail", count: number) =>
+    told: (id: string, type: "callback" | "mail" | "message", count: number) =>
       eventually(async () => {
         const entries = await engine.actionService.timeline(owner, id);
         const told = entries.flatMap(({ event }) => (event.type === type ? [event] : []));

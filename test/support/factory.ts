@@ -2,6 +2,7 @@ import { DomainError } from "../../src/api/domain-error.ts";
 import { createEnqueue } from "../../src/actions/serialize.ts";
 import { type Action, type ActionRequest, firstState } from "../../src/actions/action.ts";
 import { NO_EXTRAS } from "../../src/actions/extras.ts";
+import type { Channel } from "../../src/channels/channel.ts";
 import type { AuditEntry } from "../../src/audit/audit.ts";
 import { type Change } from "../../src/actions/changes.ts";
 import type { Outcome } from "../../src/actions/outcome.ts";
@@ -30,7 +31,7 @@ export const OTHER_ACCOUNT = "acc_two";
 /** The key that actions are created by. */
 export const KEY = "key_one";
 
-const enqueue = createEnqueue({ ids: systemIds, receiptUrl: (actionId) => `/r/${actionId}` });
+const enqueue = createEnqueue({ ids: systemIds, channelsOf: () => [], receiptUrl: (actionId) => `/r/${actionId}` });
 
 /** What a caller asks for. Host and hostname follow from the URL unless they are given. */
 export function aRequest(overrides: Partial<ActionRequest> = {}): ActionRequest {
@@ -266,4 +267,21 @@ export function aSession(overrides: Partial<SessionRow> = {}): SessionRow {
 export function aWelcomeLink(overrides: Partial<WelcomeLink> = {}): WelcomeLink {
   const hash = systemIds.request();
   return { hash, personId: null, accountId: ACCOUNT, createdAt: NOON, expiresAt: later(3_600_000), ...overrides };
+}
+
+/** A channel to an incoming webhook. */
+export function aChannel(overrides: Partial<Channel> = {}): Channel {
+  return {
+    id: systemIds.channel(),
+    accountId: ACCOUNT,
+    name: "ops",
+    kind: "slack",
+    to: [],
+    url: "https://hooks.slack.example/services/T0/B0/abcdefgh1234",
+    remindAfterMinutes: null,
+    enabled: true,
+    createdAt: NOON,
+    createdBy: "user:ann@example.com",
+    ...overrides,
+  };
 }

@@ -7,6 +7,19 @@ CREATE TABLE `action_metadata` (
 );
 --> statement-breakpoint
 CREATE INDEX `action_metadata_by_value` ON `action_metadata` (`account_id`,`name`,`value`,`action_id`);--> statement-breakpoint
+CREATE TABLE `channels` (
+	`id` text PRIMARY KEY NOT NULL,
+	`account_id` text NOT NULL,
+	`name` text NOT NULL,
+	`kind` text NOT NULL,
+	`sealed_config` text NOT NULL,
+	`remind_after_minutes` integer,
+	`enabled` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`created_by` text NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `channels_by_account` ON `channels` (`account_id`);--> statement-breakpoint
 CREATE TABLE `host_settings` (
 	`account_id` text NOT NULL,
 	`host` text NOT NULL,
@@ -55,6 +68,8 @@ ALTER TABLE `actions` ADD `extras` text;--> statement-breakpoint
 ALTER TABLE `actions` ADD `expires_at` integer;--> statement-breakpoint
 CREATE INDEX `actions_expiring` ON `actions` (`expires_at`,`id`) WHERE "actions"."expires_at" is not null and ("actions"."status" = 'pending' or "actions"."status" = 'awaiting_approval');--> statement-breakpoint
 CREATE INDEX `actions_broken` ON `actions` (`id`) WHERE "actions"."status" <> 'completed' and "actions"."status" <> 'failed' and "actions"."status" <> 'cancelled' and not (typeof("actions"."id") = 'text' and typeof("actions"."account_id") = 'text' and typeof("actions"."host") = 'text' and typeof("actions"."key_id") = 'text' and typeof("actions"."revision") = 'integer' and "actions"."revision" < 9007199254740991 and typeof(ifnull("actions"."due_at", 0)) = 'integer' and ifnull("actions"."due_at", 0) < 8640000000000001 and ifnull("actions"."due_at", 0) > -8640000000000001 and typeof(ifnull("actions"."lease_until", 0)) = 'integer' and ifnull("actions"."lease_until", 0) < 8640000000000001 and ifnull("actions"."lease_until", 0) > -8640000000000001 and ("actions"."status" <> 'awaiting_approval' or (typeof("actions"."url") = 'text' and typeof("actions"."hostname") = 'text' and typeof("actions"."created_by") = 'text' and ("actions"."method" = 'GET' or "actions"."method" = 'POST' or "actions"."method" = 'PUT' or "actions"."method" = 'PATCH' or "actions"."method" = 'DELETE') and ("actions"."on_unknown" = 'retry' or "actions"."on_unknown" = 'stop') and ("actions"."approve" = 0 or "actions"."approve" = 1) and typeof(ifnull("actions"."dedupe", '')) = 'text' and typeof(ifnull("actions"."idempotency_key", '')) = 'text' and typeof(ifnull("actions"."callback", '')) = 'text' and typeof(ifnull("actions"."notify_email", '')) = 'text' and typeof(ifnull("actions"."approved_by", '')) = 'text' and typeof(ifnull("actions"."approved_digest", '')) = 'text' and typeof(ifnull("actions"."sealed_headers", '')) = 'text' and typeof(ifnull("actions"."body", '')) = 'text' and typeof(ifnull("actions"."title", '')) = 'text' and typeof(ifnull("actions"."extras", '')) = 'text' and typeof("actions"."run") = 'integer' and "actions"."run" > 0 and "actions"."run" < 9007199254740991 and typeof("actions"."attempts") = 'integer' and "actions"."attempts" > -1 and "actions"."attempts" < 9007199254740991 and typeof("actions"."retries") = 'integer' and "actions"."retries" > 0 and "actions"."retries" < 9007199254740991 and typeof("actions"."created_at") = 'integer' and "actions"."created_at" < 8640000000000001 and "actions"."created_at" > -8640000000000001 and typeof(ifnull("actions"."started_at", 0)) = 'integer' and ifnull("actions"."started_at", 0) < 8640000000000001 and ifnull("actions"."started_at", 0) > -8640000000000001 and typeof(ifnull("actions"."finished_at", 0)) = 'integer' and ifnull("actions"."finished_at", 0) < 8640000000000001 and ifnull("actions"."finished_at", 0) > -8640000000000001 and typeof(ifnull("actions"."approved_at", 0)) = 'integer' and ifnull("actions"."approved_at", 0) < 8640000000000001 and ifnull("actions"."approved_at", 0) > -8640000000000001 and typeof(ifnull("actions"."expires_at", 0)) = 'integer' and ifnull("actions"."expires_at", 0) < 8640000000000001 and ifnull("actions"."expires_at", 0) > -8640000000000001)));--> statement-breakpoint
+DROP INDEX `outbox_broken`;--> statement-breakpoint
+CREATE INDEX `outbox_broken` ON `outbox` (`id`) WHERE "outbox"."status" <> 'delivered' and "outbox"."status" <> 'given_up' and "outbox"."status" <> 'dropped' and not (typeof("outbox"."id") = 'text' and typeof("outbox"."account_id") = 'text' and typeof("outbox"."host") = 'text' and typeof("outbox"."key_id") = 'text' and ("outbox"."kind" = 'callback' or "outbox"."kind" = 'mail' or "outbox"."kind" = 'message') and typeof("outbox"."attempts") = 'integer' and "outbox"."attempts" < 9007199254740991 and typeof(ifnull("outbox"."due_at", 0)) = 'integer' and ifnull("outbox"."due_at", 0) < 8640000000000001 and ifnull("outbox"."due_at", 0) > -8640000000000001 and typeof(ifnull("outbox"."lease_until", 0)) = 'integer' and ifnull("outbox"."lease_until", 0) < 8640000000000001 and ifnull("outbox"."lease_until", 0) > -8640000000000001);--> statement-breakpoint
 ALTER TABLE `api_keys` ADD `hosts` text;--> statement-breakpoint
 ALTER TABLE `api_keys` ADD `methods` text;--> statement-breakpoint
 ALTER TABLE `api_keys` ADD `daily_actions` integer;--> statement-breakpoint

@@ -33,7 +33,7 @@ export function testOutbox(open: OpenTestStore): void {
     ]);
     const [first] = await db.notifications.callbacks.lanes(null, 1);
     expect(await db.notifications.callbacks.lanes(first ?? null, 1)).toEqual([{ ...LANE, dueAt: NOON }]);
-    expect(await db.notifications.waiting()).toEqual({ callback: 3, mail: 3 });
+    expect(await db.notifications.waiting()).toEqual({ callback: 3, mail: 3, message: 0 });
   });
 
   test("a claim counts the attempt and leases the row; its body is there until it is delivered", async () => {
@@ -52,14 +52,14 @@ export function testOutbox(open: OpenTestStore): void {
       leaseUntil: LEASE.leaseUntil,
     });
     expect(await db.notifications.callbacks.lanes(null, 10)).toEqual([]);
-    expect(await db.notifications.waiting()).toEqual({ callback: 1, mail: 1 });
+    expect(await db.notifications.waiting()).toEqual({ callback: 1, mail: 1, message: 0 });
     const body = await db.notifications.payload(notification.id);
     expect(JSON.parse(body ?? "")).toMatchObject({ type: "action.awaiting_approval", data: { id: action.id } });
     await settle(db, notification, FAILED);
     expect(await db.notifications.payload(notification.id)).toBe(body);
     await settle(db, await claimOne(db.notifications.callbacks, later(5_000)), { kind: "delivered" });
     expect(await db.notifications.payload(notification.id)).toBeNull();
-    expect(await db.notifications.waiting()).toEqual({ callback: 0, mail: 1 });
+    expect(await db.notifications.waiting()).toEqual({ callback: 0, mail: 1, message: 0 });
   });
 
   test.each([0, 5])("200 concurrent claims of the same rows give each once (%d turns apart)", async (turns) => {
@@ -125,7 +125,7 @@ export function testOutbox(open: OpenTestStore): void {
     expect(await db.notifications.list(ACCOUNT, null, 10)).toContainEqual(
       expect.objectContaining({ status: "dropped" }),
     );
-    expect(await db.notifications.waiting()).toEqual({ callback: 0, mail: 1 });
+    expect(await db.notifications.waiting()).toEqual({ callback: 0, mail: 1, message: 0 });
     expect(await told(db, action)).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { systemIds } from "../../../src/runtime/ids.ts";
 import type { SealedText } from "../../../db/account-store.ts";
 import type { Store } from "../../../db/store.ts";
-import { aCreation, anAccount, NOON } from "../../support/factory.ts";
+import { aChannel, aCreation, anAccount, anAuditEntry, NOON } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 
 const OTHER = "00000000";
@@ -24,6 +24,8 @@ async function fill(store: Store, headers: number): Promise<void> {
   }
   for (let n = 0; n < headers; n += 1) await store.actions.create(aCreation({ headers: { "X-N": String(n) } }));
   await store.actions.create(aCreation());
+  const channel = aChannel();
+  await store.channels.add(channel, anAuditEntry({ kind: "channel_added", subject: channel.id }));
 }
 
 async function all(store: Store, keyId: string, pageSize: number): Promise<readonly SealedText[]> {
@@ -45,10 +47,15 @@ export function testSealed(open: OpenTestStore): void {
       const whole = await all(db.store, OTHER, 1_000);
       const columns = whole.map(({ place }) => `${place.table}.${place.column}`);
       expect(new Set(columns)).toEqual(
-        new Set(["accounts.sealed_root_secret", "signing_seeds.sealed_seed", "actions.sealed_headers"]),
+        new Set([
+          "accounts.sealed_root_secret",
+          "signing_seeds.sealed_seed",
+          "actions.sealed_headers",
+          "channels.sealed_config",
+        ]),
       );
-      expect(whole).toHaveLength(1 + 2 + 7);
-      for (const size of [1, 2, 3, 9, 10]) expect(await all(db.store, OTHER, size)).toEqual(whole);
+      expect(whole).toHaveLength(1 + 2 + 7 + 1);
+      for (const size of [1, 2, 3, 9, 11]) expect(await all(db.store, OTHER, size)).toEqual(whole);
     });
 
     test("are every column that is called so", async () => {
@@ -61,7 +68,7 @@ export function testSealed(open: OpenTestStore): void {
     test("of one key are not found under that key", async () => {
       await using db = await open();
       await fill(db.store, 3);
-      expect(await all(db.store, "aaaaaaaa", 99)).toHaveLength(2 + 3);
+      expect(await all(db.store, "aaaaaaaa", 99)).toHaveLength(2 + 3 + 1);
       const header = (await all(db.store, "bbbbbbbb", 99)).find(({ place }) => place.table === "actions");
       expect(await all(db.store, header?.sealed.slice(0, 8) ?? "", 99)).toHaveLength(1 + 2);
     });

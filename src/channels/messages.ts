@@ -1,0 +1,95 @@
+import type { Action } from "../actions/action.ts";
+import { actionJson } from "../actions/serialize.ts";
+import { type DecisionFacts, type DecisionHistory, maskedFacts } from "../approvals/facts.ts";
+import { MESSAGE_FACT_CHARS_MAX, MESSAGE_FACTS_MAX } from "../config/limits.ts";
+import type { AskKind } from "../delivery/asks.ts";
+import { maskedAction } from "../receipts/masked-action.ts";
+import { visibleText } from "../receipts/visible-text.ts";
+
+/** A question to a channel. */
+export interface Question {
+  readonly ask: AskKind;
+  readonly at: Date;
+  /** Not masked, but `premask` was called for `public`: whoever reads a channel need not be an approver. */
+  readonly action: Action;
+  readonly history: DecisionHistory;
+  /** The address of the pages, without a trailing slash. */
+  readonly baseUrl: string;
+}
+
+/** The page of the action, which asks for a sign-in. No message has a link that decides, or one that opens without a sign-in. */
+export function actionPageUrl(baseUrl: string, actionId: string): string {
+  return `${baseUrl}/actions/${actionId}`;
+}
+
+/** The body of a POST to an incoming webhook of Slack. All text of others is plain text there: no markup, mention or link. */
+export function slackQuestion({ ask, action, history, baseUrl }: Question): string {
+  const { facts, risks } = maskedFacts(action, history, baseUrl, "public");
+  const heading = ask === "requested" ? "An action awaits approval" : "Reminder: an action still awaits approval";
+  // The link below is the action.
+  const shown = facts.filter(({ name }) => name !== "action");
+  const url = actionPageUrl(baseUrl, action.id);
+  return slackJson(`${heading}: ${action.method} ${action.host}`, [
+    { type: "header", text: plain(heading) },
+    ...risks.map(({ text }) => ({ type: "section", text: plain(`⚠ ${text}`) })),
+    ...factSections(shown),
+    { type: "section", text: { type: "mrkdwn", text: `<${escaped(url)}|Open it in Outgate to decide>` } },
+    { type: "context", elements: [plain("Secrets are masked. Deciding needs a sign-in.")] },
+  ]);
+}
+
+/** The body of a test message to Slack. */
+export function slackTest(name: string): string {
+  const text = `Test from Outgate: the channel ${name} works.`;
+  return slackJson(text, [{ type: "section", text: plain(text) }]);
+}
+
+/** Slack shows `text` in notifications, and reads it as its markup. */
+function slackJson(text: string, blocks: readonly object[]): string {
+  return JSON.stringify({ text: shownText(text), mrkdwn: false, unfurl_links: false, unfurl_media: false, blocks });
+}
+
+/** Fields of a section in Slack, at most. */
+const SECTION_FIELDS_MAX = 10;
+
+function factSections(facts: DecisionFacts["facts"]): readonly object[] {
+  const fields = facts.slice(0, MESSAGE_FACTS_MAX).map(({ label, value }) => plain(`${label}: ${value}`));
+  const rest = facts.length - fields.length;
+  if (rest > 0) fields.push(plain(`${rest} more in Outgate`));
+  const starts = Array.from({ length: Math.ceil(fields.length / SECTION_FIELDS_MAX) }, (_, at) => at);
+  return starts.map((at) => {
+    const start = at * SECTION_FIELDS_MAX;
+    return { type: "section", fields: fields.slice(start, start + SECTION_FIELDS_MAX) };
+  });
+}
+
+function plain(text: string) {
+  return { type: "plain_text", text: shownText(text), emoji: false };
+}
+
+/** One line, cut, with nothing in it that Slack reads as a mention or a link. */
+function shownText(text: string): string {
+  const characters = Array.from(visibleText(text));
+  const isCut = characters.length > MESSAGE_FACT_CHARS_MAX;
+  return escaped(isCut ? `${characters.slice(0, MESSAGE_FACT_CHARS_MAX).join("")}…` : characters.join(""));
+}
+
+/** The three characters that Slack's markup begins and ends with. */
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** The body of a POST to a webhook. The action has no receipt: its link would open without a sign-in. */
+export function webhookQuestion({ ask, at, action, history, baseUrl }: Question): string {
+  const masked = maskedAction(action, "public");
+  const shown = actionJson(masked, { now: at, receiptUrl: null, hidesHeaderValues: true });
+  const { facts, risks } = maskedFacts(action, history, baseUrl, "public");
+  const rest = JSON.stringify({ facts, risks, url: actionPageUrl(baseUrl, action.id) }).slice(1);
+  return `{"type":"approval.${ask}","timestamp":"${at.toISOString()}","data":{"action":${shown},${rest}}`;
+}
+
+/** The body of a test message to a webhook. */
+export function webhookTest(channel: { readonly id: string; readonly name: string }, at: Date): string {
+  const { id, name } = channel;
+  return JSON.stringify({ type: "channel.test", timestamp: at.toISOString(), data: { channel: { id, name } } });
+}

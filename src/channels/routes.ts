@@ -1,0 +1,113 @@
+import Type from "typebox";
+import {
+  API_ERRORS,
+  BODY_ERRORS,
+  bodyOperation,
+  createApiRoutes,
+  jsonBody,
+  operation,
+  pathParams,
+} from "../http/operation.ts";
+import { json } from "../http/response.ts";
+import {
+  ChangeChannel,
+  ChannelId,
+  ChannelJson,
+  ChannelList,
+  ChannelTest,
+  CreateChannel,
+  serializeChannel,
+} from "./schemas.ts";
+import type { ChannelService } from "./service.ts";
+
+export interface ChannelRouteDeps {
+  readonly channelService: ChannelService;
+}
+
+export const ChannelParams = pathParams(Type.Object({ id: ChannelId }), "There is no such channel.");
+
+/** Where the account asks for approval. */
+export function channelRoutes({ channelService }: ChannelRouteDeps) {
+  return createApiRoutes()
+    .get(
+      "/v1/channels",
+      async ({ caller }) => json(JSON.stringify({ data: (await channelService.list(caller)).map(serializeChannel) })),
+      operation({
+        operationId: "listChannels",
+        permission: "manage",
+        tag: "Auth",
+        summary: "List where the account asks for approval",
+        description: "The oldest first. URLs are shown masked: whoever has one can post to it.",
+        answers: { 200: { description: "The channels.", schema: ChannelList } },
+        errors: API_ERRORS,
+      }),
+    )
+    .post(
+      "/v1/channels",
+      async ({ caller, body }) => {
+        const channel = await channelService.add(caller, body);
+        return json(JSON.stringify(serializeChannel(channel)), 201);
+      },
+      bodyOperation({
+        operationId: "createChannel",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Add where to ask for approval",
+        description:
+          "From now on every action that begins to await approval is told there, with a link to its page; nothing in a message decides. Of several nodes the others follow within 5 seconds.",
+        body: jsonBody(CreateChannel),
+        answers: { 201: { description: "The channel.", schema: ChannelJson } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
+      }),
+    )
+    .patch(
+      "/v1/channels/:id",
+      async ({ caller, params, body }) => {
+        const channel = await channelService.change(caller, params.id, body);
+        return json(JSON.stringify(serializeChannel(channel)));
+      },
+      bodyOperation({
+        operationId: "changeChannel",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Change a channel, or switch it off",
+        description: "What is left out stays. Messages that wait follow the change; its kind never changes.",
+        params: ChannelParams,
+        body: jsonBody(ChangeChannel),
+        answers: { 200: { description: "The channel.", schema: ChannelJson } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "not_found"],
+      }),
+    )
+    .delete(
+      "/v1/channels/:id",
+      async ({ caller, params }) => {
+        await channelService.remove(caller, params.id);
+        return new Response(null, { status: 204 });
+      },
+      operation({
+        operationId: "removeChannel",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Remove a channel",
+        description: "Messages that wait are dropped.",
+        params: ChannelParams,
+        answers: { 204: { description: "The channel is removed.", schema: null } },
+        errors: [...API_ERRORS, "not_found"],
+      }),
+    )
+    .post(
+      "/v1/channels/:id/test",
+      async ({ caller, params }) => json(JSON.stringify(await channelService.test(caller, params.id))),
+      operation({
+        operationId: "testChannel",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Send a test message to a channel",
+        description:
+          "Sends at once, also where the channel is switched off, and waits for at most 10 seconds. At most one test a second and 30 an hour.",
+        params: ChannelParams,
+        answers: { 200: { description: "How it fared.", schema: ChannelTest } },
+        errors: [...API_ERRORS, "not_found"],
+      }),
+    );
+}

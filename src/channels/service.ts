@@ -1,0 +1,206 @@
+import { authorize, type Caller } from "../accounts/roles.ts";
+import type { Creator } from "../actions/action.ts";
+import { describeOutcome } from "../actions/outcome.ts";
+import { DomainError, RetryLater } from "../api/domain-error.ts";
+import type { Recipients } from "../approvals/recipients.ts";
+import { type Audited, auditOf, type AuditStore } from "../audit/audit.ts";
+import {
+  CHANNEL_TEST_EVERY_MS,
+  CHANNEL_TESTERS_REMEMBERED_MAX,
+  CHANNEL_TESTS_PER_HOUR_MAX,
+  CHANNELS_MAX,
+  HOUR_MS,
+  MESSAGE_TIMEOUT_MS,
+} from "../config/limits.ts";
+import { type PostDeps, postRequest } from "../delivery/channels.ts";
+import { deliveryOf, faultOf } from "../delivery/deliver.ts";
+import type { Delivery } from "../delivery/notification.ts";
+import type { Mailer } from "../mail/mailer.ts";
+import type { Sender } from "../outbound/deadline.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { Channel, ChannelStore } from "./channel.ts";
+import type { KnownChannels } from "./known.ts";
+import { slackTest, webhookTest } from "./messages.ts";
+import {
+  type ChangeChannel,
+  type ChannelTest,
+  type CheckChannelUrl,
+  type CreateChannel,
+  patchOf,
+  refuse,
+  targetOf,
+} from "./schemas.ts";
+
+interface ChannelServiceDeps extends PostDeps {
+  readonly channels: ChannelStore;
+  readonly known: Pick<KnownChannels, "refresh">;
+  readonly audit: Pick<AuditStore, "record">;
+  readonly recipients: Pick<Recipients, "mayMail">;
+  readonly sender: Sender;
+  /** Null: no mail provider is configured. */
+  readonly mailer: Mailer | null;
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
+  readonly ids: Pick<Ids, "channel" | "row">;
+  readonly checkTarget: CheckChannelUrl;
+}
+
+/** Every use case of channels; for owners. */
+export type ChannelService = ReturnType<typeof createChannelService>;
+
+export function createChannelService(deps: ChannelServiceDeps) {
+  const { channels, known, audit, clock, ids, checkTarget } = deps;
+  const countTest = createTestLimit(clock);
+  const find = async (caller: Caller, id: string): Promise<Channel> => {
+    authorize(caller, "manage");
+    const channel = await channels.find(caller.accountId, id);
+    if (channel === null) throw noChannel();
+    return channel;
+  };
+  const entry = (caller: Caller, audited: Audited) => auditOf(caller, audited, clock.now());
+  return {
+    async list(caller: Caller): Promise<readonly Channel[]> {
+      authorize(caller, "manage");
+      return channels.list(caller.accountId);
+    },
+
+    /** Throws `validation_error` for a target that may not be used, and beyond `CHANNELS_MAX`. */
+    async add(caller: Caller, asked: CreateChannel): Promise<Channel> {
+      authorize(caller, "manage");
+      const { accountId, actor: createdBy } = caller;
+      const { name, kind, remind_after_minutes: remindAfterMinutes = null, enabled = true } = asked;
+      const target = targetOf(asked, checkTarget);
+      await checkAddresses(deps, accountId, target.to);
+      const made = { id: ids.channel(), createdAt: clock.now(), createdBy };
+      const channel: Channel = { ...made, accountId, name, kind, ...target, remindAfterMinutes, enabled };
+      const detail = { name, kind };
+      const added = await channels.add(channel, entry(caller, { kind: "channel_added", subject: channel.id, detail }));
+      if (added === "full") {
+        throw new DomainError("validation_error", `An account has at most ${CHANNELS_MAX} channels. Remove one first.`);
+      }
+      await known.refresh(accountId);
+      return channel;
+    },
+
+    /** Messages that wait follow the change. Throws `not_found`, and `validation_error` as `add`. */
+    async change(caller: Caller, id: string, change: ChangeChannel): Promise<Channel> {
+      const { kind, accountId } = await find(caller, id);
+      const patch = patchOf(kind, change, checkTarget);
+      await checkAddresses(deps, accountId, patch.target?.to ?? []);
+      const detail = { changed: Object.keys(change).join(", ") };
+      const audited = entry(caller, { kind: "channel_changed", subject: id, detail });
+      if (!(await channels.change(accountId, id, patch, audited))) throw noChannel();
+      await known.refresh(accountId);
+      return find(caller, id);
+    },
+
+    /** Messages that wait are dropped. Throws `not_found`. */
+    async remove(caller: Caller, id: string): Promise<void> {
+      authorize(caller, "manage");
+      const audited = entry(caller, { kind: "channel_removed", subject: id });
+      if (!(await channels.remove(caller.accountId, id, audited))) throw noChannel();
+      await known.refresh(caller.accountId);
+    },
+
+    /**
+     * Sends a test message at once, also where the channel is switched off, and waits for at most `MESSAGE_TIMEOUT_MS`. Throws
+     * `not_found`, and `RetryLater` where the account tests too often.
+     */
+    async test(caller: Caller, id: string): Promise<ChannelTest> {
+      const channel = await find(caller, id);
+      countTest(caller.accountId);
+      const delivery = await (channel.kind === "mail" ? testMails(deps, channel) : testPost(deps, channel));
+      const error = errorOf(delivery);
+      const detail = { delivered: error === null };
+      await audit.record(entry(caller, { kind: "channel_tested", subject: id, detail }));
+      return { delivered: error === null, error };
+    },
+  };
+}
+
+function noChannel(): DomainError {
+  return new DomainError("not_found", "There is no such channel.");
+}
+
+/** Channels are made by owners. */
+const OWNER: Creator = { role: "owner", hold: "none" };
+
+/** Throws `validation_error` for addresses that may not be asked. */
+async function checkAddresses(
+  { recipients }: Pick<ChannelServiceDeps, "recipients">,
+  accountId: string,
+  to: readonly string[],
+): Promise<void> {
+  const allowed = await Promise.all(to.map((address) => recipients.mayMail(accountId, OWNER, address)));
+  refuse(allowed.flatMap((may, at) => (may ? [] : [{ field: `to.${at}`, message: NOT_AN_APPROVER }])));
+}
+
+const NOT_AN_APPROVER = "Is neither of a person of this account nor one of the APPROVERS of this server.";
+
+async function testPost(deps: ChannelServiceDeps, channel: Channel): Promise<Delivery> {
+  const { sender, clock, ids } = deps;
+  const { kind, name, url } = channel;
+  if (url === null) return { kind: "withheld", error: "Where the channel goes can't be read. Set its URL again." };
+  const now = clock.now();
+  const body = kind === "slack" ? slackTest(name) : webhookTest(channel, now);
+  const request = await postRequest(deps, { channel, url, id: `test_${ids.row(now)}`, body }, now).catch(faultOf);
+  if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, MESSAGE_TIMEOUT_MS);
+  const outcome = await sender.send(request, { timeoutMs: MESSAGE_TIMEOUT_MS });
+  return outcome.kind === "stopped" ? INTERRUPTED : deliveryOf(outcome, now, MESSAGE_TIMEOUT_MS);
+}
+
+const INTERRUPTED: Delivery = {
+  kind: "failed",
+  error: describeOutcome({ kind: "unknown", fault: "interrupted" }, 0),
+  notBeforeMs: null,
+};
+
+/** To every address, of which there are few; the first failure counts. */
+async function testMails(deps: ChannelServiceDeps, { id: channelId, name, to, accountId }: Channel): Promise<Delivery> {
+  const { mailer, ids, clock } = deps;
+  if (mailer === null) return NOT_CONFIGURED;
+  if (to.length === 0)
+    return { kind: "withheld", error: "Where the channel goes can't be read. Set its addresses again." };
+  await checkAddresses(deps, accountId, to);
+  const id = `${channelId}.${ids.row(clock.now())}`;
+  const sent = await Promise.all(
+    to.map((address) =>
+      mailer.send({ event: "tested", to: address, id, channel: name }, { timeoutMs: MESSAGE_TIMEOUT_MS }),
+    ),
+  );
+  return sent.find(({ kind }) => kind !== "delivered") ?? { kind: "delivered" };
+}
+
+const NOT_CONFIGURED: Delivery = {
+  kind: "withheld",
+  error: "No mail was sent: no mail provider is configured (see MAILGUN_API_KEY).",
+};
+
+function errorOf(delivery: Delivery): string | null {
+  if (delivery.kind === "delivered") return null;
+  return "error" in delivery ? delivery.error : "Nothing was sent: the service is stopping.";
+}
+
+/**
+ * Counts a test of an account. Throws `RetryLater` within `CHANNEL_TEST_EVERY_MS` of the one before, and beyond
+ * `CHANNEL_TESTS_PER_HOUR_MAX` within an hour: tests are not in the outbox, whose mails are limited.
+ */
+function createTestLimit(clock: Pick<Clock, "monotonicMs">): (accountId: string) => void {
+  const testsOf = new Map<string, readonly number[]>();
+  return (accountId) => {
+    const nowMs = clock.monotonicMs();
+    const recent = (testsOf.get(accountId) ?? []).filter((atMs) => nowMs - atMs < HOUR_MS);
+    const [oldest = nowMs, newest = Number.NEGATIVE_INFINITY] = [recent[0], recent.at(-1)];
+    const isFull = recent.length >= CHANNEL_TESTS_PER_HOUR_MAX;
+    const waitMs = isFull ? oldest + HOUR_MS - nowMs : newest + CHANNEL_TEST_EVERY_MS - nowMs;
+    if (waitMs > 0) {
+      const seconds = Math.ceil(waitMs / 1_000);
+      throw new RetryLater(`This account has just tested channels. Try again in ${seconds} s.`, seconds);
+    }
+    // Deleted first, so that the oldest account comes first.
+    testsOf.delete(accountId);
+    testsOf.set(accountId, [...recent, nowMs]);
+    const [first] = testsOf.keys();
+    if (testsOf.size > CHANNEL_TESTERS_REMEMBERED_MAX && first !== undefined) testsOf.delete(first);
+  };
+}

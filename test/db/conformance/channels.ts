@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import { CHANNELS_MAX } from "../../../src/config/limits.ts";
+import type { Channel } from "../../../src/channels/channel.ts";
+import type { Store } from "../../../db/store.ts";
+import { ACCOUNT, aChannel, anAuditEntry, later, OTHER_ACCOUNT } from "../../support/factory.ts";
+import type { OpenTestStore } from "../../support/store.ts";
+
+const entry = (kind: "channel_added" | "channel_changed" | "channel_removed", subject: string) =>
+  anAuditEntry({ kind, subject });
+
+const add = ({ channels }: Store, channel: Channel) => channels.add(channel, entry("channel_added", channel.id));
+
+const audited = async ({ audit }: Store) => {
+  const all = { accountId: ACCOUNT, kinds: [], actor: null, since: null, until: null, before: null, limit: 99 };
+  return (await audit.page(all)).rows.map(({ kind }) => kind);
+};
+
+/** Where accounts ask for approval. */
+export function testChannels(open: OpenTestStore): void {
+  describe("channels", () => {
+    test("are kept as they were added, per account, the oldest first, over a restart", async () => {
+      await using db = await open();
+      const mail = aChannel({ kind: "mail", to: ["ann@example.com", "bob@example.com"], url: null });
+      const newer = aChannel({ createdAt: later(5), enabled: false, remindAfterMinutes: 30 });
+      const other = aChannel({ accountId: OTHER_ACCOUNT });
+      for (const one of [newer, mail, other]) expect(await add(db.store, one)).toBe("added");
+      expect(await db.store.channels.list(ACCOUNT)).toEqual([mail, newer]);
+      expect(await db.store.channels.list(null)).toHaveLength(3);
+      expect(await db.store.channels.find(ACCOUNT, newer.id)).toEqual(newer);
+      expect(await db.store.channels.find(OTHER_ACCOUNT, newer.id)).toBeNull();
+      await db.restart();
+      expect(await db.store.channels.list(ACCOUNT)).toEqual([mail, newer]);
+    });
+
+    test("change by member, each beside the others, with an entry; one that is not there changes nothing", async () => {
+      await using db = await open();
+      const { channels } = db.store;
+      const one = aChannel({ remindAfterMinutes: 30 });
+      await add(db.store, one);
+      const changes = [
+        { name: "on call" },
+        { enabled: false },
+        { remindAfterMinutes: null },
+        { target: { to: [], url: "https://hooks.example.com/other" } },
+      ];
+      const changed = entry("channel_changed", one.id);
+      for (const patch of changes) expect(await channels.change(ACCOUNT, one.id, patch, changed)).toBe(true);
+      const after = {
+        ...one,
+        name: "on call",
+        enabled: false,
+        remindAfterMinutes: null,
+        url: "https://hooks.example.com/other",
+      };
+      expect(await channels.find(ACCOUNT, one.id)).toEqual(after);
+      expect(await channels.change(OTHER_ACCOUNT, one.id, { name: "theirs" }, changed)).toBe(false);
+      expect(await channels.change(ACCOUNT, one.id, {}, changed)).toBe(true);
+      expect(await channels.find(ACCOUNT, one.id)).toEqual(after);
+      expect(await channels.remove(OTHER_ACCOUNT, one.id, entry("channel_removed", one.id))).toBe(false);
+      expect(await channels.remove(ACCOUNT, one.id, entry("channel_removed", one.id))).toBe(true);
+      expect(await channels.remove(ACCOUNT, one.id, entry("channel_removed", one.id))).toBe(false);
+      expect(await channels.list(null)).toEqual([]);
+      const kinds = ["channel_removed", ...changes.map(() => "channel_changed" as const), "channel_added"] as const;
+      expect(await audited(db.store)).toEqual([...kinds]);
+    });
+
+    test("have a version that every change changes, and nothing else", async () => {
+      await using db = await open();
+      const { channels } = db.store;
+      const one = aChannel();
+      const seen = [await channels.version()];
+      await add(db.store, one);
+      seen.push(await channels.version());
+      await channels.change(ACCOUNT, one.id, { enabled: false }, entry("channel_changed", one.id));
+      seen.push(await channels.version());
+      await channels.remove(ACCOUNT, one.id, entry("channel_removed", one.id));
+      seen.push(await channels.version());
+      expect(new Set(seen).size).toBe(4);
+      await channels.remove(ACCOUNT, one.id, entry("channel_removed", one.id));
+      expect(await channels.version()).toBe(seen[3] ?? "");
+    });
+
+    test("are of a bounded number, however many are added at once", async () => {
+      await using db = await open();
+      const ends = await Promise.all(Array.from({ length: CHANNELS_MAX + 5 }, () => add(db.store, aChannel())));
+      expect(ends.filter((end) => end === "added")).toHaveLength(CHANNELS_MAX);
+      expect(await add(db.store, aChannel({ accountId: OTHER_ACCOUNT }))).toBe("added");
+    });
+
+    test("are sealed where they are stored", async () => {
+      await using db = await open();
+      const one = aChannel();
+      await add(db.store, one);
+      const found = await db.store.sealed.find("another-key", null, 9);
+      const [row] = found.filter(({ place }) => place.table === "channels");
+      expect(row).toMatchObject({ place: { row: one.id, column: "sealed_config" } });
+      expect(row?.sealed).not.toContain("hooks.slack.example");
+      // A row that can't be opened goes nowhere, and can still be removed.
+      if (row !== undefined) await db.store.sealed.replace([{ ...row, by: `x${row.sealed}` }]);
+      expect(await db.store.channels.find(ACCOUNT, one.id)).toEqual({ ...one, url: null });
+    });
+  });
+}
