@@ -45,6 +45,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   cluster: { about: "one, two and four nodes on PostgreSQL", command: ["cluster.ts"] },
   store: { about: "each operation of the store by the size of its table", command: ["store.ts"] },
+  search: { about: "lists and searches of one account with 1,000,000 actions", command: ["search.ts"] },
   charts: { about: "draws the charts from the figures that latency, peers and growth kept", command: ["charts.ts"] },
 };
 const SHORT = ["throughput", "burst", "latency"];

@@ -16,7 +16,7 @@ import type { HostOfKey } from "../src/approvals/facts.ts";
 import type { RejectionCount, RejectionEntry, RejectionStore } from "../src/approvals/rejections.ts";
 import type { TimelineEvent, TimelineEntry } from "../src/actions/timeline.ts";
 import type { AccountStore, PeopleStore, SealedStore, SigningStore } from "./account-store.ts";
-import type { TeamStore } from "./team-store.ts";
+import type { BulkStore } from "../src/bulk/job.ts";
 import type { CallbackHostStore } from "../src/accounts/callback-hosts.ts";
 import type { ChannelStore } from "../src/channels/channel.ts";
 import type { HostSettingsStore } from "../src/hosts/settings.ts";
@@ -497,6 +497,7 @@ export interface Store {
   readonly pauses: PauseStore;
   readonly rejections: RejectionStore;
   readonly audit: AuditStore;
+  readonly bulk: BulkStore;
   readonly sealed: SealedStore;
   readonly upkeep: UpkeepStore;
   readonly facts: FactStore;

@@ -32,7 +32,8 @@ import type { Oidc } from "./oidc/routes.ts";
 import { createOidcSignIn } from "./oidc/sign-in.ts";
 import { OIDC_CALLBACK_PATH } from "./pages/sign-in.tsx";
 import { createPeopleService } from "./accounts/people.ts";
-import { createTeamService } from "./accounts/team.ts";
+import { createBulk } from "./bulk/bulk.ts";
+import type { BulkService } from "./bulk/service.ts";
 import { createAuditService } from "./audit/audit.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createCallbackHostService } from "./accounts/callback-hosts.ts";
@@ -233,8 +234,10 @@ async function openHttp(
   const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics, node });
   const { accounts } = store;
   const signUpGate = createSignUpGate({ ...deps, accounts, paused: engine.activePauses, signUps: config.signUps });
+  const leases = node === null ? {} : { leases: node.jobs };
+  const { bulkService, bulkRunner } = createBulk({ ...deps, ...leases, store, engine });
   const { http, reads } = createHttpService(
-    { config, policy, encryptedStore, engine, metrics, signUpGate, draining: draining.signal },
+    { config, policy, encryptedStore, engine, metrics, signUpGate, bulkService, draining: draining.signal },
     deps,
   );
 
@@ -253,11 +256,8 @@ async function openHttp(
     ids: deps.ids,
   });
   lag.start();
-  const stopJobs = startJobs(housekeeping(config, { ...deps, store, engine, metrics }), {
-    ...deps,
-    metrics,
-    ...(node !== null && { leases: node.jobs }),
-  });
+  const jobs = housekeeping(config, { ...deps, store, engine, metrics, bulkRunner });
+  const stopJobs = startJobs(jobs, { ...deps, metrics, ...leases });
   // Only other nodes can have changed something.
   const pauses = () => engine.activePauses.load();
   const hosts = () => engine.knownHosts.reload();
@@ -277,7 +277,13 @@ async function openHttp(
     notices: [...config.warnings, ...encryptedStore.warnings, describePolicy(policy), signUpNotice],
     async stop() {
       draining.abort();
-      await Promise.all([stopJobs(), stopReads?.(), http.stop(DRAIN_MS_MAX), engine.drain(DRAIN_MS_MAX)]);
+      await Promise.all([
+        stopJobs(),
+        bulkRunner.stop(),
+        stopReads?.(),
+        http.stop(DRAIN_MS_MAX),
+        engine.drain(DRAIN_MS_MAX),
+      ]);
       sender.close();
       await metricsServer?.stop(true);
       lag.stop();
@@ -343,6 +349,7 @@ interface HttpServiceParts {
   readonly engine: Engine;
   readonly metrics: Metrics;
   readonly signUpGate: SignUpGate;
+  readonly bulkService: BulkService;
   /** Aborted when the service stops, so that waiting requests are answered. */
   readonly draining: AbortSignal;
 }
@@ -368,7 +375,7 @@ interface HttpService {
 
 /** Builds the HTTP server with all its routes; it does not listen yet. */
 function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): HttpService {
-  const { config, policy, engine, metrics, signUpGate, draining } = parts;
+  const { config, policy, engine, metrics, signUpGate, bulkService, draining } = parts;
   const { store, secrets } = parts.encryptedStore;
   const { accounts } = store;
   const { pauseService, isStopped } = engine;
@@ -384,6 +391,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     isStopped,
     signUpGate,
     auditService: createAuditService(store.audit, deps.clock),
+    bulkService,
     feed: engine.feed,
     overviewService: engine.overview,
     authenticate,

@@ -548,6 +548,58 @@ export const audit = sqliteTable(
   (table) => [index("audit_by_account").on(table.accountId, table.seq)],
 );
 
+/** Bulk jobs. Their ids are in the order of time. */
+export const bulkJobs = sqliteTable(
+  "bulk_jobs",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").notNull(),
+    operation: text({ enum: ["retry", "cancel"] }).notNull(),
+    /** The filter as the API has it, as JSON. */
+    filter: text().notNull(),
+    reason: text(),
+    status: text({ enum: ["running", "finished", "stopped"] }).notNull(),
+    matching: integer().notNull(),
+    done: integer().notNull(),
+    failed: integer().notNull(),
+    createdAt: time("created_at").notNull(),
+    createdBy: text("created_by").$type<Actor>().notNull(),
+    /** Whoever began it, a key or a person: it acts with their rights of the moment. */
+    keyId: text("key_id").notNull(),
+    personId: text("person_id").notNull(),
+    client: text().notNull(),
+    finishedAt: time("finished_at"),
+    stoppedBy: text("stopped_by").$type<Actor>(),
+  },
+  (table) => [
+    index("bulk_jobs_by_account").on(table.accountId, table.id),
+    index("bulk_jobs_running")
+      .on(table.id)
+      .where(sql`${table.status} = 'running'`),
+    index("bulk_jobs_by_end").on(table.finishedAt),
+  ],
+);
+
+/** The actions of a bulk job, and what became of each. */
+export const bulkResults = sqliteTable(
+  "bulk_results",
+  {
+    jobId: text("job_id").notNull(),
+    actionId: text("action_id").notNull(),
+    /** The run that it was in when the job began. */
+    run: integer().notNull(),
+    status: text({ enum: ["waiting", "done", "failed"] }).notNull(),
+    /** The status of the action after it was done. */
+    actionStatus: text("action_status"),
+    code: text(),
+    message: text(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.jobId, table.actionId] }),
+    index("bulk_results_by_status").on(table.jobId, table.status, table.actionId),
+  ],
+);
+
 /** Facts about the store, such as the check value of the master key. */
 export const facts = sqliteTable("facts", { name: text().primaryKey(), value: text().notNull() });
 

@@ -485,6 +485,52 @@ export const audit = pgTable(
   (table) => [index("audit_by_account").on(table.accountId, table.seq)],
 );
 
+export const bulkJobs = pgTable(
+  "bulk_jobs",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").notNull(),
+    operation: text().notNull(),
+    filter: text().notNull(),
+    reason: text(),
+    status: text().notNull(),
+    matching: number("matching").notNull(),
+    done: number("done").notNull(),
+    failed: number("failed").notNull(),
+    createdAt: time("created_at").notNull(),
+    createdBy: text("created_by").notNull(),
+    keyId: text("key_id").notNull(),
+    personId: text("person_id").notNull(),
+    client: text().notNull(),
+    finishedAt: time("finished_at"),
+    stoppedBy: text("stopped_by"),
+  },
+  (table) => [
+    index("bulk_jobs_by_account").on(table.accountId, table.id),
+    index("bulk_jobs_running")
+      .on(table.id)
+      .where(sql`${table.status} = 'running'`),
+    index("bulk_jobs_by_end").on(table.finishedAt),
+  ],
+);
+
+export const bulkResults = pgTable(
+  "bulk_results",
+  {
+    jobId: text("job_id").notNull(),
+    actionId: text("action_id").notNull(),
+    run: number("run").notNull(),
+    status: text().notNull(),
+    actionStatus: text("action_status"),
+    code: text(),
+    message: text(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.jobId, table.actionId] }),
+    index("bulk_results_by_status").on(table.jobId, table.status, table.actionId),
+  ],
+);
+
 export const facts = pgTable("facts", { name: text().primaryKey(), value: text().notNull() });
 
 /** One row: what is added to the positions of the timeline, so that they rise after a move to another server too. */

@@ -10,7 +10,7 @@ import type { StoreContext } from "./context.ts";
 import { isAbsent, isNoList, isOneOf } from "./dialect.ts";
 import { findRows, idsWithin } from "./find.ts";
 import { allOf, type Args, prepare, prepareEach, query } from "./query.ts";
-import { type Found, foundOf, FOUND, needsRefining, refine } from "./refine.ts";
+import { type Found, foundOf, FOUND, FOUND_WITH_TEXTS, needsRefining, needsTexts, refine } from "./refine.ts";
 import { Columns, shownActionOf } from "./rows.ts";
 import { actionMetadata, actions } from "../libsql/schema.ts";
 import type { Sql } from "./sql.ts";
@@ -87,7 +87,7 @@ interface SearchStep {
  * looked at. SQLite reads on this thread: each step is short, and others get their turn between two.
  */
 async function* stepsOf(db: Reader, search: ActionQuery, rowsMax: number): AsyncGenerator<SearchStep> {
-  const statements = scanBy(indexFor(search));
+  const statements = scanBy(`${needsTexts(search.search) ? "texts" : "plain"}: ${indexFor(search)}`);
   const values = valuesOfSearch(search);
   const isRefined = needsRefining(search.search);
   let left = search.limit + 1;
@@ -120,7 +120,11 @@ function indexFor({ dedupe, host, createdBy, statuses, search }: ActionQuery): S
 type ScanName = "accountId" | "from" | "before" | "dedupe" | "hostname" | "createdBy" | "name0" | "value0";
 
 /** The statements of a list, prepared once for each index. */
-const scanBy = prepareEach((index: ScanIndex) => {
+const scanBy = prepareEach((variant: `${"texts" | "plain"}: ${ScanIndex}`) => {
+  // Safe: it is what stands behind the colon.
+  const index = variant.slice(variant.indexOf(" ") + 1) as ScanIndex;
+  const columns = variant.startsWith("texts") ? FOUND_WITH_TEXTS : FOUND;
+
   /** Each branch is ordered by its index, so that SQLite merges them without sorting. */
   const scan = (arg: Args<ScanName>) => {
     if (index === "metadata") return scanMetadata(arg);
@@ -141,7 +145,7 @@ const scanBy = prepareEach((index: ScanIndex) => {
     /** The rows of a step that match as far as SQL can tell. */
     page: prepare((arg: Args<ScanName | FilterName | "rows" | "limit">) => {
       const scanned = scan(arg).limit(arg.rows).as("s");
-      const found = query.select(FOUND).from(scanned).crossJoin(actions);
+      const found = query.select(columns).from(scanned).crossJoin(actions);
       return found.where(and(eq(actions.id, scanned.id), filters(arg))).limit(arg.limit);
     }),
     /** The last row of a step, if it is full. */

@@ -2,9 +2,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { and, desc, eq, exists, like, sql } from "drizzle-orm";
 import { OUTCOMES, type OutcomeKind } from "../../src/actions/outcome.ts";
 import { holdsText, idPrefixIn, matchesPlace, matchesResult, pathOf, type Search } from "../../src/actions/search.ts";
-import { SEARCH_STEP_BYTES, SEARCH_STEP_ROWS } from "../../src/config/limits.ts";
+import { SEARCH_NEAR_BYTES, SEARCH_STEP_BYTES, SEARCH_STEP_ROWS } from "../../src/config/limits.ts";
 import { isOneOf, itemsOf } from "./dialect.ts";
-import { BYTES } from "./find.ts";
+import { BYTES, BYTES_SUM } from "./find.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { Columns } from "./rows.ts";
 import { actions, timeline } from "../libsql/schema.ts";
@@ -22,6 +22,15 @@ export const FOUND = {
   lastError: actions.lastError,
 };
 
+/** Title and extras stand behind the long columns: here only where those are short. */
+const isNear = sql`${BYTES_SUM} <= ${SEARCH_NEAR_BYTES}`;
+
+export const FOUND_WITH_TEXTS = {
+  ...FOUND,
+  title: sql`case when ${isNear} then ${actions.title} end`.as("title"),
+  extras: sql`case when ${isNear} then ${actions.extras} end`.as("extras"),
+};
+
 export interface Found {
   readonly id: string;
   readonly bytes: number;
@@ -31,6 +40,9 @@ export interface Found {
   readonly responseCode: number | null;
   readonly errorSource: "target" | "dispatch" | null;
   readonly lastError: string | null;
+  /** Null also where they were not read; `needsTexts`. */
+  readonly title: string | null;
+  readonly extras: string | null;
 }
 
 /** Never throws: a row may have been altered in the database. */
@@ -46,14 +58,21 @@ export function foundOf(row: Row): Found {
     responseCode: typeof code === "number" ? code : null,
     errorSource: source === "target" || source === "dispatch" ? source : null,
     lastError: columns.textOrNull(actions.lastError),
+    title: typeof row["title"] === "string" ? row["title"] : null,
+    extras: typeof row["extras"] === "string" ? row["extras"] : null,
   };
 }
 
+/** Whether a search looks into titles or reasons. */
+export function needsTexts({ q, title, reason }: Search): boolean {
+  return (q !== null && idPrefixIn(q) === null) || title !== null || reason !== null;
+}
+
 /** Whether SQL alone can't tell if a row matches. */
-export function needsRefining({ q, responseCodes, outcome, error, path, title, reason }: Search): boolean {
+export function needsRefining(search: Search): boolean {
+  const { responseCodes, outcome, error, path } = search;
   const isInSql = responseCodes.length <= 1 && (error === null || error === "target");
-  const isText = (q !== null && idPrefixIn(q) === null) || path !== null || title !== null || reason !== null;
-  return isText || outcome !== null || !isInSql;
+  return needsTexts(search) || path !== null || outcome !== null || !isInSql;
 }
 
 /** Those of the rows that match, in their order. Texts are compared here: case in SQL is that of ASCII in SQLite. */
@@ -66,7 +85,7 @@ export async function refine(reader: Sql, search: Search, rows: readonly Found[]
   return outcome === null ? found : withOutcome(reader, outcome, found);
 }
 
-/** Rows without both cost little: whether a column is null stands at the start of a row, before the long ones. */
+/** Of long rows. Those without both cost little: whether a column is null stands at the start of a row. */
 const TEXTS = prepare((arg: Args<"ids">) =>
   query
     .select({ id: actions.id, title: actions.title, extras: actions.extras })
@@ -81,7 +100,9 @@ async function withTexts(
   rows: readonly Found[],
   isElsewhere: (row: Found) => boolean,
 ): Promise<readonly Found[]> {
-  const asked = title !== null || reason !== null ? rows : rows.filter(isElsewhere);
+  const asked = rows.filter(
+    (row) => row.bytes > SEARCH_NEAR_BYTES && (title !== null || reason !== null || isElsewhere(row)),
+  );
   const texts = new Map<string, Row>();
   for (const some of chunksOf(asked)) {
     const read = await TEXTS.readRaw(reader, { ids: JSON.stringify(some.map(({ id }) => id)) });
@@ -89,7 +110,7 @@ async function withTexts(
     if (some.length < asked.length) await nextTurn();
   }
   return rows.filter((row) => {
-    const columns = new Columns(texts.get(row.id) ?? { title: null, extras: null });
+    const columns = new Columns(texts.get(row.id) ?? { title: row.title, extras: row.extras });
     const own = columns.textOrNull(actions.title);
     if (title !== null && !holdsText(own, title)) return false;
     if (reason !== null && !holdsText(columns.extras(actions.extras).reason ?? null, reason)) return false;

@@ -58,6 +58,8 @@ export const TRANSFER_TABLES: readonly TransferTable[] = [
   schema.outbox,
   schema.timeline,
   schema.audit,
+  schema.bulkJobs,
+  schema.bulkResults,
   schema.facts,
 ].map(describeTable);
 

@@ -11,19 +11,31 @@ import {
 import { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../../src/accounts/schemas.ts";
 import { CallbackHost, CallbackHostList } from "../../src/accounts/callback-hosts.ts";
 import { RotationJson, SigningSecretJson, SigningSecretQuery } from "../../src/accounts/signing-secrets.ts";
-import { ActionCounts, ActionPageJson, FilterQuery, ListQuery, Timeline } from "../../src/actions/list-schemas.ts";
+import {
+  ActionCounts,
+  ActionPageJson,
+  ExportQuery,
+  FilterQuery,
+  ListQuery,
+  Timeline,
+} from "../../src/actions/list-schemas.ts";
 import { ActionJson, CreateAction, DecisionBody, Retry } from "../../src/actions/schemas.ts";
 import { DESCRIBED_ONLY } from "../../src/api/schema-helpers.ts";
 import { ErrorEnvelope } from "../../src/api/errors.ts";
 import { DecisionFacts } from "../../src/approvals/facts.ts";
 import { AuditLog, AuditQuery } from "../../src/audit/audit.ts";
+import { DecideRequests, RequestDecisions } from "../../src/approvals/routes.ts";
 import {
-  HostSettingsJson,
-  HostSettingsList,
-  PutDefaults,
-  PutHostSettings,
-  SettingsJson,
-} from "../../src/hosts/settings.ts";
+  BulkDryRun,
+  BulkJobJson,
+  BulkJobList,
+  BulkQuery,
+  BulkResultList,
+  BulkResultQuery,
+  StartBulk,
+} from "../../src/bulk/schemas.ts";
+import { NotificationList, NotificationQuery } from "../../src/delivery/notification-routes.ts";
+import { OverviewJson } from "../../src/events/overview-routes.ts";
 import { Health } from "../../src/http/system-routes.ts";
 import { CreatePause, PauseJson, PauseList } from "../../src/pauses/pause.ts";
 import { ReceiptJson } from "../../src/receipts/schema.ts";
@@ -56,7 +68,20 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   KeyList,
   ListQuery,
   ActionCounts,
+  BulkDryRun,
+  BulkJobJson,
+  BulkJobList,
+  BulkQuery,
+  BulkResultList,
+  BulkResultQuery,
+  DecideRequests,
+  ExportQuery,
   FilterQuery,
+  NotificationList,
+  NotificationQuery,
+  OverviewJson,
+  RequestDecisions,
+  StartBulk,
   PauseJson,
   PauseList,
   PutDefaults,

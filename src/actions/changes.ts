@@ -59,6 +59,8 @@ export interface ExpectedRun {
   readonly run: number;
   /** The decision applies only while that run awaits approval. */
   readonly isHeld: boolean;
+  /** `requestDigest` of the request that was shown; absent: whatever is stored. */
+  readonly digest?: string;
 }
 
 /** The error for a decision that was meant for another run, or for one that is no longer held; null: it applies. */
@@ -121,6 +123,12 @@ function expired(operation: "approve" | "retry", { id, expiresAt }: Action): Dom
 
 function eventOf({ actor, reason, via }: DecisionInput) {
   return via === undefined ? { actor, reason } : { actor, reason, via };
+}
+
+/** The error for a decision on another request than the stored one. */
+export function otherRequest(operation: Operation, { id }: Action): DomainError {
+  const message = `The request of action ${id} is not the one that was shown. Read it again before you decide.`;
+  return new DomainError(NOT_ALLOWED[operation], message);
 }
 
 const NOT_ALLOWED = {

@@ -105,6 +105,24 @@ export const FilterQuery = Type.Object(FILTERS, { additionalProperties: false })
 
 export type FilterQuery = Static<typeof FilterQuery>;
 
+/** The filters of an export, and its form. */
+export const ExportQuery = Type.Object(
+  {
+    ...FILTERS,
+    format: Type.Optional(
+      Type.Enum(["ndjson", "csv"], {
+        type: "string",
+        default: "ndjson",
+        description: "ndjson: actions as JSON, one a line; csv: the columns of the list, with a header.",
+        examples: ["csv"],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export type ExportQuery = Static<typeof ExportQuery>;
+
 export const ListQuery = Type.Object(
   {
     ...FILTERS,

@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
+import { type Caller, mayDo, seesWhole, viewerOf } from "../accounts/roles.ts";
 import { WAIT_SECONDS_DEFAULT } from "../config/limits.ts";
 import type { Decide } from "../approvals/decide.ts";
 import { DecisionFacts, maskedFacts } from "../approvals/facts.ts";
@@ -21,6 +21,7 @@ import { memberText, orderedMemberText } from "../json/json.ts";
 import { premaskAllFor, premask, premaskFor } from "../receipts/masked-action.ts";
 import { type Action, isTerminal } from "./action.ts";
 import { type ActionSerializer, serializeTimeline } from "./serialize.ts";
+import type { ExportActions } from "./export.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
 import {
   ActionCounts,
@@ -28,6 +29,7 @@ import {
   checkFilters,
   checkList,
   EventText,
+  ExportQuery,
   FilterQuery,
   ListQuery,
   pageJson,
@@ -64,12 +66,13 @@ interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
     | "counts"
     | "timeline"
     | "historyOf"
+    | "digestOf"
     | "wait"
     | "approve"
     | "cancel"
     | "retry"
-    | "sendNow"
   >;
+  readonly exportActions: ExportActions;
   /** The public URL of the service, without a trailing slash. */
   readonly baseUrl: string;
   /** Serializes an action for an event: as it was, without a pause that is in force now. */
@@ -89,6 +92,7 @@ function createRespond({ serialize }: Pick<ActionRouteDeps, "serialize">): Respo
 
 function mainRoutes(deps: ActionRouteDeps) {
   const { actionService, serialize } = deps;
+  const { exportActions } = deps;
   const checkCreate = createCheckCreate(deps);
   const respond = createRespond(deps);
   const waitFor = (context: RequestContext, caller: Caller, id: string, seconds: number) =>
@@ -133,6 +137,12 @@ function mainRoutes(deps: ActionRouteDeps) {
       COUNT_ACTIONS,
     )
     .get(
+      "/v1/actions/export",
+      ({ context, caller, query: { format = "ndjson", ...filter } }) =>
+        exportActions(context, caller, { format, filter: checkFilters(filter) }),
+      EXPORT_ACTIONS,
+    )
+    .get(
       "/v1/actions/:id",
       async ({ context, caller, query: { wait }, params }) => {
         const id = actionIdOf(context, params);
@@ -156,7 +166,9 @@ function viewRoutes(deps: ActionRouteDeps) {
         const action = await actionService.get(caller, actionIdOf(context, params));
         const viewer = seesWhole(caller, action) ? "decider" : viewerOf(caller.role);
         const [history, ready] = await Promise.all([actionService.historyOf(action), premask(action, viewer)]);
-        return json(JSON.stringify(maskedFacts(ready, history, baseUrl, viewer)));
+        // Values that are masked for others could be guessed by their digest.
+        const digest = mayDo(caller.role, "approve") ? { digest: actionService.digestOf(action) } : {};
+        return json(JSON.stringify({ ...maskedFacts(ready, history, baseUrl, viewer), run: action.run, ...digest }));
       },
       GET_DECISION_FACTS,
     )
@@ -263,6 +275,29 @@ const COUNT_ACTIONS = operation({
     "How many actions match every parameter, by status, up to 1,000 each. It looks at 10,000 actions at most, the newest; counted_until says where it stopped.",
   query: FilterQuery,
   answers: { 200: { description: "The counts.", schema: ActionCounts } },
+  errors: API_ERRORS,
+});
+
+const EXPORT_ACTIONS = operation({
+  operationId: "exportActions",
+  permission: "read",
+  tag: "Actions",
+  summary: "Export actions",
+  description:
+    "Streams every action that matches, newest first, as far as it existed at the start. A cell of CSV that a spreadsheet would take for a formula begins with an apostrophe. An export that breaks off ends without the end of the chunked body. An account may have 10 open; further ones get 429.",
+  query: ExportQuery,
+  answers: {
+    200: {
+      description: "The actions.",
+      schema: Type.String({ description: "Actions as JSON, one a line.", examples: ["{}\n"] }),
+      mediaType: "application/x-ndjson",
+      onRequestAs: {
+        mediaType: "text/csv",
+        schema: Type.String({ description: "Actions as CSV, with a header.", examples: ["id,status\r\n"] }),
+      },
+      headers: ["Cache-Control", "Content-Disposition"],
+    },
+  },
   errors: API_ERRORS,
 });
 

@@ -1,6 +1,6 @@
+import { createDecideMany } from "../approvals/decide-many.ts";
 import { createDecisions, type DecideDeps } from "../approvals/decide.ts";
 import { createWait, type WaitDeps } from "./wait.ts";
-import { createCountRetryable, createRetryMany } from "./bulk-retry.ts";
 import { type HistoryDeps, createHistoryOf, createHeld } from "../approvals/held.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { type PauseStore, withPauses } from "../pauses/pause.ts";
@@ -17,7 +17,7 @@ import {
 } from "./action.ts";
 import { dayOf } from "../accounts/key-limits.ts";
 import { authorize, type Caller, seesWhole } from "../accounts/roles.ts";
-import { differs, type HashOf } from "./dedupe.ts";
+import { differs, type HashOf, requestDigest } from "./dedupe.ts";
 import { COUNTED_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../config/limits.ts";
 import type { StatusCounts } from "./list-schemas.ts";
 import { decide, NO_FACTS } from "../approvals/policy.ts";
@@ -96,10 +96,11 @@ export function createActionService(deps: ActionServiceDeps) {
     timeline,
     wait: createWait(deps),
     ...decisions,
+    decideMany: createDecideMany(decisions),
+    /** Identifies what an approver is shown; only for those who may approve, since it covers masked values. */
+    digestOf: (action: Action) => requestDigest(action, deps.hashOf),
     held: createHeld(deps),
     historyOf: createHistoryOf(deps),
-    retryMany: createRetryMany(actions, decisions.retry),
-    countRetryable: createCountRetryable(actions),
   };
 }
 

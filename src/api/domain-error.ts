@@ -18,6 +18,7 @@ export const ERROR_CODES = [
   "not_approvable",
   "not_retryable",
   "too_many_held",
+  "too_many_jobs",
   "email_taken",
   "too_many_keys",
   "last_owner",

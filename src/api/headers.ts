@@ -54,6 +54,10 @@ export const ANSWER_HEADERS = {
     description: "Nobody may cache the response.",
     examples: ["no-store"],
   }),
+  "Content-Disposition": Type.String({
+    description: "Browsers save the response as a file of this name.",
+    examples: ['attachment; filename="actions.csv"'],
+  }),
   Vary: Type.Literal("Accept", { description: "The response depends on the Accept header.", examples: ["Accept"] }),
   "Referrer-Policy": Type.Literal("no-referrer", {
     description: "The path is a secret: browsers must not send it to other sites.",

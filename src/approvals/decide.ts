@@ -8,7 +8,7 @@ import {
   type DecisionInput,
   type ExpectedRun,
   expire,
-  expireUnsent,
+  otherRequest,
   retry,
   sendNow,
   staleDecision,
@@ -93,7 +93,9 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
         requireMayChange(caller, action);
         const now = deps.clock.now();
         const stale = expected === undefined ? null : staleDecision(operation, action, expected);
-        const change = stale ?? (await decisions[name](action, inputOf(caller, reason, now), caller));
+        if (expected?.digest !== undefined && expected.digest !== requestDigest(action, deps.hashOf))
+          throw stale ?? otherRequest(operation, action);
+        const change = stale ?? (await decisions[operation](action, inputOf(caller, reason, now), caller));
         if (change instanceof DomainError) throw change;
         const { after } = change;
         const outbox = deps.enqueue(after, now, change.events);

@@ -4,6 +4,7 @@ import { VERSION } from "../config/config.ts";
 import { CliCommand, EXIT, type Io, UsageError } from "./command.ts";
 import { addAccountCommands } from "./commands/account.ts";
 import { addActionCommands } from "./commands/actions.ts";
+import { addBulkCommands } from "./commands/bulk.ts";
 import { addDemo } from "./commands/demo.ts";
 import { addHostCommands } from "./commands/hosts.ts";
 import { addSend } from "./commands/send.ts";
@@ -43,6 +44,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   program.commandsGroup("Commands for a running service:");
   addSend(program);
   addActionCommands(program);
+  addBulkCommands(program);
   addAccountCommands(program);
   addHostCommands(program);
   addDemo(program);

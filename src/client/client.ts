@@ -12,19 +12,29 @@ import type {
   SettingsJson,
 } from "../hosts/settings.ts";
 import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
-import type { ActionCounts, ActionPageJson, FilterQuery, ListQuery, Timeline } from "../actions/list-schemas.ts";
 import type {
-  ChangePerson,
-  CreatedInvitation,
-  CreateInvitation,
-  InvitationList,
-  PersonJson,
-  PersonList,
-} from "../accounts/team-schemas.ts";
+  ActionCounts,
+  ActionPageJson,
+  ExportQuery,
+  FilterQuery,
+  ListQuery,
+  Timeline,
+} from "../actions/list-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson } from "../accounts/signing-secrets.ts";
+import type { DecideRequests, RequestDecisions } from "../approvals/routes.ts";
+import type {
+  BulkJobJson,
+  BulkJobList,
+  BulkQuery,
+  BulkResultList,
+  BulkResultQuery,
+  StartBulk,
+} from "../bulk/schemas.ts";
+import type { NotificationList, NotificationQuery } from "../delivery/notification-routes.ts";
+import type { OverviewJson } from "../events/overview-routes.ts";
 import { follow } from "./follow.ts";
-import { type Call, createTransport, OutgateError } from "./transport.ts";
+import { type Call, createTransport, type Transport } from "./transport.ts";
 import type {
   CallOptions,
   ClientSettings,
@@ -54,10 +64,8 @@ export function createClient(settings: ClientSettings): OutgateClient {
   return {
     ...calls,
     ...accountCalls(send),
-    create: (action: CreateAction, options: CreateActionOptions = {}) =>
-      calls.createAction(action, { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() }),
-    waitFor: (id: string, options?: WaitForOptions) => waitFor(calls.getAction, id, options),
-    actions: (query?: ListQuery, options?: CallOptions) => pagesOf(calls.listActions, query, options),
+    ...bulkCalls(send),
+    exportActions: (query: ExportQuery = {}, options?: CallOptions) => chunksOf(transport, query, options),
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),
     getReceipt: (receipt: string, options?: CallOptions) =>
@@ -138,7 +146,45 @@ function actionCalls(send: Send) {
     cancelAction: decide("cancel"),
     sendActionNow: (id: string, retry?: Retry, options?: CallOptions) => decide("send-now")(id, retry, options),
     retryAction: (id: string, retry?: Retry, options?: CallOptions) => decide("retry")(id, retry, options),
+    decideRequests: (decision: DecideRequests, options?: CallOptions) =>
+      send<RequestDecisions>("POST /v1/approvals", options, { body: decision }),
+    getOverview: (options?: CallOptions) => send<OverviewJson>("GET /v1/overview", options),
   };
+}
+
+function bulkCalls(send: Send) {
+  const at = (id: string) => `/v1/bulk/${encodeURIComponent(id)}` as const;
+  return {
+    // Safe: `dry_run` decides which of both the service answers with.
+    startBulk: ((bulk: StartBulk, options?: CallOptions) =>
+      send("POST /v1/bulk", options, { body: bulk, isRepeatable: bulk.dry_run === true })) as OutgateClient["startBulk"],
+    listBulk: (query: BulkQuery = {}, options?: CallOptions) => send<BulkJobList>("GET /v1/bulk", options, { query }),
+    getBulk: (id: string, options?: CallOptions) => send<BulkJobJson>(`GET ${at(id)}`, options),
+    listBulkResults: (id: string, query: BulkResultQuery = {}, options?: CallOptions) =>
+      send<BulkResultList>(`GET ${at(id)}/results`, options, { query }),
+    stopBulk: (id: string, options?: CallOptions) => send<undefined>(`DELETE ${at(id)}`, options, REPEATABLE),
+  };
+}
+
+/** The body of an export as it arrives. It breaks off with an error where the service does. */
+async function* chunksOf(
+  transport: Transport,
+  query: ExportQuery,
+  { signal }: CallOptions = {},
+): AsyncGenerator<Uint8Array> {
+  const response = await transport.open({ route: "GET /v1/actions/export", query, isRepeatable: true, signal });
+  const stream: ReadableStream<Uint8Array> | null = response.body;
+  const reader = stream?.getReader();
+  if (reader === undefined) return;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
 }
 
 const REPEATABLE = { isRepeatable: true } as const;
@@ -163,6 +209,8 @@ function accountCalls(send: Send) {
     putDefaults: (settings: PutDefaults, options?: CallOptions) =>
       send<SettingsJson>("PUT /v1/defaults", options, { body: settings, ...REPEATABLE }),
     listAudit: (query: AuditQuery = {}, options?: CallOptions) => send<AuditLog>("GET /v1/audit", options, { query }),
+    listNotifications: (query: NotificationQuery = {}, options?: CallOptions) =>
+      send<NotificationList>("GET /v1/notifications", options, { query }),
     listCallbackHosts: (options?: CallOptions) => send<CallbackHostList>("GET /v1/callback-hosts", options),
     addCallbackHost: (host: string, options?: CallOptions) =>
       send<CallbackHost>("POST /v1/callback-hosts", options, { body: { host }, ...REPEATABLE }),

@@ -1,6 +1,18 @@
 import type { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../accounts/schemas.ts";
 import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
-import type { ActionCounts, ActionPageJson, FilterQuery, ListQuery, Timeline } from "../actions/list-schemas.ts";
+import type {
+  ActionCounts,
+  ActionPageJson,
+  ExportQuery,
+  FilterQuery,
+  ListQuery,
+  Timeline,
+} from "../actions/list-schemas.ts";
+import type { DecideRequests, RequestDecisions } from "../approvals/routes.ts";
+import type { BulkDryRun, BulkJobJson, BulkJobList, BulkQuery } from "../bulk/schemas.ts";
+import type { BulkResultList, BulkResultQuery, StartBulk } from "../bulk/schemas.ts";
+import type { NotificationList, NotificationQuery } from "../delivery/notification-routes.ts";
+import type { OverviewJson } from "../events/overview-routes.ts";
 import type { AuditLog, AuditQuery } from "../audit/audit.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
 import type {
@@ -168,8 +180,22 @@ export interface OutgateClient {
   readonly approveAction: (id: string, decision?: DecisionBody, options?: CallOptions) => Promise<ActionJson>;
   readonly cancelAction: (id: string, decision?: DecisionBody, options?: CallOptions) => Promise<ActionJson>;
   readonly retryAction: (id: string, retry?: Retry, options?: CallOptions) => Promise<ActionJson>;
-  /** Sends an action now that waits for its `run_at` or for its next attempt. */
-  readonly sendActionNow: (id: string, retry?: Retry, options?: CallOptions) => Promise<ActionJson>;
+  /** One decision on up to 50 held requests, exactly as they were shown; a result for each. */
+  readonly decideRequests: (decision: DecideRequests, options?: CallOptions) => Promise<RequestDecisions>;
+  /** Everything that matches, as NDJSON or CSV, in pieces as they arrive. It is read as fast as you take them. */
+  readonly exportActions: (query?: ExportQuery, options?: CallOptions) => AsyncGenerator<Uint8Array>;
+  /** Begins to retry or cancel all actions that match; with `dry_run` it only says what would be covered. */
+  readonly startBulk: {
+    (bulk: StartBulk & { readonly dry_run: true }, options?: CallOptions): Promise<BulkDryRun>;
+    (bulk: StartBulk & { readonly dry_run?: false }, options?: CallOptions): Promise<BulkJobJson>;
+  };
+  readonly listBulk: (query?: BulkQuery, options?: CallOptions) => Promise<BulkJobList>;
+  readonly getBulk: (id: string, options?: CallOptions) => Promise<BulkJobJson>;
+  readonly listBulkResults: (id: string, query?: BulkResultQuery, options?: CallOptions) => Promise<BulkResultList>;
+  readonly stopBulk: (id: string, options?: CallOptions) => Promise<undefined>;
+  /** The figures of the page Overview. */
+  readonly getOverview: (options?: CallOptions) => Promise<OverviewJson>;
+  readonly listNotifications: (query?: NotificationQuery, options?: CallOptions) => Promise<NotificationList>;
   /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
   readonly streamEvents: (options?: FollowOptions) => AsyncGenerator<OutgateEvent>;
   /** By the `receipt_url` of an action, or its token. Needs no key. */

@@ -110,10 +110,12 @@ export const LIST_LIMIT_MAX = 100;
 export const LIST_BYTES_MAX = 2 * MEGABYTE;
 /** Rows that one page may scan; rarer matches are on the following pages. */
 export const LIST_SCAN_ROWS_MAX = 10_000;
-/** Rows of one step of such a scan: SQLite reads on the event loop, a thousand in some milliseconds. */
-export const SEARCH_STEP_ROWS = 1_000;
+/** Rows of one step of such a scan: SQLite reads on the event loop, so many in a few milliseconds. */
+export const SEARCH_STEP_ROWS = 500;
 /** Bytes of rows whose title is read at once: it stands behind the bodies, which have to be passed. */
 export const SEARCH_STEP_BYTES = 4 * MEGABYTE;
+/** Rows of at most so many bytes are short: their title is read with the rest. */
+export const SEARCH_NEAR_BYTES = 4_096;
 /** Characters of a text that is searched for, and values of one parameter that may repeat. */
 export const SEARCH_CHARS_MAX = 200;
 export const SEARCH_VALUES_MAX = 20;
@@ -145,8 +147,24 @@ export const PRETTY_JSON_GROWN_CHARS_MAX = 65_536;
 /** Callbacks and mails on the page of the settings, and on a page of their own. */
 export const NOTIFICATIONS_NEWEST_MAX = 5;
 export const NOTIFICATIONS_SHOWN_MAX = 25;
-/** Actions that one step of a bulk retry retries. */
-export const RETRY_BATCH_MAX = 50;
+/** Held requests that one call decides on, and characters of the digest of one. */
+export const DECISIONS_AT_ONCE_MAX = 50;
+export const DIGEST_CHARS_MAX = 200;
+/** Actions of one step of an export, open exports of an account, and how long one may wait for its reader or its next match. */
+export const EXPORT_PAGE_ACTIONS = 100;
+export const EXPORTS_PER_ACCOUNT_MAX = 10;
+export const IDLE_EXPORT_SECONDS = 240;
+/** Actions of one bulk job, and rows that it looks at to find them. */
+export const BULK_ACTIONS_MAX = 10_000;
+export const BULK_SCAN_ROWS_MAX = 200_000;
+/** Actions of one step of a bulk job; jobs take turns by steps. */
+export const BULK_STEP_ACTIONS = 50;
+/** Bulk jobs of an account that may run at a time, and that are kept; for how long after their end. */
+export const BULK_RUNNING_MAX = 10;
+export const BULK_JOBS_MAX = 1_000;
+export const BULK_KEPT_MS = 30 * DAY_MS;
+/** Running jobs of all accounts that one round takes a step of. */
+export const BULK_ROUND_JOBS_MAX = 100;
 
 // Overview
 

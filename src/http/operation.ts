@@ -64,7 +64,7 @@ export interface ResponseInfo {
   readonly mediaType?: string;
   /** A second media type by `Accept`, in which errors come too. */
   readonly alsoAs?: AlternativeBody;
-  /** A second media type by `Accept`; errors stay JSON. */
+  /** A second media type by `Accept` or a parameter; errors stay JSON. */
   readonly onRequestAs?: AlternativeBody;
   readonly headers?: readonly AnswerHeader[];
 }

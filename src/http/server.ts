@@ -23,17 +23,21 @@ import {
   createWatchOf,
   createTokenFormOf,
 } from "./session.ts";
+import { notificationRoutes } from "../delivery/notification-routes.ts";
+import { overviewRoutes } from "../events/overview-routes.ts";
 import { createHandler } from "./handler.ts";
 import { isApiPath, acceptsHtml, prefersJson, json, page } from "./response.ts";
 import { nameRequest, type RequestName, targetOf } from "./request.ts";
 import type { AnyElysia } from "elysia";
 import { accountRoutes, type AccountRouteDeps } from "../accounts/routes.ts";
-import { teamRoutes, type TeamRouteDeps } from "../accounts/team-routes.ts";
+import { createExportActions } from "../actions/export.ts";
 import { actionRoutes } from "../actions/routes.ts";
 import { openApiJson, operationsOf } from "../api/openapi.ts";
+import { approvalRoutes } from "../approvals/routes.ts";
 import { auditRoutes, type AuditRouteDeps } from "../audit/routes.ts";
 import { channelRoutes, type ChannelRouteDeps } from "../channels/routes.ts";
 import { hostRoutes, type HostRouteDeps } from "../hosts/routes.ts";
+import { bulkRoutes, type BulkRouteDeps } from "../bulk/routes.ts";
 import { pauseRoutes, type PauseRouteDeps } from "../pauses/routes.ts";
 import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/inbox-routes.ts";
 import type { OidcRouteDeps } from "../oidc/routes.ts";
@@ -55,6 +59,7 @@ export interface HttpDeps
     ChannelRouteDeps,
     PauseRouteDeps,
     AuditRouteDeps,
+    BulkRouteDeps,
     AccountRouteDeps,
     TeamRouteDeps,
     ReceiptRouteDeps,
@@ -111,15 +116,21 @@ export function createHttp(deps: HttpDeps): Http {
   const serialize = createActionSerializer(deps.clock, deps.receiptUrl, deps.pauseOf);
   // An event describes the past: it doesn't show a pause that is in force now.
   const serializeEvent = createActionSerializer(deps.clock, deps.receiptUrl, () => null);
-  const people = { ...deps, ...sessionsOf(deps) };
+  // One for the API and the pages: they share the limit of open exports.
+  const exportActions = createExportActions({ ...deps, serialize });
+  const people = { ...deps, ...sessionsOf(deps), exportActions };
   const modules: readonly AnyElysia[] = [
-    ...actionRoutes({ ...deps, serialize, serializeEvent }),
+    ...actionRoutes({ ...deps, serialize, serializeEvent, exportActions }),
     ...accountRoutes(deps),
     ...teamRoutes(deps),
     pauseRoutes(deps),
     hostRoutes(deps),
     channelRoutes(deps),
     auditRoutes(deps),
+    bulkRoutes(deps),
+    approvalRoutes(deps),
+    notificationRoutes(deps),
+    overviewRoutes(deps),
     receiptRoutes(deps),
     authRoutes(people),
     systemRoutes({ ...deps, apiDescription: () => apiDescription }),

@@ -1,7 +1,7 @@
 import type { ActionService } from "../actions/service.ts";
 import type { AuditService } from "../audit/audit.ts";
 import { createInputOf, createCheckCreate, type CreateRules } from "../actions/create-schema.ts";
-import { checkActionForm, checkReasonField } from "./decision-form.ts";
+import { checkActionForm } from "./decision-form.ts";
 import { showFormAgain } from "../http/errors.ts";
 import { maskedPause, premask } from "../receipts/masked-action.ts";
 import { authorize, type Caller, mayDo, viewerOf } from "../accounts/roles.ts";
@@ -10,25 +10,24 @@ import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts"
 import type { PauseOf } from "../pauses/pause.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { actionPage, type ActionProps, hasUnknown, resendPage, revealedPage } from "./action.tsx";
-import { actionPath, ACTIONS_PATH, listPath } from "./layout.tsx";
+import { actionPath, ACTIONS_PATH, EXPORT_PATH, listPath } from "./layout.tsx";
 import {
   type AnswerPerson,
   createPersonRoutes,
   type Person,
-  type Flash,
-  FlashTooLarge,
   type AnswerById,
   type PersonRouteDeps,
 } from "../http/session.ts";
 import { page, seeOther } from "../http/response.ts";
-import { readQuery, type Form } from "../http/request.ts";
+import { readQuery } from "../http/request.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
+import type { ExportActions } from "../actions/export.ts";
 import type { KeyService } from "../accounts/keys.ts";
-import { checkList, ListQuery } from "../actions/list-schemas.ts";
+import { checkFilters, checkList, ExportQuery, ListQuery } from "../actions/list-schemas.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { normalHost, normalTarget } from "../outbound/target.ts";
-import { actionsPage, type BulkStepProps, bulkStepPage } from "./actions.tsx";
+import { actionsPage } from "./actions.tsx";
 
 export interface ActionPageRouteDeps extends CreateRules, PersonRouteDeps {
   readonly actionService: Pick<
@@ -173,22 +172,19 @@ function resend(deps: ActionPageRouteDeps): AnswerById {
 }
 
 export interface ActionListRouteDeps extends PersonRouteDeps {
-  readonly actionService: Pick<ActionService, "list" | "countRetryable" | "retryMany">;
+  readonly actionService: Pick<ActionService, "list" | "counts">;
   readonly keyService: Pick<KeyService, "list">;
+  readonly exportActions: ExportActions;
   readonly pauseOf: PauseOf;
-  readonly flash: Flash;
   readonly clock: Clock;
   readonly baseUrl: string;
 }
 
-const NOTHING = { count: 0, isMore: false } as const;
-
-/** The list of actions, its search and its bulk retry. */
+/** The list of actions and its search. */
 export function actionListRoutes(deps: ActionListRouteDeps) {
   return createPersonRoutes(deps.personOf)
     .get(ACTIONS_PATH, list(deps))
-    .post(ACTIONS_PATH, retryNext(deps))
-    .get(STEP_PATH, showStep(deps))
+    .get(EXPORT_PATH, exportList(deps))
     .get("/search", ({ context }) => seeOther("own", searchPath(context.search)));
 }
 
@@ -202,60 +198,17 @@ function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionList
     const shared = { user: person, typed: typedIn(search), keys, now: clock.now(), baseUrl, pauseOf };
     const filters = tryFilters(search);
     if ("problems" in filters) {
-      const empty = { query: {}, actions: [], cursor: null, retryable: NOTHING };
+      const empty = { query: {}, actions: [], cursor: null, searchedUntil: null, counts: [] };
       return page("own", actionsPage({ ...shared, ...empty, problems: filters.problems }), { status: 400 });
     }
     const { query, asked } = filters;
-    const [{ actions, before }, retryable] = await Promise.all([
+    const [{ actions, before, searchedUntil }, { counts }] = await Promise.all([
       actionService.list(person.caller, asked),
-      mayDo(role, "retry") ? actionService.countRetryable(person.caller, { ...asked, before: null }) : NOTHING,
+      actionService.counts(person.caller, { ...asked, statuses: [] }),
     ]);
     const cursor = before === null ? null : encodeCursor(before);
-    return page("own", actionsPage({ ...shared, query, problems: [], actions, cursor, retryable }));
+    return page("own", actionsPage({ ...shared, query, problems: [], actions, cursor, searchedUntil, counts }));
   };
-}
-
-/** One step of a bulk retry. The next page has the button for the next step, so that each request is short. */
-function retryNext({ actionService, formOf, flash }: ActionListRouteDeps): AnswerPerson {
-  return async ({ context, person }) => {
-    const form = await formOf(context, person);
-    const { query, asked } = readFilters(context.search);
-    const reason = checkReasonField(form);
-    const { retried, held, refused, before, left } = await actionService.retryMany(person.caller, asked, reason);
-    const progress = {
-      retried: numberIn(form, "retried") + retried,
-      held: numberIn(form, "held") + held,
-      refused: numberIn(form, "refused") + refused.length,
-    };
-    const cursor = before === null ? null : encodeCursor(before);
-    const step: Step = { query, reason: reason ?? "", progress, refused, left, cursor };
-    try {
-      return flash.redirect(person, STEP_PATH, step);
-    } catch (error) {
-      if (!(error instanceof FlashTooLarge)) throw error;
-      // The page then shows only the number of refused actions.
-      return flash.redirect(person, STEP_PATH, { ...step, refused: [] });
-    }
-  };
-}
-
-/** Shows the result of a step. Reloading it retries nothing. */
-const STEP_PATH = `${ACTIONS_PATH}/retried`;
-
-type Step = Omit<BulkStepProps, "user">;
-
-function showStep({ flash }: ActionListRouteDeps): AnswerPerson {
-  return ({ context, person }) => {
-    // Safe: only `retryNext` writes a flash for this path.
-    const step = flash.read(context, person) as Step | null;
-    return step === null ? seeOther("own", ACTIONS_PATH) : page("own", bulkStepPage({ user: person, ...step }));
-  };
-}
-
-/** A count of the previous steps, for display only. */
-function numberIn(form: Form, name: string): number {
-  const text = form.get(name) ?? "";
-  return /^\d{1,9}$/.test(text) ? Number(text) : 0;
 }
 
 /** Finds an action ID anywhere in the text; otherwise the host of a URL, or a host. */
@@ -266,6 +219,15 @@ function searchPath(search: string): string {
   if (text === "") return ACTIONS_PATH;
   const url = text.includes("://") ? text : `http://${text}`;
   return listPath({ host: normalHost(text) ?? normalTarget(url)?.host ?? text });
+}
+
+const EXPORT = compileQuery(ExportQuery);
+
+function exportList({ exportActions }: ActionListRouteDeps): AnswerPerson {
+  return ({ context, person }) => {
+    const { format = "ndjson", ...filter } = readQuery(context.search, EXPORT);
+    return exportActions(context, person.caller, { format, filter: checkFilters(filter) });
+  };
 }
 
 const LIST = compileQuery(ListQuery);

@@ -2,26 +2,19 @@
 import type { Counted } from "../../db/store.ts";
 import { describeActor, viewerOf } from "../accounts/roles.ts";
 import type { KeyView } from "../accounts/schemas.ts";
-import { type Action, type ActionStatus, HTTP_METHODS, awaitsRunAt } from "../actions/action.ts";
-import type { ListQuery } from "../actions/list-schemas.ts";
+import { type Action, type ActionStatus, HTTP_METHODS } from "../actions/action.ts";
+import type { ListQuery, StatusCounts } from "../actions/list-schemas.ts";
+import { ERROR_KINDS, OUTCOMES } from "../actions/outcome.ts";
 import type { Issue } from "../api/domain-error.ts";
-import { REASON_CHARS_MAX, RETRY_BATCH_MAX } from "../config/limits.ts";
+import { sources } from "../actions/status.ts";
+import { BULK_OPERATIONS } from "../bulk/job.ts";
 import type { PauseOf } from "../pauses/pause.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
-import { Button, Field, type FieldProps, PostForm, Select } from "./form.tsx";
-import { actionPath, ACTIONS_PATH, Layout, listPath, render } from "./layout.tsx";
-import {
-  Ago,
-  Chip,
-  FilterLinks,
-  LinkButton,
-  Notice,
-  Problem,
-  StatusChip,
-  statusLabel,
-  UntrustedText,
-} from "./parts.tsx";
+import { BULK_PATH, newBulkPath } from "./bulk.tsx";
+import { Button, Field, type FieldProps, Select } from "./form.tsx";
+import { actionPath, ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "./layout.tsx";
+import { Ago, Chip, FilterLinks, LinkButton, Problem, StatusChip, statusLabel, Time, UntrustedText } from "./parts.tsx";
 import { maskForDisplay } from "./request.tsx";
 import { keyHeader } from "./snippets.tsx";
 import { counted, type PageUser } from "./text.ts";
@@ -37,8 +30,10 @@ interface ActionsProps {
   readonly pauseOf: PauseOf;
   /** Where the next page begins; null: there is none. */
   readonly cursor: string | null;
-  /** How many actions of the whole list can be retried. */
-  readonly retryable: Counted;
+  /** When the last action that the page looked at was created, if it stopped early; else null. */
+  readonly searchedUntil: Date | null;
+  /** How many actions the other filters find, by status. */
+  readonly counts: StatusCounts["counts"];
   /** The keys of the account, for the filter. */
   readonly keys: readonly KeyView[];
   readonly now: Date;
@@ -58,7 +53,7 @@ export function actionsPage(props: ActionsProps): string {
       <Filters {...props} />
       <Problem text={problemText(problems)} />
       <div id="bulk" data-live="">
-        {props.retryable.count === 0 ? null : <BulkRetry {...props} />}
+        <BulkBar {...props} />
       </div>
       <ol id="actions" class="rows card" data-live="items">
         {actions.map((action) => (
@@ -73,6 +68,7 @@ export function actionsPage(props: ActionsProps): string {
         {actions.length === 0 && problems.length === 0 ? <Empty {...props} /> : null}
       </div>
       <Pager query={query} cursor={props.cursor} />
+      <Exports query={query} />
     </Layout>,
   );
 }
@@ -142,7 +138,7 @@ function Pager({ query, cursor }: Pick<ActionsProps, "query" | "cursor">) {
   );
 }
 
-function Empty({ query, cursor, baseUrl }: ActionsProps) {
+function Empty({ query, cursor, searchedUntil, baseUrl }: ActionsProps) {
   const isFiltered = Object.entries(query).some(([name, value]) => name !== "limit" && value !== undefined);
   if (cursor !== null || isFiltered) {
     return (
@@ -155,7 +151,16 @@ function Empty({ query, cursor, baseUrl }: ActionsProps) {
             </p>
           </>
         ) : (
-          <p>No matching actions on this page. Select Older to search further back.</p>
+          <p>
+            No matching actions
+            {searchedUntil === null ? null : (
+              <>
+                {" "}
+                after <Time at={searchedUntil} />
+              </>
+            )}
+            . Select Older to search further back.
+          </p>
         )}
       </section>
     );
@@ -173,7 +178,7 @@ function Empty({ query, cursor, baseUrl }: ActionsProps) {
   );
 }
 
-type FiltersProps = Pick<ActionsProps, "query" | "typed" | "problems" | "keys">;
+type FiltersProps = Pick<ActionsProps, "query" | "typed" | "problems" | "keys" | "counts">;
 
 /** The most useful filters first. */
 const STATUSES: readonly ActionStatus[] = [
@@ -198,28 +203,55 @@ function Search() {
 }
 
 function Filters(props: FiltersProps) {
-  const { query } = props;
+  const { query, counts } = props;
   const chosen = query.status ?? [];
   const pathOf = (status: readonly ActionStatus[]) => listPath(query, { status: [...status], cursor: undefined });
   return (
     <div class="filters">
-      <FilterLinks
-        label="Status"
-        links={[
-          { href: pathOf([]), name: "All", isChosen: chosen.length === 0 },
-          ...STATUSES.map((status) => ({
-            href: pathOf([status]),
-            name: statusLabel(status),
-            isChosen: chosen.includes(status),
-          })),
-        ]}
-      />
+      <div id="statuses" data-live="">
+        <FilterLinks
+          label="Status"
+          links={[
+            { href: pathOf([]), name: "All", isChosen: chosen.length === 0 },
+            ...STATUSES.map((status) => ({
+              href: pathOf([status]),
+              name: <StatusName status={status} counts={counts} />,
+              isChosen: chosen.includes(status),
+            })),
+          ]}
+        />
+      </div>
       <MoreFilters {...props} />
     </div>
   );
 }
 
-const MORE_FILTERS = ["method", "host", "dedupe", "created_by", "created_after", "created_before"];
+function StatusName({ status, counts }: Pick<ActionsProps, "counts"> & { readonly status: ActionStatus }) {
+  const found = counts.find((one) => one.status === status);
+  if (found === undefined) return <>{statusLabel(status)}</>;
+  return (
+    <>
+      {statusLabel(status)} <span class="quiet small">{`${found.count}${found.isMore ? "+" : ""}`}</span>
+    </>
+  );
+}
+
+const MORE_FILTERS = [
+  "q",
+  "method",
+  "host",
+  "path",
+  "dedupe",
+  "created_by",
+  "created_after",
+  "created_before",
+  "response_code",
+  "outcome",
+  "error",
+  "title",
+  "reason",
+  "metadata",
+];
 
 function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
   const fieldOf = (name: string, label: string) => {
@@ -235,7 +267,9 @@ function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
         ))}
         {query.limit === undefined ? null : <input type="hidden" name="limit" value={query.limit} />}
         <div class="columns">
+          <Field {...fieldOf("q", "Text in host, path or title")} autocomplete="off" />
           <Field {...fieldOf("host", "Host")} autocomplete="off" />
+          <Field {...fieldOf("path", "Path begins with")} autocomplete="off" />
           <Select
             name="method"
             label="Method"
@@ -251,6 +285,24 @@ function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
             options={keys.map(({ id, name, last4 }) => [id, `${maskText(name, "decider")} (…${last4})`])}
             chosen={query.created_by}
           />
+          <Field {...fieldOf("response_code", "Response code, such as 422 or 5xx")} autocomplete="off" />
+          <Select
+            name="error"
+            label="Failure"
+            none="Any"
+            options={ERROR_KINDS.map((kind) => [kind, kind.replaceAll("_", " ")])}
+            chosen={query.error}
+          />
+          <Select
+            name="outcome"
+            label="Outcome"
+            none="Any"
+            options={OUTCOMES.map((outcome) => [outcome, outcome.replaceAll("_", " ")])}
+            chosen={query.outcome}
+          />
+          <Field {...fieldOf("title", "Title")} autocomplete="off" />
+          <Field {...fieldOf("reason", "Reason")} autocomplete="off" />
+          <Field {...fieldOf("metadata", "Metadata, as name:value")} autocomplete="off" />
           <Moment {...fieldOf("created_after", "Created after (UTC)")} />
           <Moment {...fieldOf("created_before", "Created before (UTC)")} />
         </div>
@@ -271,96 +323,35 @@ function Moment({ value = "", ...field }: Omit<FieldProps, "type">) {
   );
 }
 
-/** Offers to retry every failed or cancelled action of the list. */
-function BulkRetry({ user, query, retryable }: Pick<ActionsProps, "user" | "query" | "retryable">) {
-  return (
-    <details>
-      <summary>Retry all of these: {amountText(retryable)}</summary>
-      <PostForm user={user} action={listPath(query, { cursor: undefined })} class="card" isBatch>
-        <p>
-          Each action starts a new run, with all of its attempts and the same Idempotency-Key as before. Actions that
-          needed approval need it again.
-        </p>
-        <Field
-          name="reason"
-          label="Reason"
-          hint="Optional. Shown in the timeline of each action."
-          maxlength={REASON_CHARS_MAX}
-        />
-        <div class="buttons">
-          <Button>Retry {amountText(retryable)}</Button>
-        </div>
-      </PostForm>
-    </details>
-  );
+/** Offers to retry or cancel all actions of the list, where its statuses say which those are. */
+function BulkBar({ query, counts }: Pick<ActionsProps, "query" | "counts">) {
+  const { limit: _limit, cursor: _cursor, ...filter } = query;
+  const chosen = query.status ?? [];
+  const links = BULK_OPERATIONS.flatMap((operation) => {
+    const statuses = sources(operation).filter((status) => chosen.includes(status));
+    const some = counts.filter(({ status }) => statuses.includes(status));
+    const count = some.reduce((sum, one) => sum + one.count, 0);
+    const isMore = some.some((one) => one.isMore);
+    if (count === 0 && !isMore) return [];
+    const name = operation === "retry" ? "Retry" : "Cancel";
+    const path = newBulkPath(operation, { ...filter, status: [...statuses] });
+    return [<LinkButton href={path}>{`${name} all of these: ${amountText({ count, isMore })}`}</LinkButton>];
+  });
+  return links.length === 0 ? null : <p class="buttons">{links}</p>;
 }
 
 function amountText({ count, isMore }: Counted): string {
   return `${isMore ? "more than " : ""}${counted(count, "action")}`;
 }
 
-/** Totals of all steps so far. `refused` could not be retried. */
-type BulkProgress = Readonly<Record<"retried" | "held" | "refused", number>>;
-
-export interface BulkStepProps {
-  readonly user: PageUser;
-  readonly query: ListQuery;
-  readonly reason: string;
-  readonly progress: BulkProgress;
-  /** Of this step. */
-  readonly refused: readonly { readonly id: string; readonly message: string }[];
-  readonly left: Counted;
-  /** Where the next step begins; null: it is done. */
-  readonly cursor: string | null;
-}
-
-/** The result of one step, with the button for the next. `live.js` presses it automatically. */
-export function bulkStepPage(props: BulkStepProps): string {
-  const { user, query, progress, refused, left, cursor } = props;
-  const done = progress.retried + progress.refused;
-  const isDone = cursor === null;
-  return render(
-    <Layout title={isDone ? "Retried" : "Retrying"} nav="Actions" user={user}>
-      <h1>{isDone ? "Retry complete" : "Retrying"}</h1>
-      <section id="batch" class="card" aria-label="Progress">
-        <progress aria-label="Done" value={done} max={done + left.count}>
-          {done}
-        </progress>
-        <p role="status">{progressText(progress, left, isDone)}</p>
-        {progress.held === 0 ? null : (
-          <Notice tone="wait">
-            {counted(progress.held, "action")} {progress.held === 1 ? "needs" : "need"} approval again:{" "}
-            <a href="/approvals">Approvals</a>
-          </Notice>
-        )}
-        {refused.length === 0 ? null : (
-          <ul class="stack">
-            {refused.map(({ id, message }) => (
-              <li>
-                <a href={actionPath(id)}>{id}</a> <span class="quiet">{message}</span>
-              </li>
-            ))}
-          </ul>
-        )}
-        <div class="buttons">
-          {cursor === null ? null : <NextStep {...props} cursor={cursor} />}
-          <LinkButton href={listPath(query, { cursor: undefined })}>{isDone ? "Back to the list" : "Stop"}</LinkButton>
-        </div>
-      </section>
-    </Layout>,
-  );
-}
-
-function progressText({ retried, refused }: BulkProgress, left: Counted, isDone: boolean): string {
-  const not = refused === 0 ? "" : `, ${refused} could not be retried`;
-  return `${counted(retried, "action")} retried${not}. ${isDone ? "None left." : `${amountText(left)} left.`}`;
-}
-
-function NextStep({ user, query, reason, progress, cursor }: BulkStepProps & { readonly cursor: string }) {
-  const fields = [["reason", reason], ...Object.entries(progress)] as const;
+/** Everything that the filters find, as a file. */
+function Exports({ query }: Pick<ActionsProps, "query">) {
+  const { limit: _limit, cursor: _cursor, ...filter } = query;
   return (
-    <PostForm user={user} action={listPath(query, { cursor })} isBatch fields={fields}>
-      <Button>{`Continue with the next ${RETRY_BATCH_MAX}`}</Button>
-    </PostForm>
+    <p class="small">
+      Export: <a href={`${EXPORT_PATH}${queryText({ ...filter, format: "csv" })}`}>CSV</a>{" "}
+      <a href={`${EXPORT_PATH}${queryText({ ...filter, format: "ndjson" })}`}>NDJSON</a> ·{" "}
+      <a href={BULK_PATH}>Bulk jobs</a>
+    </p>
   );
 }

@@ -20,6 +20,7 @@ import operating from "../../docs/operations.md" with { type: "text" };
 import pages from "../../docs/pages.md" with { type: "text" };
 import people from "../../docs/people.md" with { type: "text" };
 import recipes from "../../docs/recipes.md" with { type: "text" };
+import find from "../../docs/find.md" with { type: "text" };
 import scale from "../../docs/scale.md" with { type: "text" };
 import security from "../../docs/security.md" with { type: "text" };
 import start from "../../docs/start.md" with { type: "text" };
@@ -45,7 +46,7 @@ export const GUIDES: readonly Guide[] = [
   { name: "mcp", title: "Agents over MCP", about: "How to connect agents; the tools.", text: mcp },
   { name: "approvals", title: "Approvals", about: "Who decides, and how; receipts.", text: approvals },
   { name: "pages", title: "The pages", about: "What each page is for; keyboard shortcuts.", text: pages },
-  { name: "people", title: "People", about: "Roles, invitations, log-in by OpenID Connect.", text: people },
+  { name: "find", title: "Find", about: "Search, counts, export, bulk retry and cancel.", text: find },
   { name: "delivery", title: "Delivery", about: "Attempts, retries, callbacks.", text: delivery },
   { name: "verify", title: "Verify signatures", about: "In six languages; rotation.", text: verify },
   { name: "events", title: "Events", about: "The stream of every change.", text: events },
@@ -257,6 +258,7 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   not_approvable: "Read the action: it was already decided, never needed approval, or is in another run.",
   not_retryable:
     "Retry only failed or cancelled actions, while no other action uses the same dedupe value. After a rejection, the message says when you can retry.",
+  too_many_jobs: "Wait for a bulk job to end, or stop one.",
   too_many_held: "Wait until some held actions are approved or rejected, or cancel those you no longer need.",
   email_taken: "Log in with it, or sign up with another address.",
   too_many_keys: "Revoke a key that you no longer use. GET /v1/keys shows when each key was last used.",

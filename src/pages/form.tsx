@@ -23,21 +23,13 @@ interface PostFormProps {
   readonly class?: "card" | "ask" | "person";
   /** It begins a session: a login. */
   readonly beginsSession?: boolean;
-  /** `live.js` sends it, and the ones that follow, without leaving the page. */
-  readonly isBatch?: boolean;
   readonly children?: Child;
 }
 
 /** A form that changes something. */
-export function PostForm({ user, action, fields = [], beginsSession, isBatch, children, ...props }: PostFormProps) {
+export function PostForm({ user, action, fields = [], beginsSession, children, ...props }: PostFormProps) {
   return (
-    <form
-      method="post"
-      action={action}
-      class={props.class}
-      data-session={beginsSession === true ? "new" : undefined}
-      data-batch={isBatch === true ? "" : undefined}
-    >
+    <form method="post" action={action} class={props.class} data-session={beginsSession === true ? "new" : undefined}>
       {user === undefined ? null : <input type="hidden" name={FORM_TOKEN_FIELD} value={user.formToken} />}
       {fields.map(([name, value]) => (
         <input type="hidden" name={name} value={value} />

@@ -143,6 +143,9 @@ export function renderPart(part: Html): string {
 
 export const ACTIONS_PATH = "/actions";
 
+/** The export for people; programs have the one of the API. */
+export const EXPORT_PATH = `${ACTIONS_PATH}/export`;
+
 export function actionPath(id: string): string {
   return `${ACTIONS_PATH}/${id}`;
 }
@@ -155,12 +158,17 @@ type ListChanges = { readonly [Name in keyof ListQuery]?: ListQuery[Name] | unde
 
 /** The path of the list of actions with these filters and changes. */
 export function listPath(query: ListQuery, changes: ListChanges = {}): string {
-  const pairs = Object.entries({ ...query, ...changes }).flatMap(([name, value]) => {
-    const values = Array.isArray(value) ? value : [value];
+  return ACTIONS_PATH + queryText({ ...query, ...changes });
+}
+
+/** Parameters as the end of a path, with the question mark; empty where there are none. */
+export function queryText(query: object): string {
+  const pairs = Object.entries<unknown>({ ...query }).flatMap(([name, value]) => {
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
     return values.flatMap((one) => (one === undefined || one === "" ? [] : [[name, String(one)] as [string, string]]));
   });
   const text = new URLSearchParams(pairs).toString();
-  return text === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${text}`;
+  return text === "" ? "" : `?${text}`;
 }
 
 interface ProblemProps {

@@ -28,6 +28,7 @@ import { AuditQuery, type AuditService, checkAudit } from "../audit/audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_PATH, auditPage } from "./audit.tsx";
 import { type HostPageDeps, hostPages } from "./host-routes.ts";
+import { type BulkPageDeps, bulkPages } from "./bulk-routes.ts";
 import { type InboxRouteDeps, inboxRoutes } from "./inbox-routes.ts";
 import { type KeyPageDeps, keyPages } from "./key-routes.ts";
 import {
@@ -51,6 +52,7 @@ import { ASSETS } from "./assets.ts";
 export type PageDeps = AuthRouteDeps &
   InboxRouteDeps &
   ActionListRouteDeps &
+  BulkPageDeps &
   ActionPageRouteDeps &
   PageEventRouteDeps &
   Omit<EventsDeps, "serialize"> &
@@ -78,6 +80,7 @@ export function webPages(deps: PageDeps) {
     entryPages(deps),
     inboxRoutes(deps),
     actionListRoutes(deps),
+    bulkPages(deps),
     actionPageRoutes(deps),
     pageEventRoutes(deps, streamEvents),
     keyPages(deps),

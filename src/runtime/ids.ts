@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 /** Ids from the system's random generator. A UUIDv7 begins with the milliseconds and counts within one. */
 export const systemIds: Ids = {
   action: (at) => `act_${timeOrdered(at)}`,
+  bulk: (at) => `blk_${timeOrdered(at)}`,
   request: () => `req_${random()}`,
   account: () => `acc_${random()}`,
   key: () => `key_${random()}`,
@@ -27,6 +28,9 @@ function random(): string {
 
 /** Format of an action id; checked before any lookup. */
 export const ACTION_ID = /^act_[A-Za-z0-9_-]{1,64}$/;
+
+/** Format of the id of a bulk job. */
+export const BULK_ID = /^blk_[A-Za-z0-9_-]{1,64}$/;
 
 /** Format of a key id. */
 export const KEY_ID = /^key_[A-Za-z0-9_-]{1,64}$/;
@@ -65,6 +69,8 @@ export function firstActionId(at: Date): string {
 /** Source of ids and randomness. Ids of actions sort by creation time. */
 export interface Ids {
   action(at: Date): string;
+  /** Id of a bulk job. */
+  bulk(at: Date): string;
   request(): string;
   account(): string;
   key(): string;

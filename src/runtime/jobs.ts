@@ -6,12 +6,13 @@ import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Store, UpkeepStore } from "../../db/store.ts";
 import { Cron } from "croner";
-import { PRUNE_PAUSE_MS, DAY_MS, JOB_REST_MS } from "../config/limits.ts";
+import { BULK_KEPT_MS, PRUNE_PAUSE_MS, DAY_MS, JOB_REST_MS } from "../config/limits.ts";
 import { type JobLeases, NO_JOB_LEASES } from "./job-leases.ts";
 
 interface HousekeepingParts {
   readonly store: Store;
   readonly engine: Pick<Engine, "bus" | "enqueue" | "pauseService">;
+  readonly bulkRunner: { run(): Promise<void> };
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Log;
@@ -20,14 +21,17 @@ interface HousekeepingParts {
 /** The periodic jobs of the service. Jobs of settings that are off are left out. */
 export function housekeeping(
   { approvalTtlHours, retentionDays }: Pick<Config, "approvalTtlHours" | "retentionDays">,
-  { store, engine, ...parts }: HousekeepingParts,
+  { store, engine, bulkRunner, ...parts }: HousekeepingParts,
 ): readonly Job[] {
-  const { actions, people, team, upkeep, audit, pauses, rejections } = store;
+  const { actions, people, upkeep, audit, pauses, rejections, bulk } = store;
   const deps = { ...parts, ...engine, actions, upkeep };
   const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
     { name: "actions that have expired", pattern: "*/10 * * * * *", run: createExpireUnsent(deps) },
     { name: "pauses", pattern: "* * * * *", run: () => engine.pauseService.reconcile() },
+    // It has a lease of its own: a node may begin a job while another one rests.
+    { name: "bulk jobs", pattern: "* * * * *", run: () => bulkRunner.run() },
+    inSteps("bulk jobs that ended long ago", "7 * * * *", (now) => bulk.prune(new Date(now.getTime() - BULK_KEPT_MS))),
     inSteps("rejections whose 24 h are over", "27 * * * *", (now) => rejections.prune(now)),
     inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),
     inSteps("invitations that ran out", "42 * * * *", (now) => team.prune(now)),

@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { NO_SEARCH } from "../../src/actions/search.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -191,28 +190,6 @@ describe("a request that a person rejected", () => {
     }
     // None of that is a question of the agent's.
     expect((await ask(engine, "Please.")).status).toBe("awaiting_approval");
-  });
-
-  test("keeps its limit in a bulk retry, which goes on with the others", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { actionService } = engine;
-    const ids = [];
-    for (let n = 0; n < 5; n += 1) ids.push((await ask(engine)).id);
-    for (const id of ids) await reject(engine, id);
-    const query = { statuses: ["cancelled"], method: null, host: null, dedupe: null } as const;
-    const all = {
-      ...query,
-      createdAfter: null,
-      createdBefore: null,
-      search: NO_SEARCH,
-      createdBy: null,
-      before: null,
-      limit: 20,
-    };
-    expect(await actionService.retryMany(agentOf(engine), all, null)).toMatchObject({ retried: 0, held: 0 });
-    const batch = await actionService.retryMany(agentOf(engine), all, "All of them.");
-    expect(batch).toMatchObject({ retried: REPEATS_PER_REJECTION_MAX, held: REPEATS_PER_REJECTION_MAX });
-    expect(batch.refused).toHaveLength(3);
   });
 });
 

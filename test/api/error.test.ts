@@ -47,6 +47,7 @@ test("each code has the status of the contract", () => {
     not_cancellable: 409,
     not_retryable: 409,
     too_many_held: 409,
+    too_many_jobs: 409,
     email_taken: 409,
     last_owner: 409,
     too_many_keys: 409,

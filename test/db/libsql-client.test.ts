@@ -3,6 +3,7 @@ import { IS_LONG } from "../support/long.ts";
 import { openClientStore } from "../support/store.ts";
 import { testAccounts } from "./conformance/accounts.ts";
 import { testAudit } from "./conformance/audit.ts";
+import { testBulk } from "./conformance/bulk.ts";
 import { testChanges } from "./conformance/changes.ts";
 import { testGuards } from "./conformance/guards.ts";
 import { testKeyDays } from "./conformance/key-days.ts";
@@ -67,5 +68,6 @@ describe.skipIf(!IS_LONG)("the rest of the store behind the client", () => {
   testPauses(openClientStore);
   testRejections(openClientStore);
   testAudit(openClientStore);
+  testBulk(openClientStore);
   testSchedule(openClientStore);
 });

@@ -2,6 +2,7 @@ import { describe } from "bun:test";
 import { openFileStore } from "../support/store.ts";
 import { testAccounts } from "./conformance/accounts.ts";
 import { testAudit } from "./conformance/audit.ts";
+import { testBulk } from "./conformance/bulk.ts";
 import { testChanges } from "./conformance/changes.ts";
 import { testGuards } from "./conformance/guards.ts";
 import { testKeyDays } from "./conformance/key-days.ts";
@@ -59,6 +60,7 @@ describe("the store on a file", () => {
   testPauses(openFileStore);
   testRejections(openFileStore);
   testAudit(openFileStore);
+  testBulk(openFileStore);
   testSealed(openFileStore);
   testUpkeep(openFileStore);
   testSchedule(openFileStore);

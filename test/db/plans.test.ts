@@ -9,6 +9,7 @@ import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
 import { settleNotification } from "../../src/delivery/notification.ts";
 import type { ActionQuery, ActionStore, Store } from "../../db/store.ts";
 import {
+  aBulkJob,
   ACCOUNT,
   aCreation,
   aDecision,
@@ -42,7 +43,7 @@ import {
 
 /** Only what is small in itself may be walked through: one row of values, a bounded page, what waits. */
 const SCANS =
-  /^SCAN (CONSTANT ROW|s|head|held|found|newest|counted|replaced|(j|lane|row|json_each) VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force)$/;
+  /^SCAN (CONSTANT ROW|s|head|held|found|newest|counted|replaced|(j|lane|row|json_each) VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force|bulk_jobs USING INDEX bulk_jobs_running)$/;
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
@@ -70,6 +71,14 @@ const A_PAUSE_END = { at: NOON, by: "system", audit: anAuditEntry() } as const;
 const AUDIT_QUERY = { accountId: ACCOUNT, kinds: [], actor: null, since: null, until: null, before: 9, limit: 9 };
 
 const SEED = { id: "s", accountId: ACCOUNT, origin: null, use: null, sealedSeed: "sealed", rotatedAt: NOON };
+
+const SOME = [{ id: "act_x", run: 1 }];
+
+const DONE = { id: "act_x", status: "done", actionStatus: "pending" } as const;
+
+const RESULTS = { status: null, before: null, limit: 9 };
+
+const BULK_ADDED = ["bulk_jobs_by_account"];
 
 const CLAIMED = ["actions_pending", "pauses_in_force"];
 
@@ -302,6 +311,25 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["audit log", (store) => store.audit.page(AUDIT_QUERY), ["audit_by_account"]],
   ["audit log by kind", (store) => store.audit.page({ ...AUDIT_QUERY, kinds: ["paused"] }), ["audit_by_account"]],
   ["prune the audit log", (store) => store.audit.prune(NOON), []],
+  ["add a bulk job", (store) => store.bulk.add(aBulkJob(), SOME, anAuditEntry()), BULK_ADDED],
+  ["bulk job", (store) => store.bulk.find(ACCOUNT, "x"), ["bulk_jobs"]],
+  ["bulk jobs", (store) => store.bulk.list(ACCOUNT, null, 9), ["bulk_jobs_by_account"]],
+  ["bulk jobs that run", (store) => store.bulk.running(9), ["bulk_jobs_running"]],
+  ["results of a bulk job", (store) => store.bulk.results("x", RESULTS), ["bulk_results"]],
+  [
+    "failures of a bulk job",
+    (store) => store.bulk.results("x", { ...RESULTS, status: "failed" }),
+    ["bulk_results_by_status"],
+  ],
+  ["next actions of a bulk job", (store) => store.bulk.waiting("x", 9), ["bulk_results_by_status"]],
+  [
+    "settle a bulk job",
+    (store) => store.bulk.settle("x", [DONE]),
+    ["bulk_jobs", "bulk_results", "bulk_results_by_status"],
+  ],
+  ["end a bulk job", (store) => store.bulk.end("x", { status: "finished", at: NOON, by: null }), ["bulk_jobs"]],
+  ["who began a bulk job", (store) => store.bulk.member(ACCOUNT, "x"), ["members", "people"]],
+  ["prune bulk jobs", (store) => store.bulk.prune(NOON), ["bulk_jobs", "bulk_jobs_by_end", "bulk_results"]],
   ["fact", (store) => store.facts.read("x"), ["facts"]],
 ];
 

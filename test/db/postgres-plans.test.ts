@@ -9,7 +9,19 @@ import type { Store } from "../../db/store.ts";
 import { approve } from "../../src/actions/changes.ts";
 import { NO_SEARCH, type Search } from "../../src/actions/search.ts";
 import { settleNotification } from "../../src/delivery/notification.ts";
-import { ACCOUNT, aCreation, aDecision, answered, aQuery, KEY, NOON, settled, writeOf } from "../support/factory.ts";
+import {
+  aBulkJob,
+  ACCOUNT,
+  aCreation,
+  aDecision,
+  anAuditEntry,
+  answered,
+  aQuery,
+  KEY,
+  NOON,
+  settled,
+  writeOf,
+} from "../support/factory.ts";
 import { dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { createMigrated } from "../support/postgres-store.ts";
 import { testSecrets } from "../support/store.ts";
@@ -76,6 +88,16 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["members", ({ team }) => team.members(ACCOUNT, 9)],
   ["accounts of a person", ({ team }) => team.accountsOf("x", 9)],
   ["pauses in force", ({ pauses }) => pauses.inForce(ACCOUNT)],
+  ["add a bulk job", ({ bulk }) => bulk.add(aBulkJob(), [{ id: "act_x", run: 1 }], anAuditEntry())],
+  ["bulk jobs", ({ bulk }) => bulk.list(ACCOUNT, null, 9)],
+  ["bulk jobs that run", ({ bulk }) => bulk.running(9)],
+  ["results of a bulk job", ({ bulk }) => bulk.results("blk_7", { status: null, before: null, limit: 9 })],
+  ["failures of a bulk job", ({ bulk }) => bulk.results("blk_7", { status: "failed", before: null, limit: 9 })],
+  ["next actions of a bulk job", ({ bulk }) => bulk.waiting("blk_7", 9)],
+  ["settle a bulk job", ({ bulk }) => bulk.settle("blk_7", [{ id: "act_7", status: "done", actionStatus: "pending" }])],
+  ["end a bulk job", ({ bulk }) => bulk.end("blk_7", { status: "finished", at: NOON, by: null })],
+  ["who began a bulk job", ({ bulk }) => bulk.member("acc_7", "per_7")],
+  ["prune bulk jobs", ({ bulk }) => bulk.prune(new Date(7))],
   ["rejections", ({ rejections }) => rejections.count({ accountId: ACCOUNT, keyId: KEY, digest: "d" }, NOON)],
 ];
 
@@ -198,6 +220,12 @@ async function fill(client: Client): Promise<void> {
     `insert into sessions select 'h' || n, 'per_' || n, 'acc_' || n, n, n from generate_series(1, ${ROWS}) n`,
     `insert into action_metadata select 'act_' || lpad(n::text, 9, '0'), 'acc_' || n % 50, 'customer', n % 100
       from generate_series(1, ${ROWS}) n`,
+    `insert into bulk_jobs (id, account_id, operation, filter, status, matching, done, failed, created_at, created_by, key_id,
+        person_id, client, finished_at)
+      select 'blk_' || n, 'acc_' || n % 50, 'retry', '{}', case n % 1000 when 0 then 'running' else 'finished' end, 1, 0, 0, n,
+        'x', 'k', '', '', case n % 1000 when 0 then null else n end from generate_series(1, ${ROWS}) n`,
+    `insert into bulk_results (job_id, action_id, run, status)
+      select 'blk_' || n % 500, 'act_' || n, 1, 'done' from generate_series(1, ${ROWS}) n`,
     `insert into pauses (id, account_id, kind, subject, cancels, created_at, created_by, ended_at)
       select 'pau_' || n, 'acc_x' || n, 'account', '', 0, n, 'x', n from generate_series(1, ${ROWS}) n`,
     `insert into rejections (account_id, key_id, digest, kind, at, action_id, run, actor)

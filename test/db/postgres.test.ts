@@ -3,6 +3,7 @@ import { hasPostgres } from "../support/postgres.ts";
 import { openPostgresStore } from "../support/postgres-store.ts";
 import { testAccounts } from "./conformance/accounts.ts";
 import { testAudit } from "./conformance/audit.ts";
+import { testBulk } from "./conformance/bulk.ts";
 import { testChanges } from "./conformance/changes.ts";
 import { testGuards } from "./conformance/guards.ts";
 import { testKeyDays } from "./conformance/key-days.ts";
@@ -60,6 +61,7 @@ describe.skipIf(!hasPostgres)("the store on PostgreSQL", () => {
   testPauses(openPostgresStore);
   testRejections(openPostgresStore);
   testAudit(openPostgresStore);
+  testBulk(openPostgresStore);
   testSealed(openPostgresStore);
   testUpkeep(openPostgresStore);
   testSchedule(openPostgresStore);

@@ -3,6 +3,7 @@ import { createPeopleService, type PeopleService } from "../../src/accounts/peop
 import { createTeamService, type TeamService } from "../../src/accounts/team.ts";
 import { createAuditService } from "../../src/audit/audit.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import { createBulk } from "../../src/bulk/bulk.ts";
 import { createCallbackHostService } from "../../src/accounts/callback-hosts.ts";
 import { createKeyService } from "../../src/accounts/keys.ts";
 import { createSignUpGate, type SignUps } from "../../src/accounts/sign-up-gate.ts";
@@ -102,16 +103,8 @@ export async function openRealServer(options: RealServerOptions = {}) {
     ids: systemIds,
     signUpGate,
   });
-  const baseUrl = options.baseUrl ?? (options.port === undefined ? OWN_ORIGIN : `http://127.0.0.1:${options.port}`);
-  const teamService = createTeamService({
-    ...engine.store,
-    peopleService,
-    secrets,
-    clock,
-    ids: systemIds,
-    baseUrl,
-    onMail: options.env?.["MAILGUN_API_KEY"] === undefined ? null : engine.mailWaits,
-  });
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const { bulkService, bulkRunner } = createBulk({ store: engine.store, engine, clock, ids: systemIds, log });
   const ways = {
     teamService,
     oidc: options.oidcOf?.({ engine, peopleService, teamService }) ?? null,
@@ -123,6 +116,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     signUpGate,
     isStopped,
     auditService: createAuditService(engine.store.audit, clock),
+    bulkService,
     feed: engine.feed,
     overviewService: engine.overview,
     authenticate,
@@ -169,6 +163,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
   return {
     ...app,
     engine,
+    bulkRunner,
     followLink,
     /** The links of an approval mail, as paths. */
     async linksOf(id: string) {
@@ -202,6 +197,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     },
     async [Symbol.asyncDispose]() {
       await app[Symbol.asyncDispose]();
+      await bulkRunner.stop();
       await engine[Symbol.asyncDispose]();
     },
   };

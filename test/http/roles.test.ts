@@ -2,7 +2,7 @@ import { NO_HOST_RULES } from "../../src/hosts/settings.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { type Role, ROLES } from "../../src/accounts/roles.ts";
-import { aChannel, anApiKey, anAuditEntry, anInvitation, joined } from "../support/factory.ts";
+import { aBulkJob, anApiKey, anAuditEntry } from "../support/factory.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 
@@ -10,6 +10,16 @@ import { KEYS } from "./stub-server.ts";
 const MAY: Readonly<Record<string, readonly Role[]>> = {
   createAction: ["owner", "agent"],
   listActions: ["owner", "approver", "agent", "reader"],
+  countActions: ["owner", "approver", "agent", "reader"],
+  exportActions: ["owner", "approver", "agent", "reader"],
+  startBulk: ["owner", "approver", "agent"],
+  listBulk: ["owner", "approver", "agent", "reader"],
+  getBulk: ["owner", "approver", "agent", "reader"],
+  listBulkResults: ["owner", "approver", "agent", "reader"],
+  stopBulk: ["owner", "approver", "agent"],
+  decideRequests: ["owner", "approver"],
+  getOverview: ["owner", "approver", "agent", "reader"],
+  listNotifications: ["owner"],
   getAction: ["owner", "approver", "agent", "reader"],
   getTimeline: ["owner", "approver", "agent", "reader"],
   getDecisionFacts: ["owner", "approver", "agent", "reader"],
@@ -79,6 +89,8 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     addCallbackHost: `{"host":"hooks.example.com"}`,
     createKey: `{"name":"ci","role":"reader"}`,
     createPause: `{}`,
+    startBulk: `{"operation":"cancel","filter":{"host":"nobody.example"}}`,
+    decideRequests: `{"decision":"approve","requests":[{"id":"act_nobody","run":1,"digest":"x"}]}`,
     putHost: `{"timeout_ms":5000}`,
     putDefaults: `{"timeout_ms":5000}`,
     createChannel: `{"name":"ops","kind":"slack","url":"https://hooks.example.com/"}`,
@@ -106,19 +118,12 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     await engine.hostService.put(engine.owner, "old.example.com", NO_HOST_RULES);
     return { method, path: path.replace("{host}", "old.example.com"), body: body[id], thing: null };
   }
-  if (path.startsWith("/v1/people/")) {
-    const { person } = await joined(engine.store, { accountId: engine.owner.accountId });
-    return { method, path: path.replace("{id}", person.id), body: body[id], thing: null };
-  }
-  if (path.startsWith("/v1/invitations/")) {
-    const invitation = anInvitation({ accountId: engine.owner.accountId });
-    await engine.store.team.invite(invitation, null, anAuditEntry());
-    return { method, path: path.replace("{id}", invitation.id), body: undefined, thing: null };
-  }
-  if (path.startsWith("/v1/channels/")) {
-    const channel = aChannel({ accountId: engine.owner.accountId, url: "http://127.0.0.1:9/" });
-    await engine.store.channels.add(channel, anAuditEntry());
-    return { method, path: path.replace("{id}", channel.id), body: body[id], thing: null };
+  if (path.startsWith("/v1/bulk/")) {
+    const job = aBulkJob({ accountId: engine.owner.accountId, operation: "cancel" });
+    await engine.store.bulk.add(job, [], anAuditEntry({ kind: "bulk_started" }));
+    // Only so many may run.
+    if (id !== "stopBulk") await engine.store.bulk.end(job.id, { status: "finished", at: job.createdAt, by: null });
+    return { method, path: path.replace("{id}", job.id), body: undefined, thing: null };
   }
   if (path.startsWith("/v1/pauses/")) {
     const { pause } = await engine.pauseService.pause(engine.owner, { keyId: null, reason: null });

@@ -10,6 +10,7 @@ import {
   stubActionService,
   KEYS,
   KNOWN_ID,
+  KNOWN_BULK_ID,
   KNOWN_KEY_ID,
   KNOWN_INVITATION_ID,
   KNOWN_CHANNEL_ID,
@@ -35,6 +36,8 @@ const BODIES: Readonly<Record<string, string>> = {
   "POST /v1/callback-hosts": `{"host":"hooks.example.com"}`,
   "POST /v1/keys": `{"name":"ci","role":"agent"}`,
   "POST /v1/pauses": "{}",
+  "POST /v1/bulk": `{"operation":"retry","filter":{"status":["failed"]}}`,
+  "POST /v1/approvals": `{"decision":"approve","requests":[{"id":"act_1","run":1,"digest":"x"}]}`,
   "PUT /v1/hosts/{host}": "{}",
   "POST /v1/channels": `{"name":"ops","kind":"slack","url":"https://hooks.example.com/"}`,
   "PATCH /v1/channels/{id}": `{"enabled":false}`,
@@ -53,10 +56,8 @@ const QUERIES: Readonly<Record<string, string>> = {
 const IDS = {
   "/v1/keys/": KNOWN_KEY_ID,
   "/v1/pauses/": KNOWN_PAUSE_ID,
-  "/v1/channels/": KNOWN_CHANNEL_ID,
+  "/v1/bulk/": KNOWN_BULK_ID,
   "/v1/accounts/": "acc_known",
-  "/v1/people/": KNOWN_PERSON_ID,
-  "/v1/invitations/": KNOWN_INVITATION_ID,
 };
 
 const withId = (path: string) => {

@@ -25,7 +25,8 @@ import type { LogFields } from "../../src/observability/log.ts";
 import type { AccountStore, ApiKey } from "../../db/account-store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 import type { EffectiveSettings } from "../../src/config/config.ts";
-import { ACCOUNT, aChannel, anAction, anApiKey, anInvitation, aPause, later, NOON } from "../support/factory.ts";
+import type { BulkService } from "../../src/bulk/service.ts";
+import { aBulkJob, ACCOUNT, anAction, anApiKey, aPause, later, NOON } from "../support/factory.ts";
 
 /** A key for each role, and one that was revoked. */
 export const KEYS = {
@@ -83,7 +84,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
       },
     },
     hostService: stubHostService(calls),
-    channelService: stubChannels(calls),
+    bulkService: stubBulkService(calls),
     signUpGate: stubSignUpGate(calls),
     isStopped: () => false,
     auditService: createAuditService(emptyAudit(), systemClock),
@@ -95,7 +96,13 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     readReceipt: (token) =>
       Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),
-    overviewService: { read: () => Promise.reject(new Error("Nothing is counted here.")) },
+    overviewService: {
+      read: () =>
+        Promise.resolve({
+          overview: { since: NOON, slots: [], latency: null, hosts: [] },
+          retries: { count: 0, due: 0, isCut: false, hosts: [] },
+        }),
+    },
     guides: GUIDES,
     rulesFor: () => Promise.resolve(SOME_RULES),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
@@ -254,11 +261,6 @@ export function stubActionService(calls: string[]): ActionService {
       });
     },
     historyOf: () => Promise.resolve(NO_HISTORY),
-    countRetryable: () => Promise.resolve({ count: 0, isMore: false }),
-    retryMany() {
-      calls.push("retry many");
-      return Promise.resolve({ retried: 0, held: 0, refused: [], before: null, left: { count: 0, isMore: false } });
-    },
     list() {
       calls.push("list");
       return Promise.resolve({ actions: [anAction({ id: KNOWN_ID })], before: KNOWN_ID, searchedUntil: null });
@@ -271,6 +273,37 @@ export function stubActionService(calls: string[]): ActionService {
     approve: find("approve"),
     cancel: find("cancel"),
     retry: find("retry"),
+    decideMany(_caller, { decision }, requests) {
+      calls.push(`${decision} ${requests.length}`);
+      return Promise.resolve(requests.map(({ id }) => ({ id, status: "pending" })));
+    },
+    digestOf: () => "2:digest",
+  };
+}
+
+export const KNOWN_BULK_ID = "blk_01known";
+
+function stubBulkService(calls: string[]): BulkService {
+  const find: BulkService["find"] = (_caller, id) => {
+    if (id !== KNOWN_BULK_ID) return Promise.reject(new DomainError("not_found", "There is no such bulk job."));
+    return Promise.resolve(aBulkJob({ id }));
+  };
+  return {
+    dryRun: () => Promise.resolve({ matching: 0, isMore: false, unknownOutcomes: 0 }),
+    start(_caller, { operation }) {
+      calls.push(`bulk ${operation}`);
+      return Promise.resolve(aBulkJob({ id: KNOWN_BULK_ID, operation }));
+    },
+    find,
+    list: async (caller) => [await find(caller, KNOWN_BULK_ID)],
+    async results(caller, id) {
+      await find(caller, id);
+      return [];
+    },
+    async stop(caller, id) {
+      await find(caller, id);
+      calls.push(`stop ${id}`);
+    },
   };
 }
 

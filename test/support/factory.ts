@@ -13,6 +13,7 @@ import { type AttemptEnd, settle } from "../../src/actions/settle.ts";
 import type { TimelineEvent } from "../../src/actions/timeline.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import type { PersonRow, SessionRow, SignUp, WelcomeLink, Account, ApiKey } from "../../db/account-store.ts";
+import type { BulkJob } from "../../src/bulk/job.ts";
 import { NO_SEARCH } from "../../src/actions/search.ts";
 import type { ActionQuery, ChangeWrite, Creation, Store } from "../../db/store.ts";
 
@@ -269,19 +270,28 @@ export function aWelcomeLink(overrides: Partial<WelcomeLink> = {}): WelcomeLink 
   return { hash, personId: null, accountId: ACCOUNT, createdAt: NOON, expiresAt: later(3_600_000), ...overrides };
 }
 
-/** A channel to an incoming webhook. */
-export function aChannel(overrides: Partial<Channel> = {}): Channel {
+/** Their ids are in the order in which they were made. */
+let jobsMade = 0;
+
+export function aBulkJob(overrides: Partial<BulkJob> = {}): BulkJob {
+  jobsMade += 1;
   return {
-    id: systemIds.channel(),
+    id: `blk_${String(jobsMade).padStart(9, "0")}`,
     accountId: ACCOUNT,
-    name: "ops",
-    kind: "slack",
-    to: [],
-    url: "https://hooks.slack.example/services/T0/B0/abcdefgh1234",
-    remindAfterMinutes: null,
-    enabled: true,
+    operation: "retry",
+    filter: '{"status":["failed"],"q":"O\'Brien \\ud800"}',
+    reason: null,
+    status: "running",
+    matching: 3,
+    done: 0,
+    failed: 0,
     createdAt: NOON,
-    createdBy: "user:ann@example.com",
+    createdBy: "key:ops",
+    keyId: "key_ops",
+    personId: "",
+    client: "192.0.2.7",
+    finishedAt: null,
+    stoppedBy: null,
     ...overrides,
   };
 }

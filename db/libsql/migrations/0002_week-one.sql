@@ -7,19 +7,40 @@ CREATE TABLE `action_metadata` (
 );
 --> statement-breakpoint
 CREATE INDEX `action_metadata_by_value` ON `action_metadata` (`account_id`,`name`,`value`,`action_id`);--> statement-breakpoint
-CREATE TABLE `channels` (
+CREATE TABLE `bulk_jobs` (
 	`id` text PRIMARY KEY NOT NULL,
 	`account_id` text NOT NULL,
-	`name` text NOT NULL,
-	`kind` text NOT NULL,
-	`sealed_config` text NOT NULL,
-	`remind_after_minutes` integer,
-	`enabled` integer NOT NULL,
+	`operation` text NOT NULL,
+	`filter` text NOT NULL,
+	`reason` text,
+	`status` text NOT NULL,
+	`matching` integer NOT NULL,
+	`done` integer NOT NULL,
+	`failed` integer NOT NULL,
 	`created_at` integer NOT NULL,
-	`created_by` text NOT NULL
+	`created_by` text NOT NULL,
+	`key_id` text NOT NULL,
+	`person_id` text NOT NULL,
+	`client` text NOT NULL,
+	`finished_at` integer,
+	`stopped_by` text
 );
 --> statement-breakpoint
-CREATE INDEX `channels_by_account` ON `channels` (`account_id`);--> statement-breakpoint
+CREATE INDEX `bulk_jobs_by_account` ON `bulk_jobs` (`account_id`,`id`);--> statement-breakpoint
+CREATE INDEX `bulk_jobs_running` ON `bulk_jobs` (`id`) WHERE "bulk_jobs"."status" = 'running';--> statement-breakpoint
+CREATE INDEX `bulk_jobs_by_end` ON `bulk_jobs` (`finished_at`);--> statement-breakpoint
+CREATE TABLE `bulk_results` (
+	`job_id` text NOT NULL,
+	`action_id` text NOT NULL,
+	`run` integer NOT NULL,
+	`status` text NOT NULL,
+	`action_status` text,
+	`code` text,
+	`message` text,
+	PRIMARY KEY(`job_id`, `action_id`)
+);
+--> statement-breakpoint
+CREATE INDEX `bulk_results_by_status` ON `bulk_results` (`job_id`,`status`,`action_id`);--> statement-breakpoint
 CREATE TABLE `host_settings` (
 	`account_id` text NOT NULL,
 	`host` text NOT NULL,

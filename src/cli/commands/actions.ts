@@ -10,6 +10,7 @@ import {
   STATUS_COLOR,
   withHost,
 } from "../action-text.ts";
+import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf } from "../filters.ts";
 import { type CliCommand, EXIT, readLine, several, UsageError, wholeNumber } from "../command.ts";
 import { shortened, table, visible } from "../output.ts";
@@ -213,7 +214,7 @@ const DECISIONS = {
   },
 } as const satisfies Record<string, Decision>;
 
-interface DecideOptions {
+interface DecideOptions extends BulkOptions {
   readonly reason?: string;
   readonly run?: number;
   readonly wait?: number;
@@ -223,20 +224,24 @@ interface DecideOptions {
 function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
   const decision: Decision = DECISIONS[verb];
   const isRetry = verb === "retry";
-  const hasNoRun = isRetry || verb === "send-now";
+  const isBulk = verb === "retry" || verb === "cancel";
   const why = isRetry
     ? "why; shown to whoever decides. Required for an agent's key within 24 hours of a rejection, when it may retry twice"
     : "why; shown in the timeline";
   const run = new Option("--run <n>", "only in this run; a retry begins the next one").argParser(wholeNumber("run"));
-  const command = addServiceCommand(program, `${verb} <id>`, decision.summary)
+  const command = addServiceCommand(program, `${verb} ${isBulk ? "[id]" : "<id>"}`, decision.summary)
     .option("--reason <text>", why)
     .addOption(hasNoRun ? run.hideHelp() : run)
     .option("--wait <seconds>", "then wait up to this long for its end", wholeNumber("wait"));
   if (decision.question !== undefined) command.option("--yes", "decide without showing the request and asking first");
+  if (isBulk) addBulkOptions(command, verb);
   command.option(...JSON_OPTION).runs(
-    withSession(async (session, options: DecideOptions, id) => {
-      if (hasNoRun && options.run !== undefined) {
-        throw new UsageError(`${verb} takes no --run${isRetry ? ": it begins a new run" : ""}.`);
+    withSession(async (session, options: DecideOptions, id?: string) => {
+      if (id === undefined && isBulk) return runBulk(session, options, verb);
+      if (id === undefined) throw new UsageError("<id> is missing.");
+      if (isBulk) refuseFilters(options);
+      if (isRetry && options.run !== undefined) {
+        throw new UsageError("retry takes no --run: it begins a new run.");
       }
       return decide(session, { ...options, id }, decision);
     }),

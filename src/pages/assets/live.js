@@ -146,26 +146,6 @@ document.addEventListener("visibilitychange", () => (document.hidden ? rest() : 
 addEventListener("pagehide", rest);
 addEventListener("pageshow", listen);
 
-/* A bulk retry continues automatically until it is done or the person leaves the page. */
-
-addEventListener("submit", (event) => {
-  const form = event.target;
-  if (!(form instanceof HTMLFormElement) || !form.hasAttribute("data-batch")) return;
-  event.preventDefault();
-  runBatch(form).catch(() => listen());
-});
-
-async function runBatch(/** @type {HTMLFormElement | null} */ first) {
-  rest();
-  for (let form = first; form !== null; form = document.querySelector("#batch form[data-batch]")) {
-    const response = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
-    const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
-    document.title = fresh.title;
-    document.querySelector("main")?.replaceChildren(...(fresh.querySelector("main")?.childNodes ?? []));
-    if (!response.ok) return;
-  }
-}
-
 /* Keyboard shortcuts. Those that decide ask for confirmation. */
 
 const KEYS = [

@@ -1,0 +1,184 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { EXPORT_PAGE_ACTIONS, EXPORTS_PER_ACCOUNT_MAX, IDLE_EXPORT_SECONDS } from "../config/limits.ts";
+import type { RequestContext } from "../http/request.ts";
+import { maskedAction, premaskAllFor } from "../receipts/masked-action.ts";
+import { type Action, nextRetryAt } from "./action.ts";
+import type { ActionSerializer } from "./serialize.ts";
+import type { ActionService, CountFilter } from "./service.ts";
+
+export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
+
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+interface ExportDeps {
+  readonly actionService: Pick<ActionService, "list">;
+  readonly serialize: ActionSerializer;
+  /** Aborted when the service stops: an export breaks off, so that nobody takes what came for all. */
+  readonly draining: AbortSignal;
+}
+
+interface ExportRequest {
+  readonly format: ExportFormat;
+  readonly filter: CountFilter;
+}
+
+/** Streams every action that a filter finds, newest first, masked for the caller as a list is. */
+export type ExportActions = (context: RequestContext, caller: Caller, request: ExportRequest) => Promise<Response>;
+
+const UTF_8 = new TextEncoder();
+
+/**
+ * A page is read when the client has taken the one before, so that memory holds two at most. Actions that are created after
+ * its start are left out. A client that leaves ends it; an error, a revoked key or a stop of the service breaks the
+ * connection off, which a client sees.
+ */
+export function createExportActions({ actionService, serialize, draining }: ExportDeps): ExportActions {
+  const open = new Map<string, number>();
+  const begin = ({ accountId }: Caller): (() => void) => {
+    const count = open.get(accountId) ?? 0;
+    if (count >= EXPORTS_PER_ACCOUNT_MAX) {
+      throw new DomainError(
+        "rate_limited",
+        `The account has ${EXPORTS_PER_ACCOUNT_MAX} exports open. Wait for one to end.`,
+      );
+    }
+    open.set(accountId, count + 1);
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      const left = (open.get(accountId) ?? 1) - 1;
+      if (left === 0) open.delete(accountId);
+      else open.set(accountId, left);
+    };
+  };
+
+  /** Throws as the list does, also while it runs. */
+  async function* pagesOf(caller: Caller, { format, filter }: ExportRequest): AsyncGenerator<string> {
+    if (format === "csv") yield csvLine(COLUMNS.map(([name]) => name));
+    let before: string | null = null;
+    do {
+      // A database in this thread would otherwise block the event loop for the whole export.
+      await nextTurn();
+      if (draining.aborted) throw new DomainError("unavailable", "The service is stopping.");
+      const page = await actionService.list(caller, { ...filter, before, limit: EXPORT_PAGE_ACTIONS });
+      const ready = await premaskAllFor(caller, page.actions);
+      const lines = ready.map((action) =>
+        format === "csv" ? csvLine(cellsOf(caller, action)) : `${oneLine(serialize(caller, action))}\n`,
+      );
+      if (lines.length > 0) yield lines.join("");
+      ({ before } = page);
+    } while (before !== null);
+  }
+
+  return async (context, caller, request) => {
+    const end = begin(caller);
+    const pages = pagesOf(caller, request);
+    const { server } = context;
+    // A search may take longer than an idle connection is kept.
+    server?.timeout(context.request, IDLE_EXPORT_SECONDS);
+    let first: IteratorResult<string, unknown>;
+    try {
+      // What is refused is refused with a status.
+      first = await pages.next();
+    } catch (error) {
+      end();
+      throw error;
+    }
+    context.kind = "stream";
+    let next: IteratorResult<string, unknown> | null = first;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          try {
+            const step = next ?? (await pages.next());
+            next = null;
+            if (step.done !== true) return controller.enqueue(UTF_8.encode(step.value));
+            end();
+            controller.close();
+          } catch (error) {
+            end();
+            controller.error(error);
+          }
+        },
+        async cancel() {
+          end();
+          await pages.return(undefined);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return new Response(body, { headers: headersFor(request.format) });
+  };
+}
+
+function headersFor(format: ExportFormat): Readonly<Record<string, string>> {
+  const type = format === "csv" ? "text/csv; charset=utf-8; header=present" : "application/x-ndjson";
+  return {
+    "content-type": type,
+    "content-disposition": `attachment; filename="actions.${format}"`,
+    "cache-control": "no-store",
+  };
+}
+
+/** Line breaks in a stored body are white space of its JSON. */
+function oneLine(json: string): string {
+  return json.replaceAll(/[\r\n]+/g, " ");
+}
+
+type Cell = string | number | boolean | null;
+
+const timeText = (at: Date | null) => at?.toISOString() ?? null;
+
+/** The columns of a CSV export: what the list shows, and what it filters by. */
+const COLUMNS: readonly (readonly [name: string, value: (action: Action) => Cell])[] = [
+  ["id", ({ id }) => id],
+  ["status", ({ status }) => status],
+  ["title", ({ title }) => title],
+  ["method", ({ method }) => method],
+  ["host", ({ host }) => host],
+  ["url", ({ url }) => url],
+  ["dedupe", ({ dedupe }) => dedupe],
+  ["run", ({ run }) => run],
+  ["attempts", ({ attempts }) => attempts],
+  ["retries", ({ retries }) => retries],
+  ["created_at", ({ createdAt }) => timeText(createdAt)],
+  ["created_by_id", ({ keyId }) => (keyId === "" ? null : keyId)],
+  ["created_by", ({ createdBy }) => createdBy.slice(createdBy.indexOf(":") + 1)],
+  ["started_at", ({ startedAt }) => timeText(startedAt)],
+  ["finished_at", ({ finishedAt }) => timeText(finishedAt)],
+  ["next_retry_at", (action) => timeText(nextRetryAt(action))],
+  ["response_code", ({ result }) => result?.responseCode ?? null],
+  ["last_error", ({ result }) => result?.lastError ?? null],
+  ["duration_ms", ({ result }) => result?.durationMs ?? null],
+  ["approve", ({ approve }) => approve],
+  ["approved_at", ({ approvedAt }) => timeText(approvedAt)],
+  ["approved_by", ({ approvedBy }) => approvedBy],
+  ["reason", ({ extras }) => extras.reason ?? null],
+  ["metadata", ({ extras }) => (extras.metadata === undefined ? null : JSON.stringify(extras.metadata))],
+];
+
+function cellsOf(caller: Caller, action: Action): readonly Cell[] {
+  const visible = seesWhole(caller, action) ? action : maskedAction(action, viewerOf(caller.role));
+  return COLUMNS.map(([, value]) => value(visible));
+}
+
+/** A line of CSV (RFC 4180). */
+export function csvLine(cells: readonly Cell[]): string {
+  return `${cells.map(csvCell).join(",")}\r\n`;
+}
+
+/**
+ * Spreadsheets take a cell that begins so for a formula, also after blanks and quotes: it gets an apostrophe, as OWASP's
+ * "CSV Injection" says. Numbers are our own.
+ */
+function csvCell(cell: Cell): string {
+  if (cell === null) return "";
+  if (typeof cell !== "string") return String(cell);
+  const text = FORMULA.test(cell) ? `'${cell}` : cell;
+  return `"${text.replaceAll('"', '""')}"`;
+}
+
+const FORMULA = /^[\s"']*[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;

@@ -1,0 +1,27 @@
+import type { Engine } from "../delivery/engine.ts";
+import type { Log } from "../observability/log.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import { type JobLeases, NO_JOB_LEASES } from "../runtime/job-leases.ts";
+import type { Store } from "../../db/store.ts";
+import { createJobCaller } from "./caller.ts";
+import { BulkRunner } from "./runner.ts";
+import { createBulkService } from "./service.ts";
+
+interface BulkParts {
+  readonly store: Store;
+  readonly engine: Pick<Engine, "actionService" | "isStopped">;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  /** By default those of the only process of a database. */
+  readonly leases?: JobLeases;
+}
+
+/** The service of bulk jobs, and what carries them out. */
+export function createBulk({ store, engine, leases = NO_JOB_LEASES, ...parts }: BulkParts) {
+  const { actions, bulk } = store;
+  const callerOf = createJobCaller({ ...store, isStopped: engine.isStopped });
+  const bulkRunner = new BulkRunner({ ...parts, bulk, actions, decide: engine.actionService, callerOf, leases });
+  return { bulkService: createBulkService({ ...parts, bulk, actions, runner: bulkRunner }), bulkRunner };
+}

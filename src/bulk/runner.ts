@@ -1,0 +1,133 @@
+import type { Caller } from "../accounts/roles.ts";
+import { SYSTEM } from "../accounts/roles.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import type { Decide } from "../approvals/decide.ts";
+import { auditOfSystem } from "../audit/audit.ts";
+import { BULK_ROUND_JOBS_MAX, BULK_STEP_ACTIONS } from "../config/limits.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { JobLeases } from "../runtime/job-leases.ts";
+import type { Log } from "../observability/log.ts";
+import { type ActionStore, StoreUnavailable } from "../../db/store.ts";
+import type { BulkAction, BulkEnd, BulkJob, BulkStore } from "./job.ts";
+
+export interface RunnerDeps {
+  readonly bulk: BulkStore;
+  readonly actions: Pick<ActionStore, "timeline">;
+  readonly decide: Readonly<Record<BulkJob["operation"], Decide>>;
+  /** Whoever began a job, with their rights of the moment; null: they may not act any more. */
+  readonly callerOf: (job: BulkJob) => Promise<Caller | null>;
+  readonly leases: JobLeases;
+  readonly clock: Pick<Clock, "now">;
+  readonly log: Pick<Log, "error">;
+}
+
+/**
+ * Carries out bulk jobs: a step of each in turn, on one node at a time. Every action is done under the rules of its single
+ * operation, in the run that it was in when the job began. What is done stands in the store, so that a job goes on after
+ * a restart; an action that was done, but not noted, is known by its timeline.
+ */
+export class BulkRunner {
+  readonly #deps: RunnerDeps;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | null = null;
+  #isAskedAgain = false;
+
+  constructor(deps: RunnerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Goes on with all jobs, unless another node does. Resolves when none runs any more; never rejects. */
+  run(): Promise<void> {
+    this.#isAskedAgain = this.#running !== null;
+    this.#running ??= this.#runAll().finally(() => (this.#running = null));
+    return this.#running;
+  }
+
+  /** Begins no further step; resolves when the present one has ended. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #runAll(): Promise<void> {
+    const { leases, log } = this.#deps;
+    try {
+      do {
+        this.#isAskedAgain = false;
+        await leases.run("bulk", (stop) => this.#rounds(stop), { stop: this.#stopping.signal });
+      } while (this.#isAskedAgain && !this.#stopping.signal.aborted);
+    } catch (error) {
+      // The next run goes on.
+      log.error("bulk.interrupted", { error: error instanceof Error ? error.name : "unknown" });
+    }
+  }
+
+  async #rounds(stop: AbortSignal): Promise<void> {
+    for (;;) {
+      const jobs = await this.#deps.bulk.running(BULK_ROUND_JOBS_MAX);
+      for (const job of jobs) {
+        if (stop.aborted) return;
+        await this.#step(job);
+      }
+      if (jobs.length === 0) return;
+    }
+  }
+
+  async #step(job: BulkJob): Promise<void> {
+    const { bulk, clock } = this.#deps;
+    const caller = await this.#deps.callerOf(job);
+    if (caller === null) return this.#giveUp(job);
+    const waiting = await bulk.waiting(job.id, BULK_STEP_ACTIONS);
+    if (waiting.length === 0) {
+      await bulk.end(job.id, { status: "finished", at: clock.now(), by: null });
+      return;
+    }
+    // Concurrently, so that they share commits.
+    const ends = await Promise.all(waiting.map((action) => this.#carryOut(job, caller, action)));
+    await bulk.settle(job.id, ends);
+  }
+
+  async #carryOut(job: BulkJob, caller: Caller, { id, run }: BulkAction): Promise<BulkEnd> {
+    try {
+      const done = await this.#deps.decide[job.operation](caller, id, job.reason, { run, isHeld: false });
+      return { id, status: "done", actionStatus: done.status };
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      const { code, message } = asRefusal(error, this.#deps.log);
+      if (REFUSED.has(code)) {
+        const actionStatus = await this.#doneBefore(job, { id, run });
+        if (actionStatus !== null) return { id, status: "done", actionStatus };
+      }
+      return { id, status: "failed", code, message };
+    }
+  }
+
+  /** The status after this job did it, if it did before the process ended; null: it did not. */
+  async #doneBefore({ accountId, operation, createdBy, createdAt }: BulkJob, { id, run }: BulkAction) {
+    const entries = await this.#deps.actions.timeline(accountId, id);
+    const doneRun = operation === "retry" ? run + 1 : run;
+    const done = entries.findLast(({ run: inRun, at, event }) => {
+      const isDone = operation === "retry" ? event.type === "retried" : CANCELLED.has(event.type);
+      return isDone && inRun === doneRun && at >= createdAt && "actor" in event && event.actor === createdBy;
+    });
+    return done?.status ?? null;
+  }
+
+  async #giveUp(job: BulkJob): Promise<void> {
+    const at = this.#deps.clock.now();
+    const audited = { kind: "bulk_stopped", subject: job.id, detail: { operation: job.operation } } as const;
+    const audit = auditOfSystem(job.accountId, audited, at);
+    await this.#deps.bulk.end(job.id, { status: "stopped", at, by: SYSTEM }, audit);
+  }
+}
+
+const REFUSED: ReadonlySet<ErrorCode> = new Set(["not_retryable", "not_cancellable"]);
+
+const CANCELLED: ReadonlySet<string> = new Set(["cancelled", "rejected"]);
+
+/** An action that fails unexpectedly must not stop the others. */
+function asRefusal(error: unknown, log: Pick<Log, "error">): Pick<DomainError, "code" | "message"> {
+  if (error instanceof DomainError) return error;
+  log.error("bulk.failed", { error: error instanceof Error ? error.name : "unknown" });
+  return { code: "internal_error", message: "It failed unexpectedly; the log of the service has the details." };
+}

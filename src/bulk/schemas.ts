@@ -1,0 +1,221 @@
+import Type, { type Static } from "typebox";
+import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
+import { FILTERS } from "../actions/list-schemas.ts";
+import { ActionId } from "../actions/schemas.ts";
+import { dateTime, encodeCursor, isJsonObject, nullable, plainText, reason, run } from "../api/schema-helpers.ts";
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
+import { maskedActor } from "../receipts/masked-action.ts";
+import { maskText } from "../receipts/masking.ts";
+import { BULK_OPERATIONS, BULK_STATUSES, type BulkJob, type BulkResult } from "./job.ts";
+
+export const BulkId = Type.String({
+  title: "BulkId",
+  pattern: "^blk_[A-Za-z0-9_-]{1,64}$",
+  description: "Id of a bulk job.",
+  examples: ["blk_01kjwa5v00e7v8c9x2m4n6p8qr"],
+});
+
+const Operation = Type.Enum([...BULK_OPERATIONS], {
+  type: "string",
+  description: "What is done with each action.",
+  examples: ["retry"],
+});
+
+const Filter = Type.Object(FILTERS, {
+  title: "BulkFilter",
+  additionalProperties: false,
+  minProperties: 1,
+  description:
+    "Which actions, by the parameters of GET /v1/actions. Without status: retry takes failed ones, cancel those that are pending or awaiting approval.",
+  examples: [{ status: ["failed"], host: "api.example.com" }],
+});
+
+/** The body of `POST /v1/bulk`. */
+export const StartBulk = Type.Object(
+  {
+    operation: Operation,
+    filter: Filter,
+    reason: Type.Optional(reason("Why; shown in the timeline of each action.")),
+    dry_run: Type.Optional(
+      Type.Boolean({ default: false, description: "Only tell how many actions match.", examples: [true] }),
+    ),
+  },
+  {
+    title: "StartBulk",
+    additionalProperties: false,
+    description: "An operation on all actions that match a filter.",
+    examples: [{ operation: "retry", filter: { status: ["failed"], host: "api.example.com" }, dry_run: true }],
+  },
+);
+
+export type StartBulk = Static<typeof StartBulk>;
+
+const count = (description: string) => Type.Integer({ minimum: 0, description, examples: [17] });
+
+export const BulkDryRun = Type.Object(
+  {
+    matching: count("How many actions match."),
+    is_more: Type.Boolean({ description: "Whether there are more than one job covers.", examples: [false] }),
+    unknown_outcomes: count("How many of them the target may have carried out already, without having answered."),
+  },
+  { title: "BulkDryRun", description: "What a bulk job would do." },
+);
+
+export type BulkDryRun = Static<typeof BulkDryRun>;
+
+export const BulkJobJson = Type.Object(
+  {
+    id: BulkId,
+    operation: Operation,
+    filter: Type.Unsafe<Readonly<Record<string, unknown>>>({
+      type: "object",
+      description: "Which actions it covers: those that matched when it began.",
+      examples: [{ status: ["failed"] }],
+    }),
+    reason: nullable(plainText("Why; null: none was given.", "The target is up again.")),
+    status: Type.Enum([...BULK_STATUSES], {
+      type: "string",
+      description: "running; finished: every action had its turn; stopped: by somebody, or by Outgate.",
+      examples: ["running"],
+    }),
+    matching: count("How many actions it covers."),
+    done: count("How many it was done with."),
+    failed: count("How many refused it."),
+    created_at: dateTime("When it began."),
+    created_by: plainText("Who began it.", "key:ops"),
+    finished_at: nullable(dateTime("When it ended; null: it runs.")),
+    stopped_by: nullable(
+      plainText("Who stopped it; system: whoever began it may not act any more. Null: nobody.", "user:ann@example.com"),
+    ),
+  },
+  { title: "BulkJob", description: "An operation on many actions, and how far it is." },
+);
+
+export type BulkJobJson = Static<typeof BulkJobJson>;
+
+const CURSOR_EXAMPLE = "YmxrXzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
+
+export const BulkJobList = Type.Object(
+  {
+    data: Type.Array(BulkJobJson, { description: "The jobs, newest first." }),
+    next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
+  },
+  { title: "BulkJobList", description: "One page of the bulk jobs." },
+);
+
+export type BulkJobList = Static<typeof BulkJobList>;
+
+const ResultStatus = Type.Enum(["waiting", "done", "failed"], {
+  type: "string",
+  description: "Whether it was done with this action; failed: the action refused it.",
+  examples: ["done"],
+});
+
+const BulkResultJson = Type.Object(
+  {
+    id: ActionId,
+    run: run("The run that the action was in when the job began."),
+    status: ResultStatus,
+    action_status: nullable(plainText("The status of the action after it was done; null: it was not.", "pending")),
+    error: nullable(
+      Type.Object(
+        {
+          code: plainText("Error code of the single operation.", "not_retryable"),
+          message: plainText("Why it was refused.", "Action act_1 is completed and cannot be retried."),
+        },
+        { description: "Null unless it failed." },
+      ),
+    ),
+  },
+  { title: "BulkResult", description: "What became of one action of a bulk job." },
+);
+
+export const BulkResultList = Type.Object(
+  {
+    data: Type.Array(BulkResultJson, { description: "The results, the newest actions first." }),
+    next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
+  },
+  { title: "BulkResultList", description: "One page of the results of a bulk job." },
+);
+
+export type BulkResultList = Static<typeof BulkResultList>;
+
+/** A page of jobs or of results. */
+export const BulkQuery = Type.Object(
+  {
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIST_LIMIT_MAX,
+        default: LIST_LIMIT_DEFAULT,
+        description: "Most entries of a page.",
+        examples: [50],
+      }),
+    ),
+    cursor: Type.Optional(plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
+  },
+  { additionalProperties: false },
+);
+
+/** A page of results. */
+export const BulkResultQuery = Type.Object(
+  { status: Type.Optional(ResultStatus), ...BulkQuery.properties },
+  { additionalProperties: false },
+);
+
+export type BulkResultQuery = Static<typeof BulkResultQuery>;
+
+export type BulkQuery = Static<typeof BulkQuery>;
+
+/** A job as a caller may see it: filter and reason are texts of whoever began it. */
+export function serializeJob(caller: Caller, job: BulkJob): BulkJobJson {
+  const viewer = seesWhole(caller, job) ? null : viewerOf(caller.role);
+  const masked = (text: string) => (viewer === null ? text : maskText(text, viewer));
+  const actor = (name: BulkJob["createdBy"]) => (viewer === null ? name : maskedActor(name, viewer));
+  return {
+    id: job.id,
+    operation: job.operation,
+    filter: filterOf(job, masked),
+    reason: job.reason === null ? null : masked(job.reason),
+    status: job.status,
+    matching: job.matching,
+    done: job.done,
+    failed: job.failed,
+    created_at: job.createdAt.toISOString(),
+    created_by: actor(job.createdBy),
+    finished_at: job.finishedAt?.toISOString() ?? null,
+    stopped_by: job.stoppedBy === null ? null : actor(job.stoppedBy),
+  };
+}
+
+/** The filter of a job; empty if its row was altered. */
+export function filterOf({ filter }: BulkJob, masked: (text: string) => string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(filter, (_name, member: unknown) => {
+      return typeof member === "string" ? masked(member) : member;
+    });
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+export function serializeResult({ id, run: inRun, status, actionStatus, code, message }: BulkResult) {
+  return {
+    id,
+    run: inRun,
+    status,
+    action_status: actionStatus,
+    error: code === null ? null : { code, message: message ?? "" },
+  };
+}
+
+/** A page as JSON text, from one more than fits. */
+export function bulkPageJson(found: readonly { readonly id: string }[], limit: number): string {
+  const data = found.slice(0, limit);
+  const last = data.at(-1);
+  return JSON.stringify({
+    data,
+    next_cursor: found.length > limit && last !== undefined ? encodeCursor(last.id) : null,
+  });
+}

@@ -1,0 +1,156 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { authorize, type Caller, hasScope, mayChange } from "../accounts/roles.ts";
+import { checkFilters, type FilterQuery } from "../actions/list-schemas.ts";
+import type { CountFilter } from "../actions/service.ts";
+import { sources } from "../actions/status.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { auditOf } from "../audit/audit.ts";
+import { BULK_ACTIONS_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../config/limits.ts";
+import { maskText } from "../receipts/masking.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { ActionStore, MatchedActions } from "../../db/store.ts";
+import type { BulkJob, BulkOperation, BulkResult, BulkResultQuery, BulkStore } from "./job.ts";
+
+interface BulkDeps {
+  readonly bulk: BulkStore;
+  readonly actions: Pick<ActionStore, "matching" | "withUnknown">;
+  readonly runner: { run(): Promise<void> };
+  readonly clock: Pick<Clock, "now">;
+  readonly ids: Pick<Ids, "bulk">;
+}
+
+export interface BulkRequest {
+  readonly operation: BulkOperation;
+  readonly filter: FilterQuery;
+  readonly reason: string | null;
+}
+
+export interface DryRun {
+  readonly matching: number;
+  /** There are more than one job covers. */
+  readonly isMore: boolean;
+  /** How many of them the target may have carried out already. */
+  readonly unknownOutcomes: number;
+}
+
+/** Every use case of bulk jobs. */
+export type BulkService = ReturnType<typeof createBulkService>;
+
+export function createBulkService({ bulk, actions, runner, clock, ids }: BulkDeps) {
+  const matching = async (caller: Caller, { operation, filter }: BulkRequest): Promise<MatchedActions> => {
+    authorize(caller, operation);
+    const asked = filterFor(operation, filter);
+    const found: MatchedActions[] = [];
+    for (const createdBy of creatorsFor(caller, asked)) {
+      if (found.length > 0) await nextTurn();
+      const query = { ...asked, createdBy, accountId: caller.accountId, before: null, limit: BULK_ACTIONS_MAX };
+      found.push(await actions.matching(query, BULK_SCAN_ROWS_MAX));
+    }
+    const all = found.flatMap((one) => one.actions).toSorted((one, other) => (one.id < other.id ? 1 : -1));
+    return {
+      actions: all.slice(0, BULK_ACTIONS_MAX),
+      isMore: all.length > BULK_ACTIONS_MAX || found.some(({ isMore }) => isMore),
+    };
+  };
+
+  const find = async (caller: Caller, id: string): Promise<BulkJob> => {
+    authorize(caller, "read");
+    const job = await bulk.find(caller.accountId, id);
+    if (job === null) throw new DomainError("not_found", "There is no such bulk job.");
+    return job;
+  };
+
+  return {
+    /** What a job would cover. Changes nothing. */
+    async dryRun(caller: Caller, request: BulkRequest): Promise<DryRun> {
+      const found = await matching(caller, request);
+      const unknown = await actions.withUnknown(found.actions.map(({ id }) => id));
+      return { matching: found.actions.length, isMore: found.isMore, unknownOutcomes: unknown.size };
+    },
+
+    /** Begins a job on the actions that match now. Throws `too_many_jobs`. */
+    async start(caller: Caller, request: BulkRequest): Promise<BulkJob> {
+      const found = await matching(caller, request);
+      const now = clock.now();
+      const { operation, filter, reason } = request;
+      const job: BulkJob = {
+        id: ids.bulk(now),
+        accountId: caller.accountId,
+        operation,
+        filter: JSON.stringify(filter),
+        reason,
+        status: "running",
+        matching: found.actions.length,
+        done: 0,
+        failed: 0,
+        createdAt: now,
+        createdBy: caller.actor,
+        keyId: caller.keyId ?? "",
+        personId: caller.personId ?? "",
+        client: caller.client ?? "",
+        finishedAt: null,
+        stoppedBy: null,
+      };
+      // A reason may contain secrets.
+      const why = reason === null ? {} : { reason: maskText(reason, "public") };
+      const detail = { operation, matching: found.actions.length, ...why };
+      const audit = auditOf(caller, { kind: "bulk_started", subject: job.id, detail }, now);
+      if (!(await bulk.add(job, found.actions, audit))) {
+        throw new DomainError(
+          "too_many_jobs",
+          `The account has ${BULK_RUNNING_MAX} bulk jobs running, or too many that ended lately. Wait for one to end, or stop one.`,
+        );
+      }
+      void runner.run();
+      return job;
+    },
+
+    find,
+
+    /** Newest first; one more than `limit` says that there are more. */
+    async list(caller: Caller, before: string | null, limit: number): Promise<readonly BulkJob[]> {
+      authorize(caller, "read");
+      return bulk.list(caller.accountId, before, limit + 1);
+    },
+
+    /** The same for the actions of a job. */
+    async results(caller: Caller, id: string, asked: BulkResultQuery): Promise<readonly BulkResult[]> {
+      await find(caller, id);
+      return bulk.results(id, { ...asked, limit: asked.limit + 1 });
+    },
+
+    /** Ends a job; what is done stays done. Idempotent. */
+    async stop(caller: Caller, id: string): Promise<void> {
+      const job = await find(caller, id);
+      authorize(caller, job.operation);
+      if (!mayChange(caller, job)) {
+        throw new DomainError("forbidden", `Bulk job ${id} was begun by another key. Ask an owner to stop it.`);
+      }
+      const at = clock.now();
+      const audited = { kind: "bulk_stopped", subject: id, detail: { operation: job.operation } } as const;
+      await bulk.end(id, { status: "stopped", at, by: caller.actor }, auditOf(caller, audited, at));
+    },
+  };
+}
+
+/** The statuses that a job takes: of those in the filter, or by default, the ones that its operation is for. */
+function filterFor(operation: BulkOperation, filter: FilterQuery): CountFilter {
+  const asked = checkFilters(filter);
+  // A cancelled action is one that somebody decided against: it is retried only where the filter names it.
+  const usual = operation === "retry" ? (["failed"] as const) : sources("cancel");
+  const statuses =
+    asked.statuses.length === 0 ? usual : sources(operation).filter((one) => asked.statuses.includes(one));
+  if (statuses.length > 0) return { ...asked, statuses };
+  const message = `Name a status that ${operation} is for: ${sources(operation).join(", ")}.`;
+  throw new DomainError("validation_error", "The request has fields that are not valid.", [
+    { field: "filter.status", message },
+  ]);
+}
+
+/** The keys whose actions a caller may change, each looked up by its index; null: any. */
+function creatorsFor(caller: Caller, { createdBy }: CountFilter): readonly (string | null)[] {
+  if (!hasScope(caller.role) || caller.scope === "account") return [createdBy];
+  const own = [caller.keyId ?? "", ...(caller.replaced ?? [])];
+  return createdBy === null ? own : own.filter((keyId) => keyId === createdBy);
+}

@@ -1,0 +1,238 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createBulk } from "../../src/bulk/bulk.ts";
+import type { BulkRequest } from "../../src/bulk/service.ts";
+import { BULK_STEP_ACTIONS, REPEATS_PER_REJECTION_MAX } from "../../src/config/limits.ts";
+import type { Caller, Role } from "../../src/accounts/roles.ts";
+import type { JobLeases } from "../../src/runtime/job-leases.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import { StoreUnavailable } from "../../db/store.ts";
+import { openEngine } from "../support/engine.ts";
+import { anApiKey, answered } from "../support/factory.ts";
+import { refusalOf } from "../actions/callers.ts";
+import { answering } from "../actions/senders.ts";
+
+type Engine = Awaited<ReturnType<typeof openEngine>>;
+
+function bulkOf(engine: Engine, leases?: JobLeases) {
+  const { store, clock } = engine;
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  return createBulk({ store, engine, clock, ids: systemIds, log, ...(leases !== undefined && { leases }) });
+}
+
+/** A key of the account, as whoever calls with it. */
+async function keyOf(engine: Engine, role: Role, more: Parameters<typeof anApiKey>[0] = {}): Promise<Caller> {
+  const { accountId } = engine.owner;
+  const key = anApiKey({ accountId, name: `${role} of the test`, role, hash: systemIds.key(), ...more });
+  await engine.store.accounts.addKey(key);
+  const { id: keyId, name: keyName, scope } = key;
+  return { accountId, keyId, keyName, role, hold: "none", actor: `key:${keyName}`, scope, replaced: new Set() };
+}
+
+async function failed(engine: Engine, count: number, request: Parameters<Engine["create"]>[0] = {}): Promise<string[]> {
+  const actions = await Promise.all(Array.from({ length: count }, () => engine.create({ retries: 1, ...request })));
+  for (const { id } of actions) await engine.saw(id, { status: "failed" });
+  return actions.map(({ id }) => id);
+}
+
+const RETRY: BulkRequest = { operation: "retry", filter: { status: ["failed"] }, reason: null };
+
+/** Another node has the right to carry out jobs. */
+const AWAY: JobLeases = { run: () => Promise.resolve(false) };
+
+const runOf = async (engine: Engine, id: string) => (await engine.actionService.get(engine.owner, id)).run;
+
+const ALL = { status: null, before: null, limit: 100 } as const;
+
+describe("a bulk job", () => {
+  test("retries every action that matched when it began once, in steps, also when it fails again meanwhile", async () => {
+    await using engine = await openEngine({ sender: answering(answered(500)) });
+    const owner = await keyOf(engine, "owner");
+    const { bulkService, bulkRunner } = bulkOf(engine);
+    const ids = await failed(engine, BULK_STEP_ACTIONS + 7);
+    expect(await bulkService.dryRun(owner, RETRY)).toEqual({ matching: ids.length, isMore: false, unknownOutcomes: 0 });
+    const job = await bulkService.start(owner, { ...RETRY, reason: "It is up again." });
+    expect(job).toMatchObject({ status: "running", matching: ids.length });
+    const [young = ""] = await failed(engine, 1);
+    await bulkRunner.run();
+    expect(await bulkService.find(owner, job.id)).toMatchObject({ status: "finished", done: ids.length, failed: 0 });
+    for (const id of ids) await engine.saw(id, { status: "failed", run: 2 });
+    expect(await runOf(engine, young)).toBe(1);
+    expect(await engine.events(ids[0] ?? "")).toContainEqual({
+      type: "retried",
+      actor: owner.actor,
+      reason: "It is up again.",
+    });
+  });
+
+  test("cancels what waits, and rejects what is held", async () => {
+    await using engine = await openEngine({ starts: false });
+    const owner = await keyOf(engine, "owner");
+    const { bulkService, bulkRunner } = bulkOf(engine);
+    const pending = await engine.create({});
+    const held = await engine.create({ approve: true });
+    const other = await engine.create({ url: "http://127.0.0.2:9/" });
+    const job = await bulkService.start(owner, {
+      operation: "cancel",
+      filter: { host: "127.0.0.1" },
+      reason: null,
+    });
+    await bulkRunner.run();
+    expect(await bulkService.find(owner, job.id)).toMatchObject({ status: "finished", done: 2 });
+    const statusOf = async ({ id }: { id: string }) => (await engine.actionService.get(owner, id)).status;
+    expect([await statusOf(pending), await statusOf(held), await statusOf(other)]).toEqual([
+      "cancelled",
+      "cancelled",
+      "pending",
+    ]);
+    expect((await engine.events(held.id)).at(-1)?.type).toBe("rejected");
+  });
+
+  test("takes a cancelled action only where the filter names it, and nothing that the operation is not for", async () => {
+    await using engine = await openEngine({ starts: false });
+    const owner = await keyOf(engine, "owner");
+    const { bulkService } = bulkOf(engine);
+    const { id } = await engine.create({});
+    await engine.actionService.cancel(owner, id, null);
+    const matching = async (filter: BulkRequest["filter"]) =>
+      (await bulkService.dryRun(owner, { ...RETRY, filter })).matching;
+    expect(await matching({ host: "127.0.0.1" })).toBe(0);
+    expect(await matching({ status: ["cancelled", "pending"] })).toBe(1);
+    expect(await refusalOf(matching({ status: ["pending", "completed"] }))).toMatchObject({ code: "validation_error" });
+  });
+
+  test("tells how many the target may have carried out already", async () => {
+    const sender = answering({ kind: "unknown", fault: "closed" }, answered(500));
+    await using engine = await openEngine({ sender });
+    const owner = await keyOf(engine, "owner");
+    await failed(engine, 1);
+    await failed(engine, 2);
+    expect(await bulkOf(engine).bulkService.dryRun(owner, RETRY)).toMatchObject({ matching: 3, unknownOutcomes: 1 });
+  });
+
+  test("keeps the rules of the single operation, and names what was refused", async () => {
+    await using engine = await openEngine({ sender: answering(answered(500)) });
+    const owner = await keyOf(engine, "owner");
+    const { bulkService, bulkRunner } = bulkOf(engine);
+    const { bulkService: beginning } = bulkOf(engine, AWAY);
+    const [older = ""] = await failed(engine, 1, { dedupe: "one" });
+    const [newer = ""] = await failed(engine, 1, { dedupe: "one" });
+    const job = await beginning.start(owner, RETRY);
+    // In another run by now: not what was counted.
+    await engine.actionService.retry(engine.owner, newer, null);
+    await bulkRunner.run();
+    expect(await bulkService.find(owner, job.id)).toMatchObject({ status: "finished", done: 0, failed: 2 });
+    const results = await bulkService.results(owner, job.id, ALL);
+    expect(results.map(({ id, code }) => [id, code])).toEqual([
+      [newer, "not_retryable"],
+      [older, "not_retryable"],
+    ]);
+    expect(results[1]?.message).toContain("now has its dedupe key");
+  });
+
+  test("keeps an agent's limit on what a person rejected", async () => {
+    await using engine = await openEngine({ starts: false });
+    const agent = await keyOf(engine, "agent");
+    const { bulkService, bulkRunner } = bulkOf(engine);
+    const { actionService } = engine;
+    const request = (await engine.create({ approve: true })) as Parameters<typeof actionService.create>[1];
+    const ids: string[] = [];
+    for (let at = 0; at < 4; at += 1)
+      ids.push((await actionService.create(agent, { ...request, approve: true })).action.id);
+    for (const id of ids) await actionService.cancel(engine.owner, id, null);
+    const cancelled: BulkRequest = { ...RETRY, filter: { status: ["cancelled"] } };
+    const silent = await bulkService.start(agent, cancelled);
+    await bulkRunner.run();
+    expect(await bulkService.find(agent, silent.id)).toMatchObject({ done: 0, failed: 4 });
+    const job = await bulkService.start(agent, { ...cancelled, reason: "All of them." });
+    await bulkRunner.run();
+    expect(await bulkService.find(agent, job.id)).toMatchObject({ done: REPEATS_PER_REJECTION_MAX });
+  });
+
+  test("of an agent's key covers its own actions; with the scope of the account all", async () => {
+    await using engine = await openEngine({ sender: answering(answered(500)) });
+    const agent = await keyOf(engine, "agent");
+    await failed(engine, 3);
+    const own = (await engine.actionService.create(agent, (await engine.create({ retries: 1 })) as never)).action.id;
+    await engine.saw(own, { status: "failed" });
+    const { bulkService } = bulkOf(engine);
+    expect((await bulkService.dryRun(agent, RETRY)).matching).toBe(1);
+    expect((await bulkService.dryRun({ ...agent, scope: "account" }, RETRY)).matching).toBe(5);
+    const job = await bulkService.start(engine.owner, RETRY);
+    expect(await refusalOf(bulkService.stop(agent, job.id))).toMatchObject({ code: "forbidden" });
+  });
+
+  test("needs the role that the operation needs", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { bulkService } = bulkOf(engine);
+    const codeFor = async (role: Role, operation: "retry" | "cancel") =>
+      (await refusalOf(bulkService.dryRun(await keyOf(engine, role), { operation, filter: {}, reason: null })))?.code;
+    expect([await codeFor("reader", "retry"), await codeFor("reader", "cancel")]).toEqual(["forbidden", "forbidden"]);
+    expect([await codeFor("approver", "retry"), await codeFor("approver", "cancel")]).toEqual(["forbidden", undefined]);
+  });
+
+  test("stops where it is, and what is done stays done", async () => {
+    await using engine = await openEngine({ sender: answering(answered(500)) });
+    const owner = await keyOf(engine, "owner");
+    let steps = 0;
+    const { bulkService, bulkRunner } = bulkOf(engine, {
+      async run(_name, work) {
+        steps += 1;
+        if (steps === 1) await work(new AbortController().signal);
+        return true;
+      },
+    });
+    await failed(engine, BULK_STEP_ACTIONS * 2);
+    const { settle } = engine.store.bulk;
+    const job = await bulkService.start(owner, RETRY);
+    Object.assign(engine.store.bulk, {
+      settle: async (...args: Parameters<typeof settle>) => {
+        await settle(...args);
+        await bulkService.stop(owner, job.id);
+      },
+    });
+    await bulkRunner.run();
+    expect(await bulkService.find(owner, job.id)).toMatchObject({
+      status: "stopped",
+      stoppedBy: owner.actor,
+      done: BULK_STEP_ACTIONS,
+    });
+    await bulkService.stop(owner, job.id);
+  });
+
+  test("ends when the key that began it is revoked", async () => {
+    await using engine = await openEngine({ sender: answering(answered(500)) });
+    const owner = await keyOf(engine, "owner");
+    const [id = ""] = await failed(engine, 1);
+    const job = await bulkOf(engine, AWAY).bulkService.start(owner, RETRY);
+    await engine.store.accounts.revokeKey(owner.accountId, owner.keyId ?? "", engine.clock.now());
+    const { bulkService, bulkRunner } = bulkOf(engine);
+    await bulkRunner.run();
+    expect(await bulkService.find(engine.owner, job.id)).toMatchObject({ status: "stopped", stoppedBy: "system" });
+    expect(await runOf(engine, id)).toBe(1);
+  });
+
+  test("goes on after a restart, and does nothing twice that it did and could not note", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "outgate-"));
+    const sender = answering(answered(500));
+    const open = () => openEngine({ folder, sender, env: { SECRET_KEY: Buffer.alloc(32, 5).toString("base64") } });
+    const before = await open();
+    const owner = await keyOf(before, "owner");
+    const ids = await failed(before, 3);
+    const { bulkService, bulkRunner } = bulkOf(before);
+    Object.assign(before.store.bulk, { settle: () => Promise.reject(new StoreUnavailable("Away.")) });
+    const job = await bulkService.start(owner, RETRY);
+    await bulkRunner.run();
+    for (const id of ids) await before.saw(id, { status: "failed", run: 2 });
+    expect(await bulkService.find(owner, job.id)).toMatchObject({ status: "running", done: 0 });
+    await before[Symbol.asyncDispose]();
+
+    await using after = await open();
+    const next = bulkOf(after);
+    await next.bulkRunner.run();
+    expect(await next.bulkService.find(owner, job.id)).toMatchObject({ status: "finished", done: 3, failed: 0 });
+    for (const id of ids) expect(await runOf(after, id)).toBe(2);
+  });
+});

@@ -1,0 +1,154 @@
+import { describe, expect, test } from "bun:test";
+import { Target } from "../support/target.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
+import { signedIn } from "./signed-in.ts";
+
+const NO_TARGET = "http://127.0.0.1:9/";
+
+async function created(server: RealServer, members: object = {}): Promise<string> {
+  const body = JSON.stringify({ url: NO_TARGET, approve: true, ...members });
+  return (await server.call("POST", "/v1/actions", body)).json.id;
+}
+
+async function failed(server: RealServer, members: object = {}): Promise<string> {
+  const id = await created(server, { approve: false, retries: 1, ...members });
+  await server.engine.saw(id, { status: "failed" });
+  return id;
+}
+
+const actionOf = (server: RealServer, id: string) => server.engine.actionService.get(server.engine.owner, id);
+
+describe("POST /v1/bulk", () => {
+  test("says what it would do, does it, and tells how far it is and what became of each", async () => {
+    await using server = await openRealServer();
+    await using down = new Target(500);
+    const ids = [await failed(server, { url: down.url }), await failed(server, { url: down.url })].toReversed();
+    const other = await failed(server);
+    const filter = { status: ["failed"], host: new URL(down.url).host };
+    const bulk = (more: object) =>
+      server.call("POST", "/v1/bulk", JSON.stringify({ operation: "retry", filter, ...more }));
+    expect(await bulk({ dry_run: true })).toMatchObject({
+      status: 200,
+      json: { matching: 2, is_more: false, unknown_outcomes: 0 },
+    });
+    expect((await server.call("GET", "/v1/bulk")).json).toEqual({ data: [], next_cursor: null } as never);
+    const begun = await bulk({ reason: "It is up again." });
+    expect(begun).toMatchObject({
+      status: 202,
+      json: { status: "running", matching: 2, filter, created_by: "key:owner" },
+    });
+    await server.bulkRunner.run();
+    const path = `/v1/bulk/${begun.json.id}`;
+    const { json } = await server.call("GET", path);
+    expect(json).toMatchObject({ status: "finished", done: 2, failed: 0, stopped_by: null });
+    expect((await server.call("GET", "/v1/bulk")).json.data).toEqual([json] as never);
+    const first = await server.call("GET", `${path}/results?limit=1`);
+    const rest = await server.call("GET", `${path}/results?cursor=${first.json.next_cursor}`);
+    expect([...first.json.data, ...rest.json.data]).toMatchObject(
+      ids.map((id) => ({ id, run: 1, status: "done", action_status: "pending", error: null })),
+    );
+    expect((await server.call("GET", `${path}/results?status=failed`)).json.data).toEqual([]);
+    for (const id of ids) await server.engine.saw(id, { status: "failed", run: 2 });
+    expect((await actionOf(server, other)).run).toBe(1);
+    expect((await server.call("DELETE", path)).status).toBe(204);
+  });
+
+  test("names every wrong field, and needs a filter", async () => {
+    await using server = await openRealServer({ starts: false });
+    const wrong = await server.call(
+      "POST",
+      "/v1/bulk",
+      JSON.stringify({ operation: "approve", filter: { status: ["done"], limit: 3 }, reason: "\u0000", extra: 1 }),
+    );
+    expect(wrong.json.error.details?.map(({ field }) => field).toSorted()).toEqual([
+      "extra",
+      "filter.limit",
+      "filter.status.0",
+      "operation",
+      "reason",
+    ]);
+    const empty = await server.call("POST", "/v1/bulk", JSON.stringify({ operation: "retry", filter: {} }));
+    expect(empty.json.error.details?.map(({ field }) => field)).toEqual(["filter"]);
+    const useless = JSON.stringify({ operation: "cancel", filter: { status: ["completed"] }, dry_run: true });
+    expect((await server.call("POST", "/v1/bulk", useless)).json.error.details).toMatchObject([
+      { field: "filter.status" },
+    ]);
+    expect((await server.call("GET", "/v1/bulk/blk_unknown")).status).toBe(404);
+    expect((await server.call("GET", "/v1/bulk/blk_unknown/results")).status).toBe(404);
+  });
+});
+
+describe("the pages of bulk jobs", () => {
+  test("ask with what would be done, begin it once, and show how far it is", async () => {
+    await using server = await openRealServer();
+    await using down = new Target(500);
+    const bob = await signedIn(server);
+    const ids = [await failed(server, { url: down.url }), await failed(server, { url: down.url, dedupe: "one" })];
+    await created(server, { dedupe: "one" });
+    const list = await bob.pageOf(`/actions?status=failed&host=${encodeURIComponent(new URL(down.url).host)}`);
+    const link = /href="(\/bulk\/new[^"]+)">Retry all of these: 2 actions</.exec(list)?.[1]?.replaceAll("&amp;", "&");
+    const asked = await bob.pageOf(link ?? "");
+    expect(asked).toContain("Retry 2 actions?");
+    const action = (/<form method="post" action="(\/bulk\?[^"]+)"/.exec(asked)?.[1] ?? "").replaceAll("&amp;", "&");
+    const fields = await bob.hiddenOf(link ?? "");
+    const sent = await bob.send(action, { ...fields, reason: "It is up again." });
+    expect(sent.status).toBe(303);
+    await server.bulkRunner.run();
+    const done = await (await bob.follow(sent)).text();
+    expect(done).toContain("1 action retried, 1 could not be. None left.");
+    expect(done).toContain("now has its dedupe key");
+    expect(done).toContain(`<a href="/actions/${ids[1]}">`);
+    expect(await bob.pageOf("/bulk")).toContain("Retry 2 actions");
+    const retried = (await server.engine.events(ids[0] ?? "")).find(({ type }) => type === "retried");
+    expect(retried).toMatchObject({ actor: "user:ann@example.com", reason: "It is up again." });
+  });
+
+  test("offer only what the statuses of the list are for", async () => {
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
+    const id = await created(server);
+    await server.call("POST", `/v1/actions/${id}/cancel`);
+    await created(server);
+    for (const query of ["", "?status=completed", "?status=failed", "?status=active"]) {
+      expect(await bob.pageOf(`/actions${query}`)).not.toContain("all of these");
+    }
+    expect(await bob.pageOf("/actions?status=cancelled")).toContain("Retry all of these: 1 action");
+    expect(await bob.pageOf("/actions?status=awaiting_approval")).toContain("Cancel all of these: 1 action");
+  });
+
+  test("need our own page and this session's token", async () => {
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
+    const id = await failed(server);
+    const fields = { ...(await bob.hiddenOf("/bulk/new?operation=retry&status=failed")) };
+    const path = "/bulk?status=failed";
+    expect((await bob.send(path, { operation: "retry" })).status).toBe(403);
+    expect((await bob.send(path, { ...fields, form_token: "0".repeat(64) })).status).toBe(403);
+    expect((await bob.send(path, fields, { origin: "https://evil.example" })).status).toBe(403);
+    await server.bulkRunner.run();
+    expect((await actionOf(server, id)).run).toBe(1);
+    const job = (await bob.send(path, fields)).headers.get("location") ?? "";
+    expect((await bob.send(`${job}/stop`, {})).status).toBe(403);
+    expect((await bob.send(`${job}/stop`, fields)).headers.get("location")).toBe(job);
+  });
+});
+
+test("the counts of the API stand on the chips of the list", async () => {
+  await using server = await openRealServer({ starts: false });
+  const bob = await signedIn(server);
+  for (const members of [{}, {}, { approve: false }]) await created(server, { title: "Refund", ...members });
+  await created(server, { approve: false, title: "Other" });
+  const { json } = await server.call("GET", "/v1/actions/counts?q=refund");
+  const counts = { awaiting_approval: 2, pending: 1, active: 0, completed: 0, failed: 0, cancelled: 0 };
+  expect(json).toEqual({
+    data: Object.entries(counts)
+      .map(([status, count]) => ({ status, count, is_more: false }))
+      .toSorted((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status)),
+    counted_until: null,
+  } as never);
+  const html = (await bob.pageOf("/actions?q=refund")).replaceAll(/<[^>]+>/g, "");
+  expect(html).toContain("Awaiting approval 2Pending 1Sending 0");
+  expect((await server.call("GET", "/v1/actions/counts?status=failed&status=pending")).json.data).toHaveLength(2);
+});
+
+const ORDER = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"];
