@@ -41,20 +41,20 @@ const SEED = `insert into actions (id, account_id, revision, status, run, attemp
     body, response_body, key_id, title, extras)
   with recursive n(n) as (select ?1 union all select n + 1 from n where n < ?2)
   select 'act_' || printf('%026d', n), '${ACCOUNT}', 3, case when n % 100 = 0 then 'failed' else 'completed' end, 1, 1, 3,
-    'https://host' || n % 100 || '.example.com/v1/orders/' || n, 'host' || n % 100 || '.example.com',
-    'host' || n % 100 || '.example.com', 'POST', null, 'retry', 0, ${NOON.getTime()} + n, 'key:test', 1, ${NOON.getTime()} + n,
+    'https://host' || (n % 100) || '.example.com/v1/orders/' || n, 'host' || (n % 100) || '.example.com',
+    'host' || (n % 100) || '.example.com', 'POST', null, 'retry', 0, ${NOON.getTime()} + n, 'key:test', 1, ${NOON.getTime()} + n,
     case when n % 1000 = 0 then 'The target closed the connection before the whole answer came.'
       when n % 100 = 0 then 'The target answered with status 503.' end,
     case when n % 1000 = 0 then 'dispatch' when n % 100 = 0 then 'target' end,
     case when n % 1000 = 0 then null when n % 100 = 0 then 503 else 200 end, 40,
     '{"order":' || n || ',"note":"${"x".repeat(120)}"}', '{"ok":true}', 'key_one',
     case when n % 10 = 0 then 'Refund order ' || n end,
-    case when n % 10 = 0 then '{"reason":"Lost","metadata":{"customer":"' || n % 5000 || '"}}' end
+    case when n % 10 = 0 then '{"reason":"Lost","metadata":{"customer":"' || (n % 5000) || '"}}' end
   from n`;
 
 const SEED_METADATA = `insert into action_metadata (action_id, account_id, name, value)
   with recursive n(n) as (select ?1 union all select n + 1 from n where n < ?2)
-  select 'act_' || printf('%026d', n), '${ACCOUNT}', 'customer', n % 5000 from n where n % 10 = 0`;
+  select 'act_' || printf('%026d', n), '${ACCOUNT}', 'customer', (n % 5000) from n where n % 10 = 0`;
 
 const SEED_TIMELINE = `insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
   with recursive n(n) as (select ?1 union all select n + 1 from n where n < ?2)

@@ -258,13 +258,7 @@ async function openHttp(
   lag.start();
   const jobs = housekeeping(config, { ...deps, store, engine, metrics, bulkRunner });
   const stopJobs = startJobs(jobs, { ...deps, metrics, ...leases });
-  // Only other nodes can have changed something.
-  const pauses = () => engine.activePauses.load();
-  const hosts = () => engine.knownHosts.reload();
-  const channels = () => engine.knownChannels.reload();
-  const stopReads =
-    node === null ? null : keepFresh(SHARED_READ_EVERY_MS, { ...reads, pauses, hosts, channels }, { ...deps, metrics });
-
+  const stopReads = node === null ? null : readWhatOthersChange(engine, reads, { ...deps, metrics });
   const agent = localAgent((await store.accounts.first())?.id ?? "");
 
   return {
@@ -277,13 +271,8 @@ async function openHttp(
     notices: [...config.warnings, ...encryptedStore.warnings, describePolicy(policy), signUpNotice],
     async stop() {
       draining.abort();
-      await Promise.all([
-        stopJobs(),
-        bulkRunner.stop(),
-        stopReads?.(),
-        http.stop(DRAIN_MS_MAX),
-        engine.drain(DRAIN_MS_MAX),
-      ]);
+      const limitMs = DRAIN_MS_MAX;
+      await Promise.all([stopJobs(), bulkRunner.stop(), stopReads?.(), http.stop(limitMs), engine.drain(limitMs)]);
       sender.close();
       await metricsServer?.stop(true);
       lag.stop();
@@ -291,6 +280,16 @@ async function openHttp(
       await store.close();
     },
   };
+}
+
+/** Of several nodes on one database. */
+function readWhatOthersChange(
+  { activePauses, knownHosts }: Engine,
+  reads: HttpService["reads"],
+  deps: Parameters<typeof keepFresh>[2],
+) {
+  const ofEngine = { pauses: () => activePauses.load(), hosts: () => knownHosts.reload() };
+  return keepFresh(SHARED_READ_EVERY_MS, { ...reads, ...ofEngine }, deps);
 }
 
 /** The agent at standard input: it has no key, and the rights of an agent. */

@@ -35,25 +35,7 @@ const UTF_8 = new TextEncoder();
  * connection off, which a client sees.
  */
 export function createExportActions({ actionService, serialize, draining }: ExportDeps): ExportActions {
-  const open = new Map<string, number>();
-  const begin = ({ accountId }: Caller): (() => void) => {
-    const count = open.get(accountId) ?? 0;
-    if (count >= EXPORTS_PER_ACCOUNT_MAX) {
-      throw new DomainError(
-        "rate_limited",
-        `The account has ${EXPORTS_PER_ACCOUNT_MAX} exports open. Wait for one to end.`,
-      );
-    }
-    open.set(accountId, count + 1);
-    let isOpen = true;
-    return () => {
-      if (!isOpen) return;
-      isOpen = false;
-      const left = (open.get(accountId) ?? 1) - 1;
-      if (left === 0) open.delete(accountId);
-      else open.set(accountId, left);
-    };
-  };
+  const open = new OpenExports();
 
   /** Throws as the list does, also while it runs. */
   async function* pagesOf(caller: Caller, { format, filter }: ExportRequest): AsyncGenerator<string> {
@@ -74,48 +56,75 @@ export function createExportActions({ actionService, serialize, draining }: Expo
   }
 
   return async (context, caller, request) => {
-    const end = begin(caller);
+    const end = open.begin(caller.accountId);
     const pages = pagesOf(caller, request);
-    const { server } = context;
     // A search may take longer than an idle connection is kept.
-    server?.timeout(context.request, IDLE_EXPORT_SECONDS);
-    let first: IteratorResult<string, unknown>;
+    context.server?.timeout(context.request, IDLE_EXPORT_SECONDS);
     try {
       // What is refused is refused with a status.
-      first = await pages.next();
+      const first = await pages.next();
+      context.kind = "stream";
+      return new Response(streamOf(first, pages, end), { headers: headersFor(request.format) });
     } catch (error) {
       end();
       throw error;
     }
-    context.kind = "stream";
-    let next: IteratorResult<string, unknown> | null = first;
-    const body = new ReadableStream<Uint8Array>(
-      {
-        async pull(controller) {
-          try {
-            const step = next ?? (await pages.next());
-            next = null;
-            if (step.done !== true) return controller.enqueue(UTF_8.encode(step.value));
-            end();
-            controller.close();
-          } catch (error) {
-            end();
-            controller.error(error);
-          }
-        },
-        async cancel() {
-          end();
-          await pages.return(undefined);
-        },
-      },
-      { highWaterMark: 0 },
-    );
-    return new Response(body, { headers: headersFor(request.format) });
   };
 }
 
+/** The exports of each account that are open. */
+class OpenExports {
+  readonly #counts = new Map<string, number>();
+
+  /** Returns a function that ends the export, however often it is called. Throws `rate_limited`. */
+  begin(accountId: string): () => void {
+    const count = this.#counts.get(accountId) ?? 0;
+    if (count >= EXPORTS_PER_ACCOUNT_MAX) {
+      const message = `The account has ${EXPORTS_PER_ACCOUNT_MAX} exports open. Wait for one to end.`;
+      throw new DomainError("rate_limited", message);
+    }
+    this.#counts.set(accountId, count + 1);
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      const left = (this.#counts.get(accountId) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(accountId);
+      else this.#counts.set(accountId, left);
+    };
+  }
+}
+
+type Step = IteratorResult<string, unknown>;
+
+/** Reads the next page only when the one before was taken. `end` is called however it ends. */
+function streamOf(first: Step, pages: AsyncGenerator<string>, end: () => void): ReadableStream<Uint8Array> {
+  let next: Step | null = first;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const step: Step = next ?? (await pages.next());
+          next = null;
+          if (step.done !== true) return controller.enqueue(UTF_8.encode(step.value));
+          end();
+          controller.close();
+        } catch (error) {
+          end();
+          controller.error(error);
+        }
+      },
+      async cancel() {
+        end();
+        await pages.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
 function headersFor(format: ExportFormat): Readonly<Record<string, string>> {
-  const type = format === "csv" ? "text/csv; charset=utf-8; header=present" : "application/x-ndjson";
+  const type = format === "csv" ? "text/csv" : "application/x-ndjson";
   return {
     "content-type": type,
     "content-disposition": `attachment; filename="actions.${format}"`,

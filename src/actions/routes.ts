@@ -81,7 +81,7 @@ interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
 
 /** /v1/actions and /v1/events. */
 export function actionRoutes(deps: ActionRouteDeps) {
-  return [mainRoutes(deps), viewRoutes(deps), decisionRoutes(deps)] as const;
+  return [mainRoutes(deps), findRoutes(deps), viewRoutes(deps), decisionRoutes(deps)] as const;
 }
 
 type Respond = (caller: Caller, action: Action) => Promise<Response>;
@@ -92,7 +92,6 @@ function createRespond({ serialize }: Pick<ActionRouteDeps, "serialize">): Respo
 
 function mainRoutes(deps: ActionRouteDeps) {
   const { actionService, serialize } = deps;
-  const { exportActions } = deps;
   const checkCreate = createCheckCreate(deps);
   const respond = createRespond(deps);
   const waitFor = (context: RequestContext, caller: Caller, id: string, seconds: number) =>
@@ -122,6 +121,22 @@ function mainRoutes(deps: ActionRouteDeps) {
       CREATE_ACTION,
     )
     .get(
+      "/v1/actions/:id",
+      async ({ context, caller, query: { wait }, params }) => {
+        const id = actionIdOf(context, params);
+        const action = await actionService.get(caller, id);
+        const isOver = wait === undefined || isTerminal(action.status);
+        const shown = isOver ? action : await waitFor(context, caller, id, wait);
+        return respond(caller, shown);
+      },
+      GET_ACTION,
+    );
+}
+
+/** Lists, counts and exports, by the same filters. */
+function findRoutes({ actionService, serialize, exportActions }: ActionRouteDeps) {
+  return createApiRoutes()
+    .get(
       "/v1/actions",
       async ({ caller, query }) => {
         const found = await actionService.list(caller, checkList(query));
@@ -141,17 +156,6 @@ function mainRoutes(deps: ActionRouteDeps) {
       ({ context, caller, query: { format = "ndjson", ...filter } }) =>
         exportActions(context, caller, { format, filter: checkFilters(filter) }),
       EXPORT_ACTIONS,
-    )
-    .get(
-      "/v1/actions/:id",
-      async ({ context, caller, query: { wait }, params }) => {
-        const id = actionIdOf(context, params);
-        const action = await actionService.get(caller, id);
-        const isOver = wait === undefined || isTerminal(action.status);
-        const shown = isOver ? action : await waitFor(context, caller, id, wait);
-        return respond(caller, shown);
-      },
-      GET_ACTION,
     );
 }
 

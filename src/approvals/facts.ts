@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import { type Action, runAtOf } from "../actions/action.ts";
 import { sentBytes } from "../actions/body.ts";
 import { type Actor, describeActor, type Viewer } from "../accounts/roles.ts";
-import { plainText, run } from "../api/schema-helpers.ts";
+import { plainText, run as runSchema } from "../api/schema-helpers.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX } from "../config/limits.ts";
 import { sentUrl } from "../outbound/target.ts";
 import { hiddenValues, hiddenValuesText, maskedAction, maskedEarlier } from "../receipts/masked-action.ts";
@@ -58,7 +58,7 @@ export const DecisionFacts = Type.Object(
   {
     facts: Type.Array(Fact, { description: "In the order in which they are shown." }),
     risks: Type.Array(Risk, { description: "Empty: nothing about it is unusual." }),
-    run: Type.Optional(run("The run that awaits the decision.")),
+    run: Type.Optional(runSchema("The run that awaits the decision.")),
     digest: Type.Optional(
       plainText("Identifies the request for POST /v1/approvals. Only for keys that may approve.", "2:9f86d081884c7d65"),
     ),

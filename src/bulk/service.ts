@@ -4,7 +4,7 @@ import { checkFilters, type FilterQuery } from "../actions/list-schemas.ts";
 import type { CountFilter } from "../actions/service.ts";
 import { sources } from "../actions/status.ts";
 import { DomainError } from "../api/domain-error.ts";
-import { auditOf } from "../audit/audit.ts";
+import { type Audited, auditOf } from "../audit/audit.ts";
 import { BULK_ACTIONS_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../config/limits.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -38,21 +38,7 @@ export interface DryRun {
 export type BulkService = ReturnType<typeof createBulkService>;
 
 export function createBulkService({ bulk, actions, runner, clock, ids }: BulkDeps) {
-  const matching = async (caller: Caller, { operation, filter }: BulkRequest): Promise<MatchedActions> => {
-    authorize(caller, operation);
-    const asked = filterFor(operation, filter);
-    const found: MatchedActions[] = [];
-    for (const createdBy of creatorsFor(caller, asked)) {
-      if (found.length > 0) await nextTurn();
-      const query = { ...asked, createdBy, accountId: caller.accountId, before: null, limit: BULK_ACTIONS_MAX };
-      found.push(await actions.matching(query, BULK_SCAN_ROWS_MAX));
-    }
-    const all = found.flatMap((one) => one.actions).toSorted((one, other) => (one.id < other.id ? 1 : -1));
-    return {
-      actions: all.slice(0, BULK_ACTIONS_MAX),
-      isMore: all.length > BULK_ACTIONS_MAX || found.some(({ isMore }) => isMore),
-    };
-  };
+  const matching = createMatching(actions);
 
   const find = async (caller: Caller, id: string): Promise<BulkJob> => {
     authorize(caller, "read");
@@ -73,36 +59,16 @@ export function createBulkService({ bulk, actions, runner, clock, ids }: BulkDep
     async start(caller: Caller, request: BulkRequest): Promise<BulkJob> {
       const found = await matching(caller, request);
       const now = clock.now();
-      const { operation, filter, reason } = request;
-      const job: BulkJob = {
-        id: ids.bulk(now),
-        accountId: caller.accountId,
-        operation,
-        filter: JSON.stringify(filter),
-        reason,
-        status: "running",
-        matching: found.actions.length,
-        done: 0,
-        failed: 0,
-        createdAt: now,
-        createdBy: caller.actor,
-        keyId: caller.keyId ?? "",
-        personId: caller.personId ?? "",
-        client: caller.client ?? "",
-        finishedAt: null,
-        stoppedBy: null,
-      };
-      // A reason may contain secrets.
-      const why = reason === null ? {} : { reason: maskText(reason, "public") };
-      const detail = { operation, matching: found.actions.length, ...why };
-      const audit = auditOf(caller, { kind: "bulk_started", subject: job.id, detail }, now);
+      const job = newJob(ids.bulk(now), caller, request, { createdAt: now, matching: found.actions.length });
+      const audit = auditOf(caller, startedOf(job), now);
       if (!(await bulk.add(job, found.actions, audit))) {
         throw new DomainError(
           "too_many_jobs",
           `The account has ${BULK_RUNNING_MAX} bulk jobs running, or too many that ended lately. Wait for one to end, or stop one.`,
         );
       }
-      void runner.run();
+      // It never rejects.
+      void runner.run().catch(() => {});
       return job;
     },
 
@@ -131,6 +97,56 @@ export function createBulkService({ bulk, actions, runner, clock, ids }: BulkDep
       const audited = { kind: "bulk_stopped", subject: id, detail: { operation: job.operation } } as const;
       await bulk.end(id, { status: "stopped", at, by: caller.actor }, auditOf(caller, audited, at));
     },
+  };
+}
+
+function newJob(
+  id: string,
+  caller: Caller,
+  { operation, filter, reason }: BulkRequest,
+  begun: Pick<BulkJob, "createdAt" | "matching">,
+): BulkJob {
+  return {
+    id,
+    accountId: caller.accountId,
+    operation,
+    filter: JSON.stringify(filter),
+    reason,
+    status: "running",
+    ...begun,
+    done: 0,
+    failed: 0,
+    createdBy: caller.actor,
+    keyId: caller.keyId ?? "",
+    personId: caller.personId ?? "",
+    client: caller.client ?? "",
+    finishedAt: null,
+    stoppedBy: null,
+  };
+}
+
+function startedOf({ id, operation, matching, reason }: BulkJob): Audited {
+  // A reason may contain secrets.
+  const why = reason === null ? {} : { reason: maskText(reason, "public") };
+  return { kind: "bulk_started", subject: id, detail: { operation, matching, ...why } };
+}
+
+/** The actions that a job would cover. */
+function createMatching(actions: BulkDeps["actions"]) {
+  return async (caller: Caller, { operation, filter }: BulkRequest): Promise<MatchedActions> => {
+    authorize(caller, operation);
+    const asked = filterFor(operation, filter);
+    const found: MatchedActions[] = [];
+    for (const createdBy of creatorsFor(caller, asked)) {
+      if (found.length > 0) await nextTurn();
+      const query = { ...asked, createdBy, accountId: caller.accountId, before: null, limit: BULK_ACTIONS_MAX };
+      found.push(await actions.matching(query, BULK_SCAN_ROWS_MAX));
+    }
+    const all = found.flatMap((one) => one.actions).toSorted((one, other) => (one.id < other.id ? 1 : -1));
+    return {
+      actions: all.slice(0, BULK_ACTIONS_MAX),
+      isMore: all.length > BULK_ACTIONS_MAX || found.some(({ isMore }) => isMore),
+    };
   };
 }
 

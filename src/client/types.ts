@@ -9,8 +9,15 @@ import type {
   Timeline,
 } from "../actions/list-schemas.ts";
 import type { DecideRequests, RequestDecisions } from "../approvals/routes.ts";
-import type { BulkDryRun, BulkJobJson, BulkJobList, BulkQuery } from "../bulk/schemas.ts";
-import type { BulkResultList, BulkResultQuery, StartBulk } from "../bulk/schemas.ts";
+import type {
+  BulkDryRun,
+  BulkJobJson,
+  BulkJobList,
+  BulkQuery,
+  BulkResultList,
+  BulkResultQuery,
+  StartBulk,
+} from "../bulk/schemas.ts";
 import type { NotificationList, NotificationQuery } from "../delivery/notification-routes.ts";
 import type { OverviewJson } from "../events/overview-routes.ts";
 import type { AuditLog, AuditQuery } from "../audit/audit.ts";

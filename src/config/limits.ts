@@ -111,7 +111,7 @@ export const LIST_BYTES_MAX = 2 * MEGABYTE;
 /** Rows that one page may scan; rarer matches are on the following pages. */
 export const LIST_SCAN_ROWS_MAX = 10_000;
 /** Rows of one step of such a scan: SQLite reads on the event loop, so many in a few milliseconds. */
-export const SEARCH_STEP_ROWS = 500;
+export const SEARCH_STEP_ROWS = 250;
 /** Bytes of rows whose title is read at once: it stands behind the bodies, which have to be passed. */
 export const SEARCH_STEP_BYTES = 4 * MEGABYTE;
 /** Rows of at most so many bytes are short: their title is read with the rest. */

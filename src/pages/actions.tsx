@@ -285,24 +285,7 @@ function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
             options={keys.map(({ id, name, last4 }) => [id, `${maskText(name, "decider")} (…${last4})`])}
             chosen={query.created_by}
           />
-          <Field {...fieldOf("response_code", "Response code, such as 422 or 5xx")} autocomplete="off" />
-          <Select
-            name="error"
-            label="Failure"
-            none="Any"
-            options={ERROR_KINDS.map((kind) => [kind, kind.replaceAll("_", " ")])}
-            chosen={query.error}
-          />
-          <Select
-            name="outcome"
-            label="Outcome"
-            none="Any"
-            options={OUTCOMES.map((outcome) => [outcome, outcome.replaceAll("_", " ")])}
-            chosen={query.outcome}
-          />
-          <Field {...fieldOf("title", "Title")} autocomplete="off" />
-          <Field {...fieldOf("reason", "Reason")} autocomplete="off" />
-          <Field {...fieldOf("metadata", "Metadata, as name:value")} autocomplete="off" />
+          <ResultFilters query={query} fieldOf={fieldOf} />
           <Moment {...fieldOf("created_after", "Created after (UTC)")} />
           <Moment {...fieldOf("created_before", "Created before (UTC)")} />
         </div>
@@ -312,6 +295,36 @@ function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
         </div>
       </form>
     </details>
+  );
+}
+
+interface ResultFiltersProps extends Pick<FiltersProps, "query"> {
+  readonly fieldOf: (name: string, label: string) => FieldProps;
+}
+
+/** What became of the newest attempt, and the requester's words. */
+function ResultFilters({ query, fieldOf }: ResultFiltersProps) {
+  return (
+    <>
+      <Field {...fieldOf("response_code", "Response code, such as 422 or 5xx")} autocomplete="off" />
+      <Select
+        name="error"
+        label="Failure"
+        none="Any"
+        options={ERROR_KINDS.map((kind) => [kind, kind.replaceAll("_", " ")])}
+        chosen={query.error}
+      />
+      <Select
+        name="outcome"
+        label="Outcome"
+        none="Any"
+        options={OUTCOMES.map((outcome) => [outcome, outcome.replaceAll("_", " ")])}
+        chosen={query.outcome}
+      />
+      <Field {...fieldOf("title", "Title")} autocomplete="off" />
+      <Field {...fieldOf("reason", "Reason")} autocomplete="off" />
+      <Field {...fieldOf("metadata", "Metadata, as name:value")} autocomplete="off" />
+    </>
   );
 }
 

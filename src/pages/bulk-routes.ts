@@ -51,7 +51,7 @@ function filterIn(search: string): FilterQuery {
 }
 
 function operationIn(text: string | null | undefined): BulkOperation {
-  const operation = BULK_OPERATIONS.find((one) => one === text);
+  const operation = BULK_OPERATIONS.find((known) => known === text);
   if (operation !== undefined) return operation;
   throw new DomainError("validation_error", "Choose what to do.", [
     { field: "operation", message: `Must be one of ${BULK_OPERATIONS.join(", ")}.` },

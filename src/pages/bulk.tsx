@@ -160,12 +160,16 @@ function progressText(job: BulkJob): string {
   const { operation, status, matching, done, failed } = job;
   const not = failed === 0 ? "" : `, ${failed} could not be`;
   const left = matching - done - failed;
-  const rest =
-    status === "stopped" ? `Stopped; ${left} left as they were.` : isEnded(job) ? "None left." : `${left} left.`;
+  const rest = status === "stopped" ? `Stopped; ${left} left as they were.` : leftText(left);
   return `${counted(done, "action")} ${VERBS[operation].done}${not}. ${rest}`;
 }
 
-function JobFacts({ job }: Pick<BulkJobProps, "job">) {
+function leftText(left: number): string {
+  return left === 0 ? "None left." : `${left} left.`;
+}
+
+function JobFacts({ job, user }: Pick<BulkJobProps, "job" | "user">) {
+  const viewer = viewerOf(user.role);
   return (
     <>
       <p class="quiet small">

@@ -165,7 +165,9 @@ export function listPath(query: ListQuery, changes: ListChanges = {}): string {
 export function queryText(query: object): string {
   const pairs = Object.entries<unknown>({ ...query }).flatMap(([name, value]) => {
     const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-    return values.flatMap((one) => (one === undefined || one === "" ? [] : [[name, String(one)] as [string, string]]));
+    return values.flatMap((one): [string, string][] =>
+      (typeof one === "string" && one !== "") || typeof one === "number" ? [[name, String(one)]] : [],
+    );
   });
   const text = new URLSearchParams(pairs).toString();
   return text === "" ? "" : `?${text}`;

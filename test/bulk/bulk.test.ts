@@ -3,6 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createBulk } from "../../src/bulk/bulk.ts";
+import type { BulkEnd } from "../../src/bulk/job.ts";
 import type { BulkRequest } from "../../src/bulk/service.ts";
 import { BULK_STEP_ACTIONS, REPEATS_PER_REJECTION_MAX } from "../../src/config/limits.ts";
 import type { Caller, Role } from "../../src/accounts/roles.ts";
@@ -155,7 +156,7 @@ describe("a bulk job", () => {
     await using engine = await openEngine({ sender: answering(answered(500)) });
     const agent = await keyOf(engine, "agent");
     await failed(engine, 3);
-    const own = (await engine.actionService.create(agent, (await engine.create({ retries: 1 })) as never)).action.id;
+    const own = (await engine.actionService.create(agent, await engine.create({ retries: 1 }))).action.id;
     await engine.saw(own, { status: "failed" });
     const { bulkService } = bulkOf(engine);
     expect((await bulkService.dryRun(agent, RETRY)).matching).toBe(1);
@@ -185,11 +186,12 @@ describe("a bulk job", () => {
       },
     });
     await failed(engine, BULK_STEP_ACTIONS * 2);
-    const { settle } = engine.store.bulk;
+    const { bulk } = engine.store;
+    const settle = bulk.settle.bind(bulk);
     const job = await bulkService.start(owner, RETRY);
-    Object.assign(engine.store.bulk, {
-      settle: async (...args: Parameters<typeof settle>) => {
-        await settle(...args);
+    Object.assign(bulk, {
+      settle: async (id: string, ends: readonly BulkEnd[]) => {
+        await settle(id, ends);
         await bulkService.stop(owner, job.id);
       },
     });

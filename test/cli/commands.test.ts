@@ -174,6 +174,41 @@ describe("outgate get", () => {
   });
 });
 
+describe("outgate in bulk", () => {
+  test("says how many a retry would cover, retries them, and lists what became of each", async () => {
+    const { hostname, port } = new URL(flaky.url);
+    const host = `${hostname}:${port}`;
+    for (const title of ["Refund 1", "Refund 2"]) {
+      await json(["send", flaky.url, "--title", title, "--retries", "1", "--wait", "30"]);
+    }
+    const bulk = ["retry", "--failed", "--host", host, "--title", "refund"];
+    expect(await json([...bulk, "--dry-run"])).toMatchObject({ code: 0, value: { matching: 2, unknown_outcomes: 0 } });
+    const job = await json([...bulk, "--reason", "It is up again.", "--wait", "30"]);
+    expect(job).toMatchObject({ code: 0, value: { status: "finished", matching: 2, done: 2, failed: 0 } });
+    const results = await json(["bulk", "results", job.value.id]);
+    expect(results.value["data"]).toMatchObject([{ status: "done" }, { status: "done" }]);
+    expect((await json(["bulk", "get", job.value.id])).value).toEqual(job.value);
+    expect((await json(["bulk", "list"])).value["data"]).toMatchObject([{ id: job.value.id }]);
+    expect((await say(["bulk", "stop", job.value.id])).code).toBe(0);
+    const exported = await say(["export", "--search", "refund", "--format", "csv", "--host", host]);
+    expect(exported.out.trimEnd().split("\r\n")).toHaveLength(3);
+    const counted = await json(["list", "--count", "--host", host, "--title", "refund 1"]);
+    const counts = counted.value["data"] as { count: number }[];
+    expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(1);
+  });
+
+  test.each([
+    [["retry"], "retry takes the id of an action, or --failed or --cancelled with filters."],
+    [["cancel", "--host", "a.example"], "cancel takes the id of an action, or --pending or --held"],
+    [["retry", "act_1", "--failed"], "An id takes no filters"],
+    [["approve"], "<id> is missing."],
+  ])("is called wrongly: %p", async (args, complaint) => {
+    const said = await say(args);
+    expect(said.code).toBe(2);
+    expect(said.err).toStartWith(complaint);
+  });
+});
+
 test("outgate list looks for actions", async () => {
   await held();
   const id = await held();

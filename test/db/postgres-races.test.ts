@@ -6,9 +6,10 @@ import { pauseLock } from "../../db/sql/locks.ts";
 import type { OutboxStore, Store } from "../../db/store.ts";
 import type { Notification } from "../../src/delivery/notification.ts";
 import { approve, cancel } from "../../src/actions/changes.ts";
-import { HELD_PER_KEY_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/config/limits.ts";
+import { BULK_RUNNING_MAX, HELD_PER_KEY_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/config/limits.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import {
+  aBulkJob,
   ACCOUNT,
   aCreation,
   anAccount,
@@ -122,6 +123,15 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     const created = await Promise.all(db.stores(40).map((store) => store.actions.create(aCreation({ approve: true }))));
     expect(Object.groupBy(created, ({ kind }) => kind).created).toHaveLength(10);
     expect(Object.groupBy(created, ({ kind }) => kind).too_many_held).toHaveLength(30);
+  });
+
+  test("run no more bulk jobs of an account than one may", async () => {
+    await using db = await openTwo();
+    const stores = db.stores(BULK_RUNNING_MAX * 3);
+    const entry = anAuditEntry({ kind: "bulk_started" });
+    const added = await Promise.all(stores.map(({ bulk }) => bulk.add(aBulkJob(), [{ id: "act_x", run: 1 }], entry)));
+    expect(added.filter(Boolean)).toHaveLength(BULK_RUNNING_MAX);
+    expect(await db.one.bulk.running(99)).toHaveLength(BULK_RUNNING_MAX);
   });
 
   test("claim nothing that a pause covers which is being written", async () => {
