@@ -80,6 +80,8 @@ const one = ({ id }: TestServer) => `/v1/actions/${id}`;
 
 const list = () => "/v1/actions?dedupe=canaries";
 
+const exported = (format: string) => () => `/v1/actions/export?dedupe=canaries&format=${format}`;
+
 const facts = ({ id }: TestServer) => `/v1/actions/${id}/facts`;
 
 const timeline = ({ id }: TestServer) => `/v1/actions/${id}/timeline`;
@@ -92,6 +94,8 @@ const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as cons
     place(`${role}: what is told to whoever decides`, "held", [], get(role, facts)),
     place(`${role}: the action`, "over", parts(ACTION), get(role, one)),
     place(`${role}: the list`, "over", parts(ACTION), get(role, list)),
+    place(`${role}: the export`, "over", parts(ACTION), get(role, exported("ndjson"))),
+    place(`${role}: the export as CSV`, "over", parts(["url", "actor", ...SAID]), get(role, exported("csv"))),
     place(`${role}: the timeline`, "over", parts(["reason", "asked", "location", "actor"]), get(role, timeline)),
     place(`${role}: the stream of events`, "over", parts(ACTION), async ({ streams }) => {
       await streams[role].heard(({ events }) => events.at(-1)?.event === "action.failed");

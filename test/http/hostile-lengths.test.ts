@@ -305,13 +305,19 @@ function tokenlessCases(): readonly Hostile[] {
 
 /** Every query parameter, and what stands in a path. */
 const PATHS = [
-  ..."status method host dedupe created_by created_after created_before limit cursor wait x"
+  ..."q status method host path dedupe created_by created_after created_before response_code outcome error title reason metadata limit cursor wait x"
     .split(" ")
     .map((name) => `/v1/actions?${name}=`),
   "/v1/actions/act_1?wait=",
   "/v1/signing-secret?origin=https://",
+  "/v1/actions/export?format=",
+  "/v1/bulk?cursor=",
+  "/v1/notifications?cursor=",
+  "/bulk?cursor=",
   "/v1/actions?",
-  ..."status host dedupe created_by created_after cursor".split(" ").map((name) => `/actions?${name}=`),
+  ..."q status host path dedupe created_by created_after response_code metadata cursor"
+    .split(" ")
+    .map((name) => `/actions?${name}=`),
   "/approvals?after=act_",
   "/approvals?decided=",
   "/settings/callbacks?before=",

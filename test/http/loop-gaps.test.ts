@@ -99,6 +99,7 @@ const byCookie = (path: string) => read(path, { cookie: rig.cookie, accept: "tex
 const PLACES: Readonly<Record<string, () => Promise<string>>> = {
   "GET of the action": () => byKey(`/v1/actions/${rig.over.id}`),
   "the list": () => byKey("/v1/actions"),
+  "the export": () => byKey("/v1/actions/export"),
   "the stream of events": async () => {
     const headers = { authorization: `Bearer ${rig.keys.approver}`, "last-event-id": btoa("0").replace(/=+$/, "") };
     await using stream = await Listener.open(`${rig.base}/v1/events`, headers);
