@@ -24,9 +24,18 @@ export const CreateToolOptions = Type.Object(
 
 export const CreateArguments = Type.Object({ ...CreateAction.properties, ...CreateToolOptions.properties }, closed);
 
-const { path: _path, title: _title, reason: _reason, ...listed } = ListQuery.properties;
+const {
+  path: _path,
+  response_code: _code,
+  outcome: _outcome,
+  error: _error,
+  title: _title,
+  reason: _reason,
+  metadata: _metadata,
+  ...listed
+} = ListQuery.properties;
 
-/** The list of REST without what free text finds too: each argument costs tokens in every conversation. */
+/** The list of REST with free text alone beside the old filters: each argument costs tokens in every conversation. */
 export const ListArguments = Type.Object(listed, closed);
 
 export const GetArguments = Type.Object({ id: ActionId }, closed);

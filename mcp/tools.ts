@@ -91,7 +91,7 @@ export const TOOLS = {
   list: {
     title: "List actions",
     description:
-      "Lists actions, newest first, by free text, status, host, response code, error, metadata and more. Use it to find an " +
+      "Lists actions, newest first, by free text, status, method, host, dedupe and time. Use it to find an " +
       'action, or those that need approval: status ["awaiting_approval"]. Returns data, without bodies (use get), and ' +
       "next_cursor when there are more, even if data is empty.",
     annotations: READS,

@@ -191,7 +191,7 @@ describe("outgate in bulk", () => {
     expect((await json(["bulk", "list"])).value["data"]).toMatchObject([{ id: job.value.id }]);
     expect((await say(["bulk", "stop", job.value.id])).code).toBe(0);
     const exported = await say(["export", "--search", "refund", "--format", "csv", "--host", host]);
-    expect(exported.out.trimEnd().split("\r\n")).toHaveLength(3);
+    expect(exported.out.trimEnd().split(/\r?\n/)).toHaveLength(3);
     const counted = await json(["list", "--count", "--host", host, "--title", "refund 1"]);
     const counts = counted.value["data"] as { count: number }[];
     expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(1);

@@ -49,7 +49,12 @@ interface Promised {
 
 type Responses = Readonly<Record<string, Promised>>;
 
-const PATHS = [...Map.groupBy(OPERATIONS, ({ path }) => path)].map(([path, operations]) => ({
+/** Those without a parameter first: `/v1/actions/counts` is no `/v1/actions/{id}`. */
+const PATTERNS = [...Map.groupBy(OPERATIONS, ({ path }) => path)].toSorted(
+  ([one], [other]) => Number(one.includes("{")) - Number(other.includes("{")),
+);
+
+const PATHS = PATTERNS.map(([path, operations]) => ({
   pattern: new RegExp(`^${path.replaceAll(".", String.raw`\.`).replaceAll(/\{\w+\}/g, "[^/]+")}/?$`),
   operations,
 }));
