@@ -154,7 +154,7 @@ describe("GET /v1/keys", () => {
         revoked_at: later(2).toISOString(),
       }),
     );
-    expect(Object.keys(json.data.at(-1) ?? {})).toHaveLength(9);
+    expect(Object.keys(json.data.at(-1) ?? {})).toHaveLength(11);
     expect(json.data).toContainEqual(
       expect.objectContaining({ role: "owner", last_used_at: clock.now().toISOString() }),
     );
