@@ -272,6 +272,26 @@ describe("send again as new", () => {
     expect(keys).toEqual(["theirs", copy]);
   });
 
+  test("makes the same of any body, with its title and metadata", async () => {
+    await using target = new Target(200);
+    const bodies = [
+      { form: { b: ["2", "1"], a: "ä" } },
+      { json: [1, null] },
+      { text: "a,b", headers: { "Content-Type": "text/csv" } },
+      { base64: "AAEC/w==" },
+    ];
+    for (const body of bodies) {
+      const id = await ended({ url: target.url, ...body, title: "A title", metadata: { a: "b" } }, "completed");
+      const location = (await say(id, {}, "/again")).headers.get("location") ?? "";
+      const copy = await app.engine.saw(location.replace("/actions/", ""), { status: "completed" });
+      const old = await actionOf(id);
+      expect([copy.body, copy.title, copy.extras]).toEqual([old.body, old.title, old.extras]);
+      const [sent, again] = target.received.slice(-2);
+      expect(again?.body).toBe(sent?.body ?? "");
+      expect(again?.headers.get("content-type")).toBe(sent?.headers.get("content-type") ?? "");
+    }
+  });
+
   test("is held again if it was held", async () => {
     const id = await created({ approve: true, notify: { email: "ann@example.com" } });
     await say(id, { decision: "reject" });
