@@ -18,7 +18,7 @@ import deploy from "../../docs/deploy.md" with { type: "text" };
 import events from "../../docs/events.md" with { type: "text" };
 import operating from "../../docs/operations.md" with { type: "text" };
 import pages from "../../docs/pages.md" with { type: "text" };
-import people from "../../docs/people.md" with { type: "text" };
+import performance from "../../docs/performance.md" with { type: "text" };
 import recipes from "../../docs/recipes.md" with { type: "text" };
 import find from "../../docs/find.md" with { type: "text" };
 import scale from "../../docs/scale.md" with { type: "text" };
@@ -54,6 +54,7 @@ export const GUIDES: readonly Guide[] = [
   { name: "cli", title: "Command line", about: "The outgate command.", text: cli },
   { name: "operations", title: "Operations", about: "Files, backup, mail, metrics.", text: operating },
   { name: "deploy", title: "Deploy", about: "systemd, Docker, PostgreSQL and several nodes.", text: deploy },
+  { name: "performance", title: "Performance", about: "What to expect; what to tune.", text: performance },
   { name: "scale", title: "Scale", about: "What an action costs; how far it goes.", text: scale },
   { name: "security", title: "Security", about: "Guarantees, and their limits.", text: security },
 ];
