@@ -229,11 +229,7 @@ export class ActivePauses {
   /** The pause that stops actions of this lane; of several the widest: of the service, the account, the key, the host. */
   readonly pauseOf = (scope: PauseScope): Pause | null => {
     if (this.#pauses.size === 0) return null;
-    for (const name of namesOf(scope)) {
-      const pause = this.#pauses.get(name);
-      if (pause !== undefined) return pause;
-    }
-    return null;
+    return firstOf(scope, (name) => this.#pauses.get(name)) ?? null;
   };
 
   /** Whether the account signed up by itself and the operator has not allowed it. */
@@ -243,7 +239,7 @@ export class ActivePauses {
 
   /** Whether no attempt of this lane may start. */
   readonly isPaused = (scope: PauseScope): boolean => {
-    if (this.#blocked.size > 0 && namesOf(scope).some((name) => this.#blocked.has(name))) return true;
+    if (this.#blocked.size > 0 && firstOf(scope, (name) => this.#blocked.get(name)) !== undefined) return true;
     return this.pauseOf(scope) !== null;
   };
 
@@ -290,12 +286,12 @@ function nameOf({ accountId, kind, subject }: PauseSubject): string {
   return `${accountId} ${kind} ${subject}`;
 }
 
-/** The names of all pauses that cover a lane, the widest first. */
-function namesOf({ accountId, keyId, host }: PauseScope): readonly string[] {
-  return [
-    nameOf({ accountId, kind: "sign_up", subject: accountId }),
-    nameOf({ accountId, kind: "account", subject: "" }),
-    nameOf({ accountId, kind: "key", subject: keyId }),
-    nameOf({ accountId, kind: "host", subject: host }),
-  ];
+/** What is found first under the names of the pauses that cover a lane, the widest first. */
+function firstOf<T>({ accountId, keyId, host }: PauseScope, find: (name: string) => T | undefined): T | undefined {
+  return (
+    find(nameOf({ accountId, kind: "sign_up", subject: accountId })) ??
+    find(nameOf({ accountId, kind: "account", subject: "" })) ??
+    find(nameOf({ accountId, kind: "key", subject: keyId })) ??
+    find(nameOf({ accountId, kind: "host", subject: host }))
+  );
 }
