@@ -392,6 +392,36 @@ test("never more in flight than the settings allow, in all and to one host", asy
   expect(most).toBe(6);
 });
 
+test("slots that are given back in one turn share one claim", async () => {
+  const ends: (() => void)[] = [];
+  const claims: number[] = [];
+  const sender: Sender = {
+    send: async () => {
+      await new Promise<void>((resolve) => void ends.push(resolve));
+      return answered(200);
+    },
+  };
+  const wrapStore = (store: Store): Store => {
+    const claimDue: ActionStore["claimDue"] = async (claim) => {
+      const claimed = await store.actions.claimDue(claim);
+      claims.push(claimed.rows.length);
+      return claimed;
+    };
+    return { ...store, actions: { ...store.actions, claimDue } };
+  };
+  await using engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "4" } });
+  const url = "http://127.0.0.1:1001/";
+  const created = await Promise.all(Array.from({ length: 8 }, () => engine.create({ url })));
+  const turnUntil = async (count: number) => {
+    while (ends.length < count) await new Promise((resolve) => setImmediate(resolve));
+    for (const end of ends.splice(0)) end();
+  };
+  await turnUntil(4);
+  await turnUntil(4);
+  for (const { id } of created) await engine.saw(id, { status: "completed" });
+  expect(claims.filter((rows) => rows > 0)).toEqual([4]);
+});
+
 describe("slots that other nodes have a part in", () => {
   const shared = (slots: number) => {
     const share = { slots };
