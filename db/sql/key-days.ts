@@ -1,11 +1,11 @@
-import { and, desc, eq, gte, inArray, lt, notExists, sql, type SQL } from "drizzle-orm";
+import { and, desc, eq, gte, lt, notExists, sql, type SQL } from "drizzle-orm";
 import { dayOf } from "../../src/accounts/key-limits.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX } from "../../src/config/limits.ts";
 import { firstActionId } from "../../src/runtime/ids.ts";
 import type { KeyUse } from "../account-store.ts";
 import type { Creation } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { countOf } from "./dialect.ts";
+import { countOf, isOneOfPlaces, place } from "./dialect.ts";
 import { type Args, changed, insertWhere, prepare, query } from "./query.ts";
 import { actions, apiKeys, keyDays } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
@@ -93,8 +93,9 @@ const PRUNE_ROWS = 500;
 
 /** The days before yesterday: the clock may be set back. */
 const PRUNE = prepare((arg: Args<"before">) => {
-  const old = query.select({ keyId: keyDays.keyId }).from(keyDays).where(lt(keyDays.day, arg.before)).limit(PRUNE_ROWS);
-  return query.delete(keyDays).where(and(lt(keyDays.day, arg.before), inArray(keyDays.keyId, old)));
+  const at = sql<number>`${keyDays}.${place}`;
+  const old = query.select({ at }).from(keyDays).where(lt(keyDays.day, arg.before)).limit(PRUNE_ROWS);
+  return query.delete(keyDays).where(isOneOfPlaces(at, old));
 });
 
 export function pruneDays(now: Date): Statement {

@@ -147,7 +147,7 @@ function LimitFields({ typed }: Pick<NewKeyPageProps, "typed">) {
       />
       <fieldset>
         <legend>Methods</legend>
-        <p class="quiet small">None chosen: any method.</p>
+        <p class="quiet small">None chosen means every method.</p>
         {HTTP_METHODS.map((method) => (
           <label>
             <input type="checkbox" name={`method_${method}`} value="yes" checked={methods.includes(method)} /> {method}

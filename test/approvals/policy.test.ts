@@ -19,8 +19,8 @@ const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<Facts["r
   reason: null,
   heldCount: null,
   rejections: null,
-  ...overrides,
   spentAt: null,
+  ...overrides,
   request: {
     method: "POST",
     url: "https://api.example.com/x",
