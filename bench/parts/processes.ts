@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
@@ -69,7 +69,10 @@ export async function outgate(options: OutgateOptions): Promise<Served & { reado
     process: child,
     folder,
     [Symbol.asyncDispose]: async () => {
-      await end(child, "SIGTERM");
+      // strace passes no signal on: its child is the service.
+      if (options.wrapper !== undefined && options.wrapper.length > 0) endChildren(child.pid);
+      else child.kill("SIGTERM");
+      await child.exited;
       if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -91,6 +94,12 @@ async function ready(port: number, child: Subprocess): Promise<void> {
     await Bun.sleep(25);
   }
   throw new Error("Outgate was not ready within 15 s.");
+}
+
+function endChildren(pid: number): void {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
+  // An empty id would be that of our own group.
+  for (const child of children.filter((id) => id !== "")) process.kill(Number(child), "SIGTERM");
 }
 
 async function end(child: Subprocess, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
