@@ -5,7 +5,7 @@ import { REASON_CHARS_MAX } from "../src/config/limits.ts";
 import { isStorableText } from "../src/json/json.ts";
 import { ActionId, CreateAction, DecisionBody, Retry, WaitQuery, WaitSeconds } from "../src/actions/schemas.ts";
 import { ListQuery } from "../src/actions/list-schemas.ts";
-import { compile, withoutNulls, DESCRIBED_ONLY, key } from "../src/api/schema-helpers.ts";
+import { compile, withoutNulls, DESCRIBED_ONLY, key, stringMap } from "../src/api/schema-helpers.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -22,7 +22,13 @@ export const CreateToolOptions = Type.Object(
   closed,
 );
 
-export const CreateArguments = Type.Object({ ...CreateAction.properties, ...CreateToolOptions.properties }, closed);
+/** In few words: a refusal names each header that can't be set, and a model needs no list of them before. */
+const headers = Type.Optional(stringMap("Headers of the call; content-type must fit the body."));
+
+export const CreateArguments = Type.Object(
+  { ...CreateAction.properties, headers, ...CreateToolOptions.properties },
+  closed,
+);
 
 const {
   path: _path,

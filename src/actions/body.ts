@@ -72,3 +72,11 @@ export function formJson(encoded: string): string {
   });
   return `{${texts.join(",")}}`;
 }
+
+/** The value of the member that holds the body, as JSON text; null: there is none. */
+export function bodyMemberJson(request: Sent): string | null {
+  const { body } = request;
+  const member = bodyMemberOf(request);
+  if (body === null || member === null || isJsonMember(member)) return body;
+  return member === "form" ? formJson(body) : JSON.stringify(body);
+}

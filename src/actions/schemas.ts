@@ -86,8 +86,7 @@ const callHeaders = stringMap(
   }),
 );
 
-const JSON_BODY =
-  "Instead of body: any JSON value, sent as written. null is the value null here. A call has one of body, json, form, text and base64.";
+const JSON_BODY = "Instead of body: any JSON value, null too. Give one of body, json, form, text, base64.";
 
 const BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 
@@ -126,20 +125,17 @@ export const CreateAction = Type.Object(
         examples: [[{ op: "remove", path: "/a" }]],
       }),
     ),
-    form: Type.Optional(
-      formSchema("Instead of body: names with a string or a list of strings, sent in this order as a form."),
-    ),
+    form: Type.Optional(formSchema("Instead of body: fields of a form; a list sends its name several times.")),
     text: Type.Optional(
       Type.String({
-        description:
-          "Instead of body: a text, sent as UTF-8 with your content-type header, default text/plain; charset=utf-8.",
+        description: "Instead of body: a text, with your content-type header, default text/plain; charset=utf-8.",
         examples: ["a,b\n1,2\n"],
       }),
     ),
     base64: Type.Optional(
       Type.String({
         description:
-          "Instead of body: bytes in base64, sent with your content-type header, default application/octet-stream.",
+          "Instead of body: bytes in base64, with your content-type header, default application/octet-stream.",
         examples: ["AAEC/w=="],
         ...describedOnly({ pattern: BASE64 }),
       }),
@@ -193,11 +189,11 @@ export const CreateAction = Type.Object(
         minLength: 1,
         maxLength: TITLE_CHARS_MAX,
         pattern: ONE_LINE,
-        description: "What the call does, in one line, for the person who decides. Not sent to the target.",
+        description: "What the call does, in one line, for the person who decides.",
         examples: ["Refund 12.00 EUR to customer 4711"],
       }),
     ),
-    metadata: Type.Optional(metadataSchema("Names with a string each, to find the action by. Not sent to the target.")),
+    metadata: Type.Optional(metadataSchema("Names with a string each, to find it by.")),
     reason: Type.Optional(
       reason(
         "Why you request the call; shown to approvers and in the timeline. Required from an agent's key if a person rejected the same request within the last 24 hours.",

@@ -4,7 +4,7 @@ import { hiddenValues, maskedAction, maskedEntry, maskedPause } from "../receipt
 import type { Clock } from "../runtime/clock.ts";
 import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
 import { type Action, nextRetryAt } from "./action.ts";
-import { formJson } from "./body.ts";
+import { bodyMemberJson } from "./body.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { NO_EXTRAS, ownRules } from "./extras.ts";
 import { rulesJson } from "./rule-schemas.ts";
@@ -71,11 +71,10 @@ export function actionJson(action: Action, options: ViewOptions): string {
 }
 
 /** `body` is null where another member has the body. */
-function bodyMembers({ body, extras: { bodyKind } }: Action): string {
-  if (body === null || bodyKind === undefined) return `,"body":${body ?? "null"}`;
-  const isJson = bodyKind === "json";
-  const text = bodyKind === "form" ? formJson(body) : isJson ? body : JSON.stringify(body);
-  return `,"body":null,"${bodyKind}":${text}`;
+function bodyMembers(action: Action): string {
+  const { body, extras } = action;
+  if (body === null || extras.bodyKind === undefined) return `,"body":${body ?? "null"}`;
+  return `,"body":null,"${extras.bodyKind}":${bodyMemberJson(action)}`;
 }
 
 /** What the requester says of it; absent where nothing is said. */

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../actions/action.ts";
-import { bodyMemberOf, formJson, isJsonMember } from "../actions/body.ts";
+import { bodyMemberJson, bodyMemberOf } from "../actions/body.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../config/limits.ts";
 import { prettyPrint } from "../json/json.ts";
 import { normalTarget } from "../outbound/target.ts";
@@ -153,11 +153,9 @@ function createText(action: Action): string {
 }
 
 /** The body by the name of its member, as JSON text. */
-function bodyMember(action: Action): readonly (readonly [name: string, json: string])[] {
+function bodyMember(action: Action): readonly (readonly [name: string, json: string | null])[] {
   const member = bodyMemberOf(action);
-  if (member === null || action.body === null) return [];
-  if (isJsonMember(member)) return [[member, action.body]];
-  return [[member, member === "form" ? formJson(action.body) : jsonOf(action.body)]];
+  return member === null ? [] : [[member, bodyMemberJson(action)]];
 }
 
 function jsonOf(value: unknown): string {

@@ -3,7 +3,7 @@ import { bodyMemberOf, contentTypeOf, encodeForm, formPairs, sentBody } from "..
 import { isReadAsUtf8 } from "../api/media-type.ts";
 import { BYTES_SHOWN_MAX } from "../config/limits.ts";
 import { maskElements } from "./mask-elements.ts";
-import { MASK, Masking, parameterKind } from "./mask-rules.ts";
+import { MASK, type Masking, parameterKind } from "./mask-rules.ts";
 import { maskJsonText, maskText } from "./masking.ts";
 
 /** A body of bytes as a viewer may see it. */

@@ -88,8 +88,9 @@ test("the target gets the members, values, strings and numbers that were written
     const filler = size === 0 ? `,"z":[${"[ ],".repeat(LARGE / 4)}1]` : "";
     const body = `{"a":${item}${filler}}`;
     const { sent, read } = await through(body);
-    expect(sent.map((text) => parts(String(text)))).toEqual([parts(body)]);
-    expect(read).toContain(`"body":${sent[0]}`);
+    const texts = sent.map(String);
+    expect(texts.map((text) => parts(text))).toEqual([parts(body)]);
+    expect(read).toContain(`"body":${texts[0]}`);
   });
   await fc.assert(property, { seed: SEED, numRuns: 60 });
   expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
