@@ -22,8 +22,29 @@ export const CreateToolOptions = Type.Object(
   closed,
 );
 
-/** In few words: a refusal names each header that can't be set, and a model needs no list of them before. */
-const headers = Type.Optional(stringMap("Headers of the call; content-type must fit the body."));
+/** In few words, for a model's context: a refusal names each problem. The service checks them as it does for REST. */
+const IN_FEW_WORDS = {
+  headers: Type.Optional(
+    stringMap("Headers of the call. Refused are those of message framing, of the connection and of Outgate itself."),
+  ),
+  notify: Type.Optional(
+    Type.Object(
+      { email: Type.String() },
+      { ...closed, description: "The address of the person who is asked by mail." },
+    ),
+  ),
+  backoff: Type.Optional(
+    Type.Object(
+      { base_ms: Type.Integer(), cap_ms: Type.Integer() },
+      { ...closed, description: "Delay between attempts: base_ms after the first failure, doubled up to cap_ms." },
+    ),
+  ),
+};
+
+export const CreateArguments = Type.Object(
+  { ...CreateAction.properties, ...IN_FEW_WORDS, ...CreateToolOptions.properties },
+  closed,
+);
 
 export const CreateArguments = Type.Object(
   { ...CreateAction.properties, headers, ...CreateToolOptions.properties },

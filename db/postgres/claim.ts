@@ -14,11 +14,9 @@ export function postgresQueue(table: QueueTable): QueueStatements {
   const { bytes, set } = table;
   const [name, pending, fence] = [table.name, table.pending, table.fence].map((text) => sql.raw(text));
   const columns = sql`${bareNames(...Object.values(table.columns))}, ${bytes} as bytes`;
-  const isPending = ({
-    refused,
-    now,
-  }: Args<"refused" | "now">) => sql`${pending} and ${table.isLive(sql`${now}`)} and account_id = lane.account_id
-    and host = lane.host and key_id = lane.key_id and not (${isOneOf(table.columns.id, refused)})`;
+  const isPending = (arg: Args<"refused" | "now">) => sql`${pending} and ${table.isLive(sql`${arg.now}`)}
+    and account_id = lane.account_id and host = lane.host and key_id = lane.key_id
+    and not (${isOneOf(table.columns.id, arg.refused)})`;
   // Not what a transaction wrote that began to write after this one: in the timeline the claim would come before it.
   const isBefore = sql`age(xmin) >= 0`;
   const isOpen = sql`not ${table.isPaused({ accountId: sql`lane.account_id`, host: sql`lane.host`, keyId: sql`lane.key_id` })}`;

@@ -33,7 +33,7 @@ const BackoffJson = Type.Refine(
     },
   ),
   // Where one of them is no number, that is the issue.
-  ({ base_ms: base, cap_ms: cap }) => !(Number(cap) < Number(base)),
+  ({ base_ms: base, cap_ms: cap }) => !(cap < base),
   () => "cap_ms may not be less than base_ms.",
 );
 

@@ -99,14 +99,9 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const { store, secrets, node = null } = parts;
   const bus = createBus();
   const { receiptPath, receiptUrl } = receiptsOf(settings, secrets);
-  const signingSecrets = createSigningSecrets({
-    ...store,
-    secrets,
-    log: parts.log,
-    ...(node !== null && { freshMs: SHARED_FRESH_MS }),
-  });
-  const known = new KnownChannels(store.channels);
-  const enqueue = createEnqueue({ ids: parts.ids, receiptUrl, channelsOf: known.of });
+  const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
+  const signingSecrets = createSigningSecrets({ ...store, secrets, log: parts.log, ...fresh });
+  const enqueue = createEnqueue({ ids: parts.ids, receiptUrl });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
   const hashOf = (text: string) => secrets.hash(text);
   const { actions, outbox, pauses, rejections } = store;
@@ -134,6 +129,8 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   };
   const acting = { cancel: actionService.cancel, dispatcher: { pauseChanged } };
   const pauseService = createPauseService({ ...parts, pauses, paused, ...acting });
+  const { hostSettings } = store;
+  const hostService = createHostService({ ...parts, hostSettings, known: hosts, perHost: settings.dispatchPerHost });
   node?.membership.onChange(() => {
     for (const queue of loops) queue.sharesChanged();
   });
@@ -141,22 +138,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   return {
     actionService,
     pauseService,
-    hostService: createHostService({
-      ...parts,
-      hostSettings: store.hostSettings,
-      known: hosts,
-      perHost: settings.dispatchPerHost,
-    }),
-    /** The service of channels, under the policy for targets. */
-    createChannels: (checkTarget: CheckChannelUrl): ChannelService =>
-      createChannelService({
-        ...deps,
-        channels: store.channels,
-        known,
-        audit: store.audit,
-        signedHeaders: createSignedHeaders({ secrets, signingSecrets }, "callbacks"),
-        checkTarget,
-      }),
+    hostService,
     knownHosts: hosts,
     knownChannels: known,
     pauseOf: paused.pauseOf,

@@ -42,16 +42,7 @@ export function hostRoutes({ hostService }: HostRouteDeps) {
         const { hosts, defaults } = await hostService.list(caller);
         return json(JSON.stringify({ data: hosts.map(serializeHostSettings), defaults: hostRulesJson(defaults) }));
       },
-      operation({
-        operationId: "listHosts",
-        permission: "read",
-        tag: "Auth",
-        summary: "List what is set for hosts, and for the account",
-        description:
-          "For what an action doesn't say, the settings of its host count, then `defaults`, then the server's.",
-        answers: { 200: { description: "The settings.", schema: HostSettingsList } },
-        errors: API_ERRORS,
-      }),
+      LIST_HOSTS,
     )
     .put(
       "/v1/hosts/:host",
@@ -59,18 +50,7 @@ export function hostRoutes({ hostService }: HostRouteDeps) {
         const row = await hostService.put(caller, checkHost(params.host, "not_found"), hostRulesFrom(body));
         return json(JSON.stringify(serializeHostSettings(row)));
       },
-      bodyOperation({
-        operationId: "putHost",
-        permission: "manage",
-        tag: "Auth",
-        summary: "Set what applies to calls of the account to one host",
-        description:
-          "Replaces all settings of the host. They apply to waiting actions too: they are looked up when an attempt begins and when it ends. Of several nodes the others follow within 5 seconds.",
-        params: HostParams,
-        body: jsonBody(PutHostSettings),
-        answers: { 200: { description: "The settings of the host.", schema: HostSettingsJson } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "not_found"],
-      }),
+      PUT_HOST,
     )
     .delete(
       "/v1/hosts/:host",
@@ -78,16 +58,7 @@ export function hostRoutes({ hostService }: HostRouteDeps) {
         await hostService.remove(caller, checkHost(params.host, "not_found"));
         return new Response(null, { status: 204 });
       },
-      operation({
-        operationId: "removeHost",
-        permission: "manage",
-        tag: "Auth",
-        summary: "Remove the settings of one host",
-        description: "Those of the account and of the server apply then.",
-        params: HostParams,
-        answers: { 204: { description: "The host has no settings.", schema: null } },
-        errors: [...API_ERRORS, "not_found"],
-      }),
+      REMOVE_HOST,
     )
     .put(
       "/v1/defaults",
@@ -95,16 +66,51 @@ export function hostRoutes({ hostService }: HostRouteDeps) {
         const { rules } = await hostService.putDefaults(caller, rulesFrom(body));
         return json(JSON.stringify(hostRulesJson(rules)));
       },
-      bodyOperation({
-        operationId: "putDefaults",
-        permission: "manage",
-        tag: "Auth",
-        summary: "Set what applies to calls of the account to every host",
-        description:
-          "Replaces all of it. It applies where neither the action nor the settings of its host say something.",
-        body: jsonBody(PutDefaults),
-        answers: { 200: { description: "The settings of the account.", schema: SettingsJson } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
-      }),
+      PUT_DEFAULTS,
     );
 }
+
+const LIST_HOSTS = operation({
+  operationId: "listHosts",
+  permission: "read",
+  tag: "Auth",
+  summary: "List what is set for hosts, and for the account",
+  description: "For what an action doesn't say, the settings of its host count, then `defaults`, then the server's.",
+  answers: { 200: { description: "The settings.", schema: HostSettingsList } },
+  errors: API_ERRORS,
+});
+
+const PUT_HOST = bodyOperation({
+  operationId: "putHost",
+  permission: "manage",
+  tag: "Auth",
+  summary: "Set what applies to calls of the account to one host",
+  description:
+    "Replaces all settings of the host. They apply to waiting actions too: they are looked up when an attempt begins and when it ends. Of several nodes the others follow within 5 seconds.",
+  params: HostParams,
+  body: jsonBody(PutHostSettings),
+  answers: { 200: { description: "The settings of the host.", schema: HostSettingsJson } },
+  errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "not_found"],
+});
+
+const REMOVE_HOST = operation({
+  operationId: "removeHost",
+  permission: "manage",
+  tag: "Auth",
+  summary: "Remove the settings of one host",
+  description: "Those of the account and of the server apply then.",
+  params: HostParams,
+  answers: { 204: { description: "The host has no settings.", schema: null } },
+  errors: [...API_ERRORS, "not_found"],
+});
+
+const PUT_DEFAULTS = bodyOperation({
+  operationId: "putDefaults",
+  permission: "manage",
+  tag: "Auth",
+  summary: "Set what applies to calls of the account to every host",
+  description: "Replaces all of it. It applies where neither the action nor the settings of its host say something.",
+  body: jsonBody(PutDefaults),
+  answers: { 200: { description: "The settings of the account.", schema: SettingsJson } },
+  errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
+});

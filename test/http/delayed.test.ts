@@ -93,7 +93,9 @@ describe("POST /v1/actions/{id}/send-now", () => {
     const held = (await create({ delay_seconds: 60, approve: true })).json.id;
     expect((await post(`/v1/actions/${held}/send-now`)).json.error.code).toBe("not_retryable");
     const { id } = (await create({ delay_seconds: 60 })).json;
-    expect((await post(`/v1/actions/${id}/send-now`, {}, KEYS.agent)).status).toBe(403);
+    const stranger = { ...app.engine.owner, role: "agent", keyId: "key_other", actor: "key:other" } as const;
+    const refused = await app.engine.actionService.sendNow(stranger, id, null).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "forbidden" });
     expect((await post(`/v1/actions/${id}/send-now`, {}, KEYS.reader)).status).toBe(403);
     expect((await post("/v1/actions/act_nobody/send-now")).status).toBe(404);
     expect(target.received).toHaveLength(0);

@@ -39,13 +39,13 @@ export function addHostCommands(program: CliCommand): void {
     );
 }
 
-async function listHosts({ client, print, say }: Session): Promise<number> {
+async function listHosts({ client, print }: Session): Promise<number> {
   const { data, defaults } = await client.listHosts();
   print({ data, defaults }, () => {
     const lines = data.map((row) => `${visible(row.host)}: ${settingsText(row)}`);
-    return [`All hosts: ${settingsText(defaults)}`, ...lines].join("\n");
+    const none = lines.length === 0 ? ["No host has settings of its own."] : [];
+    return [`All hosts: ${settingsText(defaults)}`, ...lines, ...none].join("\n");
   });
-  if (data.length === 0) say("No host has settings of its own.");
   return EXIT.ok;
 }
 
