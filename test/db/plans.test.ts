@@ -120,7 +120,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["what became of a claim", on((actions) => actions.claimed([ACCOUNT], LEASE)), ["actions_active"]],
   ["broken rows", on((actions) => actions.broken(9, "")), ["actions_broken"]],
   ["broken callbacks", ({ outbox }) => outbox.callbacks.broken(9, ""), ["outbox_broken"]],
-  ["prune", on((actions) => actions.pruneKeys(NOON)), ["action_keys_by_age", "key_days", "key_days_by_age"]],
+  ["prune", on((actions) => actions.pruneKeys(NOON)), ["action_keys_by_age", "key_days_by_age"]],
   ["create with a daily limit", limitedOne, ["key_days"]],
   [
     "use of keys",

@@ -87,6 +87,10 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["sessions of a person", ({ people }) => people.sessionsOf("x", NOON)],
   ["members", ({ team }) => team.members(ACCOUNT, 9)],
   ["accounts of a person", ({ team }) => team.accountsOf("x", 9)],
+  ["invitation", ({ team }) => team.invitation({ hash: "x" }, NOON)],
+  ["invitations", ({ team }) => team.invitations(ACCOUNT, NOON, 9)],
+  ["identified", ({ team }) => team.identified({ issuer: "i", subject: "s" })],
+  ["create with a daily limit", ({ actions }) => actions.create({ ...aCreation(), budget: { limit: 5, day: 20_516 } })],
   ["pauses in force", ({ pauses }) => pauses.inForce(ACCOUNT)],
   ["add a bulk job", ({ bulk }) => bulk.add(aBulkJob(), [{ id: "act_x", run: 1 }], anAuditEntry())],
   ["bulk jobs", ({ bulk }) => bulk.list(ACCOUNT, null, 9)],
@@ -230,6 +234,10 @@ async function fill(client: Client): Promise<void> {
       select 'pau_' || n, 'acc_x' || n, 'account', '', 0, n, 'x', n from generate_series(1, ${ROWS}) n`,
     `insert into rejections (account_id, key_id, digest, kind, at, action_id, run, actor)
       select 'acc_' || n % 50, 'key_' || n % 60, 'd' || n, 'rejected', n, 'x', 1, 'x' from generate_series(1, ${ROWS}) n`,
+    `insert into key_days select 'key_' || n % 60, n, 1 from generate_series(1, ${ROWS}) n`,
+    `insert into invitations select 'inv_' || n, 'acc_' || n % 50, n || '@example.com', n || '@example.com', 'reader', 'h' || n, n, 'x', n
+      from generate_series(1, ${ROWS}) n`,
+    `insert into identities select 'i', 's' || n, 'per_' || n, n from generate_series(1, ${ROWS}) n`,
     "update positions set base = 1000000",
     "vacuum analyze",
   ];
