@@ -240,7 +240,7 @@ describe("a role", () => {
       ["/settings/hosts/remove", { host: "a.example" }],
       ["/settings/signing-secret", { origin: "https://a.example" }],
       [`/actions/${id}/again`, { sure: "yes" }],
-      ["/actions?status=failed", { reason: "again" }],
+      ["/bulk?status=failed", { operation: "retry", reason: "again" }],
     ];
     for (const [path, fields] of forms) {
       for (const who of [approver, reader]) {
