@@ -217,11 +217,10 @@ describe("what was said before", () => {
     ]);
   });
 
-  test("stands in the timeline, and no more than that in the action", async () => {
+  test("stands in the timeline and in the action", async () => {
     const { json } = await post("/v1/actions", { ...fresh(), reason: "The invoice is due." });
     const timeline = await server.call("GET", `/v1/actions/${json.id}/timeline`);
     expect(timeline.json.data[0]).toMatchObject({ type: "created", reason: "The invoice is due." });
-    expect(json).toMatchObject({ run: 1 });
-    expect(json).not.toHaveProperty("reason");
+    expect(json).toMatchObject({ run: 1, reason: "The invoice is due." });
   });
 });

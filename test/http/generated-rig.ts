@@ -36,6 +36,7 @@ export class Rig {
   readonly pauses: string[] = [];
   readonly channels: string[] = [];
   readonly invitations: string[] = [];
+  readonly bulk: string[] = [];
   /** Joined before the first request; some are removed by one. */
   readonly people: string[] = [];
   readonly byKind = new Map<string, number>();
@@ -146,7 +147,7 @@ export class Rig {
 
   #filled(path: string): string {
     return path.replace(
-      /\{(action|account|key|pause|channel|person|invitation|receipt) (\d+)\}/,
+      /\{(action|account|key|pause|person|invitation|bulk|receipt) (\d+)\}/,
       (_token, what: string, index: string) => {
         const account = [this.app.engine.owner.accountId];
         const named: Readonly<Record<string, readonly string[]>> = {
@@ -155,6 +156,7 @@ export class Rig {
           channel: this.channels,
           person: this.people,
           invitation: this.invitations,
+          bulk: this.bulk,
           account,
         };
         const ids = named[what] ?? this.actions;
@@ -171,7 +173,7 @@ export class Rig {
     const route =
       path
         .split(/[?#]/)[0]
-        ?.replace(/(act|key|pau|chn|acc|usr|per|inv)_[\w-]+/, "{id}")
+        ?.replace(/(act|key|pau|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
         .replace(/^\/v1\/hosts\/.+/, "/v1/hosts/{host}")
         .replace(/(.)\/$/, "$1") ?? "";
@@ -179,6 +181,7 @@ export class Rig {
     if (method === "DELETE" && route === "/v1/people/{id}") this.removedPeople += 1;
     const decision = /\{id\}\/(approve|cancel|retry)$/.exec(route)?.[1];
     if (decision !== undefined && method === "POST") this.decided[decision as keyof typeof this.decided] += 1;
+    if (status === 202) this.bulk.push((JSON.parse(text) as { id: string }).id);
     if (status !== 201) return;
     if (route === "/auth/signup") {
       this.signUps += 1;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
-import { anApiKey } from "../support/factory.ts";
+import { aBulkJob, anApiKey, anAuditEntry } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
@@ -25,7 +25,7 @@ async function ask(app: RealServer, method: string, path: string) {
 
 let app: RealServer;
 
-let ids: { readonly action: string; readonly key: string };
+let ids: { readonly action: string; readonly key: string; readonly bulk: string };
 
 beforeAll(async () => {
   // Nothing is dispatched: only a request can change a row.
@@ -33,14 +33,16 @@ beforeAll(async () => {
   const { engine } = app;
   const key = anApiKey({ accountId: engine.owner.accountId });
   await engine.store.accounts.addKey(key);
-  ids = { action: (await engine.create({ approve: true })).id, key: key.id };
+  const job = aBulkJob({ accountId: engine.owner.accountId });
+  await engine.store.bulk.add(job, [], anAuditEntry({ kind: "bulk_started" }));
+  ids = { action: (await engine.create({ approve: true })).id, key: key.id, bulk: job.id };
 });
 
 afterAll(() => app[Symbol.asyncDispose]());
 
 const at = (path: string) =>
   path
-    .replace("{id}", path.startsWith("/v1/keys") ? ids.key : ids.action)
+    .replace("{id}", path.startsWith("/v1/keys") ? ids.key : path.startsWith("/v1/bulk") ? ids.bulk : ids.action)
     .replace("/r/{token}", () => app.engine.receiptUrl(ids.action));
 
 const query = ({ id }: Operation) => (id === "getSigningSecret" ? "?origin=https://a.example" : "");

@@ -132,6 +132,7 @@ describe("a path", () => {
         "/v1/accounts/": "acc_",
         "/v1/people/": "per_",
         "/v1/invitations/": "inv_",
+        "/v1/bulk/": "blk_",
       };
       // A body is read before the id is.
       const init = method === "PATCH" ? { method, body: `{"role":"reader"}`, headers: JSON_TYPE } : { method };

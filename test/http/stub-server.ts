@@ -285,6 +285,7 @@ export const KNOWN_BULK_ID = "blk_01known";
 
 function stubBulkService(calls: string[]): BulkService {
   const find: BulkService["find"] = (_caller, id) => {
+    calls.push(`find ${id}`);
     if (id !== KNOWN_BULK_ID) return Promise.reject(new DomainError("not_found", "There is no such bulk job."));
     return Promise.resolve(aBulkJob({ id }));
   };

@@ -44,7 +44,10 @@ describe("what is another account's does not exist", () => {
       const before = await look();
       const ask = async (one: string) => {
         const path = operation.path.replace("{id}", encodeURIComponent(one));
-        const response = await app.ask(path, { method: operation.method, headers: theirs });
+        // A body is read before anything is looked up.
+        const body = operation.method === "PATCH" ? `{"role":"reader"}` : undefined;
+        const headers = { ...theirs, ...(body === undefined ? {} : { "content-type": "application/json" }) };
+        const response = await app.ask(path, { method: operation.method, headers, ...(body && { body }) });
         return `${response.status} ${String(response.headers.get("content-length"))} ${bytesOf(await response.text())}`;
       };
       const expected = await ask(unknown);
