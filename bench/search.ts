@@ -39,7 +39,7 @@ const path = join(folder, `${rows}.db`);
 const SEED = `insert into actions (id, account_id, revision, status, run, attempts, retries, url, hostname, host, method, dedupe,
     on_unknown, approve, created_at, created_by, scheduled_at, finished_at, last_error, error_source, response_code, duration_ms,
     body, response_body, key_id, title, extras)
-  with recursive n(n) as (select ?1 union all select n + 1 from n where n < ?2)
+  with recursive n(n) as (select cast(?1 as integer) union all select n + 1 from n where n < ?2)
   select 'act_' || printf('%026d', n), '${ACCOUNT}', 3, case when n % 100 = 0 then 'failed' else 'completed' end, 1, 1, 3,
     'https://host' || (n % 100) || '.example.com/v1/orders/' || n, 'host' || (n % 100) || '.example.com',
     'host' || (n % 100) || '.example.com', 'POST', null, 'retry', 0, ${NOON.getTime()} + n, 'key:test', 1, ${NOON.getTime()} + n,
@@ -53,11 +53,11 @@ const SEED = `insert into actions (id, account_id, revision, status, run, attemp
   from n`;
 
 const SEED_METADATA = `insert into action_metadata (action_id, account_id, name, value)
-  with recursive n(n) as (select ?1 union all select n + 1 from n where n < ?2)
+  with recursive n(n) as (select cast(?1 as integer) union all select n + 1 from n where n < ?2)
   select 'act_' || printf('%026d', n), '${ACCOUNT}', 'customer', (n % 5000) from n where n % 10 = 0`;
 
 const SEED_TIMELINE = `insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
-  with recursive n(n) as (select ?1 union all select n + 1 from n where n < ?2)
+  with recursive n(n) as (select cast(?1 as integer) union all select n + 1 from n where n < ?2)
   select 'act_' || printf('%026d', n), '${ACCOUNT}', ${NOON.getTime()} + n, 1, 3, 'attempt', 'failed',
     '{"attempt":1,"outcome":"unknown"}' from n where n % 1000 = 0`;
 
