@@ -143,9 +143,9 @@ interface InText<Name> {
  * Prepares a statement that is run for every action in variants with fewer arguments: half of them are null or one of a
  * few words, and each costs up to 0.3 us on its way to the database. `always` never names what a caller writes.
  */
-export function prepareVariants<Name extends string, Built extends SQLWrapper>(
+export function prepareVariants<Name extends string>(
   { whileNull, always: fixed }: InText<NoInfer<Name>>,
-  build: (arg: Args<Name>) => Built,
+  build: (arg: Args<Name>) => SQLWrapper,
 ): Pick<Prepared<Name, never>, "bind"> {
   const whole = prepare(build);
   const variants = new Map<string, Pick<Prepared<Name, never>, "bind">>();
@@ -155,7 +155,7 @@ export function prepareVariants<Name extends string, Built extends SQLWrapper>(
     // Safe: a literal stands wherever an argument does.
     const filled = (arg: Args<Name>) =>
       new Proxy(arg, { get: (all, name) => literals.get(String(name)) ?? all[name as Name] });
-    return prepare<Name, Built>((arg) => build(filled(arg)));
+    return prepare<Name>((arg) => build(filled(arg)));
   };
   return {
     bind(values) {

@@ -66,6 +66,11 @@ export function createClient(settings: ClientSettings): OutgateClient {
     ...accountCalls(send),
     ...bulkCalls(send),
     exportActions: (query: ExportQuery = {}, options?: CallOptions) => chunksOf(transport, query, options),
+    create: (action: CreateAction, options: CreateActionOptions = {}) =>
+      calls.createAction(action, { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() }),
+    waitFor: (id: string, options?: WaitForOptions) =>
+      waitFor((one, waiting) => calls.getAction(one, waiting), id, options),
+    actions: (query?: ListQuery, options?: CallOptions) => pagesOf(calls.listActions, query, options),
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),
     getReceipt: (receipt: string, options?: CallOptions) =>

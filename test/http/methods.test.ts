@@ -42,7 +42,9 @@ afterAll(() => app[Symbol.asyncDispose]());
 
 const at = (path: string) =>
   path
-    .replace("{id}", path.startsWith("/v1/keys") ? ids.key : path.startsWith("/v1/bulk") ? ids.bulk : ids.action)
+    .replace("/v1/keys/{id}", `/v1/keys/${ids.key}`)
+    .replace("/v1/bulk/{id}", `/v1/bulk/${ids.bulk}`)
+    .replace("{id}", ids.action)
     .replace("/r/{token}", () => app.engine.receiptUrl(ids.action));
 
 const query = ({ id }: Operation) => (id === "getSigningSecret" ? "?origin=https://a.example" : "");
