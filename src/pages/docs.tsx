@@ -16,6 +16,7 @@ import concepts from "../../docs/concepts.md" with { type: "text" };
 import delivery from "../../docs/delivery.md" with { type: "text" };
 import deploy from "../../docs/deploy.md" with { type: "text" };
 import events from "../../docs/events.md" with { type: "text" };
+import extensions from "../../docs/extensions.md" with { type: "text" };
 import operating from "../../docs/operations.md" with { type: "text" };
 import pages from "../../docs/pages.md" with { type: "text" };
 import performance from "../../docs/performance.md" with { type: "text" };
@@ -51,6 +52,12 @@ export const GUIDES: readonly Guide[] = [
   { name: "verify", title: "Verify signatures", about: "In six languages; rotation.", text: verify },
   { name: "events", title: "Events", about: "The stream of every change.", text: events },
   { name: "client", title: "TypeScript client", about: "Create, wait, follow, verify; Python.", text: client },
+  {
+    name: "extensions",
+    title: "What the API adds",
+    about: "Bodies, times, search, people, channels.",
+    text: extensions,
+  },
   { name: "cli", title: "Command line", about: "The outgate command.", text: cli },
   { name: "operations", title: "Operations", about: "Files, backup, mail, metrics.", text: operating },
   { name: "deploy", title: "Deploy", about: "systemd, Docker, PostgreSQL and several nodes.", text: deploy },
