@@ -32,7 +32,8 @@ test("a create that sets no rare column binds nothing for them, and writes no ot
   const inserts = (statements: readonly Statement[]) => statements.filter(({ sql }) => sql.includes('into "actions"'));
   const [usual, rare] = [inserts(plain), inserts(titled)];
   expect([usual.length, rare.length]).toEqual([1, 1]);
-  expect(rare[0]?.args.length).toBe((usual[0]?.args.length ?? 0) + 2);
+  // Title, extras and expiry.
+  expect(rare[0]?.args.length).toBe((usual[0]?.args.length ?? 0) + 3);
   expect(plain).toHaveLength(titled.length);
   expect(noted).toHaveLength(titled.length + 1);
 });
