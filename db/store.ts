@@ -17,6 +17,7 @@ import type { RejectionCount, RejectionEntry, RejectionStore } from "../src/appr
 import type { TimelineEvent, TimelineEntry } from "../src/actions/timeline.ts";
 import type { AccountStore, PeopleStore, SealedStore, SigningStore } from "./account-store.ts";
 import type { BulkStore } from "../src/bulk/job.ts";
+import type { TeamStore } from "./team-store.ts";
 import type { CallbackHostStore } from "../src/accounts/callback-hosts.ts";
 import type { ChannelStore } from "../src/channels/channel.ts";
 import type { HostSettingsStore } from "../src/hosts/settings.ts";

@@ -24,9 +24,7 @@ export const CreateToolOptions = Type.Object(
 
 /** In few words, for a model's context: a refusal names each problem. The service checks them as it does for REST. */
 const IN_FEW_WORDS = {
-  headers: Type.Optional(
-    stringMap("Headers of the call. Refused are those of message framing, of the connection and of Outgate itself."),
-  ),
+  headers: Type.Optional(stringMap("Headers of the call; content-type must fit the body.")),
   notify: Type.Optional(
     Type.Object(
       { email: Type.String() },
@@ -43,11 +41,6 @@ const IN_FEW_WORDS = {
 
 export const CreateArguments = Type.Object(
   { ...CreateAction.properties, ...IN_FEW_WORDS, ...CreateToolOptions.properties },
-  closed,
-);
-
-export const CreateArguments = Type.Object(
-  { ...CreateAction.properties, headers, ...CreateToolOptions.properties },
   closed,
 );
 

@@ -34,6 +34,7 @@ import { OIDC_CALLBACK_PATH } from "./pages/sign-in.tsx";
 import { createPeopleService } from "./accounts/people.ts";
 import { createBulk } from "./bulk/bulk.ts";
 import type { BulkService } from "./bulk/service.ts";
+import { createTeamService } from "./accounts/team.ts";
 import { createAuditService } from "./audit/audit.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createCallbackHostService } from "./accounts/callback-hosts.ts";
@@ -284,11 +285,15 @@ async function openHttp(
 
 /** Of several nodes on one database. */
 function readWhatOthersChange(
-  { activePauses, knownHosts }: Engine,
+  { activePauses, knownHosts, knownChannels }: Engine,
   reads: HttpService["reads"],
   deps: Parameters<typeof keepFresh>[2],
 ) {
-  const ofEngine = { pauses: () => activePauses.load(), hosts: () => knownHosts.reload() };
+  const ofEngine = {
+    pauses: () => activePauses.load(),
+    hosts: () => knownHosts.reload(),
+    channels: () => knownChannels.reload(),
+  };
   return keepFresh(SHARED_READ_EVERY_MS, { ...reads, ...ofEngine }, deps);
 }
 

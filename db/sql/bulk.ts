@@ -132,7 +132,7 @@ const END = prepare((arg: Args<"id" | "status" | "at" | "by">) =>
 
 const MEMBER = prepare((arg: Args<"accountId" | "personId">) =>
   query
-    .select({ email: people.email })
+    .select({ email: people.email, role: members.role })
     .from(members)
     .innerJoin(people, eq(people.id, members.personId))
     .where(and(eq(members.accountId, arg.accountId), eq(members.personId, arg.personId))),

@@ -57,6 +57,11 @@ export function hostSettingsLock(accountId: string): Lock {
   return exclusive(`host settings ${accountId}`);
 }
 
+/** Whoever adds to the channels of an account, which are counted. */
+export function channelLock(accountId: string): Lock {
+  return exclusive(`channels ${accountId}`);
+}
+
 /** Whoever adds to the bulk jobs of an account, which are counted. */
 export function bulkLock(accountId: string): Lock {
   return exclusive(`bulk jobs ${accountId}`);

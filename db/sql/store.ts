@@ -4,6 +4,7 @@ import { createAccountStore, createCallbackHostStore } from "./accounts.ts";
 import { applyChange, extendLease, forceChange, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
 import { createAuditStore } from "./audit.ts";
+import { createChannelStore } from "./channels.ts";
 import { createBulkStore } from "./bulk.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
 import { countActions, createActionQueue, findFirstDue, type QueueStatements, type QueueTable } from "./queue.ts";

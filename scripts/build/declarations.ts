@@ -36,6 +36,13 @@ import {
 } from "../../src/bulk/schemas.ts";
 import { NotificationList, NotificationQuery } from "../../src/delivery/notification-routes.ts";
 import { OverviewJson } from "../../src/events/overview-routes.ts";
+import {
+  HostSettingsJson,
+  HostSettingsList,
+  PutDefaults,
+  PutHostSettings,
+  SettingsJson,
+} from "../../src/hosts/settings.ts";
 import { Health } from "../../src/http/system-routes.ts";
 import { CreatePause, PauseJson, PauseList } from "../../src/pauses/pause.ts";
 import { ReceiptJson } from "../../src/receipts/schema.ts";

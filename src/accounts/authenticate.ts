@@ -73,7 +73,7 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     const replaced = key.replaces === null ? [] : await accounts.replacedBy(key.id);
     // A key was revoked while this was read, perhaps this one: the row may be stale.
     if (forgotten !== before) return find(hash);
-    const caller = callerOfKey(key, replaced, revocationOf(hash).signal);
+    const caller = callerOfKey(key, replaced, revocations.signalOf(hash, key.expiresAt));
     const fresh = { id: key.id, caller, readAtMs: nowMs, usedAtMs: known?.usedAtMs ?? Number.NEGATIVE_INFINITY };
     if (known === undefined && cached.size >= KEYS_CACHED_MAX) cached.delete(oldestOf(cached));
     cached.set(hash, fresh);
@@ -150,6 +150,14 @@ function isOver(limits: Pick<KeyLimits, "expiresAt"> | undefined, clock: Pick<Cl
 function oldestOf(map: ReadonlyMap<string, unknown>): string {
   const [oldest = ""] = map.keys();
   return oldest;
+}
+
+function isLimited({ hosts, methods, dailyActions, expiresAt }: KeyLimits): boolean {
+  return hosts !== null || methods !== null || dailyActions !== null || expiresAt !== null;
+}
+
+function limitsOf({ hosts, methods, dailyActions, expiresAt }: KeyLimits): KeyLimits {
+  return { hosts, methods, dailyActions, expiresAt };
 }
 
 /** The caller that a key is. */

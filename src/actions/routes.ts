@@ -71,6 +71,7 @@ interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
     | "approve"
     | "cancel"
     | "retry"
+    | "sendNow"
   >;
   readonly exportActions: ExportActions;
   /** The public URL of the service, without a trailing slash. */

@@ -8,6 +8,7 @@ import {
   type DecisionInput,
   type ExpectedRun,
   expire,
+  expireUnsent,
   otherRequest,
   retry,
   sendNow,
@@ -95,7 +96,7 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
         const stale = expected === undefined ? null : staleDecision(operation, action, expected);
         if (expected?.digest !== undefined && expected.digest !== requestDigest(action, deps.hashOf))
           throw stale ?? otherRequest(operation, action);
-        const change = stale ?? (await decisions[operation](action, inputOf(caller, reason, now), caller));
+        const change = stale ?? (await decisions[name](action, inputOf(caller, reason, now), caller));
         if (change instanceof DomainError) throw change;
         const { after } = change;
         const outbox = deps.enqueue(after, now, change.events);

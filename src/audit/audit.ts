@@ -21,6 +21,7 @@ export const AUDIT_KINDS = [
   "retried",
   "bulk_started",
   "bulk_stopped",
+  "sent_now",
   "paused",
   "resumed",
   "signing_secret_rotated",

@@ -21,7 +21,7 @@ interface BulkParts {
 /** The service of bulk jobs, and what carries them out. */
 export function createBulk({ store, engine, leases = NO_JOB_LEASES, ...parts }: BulkParts) {
   const { actions, bulk } = store;
-  const callerOf = createJobCaller({ ...store, isStopped: engine.isStopped });
+  const callerOf = createJobCaller({ ...store, isStopped: engine.isStopped, clock: parts.clock });
   const bulkRunner = new BulkRunner({ ...parts, bulk, actions, decide: engine.actionService, callerOf, leases });
   return { bulkService: createBulkService({ ...parts, bulk, actions, runner: bulkRunner }), bulkRunner };
 }

@@ -1,5 +1,6 @@
 import { callerOfKey } from "../accounts/authenticate.ts";
 import type { Caller } from "../accounts/roles.ts";
+import type { Clock } from "../runtime/clock.ts";
 import type { AccountStore } from "../../db/account-store.ts";
 import type { BulkJob, BulkStore } from "./job.ts";
 
@@ -7,20 +8,22 @@ interface JobCallerDeps {
   readonly accounts: Pick<AccountStore, "findKey" | "replacedBy">;
   readonly bulk: Pick<BulkStore, "member">;
   readonly isStopped: (accountId: string) => boolean;
+  readonly clock: Pick<Clock, "now">;
 }
 
-/** Whoever began a job, with the rights that they have now; null: the key was revoked, or the person has left. */
-export function createJobCaller({ accounts, bulk, isStopped }: JobCallerDeps) {
+/** Whoever began a job, with the rights that they have now; null: the key was revoked or has expired, or the person has left. */
+export function createJobCaller({ accounts, bulk, isStopped, clock }: JobCallerDeps) {
   return async ({ accountId, keyId, personId, createdBy, client }: BulkJob): Promise<Caller | null> => {
     if (isStopped(accountId)) return null;
     if (keyId === "") {
       const person = await bulk.member(accountId, personId);
       if (person === null) return null;
       const named = { keyId: null, keyName: person.email, personId, actor: createdBy };
-      return { accountId, ...named, role: "owner", hold: "none", client };
+      return { accountId, ...named, role: person.role, hold: "none", client };
     }
     const key = await accounts.findKey(accountId, keyId);
     if (key === null || key.revokedAt !== null) return null;
+    if (key.expiresAt !== null && clock.now() >= key.expiresAt) return null;
     const replaced = key.replaces === null ? [] : await accounts.replacedBy(keyId);
     // It is read again before each step, so nothing has to be told of a revocation.
     return { ...callerOfKey(key, replaced, new AbortController().signal), client };

@@ -20,6 +20,14 @@ import type {
   ListQuery,
   Timeline,
 } from "../actions/list-schemas.ts";
+import type {
+  ChangePerson,
+  CreatedInvitation,
+  CreateInvitation,
+  InvitationList,
+  PersonJson,
+  PersonList,
+} from "../accounts/team-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson } from "../accounts/signing-secrets.ts";
 import type { DecideRequests, RequestDecisions } from "../approvals/routes.ts";
@@ -34,7 +42,7 @@ import type {
 import type { NotificationList, NotificationQuery } from "../delivery/notification-routes.ts";
 import type { OverviewJson } from "../events/overview-routes.ts";
 import { follow } from "./follow.ts";
-import { type Call, createTransport, type Transport } from "./transport.ts";
+import { type Call, createTransport, OutgateError, type Transport } from "./transport.ts";
 import type {
   CallOptions,
   ClientSettings,
@@ -162,7 +170,10 @@ function bulkCalls(send: Send) {
   return {
     // Safe: `dry_run` decides which of both the service answers with.
     startBulk: ((bulk: StartBulk, options?: CallOptions) =>
-      send("POST /v1/bulk", options, { body: bulk, isRepeatable: bulk.dry_run === true })) as OutgateClient["startBulk"],
+      send("POST /v1/bulk", options, {
+        body: bulk,
+        isRepeatable: bulk.dry_run === true,
+      })) as OutgateClient["startBulk"],
     listBulk: (query: BulkQuery = {}, options?: CallOptions) => send<BulkJobList>("GET /v1/bulk", options, { query }),
     getBulk: (id: string, options?: CallOptions) => send<BulkJobJson>(`GET ${at(id)}`, options),
     listBulkResults: (id: string, query: BulkResultQuery = {}, options?: CallOptions) =>

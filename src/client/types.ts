@@ -203,6 +203,8 @@ export interface OutgateClient {
   /** The figures of the page Overview. */
   readonly getOverview: (options?: CallOptions) => Promise<OverviewJson>;
   readonly listNotifications: (query?: NotificationQuery, options?: CallOptions) => Promise<NotificationList>;
+  /** Sends an action now that waits for its `run_at` or for its next attempt. */
+  readonly sendActionNow: (id: string, retry?: Retry, options?: CallOptions) => Promise<ActionJson>;
   /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
   readonly streamEvents: (options?: FollowOptions) => AsyncGenerator<OutgateEvent>;
   /** By the `receipt_url` of an action, or its token. Needs no key. */

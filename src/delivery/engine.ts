@@ -101,7 +101,8 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const { receiptPath, receiptUrl } = receiptsOf(settings, secrets);
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ ...store, secrets, log: parts.log, ...fresh });
-  const enqueue = createEnqueue({ ids: parts.ids, receiptUrl });
+  const known = new KnownChannels(store.channels);
+  const enqueue = createEnqueue({ ids: parts.ids, receiptUrl, channelsOf: known.of });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
   const hashOf = (text: string) => secrets.hash(text);
   const { actions, outbox, pauses, rejections } = store;
@@ -139,6 +140,16 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     actionService,
     pauseService,
     hostService,
+    /** The service of channels, under the policy for targets. */
+    createChannels: (checkTarget: CheckChannelUrl): ChannelService =>
+      createChannelService({
+        ...deps,
+        channels: store.channels,
+        known,
+        audit: store.audit,
+        signedHeaders: createSignedHeaders({ secrets, signingSecrets }, "callbacks"),
+        checkTarget,
+      }),
     knownHosts: hosts,
     knownChannels: known,
     pauseOf: paused.pauseOf,

@@ -31,6 +31,7 @@ import { nameRequest, type RequestName, targetOf } from "./request.ts";
 import type { AnyElysia } from "elysia";
 import { accountRoutes, type AccountRouteDeps } from "../accounts/routes.ts";
 import { createExportActions } from "../actions/export.ts";
+import { teamRoutes, type TeamRouteDeps } from "../accounts/team-routes.ts";
 import { actionRoutes } from "../actions/routes.ts";
 import { openApiJson, operationsOf } from "../api/openapi.ts";
 import { approvalRoutes } from "../approvals/routes.ts";

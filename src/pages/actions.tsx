@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Counted } from "../../db/store.ts";
-import { describeActor, viewerOf } from "../accounts/roles.ts";
+import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
 import type { KeyView } from "../accounts/schemas.ts";
-import { type Action, type ActionStatus, HTTP_METHODS } from "../actions/action.ts";
+import { type Action, type ActionStatus, HTTP_METHODS, awaitsRunAt } from "../actions/action.ts";
 import type { ListQuery, StatusCounts } from "../actions/list-schemas.ts";
 import { ERROR_KINDS, OUTCOMES } from "../actions/outcome.ts";
 import type { Issue } from "../api/domain-error.ts";
@@ -337,10 +337,10 @@ function Moment({ value = "", ...field }: Omit<FieldProps, "type">) {
 }
 
 /** Offers to retry or cancel all actions of the list, where its statuses say which those are. */
-function BulkBar({ query, counts }: Pick<ActionsProps, "query" | "counts">) {
+function BulkBar({ user, query, counts }: Pick<ActionsProps, "user" | "query" | "counts">) {
   const { limit: _limit, cursor: _cursor, ...filter } = query;
   const chosen = query.status ?? [];
-  const links = BULK_OPERATIONS.flatMap((operation) => {
+  const links = BULK_OPERATIONS.filter((operation) => mayDo(user.role, operation)).flatMap((operation) => {
     const statuses = sources(operation).filter((status) => chosen.includes(status));
     const some = counts.filter(({ status }) => statuses.includes(status));
     const count = some.reduce((sum, one) => sum + one.count, 0);

@@ -3,7 +3,7 @@ import type { FilterQuery } from "../actions/list-schemas.ts";
 import type { BulkJob, BulkOperation, BulkResult } from "../bulk/job.ts";
 import { filterOf } from "../bulk/schemas.ts";
 import type { DryRun } from "../bulk/service.ts";
-import { describeActor } from "../accounts/roles.ts";
+import { describeActor, type Viewer, viewerOf } from "../accounts/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import { Button, PostForm, ReasonField } from "./form.tsx";
@@ -67,7 +67,7 @@ export function newBulkPage({ user, operation, query, found, problem, reason = "
       <PageHead title={matching === 0 ? `Nothing to ${operation}` : `${name} ${amount}?`} back={back} />
       <Problem text={problem} />
       <section class="card">
-        <Filters filter={query} />
+        <Filters filter={query} viewer={viewerOf(user.role)} />
         {matching === 0 ? null : (
           <>
             <p>{what}</p>
@@ -94,9 +94,14 @@ export function newBulkPage({ user, operation, query, found, problem, reason = "
 }
 
 /** The conditions of a filter, as the API names them. */
-function Filters({ filter }: { readonly filter: Readonly<Record<string, unknown>> }) {
+interface FilterProps {
+  readonly filter: Readonly<Record<string, unknown>>;
+  readonly viewer: Viewer;
+}
+
+function Filters({ filter, viewer }: FilterProps) {
   const conditions = Object.entries(filter).flatMap(([name, value]) =>
-    [value].flat().map((one) => `${name}: ${typeof one === "string" ? maskText(one, "decider") : String(one)}`),
+    [value].flat().map((one) => `${name}: ${typeof one === "string" ? maskText(one, viewer) : String(one)}`),
   );
   return (
     <p class="quiet small">
@@ -130,7 +135,7 @@ export function bulkJobPage({ user, job, failures, canStop }: BulkJobProps): str
           </progress>
           <p role="status">{progressText(job)}</p>
         </div>
-        <JobFacts job={job} />
+        <JobFacts job={job} user={user} />
         <div id="stop" data-live="">
           {isOver || !canStop ? null : (
             <PostForm user={user} action={`${bulkPath(job.id)}/stop`}>
@@ -173,15 +178,14 @@ function JobFacts({ job, user }: Pick<BulkJobProps, "job" | "user">) {
   return (
     <>
       <p class="quiet small">
-        <Time at={job.createdAt} /> by{" "}
-        <UntrustedText text={describeActor(maskedActor(job.createdBy, "decider")).name} />
+        <Time at={job.createdAt} /> by <UntrustedText text={describeActor(maskedActor(job.createdBy, viewer)).name} />
         {job.reason === null ? null : (
           <>
-            : <UntrustedText text={maskText(job.reason, "decider")} />
+            : <UntrustedText text={maskText(job.reason, viewer)} />
           </>
         )}
       </p>
-      <Filters filter={filterOf(job, (text) => text)} />
+      <Filters filter={filterOf(job, (text) => text)} viewer={viewer} />
     </>
   );
 }
@@ -231,7 +235,7 @@ export function bulkListPage({ user, jobs, older }: BulkListProps): string {
               <Chip tone={STATES[job.status].tone}>{STATES[job.status].label}</Chip>
             </p>
             <p class="small">{progressText(job)}</p>
-            <JobFacts job={job} />
+            <JobFacts job={job} user={user} />
           </FieldRow>
         ))}
       </ul>

@@ -19,6 +19,7 @@ import events from "../../docs/events.md" with { type: "text" };
 import extensions from "../../docs/extensions.md" with { type: "text" };
 import operating from "../../docs/operations.md" with { type: "text" };
 import pages from "../../docs/pages.md" with { type: "text" };
+import people from "../../docs/people.md" with { type: "text" };
 import performance from "../../docs/performance.md" with { type: "text" };
 import recipes from "../../docs/recipes.md" with { type: "text" };
 import find from "../../docs/find.md" with { type: "text" };
@@ -48,6 +49,7 @@ export const GUIDES: readonly Guide[] = [
   { name: "approvals", title: "Approvals", about: "Who decides, and how; receipts.", text: approvals },
   { name: "pages", title: "The pages", about: "What each page is for; keyboard shortcuts.", text: pages },
   { name: "find", title: "Find", about: "Search, counts, export, bulk retry and cancel.", text: find },
+  { name: "people", title: "People", about: "Roles, invitations, log-in by OpenID Connect.", text: people },
   { name: "delivery", title: "Delivery", about: "Attempts, retries, callbacks.", text: delivery },
   { name: "verify", title: "Verify signatures", about: "In six languages; rotation.", text: verify },
   { name: "events", title: "Events", about: "The stream of every change.", text: events },

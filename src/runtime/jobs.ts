@@ -23,7 +23,7 @@ export function housekeeping(
   { approvalTtlHours, retentionDays }: Pick<Config, "approvalTtlHours" | "retentionDays">,
   { store, engine, bulkRunner, ...parts }: HousekeepingParts,
 ): readonly Job[] {
-  const { actions, people, upkeep, audit, pauses, rejections, bulk } = store;
+  const { actions, people, team, upkeep, audit, pauses, rejections, bulk } = store;
   const deps = { ...parts, ...engine, actions, upkeep };
   const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),

@@ -40,6 +40,17 @@ describe("a token bucket", () => {
     );
   });
 
+  test.each([100, 1_000, 2_000])("of %d a second counts its first calls in the rate", (rate) => {
+    expect(
+      mostInASecond(
+        beginnings(
+          rate,
+          Array.from({ length: 3_000 }, () => 1),
+        ),
+      ),
+    ).toBeLessThanOrEqual(rate);
+  });
+
   test.each([
     [1, 60],
     [10, 600],

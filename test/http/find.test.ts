@@ -209,7 +209,13 @@ test("GET /v1/notifications has what the page of the settings has, in pages, mas
   const all = [...first.json.data, ...rest.json.data];
   expect(all.length).toBeGreaterThan(1);
   expect(new Set(all.map((one) => one.id)).size).toBe(all.length);
-  expect(all[0]).toMatchObject({ action_id: ids[1], kind: "callback", status: "pending", attempts: 0, last_error: null });
+  expect(all[0]).toMatchObject({
+    action_id: ids[1],
+    kind: "callback",
+    status: "pending",
+    attempts: 0,
+    last_error: null,
+  });
   expect(JSON.stringify(all)).not.toContain(SECRET);
   expect((await server.call("GET", "/v1/notifications", undefined, as(KEYS.approver))).status).toBe(403);
 });

@@ -147,7 +147,7 @@ export class Rig {
 
   #filled(path: string): string {
     return path.replace(
-      /\{(action|account|key|pause|person|invitation|bulk|receipt) (\d+)\}/,
+      /\{(action|account|key|pause|channel|person|invitation|bulk|receipt) (\d+)\}/,
       (_token, what: string, index: string) => {
         const account = [this.app.engine.owner.accountId];
         const named: Readonly<Record<string, readonly string[]>> = {
@@ -173,7 +173,7 @@ export class Rig {
     const route =
       path
         .split(/[?#]/)[0]
-        ?.replace(/(act|key|pau|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
+        ?.replace(/(act|key|pau|chn|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
         .replace(/^\/v1\/hosts\/.+/, "/v1/hosts/{host}")
         .replace(/(.)\/$/, "$1") ?? "";

@@ -105,6 +105,16 @@ export async function openRealServer(options: RealServerOptions = {}) {
   });
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const { bulkService, bulkRunner } = createBulk({ store: engine.store, engine, clock, ids: systemIds, log });
+  const baseUrl = options.baseUrl ?? (options.port === undefined ? OWN_ORIGIN : `http://127.0.0.1:${options.port}`);
+  const teamService = createTeamService({
+    ...engine.store,
+    peopleService,
+    secrets,
+    clock,
+    ids: systemIds,
+    baseUrl,
+    onMail: options.env?.["MAILGUN_API_KEY"] === undefined ? null : engine.mailWaits,
+  });
   const ways = {
     teamService,
     oidc: options.oidcOf?.({ engine, peopleService, teamService }) ?? null,

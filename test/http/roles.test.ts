@@ -2,7 +2,7 @@ import { NO_HOST_RULES } from "../../src/hosts/settings.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { type Role, ROLES } from "../../src/accounts/roles.ts";
-import { aBulkJob, anApiKey, anAuditEntry } from "../support/factory.ts";
+import { aChannel, aBulkJob, anApiKey, anAuditEntry, anInvitation, joined } from "../support/factory.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 
@@ -124,6 +124,20 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     // Only so many may run.
     if (id !== "stopBulk") await engine.store.bulk.end(job.id, { status: "finished", at: job.createdAt, by: null });
     return { method, path: path.replace("{id}", job.id), body: undefined, thing: null };
+  }
+  if (path.startsWith("/v1/people/")) {
+    const { person } = await joined(engine.store, { accountId: engine.owner.accountId });
+    return { method, path: path.replace("{id}", person.id), body: body[id], thing: null };
+  }
+  if (path.startsWith("/v1/invitations/")) {
+    const invitation = anInvitation({ accountId: engine.owner.accountId });
+    await engine.store.team.invite(invitation, null, anAuditEntry());
+    return { method, path: path.replace("{id}", invitation.id), body: undefined, thing: null };
+  }
+  if (path.startsWith("/v1/channels/")) {
+    const channel = aChannel({ accountId: engine.owner.accountId, url: "http://127.0.0.1:9/" });
+    await engine.store.channels.add(channel, anAuditEntry());
+    return { method, path: path.replace("{id}", channel.id), body: body[id], thing: null };
   }
   if (path.startsWith("/v1/pauses/")) {
     const { pause } = await engine.pauseService.pause(engine.owner, { keyId: null, reason: null });

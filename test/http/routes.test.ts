@@ -56,8 +56,11 @@ const QUERIES: Readonly<Record<string, string>> = {
 const IDS = {
   "/v1/keys/": KNOWN_KEY_ID,
   "/v1/pauses/": KNOWN_PAUSE_ID,
+  "/v1/channels/": KNOWN_CHANNEL_ID,
   "/v1/bulk/": KNOWN_BULK_ID,
   "/v1/accounts/": "acc_known",
+  "/v1/people/": KNOWN_PERSON_ID,
+  "/v1/invitations/": KNOWN_INVITATION_ID,
 };
 
 const withId = (path: string) => {

@@ -9,6 +9,7 @@ import {
   stubPeopleService,
   KNOWN_ID,
   KNOWN_BULK_ID,
+  KNOWN_INVITATION_ID,
   KNOWN_KEY_ID,
   KNOWN_PAUSE_ID,
   KNOWN_PERSON_ID,

@@ -26,7 +26,17 @@ import type { AccountStore, ApiKey } from "../../db/account-store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 import type { EffectiveSettings } from "../../src/config/config.ts";
 import type { BulkService } from "../../src/bulk/service.ts";
-import { aBulkJob, ACCOUNT, anAction, anApiKey, aPause, later, NOON } from "../support/factory.ts";
+import {
+  aChannel,
+  aBulkJob,
+  ACCOUNT,
+  anAction,
+  anApiKey,
+  anInvitation,
+  aPause,
+  later,
+  NOON,
+} from "../support/factory.ts";
 
 /** A key for each role, and one that was revoked. */
 export const KEYS = {
@@ -84,6 +94,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
       },
     },
     hostService: stubHostService(calls),
+    channelService: stubChannels(calls),
     bulkService: stubBulkService(calls),
     signUpGate: stubSignUpGate(calls),
     isStopped: () => false,

@@ -270,6 +270,23 @@ export function aWelcomeLink(overrides: Partial<WelcomeLink> = {}): WelcomeLink 
   return { hash, personId: null, accountId: ACCOUNT, createdAt: NOON, expiresAt: later(3_600_000), ...overrides };
 }
 
+/** A channel to an incoming webhook. */
+export function aChannel(overrides: Partial<Channel> = {}): Channel {
+  return {
+    id: systemIds.channel(),
+    accountId: ACCOUNT,
+    name: "ops",
+    kind: "slack",
+    to: [],
+    url: "https://hooks.slack.example/services/T0/B0/abcdefgh1234",
+    remindAfterMinutes: null,
+    enabled: true,
+    createdAt: NOON,
+    createdBy: "user:ann@example.com",
+    ...overrides,
+  };
+}
+
 /** Their ids are in the order in which they were made. */
 let jobsMade = 0;
 

@@ -41,6 +41,19 @@ CREATE TABLE `bulk_results` (
 );
 --> statement-breakpoint
 CREATE INDEX `bulk_results_by_status` ON `bulk_results` (`job_id`,`status`,`action_id`);--> statement-breakpoint
+CREATE TABLE `channels` (
+	`id` text PRIMARY KEY NOT NULL,
+	`account_id` text NOT NULL,
+	`name` text NOT NULL,
+	`kind` text NOT NULL,
+	`sealed_config` text NOT NULL,
+	`remind_after_minutes` integer,
+	`enabled` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`created_by` text NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `channels_by_account` ON `channels` (`account_id`);--> statement-breakpoint
 CREATE TABLE `host_settings` (
 	`account_id` text NOT NULL,
 	`host` text NOT NULL,

@@ -225,6 +225,7 @@ function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
   const decision: Decision = DECISIONS[verb];
   const isRetry = verb === "retry";
   const isBulk = verb === "retry" || verb === "cancel";
+  const hasNoRun = isRetry || verb === "send-now";
   const why = isRetry
     ? "why; shown to whoever decides. Required for an agent's key within 24 hours of a rejection, when it may retry twice"
     : "why; shown in the timeline";
@@ -240,8 +241,8 @@ function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
       if (id === undefined && isBulk) return runBulk(session, options, verb);
       if (id === undefined) throw new UsageError("<id> is missing.");
       if (isBulk) refuseFilters(options);
-      if (isRetry && options.run !== undefined) {
-        throw new UsageError("retry takes no --run: it begins a new run.");
+      if (hasNoRun && options.run !== undefined) {
+        throw new UsageError(`${verb} takes no --run${isRetry ? ": it begins a new run" : ""}.`);
       }
       return decide(session, { ...options, id }, decision);
     }),

@@ -116,7 +116,10 @@ export function testBulk(open: OpenTestStore): void {
       const signUp = aSignUp();
       await db.store.people.signUp(signUp);
       const { bulk } = db.store;
-      expect(await bulk.member(signUp.account.id, signUp.person.id)).toEqual({ email: signUp.person.email });
+      expect(await bulk.member(signUp.account.id, signUp.person.id)).toEqual({
+        email: signUp.person.email,
+        role: "owner",
+      });
       expect(await bulk.member(OTHER_ACCOUNT, signUp.person.id)).toBeNull();
     });
   });
