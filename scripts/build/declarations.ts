@@ -36,6 +36,7 @@ import {
 } from "../../src/bulk/schemas.ts";
 import { NotificationList, NotificationQuery } from "../../src/delivery/notification-routes.ts";
 import { OverviewJson } from "../../src/events/overview-routes.ts";
+import { ChangeChannel, ChannelJson, ChannelList, ChannelTest, CreateChannel } from "../../src/channels/schemas.ts";
 import {
   HostSettingsJson,
   HostSettingsList,
@@ -58,8 +59,13 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   AuditQuery,
   CallbackHost,
   CallbackHostList,
+  ChangeChannel,
   ChangePerson,
+  ChannelJson,
+  ChannelList,
+  ChannelTest,
   CreateAction,
+  CreateChannel,
   CreatedInvitation,
   CreatedKey,
   CreateInvitation,

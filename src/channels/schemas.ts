@@ -90,7 +90,10 @@ export const ChannelJson = Type.Object(
     name: plainText("Its name.", "ops"),
     kind,
     to: Type.Optional(
-      Type.Array(plainText("An address.", "ann@example.com"), { description: "Of a mail channel: the addresses." }),
+      Type.Array(plainText("An address.", "ann@example.com"), {
+        description: "Of a mail channel: the addresses.",
+        examples: [["ann@example.com"]],
+      }),
     ),
     url: Type.Optional(
       nullable(

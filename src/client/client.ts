@@ -4,6 +4,7 @@ import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Health } from "../http/system-routes.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
 import type { AuditLog, AuditQuery } from "../audit/audit.ts";
+import type { ChangeChannel, ChannelJson, ChannelList, ChannelTest, CreateChannel } from "../channels/schemas.ts";
 import type {
   HostSettingsJson,
   HostSettingsList,
@@ -217,6 +218,15 @@ function accountCalls(send: Send) {
     listPauses: (options?: CallOptions) => send<PauseList>("GET /v1/pauses", options),
     endPause: (id: string, options?: CallOptions) =>
       send<undefined>(`DELETE /v1/pauses/${encodeURIComponent(id)}`, options, REPEATABLE),
+    listChannels: (options?: CallOptions) => send<ChannelList>("GET /v1/channels", options),
+    createChannel: (channel: CreateChannel, options?: CallOptions) =>
+      send<ChannelJson>("POST /v1/channels", options, { body: channel }),
+    changeChannel: (id: string, change: ChangeChannel, options?: CallOptions) =>
+      send<ChannelJson>(`PATCH /v1/channels/${encodeURIComponent(id)}`, options, { body: change, ...REPEATABLE }),
+    removeChannel: (id: string, options?: CallOptions) =>
+      send<undefined>(`DELETE /v1/channels/${encodeURIComponent(id)}`, options),
+    testChannel: (id: string, options?: CallOptions) =>
+      send<ChannelTest>(`POST /v1/channels/${encodeURIComponent(id)}/test`, options),
     listHosts: (options?: CallOptions) => send<HostSettingsList>("GET /v1/hosts", options),
     putHost: (host: string, settings: PutHostSettings, options?: CallOptions) =>
       send<HostSettingsJson>(`PUT /v1/hosts/${encodeURIComponent(host)}`, options, { body: settings, ...REPEATABLE }),

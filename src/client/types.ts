@@ -22,6 +22,7 @@ import type { NotificationList, NotificationQuery } from "../delivery/notificati
 import type { OverviewJson } from "../events/overview-routes.ts";
 import type { AuditLog, AuditQuery } from "../audit/audit.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
+import type { ChangeChannel, ChannelJson, ChannelList, ChannelTest, CreateChannel } from "../channels/schemas.ts";
 import type {
   HostSettingsJson,
   HostSettingsList,
@@ -216,6 +217,13 @@ export interface OutgateClient {
   readonly createPause: (pause: CreatePause, options?: CallOptions) => Promise<PauseJson>;
   readonly listPauses: (options?: CallOptions) => Promise<PauseList>;
   readonly endPause: (id: string, options?: CallOptions) => Promise<undefined>;
+  readonly listChannels: (options?: CallOptions) => Promise<ChannelList>;
+  /** Every action that begins to await approval is told to it from now on. */
+  readonly createChannel: (channel: CreateChannel, options?: CallOptions) => Promise<ChannelJson>;
+  readonly changeChannel: (id: string, change: ChangeChannel, options?: CallOptions) => Promise<ChannelJson>;
+  readonly removeChannel: (id: string, options?: CallOptions) => Promise<undefined>;
+  /** Sends a test message at once. */
+  readonly testChannel: (id: string, options?: CallOptions) => Promise<ChannelTest>;
   /** What is set for hosts, and for the account. */
   readonly listHosts: (options?: CallOptions) => Promise<HostSettingsList>;
   /** Replaces all settings of the host. */

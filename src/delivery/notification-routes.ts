@@ -7,6 +7,7 @@ import { json } from "../http/response.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { OutboxEntry } from "../../db/store.ts";
+import { askOf } from "./asks.ts";
 
 const CURSOR_EXAMPLE = "MDFranZmNXYwMGU3djhjOXgybTRuNnA4cXI";
 
@@ -35,7 +36,7 @@ const NotificationJson = Type.Object(
     run: Type.Integer({ minimum: 1, description: "The run of the action that caused it.", examples: [1] }),
     kind: plainText("What it is: callback, mail, or a message of a channel.", "callback"),
     event: plainText("What it is about.", "action.completed"),
-    target: plainText("Where it goes, masked.", "https://app.example.com/outgate"),
+    target: plainText("Where it goes, masked; the id of a channel for a message.", "https://app.example.com/outgate"),
     status: Type.Enum(["pending", "active", "delivered", "given_up", "dropped"], {
       type: "string",
       description: "dropped: it was no longer needed.",
@@ -95,8 +96,8 @@ function serializeNotification({ id, actionId, run, message, status, attempts, .
     action_id: actionId,
     run,
     kind,
-    event,
-    target: kind === "mail" ? maskText(target, "decider") : maskUrl(target, "decider"),
+    event: askOf(event)?.kind ?? event,
+    target: kind === "callback" ? maskUrl(target, "decider") : maskText(target, "decider"),
     status,
     attempts,
     created_at: entry.createdAt.toISOString(),

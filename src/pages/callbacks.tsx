@@ -2,6 +2,7 @@
 import type { OutboxEntry } from "../../db/store.ts";
 import type { ListedHost } from "../accounts/callback-hosts.ts";
 import { CALLBACK_HOSTS_MAX } from "../config/limits.ts";
+import { askOf } from "../delivery/asks.ts";
 import type { NotificationStatus } from "../delivery/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { Button, Field, PostForm } from "./form.tsx";
@@ -60,11 +61,11 @@ function NotificationRow({ actionId, message, status, attempts, createdAt, dueAt
   return (
     <FieldRow>
       <p class="chips">
-        <b>{kind === "mail" ? mailName(event) : event}</b>{" "}
+        <b>{askOf(event) === null ? (kind === "mail" ? mailName(event) : event) : askName(event, kind)}</b>{" "}
         <Chip tone={STATES[status].tone}>{STATES[status].label}</Chip>
       </p>
       <p class="line">
-        <UntrustedText text={kind === "mail" ? maskText(target, "decider") : maskUrl(target, "decider")} />
+        <UntrustedText text={kind === "callback" ? maskUrl(target, "decider") : maskText(target, "decider")} />
       </p>
       <p class="quiet small">
         <Time at={createdAt} />, {attempts === 0 ? "not tried yet" : counted(attempts, "attempt")}
@@ -91,6 +92,12 @@ function NotificationRow({ actionId, message, status, attempts, createdAt, dueAt
       )}
     </FieldRow>
   );
+}
+
+/** What a channel was asked. The target of a message is the id of its channel. */
+function askName(event: string, kind: string): string {
+  const what = kind === "mail" ? "Email" : "Message";
+  return `${what} of a channel${askOf(event)?.kind === "reminded" ? " (reminder)" : ""}`;
 }
 
 interface CallbackHostsProps {

@@ -27,6 +27,7 @@ import { type JoinPageDeps, joinPages, type TeamPageDeps, teamPages } from "./te
 import { AuditQuery, type AuditService, checkAudit } from "../audit/audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_PATH, auditPage } from "./audit.tsx";
+import { type ChannelPageDeps, channelPages } from "./channel-routes.ts";
 import { type HostPageDeps, hostPages } from "./host-routes.ts";
 import { type BulkPageDeps, bulkPages } from "./bulk-routes.ts";
 import { type InboxRouteDeps, inboxRoutes } from "./inbox-routes.ts";
@@ -59,6 +60,7 @@ export type PageDeps = AuthRouteDeps &
   KeyPageDeps &
   PausePageDeps &
   HostPageDeps &
+  ChannelPageDeps &
   AccountsPageDeps &
   AuditPageDeps &
   OverviewPageDeps &
@@ -86,6 +88,7 @@ export function webPages(deps: PageDeps) {
     keyPages(deps),
     pausePages(deps),
     hostPages(deps),
+    channelPages(deps),
     accountsPages(deps),
     auditPages(deps),
     overviewPages(deps),

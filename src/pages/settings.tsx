@@ -12,6 +12,7 @@ import {
   RETRIES_MAX,
 } from "../config/limits.ts";
 import { CallbackHosts, Notifications, type NotificationsProps } from "./callbacks.tsx";
+import { CHANNELS_PATH } from "./channels.tsx";
 import { Button, PostForm } from "./form.tsx";
 import { HOSTS_PATH } from "./hosts.tsx";
 import { Layout, LOG_IN_PATH, render, SETTINGS_LINK } from "./layout.tsx";
@@ -48,6 +49,12 @@ export function settingsPage({ user, rules, notifications, callbackHosts, isOper
       </Card>
       <Card id="callback-hosts" title="Callback hosts">
         <CallbackHosts user={user} hosts={callbackHosts} />
+      </Card>
+      <Card id="channels" title="Channels">
+        <p class="quiet">
+          <a href={CHANNELS_PATH}>Set up channels</a>: where people are asked for approval, by email, in Slack or by a
+          webhook.
+        </p>
       </Card>
       <Card id="hosts" title="Hosts">
         <p class="quiet">

@@ -1,0 +1,88 @@
+import { bodyCheck } from "../api/schema-helpers.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { ChannelParams } from "../channels/routes.ts";
+import { CreateChannel } from "../channels/schemas.ts";
+import type { ChannelService } from "../channels/service.ts";
+import { showFormAgain } from "../http/errors.ts";
+import type { Form } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import { type AnswerById, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { CHANNEL_FIELDS, type ChannelFields, CHANNELS_PATH, channelsPage } from "./channels.tsx";
+
+export interface ChannelPageDeps extends PersonRouteDeps {
+  readonly channelService: ChannelService;
+}
+
+const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);
+
+const checkCreate = bodyCheck(CreateChannel);
+
+/** The page of where the account asks for approval, with the same service as /v1/channels. It works without script. */
+export function channelPages(deps: ChannelPageDeps) {
+  const { channelService, personOf, formOf } = deps;
+  const html = async (user: Person, more: Shown = {}) =>
+    channelsPage({ user, channels: await channelService.list(user.caller), ...more });
+  const test: AnswerById = async ({ context, person, params: { id } }) => {
+    await formOf(context, person);
+    try {
+      const { error } = await channelService.test(person.caller, id);
+      const notice =
+        error === null ? "The test message was delivered." : `The test message was not delivered. ${error}`;
+      return page("own", await html(person, { notice }));
+    } catch (error) {
+      return showFormAgain(context, error, REFUSED, (problem) => html(person, { problem }));
+    }
+  };
+  const switchIt: AnswerById = async ({ context, person, params: { id } }) => {
+    const enabled = (await formOf(context, person)).get("enabled") === "true";
+    await channelService.change(person.caller, id, { enabled });
+    return seeOther("own", CHANNELS_PATH);
+  };
+  const remove: AnswerById = async ({ context, person, params: { id } }) => {
+    await formOf(context, person);
+    // Somebody else may have removed it already.
+    await channelService.remove(person.caller, id).catch((error: unknown) => {
+      if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
+    });
+    return seeOther("own", CHANNELS_PATH);
+  };
+  return createPersonRoutes(personOf)
+    .get(CHANNELS_PATH, async ({ person }) => page("own", await html(person)))
+    .post(CHANNELS_PATH, async ({ context, person }) => {
+      const form = await formOf(context, person);
+      try {
+        await channelService.add(person.caller, checkCreate(valueOf(form)));
+      } catch (error) {
+        return showFormAgain(context, error, REFUSED, (problem) => html(person, { problem, typed: typedIn(form) }));
+      }
+      return seeOther("own", CHANNELS_PATH);
+    })
+    .post(`${CHANNELS_PATH}/:id/test`, test, { params: ChannelParams })
+    .post(`${CHANNELS_PATH}/:id/switch`, switchIt, { params: ChannelParams })
+    .post(`${CHANNELS_PATH}/:id/remove`, remove, { params: ChannelParams });
+}
+
+interface Shown {
+  readonly typed?: ChannelFields;
+  readonly problem?: string;
+  readonly notice?: string;
+}
+
+function typedIn(form: Form): ChannelFields {
+  const entries = CHANNEL_FIELDS.map((name) => [name, (form.get(name) ?? "").trim()]);
+  // Safe: it has every field.
+  return Object.fromEntries(entries) as ChannelFields;
+}
+
+/** The fields as the body of a request; what is no number stays text, which the check refuses. */
+function valueOf(form: Form): object {
+  const { name, kind, to, url, remind_after_minutes: remind } = typedIn(form);
+  const addresses = to.split(/[\s,;]/).filter((address) => address !== "");
+  return {
+    name,
+    kind,
+    ...(addresses.length > 0 && { to: addresses }),
+    ...(url !== "" && { url }),
+    ...(remind !== "" && { remind_after_minutes: /^\d{1,9}$/.test(remind) ? Number(remind) : remind }),
+  };
+}
