@@ -122,6 +122,15 @@ function mainRoutes(deps: ActionRouteDeps) {
       CREATE_ACTION,
     )
     .get(
+      "/v1/actions",
+      async ({ caller, query }) => {
+        const found = await actionService.list(caller, checkList(query));
+        const shown = (await premaskAllFor(caller, found.actions)).map((action) => serialize(caller, action));
+        return json(pageJson(shown, found));
+      },
+      LIST_ACTIONS,
+    )
+    .get(
       "/v1/actions/:id",
       async ({ context, caller, query: { wait }, params }) => {
         const id = actionIdOf(context, params);
@@ -134,18 +143,9 @@ function mainRoutes(deps: ActionRouteDeps) {
     );
 }
 
-/** Lists, counts and exports, by the same filters. */
-function findRoutes({ actionService, serialize, exportActions }: ActionRouteDeps) {
+/** Counts and exports, by the filters of the list. */
+function findRoutes({ actionService, exportActions }: ActionRouteDeps) {
   return createApiRoutes()
-    .get(
-      "/v1/actions",
-      async ({ caller, query }) => {
-        const found = await actionService.list(caller, checkList(query));
-        const shown = (await premaskAllFor(caller, found.actions)).map((action) => serialize(caller, action));
-        return json(pageJson(shown, found));
-      },
-      LIST_ACTIONS,
-    )
     .get(
       "/v1/actions/counts",
       async ({ caller, query }) =>
