@@ -2,6 +2,7 @@ import type { Actor } from "../src/accounts/roles.ts";
 import type { Action, ActionStatus, Creator, HttpMethod } from "../src/actions/action.ts";
 import type { AuditEntry, AuditStore } from "../src/audit/audit.ts";
 import type { Change } from "../src/actions/changes.ts";
+import type { MaskedTexts } from "../src/receipts/masked-action.ts";
 import type { Search } from "../src/actions/search.ts";
 import type { Claimed } from "../src/actions/settle.ts";
 import type { KeyKind } from "../src/actions/dedupe.ts";
@@ -201,6 +202,8 @@ export interface ActionQuery {
   readonly createdBefore: Date | null;
   /** What no index serves. */
   readonly search: Search;
+  /** How the texts are searched; absent or null: as they were written. */
+  readonly seenAs?: MaskedTexts | null;
   /** Only actions older than this id. */
   readonly before: string | null;
   readonly limit: number;

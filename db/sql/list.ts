@@ -87,6 +87,8 @@ interface SearchStep {
  * looked at. SQLite reads on this thread: each step is short, and others get their turn between two.
  */
 async function* stepsOf(db: Reader, search: ActionQuery, rowsMax: number): AsyncGenerator<SearchStep> {
+  // A masked value can't be confirmed either.
+  if (search.search.metadata.some((one) => isHidden(one, search))) return;
   const statements = scanBy(`${needsTexts(search.search) ? "texts" : "plain"}: ${indexFor(search)}`);
   const values = valuesOfSearch(search);
   const isRefined = needsRefining(search.search);
@@ -96,7 +98,7 @@ async function* stepsOf(db: Reader, search: ActionQuery, rowsMax: number): Async
     const rows = Math.min(SEARCH_STEP_ROWS, rowsMax - looked);
     // What is decided in code needs every candidate.
     const candidates = await statements.page.readRaw(db.sql, { ...values, rows, limit: isRefined ? rows : left });
-    const found = await refine(db.sql, search.search, candidates.map(foundOf));
+    const found = await refine(db.sql, search, candidates.map(foundOf));
     left -= found.length;
     const [end] = left > 0 ? await statements.last.read(db.sql, { ...values, skipped: rows - 1 }) : [];
     yield { found, last: end?.id ?? null };
@@ -104,6 +106,10 @@ async function* stepsOf(db: Reader, search: ActionQuery, rowsMax: number): Async
     looked += rows;
     values.before = end.id;
   }
+}
+
+function isHidden({ name, value }: MetadataFilter, { seenAs = null }: ActionQuery): boolean {
+  return seenAs !== null && value !== null && !seenAs.showsMetadata(name, value);
 }
 
 /** The index that a scan reads: of several conditions the most selective one, or the statuses, one after another. */

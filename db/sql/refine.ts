@@ -7,6 +7,7 @@ import { isOneOf, itemsOf } from "./dialect.ts";
 import { BYTES, BYTES_SUM } from "./find.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { Columns } from "./rows.ts";
+import type { ActionQuery } from "../store.ts";
 import { actions, timeline } from "../libsql/schema.ts";
 import type { Row, Sql } from "./sql.ts";
 
@@ -76,12 +77,23 @@ export function needsRefining(search: Search): boolean {
 }
 
 /** Those of the rows that match, in their order. Texts are compared here: case in SQL is that of ASCII in SQLite. */
-export async function refine(reader: Sql, search: Search, rows: readonly Found[]): Promise<readonly Found[]> {
+export async function refine(
+  reader: Sql,
+  { search, seenAs = null }: Pick<ActionQuery, "search" | "seenAs">,
+  rows: readonly Found[],
+): Promise<readonly Found[]> {
   if (!needsRefining(search)) return rows;
   const { q, path, outcome } = search;
-  const near = rows.filter((row) => matchesResult(search, row) && (path === null || pathOf(row.url).startsWith(path)));
-  const isElsewhere = (row: Found) => q !== null && !matchesPlace(q, row);
-  const found = await withTexts(reader, search, near, isElsewhere);
+  // Masked only where the text itself matches: masking ten thousand texts would take seconds.
+  const isBoth = (text: string, mask: "url" | "text", matches: (seen: string) => boolean) =>
+    matches(text) && (seenAs === null || matches(seenAs[mask](text)));
+  const isAt = (row: Found) => path === null || isBoth(row.url, "url", (url) => pathOf(url).startsWith(path));
+  const near = rows.filter((row) => matchesResult(search, row) && isAt(row));
+  const isElsewhere = (row: Found) =>
+    q !== null && !isBoth(row.url, "url", (url) => matchesPlace(q, { ...row, url }));
+  const holds = (text: string | null, searched: string) =>
+    text !== null && isBoth(text, "text", (seen) => holdsText(seen, searched));
+  const found = await withTexts(reader, search, near, { isElsewhere, holds });
   return outcome === null ? found : withOutcome(reader, outcome, found);
 }
 
@@ -93,12 +105,18 @@ const TEXTS = prepare((arg: Args<"ids">) =>
     .where(and(isOneOf(actions.id, arg.ids), sql`(${actions.title} is not null or ${actions.extras} is not null)`)),
 );
 
+interface TextTests {
+  readonly isElsewhere: (row: Found) => boolean;
+  /** Whether a text holds another one for whoever searches. */
+  readonly holds: (text: string | null, searched: string) => boolean;
+}
+
 /** The rows whose title and reason match, and of those that the free text has to be looked for in, whose title has it. */
 async function withTexts(
   reader: Sql,
   { q, title, reason }: Search,
   rows: readonly Found[],
-  isElsewhere: (row: Found) => boolean,
+  { isElsewhere, holds }: TextTests,
 ): Promise<readonly Found[]> {
   const asked = rows.filter(
     (row) => row.bytes > SEARCH_NEAR_BYTES && (title !== null || reason !== null || isElsewhere(row)),
@@ -112,9 +130,9 @@ async function withTexts(
   return rows.filter((row) => {
     const columns = new Columns(texts.get(row.id) ?? { title: row.title, extras: row.extras });
     const own = columns.textOrNull(actions.title);
-    if (title !== null && !holdsText(own, title)) return false;
-    if (reason !== null && !holdsText(columns.extras(actions.extras).reason ?? null, reason)) return false;
-    return q === null || !isElsewhere(row) || holdsText(own, q);
+    if (title !== null && !holds(own, title)) return false;
+    if (reason !== null && !holds(columns.extras(actions.extras).reason ?? null, reason)) return false;
+    return q === null || !isElsewhere(row) || holds(own, q);
   });
 }
 

@@ -5,7 +5,7 @@ import { type HistoryDeps, createHistoryOf, createHeld } from "../approvals/held
 import { DomainError } from "../api/domain-error.ts";
 import { type PauseStore, withPauses } from "../pauses/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
-import { maskedAction, premaskAll } from "../receipts/masked-action.ts";
+import { maskedAction, premaskAll, searchedAs } from "../receipts/masked-action.ts";
 import {
   type Action,
   ACTION_STATUSES,
@@ -58,7 +58,7 @@ export function createActionService(deps: ActionServiceDeps) {
   /** One page of the account's actions, newest first. */
   const list = async (caller: Caller, query: ListFilter): Promise<ActionRows> => {
     authorize(caller, "read");
-    return actions.list({ ...query, accountId: caller.accountId });
+    return actions.list({ ...query, accountId: caller.accountId, seenAs: searchedAs(caller) });
   };
 
   /** How many actions the list would find, by status: an equal part of the bound for each. */
@@ -66,10 +66,11 @@ export function createActionService(deps: ActionServiceDeps) {
     authorize(caller, "read");
     const statuses = query.statuses.length === 0 ? ACTION_STATUSES : [...new Set(query.statuses)];
     const rowsMax = Math.floor(LIST_SCAN_ROWS_MAX / statuses.length);
+    const own = { ...query, accountId: caller.accountId, seenAs: searchedAs(caller) };
     const counted = [];
     // One after another: each step of a count blocks the event loop for a moment.
     for (const status of statuses) {
-      const asked = { ...query, accountId: caller.accountId, statuses: [status], before: null, limit: COUNTED_MAX };
+      const asked = { ...own, statuses: [status], before: null, limit: COUNTED_MAX };
       counted.push({ status, ...(await actions.count(asked, rowsMax)) });
     }
     const ends = counted.flatMap(({ searchedUntil }) => searchedUntil?.getTime() ?? []);

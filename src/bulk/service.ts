@@ -6,6 +6,7 @@ import { sources } from "../actions/status.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { type Audited, auditOf } from "../audit/audit.ts";
 import { BULK_ACTIONS_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../config/limits.ts";
+import { searchedAs } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
@@ -139,7 +140,8 @@ function createMatching(actions: BulkDeps["actions"]) {
     const found: MatchedActions[] = [];
     for (const createdBy of creatorsFor(caller, asked)) {
       if (found.length > 0) await nextTurn();
-      const query = { ...asked, createdBy, accountId: caller.accountId, before: null, limit: BULK_ACTIONS_MAX };
+      const own = { createdBy, accountId: caller.accountId, seenAs: searchedAs(caller) };
+      const query = { ...asked, ...own, before: null, limit: BULK_ACTIONS_MAX };
       found.push(await actions.matching(query, BULK_SCAN_ROWS_MAX));
     }
     const all = found.flatMap((one) => one.actions).toSorted((one, other) => (one.id < other.id ? 1 : -1));

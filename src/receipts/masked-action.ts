@@ -1,7 +1,7 @@
 import type { Action, Result } from "../actions/action.ts";
 import type { Extras } from "../actions/extras.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
-import { type ScopedCaller, seesWhole, type Viewer, viewerOf } from "../accounts/roles.ts";
+import { type Caller, hasScope, type ScopedCaller, seesWhole, type Viewer, viewerOf } from "../accounts/roles.ts";
 import type { EarlierRejection } from "../approvals/rejections.ts";
 import { MASKED_INLINE_CHARS_MAX } from "../config/limits.ts";
 import { bytesOf, maskedBody, type SeenBytes } from "./mask-body.ts";
@@ -66,6 +66,31 @@ function maskedExtras(extras: Extras, masking: Masking): Extras {
     ...(reason === undefined ? {} : { reason: maskText(reason, masking) }),
     ...(metadata === undefined ? {} : { metadata: maskedMetadata(metadata, masking) }),
   };
+}
+
+/** Texts as a viewer sees them, for searches: what somebody doesn't see must not be found letter by letter. */
+export interface MaskedTexts {
+  url(url: string): string;
+  text(text: string): string;
+  /** Whether a value of metadata is shown as it is. */
+  showsMetadata(name: string, value: string): boolean;
+}
+
+export function maskedTexts(viewer: Viewer): MaskedTexts {
+  return {
+    url: (url) => maskUrl(url, viewer),
+    text: (text) => maskText(text, viewer),
+    showsMetadata: (name, value) => maskedMetadata({ [name]: value }, new Masking(viewer))[name] === value,
+  };
+}
+
+/**
+ * How a search of the caller sees actions; null: whole. For an agent that sees only its own actions whole, all of them are
+ * searched as it sees those of others.
+ */
+export function searchedAs(caller: Pick<Caller, "role" | "scope">): MaskedTexts | null {
+  if (caller.role === "owner" || (hasScope(caller.role) && caller.scope === "account")) return null;
+  return maskedTexts(viewerOf(caller.role));
 }
 
 function maskedMetadata(metadata: Readonly<Record<string, string>>, masking: Masking) {
