@@ -8,6 +8,9 @@ import { KEYS } from "./stub-server.ts";
 
 const SECRET = "canaryx9Kq2Lm8Vb3Zt7Rw";
 
+/** Of the format of a token, so that it is masked in any text. */
+const TOKEN = `ghp_${"a1B2c3D4e5F6".repeat(3)}`;
+
 async function created(server: RealServer, members: object = {}): Promise<string> {
   const body = JSON.stringify({ url: "https://api.example.com/v1/refunds", approve: true, ...members });
   return (await server.call("POST", "/v1/actions", body)).json.id;
@@ -49,6 +52,49 @@ test("GET /v1/actions finds by every filter of the contract", async () => {
     "response_code",
     "title",
   ]);
+});
+
+test("nobody finds out a value that is masked for them by searching for it", async () => {
+  await using server = await openRealServer({ starts: false });
+  const id = await created(server, {
+    url: `https://api.example.com/hooks?api_key=${SECRET}&page=7`,
+    title: `Rotate ${TOKEN}`,
+    reason: `The old one was ${TOKEN}.`,
+    metadata: { password: "4711", order: "o-9" },
+  });
+  const finds = async (query: string, key: string) => {
+    const { json } = await server.call("GET", `/v1/actions?${query}`, undefined, as(key));
+    const counted = await server.call("GET", `/v1/actions/counts?${query}`, undefined, as(key));
+    const sum = counted.json.data.reduce((total, one) => total + Number(Object(one).count), 0);
+    expect(sum).toBe(json.data.length);
+    return json.data.length === 1 && json.data[0]?.id === id;
+  };
+  const hidden = [
+    `q=${SECRET.slice(0, 4)}`,
+    `q=${TOKEN.slice(4, 9)}`,
+    `path=${encodeURIComponent(`/hooks?api_key=${SECRET.slice(0, 3)}`)}`,
+    `title=${TOKEN.slice(0, 7)}`,
+    `reason=${TOKEN.slice(3, 9)}`,
+    "metadata=password:4711",
+  ];
+  for (const query of hidden) {
+    const found = { owner: await finds(query, KEYS.owner), reader: await finds(query, KEYS.reader) };
+    expect({ query, ...found }).toEqual({ query, owner: true, reader: false });
+  }
+  for (const query of [
+    "q=hooks",
+    "title=rotate",
+    "reason=old",
+    "path=/hooks",
+    "metadata=order:o-9",
+    "metadata=password",
+  ]) {
+    expect({ query, found: await finds(query, KEYS.reader) }).toEqual({ query, found: true });
+  }
+  const dryRun = (filter: object, key: string) =>
+    server.call("POST", "/v1/bulk", JSON.stringify({ operation: "cancel", filter, dry_run: true }), as(key));
+  expect((await dryRun({ title: TOKEN.slice(0, 7) }, KEYS.approver)).json).toMatchObject({ matching: 0 });
+  expect((await dryRun({ title: "rotate" }, KEYS.approver)).json).toMatchObject({ matching: 1 });
 });
 
 describe("an export", () => {
