@@ -204,5 +204,10 @@ export function refuse(issues: readonly Issue[]): void {
 
 /** Each address once, compared without case. */
 function once(addresses: readonly string[]): readonly string[] {
-  return [...new Map(addresses.toReversed().map((address) => [address.toLowerCase(), address])).values()].toReversed();
+  const first = new Map<string, string>();
+  for (const address of addresses) {
+    const key = address.toLowerCase();
+    if (!first.has(key)) first.set(key, address);
+  }
+  return [...first.values()];
 }

@@ -6,6 +6,7 @@ import { addAccountCommands } from "./commands/account.ts";
 import { addActionCommands } from "./commands/actions.ts";
 import { addBulkCommands } from "./commands/bulk.ts";
 import { addDemo } from "./commands/demo.ts";
+import { addChannelCommands } from "./commands/channels.ts";
 import { addHostCommands } from "./commands/hosts.ts";
 import { addSend } from "./commands/send.ts";
 
@@ -47,6 +48,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   addBulkCommands(program);
   addAccountCommands(program);
   addHostCommands(program);
+  addChannelCommands(program);
   addDemo(program);
   addMore(program);
   program.commandsGroup("Other commands:");

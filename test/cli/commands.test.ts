@@ -488,3 +488,22 @@ describe("outgate pause, pauses, resume and audit", () => {
     expect((await json(["pauses"])).value).toEqual({ data: [] } as never);
   });
 });
+
+describe("outgate channels", () => {
+  test("adds, lists, tests and removes, and takes one kind", async () => {
+    const { value } = await json(["channels", "add", "desk", "--mail", "ann@example.com, bob@example.com", "--json"]);
+    expect(value).toMatchObject({ name: "desk", kind: "mail", to: ["ann@example.com", "bob@example.com"] });
+    const id = String(Reflect.get(Object(value), "id"));
+    const hook = ["channels", "add", "ops", "--slack", "https://hooks.slack.com/services/T0/B0/abcdefgh1234"];
+    expect((await say([...hook, "--remind-after", "30"])).code).toBe(0);
+    const listed = JSON.stringify((await json(["channels", "--json"])).value);
+    expect(listed).toContain("https://hooks.slack.com/…1234");
+    expect(listed).toContain('"remind_after_minutes":30');
+    const tested = await say(["channels", "test", id]);
+    expect(tested.code).toBe(1);
+    expect((await say(["channels", "remove", id])).code).toBe(0);
+    expect((await say(["channels", "remove", id])).code).toBe(1);
+    expect((await say(["channels", "add", "none"])).code).toBe(2);
+    expect((await say([...hook, "--webhook", "https://a.example/"])).err).toContain("takes one of --mail");
+  });
+});

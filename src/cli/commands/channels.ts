@@ -1,0 +1,76 @@
+import type { ChannelJson, CreateChannel } from "../../channels/schemas.ts";
+import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
+import { visible } from "../output.ts";
+import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
+
+/** The commands about where the account asks for approval. */
+export function addChannelCommands(program: CliCommand): void {
+  const channels = addServiceCommand(
+    program,
+    "channels",
+    "show or set where people are asked for approval (owner key)",
+  ).usage("[list] | channels add <name> [options] | channels remove <id> | channels test <id>");
+  addServiceCommand(channels, "list", "show the channels", { isDefault: true })
+    .option(...JSON_OPTION)
+    .runs(withSession(listChannels));
+  addServiceCommand(channels, "add <name>", "add a channel: by --mail, --slack or --webhook")
+    .option("--mail <addresses>", "addresses, separated by commas")
+    .option("--slack <url>", "the URL of an incoming webhook of Slack")
+    .option("--webhook <url>", "a URL that gets a signed POST")
+    .option("--remind-after <minutes>", "repeat the question once, 5 to 10080", wholeNumber("remind-after"))
+    .option(...JSON_OPTION)
+    .runs(withSession(addChannel));
+  addServiceCommand(channels, "remove <id>", "remove a channel").runs(
+    withSession(async ({ client, io }, _options, id) => {
+      await client.removeChannel(id);
+      io.err(`${visible(id)} is removed.\n`);
+      return EXIT.ok;
+    }),
+  );
+  addServiceCommand(channels, "test <id>", "send a test message")
+    .option(...JSON_OPTION)
+    .runs(withSession(testChannel));
+}
+
+async function listChannels({ client, print, say }: Session): Promise<number> {
+  const { data } = await client.listChannels();
+  print({ data }, () => data.map(channelText).join("\n"));
+  if (data.length === 0) say("There are no channels.");
+  return EXIT.ok;
+}
+
+interface AddOptions {
+  readonly mail?: string;
+  readonly slack?: string;
+  readonly webhook?: string;
+  readonly remindAfter?: number;
+}
+
+async function addChannel({ client, print }: Session, options: AddOptions, name: string): Promise<number> {
+  const { mail, slack, webhook, remindAfter } = options;
+  const targets: readonly Pick<CreateChannel, "kind" | "to" | "url">[] = [
+    ...(mail === undefined ? [] : [{ kind: "mail" as const, to: mail.split(",").map((address) => address.trim()) }]),
+    ...(slack === undefined ? [] : [{ kind: "slack" as const, url: slack }]),
+    ...(webhook === undefined ? [] : [{ kind: "webhook" as const, url: webhook }]),
+  ];
+  const [target] = targets;
+  if (target === undefined || targets.length > 1) {
+    throw new UsageError("channels add takes one of --mail, --slack and --webhook.");
+  }
+  const reminder = remindAfter === undefined ? {} : { remind_after_minutes: remindAfter };
+  const channel = await client.createChannel({ name, ...target, ...reminder });
+  print(channel, () => channelText(channel));
+  return EXIT.ok;
+}
+
+async function testChannel({ client, print }: Session, _options: object, id: string): Promise<number> {
+  const { delivered, error } = await client.testChannel(id);
+  print({ delivered, error }, () => (delivered ? "The test message was delivered." : visible(error ?? "")));
+  return delivered ? EXIT.ok : EXIT.failed;
+}
+
+function channelText({ id, name, kind, to, url, remind_after_minutes: minutes, enabled }: ChannelJson): string {
+  const reminder = minutes === null ? "" : `, reminds after ${minutes} min`;
+  const target = kind === "mail" ? (to ?? []).join(", ") : (url ?? "its URL can't be read");
+  return `${id}  ${visible(name)}: ${kind} to ${visible(target)}${reminder}${enabled ? "" : ", off"}`;
+}
