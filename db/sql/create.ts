@@ -5,6 +5,7 @@ import type { TimelineEvent } from "../../src/actions/timeline.ts";
 import { mayRepeat } from "../../src/approvals/rejections.ts";
 import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
 import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../store.ts";
+import { askOf } from "../../src/delivery/asks.ts";
 import type { StoreContext } from "./context.ts";
 import { always, hasHeldRoom, itemsOf, placeIn } from "./dialect.ts";
 import { hasBudget, hasBudgetLeft, spendBudget } from "./key-days.ts";
@@ -208,7 +209,13 @@ interface SideRows {
 export function sideRows({ after, at, events, outbox: notifications, claimed = null }: SideRows): readonly Statement[] {
   const changes = events.map((event) => eventValues(after, at, event));
   if (claimed !== null) changes.push(eventValues(claimed, claimed.startedAt ?? at, { type: "started" }));
-  return [...timelineRows(changes), ...notifications.map((row) => outboxRow(after, at, row))];
+  const asks = notifications.filter(({ message }) => askOf(message.event) !== null);
+  const others = asks.length === 0 ? notifications : notifications.filter((row) => !asks.includes(row));
+  return [
+    ...timelineRows(changes),
+    ...others.map((row) => outboxRow(after, at, row)),
+    ...(asks.length === 0 ? [] : [askRows(after, at, asks)]),
+  ];
 }
 
 const EVENT = ["actionId", "accountId", "at", "run", "revision", "type", "status", "detail"] as const;
@@ -270,4 +277,40 @@ const NOTIFY = prepare((arg: Args<(typeof NOTIFICATION)[number] | "actionId" | "
 function outboxRow({ id: actionId, accountId, run, revision, keyId }: Action, at: Date, row: OutboxRow): Statement {
   const { id, message, host, payload, dueAt = at } = row;
   return NOTIFY.bind({ ...message, id, host, payload, actionId, accountId, run, revision, keyId, at, dueAt });
+}
+
+type AskName = "actionId" | "accountId" | "run" | "revision" | "keyId" | "at" | "rows";
+
+/** One statement however many channels and addresses there are: a chain of hundreds would be one query of PostgreSQL. */
+const NOTIFY_CHANNELS = prepare((arg: Args<AskName>) => {
+  const { id, kind, event, target, host, dueAt, actionId, accountId, run, revision, keyId } = outbox;
+  const { status, attempts, scheduledAt, createdAt } = outbox;
+  const own = [id, kind, event, target, host, dueAt];
+  const columns = bareNames(
+    ...own,
+    actionId,
+    accountId,
+    run,
+    revision,
+    keyId,
+    status,
+    attempts,
+    scheduledAt,
+    createdAt,
+  );
+  return sql`insert into ${outbox} (${columns})
+    select ${placeIn(0)}, ${placeIn(1)}, ${placeIn(2)}, ${placeIn(3)}, ${placeIn(4)}, ${typed(placeIn(5), dueAt)},
+      ${typed(arg.actionId, actionId)}, ${typed(arg.accountId, accountId)}, ${typed(arg.run, run)},
+      ${typed(arg.revision, revision)}, ${typed(arg.keyId, keyId)}, 'pending', 0, ${typed(arg.at, scheduledAt)},
+      ${typed(arg.at, createdAt)}
+    from ${itemsOf(arg.rows)} where ${changed}`;
+});
+
+function askRows(action: Action, at: Date, asks: readonly OutboxRow[]): Statement {
+  const { id: actionId, accountId, run, revision, keyId } = action;
+  const rows = asks.map(({ id, message: { kind, event, target }, host, dueAt = at }) => [
+    ...[id, kind, event, target, host],
+    dueAt.getTime(),
+  ]);
+  return NOTIFY_CHANNELS.bind({ actionId, accountId, run, revision, keyId, at, rows: JSON.stringify(rows) });
 }

@@ -89,8 +89,7 @@ export async function refine(
     matches(text) && (seenAs === null || matches(seenAs[mask](text)));
   const isAt = (row: Found) => path === null || isBoth(row.url, "url", (url) => pathOf(url).startsWith(path));
   const near = rows.filter((row) => matchesResult(search, row) && isAt(row));
-  const isElsewhere = (row: Found) =>
-    q !== null && !isBoth(row.url, "url", (url) => matchesPlace(q, { ...row, url }));
+  const isElsewhere = (row: Found) => q !== null && !isBoth(row.url, "url", (url) => matchesPlace(q, { ...row, url }));
   const holds = (text: string | null, searched: string) =>
     text !== null && isBoth(text, "text", (seen) => holdsText(seen, searched));
   const found = await withTexts(reader, search, near, { isElsewhere, holds });

@@ -214,10 +214,11 @@ export function notificationHosts(
     return callback === null || CALLBACK_EVENTS[status] === null ? NO_HOSTS : [hostOf({ kind, target: callback })];
   }
   const mayHaveMail = approve && (status === "awaiting_approval" || status === "pending" || status === "cancelled");
-  const asked = asksFor(action, channels).flatMap(({ message }) => (message.kind === kind ? [hostOf(message)] : []));
   const own =
     kind === "mail" && notifyEmail !== null && mayHaveMail ? [hostOf({ kind, target: notifyEmail })] : NO_HOSTS;
-  return asked.length === 0 ? own : [...new Set([...own, ...asked])];
+  const asks = asksFor(action, channels);
+  if (asks.length === 0) return own;
+  return [...new Set([...own, ...asks.flatMap(({ message }) => (message.kind === kind ? [hostOf(message)] : []))])];
 }
 
 /** Shared, since most changes have none. */

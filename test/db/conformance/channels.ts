@@ -1,8 +1,19 @@
 import { describe, expect, test } from "bun:test";
-import { CHANNELS_MAX } from "../../../src/config/limits.ts";
+import { CHANNEL_ADDRESSES_MAX, CHANNELS_MAX } from "../../../src/config/limits.ts";
 import type { Channel } from "../../../src/channels/channel.ts";
+import { createEnqueue } from "../../../src/actions/serialize.ts";
+import { systemIds } from "../../../src/runtime/ids.ts";
 import type { Store } from "../../../db/store.ts";
-import { ACCOUNT, aChannel, anAuditEntry, later, OTHER_ACCOUNT } from "../../support/factory.ts";
+import {
+  ACCOUNT,
+  aChannel,
+  anAction,
+  anAuditEntry,
+  creationOf,
+  later,
+  NOON,
+  OTHER_ACCOUNT,
+} from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 
 const entry = (kind: "channel_added" | "channel_changed" | "channel_removed", subject: string) =>
@@ -85,6 +96,36 @@ export function testChannels(open: OpenTestStore): void {
       const ends = await Promise.all(Array.from({ length: CHANNELS_MAX + 5 }, () => add(db.store, aChannel())));
       expect(ends.filter((end) => end === "added")).toHaveLength(CHANNELS_MAX);
       expect(await add(db.store, aChannel({ accountId: OTHER_ACCOUNT }))).toBe("added");
+    });
+
+    test("are asked in the commit of the change: all rows of it, with their times, or none", async () => {
+      await using db = await open();
+      const to = Array.from({ length: CHANNEL_ADDRESSES_MAX }, (_, n) => `a${n}@example.com`);
+      const mails = Array.from({ length: CHANNELS_MAX - 1 }, () =>
+        aChannel({ kind: "mail", to, remindAfterMinutes: 5 }),
+      );
+      const slack = aChannel({ remindAfterMinutes: 30 });
+      const action = anAction({ approve: true, callback: "https://hooks.example.com/h" });
+      const outbox = createEnqueue({
+        ids: systemIds,
+        receiptUrl: (id) => `/r/${id}`,
+        channelsOf: () => [...mails, slack],
+      })(action, NOON, []);
+      const count = 2 * (mails.length * to.length + 1);
+      expect(outbox).toHaveLength(1 + count);
+      const created = await db.store.actions.create({ ...creationOf(action), outbox });
+      expect(created.kind).toBe("created");
+      expect(await db.store.outbox.waiting()).toEqual({ callback: 1, mail: count - 2, message: 2 });
+      expect(await db.store.outbox.messages.lanes(null, 10)).toEqual([
+        { accountId: ACCOUNT, host: slack.id, keyId: action.keyId, dueAt: NOON },
+      ]);
+      const listed = await db.store.outbox.list(ACCOUNT, null, count + 1);
+      const reminder = listed.find(({ message }) => message.event === `reminded:${slack.id}`);
+      expect(reminder).toMatchObject({ actionId: action.id, run: 1, status: "pending", attempts: 0, createdAt: NOON });
+      expect(reminder?.dueAt).toEqual(later(1_800_000));
+      // The same action again: its row is not written, and nothing else.
+      await db.store.actions.create({ ...creationOf({ ...action, idempotencyKey: "k" }), outbox }).catch(() => {});
+      expect(await db.store.outbox.list(ACCOUNT, null, count + 5)).toHaveLength(count + 1);
     });
 
     test("are sealed where they are stored", async () => {
