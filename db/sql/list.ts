@@ -9,7 +9,7 @@ import type { ActionRows, ActionQuery, CountedRows, MatchedActions } from "../st
 import type { StoreContext } from "./context.ts";
 import { isAbsent, isNoList, isOneOf } from "./dialect.ts";
 import { findRows, idsWithin } from "./find.ts";
-import { allOf, type Args, prepare, prepareEach, query } from "./query.ts";
+import { allOf, type Args, prepare, prepareEach, query, onlyPostgres } from "./query.ts";
 import { type Found, foundOf, FOUND, FOUND_WITH_TEXTS, needsRefining, needsTexts, refine } from "./refine.ts";
 import { Columns, shownActionOf } from "./rows.ts";
 import { actionMetadata, actions } from "../libsql/schema.ts";
@@ -152,7 +152,10 @@ const scanBy = prepareEach((variant: `${"texts" | "plain"}: ${ScanIndex}`) => {
     page: prepare((arg: Args<ScanName | FilterName | "rows" | "limit">) => {
       const scanned = scan(arg).limit(arg.rows).as("s");
       const found = query.select(columns).from(scanned).crossJoin(actions);
-      return found.where(and(eq(actions.id, scanned.id), filters(arg))).limit(arg.limit);
+      // PostgreSQL may join in another order; SQLite keeps the order of the scan.
+      const matching = found.where(and(eq(actions.id, scanned.id), filters(arg)));
+      const order = onlyPostgres(desc(scanned.id));
+      return (order === undefined ? matching : matching.orderBy(order)).limit(arg.limit);
     }),
     /** The last row of a step, if it is full. */
     last: prepare((arg: Args<ScanName | "skipped">) => scan(arg).limit(1).offset(arg.skipped)),
