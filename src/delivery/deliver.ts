@@ -137,12 +137,12 @@ export interface MailDeps {
 export function createMail(deps: MailDeps): Deliver {
   const { actions, mailer, recipients } = deps;
   return async (notification, stop) => {
+    if (askOf(notification.message.event) !== null) return channelMail(deps, notification, stop);
     if (mailer === null) return notification.message.event === "decided" ? NOT_NEEDED : NOT_CONFIGURED;
     if (notification.message.event === "invited") {
       const mail = await invitedOf(deps, notification);
       return mail === null ? NOT_NEEDED : sendMail({ ...deps, mailer }, notification, mail, stop);
     }
-    if (askOf(notification.message.event) !== null) return channelMail({ ...deps, mailer }, notification, stop);
     const action = await actions.find(notification.accountId, notification.actionId);
     if (action === null) return NOT_NEEDED;
     const mailOf = notification.message.event === "approval" ? approvalOf : decidedOf;
@@ -172,19 +172,17 @@ async function sendMail(
 }
 
 /** The mail of a channel: it has no links that decide. Checked again here: the recipient may have left since. */
-async function channelMail(
-  deps: MailDeps & { readonly mailer: Mailer },
-  notification: Notification,
-  stop: AbortSignal,
-): Promise<Delivery> {
-  const { recipients, historyOf, baseUrl } = deps;
+async function channelMail(deps: MailDeps, notification: Notification, stop: AbortSignal): Promise<Delivery> {
+  const { mailer, recipients, historyOf, baseUrl } = deps;
   const asked = await askedNow(deps, notification);
   const { target: to } = notification.message;
   if (asked === null || !asked.channel.to.includes(to)) return NOT_NEEDED;
+  if (mailer === null) return NOT_CONFIGURED;
   const { ask: event, action, channel } = asked;
   if (!(await recipients.mayMail(action.accountId, OWNER, to))) return NOT_AN_APPROVER;
   const [run, history] = [notification.run, await historyOf(action)];
-  return sendMail(deps, notification, { event, to, action, run, history, baseUrl, channel: channel.name }, stop);
+  const mail = { event, to, action, run, history, baseUrl, channel: channel.name };
+  return sendMail({ ...deps, mailer }, notification, mail, stop);
 }
 
 /** Channels are made by owners. */

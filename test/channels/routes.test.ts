@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { CHANNEL_TESTS_PER_HOUR_MAX, CHANNELS_MAX } from "../../src/config/limits.ts";
 import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
@@ -242,4 +243,12 @@ describe("for people, without script,", () => {
     expect((await ann.send(of("remove"), hidden)).status).toBe(303);
     expect(await app.engine.store.channels.list(app.engine.owner.accountId)).toHaveLength(1);
   });
+});
+
+test("the example of the guide is taken as it is written", async () => {
+  const guide = await Bun.file(join(import.meta.dir, "../../docs/approvals.md")).text();
+  const [, body = ""] =
+    /\/v1\/channels[^']*'[^']*'[^']*'([^']*)'/.exec(guide.slice(guide.indexOf("## Channels"))) ?? [];
+  const made = await call("POST", "/v1/channels", JSON.parse(body));
+  expect([made.status, made.json]).toMatchObject([201, { name: "ops", kind: "slack", remind_after_minutes: 30 }]);
 });

@@ -246,6 +246,17 @@ test("a mail to somebody who may not be asked is withheld, and the timeline says
   expect(mailbox.posted).toEqual([]);
 });
 
+test("without a provider the timeline says that nothing was mailed, once: a reminder that nobody needs is dropped", async () => {
+  await using engine = await openEngine({ env: { BASE_URL } });
+  await added(engine, { kind: "mail", to: ["ann@example.com"], url: null, remindAfterMinutes: 5 });
+  const { id } = await engine.create(REFUND);
+  expect(await engine.told(id, "mail", 1)).toMatchObject([{ error: expect.stringContaining("MAILGUN_API_KEY") }]);
+  await engine.actionService.cancel(engine.owner, id, null);
+  engine.clock.advance(300_000);
+  expect((await ended(engine, id, 2)).toSorted()).toEqual(["dropped", "given_up"]);
+  expect(await engine.told(id, "mail", 1)).toHaveLength(1);
+});
+
 test("messages are counted by kind", async () => {
   await using slack = new Target(200);
   await using engine = await openEngine({ env: { BASE_URL } });
