@@ -445,7 +445,7 @@ export const channels = sqliteTable(
     createdAt: time("created_at").notNull(),
     createdBy: text("created_by").$type<Actor>().notNull(),
   },
-  (table) => [index("channels_by_account").on(table.accountId)],
+  (table) => [index("channels_by_account").on(table.accountId, table.createdAt, table.id)],
 );
 
 /** Origins that received callbacks signed with the secret of calls: it signs them too until this time. */

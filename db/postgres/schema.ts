@@ -398,7 +398,7 @@ export const channels = pgTable(
     createdAt: time("created_at").notNull(),
     createdBy: text("created_by").notNull(),
   },
-  (table) => [index("channels_by_account").on(table.accountId)],
+  (table) => [index("channels_by_account").on(table.accountId, table.createdAt, table.id)],
 );
 
 export const callbackOverlaps = pgTable(

@@ -190,10 +190,12 @@ function targetIssues(ofKind: ChannelKind, { to, url }: GivenTarget, checkUrl: C
   const isMail = ofKind === "mail";
   if (to !== undefined && !isMail) issues.push({ field: "to", message: "Only a mail channel takes addresses." });
   if (url !== undefined && isMail) issues.push({ field: "url", message: "A mail channel takes no URL." });
-  if (url === undefined || isMail) return issues;
-  const checked = checkUrl(url);
-  if ("refused" in checked) issues.push({ field: "url", message: checked.refused });
-  return issues;
+  return isMail ? issues : [...issues, ...urlIssues(url, checkUrl)];
+}
+
+export function urlIssues(url: string | undefined, checkUrl: CheckChannelUrl): readonly Issue[] {
+  const checked = url === undefined ? null : checkUrl(url);
+  return checked !== null && "refused" in checked ? [{ field: "url", message: checked.refused }] : [];
 }
 
 /** Throws `validation_error` if there are issues. */

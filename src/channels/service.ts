@@ -30,6 +30,7 @@ import {
   patchOf,
   refuse,
   targetOf,
+  urlIssues,
 } from "./schemas.ts";
 
 interface ChannelServiceDeps extends PostDeps {
@@ -84,6 +85,9 @@ export function createChannelService(deps: ChannelServiceDeps) {
 
     /** Messages that wait follow the change. Throws `not_found`, and `validation_error` as `add`. */
     async change(caller: Caller, id: string, change: ChangeChannel): Promise<Channel> {
+      authorize(caller, "manage");
+      // Before the channel is looked for, as every other field.
+      refuse(urlIssues(change.url, checkTarget));
       const { kind, accountId } = await find(caller, id);
       const patch = patchOf(kind, change, checkTarget);
       await checkAddresses(deps, accountId, patch.target?.to ?? []);

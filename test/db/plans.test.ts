@@ -113,6 +113,8 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["known position", on((actions) => actions.knowsPosition(7)), []],
   ["lanes", on((actions) => actions.lanes(null, 3)), ["actions_pending"]],
   ["expired", ({ upkeep }) => upkeep.expired(NOON, null, 9), ["actions_expiring"]],
+  ["channels", ({ channels }) => channels.list(ACCOUNT), ["channels_by_account"]],
+  ["a channel", ({ channels }) => channels.find(ACCOUNT, "x"), ["channels"]],
   ["settings of hosts", ({ hostSettings }) => hostSettings.list(ACCOUNT), ["host_settings"]],
   ["extend a lease", on(async (actions) => actions.extendLease(await createdAction(actions), NOON)), ["actions"]],
   ["orphans of a time", on((actions) => actions.orphans(NOON, 9, null)), ["actions_active"]],
@@ -282,7 +284,11 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ],
   ["signing seeds", (store) => store.signing.seeds("acc_x", "https://a.example", "calls"), ["signing_seeds_by_origin"]],
   ["rotate", (store) => store.signing.rotate(SEED), ["signing_seeds_by_origin"]],
-  ["sealed texts", (store) => store.sealed.find("x", null, 9), ["accounts", "actions", "signing_seeds_id_unique"]],
+  [
+    "sealed texts",
+    (store) => store.sealed.find("x", null, 9),
+    ["accounts", "actions", "channels", "signing_seeds_id_unique"],
+  ],
   ["held", (store) => store.upkeep.held(NOON, "", 9), ["actions_held", "timeline_once"]],
   ["reject, and count it", rejectOne, ["actions", HELD, "rejections_by_key", "rejections_by_request"]],
   [

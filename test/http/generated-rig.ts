@@ -34,7 +34,7 @@ export class Rig {
   readonly actions: string[] = [];
   readonly keys: string[] = [];
   readonly pauses: string[] = [];
-  readonly channels: string[] = [];
+  readonly channels: string[] = ["chn_none"];
   readonly invitations: string[] = [];
   readonly bulk: string[] = [];
   /** Joined before the first request; some are removed by one. */

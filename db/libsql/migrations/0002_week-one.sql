@@ -53,7 +53,7 @@ CREATE TABLE `channels` (
 	`created_by` text NOT NULL
 );
 --> statement-breakpoint
-CREATE INDEX `channels_by_account` ON `channels` (`account_id`);--> statement-breakpoint
+CREATE INDEX `channels_by_account` ON `channels` (`account_id`,`created_at`,`id`);--> statement-breakpoint
 CREATE TABLE `host_settings` (
 	`account_id` text NOT NULL,
 	`host` text NOT NULL,

@@ -104,7 +104,7 @@ CREATE INDEX "bulk_jobs_by_account" ON "bulk_jobs" USING btree ("account_id","id
 CREATE INDEX "bulk_jobs_running" ON "bulk_jobs" USING btree ("id") WHERE "bulk_jobs"."status" = 'running';--> statement-breakpoint
 CREATE INDEX "bulk_jobs_by_end" ON "bulk_jobs" USING btree ("finished_at");--> statement-breakpoint
 CREATE INDEX "bulk_results_by_status" ON "bulk_results" USING btree ("job_id","status","action_id");--> statement-breakpoint
-CREATE INDEX "channels_by_account" ON "channels" USING btree ("account_id");--> statement-breakpoint
+CREATE INDEX "channels_by_account" ON "channels" USING btree ("account_id","created_at","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "identities_once" ON "identities" USING btree ("person_id","issuer");--> statement-breakpoint
 CREATE UNIQUE INDEX "invitations_once" ON "invitations" USING btree ("account_id","email_key");--> statement-breakpoint
 CREATE INDEX "invitations_by_address" ON "invitations" USING btree ("email_key","expires_at");--> statement-breakpoint

@@ -53,7 +53,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
     position: await actions.position(),
     scheduledRetries: await actions.scheduledRetries(ACCOUNT, NOON),
     firstDueAt: await actions.firstDueAt(),
-    waiting: [await actions.waiting(), await outbox.waiting()],
+    waiting: [await actions.waiting(), { ...(await outbox.waiting()), message: undefined }],
     approvedHosts: [...(await actions.approvedHosts(ACCOUNT, [{ keyId: KEY, hostname: "api.example.com" }]))],
     outbox: await Promise.all(
       entries.map(async (entry) => ({
