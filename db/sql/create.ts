@@ -308,9 +308,9 @@ const NOTIFY_CHANNELS = prepare((arg: Args<AskName>) => {
 
 function askRows(action: Action, at: Date, asks: readonly OutboxRow[]): Statement {
   const { id: actionId, accountId, run, revision, keyId } = action;
-  const rows = asks.map(({ id, message: { kind, event, target }, host, dueAt = at }) => [
-    ...[id, kind, event, target, host],
-    dueAt.getTime(),
-  ]);
+  const rows = asks.map(({ id, message, host, dueAt = at }) => {
+    const { kind, event, target } = message;
+    return [id, kind, event, target, host, dueAt.getTime()];
+  });
   return NOTIFY_CHANNELS.bind({ actionId, accountId, run, revision, keyId, at, rows: JSON.stringify(rows) });
 }

@@ -27,7 +27,11 @@ export interface ChannelRouteDeps {
 export const ChannelParams = pathParams(Type.Object({ id: ChannelId }), "There is no such channel.");
 
 /** Where the account asks for approval. */
-export function channelRoutes({ channelService }: ChannelRouteDeps) {
+export function channelRoutes(deps: ChannelRouteDeps) {
+  return [allRoutes(deps), changeRoutes(deps)];
+}
+
+function allRoutes({ channelService }: ChannelRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/channels",
@@ -59,7 +63,11 @@ export function channelRoutes({ channelService }: ChannelRouteDeps) {
         answers: { 201: { description: "The channel.", schema: ChannelJson } },
         errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
       }),
-    )
+    );
+}
+
+function changeRoutes({ channelService }: ChannelRouteDeps) {
+  return createApiRoutes()
     .patch(
       "/v1/channels/:id",
       async ({ caller, params, body }) => {

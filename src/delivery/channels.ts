@@ -1,43 +1,16 @@
 import { attemptMs } from "../actions/outcome.ts";
 import type { Action } from "../actions/action.ts";
-import { isHeldIn } from "../actions/changes.ts";
-import type { Channel, ChannelStore } from "../channels/channel.ts";
+import type { Channel } from "../channels/channel.ts";
 import { type Question, slackQuestion, webhookQuestion } from "../channels/messages.ts";
 import { MESSAGE_TIMEOUT_MS } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
-import type { ActionStore } from "../../db/store.ts";
 import { premask } from "../receipts/masked-action.ts";
-import { type AskKind, askOf } from "./asks.ts";
+import { askedNow, type AskedDeps } from "./asked.ts";
 import type { SignedHeaders } from "./attempt.ts";
 import { type Deliver, deliveryOf, faultOf } from "./deliver.ts";
-import type { Delivery, Notification } from "./notification.ts";
-
-interface AskedDeps {
-  readonly actions: Pick<ActionStore, "find">;
-  readonly channels: Pick<ChannelStore, "find">;
-}
-
-/** An action that still awaits the decision that a channel is asked for. */
-interface Asked {
-  readonly ask: AskKind;
-  readonly channel: Channel;
-  readonly action: Action;
-}
-
-/** What a notification to a channel asks now; null: it was decided, or the channel is removed or switched off. */
-export async function askedNow(
-  { actions, channels }: AskedDeps,
-  { accountId, actionId, run, message }: Notification,
-): Promise<Asked | null> {
-  const asked = askOf(message.event);
-  if (asked === null) return null;
-  const channel = await channels.find(accountId, asked.channelId);
-  if (channel === null || !channel.enabled) return null;
-  const action = await actions.find(accountId, actionId);
-  return action !== null && isHeldIn(action, run) ? { ask: asked.kind, channel, action } : null;
-}
+import type { Delivery } from "./notification.ts";
 
 /** How a text is posted to a channel. */
 export interface PostDeps {

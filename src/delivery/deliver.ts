@@ -15,7 +15,7 @@ import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { type OutboxStore, StoreUnavailable, type ActionStore } from "../../db/store.ts";
 import type { ChannelStore } from "../channels/channel.ts";
 import { askOf } from "./asks.ts";
-import { askedNow } from "./channels.ts";
+import { askedNow } from "./asked.ts";
 import type { SignedHeaders } from "./attempt.ts";
 import type { Action, Creator } from "../actions/action.ts";
 import { isHeldIn } from "../actions/changes.ts";

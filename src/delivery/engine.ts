@@ -115,41 +115,27 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
 
   const paused = new ActivePauses(pauses);
   const hosts = new KnownHostSettings(store.hostSettings);
-  const { rulesOf, ...ofHosts } = rulesFor(settings, hosts);
-  // Both before anything is claimed: what an action's next change tells, and how it is sent.
-  const prepare = async () => void (await Promise.all([hosts.reload(), known.reload()]));
-  const loop = createActionScheduler(settings, { ...deps, isPaused: paused.isPaused, rulesOf, ...ofHosts, prepare });
+  const { rulesOf, ...ofHosts } = rulesFor(settings, hosts, known);
+  const loop = createActionScheduler(settings, { ...deps, isPaused: paused.isPaused, rulesOf, ...ofHosts });
   hosts.onChange((accountId) => loop.limitsChanged(accountId));
   const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
   const queues = { ...deps, historyOf, signingSecrets, receiptPath, isPaused: isStopped, channels: known };
   const { callbacks, mails, messages } = createNotificationSchedulers(settings, queues);
   const loops = [loop, callbacks, mails, messages];
   const actionService = createActionService({ ...deps, pauses, dispatcher: createDispatcher(loop, bus, rulesOf) });
-  const pauseChanged = (accountId: string) => {
-    for (const queue of loops) queue.pauseChanged(accountId);
-  };
+  const { pauseChanged, sharesChanged } = tellingAll(loops);
   const acting = { cancel: actionService.cancel, dispatcher: { pauseChanged } };
   const pauseService = createPauseService({ ...parts, pauses, paused, ...acting });
   const { hostSettings } = store;
   const hostService = createHostService({ ...parts, hostSettings, known: hosts, perHost: settings.dispatchPerHost });
-  node?.membership.onChange(() => {
-    for (const queue of loops) queue.sharesChanged();
-  });
+  node?.membership.onChange(sharesChanged);
   const { feed, nodeFeed } = createFeeds(deps, loops);
   return {
     actionService,
     pauseService,
     hostService,
     /** The service of channels, under the policy for targets. */
-    createChannels: (checkTarget: CheckChannelUrl): ChannelService =>
-      createChannelService({
-        ...deps,
-        channels: store.channels,
-        known,
-        audit: store.audit,
-        signedHeaders: createSignedHeaders({ secrets, signingSecrets }, "callbacks"),
-        checkTarget,
-      }),
+    createChannels: channelsUnder({ ...deps, known, signingSecrets }),
     knownHosts: hosts,
     knownChannels: known,
     pauseOf: paused.pauseOf,
@@ -169,14 +155,43 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     /** Call it when a mail that no change of an action has caused waits for this address. */
     mailWaits: (accountId: string, host: string) => mails.add(mailLane(accountId, host, parts.clock.now())),
     /** Which loops claim nothing because the store is away. */
-    paused: () => ({
-      actions: loop.isPaused,
-      callbacks: callbacks.isPaused,
-      mails: mails.isPaused,
-      messages: messages.isPaused,
-    }),
+    paused: () => pausedOf({ actions: loop, callbacks, mails, messages }),
     ...lifecycleOf({ loops, kept, paused, pauseService, nodeFeed }),
   };
+}
+
+/** Tells every loop of a change that concerns all. */
+function tellingAll(loops: readonly Pick<Scheduler<Action>, "pauseChanged" | "sharesChanged">[]) {
+  return {
+    pauseChanged: (accountId: string) => loops.forEach((loop) => loop.pauseChanged(accountId)),
+    sharesChanged: () => loops.forEach((loop) => loop.sharesChanged()),
+  };
+}
+
+type LoopName = "actions" | "callbacks" | "mails" | "messages";
+
+function pausedOf(loops: Readonly<Record<LoopName, { readonly isPaused: boolean }>>) {
+  const { actions, callbacks, mails, messages } = loops;
+  return {
+    actions: actions.isPaused,
+    callbacks: callbacks.isPaused,
+    mails: mails.isPaused,
+    messages: messages.isPaused,
+  };
+}
+
+type ChannelParts = Omit<
+  Parameters<typeof createChannelService>[0],
+  "channels" | "audit" | "signedHeaders" | "checkTarget"
+> &
+  SigningDeps &
+  Pick<EngineParts, "store">;
+
+function channelsUnder({ store, ...parts }: ChannelParts) {
+  const { channels, audit } = store;
+  const signedHeaders = createSignedHeaders(parts, "callbacks");
+  return (checkTarget: CheckChannelUrl): ChannelService =>
+    createChannelService({ ...parts, channels, audit, signedHeaders, checkTarget });
 }
 
 function mailLane(accountId: string, host: string, dueAt: Date) {
@@ -184,13 +199,15 @@ function mailLane(accountId: string, host: string, dueAt: Date) {
 }
 
 /** What applies to attempts: of the server, and what accounts set for hosts. */
-function rulesFor(settings: EngineSettings, hosts: KnownHostSettings) {
+function rulesFor(settings: EngineSettings, hosts: KnownHostSettings, channels: KnownChannels) {
   const { attemptTimeoutMs: timeoutMs, retryBaseMs: baseMs, retryCapMs: capMs } = settings;
   const server: EffectiveRules = { timeoutMs, backoff: { baseMs, capMs }, giveUpOn: [] };
   return {
     rulesOf: (action: Action) => hosts.rulesOf(server, action, ownRules(action.extras)),
     timeoutOf: (lane: LaneName) => hosts.rulesOf(server, lane, null).timeoutMs,
     limitsOf: hosts.limitsOf,
+    // Both before anything is claimed: how it is sent, and whom its next change tells.
+    prepare: async () => void (await Promise.all([hosts.reload(), channels.reload()])),
   };
 }
 

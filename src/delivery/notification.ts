@@ -70,9 +70,9 @@ interface DeliveryEnd {
 
 /** Decides what follows an attempt: delivered, retried or given up. See docs/events.md. */
 export function settleNotification(before: Notification, end: DeliveryEnd): NotificationChange {
-  const { event, ...change } = settleUnnamed(before, end);
+  const { event, ...settled } = settleUnnamed(before, end);
   const isNamed = event !== null && "delivered" in event && typeof end.channel === "string";
-  return { ...change, event: isNamed ? { ...event, channel: end.channel } : event };
+  return { ...settled, event: isNamed ? { ...event, channel: end.channel } : event };
 }
 
 function settleUnnamed(before: Notification, { delivery, now, chance }: DeliveryEnd): NotificationChange {

@@ -126,7 +126,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...teamRoutes(deps),
     pauseRoutes(deps),
     hostRoutes(deps),
-    channelRoutes(deps),
+    ...channelRoutes(deps),
     auditRoutes(deps),
     bulkRoutes(deps),
     approvalRoutes(deps),
@@ -172,8 +172,7 @@ export function createHttp(deps: HttpDeps): Http {
       await Promise.race([server.stop(), isOver.promise]);
       cancelTimer();
       await Promise.all([server.stop(true), other?.stop(true)]);
-      server = null;
-      other = null;
+      [server, other] = [null, null];
     },
   };
 }

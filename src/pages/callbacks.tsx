@@ -61,8 +61,7 @@ function NotificationRow({ actionId, message, status, attempts, createdAt, dueAt
   return (
     <FieldRow>
       <p class="chips">
-        <b>{askOf(event) === null ? (kind === "mail" ? mailName(event) : event) : askName(event, kind)}</b>{" "}
-        <Chip tone={STATES[status].tone}>{STATES[status].label}</Chip>
+        <b>{nameOf(event, kind)}</b> <Chip tone={STATES[status].tone}>{STATES[status].label}</Chip>
       </p>
       <p class="line">
         <UntrustedText text={kind === "callback" ? maskUrl(target, "decider") : maskText(target, "decider")} />
@@ -94,10 +93,11 @@ function NotificationRow({ actionId, message, status, attempts, createdAt, dueAt
   );
 }
 
-/** What a channel was asked. The target of a message is the id of its channel. */
-function askName(event: string, kind: string): string {
-  const what = kind === "mail" ? "Email" : "Message";
-  return `${what} of a channel${askOf(event)?.kind === "reminded" ? " (reminder)" : ""}`;
+/** The target of a message is the id of its channel. */
+function nameOf(event: string, kind: string): string {
+  const ask = askOf(event);
+  if (ask === null) return kind === "mail" ? mailName(event) : event;
+  return `${kind === "mail" ? "Email" : "Message"} of a channel${ask.kind === "reminded" ? " (reminder)" : ""}`;
 }
 
 interface CallbackHostsProps {

@@ -117,7 +117,7 @@ function ChannelRow({ channel, user }: { readonly channel: Channel; readonly use
       <UntrustedText text={name} />
     </span>
   );
-  const target = kind === "mail" ? to.join(", ") : url === null ? "" : shownUrl(url);
+  const target = url === null ? to.join(", ") : shownUrl(url);
   const reminder = remindAfterMinutes === null ? "Never" : `After ${duration(remindAfterMinutes * 60_000)}, once`;
   const buttons = (
     <div class="buttons">
@@ -147,7 +147,7 @@ function ChannelRow({ channel, user }: { readonly channel: Channel; readonly use
       <Facts
         rows={[
           [
-            kind === "mail" ? (to.length === 1 ? "Address" : "Addresses") : "URL",
+            kind === "mail" ? "Addresses" : "URL",
             target === "" ? "Can’t be read: remove the channel, and add it again." : <UntrustedText text={target} />,
           ],
           ["Reminder", reminder],

@@ -50,12 +50,7 @@ export function settingsPage({ user, rules, notifications, callbackHosts, isOper
       <Card id="callback-hosts" title="Callback hosts">
         <CallbackHosts user={user} hosts={callbackHosts} />
       </Card>
-      <Card id="channels" title="Channels">
-        <p class="quiet">
-          <a href={CHANNELS_PATH}>Set up channels</a>: where people are asked for approval, by email, in Slack or by a
-          webhook.
-        </p>
-      </Card>
+      <ChannelsCard />
       <Card id="hosts" title="Hosts">
         <p class="quiet">
           <a href={HOSTS_PATH}>Set up hosts</a>: the timeout of calls, the delay between attempts, statuses after which
@@ -106,6 +101,17 @@ export function ownSettingsPage({ user }: Pick<SettingsPageProps, "user">): stri
         signing secrets.
       </p>
     </Layout>,
+  );
+}
+
+function ChannelsCard() {
+  return (
+    <Card id="channels" title="Channels">
+      <p class="quiet">
+        <a href={CHANNELS_PATH}>Set up channels</a>: where people are asked for approval, by email, in Slack or by a
+        webhook.
+      </p>
+    </Card>
   );
 }
 

@@ -182,7 +182,7 @@ describe("a test message", () => {
     const tested = await mailing.call("POST", `/v1/channels/${made.json.id}/test`, undefined, by(KEYS.owner));
     expect({ ...tested.json }).toEqual({ delivered: true, error: null } as never);
     const mails = await mailbox.took(2);
-    expect(mails.map(({ fields }) => fields["to"]).toSorted()).toEqual(["Ann@example.com", "bob@example.com"]);
+    expect(mails.map(({ fields }) => fields["to"] ?? "").toSorted()).toEqual(["Ann@example.com", "bob@example.com"]);
     expect(mails[0]?.fields["subject"]).toBe("Test from Outgate");
   });
 });

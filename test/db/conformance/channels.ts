@@ -133,7 +133,7 @@ export function testChannels(open: OpenTestStore): void {
       const one = aChannel();
       await add(db.store, one);
       const found = await db.store.sealed.find("another-key", null, 9);
-      const [row] = found.filter(({ place }) => place.table === "channels");
+      const row = found.find(({ place }) => place.table === "channels");
       expect(row).toMatchObject({ place: { row: one.id, column: "sealed_config" } });
       expect(row?.sealed).not.toContain("hooks.slack.example");
       // A row that can't be opened goes nowhere, and can still be removed.

@@ -1,0 +1,31 @@
+import type { Action } from "../actions/action.ts";
+import { isHeldIn } from "../actions/changes.ts";
+import type { Channel, ChannelStore } from "../channels/channel.ts";
+import type { ActionStore } from "../../db/store.ts";
+import { type AskKind, askOf } from "./asks.ts";
+import type { Notification } from "./notification.ts";
+
+export interface AskedDeps {
+  readonly actions: Pick<ActionStore, "find">;
+  readonly channels: Pick<ChannelStore, "find">;
+}
+
+/** An action that still awaits the decision that a channel is asked for. */
+interface Asked {
+  readonly ask: AskKind;
+  readonly channel: Channel;
+  readonly action: Action;
+}
+
+/** What a notification to a channel asks now; null: it was decided, or the channel is removed or switched off. */
+export async function askedNow(
+  { actions, channels }: AskedDeps,
+  { accountId, actionId, run, message }: Notification,
+): Promise<Asked | null> {
+  const asked = askOf(message.event);
+  if (asked === null) return null;
+  const channel = await channels.find(accountId, asked.channelId);
+  if (channel === null || !channel.enabled) return null;
+  const action = await actions.find(accountId, actionId);
+  return action !== null && isHeldIn(action, run) ? { ask: asked.kind, channel, action } : null;
+}
