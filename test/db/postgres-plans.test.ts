@@ -235,6 +235,7 @@ async function fill(client: Client): Promise<void> {
       select 'pau_' || n, 'acc_x' || n, 'account', '', 0, n, 'x', n from generate_series(1, ${ROWS}) n`,
     `insert into rejections (account_id, key_id, digest, kind, at, action_id, run, actor)
       select 'acc_' || n % 50, 'key_' || n % 60, 'd' || n, 'rejected', n, 'x', 1, 'x' from generate_series(1, ${ROWS}) n`,
+    `insert into host_settings select 'acc_' || n % 50, 'h' || n, '{}', n, 'x' from generate_series(1, ${ROWS}) n`,
     `insert into key_days select 'key_' || n % 60, n, 1 from generate_series(1, ${ROWS}) n`,
     `insert into invitations select 'inv_' || n, 'acc_' || n % 50, n || '@example.com', n || '@example.com', 'reader', 'h' || n, n, 'x', n
       from generate_series(1, ${ROWS}) n`,
