@@ -78,7 +78,7 @@ export function newBulkPage({ user, operation, query, found, problem, reason = "
               </Notice>
             ) : null}
             <PostForm user={user} action={`${BULK_PATH}${queryText(query)}`} fields={[["operation", operation]]}>
-              <ReasonField value={reason} hint="Optional. Shown in the timeline of each action." />
+              <ReasonField value={reason} hint="Shown in the timeline of each action." />
               <div class="buttons">
                 <Button
                   look={operation === "cancel" ? "bad" : "main"}

@@ -105,7 +105,7 @@ describe("what agents and targets write", () => {
     /^<script type="module" src="\/assets\/(?:live|session)-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="scale" [^<]*>$|^<\/svg>$/;
   const STRANGE = /^<\/?(?:script|img|svg|iframe|object|embed|base|video|audio|math)\b/i;
   const OUR_LINK =
-    /^(?:\/$|\/auth\/logout$|\/(?:overview|approvals|actions|search|keys|settings|docs|assets|r)\b|#main$|data:image\/svg\+xml,)/;
+    /^(?:\/$|\/auth\/logout$|\/(?:overview|approvals|actions|bulk|search|keys|settings|docs|assets|r)\b|#main$|data:image\/svg\+xml,)/;
 
   async function look(path: string): Promise<string> {
     const response = await ann.context(path, { headers: { accept: "text/html" } });

@@ -158,7 +158,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.waitForURL("**status=failed*");
     expect(await page.locator(".row").count()).toBe(1);
     await page.click("text=Retry all of these");
-    await page.fill("input[name=reason]", "It is up again.");
+    await page.fill("textarea[name=reason]", "It is up again.");
     await page.click("button:has-text('Retry 1 action')");
     await confirmPassword(page);
     await page.getByText("1 action retried. None left.").waitFor();
