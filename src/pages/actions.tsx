@@ -194,9 +194,16 @@ function Search() {
   return (
     <form class="search" role="search" method="get" action="/search">
       <label for="search" class="visually-hidden">
-        Action ID or host
+        Text in host, path or title, or an action ID
       </label>
-      <input id="search" name="q" type="search" placeholder="Action ID or host" autocomplete="off" required />
+      <input
+        id="search"
+        name="q"
+        type="search"
+        placeholder="Text in host, path or title, or an action ID"
+        autocomplete="off"
+        required
+      />
       <Button look="plain">Find</Button>
     </form>
   );

@@ -93,6 +93,9 @@ async function held(members: object): Promise<string> {
   return json.id;
 }
 
+/** Nothing is hidden from an approver here, and what is retried waits for no time. */
+const ABSENT = new Set(["hidden", "run_at"]);
+
 describe("every place of decision", () => {
   test("shows every fact and every risk, in the same order and in the same words", async () => {
     const id = await held({
@@ -101,6 +104,7 @@ describe("every place of decision", () => {
       form: { note: "p\u0430ypal", amount: "1200" },
       title: "Refund 12.00 EUR to customer 4711",
       metadata: { order: "4711", ticket: "T-9" },
+      expires_at: "2027-01-01T00:00:00Z",
       callback: "https://hooks.example.com/news",
     });
     await mailOf(id, 0);
@@ -115,7 +119,7 @@ describe("every place of decision", () => {
       risks: { name: string; text: string }[];
     };
     expect(risks.map(({ name }) => name)).toEqual([...RISKS]);
-    expect([...new Set(facts.map(({ name }) => name))]).toEqual(FACTS.filter((name) => name !== "hidden"));
+    expect([...new Set(facts.map(({ name }) => name))]).toEqual(FACTS.filter((name) => !ABSENT.has(name)));
     const valueOf = (wanted: string) => facts.find(({ name }) => name === wanted)?.value;
     expect(valueOf("requester")).toBe("agent, over the API");
     expect(valueOf("reason")).toBe("Ticket 4711 allows it.");

@@ -59,7 +59,8 @@ async function storyOf(client: OutgateClient) {
     actions,
     timelines: await Promise.all(looked.map(({ id }) => client.getTimeline(id))),
     receipts: await Promise.all(looked.map(({ receipt_url: url }) => client.getReceipt(url ?? ""))),
-    keys: (await client.listKeys()).data.map((key) => ({ ...key, last_used_at: null })),
+    // The owner's key makes further actions after the story.
+    keys: (await client.listKeys()).data.map((key) => ({ ...key, last_used_at: null, last_action_at: null })),
     pauses: await client.listPauses(),
     hosts: await client.listCallbackHosts(),
     // Reading a secret is an entry too.
