@@ -37,9 +37,8 @@ const NO_REMINDER = Type.Literal(0, { description: "No reminder.", examples: [0]
 const settings = {
   name: nameSchema("A name for people; the timeline tells it."),
   to: Type.Array(emailSchema("An address that may be asked for approval."), {
-    minItems: 1,
     maxItems: CHANNEL_ADDRESSES_MAX,
-    description: "For mail: the addresses.",
+    description: "For mail: the addresses, at least one.",
     examples: [["ann@example.com"]],
   }),
   url: targetUrl("For slack and webhook: where messages are posted.", "https://hooks.slack.com/services/T0/B0/abcd"),
@@ -189,6 +188,7 @@ function targetIssues(ofKind: ChannelKind, { to, url }: GivenTarget, checkUrl: C
   const issues: Issue[] = [];
   const isMail = ofKind === "mail";
   if (to !== undefined && !isMail) issues.push({ field: "to", message: "Only a mail channel takes addresses." });
+  if (to?.length === 0) issues.push({ field: "to", message: "Must have at least one address." });
   if (url !== undefined && isMail) issues.push({ field: "url", message: "A mail channel takes no URL." });
   return isMail ? issues : [...issues, ...urlIssues(url, checkUrl)];
 }

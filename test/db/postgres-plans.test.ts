@@ -74,7 +74,6 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["count", ({ actions }) => actions.count(aQuery({ statuses: ["failed"] }), 99)],
   ["what may have been received", ({ actions }) => actions.withUnknown(["act_x"])],
   ["expired", ({ upkeep }) => upkeep.expired(NOON, null, 9)],
-  ["channels", ({ channels }) => channels.list(ACCOUNT)],
   ["settings of hosts", ({ hostSettings }) => hostSettings.list(ACCOUNT)],
   ["extend a lease", async ({ actions }) => actions.extendLease(await activeAction(actions), NOON)],
   ["prune keys", ({ actions }) => actions.pruneKeys(NOON)],
