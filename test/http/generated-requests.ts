@@ -74,10 +74,17 @@ function reconciled(value: unknown): unknown {
 /** A call has one of them. */
 const BODIES = new Set(["body", "json", "form", "text", "base64"]);
 
+/** Without the target of a channel in a change: whether it fits depends on the kind that the channel has. */
+function kept({ id }: Operation): (value: unknown) => unknown {
+  if (id !== "changeChannel") return (value) => value;
+  return (value) => Object.fromEntries(Object.entries(at(value)).filter(([name]) => name !== "to" && name !== "url"));
+}
+
 function valid(operation: Operation): fc.Arbitrary<Draft> {
   const schema = bodySchemaOf(operation);
   const fits = schema === null ? fc.constant(null) : fitting(schema);
-  const body = operation.id === "createAction" ? fits.map(reconciled) : maybeKnown(operation, fits);
+  const body =
+    operation.id === "createAction" ? fits.map(reconciled) : maybeKnown(operation, fits.map(kept(operation)));
   const key = parametersOf(operation, "header").some(({ name }) => name === "Idempotency-Key");
   const headers = key ? fc.record({ "idempotency-key": printable(1, 20) }, { requiredKeys: [] }) : fc.constant({});
   return fc
