@@ -133,9 +133,11 @@ describe("a path", () => {
         "/v1/people/": "per_",
         "/v1/invitations/": "inv_",
         "/v1/bulk/": "blk_",
+        "/v1/channels/": "chn_",
       };
       // A body is read before the id is.
-      const init = method === "PATCH" ? { method, body: `{"role":"reader"}`, headers: JSON_TYPE } : { method };
+      const body = path.startsWith("/v1/people/") ? `{"role":"reader"}` : `{"enabled":false}`;
+      const init = method === "PATCH" ? { method, body, headers: JSON_TYPE } : { method };
       const kind = Object.entries(kinds).find(([start]) => path.startsWith(start))?.[1] ?? "act_";
       const odd = ["", "a".repeat(65), "a.b", "a%2Fb", "a%00", "%C3%A9", "a%20", "a%0A", "a~b", "%ED%A0%80"];
       const ids = [...odd.map((rest) => kind + rest), kind.slice(0, -1), kind.toUpperCase() + "a", "x", "%2e%2e", "1"];

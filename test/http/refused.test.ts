@@ -186,6 +186,7 @@ const OTHER_IDS: Readonly<Record<string, string>> = {
   person: "per_nobody",
   invitation: "inv_none",
   bulk: "blk_none",
+  channel: "chn_none",
 };
 
 /** What is large and nothing else. */

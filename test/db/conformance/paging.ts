@@ -230,7 +230,8 @@ export function testPaging(open: OpenTestStore): void {
     ] as const) {
       expect(await db.actions.list(aQuery(filter))).toEqual({ actions: [action], before: null, searchedUntil: null });
     }
-  });
+    // Ten thousand creates, on a machine that may be busy.
+  }, 60_000);
 }
 
 /** Ids in the order in which they were made. */
