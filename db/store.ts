@@ -1,5 +1,6 @@
 import type { Actor } from "../src/accounts/roles.ts";
 import type { Action, ActionStatus, Creator, HttpMethod } from "../src/actions/action.ts";
+import type { KeptResponse } from "../src/actions/attempts.ts";
 import type { AuditEntry, AuditStore } from "../src/audit/audit.ts";
 import type { Change } from "../src/actions/changes.ts";
 import type { MaskedTexts } from "../src/receipts/masked-action.ts";
@@ -360,6 +361,8 @@ export interface ActionStore extends Queue<Action> {
   requesters(accountId: string): Promise<readonly Requester[]>;
   /** How many actions of a key await approval, up to `HELD_PER_KEY_MAX`. */
   heldCount(accountId: string, keyId: string): Promise<number>;
+  /** The responses of earlier attempts of an action: of the newest `ATTEMPTS_KEPT` that have one. */
+  responses(accountId: string, id: string): Promise<readonly KeptResponse[]>;
   /** Oldest first; the newest `TIMELINE_ROWS_MAX` rows. */
   timeline(accountId: string, id: string): Promise<readonly TimelineEntry[]>;
   /**

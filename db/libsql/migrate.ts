@@ -2,6 +2,7 @@ import { getTableConfig } from "drizzle-orm/sqlite-core";
 import start from "./migrations/0000_start.sql" with { type: "text" };
 import claimingNode from "./migrations/0001_claiming-node.sql" with { type: "text" };
 import weekOne from "./migrations/0002_week-one.sql" with { type: "text" };
+import consolePages from "./migrations/0003_console.sql" with { type: "text" };
 import {
   actionKeys,
   apiKeys,
@@ -24,6 +25,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: START, sql: start },
   { name: "0001_claiming-node", sql: claimingNode },
   { name: "0002_week-one", sql: weekOne },
+  { name: "0003_console", sql: consolePages },
 ];
 
 /** The migrations of version 0.1, which were written by hand. */

@@ -240,6 +240,8 @@ const actionColumns = {
   extras: text(),
   /** No attempt begins from this time on. */
   expiresAt: time("expires_at"),
+  /** The headers of the last response: a JSON list of pairs, without values that may be secret. */
+  responseHeaders: text("response_headers"),
 };
 
 export const actions = sqliteTable("actions", actionColumns, (table) => {
@@ -317,6 +319,23 @@ export const actionKeys = sqliteTable(
     primaryKey({ columns: [table.accountId, table.kind, table.key] }),
     index("action_keys_by_age").on(table.createdAt),
   ],
+);
+
+/**
+ * What came back of the newest attempts that another one followed, or will: the row of the action has the last result
+ * only. The timeline has everything else of them.
+ */
+export const attempts = sqliteTable(
+  "attempts",
+  {
+    actionId: text("action_id").notNull(),
+    run: integer().notNull(),
+    attempt: integer().notNull(),
+    responseTruncated: flag("response_truncated").notNull(),
+    responseHeaders: text("response_headers"),
+    responseBody: text("response_body"),
+  },
+  (table) => [primaryKey({ columns: [table.actionId, table.run, table.attempt] })],
 );
 
 /** The metadata of actions, again in a form that lists can search. */

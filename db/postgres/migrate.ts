@@ -5,12 +5,14 @@ import { START_LOCK } from "./lock.ts";
 import functions from "./migrations/0000_functions.sql" with { type: "text" };
 import start from "./migrations/0001_start.sql" with { type: "text" };
 import weekOne from "./migrations/0002_week-one.sql" with { type: "text" };
+import consolePages from "./migrations/0003_console.sql" with { type: "text" };
 
 /** In the order in which they run; `drizzle-kit` generates them from `schema.ts`. Never edit one: generate another. */
 const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0000_functions", sql: functions },
   { name: "0001_start", sql: start },
   { name: "0002_week-one", sql: weekOne },
+  { name: "0003_console", sql: consolePages },
 ];
 
 const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int) as found";

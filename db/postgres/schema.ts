@@ -218,6 +218,7 @@ const actionColumns = {
   title: text(),
   extras: text(),
   expiresAt: time("expires_at"),
+  responseHeaders: text("response_headers"),
 };
 
 export const actions = pgTable("actions", actionColumns, (table) => {
@@ -279,6 +280,19 @@ export const actionKeys = pgTable(
     primaryKey({ columns: [table.accountId, table.kind, table.key] }),
     index("action_keys_by_age").on(table.createdAt),
   ],
+);
+
+export const attempts = pgTable(
+  "attempts",
+  {
+    actionId: text("action_id").notNull(),
+    run: number("run").notNull(),
+    attempt: number("attempt").notNull(),
+    responseTruncated: flag("response_truncated").notNull(),
+    responseHeaders: text("response_headers"),
+    responseBody: text("response_body"),
+  },
+  (table) => [primaryKey({ columns: [table.actionId, table.run, table.attempt] })],
 );
 
 export const actionMetadata = pgTable(

@@ -4,6 +4,7 @@ import type { Change } from "../../src/actions/changes.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/config/limits.ts";
 import type { NotificationKind } from "../../src/delivery/notification.ts";
 import { type ChangeWrite, RowRefused, type SetBack } from "../store.ts";
+import { keepResponse } from "./attempts.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { always, isNoRevision, isSafeInteger, largerOf, smallerOf } from "./dialect.ts";
@@ -40,7 +41,14 @@ const STATE_IN_TEXT = {
 } as const;
 
 const ALL_IN_TEXT = {
-  whileNull: [...STATE_IN_TEXT.whileNull, "lastError", "errorSource", "responseCode", "responseBody"],
+  whileNull: [
+    ...STATE_IN_TEXT.whileNull,
+    "lastError",
+    "errorSource",
+    "responseCode",
+    "responseBody",
+    "responseHeaders",
+  ],
   always: STATE_IN_TEXT.always,
 } as const;
 
@@ -71,6 +79,7 @@ function statements({ change, at, outbox: notifications, audit, rejection }: Cha
   const { before, after, events } = change;
   const retaken = retakenKey(before, after);
   const repeat = repeatArgs(rejection, at);
+  const { keep, trim } = keepResponse(change);
   const update = updateWith(`${repeat.digest === null ? "" : "repeat"} ${retaken === null ? "" : "retake"}`);
   const values = {
     ...after,
@@ -87,8 +96,10 @@ function statements({ change, at, outbox: notifications, audit, rejection }: Cha
       : update.all.bind({ ...values, ...resultValues(after.result) }),
     ...(retaken === null ? [] : [take({ accountId: after.accountId, kind: "dedupe", key: retaken }, before)]),
     ...sideRows({ after, at, events, outbox: notifications }),
+    ...keep,
     ...auditChange(audit),
     ...rejectionRows(after, rejection, at),
+    ...trim,
   ];
 }
 

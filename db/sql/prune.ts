@@ -4,14 +4,15 @@ import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX 
 import { firstActionId } from "../../src/runtime/ids.ts";
 import type { PruneStep, PruneTimes, UpkeepStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { countOf } from "./dialect.ts";
-import { BYTES } from "./find.ts";
+import { bytesOf, countOf } from "./dialect.ts";
+import { BYTES_SUM } from "./find.ts";
 import { type Args, prepare, query } from "./query.ts";
 import {
   actionKeys,
   actionMetadata,
   actions,
   approvalLinks,
+  attempts,
   isWaitingToExpire,
   outbox,
   timeline,
@@ -103,8 +104,13 @@ const SCAN = prepare((arg: Args<"finishedUntil" | "boundUntil" | "after" | "befo
     .where(sql`${timeline.actionId} = ${actions.id}`);
   const count = countOf(rows.limit(PRUNE_ROWS_MAX + 1));
   const { id, revision, accountId, dedupe, idempotencyKey } = actions;
+  const kept = query
+    .select({ bytes: sql`sum(${bytesOf(attempts.responseBody)})` })
+    .from(attempts)
+    .where(eq(attempts.actionId, actions.id));
+  const bytes = sql<number>`${BYTES_SUM} + coalesce(${kept}, 0)`.as("bytes");
   const events = sql<number | null>`case when ${isDeletable(arg)} then ${count} end`.as("events");
-  const scanned = query.select({ id, revision, accountId, dedupe, idempotencyKey, bytes: BYTES, events }).from(actions);
+  const scanned = query.select({ id, revision, accountId, dedupe, idempotencyKey, bytes, events }).from(actions);
   return scanned.where(isBetween(arg)).orderBy(id).limit(PRUNE_SCAN_ROWS_MAX);
 });
 
@@ -188,6 +194,7 @@ const DELETE_ROWS = [
   prepare((arg: Args<"id">) =>
     query.delete(actionMetadata).where(and(eq(actionMetadata.actionId, arg.id), isGone(arg))),
   ),
+  prepare((arg: Args<"id">) => query.delete(attempts).where(and(eq(attempts.actionId, arg.id), isGone(arg)))),
   prepare((arg: Args<"id">) => query.delete(approvalLinks).where(and(eq(approvalLinks.actionId, arg.id), isGone(arg)))),
 ];
 

@@ -28,6 +28,7 @@ export const RESULT = [
   "responseBody",
   "responseTruncated",
   "durationMs",
+  "responseHeaders",
 ] as const satisfies readonly (keyof Result)[];
 
 /** All columns that an action is read from. */
@@ -58,6 +59,7 @@ const NO_RESULT: Readonly<Record<keyof Result, null>> = {
   responseBody: null,
   responseTruncated: null,
   durationMs: null,
+  responseHeaders: null,
 };
 
 export function resultValues(result: Result | null): Readonly<Record<keyof Result, Argument>> {
@@ -154,7 +156,7 @@ function asJson(text: string | null): string | null {
   return isJson(text) ? text : JSON.stringify(text);
 }
 
-function isJson(text: string | null): boolean {
+export function isJson(text: string | null): boolean {
   if (text === null) return true;
   try {
     JSON.parse(text);
@@ -227,6 +229,7 @@ function resultOf(row: Row): Result | null {
     responseBody: columns.textOrNull(actions.responseBody),
     responseTruncated: row[actions.responseTruncated.name] === 1,
     durationMs: durationMs === null ? null : columns.count(actions.durationMs, 0),
+    responseHeaders: columns.textOrNull(actions.responseHeaders),
   };
 }
 

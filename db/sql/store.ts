@@ -9,6 +9,7 @@ import { createBulkStore } from "./bulk.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
 import { countActions, createActionQueue, findFirstDue, type QueueStatements, type QueueTable } from "./queue.ts";
 import { createAction } from "./create.ts";
+import { findResponses } from "./attempts.ts";
 import { findAction, findActionById, readTimeline, findApprovedHosts } from "./find.ts";
 import { type StoreContext, HeldCounts, Refused, WrittenActions } from "./context.ts";
 import { createHostSettingsStore } from "./host-settings.ts";
@@ -111,6 +112,7 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     matching: (query, rowsMax) => findMatching(db, query, rowsMax),
     withUnknown: (ids) => findUnknown(sql, ids),
     approvedHosts: (accountId, asked) => findApprovedHosts(sql, accountId, asked),
+    responses: (accountId, id) => findResponses(sql, accountId, id),
     timeline: (accountId, id) => readTimeline(sql, accountId, id),
     changes: (accountId, after) => readChanges(db, accountId, after),
     position: () => readPosition(sql),

@@ -52,6 +52,7 @@ export const TRANSFER_TABLES: readonly TransferTable[] = [
   schema.pauses,
   schema.rejections,
   schema.actions,
+  schema.attempts,
   schema.actionKeys,
   schema.actionMetadata,
   schema.approvalLinks,

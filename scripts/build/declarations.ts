@@ -11,6 +11,7 @@ import {
 import { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../../src/accounts/schemas.ts";
 import { CallbackHost, CallbackHostList } from "../../src/accounts/callback-hosts.ts";
 import { RotationJson, SigningSecretJson, SigningSecretQuery } from "../../src/accounts/signing-secrets.ts";
+import { AttemptList } from "../../src/actions/attempt-schemas.ts";
 import {
   ActionCounts,
   ActionPageJson,
@@ -55,6 +56,7 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   AccountList,
   ActionJson,
   ActionPageJson,
+  AttemptList,
   AuditLog,
   AuditQuery,
   CallbackHost,

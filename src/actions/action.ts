@@ -53,6 +53,8 @@ export interface Result {
   readonly responseBody: string | null;
   readonly responseTruncated: boolean;
   readonly durationMs: number | null;
+  /** JSON text of the headers of the target's answer, as `keptHeaders` keeps them. */
+  readonly responseHeaders: string | null;
 }
 
 /** The part of an action that the state machine changes. Every change adds one to `revision`. */

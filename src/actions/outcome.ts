@@ -12,6 +12,8 @@ export interface Answered {
   readonly code: number;
   /** JSON text of `response_body`; null: no body. */
   readonly body: string | null;
+  /** JSON text of `keptHeaders`; null: none. */
+  readonly headers: string | null;
   readonly truncated: boolean;
   readonly brokenBy: "timed_out" | "closed" | null;
   readonly retryAfter: string | null;

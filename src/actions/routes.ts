@@ -20,6 +20,7 @@ import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText, orderedMemberText } from "../json/json.ts";
 import { premaskAllFor, premask, premaskFor } from "../receipts/masked-action.ts";
 import { type Action, isTerminal } from "./action.ts";
+import { AttemptList, serializeAttempts } from "./attempt-schemas.ts";
 import { type ActionSerializer, serializeTimeline } from "./serialize.ts";
 import type { ExportActions } from "./export.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
@@ -65,6 +66,7 @@ interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
     | "list"
     | "counts"
     | "timeline"
+    | "attempts"
     | "historyOf"
     | "digestOf"
     | "wait"
@@ -188,6 +190,14 @@ function viewRoutes(deps: ActionRouteDeps) {
         return json(serializeTimeline(caller, action, entries));
       },
       GET_TIMELINE,
+    )
+    .get(
+      "/v1/actions/:id/attempts",
+      async ({ context, caller, params }) => {
+        const { action, attempts } = await actionService.attempts(caller, actionIdOf(context, params));
+        return json(await serializeAttempts(caller, action, attempts));
+      },
+      GET_ATTEMPTS,
     )
     .get("/v1/events", ({ context, caller }) => streamEvents(context, caller), STREAM_EVENTS);
 }
@@ -340,6 +350,18 @@ const GET_TIMELINE = operation({
     "Every change of status, every attempt and every notification of all runs, oldest first; beyond 2,000 entries the oldest are left out.",
   params: ActionParams,
   answers: { 200: { description: "Its timeline.", schema: Timeline } },
+  errors: [...API_ERRORS, "not_found"],
+});
+
+const GET_ATTEMPTS = operation({
+  operationId: "getAttempts",
+  permission: "read",
+  tag: "Actions",
+  summary: "Get what came back of the newest attempts of an action",
+  description:
+    "The newest 5 attempts that have ended, of all runs, oldest first, each with the status, headers and body of its own answer. Of a body 16 KiB are kept. Values of headers that may be secret are never stored.",
+  params: ActionParams,
+  answers: { 200: { description: "Its attempts.", schema: AttemptList } },
   errors: [...API_ERRORS, "not_found"],
 });
 

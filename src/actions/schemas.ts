@@ -214,10 +214,10 @@ export type CreateAction = Static<typeof CreateAction>;
 
 const lastError = "The target answered with status 503.";
 
-const responseCode = (example: number) =>
+export const responseCode = (example: number) =>
   nullable(Type.Integer({ description: "HTTP status of the target; null: it gave none.", examples: [example] }));
 
-const responseBody = (example: unknown) =>
+export const responseBody = (example: unknown) =>
   Type.Unknown({
     description: "Body of the target's answer: a JSON value, text, or `{ encoding: base64, data }`; null: none.",
     examples: [example],

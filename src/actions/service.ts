@@ -15,6 +15,7 @@ import {
   firstState,
   largeBytesOf,
 } from "./action.ts";
+import { pastAttempts } from "./attempts.ts";
 import { dayOf } from "../accounts/key-limits.ts";
 import { authorize, type Caller, seesWhole } from "../accounts/roles.ts";
 import { differs, type HashOf, requestDigest } from "./dedupe.ts";
@@ -89,9 +90,23 @@ export function createActionService(deps: ActionServiceDeps) {
     return withPauses(entries, covering);
   };
 
+  /**
+   * The newest attempts of one action that have ended, oldest first, with what came back of each, and the action as it was a
+   * moment later. Throws `not_found`.
+   */
+  const attempts = async (caller: Caller, id: string) => {
+    authorize(caller, "read");
+    // In this order no attempt gets the response of another, whatever is written between.
+    const entries = await actions.timeline(caller.accountId, id);
+    const kept = await actions.responses(caller.accountId, id);
+    const action = await get(caller, id);
+    return { action, attempts: pastAttempts(action, entries, kept) };
+  };
+
   return {
     create: createCreate(deps),
     get,
+    attempts,
     list,
     counts,
     timeline,

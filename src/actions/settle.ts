@@ -86,6 +86,7 @@ function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured):
     responseBody: source === "dispatch" ? null : (answered?.body ?? null),
     responseTruncated: source !== "dispatch" && (answered?.truncated ?? false),
     durationMs,
+    responseHeaders: source === "dispatch" ? null : (answered?.headers ?? null),
   };
 }
 

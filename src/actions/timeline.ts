@@ -185,6 +185,7 @@ function resultOf(made: Extract<TimelineEvent, { readonly type: "attempt" }>): R
     responseBody: null,
     responseTruncated: false,
     durationMs,
+    responseHeaders: null,
   };
 }
 

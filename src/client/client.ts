@@ -1,5 +1,6 @@
 import type { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../accounts/schemas.ts";
 import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
+import type { AttemptList } from "../actions/attempt-schemas.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Health } from "../http/system-routes.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
@@ -155,6 +156,7 @@ function actionCalls(send: Send) {
       return send<ActionJson>(`GET ${at(id)}`, options, waiting);
     },
     getTimeline: (id: string, options?: CallOptions) => send<Timeline>(`GET ${at(id)}/timeline`, options),
+    getAttempts: (id: string, options?: CallOptions) => send<AttemptList>(`GET ${at(id)}/attempts`, options),
     getDecisionFacts: (id: string, options?: CallOptions) => send<DecisionFacts>(`GET ${at(id)}/facts`, options),
     approveAction: decide("approve"),
     cancelAction: decide("cancel"),

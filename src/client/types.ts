@@ -8,6 +8,7 @@ import type {
   ListQuery,
   Timeline,
 } from "../actions/list-schemas.ts";
+import type { AttemptList } from "../actions/attempt-schemas.ts";
 import type { DecideRequests, RequestDecisions } from "../approvals/routes.ts";
 import type {
   BulkDryRun,
@@ -183,6 +184,8 @@ export interface OutgateClient {
   readonly countActions: (query?: FilterQuery, options?: CallOptions) => Promise<ActionCounts>;
   readonly getAction: (id: string, options?: WaitOptions) => Promise<ActionJson>;
   readonly getTimeline: (id: string, options?: CallOptions) => Promise<Timeline>;
+  /** What came back of the newest attempts. */
+  readonly getAttempts: (id: string, options?: CallOptions) => Promise<AttemptList>;
   /** What a person is shown before deciding on the action. */
   readonly getDecisionFacts: (id: string, options?: CallOptions) => Promise<DecisionFacts>;
   readonly approveAction: (id: string, decision?: DecisionBody, options?: CallOptions) => Promise<ActionJson>;

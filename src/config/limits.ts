@@ -337,6 +337,13 @@ export const KEPT_PAUSES_MAX = 1_024;
 export const INTERFACES_FRESH_MS = SECOND_MS;
 export const RESPONSE_BODY_BYTES_MAX = 262_144;
 export const LOCATION_CHARS_MAX = 2_048;
+/** Headers of a response that are kept, their bytes in all, and characters of a name or value. */
+export const RESPONSE_HEADERS_MAX = 40;
+export const RESPONSE_HEADERS_BYTES_MAX = 4_096;
+export const RESPONSE_HEADER_CHARS_MAX = 512;
+/** The newest attempts of an action whose responses are kept and shown, and bytes of each body. */
+export const ATTEMPTS_KEPT = 5;
+export const ATTEMPT_BODY_BYTES_MAX = 16_384;
 export const RETRY_AFTER_MS_MIN = SECOND_MS;
 export const RETRY_AFTER_MS_MAX = DAY_MS;
 export const RETRY_BASE_MS_DEFAULT = 2 * SECOND_MS;

@@ -16,6 +16,7 @@ import {
   saysItCloses,
 } from "./response.ts";
 import type { TargetPolicy } from "./policy.ts";
+import { keptHeaders } from "./response-headers.ts";
 import { type ParsedTarget, parseTarget } from "./target.ts";
 
 interface SenderOptions {
@@ -158,6 +159,7 @@ async function answerOf(response: Response, deadline: Deadline): Promise<Called>
     kind: "answered",
     code: status,
     body: responseJson(bytes, truncated),
+    headers: keptHeaders(headers),
     truncated,
     brokenBy: isBroken ? broken : null,
     retryAfter: headers.get("retry-after")?.slice(0, RETRY_AFTER_CHARS_MAX) ?? null,

@@ -1,12 +1,13 @@
 import type { Action, Result } from "../actions/action.ts";
-import type { Extras } from "../actions/extras.ts";
+import type { PastAttempt } from "../actions/attempts.ts";
+import { type Extras, NO_EXTRAS } from "../actions/extras.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import { type Caller, hasScope, type ScopedCaller, seesWhole, type Viewer, viewerOf } from "../accounts/roles.ts";
 import type { EarlierRejection } from "../approvals/rejections.ts";
 import { MASKED_INLINE_CHARS_MAX } from "../config/limits.ts";
 import { bytesOf, maskedBody, type SeenBytes } from "./mask-body.ts";
 import { Masking, secretKind } from "./mask-rules.ts";
-import { maskHeaders, maskResponseText, maskText, maskUrl } from "./masking.ts";
+import { maskHeaders, maskResponseHeaders, maskResponseText, maskText, maskUrl } from "./masking.ts";
 import type { Pause } from "../pauses/pause.ts";
 
 /** An action as a viewer may see it. */
@@ -108,9 +109,10 @@ export function seenBytes(action: Action | MaskedAction): SeenBytes {
 }
 
 function maskedResult(result: Result, viewer: Viewer): Result {
-  const { lastError, responseBody } = result;
+  const { lastError, responseBody, responseHeaders } = result;
   return {
     ...result,
+    responseHeaders: unlessNull(responseHeaders, (json) => maskResponseHeaders(json, viewer)),
     lastError: unlessNull(lastError, (text) => maskText(text, viewer)),
     responseBody: unlessNull(responseBody, (json) => maskResponseText(json, viewer)),
   };
@@ -130,6 +132,37 @@ export function maskedEarlier(entries: readonly EarlierRejection[], viewer: View
   }));
 }
 
+/** Attempts with what came back of them masked, on another thread where that is long. */
+export async function maskedAttempts(
+  action: Action,
+  attempts: readonly PastAttempt[],
+  viewer: Viewer,
+): Promise<readonly PastAttempt[]> {
+  const results = attempts.map(({ responseHeaders, responseBody, responseTruncated }) => {
+    const result = { ...NO_RESULT, responseHeaders, responseBody, responseTruncated };
+    return { ...action, body: null, headers: null, extras: NO_EXTRAS, result };
+  });
+  const ready = await premaskAll(results, viewer);
+  return attempts.map((attempt, at) => {
+    const masked = ready[at] === undefined ? null : maskedAction(ready[at], viewer).result;
+    return { ...attempt, ...responseOf(masked ?? NO_RESULT), made: maskedMade(attempt.made, viewer) };
+  });
+}
+
+const NO_RESULT: Result = {
+  lastError: null,
+  errorSource: null,
+  responseCode: null,
+  responseBody: null,
+  responseTruncated: false,
+  durationMs: null,
+  responseHeaders: null,
+};
+
+function responseOf({ responseHeaders, responseBody, responseTruncated }: Result) {
+  return { responseHeaders, responseBody, responseTruncated };
+}
+
 /** A timeline entry, with each text masked by the rules of its origin. */
 export function maskedEntry(entry: TimelineEntry, viewer: Viewer): TimelineEntry {
   return { ...entry, event: maskedEvent(entry.event, viewer) };
@@ -142,18 +175,21 @@ function maskedEvent(event: TimelineEvent, viewer: Viewer): TimelineEvent {
     const masked = { ...event, actor: maskedActor(event.actor, viewer) };
     return reason === undefined ? masked : { ...masked, reason: unlessNull(reason, text) };
   }
-  if ("attempt" in event) {
-    const { error, location } = event;
-    // The target wrote it: it should be a URL but may be any text.
-    const place = unlessNull(location, (target) => maskUrl(text(target), viewer));
-    return { ...event, error: unlessNull(error, text), location: place };
-  }
+  if ("attempt" in event) return maskedMade(event, viewer);
   if ("delivered" in event) {
     const { channel } = event;
     const named = channel === undefined ? {} : { channel: text(channel) };
     return { ...event, error: unlessNull(event.error, text), ...named };
   }
   return event;
+}
+
+function maskedMade(made: PastAttempt["made"], viewer: Viewer): PastAttempt["made"] {
+  const text = (written: string) => maskText(written, viewer);
+  const { error, location } = made;
+  // The target wrote it: it should be a URL but may be any text.
+  const place = unlessNull(location, (target) => maskUrl(text(target), viewer));
+  return { ...made, error: unlessNull(error, text), location: place };
 }
 
 /** Masks the name of an actor, which is untrusted text after the first colon. */

@@ -1,4 +1,5 @@
 import type { Viewer } from "../accounts/roles.ts";
+import { readHeaders } from "../outbound/response-headers.ts";
 import { EditedText } from "./edited-text.ts";
 import { findSecrets } from "./find-secrets.ts";
 import { isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
@@ -44,6 +45,15 @@ export function maskUrl(url: string, viewer: For): string {
 export function maskHeaders(headers: Readonly<Record<string, string>>, viewer: For): Readonly<Record<string, string>> {
   const masking = maskingFor(viewer);
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, maskHeader(name, value, masking)]));
+}
+
+/** The stored headers of a response. Values that may be secret are not stored; this masks secrets in the others. */
+export function maskResponseHeaders(json: string, viewer: For): string {
+  const masked = readHeaders(json).map(([name, value]) => {
+    const text = maskText(value, viewer);
+    return [name, name === "location" ? maskUrl(text, viewer) : text];
+  });
+  return JSON.stringify(masked);
 }
 
 function maskHeader(name: string, value: string, masking: Masking): string {

@@ -18,6 +18,7 @@ const RESULT = {
   responseCode: 500,
   responseBody: '{"n":1.0}',
   responseTruncated: true,
+  responseHeaders: null,
   durationMs: 40,
 } as const;
 

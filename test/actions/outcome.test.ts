@@ -3,6 +3,7 @@ import { type Answered, describeOutcome as sentenceOf, type Fault, type Outcome 
 
 const ANSWERED: Answered = {
   kind: "answered",
+  headers: null,
   code: 500,
   body: '"secret answer"',
   truncated: false,

@@ -19,6 +19,7 @@ const OK: Result = {
   responseCode: 200,
   responseBody: '{"n":1.0}',
   responseTruncated: false,
+  responseHeaders: null,
   durationMs: 41,
 };
 
@@ -28,6 +29,7 @@ const REFUSED: Result = {
   responseCode: 503,
   responseBody: '"busy"',
   responseTruncated: false,
+  responseHeaders: null,
   durationMs: 12,
 };
 
@@ -37,6 +39,7 @@ const SILENT: Result = {
   responseCode: null,
   responseBody: null,
   responseTruncated: false,
+  responseHeaders: null,
   durationMs: 30_000,
 };
 

@@ -6,6 +6,7 @@ import { anAction, later, NOON } from "../support/factory.ts";
 
 const WHOLE: Answered = {
   kind: "answered",
+  headers: null,
   code: 200,
   body: '{"n":1.0}',
   truncated: false,
@@ -141,6 +142,7 @@ describe("what an attempt leaves behind", () => {
           responseCode: 201,
           responseBody: '{"n":1.0}',
           responseTruncated: true,
+          responseHeaders: null,
           durationMs: 41,
         },
       },
@@ -178,6 +180,7 @@ describe("what an attempt leaves behind", () => {
           responseCode: 503,
           responseBody: '{"n":1.0}',
           responseTruncated: false,
+          responseHeaders: null,
           durationMs: 41,
         },
       },
@@ -214,6 +217,7 @@ describe("what an attempt leaves behind", () => {
           responseCode: null,
           responseBody: null,
           responseTruncated: false,
+          responseHeaders: null,
           durationMs: 41,
         },
       },
@@ -250,6 +254,7 @@ describe("what an attempt leaves behind", () => {
         responseCode: 200,
         responseBody: '{"n":1.0}',
         responseTruncated: true,
+        responseHeaders: null,
         durationMs: 41,
       },
     });
@@ -263,6 +268,7 @@ describe("what an attempt leaves behind", () => {
       responseCode: null,
       responseBody: null,
       responseTruncated: false,
+      responseHeaders: null,
       durationMs: 41,
     });
     expect(events[0]).toMatchObject({ outcome: "answered", response_code: 200, error: after.result?.lastError });
@@ -275,6 +281,7 @@ describe("what an attempt leaves behind", () => {
       responseCode: 500,
       responseBody: '{"n":1.0}',
       responseTruncated: true,
+      responseHeaders: null,
     });
   });
 

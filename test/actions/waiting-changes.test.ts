@@ -98,6 +98,7 @@ describe("give_up_on", () => {
     settle(active, {
       outcome: {
         kind: "answered",
+        headers: null,
         code,
         body: null,
         truncated: false,

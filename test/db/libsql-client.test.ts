@@ -26,6 +26,7 @@ import { testChannels } from "./conformance/channels.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
 import { testWaiting } from "./conformance/waiting.ts";
 import { testSigning } from "./conformance/signing.ts";
+import { testAttempts } from "./conformance/attempts.ts";
 import { testExtras } from "./conformance/extras.ts";
 import { testTeam } from "./conformance/team.ts";
 import { testTexts } from "./conformance/texts.ts";
@@ -45,6 +46,7 @@ describe("the store behind the client", () => {
   testTimeline(openClientStore);
   testTexts(openClientStore);
   testExtras(openClientStore);
+  testAttempts(openClientStore);
   testLinks(openClientStore);
   testPeople(openClientStore);
   testTeam(openClientStore);

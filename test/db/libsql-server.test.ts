@@ -18,6 +18,7 @@ import { testSchedule } from "./conformance/schedule.ts";
 import { testSearch } from "./conformance/search.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testSigning } from "./conformance/signing.ts";
+import { testAttempts } from "./conformance/attempts.ts";
 import { testExtras } from "./conformance/extras.ts";
 import { testTeam } from "./conformance/team.ts";
 import { testTexts } from "./conformance/texts.ts";
@@ -47,6 +48,7 @@ function suite(): void {
   testChanges(open);
   testTexts(open);
   testExtras(open);
+  testAttempts(open);
   testAccounts(open);
   testLinks(open);
   testHeld(open);

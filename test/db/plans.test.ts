@@ -39,6 +39,7 @@ import {
   failedAction,
   LEASE,
   stored,
+  settleMany,
 } from "./conformance/steps.ts";
 
 /** Only what is small in itself may be walked through: one row of values, a bounded page, what waits. */
@@ -60,6 +61,7 @@ const PRUNED = [
   "action_metadata",
   "actions",
   "approval_links",
+  "attempts",
   "action_keys",
   "outbox_once",
   "pauses_in_force",
@@ -105,6 +107,8 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["settle", on(settleOne), ["actions", "actions_pending", "pauses_in_force"]],
   ["cancel", on(async (actions) => decided(actions, cancel, await createdAction(actions))), ["actions"]],
   ["retry with a key", on(retryOne), ["action_keys", "actions", "pauses_in_force"]],
+  ["settle, and keep the response", on(settleMany), ["actions", "actions_pending", "attempts", "pauses_in_force"]],
+  ["responses", on((actions) => actions.responses(ACCOUNT, "act_x")), ["actions_by_account", "attempts"]],
   ["timeline", on((actions) => actions.timeline(ACCOUNT, "act_x")), ["timeline_once"]],
   ["changes", on(changesSince), ["actions", "actions_pending", "pauses_in_force", "timeline_once"]],
   ["position", on((actions) => actions.position()), []],

@@ -25,7 +25,15 @@ import {
 import { dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { createMigrated } from "../support/postgres-store.ts";
 import { testSecrets } from "../support/store.ts";
-import { activeAction, attemptedAction, claimDue, claimOf, createdAction, LEASE } from "./conformance/steps.ts";
+import {
+  activeAction,
+  attemptedAction,
+  claimDue,
+  claimOf,
+  createdAction,
+  LEASE,
+  settleMany,
+} from "./conformance/steps.ts";
 
 /** Rows of each table: enough that reading all of them is not the fastest way any more. */
 const ROWS = 20_000;
@@ -51,6 +59,8 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["approve", approveOne],
   ["find", ({ actions }) => actions.find(ACCOUNT, "act_x")],
   ["holder of a key", ({ actions }) => actions.holderOf(ACCOUNT, "dedupe", "d", NOON)],
+  ["settle, and keep the response", ({ actions }) => settleMany(actions)],
+  ["responses", ({ actions }) => actions.responses(ACCOUNT, "act_x")],
   ["timeline", ({ actions }) => actions.timeline(ACCOUNT, "act_x")],
   ["position", ({ actions }) => actions.position()],
   ["changes", async ({ actions }) => actions.changes(ACCOUNT, (await actions.position()) - 4096 * 10)],
@@ -224,6 +234,7 @@ async function fill(client: Client): Promise<void> {
     `insert into sessions select 'h' || n, 'per_' || n, 'acc_' || n, n, n from generate_series(1, ${ROWS}) n`,
     `insert into action_metadata select 'act_' || lpad(n::text, 9, '0'), 'acc_' || n % 50, 'customer', n % 100
       from generate_series(1, ${ROWS}) n`,
+    `insert into attempts select 'act_' || lpad(n::text, 9, '0'), 1, 1, 0, '[]', '{}' from generate_series(1, ${ROWS}) n`,
     `insert into bulk_jobs (id, account_id, operation, filter, status, matching, done, failed, created_at, created_by, key_id,
         person_id, client, finished_at)
       select 'blk_' || n, 'acc_' || n % 50, 'retry', '{}', case n % 1000 when 0 then 'running' else 'finished' end, 1, 0, 0, n,

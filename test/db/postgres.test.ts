@@ -26,6 +26,7 @@ import { testChannels } from "./conformance/channels.ts";
 import { testHostSettings } from "./conformance/host-settings.ts";
 import { testWaiting } from "./conformance/waiting.ts";
 import { testSigning } from "./conformance/signing.ts";
+import { testAttempts } from "./conformance/attempts.ts";
 import { testExtras } from "./conformance/extras.ts";
 import { testTeam } from "./conformance/team.ts";
 import { testTexts } from "./conformance/texts.ts";
@@ -46,6 +47,7 @@ describe.skipIf(!hasPostgres)("the store on PostgreSQL", () => {
   testChanges(openPostgresStore);
   testTexts(openPostgresStore);
   testExtras(openPostgresStore);
+  testAttempts(openPostgresStore);
   testAccounts(openPostgresStore);
   testLinks(openPostgresStore);
   testHeld(openPostgresStore);

@@ -21,6 +21,7 @@ function newFolder(): string {
 
 const OK: Outcome = {
   kind: "answered",
+  headers: null,
   code: 200,
   body: null,
   truncated: false,

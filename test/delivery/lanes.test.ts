@@ -367,6 +367,7 @@ test("never more in flight than the settings allow, in all and to one host", asy
       flying.set(url, (flying.get(url) ?? 1) - 1);
       return {
         kind: "answered",
+        headers: null,
         code: 200,
         body: null,
         truncated: false,

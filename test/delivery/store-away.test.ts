@@ -11,6 +11,7 @@ import { temporaryFolder } from "../support/store.ts";
 
 const OK: Outcome = {
   kind: "answered",
+  headers: null,
   code: 200,
   body: null,
   truncated: false,

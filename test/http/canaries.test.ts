@@ -84,6 +84,8 @@ const exported = (format: string) => () => `/v1/actions/export?dedupe=canaries&f
 
 const facts = ({ id }: TestServer) => `/v1/actions/${id}/facts`;
 
+const attempts = ({ id }: TestServer) => `/v1/actions/${id}/attempts`;
+
 const timeline = ({ id }: TestServer) => `/v1/actions/${id}/timeline`;
 
 const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as const).flatMap((role) => {
@@ -97,6 +99,7 @@ const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as cons
     place(`${role}: the export`, "over", parts(ACTION), get(role, exported("ndjson"))),
     place(`${role}: the export as CSV`, "over", parts(["url", "actor", ...SAID]), get(role, exported("csv"))),
     place(`${role}: the timeline`, "over", parts(["reason", "asked", "location", "actor"]), get(role, timeline)),
+    place(`${role}: the attempts`, "over", parts(["answer", "location"]), get(role, attempts)),
     place(`${role}: the stream of events`, "over", parts(ACTION), async ({ streams }) => {
       await streams[role].heard(({ events }) => events.at(-1)?.event === "action.failed");
       return streams[role].events.map(({ data }) => data).join("\n");

@@ -75,6 +75,7 @@ describe("an agent that attacks the actions of another agent", () => {
       (await read("/v1/actions", keys.b)).text,
       (await read(`/v1/actions?created_by=${ids.a}`, keys.b)).text,
       (await read(`/v1/actions/${id}/timeline`, keys.b)).text,
+      `attempts of act_: ${(await read(`/v1/actions/${id}/attempts`, keys.b)).text}`,
       await eventsOf(keys.b, async () => (await create(keys.a)).json.id),
       JSON.stringify(await agent.call("get", { id })),
       JSON.stringify(await agent.call("wait", { id, wait: 1 })),

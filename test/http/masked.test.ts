@@ -53,7 +53,11 @@ const ALL = [...Object.keys(SENT), "canary-answer"].toSorted();
 const redirects = () =>
   new Response('{"session":{"id":"canary-answer-x9Kq2Lm8Vb3Zt7Rw"},"big":12345678901234567890}', {
     status: 302,
-    headers: { location: "/login?code=canary-location-x9Kq2Lm8Vb3Zt7Rw&page=2", "content-type": "application/json" },
+    headers: {
+      location: "/login?code=canary-location-x9Kq2Lm8Vb3Zt7Rw&page=2",
+      "content-type": "application/json",
+      "set-cookie": "sid=canary-cookie",
+    },
   });
 
 describe("what was sent and answered", () => {
@@ -96,6 +100,20 @@ describe("what was sent and answered", () => {
       expect(canariesIn(text)).toEqual([]);
       expect(text).toContain('"/login?code=••••(code,32-chars,…t7Rw)&page=2"');
       expect(text).toMatch(/"as (?:ann:)?••••\(password,30-chars,…t7Rw\)@db"/);
+    }
+    const attempts = `/v1/actions/${id}/attempts`;
+    for (const role of WHOLE) {
+      const text = await as(role, "GET", attempts);
+      expect(canariesIn(text)).toEqual(ANSWERED.slice(0, 2));
+      // A cookie is not stored, so nobody sees it.
+      expect(text).toContain('{"name":"set-cookie","value":"••••"}');
+      expect(text).toContain('"big":12345678901234567890}');
+    }
+    for (const role of MASKED) {
+      const text = await as(role, "GET", attempts);
+      expect(canariesIn(text)).toEqual([]);
+      expect(text.split('"/login?code=••••(code,32-chars,…t7Rw)&page=2"')).toHaveLength(3);
+      expect(text).toContain('"big":12345678901234567890}');
     }
   });
 

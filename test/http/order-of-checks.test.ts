@@ -163,6 +163,7 @@ describe("a path", () => {
     ["B22", "GET", `/v1/actions/${KNOWN_ID}/approve`, "POST"],
     ["HEAD where no GET is", "HEAD", `/v1/actions/${KNOWN_ID}/cancel`, "POST"],
     ["timeline", "POST", `/v1/actions/${KNOWN_ID}/timeline`, "GET, HEAD"],
+    ["attempts", "POST", `/v1/actions/${KNOWN_ID}/attempts`, "GET, HEAD"],
     ["trailing slash", "PATCH", "/v1/actions/", "GET, HEAD, POST"],
     ["system", "POST", "/health", "GET, HEAD"],
   ])("with another method is 405 and says which it has: %s", async (_name, method, path, allow) => {

@@ -22,6 +22,7 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   listNotifications: ["owner"],
   getAction: ["owner", "approver", "agent", "reader"],
   getTimeline: ["owner", "approver", "agent", "reader"],
+  getAttempts: ["owner", "approver", "agent", "reader"],
   getDecisionFacts: ["owner", "approver", "agent", "reader"],
   streamEvents: ["owner", "approver", "agent", "reader"],
   approveAction: ["owner", "approver"],

@@ -281,6 +281,9 @@ export function stubActionService(calls: string[]): ActionService {
       calls.push(`timeline ${id}`);
       return Promise.resolve([]);
     },
+    async attempts(caller, id) {
+      return { action: await find("attempts")(caller, id), attempts: [] };
+    },
     approve: find("approve"),
     cancel: find("cancel"),
     retry: find("retry"),

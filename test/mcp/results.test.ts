@@ -30,6 +30,7 @@ const answeredWith = (responseBody: string | null, failed = false): Action => {
     responseCode: failed ? 500 : 200,
     responseBody,
     responseTruncated: false,
+    responseHeaders: null,
     durationMs: 1,
   };
   return anAction({ status: failed ? "failed" : "completed", attempts: 1, result });

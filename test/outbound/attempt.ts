@@ -31,7 +31,16 @@ export async function answer(behaviour: Behaviour, timeoutMs?: number): Promise<
 
 /** An answer that came whole and said nothing but status and body. */
 export function whole(code: number, body: string | null): Answered {
-  return { kind: "answered", code, body, truncated: false, brokenBy: null, retryAfter: null, location: null };
+  return {
+    kind: "answered",
+    code,
+    body,
+    headers: null,
+    truncated: false,
+    brokenBy: null,
+    retryAfter: null,
+    location: null,
+  };
 }
 
 /** How bytes are shown that are no text. */

@@ -168,6 +168,6 @@ describe("an answer", () => {
 });
 
 function withAnswer(responseBody: string | null, responseTruncated = false) {
-  const answer = { lastError: null, errorSource: null, responseCode: 200, durationMs: 41 };
+  const answer = { lastError: null, errorSource: null, responseCode: 200, responseHeaders: null, durationMs: 41 };
   return anAction({ status: "completed", attempts: 1, result: { ...answer, responseBody, responseTruncated } });
 }

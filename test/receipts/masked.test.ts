@@ -13,6 +13,7 @@ const REFUSED: Result = {
   responseCode: 503,
   responseBody: '{"session_token":"canary-response","big":12345678901234567890,"one":1.0}',
   responseTruncated: false,
+  responseHeaders: null,
   durationMs: 12,
 };
 

@@ -106,7 +106,16 @@ export function writeOf(step: Change | DomainError, at: Date = NOON): ChangeWrit
 
 /** The target answered with this status. */
 export function answered(code: number, body: string | null = null): Outcome {
-  return { kind: "answered", code, body, truncated: false, brokenBy: null, retryAfter: null, location: null };
+  return {
+    kind: "answered",
+    code,
+    body,
+    headers: null,
+    truncated: false,
+    brokenBy: null,
+    retryAfter: null,
+    location: null,
+  };
 }
 
 /** What the engine would write when an attempt of an active action ended, ten milliseconds long. */

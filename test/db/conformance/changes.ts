@@ -177,6 +177,7 @@ export function testChanges(open: OpenTestStore): void {
 const BROKEN = {
   code: 200,
   body: '"half',
+  headers: null,
   truncated: true,
   brokenBy: "closed",
   retryAfter: null,

@@ -112,6 +112,7 @@ export function testLeases(open: OpenTestStore): void {
         responseCode: 200,
         responseBody: '"done"',
         responseTruncated: false,
+        responseHeaders: null,
         durationMs: 7,
       });
     },

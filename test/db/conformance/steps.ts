@@ -3,7 +3,7 @@ import type { Action, ActionStatus } from "../../../src/actions/action.ts";
 import { type approve, cancel } from "../../../src/actions/changes.ts";
 import type { Outcome } from "../../../src/actions/outcome.ts";
 import type { AttemptEnd } from "../../../src/actions/settle.ts";
-import { CLAIM_BYTES_MAX } from "../../../src/config/limits.ts";
+import { ATTEMPTS_KEPT, CLAIM_BYTES_MAX } from "../../../src/config/limits.ts";
 import type { ActionStore, Claim, LaneName, Queue } from "../../../db/store.ts";
 import { aDecision, anAction, answered, creationOf, later, NOON, settled, writeOf } from "../../support/factory.ts";
 
@@ -124,4 +124,10 @@ export async function happeningsOf(actions: ActionStore, { accountId, id }: Acti
 /** Lets so many turns of the event loop pass. */
 export async function nextTurns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await nextTurn();
+}
+
+/** As many attempts as make the oldest response go. */
+export async function settleMany(actions: ActionStore): Promise<void> {
+  let action = await createdAction(actions, { url: "https://many.example/", retries: 9 });
+  for (let n = 0; n <= ATTEMPTS_KEPT; n += 1) action = await attempted(actions, action, answered(500, "{}"));
 }

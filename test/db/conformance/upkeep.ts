@@ -87,6 +87,18 @@ export function testUpkeep(open: OpenTestStore): void {
       },
     );
 
+    test("goes with what came back of its attempts", async () => {
+      await using db = await open();
+      const action = await createdAction(db.actions, LONG_AGO);
+      await attempted(db.actions, action, answered(503, "{}"));
+      await attempted(db.actions, await stored(db.actions, action), answered(200, "{}"));
+      const younger = await createdAction(db.actions);
+      await attempted(db.actions, younger, answered(503, "{}"));
+      expect(await db.count("attempts")).toBe(2);
+      expect(await pruneAll(db.store, later(DAY_MS))).toMatchObject({ deleted: 1 });
+      expect(await db.count("attempts")).toBe(1);
+    });
+
     test("is what finished by then, and what has not is kept, however old it is", async () => {
       await using db = await open();
       const kept: Action[] = [];
