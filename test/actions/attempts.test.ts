@@ -97,7 +97,7 @@ function made(run: number, attempt: number): TimelineEntry {
   return { seq: run * 100 + attempt, at: later(run * 100 + attempt), run, status: "completed", event };
 }
 
-function kept(run: number, attempt: number): KeptResponse {
+function response(run: number, attempt: number): KeptResponse {
   return { run, attempt, responseHeaders: null, responseBody: `"${run}.${attempt}"`, responseTruncated: false };
 }
 
@@ -108,7 +108,7 @@ describe("the attempts of an action", () => {
   test("are the newest that have ended, over all runs, each with its own response", () => {
     const entries = [made(1, 1), made(1, 2), made(1, 3), made(2, 1), made(2, 2), made(2, 3)];
     const action = anAction({ status: "failed", run: 2, attempts: 3, result: RESULT });
-    const responses = [kept(1, 2), kept(1, 3), kept(2, 1), kept(2, 2)];
+    const responses = [response(1, 2), response(1, 3), response(2, 1), response(2, 2)];
     expect(bodiesOf(action, entries, responses)).toEqual([
       [1, 2, '"1.2"'],
       [1, 3, '"1.3"'],
@@ -127,6 +127,6 @@ describe("the attempts of an action", () => {
     const later2 = anAction({ status: "failed", run: 1, attempts: 2, result: RESULT });
     expect(bodiesOf(later2, [made(1, 1)], [])).toEqual([[1, 1, null]]);
     const nextRun = anAction({ status: "completed", run: 2, attempts: 1, result: RESULT });
-    expect(bodiesOf(nextRun, [made(1, 1)], [kept(2, 1)])).toEqual([[1, 1, null]]);
+    expect(bodiesOf(nextRun, [made(1, 1)], [response(2, 1)])).toEqual([[1, 1, null]]);
   });
 });
