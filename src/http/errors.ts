@@ -2,7 +2,7 @@ import { NotFoundError } from "elysia";
 import { asDomainError, errorJson, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode, RetryLater } from "../api/domain-error.ts";
 import { type Log, traceOf } from "../observability/log.ts";
-import { problemPage } from "../pages/layout.tsx";
+import { problemPage } from "../pages/problem.tsx";
 import { json, isApiPath, acceptsHtml, prefersJson, page } from "./response.ts";
 import type { RequestContext } from "./request.ts";
 import { Misdirected } from "./own-origin.ts";

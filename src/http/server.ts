@@ -40,7 +40,7 @@ import { channelRoutes, type ChannelRouteDeps } from "../channels/routes.ts";
 import { hostRoutes, type HostRouteDeps } from "../hosts/routes.ts";
 import { bulkRoutes, type BulkRouteDeps } from "../bulk/routes.ts";
 import { pauseRoutes, type PauseRouteDeps } from "../pauses/routes.ts";
-import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/inbox-routes.ts";
+import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/approval-link-routes.ts";
 import type { OidcRouteDeps } from "../oidc/routes.ts";
 import { authRoutes } from "../accounts/auth-routes.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "../receipts/receipt.ts";
@@ -51,7 +51,7 @@ import { IDLE_SECONDS } from "./sse.ts";
 import { headersOf } from "./errors.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { errorJson, HTTP_STATUS } from "../api/errors.ts";
-import { problemPage } from "../pages/layout.tsx";
+import { problemPage } from "../pages/problem.tsx";
 
 export interface HttpDeps
   extends

@@ -5,7 +5,6 @@ import { operationsOf } from "../actions/changes.ts";
 import type { Operation } from "../actions/status.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
-import { APPROVAL_LINK_MS } from "../config/limits.ts";
 import { sentUrl } from "../outbound/target.ts";
 import type { Pause } from "../pauses/pause.ts";
 import { maskedEntry } from "../receipts/masked-action.ts";
@@ -89,7 +88,7 @@ export function actionPage(props: ActionProps): string {
 }
 
 /** The title of an action, as what it is: somebody's words. */
-function RequesterSays({ action: { title } }: Pick<ActionProps, "action">) {
+export function RequesterSays({ action: { title } }: Pick<ActionProps, "action">) {
   if (title === null) return null;
   return (
     <p>
@@ -139,7 +138,7 @@ function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): FactRows {
 }
 
 /** Facts of an action, and further `rows`. */
-function ActionFacts({ action, rows = [] }: { readonly action: Action; readonly rows?: FactRows }) {
+export function ActionFacts({ action, rows = [] }: { readonly action: Action; readonly rows?: FactRows }) {
   const { approve, approvedBy, approvedAt, startedAt, finishedAt, result, attempts, retries } = action;
   const ms = result?.durationMs ?? null;
   const at = (time: Date | null) => (time === null ? null : <Time at={time} />);
@@ -323,33 +322,4 @@ export function resendPage({ user, isUnknown, problem, ...props }: ResendPagePro
       <SecretsMasked />
     </Layout>,
   );
-}
-
-/** The public page of one action, masked: request, history and response. */
-export function receiptPage({ timeline, ...props }: Pick<ActionProps, "action" | "timeline">): string {
-  const action = maskForDisplay(props.action, "public");
-  return render(
-    <Layout title={callText(action)} isStandalone>
-      <PageHead title={callText(action)} kind="Receipt">
-        <RequesterSays action={action} />
-        <StatusChip status={action.status} />
-        <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
-        {action.status === "awaiting_approval" ? <p class="quiet on-screen">{howToDecide(action)}</p> : null}
-      </PageHead>
-      <ActionFacts action={action} />
-      <History timeline={timeline.map((entry) => maskedEntry(entry, "public"))} />
-      <RequestView action={action} />
-      <ResponseView action={action} />
-      <p class="foot">Secrets are masked as ••••.</p>
-    </Layout>,
-  );
-}
-
-/** Expired approval links redirect here, so the page says where to decide. */
-function howToDecide({ notifyEmail }: Action): string {
-  const links =
-    notifyEmail === null
-      ? ""
-      : `use the links in the approval email, which work for ${duration(APPROVAL_LINK_MS)}, or `;
-  return `This page is read-only. To decide, ${links}log in to Outgate and open Approvals.`;
 }

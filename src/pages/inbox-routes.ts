@@ -9,7 +9,7 @@ import { DomainError } from "../api/domain-error.ts";
 import { ACTION_ID, KEY_ID } from "../runtime/ids.ts";
 import { premaskAll, premask } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { heldPage, type HeldProps, confirmPage } from "./decide.tsx";
+import { heldPage, type HeldProps } from "./decide.tsx";
 import { type InboxOutcome, inboxPage, NO_KEY } from "./inbox.tsx";
 import {
   type AnswerPerson,
@@ -19,15 +19,10 @@ import {
   type AnswerById,
   type PersonRouteDeps,
 } from "../http/session.ts";
-import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { INVALID, LINK_NOT_FOUND, linkNotFound, pathNotFound, showFormAgain } from "../http/errors.ts";
-import Type from "typebox";
-import { createPageRoutes, pathParams } from "../http/operation.ts";
+import { INVALID, pathNotFound, showFormAgain } from "../http/errors.ts";
+import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
-import type { FollowLink, OpenedLink } from "../approvals/links.ts";
-import { clientOf } from "../http/client-address.ts";
-import type { OwnOrigin } from "../http/own-origin.ts";
 
 export interface InboxRouteDeps extends PersonRouteDeps {
   readonly actionService: Pick<ActionService, "held" | "historyOf" | "get" | "timeline" | "approve" | "cancel">;
@@ -136,73 +131,3 @@ function idIn(query: URLSearchParams, name: string): string | null {
   const id = query.get(name) ?? "";
   return ACTION_ID.test(id) ? id : null;
 }
-
-export interface ApprovalLinkRouteDeps {
-  readonly followLink: FollowLink;
-  /** `confirm`: a link asks first. `one_click`: opening it decides. */
-  readonly approvalLinks: "confirm" | "one_click";
-  readonly ownOrigin: OwnOrigin;
-  /** Path of an action's receipt page. */
-  readonly receiptPath: (actionId: string) => string;
-}
-
-const PATH = "/a/:token";
-
-const TokenParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
-
-interface LinkRequest {
-  readonly context: RequestContext;
-  readonly params: { readonly token: string };
-}
-
-/** The links of an approval mail. They need no login. */
-export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
-  const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
-  const isOneClick = approvalLinks === "one_click";
-
-  const found = (context: RequestContext, opened: OpenedLink | null): OpenedLink => {
-    if (opened === null) throw linkNotFound();
-    context.actionId = opened.action.id;
-    return opened;
-  };
-  const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
-
-  const show = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
-    const opened = found(context, await followLink.open(token));
-    if (!opened.isLive) return toReceipt(opened);
-    if (isOneClick && isOpenedByPerson(context.request)) {
-      return toReceipt(found(context, await followLink.decide(token, opened.decision, null, clientOf(context))));
-    }
-    return page("approval", confirmPage(await readyToShow(opened)));
-  };
-
-  const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
-    ownOrigin.refuseOtherSitesButNull(context.request.headers);
-    const opened = found(context, await followLink.open(token));
-    if (!opened.isLive) return toReceipt(opened);
-    const form = await readForm(context);
-    try {
-      const { decision, reason } = checkDecisionForm(form);
-      return toReceipt(found(context, await followLink.decide(token, decision, reason, clientOf(context))));
-    } catch (error) {
-      return showFormAgain(context, error, INVALID, async (problem) =>
-        confirmPage({ ...(await readyToShow(opened)), problem, reason: form.get("reason") ?? "" }),
-      );
-    }
-  };
-
-  const hooks = { params: TokenParams };
-  return createPageRoutes("approval").get(PATH, show, hooks).post(PATH, decide, hooks);
-}
-
-async function readyToShow<Opened extends OpenedLink>(opened: Opened): Promise<Opened> {
-  return { ...opened, action: await premask(opened.action, "decider") };
-}
-
-/** HEAD requests also run this route. Neither they nor prefetches may decide anything. */
-function isOpenedByPerson({ method, headers }: Request): boolean {
-  const isPrefetch = PREFETCH_HEADERS.some((name) => /\bprefetch\b/i.test(headers.get(name) ?? ""));
-  return method === "GET" && !isPrefetch;
-}
-
-const PREFETCH_HEADERS = ["sec-purpose", "purpose", "x-moz"];

@@ -7,7 +7,7 @@ import { SECRET_PATH_HEADERS } from "../api/headers.ts";
 import { ReceiptJson, receiptJson, ReceiptToken } from "./schema.ts";
 import { premask } from "./masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { receiptPage } from "../pages/action.tsx";
+import { receiptPage } from "../pages/receipt.tsx";
 import { prefersJson, json, page, pageHeaders } from "../http/response.ts";
 import { LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, operation, pathParams } from "../http/operation.ts";

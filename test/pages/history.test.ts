@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Action } from "../../src/actions/action.ts";
 import { type OutcomeKind, statusSentence } from "../../src/actions/outcome.ts";
 import type { TimelineEvent } from "../../src/actions/timeline.ts";
-import { receiptPage } from "../../src/pages/action.tsx";
+import { receiptPage } from "../../src/pages/receipt.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 const shownOf = (event: TimelineEvent) =>

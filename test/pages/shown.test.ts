@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { confirmPage, heldPage } from "../../src/pages/decide.tsx";
+import { confirmPage } from "../../src/pages/approval-link.tsx";
+import { heldPage } from "../../src/pages/decide.tsx";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
 import { inboxPage } from "../../src/pages/inbox.tsx";
 import { notificationsPage } from "../../src/pages/callbacks.tsx";
-import { receiptPage } from "../../src/pages/action.tsx";
+import { receiptPage } from "../../src/pages/receipt.tsx";
 import { responseText } from "../../src/pages/request.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
 

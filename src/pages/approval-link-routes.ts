@@ -1,0 +1,81 @@
+import Type from "typebox";
+import type { FollowLink, OpenedLink } from "../approvals/links.ts";
+import { clientOf } from "../http/client-address.ts";
+import { INVALID, LINK_NOT_FOUND, linkNotFound, showFormAgain } from "../http/errors.ts";
+import { createPageRoutes, pathParams } from "../http/operation.ts";
+import type { OwnOrigin } from "../http/own-origin.ts";
+import { readForm, type RequestContext } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import { premask } from "../receipts/masked-action.ts";
+import { confirmPage } from "./approval-link.tsx";
+import { checkDecisionForm } from "./decision-form.ts";
+
+export interface ApprovalLinkRouteDeps {
+  readonly followLink: FollowLink;
+  /** `confirm`: a link asks first. `one_click`: opening it decides. */
+  readonly approvalLinks: "confirm" | "one_click";
+  readonly ownOrigin: OwnOrigin;
+  /** Path of an action's receipt page. */
+  readonly receiptPath: (actionId: string) => string;
+}
+
+const PATH = "/a/:token";
+
+const TokenParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
+
+interface LinkRequest {
+  readonly context: RequestContext;
+  readonly params: { readonly token: string };
+}
+
+/** The links of an approval mail. They need no login. */
+export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
+  const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
+  const isOneClick = approvalLinks === "one_click";
+
+  const found = (context: RequestContext, opened: OpenedLink | null): OpenedLink => {
+    if (opened === null) throw linkNotFound();
+    context.actionId = opened.action.id;
+    return opened;
+  };
+  const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
+
+  const show = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
+    const opened = found(context, await followLink.open(token));
+    if (!opened.isLive) return toReceipt(opened);
+    if (isOneClick && isOpenedByPerson(context.request)) {
+      return toReceipt(found(context, await followLink.decide(token, opened.decision, null, clientOf(context))));
+    }
+    return page("approval", confirmPage(await readyToShow(opened)));
+  };
+
+  const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
+    ownOrigin.refuseOtherSitesButNull(context.request.headers);
+    const opened = found(context, await followLink.open(token));
+    if (!opened.isLive) return toReceipt(opened);
+    const form = await readForm(context);
+    try {
+      const { decision, reason } = checkDecisionForm(form);
+      return toReceipt(found(context, await followLink.decide(token, decision, reason, clientOf(context))));
+    } catch (error) {
+      return showFormAgain(context, error, INVALID, async (problem) =>
+        confirmPage({ ...(await readyToShow(opened)), problem, reason: form.get("reason") ?? "" }),
+      );
+    }
+  };
+
+  const hooks = { params: TokenParams };
+  return createPageRoutes("approval").get(PATH, show, hooks).post(PATH, decide, hooks);
+}
+
+async function readyToShow<Opened extends OpenedLink>(opened: Opened): Promise<Opened> {
+  return { ...opened, action: await premask(opened.action, "decider") };
+}
+
+/** HEAD requests also run this route. Neither they nor prefetches may decide anything. */
+function isOpenedByPerson({ method, headers }: Request): boolean {
+  const isPrefetch = PREFETCH_HEADERS.some((name) => /\bprefetch\b/i.test(headers.get(name) ?? ""));
+  return method === "GET" && !isPrefetch;
+}
+
+const PREFETCH_HEADERS = ["sec-purpose", "purpose", "x-moz"];
