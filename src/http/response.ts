@@ -1,4 +1,4 @@
-import { STYLE } from "../pages/assets.ts";
+import { SHEET_STYLE } from "../pages/assets.ts";
 
 const JSON_TYPE = { "content-type": "application/json" } as const;
 
@@ -58,7 +58,7 @@ const TOKEN = {
 } as const;
 
 /** These pages load nothing; their style is inline. */
-const STANDALONE = `default-src 'none'; style-src 'sha256-${STYLE.sha256}'; img-src data:; base-uri 'none'; frame-ancestors 'none'`;
+const STANDALONE = `default-src 'none'; style-src 'sha256-${SHEET_STYLE.sha256}'; img-src data:; base-uri 'none'; frame-ancestors 'none'`;
 
 const POLICIES: Readonly<Record<PageKind, string>> = {
   own:

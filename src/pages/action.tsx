@@ -11,7 +11,7 @@ import { maskedEntry } from "../receipts/masked-action.ts";
 import { callText, DecisionForm, DecisionSummary, HiddenValues, RevealForm, SecretsMasked } from "./decide.tsx";
 import { Button, PostForm, ReasonField } from "./form.tsx";
 import { actionPath, ACTIONS_PATH, Layout, listPath, render } from "./layout.tsx";
-import { Card, type FactRows, Facts, Notice, PageHead, Problem, StatusChip, Time, UntrustedText } from "./parts.tsx";
+import { Card, type FactRows, Facts, Notice, PageHead, Problem, StatusDot, Time, UntrustedText } from "./parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
 import { maskForDisplay, RequestView, ResponseView } from "./request.tsx";
 import { Code } from "./snippets.tsx";
@@ -61,7 +61,7 @@ export function actionPage(props: ActionProps): string {
       <PageHead title={callText(action)} back={{ href: ACTIONS_PATH, name: "All actions" }}>
         <RequesterSays action={action} />
         <div id="state" class="head" data-live="">
-          <StatusChip status={action.status} />
+          <StatusDot status={action.status} />
           {isPaused ? null : <p>{summaryOf(action, isRejected)}</p>}
           {isPaused && props.pause !== null ? <PausedNotice pause={props.pause} /> : null}
         </div>
@@ -322,4 +322,33 @@ export function resendPage({ user, isUnknown, problem, ...props }: ResendPagePro
       <SecretsMasked />
     </Layout>,
   );
+}
+
+/** The public page of one action, masked: request, history and response. */
+export function receiptPage({ timeline, ...props }: Pick<ActionProps, "action" | "timeline">): string {
+  const action = maskForDisplay(props.action, "public");
+  return render(
+    <Layout title={callText(action)} isStandalone>
+      <PageHead title={callText(action)} kind="Receipt">
+        <RequesterSays action={action} />
+        <StatusDot status={action.status} />
+        <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
+        {action.status === "awaiting_approval" ? <p class="quiet on-screen">{howToDecide(action)}</p> : null}
+      </PageHead>
+      <ActionFacts action={action} />
+      <History timeline={timeline.map((entry) => maskedEntry(entry, "public"))} />
+      <RequestView action={action} />
+      <ResponseView action={action} />
+      <p class="foot">Secrets are masked as ••••.</p>
+    </Layout>,
+  );
+}
+
+/** Expired approval links redirect here, so the page says where to decide. */
+function howToDecide({ notifyEmail }: Action): string {
+  const links =
+    notifyEmail === null
+      ? ""
+      : `use the links in the approval email, which work for ${duration(APPROVAL_LINK_MS)}, or `;
+  return `This page is read-only. To decide, ${links}log in to Outgate and open Approvals.`;
 }

@@ -14,7 +14,8 @@ import { maskText } from "../receipts/masking.ts";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { Button, Field, type FieldProps, Select } from "./form.tsx";
 import { actionPath, ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "./layout.tsx";
-import { Ago, Chip, FilterLinks, LinkButton, Problem, StatusChip, statusLabel, Time, UntrustedText } from "./parts.tsx";
+import { Ago, Dot, LinkButton, Problem, StatusDot, statusLabel, Time, UntrustedText } from "./parts.tsx";
+import { FilterLinks } from "./controls.tsx";
 import { maskForDisplay } from "./request.tsx";
 import { keyHeader } from "./snippets.tsx";
 import { counted, type PageUser } from "./text.ts";
@@ -105,9 +106,9 @@ function ActionRow({ action, isPaused, now }: ActionRowProps) {
         </span>
       </div>
       <div class="meta">
-        <StatusChip status={status} />
-        {isPaused ? <Chip tone="wait">Paused</Chip> : null}
-        {!isPaused && awaitsRunAt(action) ? <Chip tone="still">Delayed</Chip> : null}
+        <StatusDot status={status} />
+        {isPaused ? <Dot tone="wait">Paused</Dot> : null}
+        {!isPaused && awaitsRunAt(action) ? <Dot tone="still">Delayed</Dot> : null}
         <span class="quiet small">
           {`${attempts} of ${retries}`}
           <span class="word">{retries === 1 ? " attempt" : " attempts"}</span>

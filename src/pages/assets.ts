@@ -1,9 +1,20 @@
+import htmx from "htmx.org/dist/htmx.min.js" with { type: "text" };
+import idiomorph from "idiomorph/dist/idiomorph-ext.min.js" with { type: "text" };
+import actionCss from "./assets/action.css" with { type: "text" };
+import actionsCss from "./assets/actions.css" with { type: "text" };
+import baseCss from "./assets/base.css" with { type: "text" };
+import consoleJs from "./assets/console.js" with { type: "text" };
+import docsCss from "./assets/docs.css" with { type: "text" };
+import frameCss from "./assets/frame.css" with { type: "text" };
 import icon from "./assets/icon.svg" with { type: "text" };
-import live from "./assets/live.js" with { type: "text" };
+import iconWaiting from "./assets/icon-waiting.svg" with { type: "text" };
+import inboxCss from "./assets/inbox.css" with { type: "text" };
+import overviewCss from "./assets/overview.css" with { type: "text" };
 import session from "./assets/session.js" with { type: "text" };
-import appStyle from "./assets/app.css" with { type: "text" };
-import docsStyle from "./assets/docs.css" with { type: "text" };
-import style from "./assets/style.css" with { type: "text" };
+import settingsCss from "./assets/settings.css" with { type: "text" };
+import sheetCss from "./assets/sheet.css" with { type: "text" };
+import timelineCss from "./assets/timeline.css" with { type: "text" };
+import tokensCss from "./assets/tokens.css" with { type: "text" };
 
 /** A file that pages load. Its path contains a hash of its content, so that browsers can cache it forever. */
 export interface Asset {
@@ -16,25 +27,49 @@ export interface Asset {
   readonly sha256: string;
 }
 
-/** The stylesheet of all pages. Standalone pages inline it. */
-export const STYLE = assetOf("style", "css", "text/css; charset=utf-8", style);
+/** The style of standalone pages, which inline it: receipt, approval link, and errors on either. */
+export const SHEET_STYLE = styleOf("sheet", [tokensCss, baseCss, timelineCss, sheetCss]);
 
-/** Additional styles of all pages that are not standalone. */
-export const APP_STYLE = assetOf("app", "css", "text/css; charset=utf-8", appStyle);
+/** The stylesheet of all other pages. */
+export const APP_STYLE = styleOf("app", [
+  tokensCss,
+  baseCss,
+  frameCss,
+  sheetCss,
+  timelineCss,
+  inboxCss,
+  actionsCss,
+  actionCss,
+  overviewCss,
+  settingsCss,
+  docsCss,
+]);
 
-/** Additional styles of the documentation. */
-export const DOCS_STYLE = assetOf("docs", "css", "text/css; charset=utf-8", docsStyle);
+/** Live updates, keyboard, palette, copy buttons and local times. Every page works without it. */
+export const CONSOLE = assetOf("console", "js", "text/javascript; charset=utf-8", consoleJs);
 
-/** Live updates and keyboard shortcuts. Every page works without it. */
-export const LIVE = assetOf("live", "js", "text/javascript; charset=utf-8", live);
+/** What `console.js` builds on: htmx loads parts of pages, idiomorph changes only what differs. */
+export const LIBRARIES = [
+  assetOf("htmx", "js", "text/javascript; charset=utf-8", htmx),
+  assetOf("idiomorph", "js", "text/javascript; charset=utf-8", idiomorph),
+] as const;
 
 /** Adds the session secret to forms. Without it, forms ask for the password. */
 export const SESSION = assetOf("session", "js", "text/javascript; charset=utf-8", session);
 
 export const ICON = assetOf("icon", "svg", "image/svg+xml", icon.trim());
 
+/** The icon while a request waits for a decision. */
+export const ICON_WAITING = assetOf("icon-waiting", "svg", "image/svg+xml", iconWaiting.trim());
+
 /** Everything that a page may load. */
-export const ASSETS: readonly Asset[] = [STYLE, APP_STYLE, DOCS_STYLE, LIVE, SESSION, ICON];
+export const ASSETS: readonly Asset[] = [APP_STYLE, CONSOLE, ...LIBRARIES, SESSION, ICON, ICON_WAITING];
+
+/** Comments are for readers of the source. */
+function styleOf(name: string, parts: readonly string[]): Asset {
+  const text = parts.join("").replaceAll(/\/\*[^*]*\*\//g, "");
+  return assetOf(name, "css", "text/css; charset=utf-8", text);
+}
 
 function assetOf(name: string, extension: string, type: string, text: string): Asset {
   const digest = new Bun.CryptoHasher("sha256").update(text).digest();

@@ -9,7 +9,7 @@ import { maskText } from "../receipts/masking.ts";
 import { Button, PostForm, ReasonField } from "./form.tsx";
 import { actionPath, Layout, queryText, render } from "./layout.tsx";
 import {
-  Chip,
+  Dot,
   FieldRow,
   LinkButton,
   NextPage,
@@ -232,7 +232,7 @@ export function bulkListPage({ user, jobs, older }: BulkListProps): string {
           <FieldRow>
             <p class="chips">
               <a href={bulkPath(job.id)}>{`${VERBS[job.operation].name} ${counted(job.matching, "action")}`}</a>{" "}
-              <Chip tone={STATES[job.status].tone}>{STATES[job.status].label}</Chip>
+              <Dot tone={STATES[job.status].tone}>{STATES[job.status].label}</Dot>
             </p>
             <p class="small">{progressText(job)}</p>
             <JobFacts job={job} user={user} />

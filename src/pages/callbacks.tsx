@@ -7,7 +7,7 @@ import type { NotificationStatus } from "../delivery/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { Button, Field, PostForm } from "./form.tsx";
 import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
-import { Chip, Day, NextPage, PageHead, FieldRow, Time, type Tone, UntrustedText } from "./parts.tsx";
+import { Dot, Day, NextPage, PageHead, FieldRow, Time, type Tone, UntrustedText } from "./parts.tsx";
 import { counted, mailName, type PageUser } from "./text.ts";
 
 export interface NotificationsProps {
@@ -61,7 +61,7 @@ function NotificationRow({ actionId, message, status, attempts, createdAt, dueAt
   return (
     <FieldRow>
       <p class="chips">
-        <b>{nameOf(event, kind)}</b> <Chip tone={STATES[status].tone}>{STATES[status].label}</Chip>
+        <b>{nameOf(event, kind)}</b> <Dot tone={STATES[status].tone}>{STATES[status].label}</Dot>
       </p>
       <p class="line">
         <UntrustedText text={kind === "callback" ? maskUrl(target, "decider") : maskText(target, "decider")} />

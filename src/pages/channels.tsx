@@ -4,7 +4,7 @@ import { shownUrl } from "../channels/schemas.ts";
 import { CHANNEL_ADDRESSES_MAX, CHANNELS_MAX } from "../config/limits.ts";
 import { Button, Choices, Field, PostForm } from "./form.tsx";
 import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
-import { Card, Chip, Facts, FieldRow, PageHead, Problem, Time, UntrustedText } from "./parts.tsx";
+import { Card, Dot, Facts, FieldRow, PageHead, Problem, Time, UntrustedText } from "./parts.tsx";
 import { type Choice, duration, type PageUser } from "./text.ts";
 import { ActorName } from "./timeline.tsx";
 
@@ -141,8 +141,8 @@ function ChannelRow({ channel, user }: { readonly channel: Channel; readonly use
         <b class="untrusted">
           <UntrustedText text={name} />
         </b>{" "}
-        <Chip tone="still">{KIND_LABELS[kind]}</Chip>
-        {enabled ? null : <Chip tone="wait">Off</Chip>}
+        <Dot tone="still">{KIND_LABELS[kind]}</Dot>
+        {enabled ? null : <Dot tone="wait">Off</Dot>}
       </p>
       <Facts
         rows={[

@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import { Marked, Renderer, type Tokens } from "marked";
-import { DOCS_STYLE } from "./assets.ts";
 import { Layout, render, renderPart } from "./layout.tsx";
 import type { PageUser } from "./text.ts";
 import { type ApiOperation, openApiJson } from "../api/openapi.ts";
@@ -85,7 +84,7 @@ interface DocsPageProps {
 /** One chapter, with the way to the others. */
 export function docsPage({ chapter, chapters, user, version }: DocsPageProps): string {
   return render(
-    <Layout title={chapter.title} nav="Docs" user={user} width="wide" style={DOCS_STYLE}>
+    <Layout title={chapter.title} nav="Docs" user={user} width="wide">
       <div class="docs">
         <nav class="docs-nav" aria-label="Documentation">
           <ul>

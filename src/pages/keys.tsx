@@ -3,7 +3,7 @@ import type { KeyView, ListedKeyView } from "../accounts/schemas.ts";
 import type { UnfinishedOnRevoke } from "../pauses/pause.ts";
 import { Button, OrCancel, PostForm } from "./form.tsx";
 import { Layout, listPath, render } from "./layout.tsx";
-import { Chip, DayOf, Facts, LinkButton, Name, NextPage, Notice, PageHead, FieldRow, Time } from "./parts.tsx";
+import { Dot, DayOf, Facts, LinkButton, Name, NextPage, Notice, PageHead, FieldRow, Time } from "./parts.tsx";
 import { KEY_ACTIONS_COUNTED_MAX } from "../config/limits.ts";
 import { holdLabel, number, type PageUser, roleLabel, scopeLabel, timeAgo } from "./text.ts";
 
@@ -77,12 +77,12 @@ function KeyRow({ of: key, isPaused, now }: KeyRowProps) {
   return (
     <FieldRow aside={buttons}>
       <p class="chips">
-        <KeyName of={key} /> <Chip tone={role === "owner" ? "wait" : "busy"}>{roleLabel(role)}</Chip>{" "}
-        {held === null ? null : <Chip tone="still">{held}</Chip>}
-        {wide === null ? null : <Chip tone="wait">{wide}</Chip>}
-        {revokedAt === null ? null : <Chip tone="bad">Revoked</Chip>}
-        {isPaused ? <Chip tone="wait">Paused</Chip> : null}
-        {isOver(key, now) ? <Chip tone="bad">Expired</Chip> : null}
+        <KeyName of={key} /> <Dot tone={role === "owner" ? "wait" : "busy"}>{roleLabel(role)}</Dot>{" "}
+        {held === null ? null : <Dot tone="still">{held}</Dot>}
+        {wide === null ? null : <Dot tone="wait">{wide}</Dot>}
+        {revokedAt === null ? null : <Dot tone="bad">Revoked</Dot>}
+        {isPaused ? <Dot tone="wait">Paused</Dot> : null}
+        {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
       </p>
       <p class="quiet small">
         Ends in <code>{last4}</code>. <DayOf event="Created" at={createdAt} />{" "}

@@ -4,9 +4,12 @@ import type { Child } from "hono/jsx";
 import type { HtmlEscapedString } from "hono/utils/html";
 import { mayDo } from "../accounts/roles.ts";
 import type { ListQuery } from "../actions/list-schemas.ts";
-import { APP_STYLE, type Asset, ICON, LIVE, SESSION, STYLE } from "./assets.ts";
+import type { Counted } from "../../db/store.ts";
+import { APP_STYLE, CONSOLE, ICON, ICON_WAITING, LIBRARIES, SESSION, SHEET_STYLE } from "./assets.ts";
 import { Button, PostForm } from "./form.tsx";
-import type { PageUser } from "./text.ts";
+import { Icon, Logo } from "./icons.tsx";
+import { PageHead } from "./parts.tsx";
+import { number, type PageUser } from "./text.ts";
 
 interface LayoutProps {
   readonly title: string;
@@ -14,12 +17,10 @@ interface LayoutProps {
   readonly user?: PageUser | null;
   /** The current entry of the navigation. */
   readonly nav?: (typeof NAVIGATION)[number]["name"] | undefined;
-  /** The width of the content; "text" by default. */
-  readonly width?: "narrow" | "text" | "wide";
+  /** The width of the content; "text" by default. A "full" page fills the window and lays out its own inside. */
+  readonly width?: "narrow" | "text" | "wide" | "full";
   /** A standalone page with inline style: its CSP sandbox can't load files. */
   readonly isStandalone?: boolean;
-  /** An additional stylesheet. */
-  readonly style?: Asset;
   /** An address to which the browser goes on by itself. */
   readonly goesTo?: string;
   /** It has a login form. */
@@ -34,54 +35,82 @@ interface LayoutProps {
 /** The frame of every page. */
 export function Layout(props: LayoutProps) {
   const { user = null, nav, width = "text", isStandalone = false, follows, now, children } = props;
+  const main = (
+    <main id="main" data-follows={follows} data-now={now?.toISOString()}>
+      {children}
+    </main>
+  );
   return (
     <html lang="en" class={width}>
       <Head {...props} />
-      <body>
-        {user === null ? null : (
+      {user === null ? (
+        <body class="sheet">
+          <header class="top">
+            <div class="top-row">
+              <Brand isLink={!isStandalone} />
+            </div>
+          </header>
+          {main}
+        </body>
+      ) : (
+        <body class="app" hx-ext="morph">
           <a class="skip" href="#main">
             Skip to content
           </a>
-        )}
-        <header class="top">
-          <div class="top-row">
-            {isStandalone ? (
-              <span class="brand">Outgate</span>
-            ) : (
-              <a class="brand" href="/">
-                Outgate
-              </a>
-            )}
-            {user === null ? null : <Navigation nav={nav} user={user} />}
-          </div>
-        </header>
-        <main id="main" data-follows={follows} data-now={now?.toISOString()}>
-          {children}
-        </main>
-      </body>
+          <SideBar nav={nav} user={user} />
+          <div class="view">{main}</div>
+          <div id="drawer" role="dialog" aria-label="Details" />
+          <Palette />
+        </body>
+      )}
     </html>
   );
 }
 
-function Head({ title, user = null, isStandalone = false, beginsSession = false, style, goesTo }: LayoutProps) {
-  const styles = [STYLE, APP_STYLE, ...(style === undefined ? [] : [style])];
-  const scripts = [...(user === null && !beginsSession ? [] : [SESSION]), ...(user === null ? [] : [LIVE])];
+function Brand({ isLink }: { readonly isLink: boolean }) {
+  const inside = (
+    <>
+      <Logo />
+      Outgate
+    </>
+  );
+  if (!isLink) return <span class="brand">{inside}</span>;
+  return (
+    <a class="brand" href="/">
+      {inside}
+    </a>
+  );
+}
+
+/** The script may load and morph parts of pages, but never runs code from them. */
+const HTMX_CONFIG = JSON.stringify({
+  allowEval: false,
+  allowScriptTags: false,
+  includeIndicatorStyles: false,
+  selfRequestsOnly: true,
+  disableInheritance: true,
+  historyCacheSize: 0,
+  refreshOnHistoryMiss: true,
+  scrollIntoViewOnBoost: false,
+});
+
+function Head({ title, user = null, isStandalone = false, beginsSession = false, goesTo }: LayoutProps) {
+  const scripts = user === null ? (beginsSession ? [SESSION] : []) : [SESSION, CONSOLE];
+  const icon = (user?.badges?.waiting.count ?? 0) === 0 ? ICON : ICON_WAITING;
   return (
     <head>
       <meta charset="utf-8" />
-      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover" />
       <meta name="color-scheme" content="light dark" />
+      {user === null ? null : <meta name="htmx-config" content={HTMX_CONFIG} />}
       {goesTo === undefined ? null : <meta http-equiv="refresh" content={`0; url=${goesTo}`} />}
       <title>{`${title} · Outgate`}</title>
-      {isStandalone ? (
-        <style>{raw(STYLE.text)}</style>
-      ) : (
-        styles.map(({ path }) => <link rel="stylesheet" href={path} />)
-      )}
+      {isStandalone ? <style>{raw(SHEET_STYLE.text)}</style> : <link rel="stylesheet" href={APP_STYLE.path} />}
+      {user === null ? null : LIBRARIES.map(({ path }) => <script defer src={path} />)}
       {scripts.map(({ path }) => (
         <script type="module" src={path} />
       ))}
-      <link rel="icon" type={ICON.type} href={isStandalone ? ICON_IN_PAGE : ICON.path} />
+      <link id="icon" rel="icon" type={icon.type} href={isStandalone ? ICON_IN_PAGE : icon.path} />
     </head>
   );
 }
@@ -89,41 +118,121 @@ function Head({ title, user = null, isStandalone = false, beginsSession = false,
 /** A standalone page can't load files. */
 const ICON_IN_PAGE = `data:${ICON.type},${encodeURIComponent(ICON.text)}`;
 
-function Navigation({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: PageUser }) {
+function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: PageUser }) {
+  const entries = NAVIGATION.filter(({ needs }) => mayDo(user.role, needs));
   return (
-    <>
-      <nav aria-label="Main">
-        <ul>
-          {NAVIGATION.filter(({ needs }) => mayDo(user.role, needs)).map(({ name, path }) => (
-            <li>
-              <a href={path} aria-current={name === nav ? "page" : undefined}>
-                {name}
-              </a>
-            </li>
+    <aside class="side">
+      <Brand isLink />
+      <a class="search-open" href={ACTIONS_PATH} data-open="palette">
+        <Icon name="search" />
+        Search
+        <kbd>⌘K</kbd>
+      </a>
+      <nav id="navigation" aria-label="Main">
+        <ul class="tabs-bottom">
+          {entries.map(({ name, path, icon, isRare }) => (
+            <>
+              {name === FIRST_RARE ? <li class="rule" role="presentation" /> : null}
+              <li class={isRare ? "rare" : undefined}>
+                <a href={path} aria-current={name === nav ? "page" : undefined}>
+                  <Icon name={icon} />
+                  {name}
+                  <NavBadge name={name} badges={user.badges} />
+                </a>
+              </li>
+            </>
           ))}
+          <li class="tabs-more">
+            <a
+              href={MORE_PATH}
+              aria-current={entries.some(({ name, isRare }) => isRare && name === nav) ? "page" : undefined}
+            >
+              <Icon name="more" />
+              More
+            </a>
+          </li>
         </ul>
       </nav>
-      <PostForm user={user} action="/auth/logout" class="person">
-        {user.hasOthers ? <a href={LOG_IN_PATH}>Switch account</a> : null}
-        <span title={user.email}>{user.email}</span>
-        <Button look="link">Log out</Button>
-      </PostForm>
-    </>
+      <div class="person-menu">
+        <details>
+          <summary>
+            <Icon name="person" />
+            <span title={user.email}>{user.email}</span>
+          </summary>
+          <div class="menu-body">
+            <a href={LOG_IN_PATH}>{user.hasOthers ? "Switch account" : "Login and sessions"}</a>
+            <PostForm user={user} action="/auth/logout">
+              <Button look="link">Log out</Button>
+            </PostForm>
+          </div>
+        </details>
+      </div>
+    </aside>
   );
 }
+
+function NavBadge({ name, badges }: { readonly name: string; readonly badges: PageUser["badges"] }) {
+  if (badges === undefined) return null;
+  const [counted, look, what] =
+    name === "Approvals"
+      ? ([badges.waiting, "wait", "waiting"] as const)
+      : ([badges.failing, "bad", "failed in the last day"] as const);
+  if ((name !== "Approvals" && name !== "Actions") || counted.count === 0) return null;
+  return (
+    <span class={`badge badge-${look}`} title={`${amountOf(counted)} ${what}`}>
+      {amountOf(counted)}
+      <span class="visually-hidden"> {what}</span>
+    </span>
+  );
+}
+
+function amountOf({ count, isMore }: Counted): string {
+  return `${number(count)}${isMore ? "+" : ""}`;
+}
+
+/** Where the script finds pages and actions as one types. Without it, the link leads to the list, which has a search. */
+function Palette() {
+  return (
+    <dialog id="palette" class="palette" aria-label="Search and go to">
+      <input
+        id="palette-text"
+        name="q"
+        type="search"
+        aria-label="Go to a page, find an action, pause a host"
+        placeholder="Go to a page, find an action, pause a host …"
+        autocomplete="off"
+        aria-controls="found"
+        hx-get={PALETTE_PATH}
+        hx-trigger="input changed delay:120ms, palette"
+        hx-target="#found"
+        hx-swap="outerHTML"
+        hx-sync="this:replace"
+      />
+      <ul id="found" />
+    </dialog>
+  );
+}
+
+/** What the palette found, as a list. */
+export const PALETTE_PATH = "/palette";
+
+/** Everything that the four tabs of a phone leave out. */
+export const MORE_PATH = "/more";
 
 /** A person's accounts and sessions. */
 export const LOG_IN_PATH = "/settings/login";
 
-/** The main navigation, each entry for whose role allows something there. */
-const NAVIGATION = [
-  { name: "Overview", path: "/overview", needs: "read" },
-  { name: "Approvals", path: "/approvals", needs: "read" },
-  { name: "Actions", path: "/actions", needs: "read" },
-  { name: "Keys", path: "/keys", needs: "manage" },
-  { name: "Settings", path: "/settings", needs: "read" },
-  { name: "Docs", path: "/docs", needs: "read" },
+/** The main navigation, each entry for whose role allows something there. On phones the rare ones are behind "More". */
+export const NAVIGATION = [
+  { name: "Approvals", path: "/approvals", needs: "read", icon: "approvals", isRare: false },
+  { name: "Actions", path: "/actions", needs: "read", icon: "actions", isRare: false },
+  { name: "Overview", path: "/overview", needs: "read", icon: "overview", isRare: false },
+  { name: "Keys", path: "/keys", needs: "manage", icon: "keys", isRare: true },
+  { name: "Settings", path: "/settings", needs: "read", icon: "settings", isRare: true },
+  { name: "Docs", path: "/docs", needs: "read", icon: "docs", isRare: true },
 ] as const;
+
+const FIRST_RARE = "Keys";
 
 type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 

@@ -2,6 +2,7 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { ActionStatus } from "../actions/action.ts";
+import { Icon } from "./icons.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { counted, timeAgo } from "./text.ts";
 
@@ -13,22 +14,28 @@ interface PageHeadProps {
   readonly kind?: string;
   /** What the page is for. */
   readonly intro?: Child;
+  /** Buttons at the right of the title. */
+  readonly actions?: Child;
   readonly children?: Child;
 }
 
 /** The title of a page, and what is said below it. */
-export function PageHead({ title, back, kind, intro, children }: PageHeadProps) {
+export function PageHead({ title, back, kind, intro, actions, children }: PageHeadProps) {
   return (
     <div class="head">
-      {back === undefined ? null : (
-        <p class="small on-screen">
-          <a href={back.href}>{back.name}</a>
-        </p>
-      )}
-      {kind === undefined ? null : <p class="quiet small">{kind}</p>}
-      <h1>{title}</h1>
-      {intro === undefined ? null : <p class="quiet">{intro}</p>}
-      {children}
+      <div>
+        {back === undefined ? null : (
+          <a class="back on-screen" href={back.href}>
+            <Icon name="back" />
+            {back.name}
+          </a>
+        )}
+        {kind === undefined ? null : <p class="quiet small">{kind}</p>}
+        <h1>{title}</h1>
+        {intro === undefined ? null : <p class="quiet">{intro}</p>}
+        {children}
+      </div>
+      {actions === undefined ? null : <div class="buttons">{actions}</div>}
     </div>
   );
 }
@@ -96,29 +103,6 @@ export function NextPage({ href, name }: { readonly href: string | null; readonl
   );
 }
 
-interface FilterLinksProps {
-  /** What the list is filtered by. */
-  readonly label: string;
-  readonly links: readonly { readonly href: string; readonly name: Child; readonly isChosen: boolean }[];
-}
-
-/** Links that filter a list. */
-export function FilterLinks({ label, links }: FilterLinksProps) {
-  return (
-    <nav aria-label={label}>
-      <ul>
-        {links.map(({ href, name, isChosen }) => (
-          <li>
-            <a href={href} aria-current={isChosen ? "true" : undefined}>
-              {name}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </nav>
-  );
-}
-
 export type Tone = "good" | "wait" | "bad" | "busy" | "still";
 
 /** Each status has a color and a word, because not everyone can see the color. */
@@ -131,17 +115,18 @@ const STATUSES: Readonly<Record<ActionStatus, { readonly tone: Tone; readonly la
   cancelled: { tone: "still", label: "Cancelled" },
 };
 
-export function StatusChip({ status }: { readonly status: ActionStatus }) {
-  return <Chip tone={STATUSES[status].tone}>{statusLabel(status)}</Chip>;
+/** A status as a dot with its word, and the code that the target answered. */
+export function StatusDot({ status, code = null }: { readonly status: ActionStatus; readonly code?: number | null }) {
+  return <Dot tone={STATUSES[status].tone}>{`${statusLabel(status)}${code === null ? "" : ` ${code}`}`}</Dot>;
 }
 
 export function statusLabel(status: ActionStatus): string {
   return STATUSES[status].label;
 }
 
-/** A short word in a colour. */
-export function Chip({ tone, children }: { readonly tone: Tone; readonly children?: Child }) {
-  return <span class={`chip chip-${tone}`}>{children}</span>;
+/** A word of a status, with its dot. */
+export function Dot({ tone, children }: { readonly tone: Tone; readonly children?: Child }) {
+  return <span class={`dot dot-${tone}`}>{children}</span>;
 }
 
 /** A status message. */
@@ -168,36 +153,40 @@ const timeFormat = new Intl.DateTimeFormat("en-GB", TIME);
 
 const dateAndTimeFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, ...TIME });
 
-/** A time; the tooltip has it in full. */
-function ExactTime({
-  at,
-  isUpdated,
-  children,
-}: {
+interface ExactTimeProps {
   readonly at: Date;
-  readonly isUpdated?: boolean;
+  /** What the script shows instead, in the reader's time zone: how long ago, the date and time, the time alone, the date. */
+  readonly as: "ago" | "full" | "clock" | "day";
   readonly children?: Child;
-}) {
+}
+
+/** The server doesn't know the reader's time zone: without script, times are in UTC. The tooltip has the other form. */
+function ExactTime({ at, as, children }: ExactTimeProps) {
   const iso = at.toISOString();
   return (
-    <time datetime={iso} title={iso} data-ago={isUpdated}>
+    <time datetime={iso} title={iso} data-time={as}>
       {children}
     </time>
   );
 }
 
-/**
- * A time in UTC, because the server doesn't know the reader's time zone. `near` is a time shown nearby: the date is omitted
- * if it is the same.
- */
+/** A time. `near` is a time shown nearby: the date is omitted if it is the same. */
 export function Time({ at, near }: { readonly at: Date; readonly near?: Date | undefined }) {
   const isSameDay = near?.toISOString().slice(0, 10) === at.toISOString().slice(0, 10);
-  return <ExactTime at={at}>{`${(isSameDay ? timeFormat : dateAndTimeFormat).format(at)} UTC`}</ExactTime>;
+  return (
+    <ExactTime at={at} as={isSameDay ? "clock" : "full"}>
+      {`${(isSameDay ? timeFormat : dateAndTimeFormat).format(at)} UTC`}
+    </ExactTime>
+  );
 }
 
-/** A date in UTC. */
+/** A date. */
 export function Day({ at }: { readonly at: Date }) {
-  return <ExactTime at={at}>{dateFormat.format(at)}</ExactTime>;
+  return (
+    <ExactTime at={at} as="day">
+      {dateFormat.format(at)}
+    </ExactTime>
+  );
 }
 
 /** "Created 4 Mar 2026." Null: nothing. */
@@ -210,10 +199,10 @@ export function DayOf({ event, at }: { readonly event: string; readonly at: Date
   );
 }
 
-/** How long ago a time was. `live.js` updates it. */
+/** How long ago a time was. The script keeps it current. */
 export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
   return (
-    <ExactTime at={at} isUpdated>
+    <ExactTime at={at} as="ago">
       {timeAgo(now.getTime() - at.getTime())}
     </ExactTime>
   );

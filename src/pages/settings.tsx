@@ -16,7 +16,7 @@ import { CHANNELS_PATH } from "./channels.tsx";
 import { Button, PostForm } from "./form.tsx";
 import { HOSTS_PATH } from "./hosts.tsx";
 import { Layout, LOG_IN_PATH, render, SETTINGS_LINK } from "./layout.tsx";
-import { Card, Chip, DayOf, type FactRows, Facts, PageHead, FieldRow, UntrustedText } from "./parts.tsx";
+import { Card, Dot, DayOf, type FactRows, Facts, PageHead, FieldRow, UntrustedText } from "./parts.tsx";
 import { OriginForm } from "./signing.tsx";
 import { PEOPLE_PATH } from "./team.tsx";
 import { counted, duration, type PageUser, roleLabel } from "./text.ts";
@@ -253,8 +253,8 @@ function AccountRow({
     <FieldRow aside={allow}>
       <p class="chips">
         <b class="name">{email === null ? "No user yet" : <UntrustedText text={email} />}</b>{" "}
-        {isFirst ? <Chip tone="still">First account</Chip> : null}
-        {isStopped ? <Chip tone="bad">Stopped</Chip> : null}
+        {isFirst ? <Dot tone="still">First account</Dot> : null}
+        {isStopped ? <Dot tone="bad">Stopped</Dot> : null}
       </p>
       <p class="quiet small">
         <code>{id}</code>. <DayOf event="Created" at={createdAt} />

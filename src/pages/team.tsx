@@ -3,7 +3,7 @@ import type { ListedSession, OpenInvitation } from "../accounts/team.ts";
 import type { Invitation, Membership, TeamMember } from "../../db/team-store.ts";
 import { Button, Choices, type CredentialInput, CredentialFields, Field, OrCancel, PostForm } from "./form.tsx";
 import { Layout, LOG_IN_PATH, render, SETTINGS_LINK } from "./layout.tsx";
-import { Card, Chip, DayOf, FieldRow, Notice, PageHead, Problem, Time, UntrustedText } from "./parts.tsx";
+import { Card, Dot, DayOf, FieldRow, Notice, PageHead, Problem, Time, UntrustedText } from "./parts.tsx";
 import { ProviderForm } from "./sign-in.tsx";
 import { MEMBER_ROLE_CHOICES, type PageUser, roleLabel, timeAgo } from "./text.ts";
 
@@ -124,8 +124,8 @@ function MemberRow({ personId, email, role, joinedAt, lastSeenAt, user, isSelf, 
         <b class="name">
           <UntrustedText text={email} />
         </b>{" "}
-        <Chip tone={role === "owner" ? "wait" : "busy"}>{roleLabel(role)}</Chip>
-        {isSelf ? <Chip tone="still">You</Chip> : null}
+        <Dot tone={role === "owner" ? "wait" : "busy"}>{roleLabel(role)}</Dot>
+        {isSelf ? <Dot tone="still">You</Dot> : null}
       </p>
       <p class="quiet small">
         <DayOf event="Joined" at={joinedAt} />{" "}
@@ -149,7 +149,7 @@ function InvitationRow({ id, email, role, createdBy, expiresAt, user }: Invitati
         <b class="name">
           <UntrustedText text={email} />
         </b>{" "}
-        <Chip tone={role === "owner" ? "wait" : "busy"}>{roleLabel(role)}</Chip>
+        <Dot tone={role === "owner" ? "wait" : "busy"}>{roleLabel(role)}</Dot>
       </p>
       <p class="quiet small">
         Invited by <UntrustedText text={createdBy.slice(createdBy.indexOf(":") + 1)} />. Ends <Time at={expiresAt} />.
@@ -265,8 +265,8 @@ function AccountRow({ accountId, role, email, user, isCurrent }: AccountRowProps
     <FieldRow aside={open}>
       <p class="chips">
         <b class="name">{email === null ? "Account" : <UntrustedText text={`Account of ${email}`} />}</b>{" "}
-        <Chip tone={role === "owner" ? "wait" : "busy"}>{roleLabel(role)}</Chip>
-        {isCurrent ? <Chip tone="good">Current</Chip> : null}
+        <Dot tone={role === "owner" ? "wait" : "busy"}>{roleLabel(role)}</Dot>
+        {isCurrent ? <Dot tone="good">Current</Dot> : null}
       </p>
       <p class="quiet small">
         <code>{accountId}</code>
@@ -292,7 +292,7 @@ function SessionRow({ id, createdAt, lastSeenAt, client, browser, isCurrent, use
     <FieldRow aside={end}>
       <p class="chips">
         <b class="name">{browser === null ? "A program" : <UntrustedText text={browser} />}</b>
-        {isCurrent ? <Chip tone="good">This one</Chip> : null}
+        {isCurrent ? <Dot tone="good">This one</Dot> : null}
       </p>
       <p class="quiet small">
         Since <Time at={createdAt} />, from {client ?? "an unknown address"}.{" "}

@@ -1,3 +1,4 @@
+import type { Counted } from "../../db/store.ts";
 import { type Action, type ActionStatus, awaitsRunAt } from "../actions/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import { hasScope, type Hold, type KeyScope, type MemberRole, type Role } from "../accounts/roles.ts";
@@ -11,6 +12,16 @@ export interface PageUser {
   readonly hasOthers: boolean;
   /** The CSRF token of this session's forms. */
   readonly formToken: string;
+  /** The numbers beside the navigation; left out where they are not known. */
+  readonly badges?: NavBadges;
+}
+
+/** What asks for attention in an account. */
+export interface NavBadges {
+  /** Requests that wait for a decision. */
+  readonly waiting: Counted;
+  /** Actions of the last day that failed. */
+  readonly failing: Counted;
 }
 
 /** The name of an email in lists. */
@@ -29,16 +40,16 @@ export function duration(ms: number): string {
   return days === "1" ? "1 day" : `${days} days`;
 }
 
-/** "5 minutes ago". `live.js` has the same. */
+/** "5 min ago". `console.js` has the same. */
 export function timeAgo(ms: number): string {
   const unit = UNITS.find(({ unitMs }) => ms >= unitMs);
-  return unit === undefined ? "just now" : `${counted(Math.floor(ms / unit.unitMs), unit.word)} ago`;
+  return unit === undefined ? "just now" : `${Math.floor(ms / unit.unitMs)} ${unit.word} ago`;
 }
 
 const UNITS = [
-  { unitMs: 86_400_000, word: "day" },
-  { unitMs: 3_600_000, word: "hour" },
-  { unitMs: 60_000, word: "minute" },
+  { unitMs: 86_400_000, word: "d" },
+  { unitMs: 3_600_000, word: "h" },
+  { unitMs: 60_000, word: "min" },
 ] as const;
 
 /** 12,345 */

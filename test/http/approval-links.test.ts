@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TimelineEvent } from "../../src/actions/timeline.ts";
-import { STYLE } from "../../src/pages/assets.ts";
+import { SHEET_STYLE } from "../../src/pages/assets.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 
@@ -100,7 +100,7 @@ describe("an approval link", () => {
     for (const method of ["GET", "HEAD"]) {
       expect(Object.fromEntries((await context(approve, { method })).headers)).toMatchObject({
         "content-security-policy":
-          `default-src 'none'; style-src 'sha256-${STYLE.sha256}'; img-src data:; base-uri 'none'; ` +
+          `default-src 'none'; style-src 'sha256-${SHEET_STYLE.sha256}'; img-src data:; base-uri 'none'; ` +
           "frame-ancestors 'none'; form-action 'self'",
         "x-frame-options": "DENY",
         "cache-control": "private, no-store",

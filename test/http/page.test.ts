@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { page, pageHeaders, type PageKind } from "../../src/http/response.ts";
-import { ASSETS, STYLE } from "../../src/pages/assets.ts";
+import { ASSETS, SHEET_STYLE } from "../../src/pages/assets.ts";
 import { openStubServer } from "./stub-server.ts";
 
 let app: ReturnType<typeof openStubServer>;
@@ -109,9 +109,9 @@ describe("what pages load", () => {
   });
 
   test("is the stylesheet that a token page may hold", () => {
-    expect(page("receipt", "").headers.get("content-security-policy")).toContain(`'sha256-${STYLE.sha256}'`);
+    expect(page("receipt", "").headers.get("content-security-policy")).toContain(`'sha256-${SHEET_STYLE.sha256}'`);
     // What could end the element it stands in, or load something.
-    expect(STYLE.text).not.toMatch(/<|@import|url\(/);
+    expect(SHEET_STYLE.text).not.toMatch(/<|@import|url\(/);
   });
 });
 

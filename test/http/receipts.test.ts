@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ActionJson } from "../../src/actions/schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { ReceiptJson } from "../../src/receipts/schema.ts";
-import { STYLE } from "../../src/pages/assets.ts";
+import { SHEET_STYLE } from "../../src/pages/assets.ts";
 import { at, OPERATIONS } from "../support/openapi.ts";
 import { broken } from "../support/promised.ts";
 import { Target } from "../support/target.ts";
@@ -192,7 +192,7 @@ describe("a receipt", () => {
       expect(response.headers.get("cross-origin-opener-policy")).toBeNull();
     }
     expect((await context(receipt)).headers.get("content-security-policy")).toBe(
-      `default-src 'none'; style-src 'sha256-${STYLE.sha256}'; img-src data:; base-uri 'none'; ` +
+      `default-src 'none'; style-src 'sha256-${SHEET_STYLE.sha256}'; img-src data:; base-uri 'none'; ` +
         "frame-ancestors 'none'; form-action 'none'; sandbox",
     );
   });

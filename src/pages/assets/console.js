@@ -1,0 +1,385 @@
+/**
+ * Live updates, keyboard, palette, copy buttons and local times. Every page works without it. Only the server writes HTML:
+ * htmx loads a page or a part of it, and idiomorph changes only what differs.
+ */
+const STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"];
+/** The shortest time between two updates. */
+const PAUSE_MS = 1_000;
+/** Polling interval without a stream. */
+const POLL_MS = 5_000;
+const COME_BACK_MS = 10_000;
+const AGES_MS = 20_000;
+const TOAST_MS = 8_000;
+
+const { htmx, Idiomorph } = /** @type {any} */ (globalThis);
+const mainOf = () => document.getElementById("main");
+const follows = mainOf()?.dataset["follows"];
+/** The difference between this clock and the server's. */
+const aheadMs = Date.now() - Date.parse(mainOf()?.dataset["now"] ?? "");
+const wait = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/* What a person has typed, chosen or opened stays through an update. */
+
+/** Whether a part has focus or input that would be lost. */
+function isTouched(/** @type {Element} */ part) {
+  const inputs = [
+    ...part.querySelectorAll("input:not([type=hidden], [type=checkbox], [type=radio]), textarea, select"),
+  ];
+  const isChanged = inputs.some((input) => input.value !== input.defaultValue && input.defaultValue !== undefined);
+  return isChanged || inputs.some((input) => input === document.activeElement && input.type !== "search");
+}
+
+Object.assign(Idiomorph.defaults.callbacks, {
+  beforeNodeMorphed: (/** @type {Node} */ old) => !(old instanceof HTMLFormElement && isTouched(old)),
+  beforeNodeRemoved: (/** @type {Node} */ old) => !(old instanceof Element) || !keepsInput(old),
+  // The server sends everything closed and nothing chosen.
+  beforeAttributeUpdated: (/** @type {string} */ name, /** @type {Element} */ element) => {
+    if (name === "open") return !element.matches("details, dialog");
+    return !((name === "checked" || name === "value") && element.matches("input, textarea, select"));
+  },
+});
+Idiomorph.defaults.ignoreActiveValue = true;
+
+/** What is gone but has input stays, with a note, and can't be sent any more. */
+function keepsInput(/** @type {Element} */ part) {
+  if (!isTouched(part)) return false;
+  markGone(part);
+  return true;
+}
+
+function markGone(/** @type {ParentNode} */ part) {
+  for (const note of part.querySelectorAll("[data-gone]")) note.removeAttribute("hidden");
+  for (const button of part.querySelectorAll("form[method=post] button")) button.setAttribute("disabled", "");
+}
+
+/* Updates of the page. */
+
+let isLoading = false;
+let isOutdated = false;
+
+/** Loads the page again, and once more if an event arrives meanwhile. */
+async function refresh() {
+  isOutdated = true;
+  if (isLoading) return;
+  isLoading = true;
+  try {
+    while (isOutdated) {
+      isOutdated = false;
+      await load();
+      await wait(PAUSE_MS);
+    }
+  } catch {
+    // The service is unreachable. Polling tries again.
+  } finally {
+    isLoading = false;
+  }
+}
+
+async function load() {
+  await htmx.ajax("GET", location.href, {
+    source: "#main",
+    target: "#main",
+    select: "#main",
+    selectOOB: "#navigation:morph:outerHTML,#icon:outerHTML",
+    swap: "morph:outerHTML",
+  });
+}
+
+addEventListener("htmx:beforeSwap", (event) => {
+  const { xhr, requestConfig } = /** @type {CustomEvent} */ (event).detail;
+  const asked = new URL(requestConfig.path, location.href);
+  const answered = new URL(xhr.responseURL || asked, location.href);
+  if (asked.pathname === answered.pathname) return;
+  // The session has ended, or the action is decided.
+  event.preventDefault();
+  if (isTouched(document.body)) markGone(document.body);
+  else location.assign(answered);
+});
+
+addEventListener("htmx:afterSwap", () => prepare(document));
+
+/* The event stream. */
+
+/** @type {EventSource | null} */
+let source = null;
+let polling = 0;
+let returning = 0;
+
+function listen() {
+  if (follows === undefined || source !== null || document.hidden) return;
+  let isNew = true;
+  source = new EventSource("/events");
+  source.addEventListener("open", () => {
+    stopPolling();
+    // Events between loading the page and opening the stream would be missed. A reconnected stream has no gap.
+    if (isNew) refresh().catch(() => {});
+    isNew = false;
+  });
+  source.addEventListener("error", () => {
+    if (polling === 0) polling = setInterval(refresh, POLL_MS);
+    if (source?.readyState !== EventSource.CLOSED) return;
+    source = null;
+    // The stream was refused: the session may have ended, so load the page now.
+    refresh().catch(() => {});
+    returning = setTimeout(listen, COME_BACK_MS);
+  });
+  for (const status of STATUSES) source.addEventListener(`action.${status}`, hear);
+}
+
+function hear(/** @type {MessageEvent<string>} */ event) {
+  const { data } = JSON.parse(event.data);
+  if (follows === "all" || follows === data.id) refresh().catch(() => {});
+}
+
+function stopPolling() {
+  clearInterval(polling);
+  polling = 0;
+}
+
+/** Stops all requests while the page is hidden. */
+function rest() {
+  source?.close();
+  source = null;
+  clearTimeout(returning);
+  stopPolling();
+}
+
+document.addEventListener("visibilitychange", () => (document.hidden ? rest() : listen()));
+addEventListener("pagehide", rest);
+addEventListener("pageshow", listen);
+
+/* Keyboard shortcuts. Those that decide ask for confirmation. */
+
+const KEYS = [
+  ["⌘K, Ctrl K", "Go to a page, find an action"],
+  ["/", "Search"],
+  ["j, k", "Next, previous"],
+  ["Enter", "Open"],
+  ["a", "Approve, after a confirmation"],
+  ["x", "Reject or cancel, after a confirmation"],
+  ["r", "Retry, after a confirmation"],
+  ["?", "This help"],
+];
+
+addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  if (key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey) {
+    event.preventDefault();
+    return openPalette();
+  }
+  if (key === "Escape") return closeTop();
+  if (event.ctrlKey || event.altKey || event.metaKey || (event.repeat && !"jk".includes(key))) return;
+  if (target instanceof Element && target.closest("input, textarea, select, dialog") !== null) return;
+  if (press(key)) event.preventDefault();
+});
+
+/** Returns whether the key did something. */
+function press(/** @type {string} */ key) {
+  if (key === "/") return focus(document.getElementById("search")) || openPalette();
+  if (key === "j" || key === "k") return move(key === "j" ? 1 : -1);
+  if (key === "?") return showKeys();
+  return ["a", "x", "r"].includes(key) && decide(key);
+}
+
+function focus(/** @type {HTMLElement | null | undefined} */ element) {
+  element?.focus();
+  element?.scrollIntoView({ block: "nearest" });
+  return element !== null && element !== undefined;
+}
+
+function move(/** @type {number} */ by) {
+  const items = [...document.querySelectorAll("[data-item]")];
+  const at = items.findIndex((item) => item.closest("li, tr")?.contains(document.activeElement));
+  return focus(items[at === -1 && by < 0 ? items.length - 1 : Math.min(Math.max(at + by, 0), items.length - 1)]);
+}
+
+/** For the focused item, or the page's only action. In the list of actions, it opens the action. */
+function decide(/** @type {string} */ key) {
+  const items = document.querySelectorAll("[data-item]");
+  const item = document.activeElement?.closest("li, tr") ?? (items.length === 1 ? items[0]?.closest("li, tr") : null);
+  const place = items.length === 0 ? document : item;
+  const button = place?.querySelector(`button[data-key="${key}"]`);
+  if (button instanceof HTMLButtonElement && !button.disabled) {
+    confirm(button, place?.querySelectorAll("[data-asked]") ?? []);
+    return true;
+  }
+  const link = item?.querySelector("a.row-link[data-item]");
+  if (link instanceof HTMLAnchorElement) location.assign(link.href);
+  return link instanceof HTMLAnchorElement;
+}
+
+/** Shows the request again. The focus is on the question, so that pressing a key twice doesn't decide. */
+function confirm(/** @type {HTMLButtonElement} */ button, /** @type {Iterable<Element>} */ asked) {
+  const decides = make("button", button.textContent ?? "");
+  decides.className = button.className;
+  decides.addEventListener("click", () => button.form?.requestSubmit(button));
+  const heading = make("h2", button.dataset.question ?? "");
+  heading.tabIndex = -1;
+  heading.autofocus = true;
+  const parts = [...asked].map((part) => copyOf(part));
+  const dialog = openDialog(heading, ...parts, make("div", decides, make("button", "Back")));
+  dialog.classList.toggle("wide", parts.length > 0);
+}
+
+/** Without IDs, which must be unique on a page. */
+function copyOf(/** @type {Element} */ part) {
+  const copy = make("div", part.cloneNode(true));
+  for (const element of copy.querySelectorAll("[id]")) element.removeAttribute("id");
+  for (const form of copy.querySelectorAll("form")) form.remove();
+  for (const card of copy.querySelectorAll(".card")) card.className = "asked";
+  return copy;
+}
+
+function showKeys() {
+  const rows = KEYS.flatMap(([key = "", what = ""]) => [make("dt", make("kbd", key)), make("dd", what)]);
+  openDialog(make("h2", "Keyboard shortcuts"), make("dl", ...rows), make("div", make("button", "Close")));
+  return true;
+}
+
+function openDialog(/** @type {HTMLElement} */ heading, /** @type {HTMLElement[]} */ ...parts) {
+  const dialog = make("dialog", heading, ...parts);
+  heading.id = "dialog-title";
+  dialog.setAttribute("aria-labelledby", heading.id);
+  const [list] = dialog.querySelectorAll(":scope > dl");
+  if (list !== undefined) list.className = "facts";
+  const row = dialog.lastElementChild;
+  if (row !== null) row.className = "buttons";
+  for (const [at, button] of [...(row?.children ?? [])].entries()) {
+    button.addEventListener("click", () => dialog.close());
+    if (at > 0) button.className = "button-plain";
+  }
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+/** Strings are added as text, not HTML. */
+function make(/** @type {string} */ name, /** @type {(string | Node)[]} */ ...children) {
+  const element = document.createElement(name);
+  element.append(...children);
+  return element;
+}
+
+/* The palette: go to a page, find an action. */
+
+const palette = document.getElementById("palette");
+const paletteText = document.getElementById("palette-text");
+
+function openPalette() {
+  if (!(palette instanceof HTMLDialogElement) || !(paletteText instanceof HTMLInputElement)) return false;
+  if (!palette.open) palette.showModal();
+  paletteText.select();
+  htmx.trigger(paletteText, "palette");
+  return true;
+}
+
+palette?.addEventListener("keydown", (event) => {
+  const items = [...palette.querySelectorAll("#found li:has(a)")];
+  const at = items.findIndex((item) => item.classList.contains("chosen"));
+  if (event.key === "Enter") {
+    const link = (items[at] ?? items[0])?.querySelector("a");
+    if (link !== null && link !== undefined) location.assign(link.href);
+  } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    const next = items[Math.min(Math.max(at + (event.key === "ArrowDown" ? 1 : -1), 0), items.length - 1)];
+    for (const item of items) item.classList.toggle("chosen", item === next);
+    next?.scrollIntoView({ block: "nearest" });
+  } else return;
+  event.preventDefault();
+});
+
+addEventListener("click", (event) => {
+  const { target } = event;
+  if (!(target instanceof Element)) return;
+  if (target.closest("[data-open=palette]") !== null && openPalette()) event.preventDefault();
+  if (target === palette && palette instanceof HTMLDialogElement) palette.close();
+  for (const menu of document.querySelectorAll("details.menu[open], .person-menu details[open]")) {
+    if (!menu.contains(target)) menu.removeAttribute("open");
+  }
+  const copied = target.closest("[data-copy-text]");
+  if (copied instanceof HTMLElement) copy(copied.dataset["copyText"] ?? "", copied);
+});
+
+/** Closes the open menu, else the drawer. Dialogs close themselves. */
+function closeTop() {
+  const menu = document.querySelector("details.menu[open], .person-menu details[open]");
+  if (menu !== null) {
+    menu.removeAttribute("open");
+    menu.querySelector("summary")?.focus();
+  } else if (document.querySelector("dialog[open]") === null) closeDrawer();
+}
+
+function closeDrawer() {
+  const drawer = document.getElementById("drawer");
+  if (drawer === null || drawer.childElementCount === 0) return;
+  drawer.replaceChildren();
+  history.back();
+}
+
+// A part that htmx opened under its own address: the address that the browser goes back to is shown whole.
+addEventListener("popstate", () => location.reload());
+
+/* Copy buttons, local times, toasts. */
+
+/** Shows the copy buttons if the browser allows copying, and turns the times to the reader's zone. */
+function prepare(/** @type {ParentNode} */ place) {
+  tellTimes(place);
+  for (const toast of place.querySelectorAll("[data-toast]")) setTimeout(() => toast.remove(), TOAST_MS);
+  if (navigator.clipboard === undefined) return;
+  for (const button of place.querySelectorAll("[data-copy-text]")) button.removeAttribute("hidden");
+  for (const block of place.querySelectorAll("[data-copy]")) {
+    if (block.nextElementSibling?.matches(".copy") === true) continue;
+    const text = (block.querySelector("pre") ?? block).textContent ?? "";
+    const button = make("button", "Copy");
+    button.className = "copy";
+    button.setAttribute("type", "button");
+    button.addEventListener("click", () => copy(text, button));
+    block.after(button);
+  }
+}
+
+function copy(/** @type {string} */ text, /** @type {HTMLElement} */ button) {
+  const tell = (/** @type {string} */ word) => () => {
+    if (button.querySelector("svg") === null) button.textContent = word;
+    else button.title = word;
+    button.setAttribute("data-told", word);
+    setTimeout(() => button.removeAttribute("data-told"), 2_000);
+  };
+  navigator.clipboard.writeText(text).then(tell("Copied"), tell("Copy failed"));
+}
+
+function agoWords(/** @type {number} */ ms) {
+  const units = /** @type {const} */ ([
+    [86_400_000, "d"],
+    [3_600_000, "h"],
+    [60_000, "min"],
+  ]);
+  const [size, word] = units.find(([unit]) => ms >= unit) ?? [0, ""];
+  return size === 0 ? "just now" : `${Math.floor(ms / size)} ${word} ago`;
+}
+
+const day = /** @type {const} */ ({ day: "numeric", month: "short", year: "numeric" });
+const clock = /** @type {const} */ ({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const FORMATS = {
+  day: new Intl.DateTimeFormat("en-GB", day),
+  clock: new Intl.DateTimeFormat("en-GB", clock),
+  full: new Intl.DateTimeFormat("en-GB", { ...day, ...clock }),
+};
+const zone = new Intl.DateTimeFormat("en-GB", { ...day, ...clock, timeZoneName: "short" });
+
+/** Relative times have the local time as their tooltip, and absolute times how long ago it was. */
+function tellTimes(/** @type {ParentNode} */ place) {
+  for (const time of place.querySelectorAll("time[data-time]")) {
+    const at = new Date(time.getAttribute("datetime") ?? "");
+    const ms = Date.now() - (Number.isNaN(aheadMs) ? 0 : aheadMs) - at.getTime();
+    const as = time.getAttribute("data-time") ?? "";
+    const words = as === "ago" ? agoWords(ms) : FORMATS[/** @type {keyof typeof FORMATS} */ (as)]?.format(at);
+    if (words !== undefined && time.textContent !== words) time.textContent = words;
+    const title = as === "ago" || ms < 0 ? zone.format(at) : `${agoWords(ms)}, ${zone.format(at)}`;
+    if (time.getAttribute("title") !== title) time.setAttribute("title", title);
+  }
+}
+
+setInterval(() => tellTimes(document), AGES_MS);
+prepare(document);
+listen();

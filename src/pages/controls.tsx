@@ -1,0 +1,167 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { Icon, type IconName } from "./icons.tsx";
+
+interface MenuProps {
+  /** The word on it. */
+  readonly label: Child;
+  /** Something else than the default is chosen. */
+  readonly isChosen?: boolean;
+  /** It drops down from its right edge, for menus at the right of a page. */
+  readonly isAtEnd?: boolean;
+  /** Links as `<li><a>`, or any other content. */
+  readonly children?: Child;
+}
+
+/** A button that drops down a list. It works without script; the script closes it on Escape and on a click beside it. */
+export function Menu({ label, isChosen = false, isAtEnd = false, children }: MenuProps) {
+  return (
+    <details class={`menu${isChosen ? " menu-chosen" : ""}${isAtEnd ? " menu-end" : ""}`}>
+      <summary>
+        {label}
+        <Icon name="down" />
+      </summary>
+      <ul class="menu-body">{children}</ul>
+    </details>
+  );
+}
+
+interface ChoiceLink {
+  readonly href: string;
+  readonly name: Child;
+  readonly isChosen: boolean;
+}
+
+/** A menu of links, one of which is chosen. */
+export function LinkMenu({
+  label,
+  links,
+  ...props
+}: Omit<MenuProps, "children"> & { readonly links: readonly ChoiceLink[] }) {
+  return (
+    <Menu label={label} {...props}>
+      {links.map(({ href, name, isChosen }) => (
+        <li>
+          <a href={href} aria-current={isChosen ? "true" : undefined}>
+            {name}
+          </a>
+        </li>
+      ))}
+    </Menu>
+  );
+}
+
+/** Links that look like tabs. `label` is for screen readers. */
+export function Tabs({ label, links }: { readonly label: string; readonly links: readonly ChoiceLink[] }) {
+  return (
+    <nav class="tabs" aria-label={label}>
+      <ul>
+        {links.map(({ href, name, isChosen }) => (
+          <li>
+            <a href={href} aria-current={isChosen ? "page" : undefined}>
+              {name}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+/** Links that filter a list. */
+export function FilterLinks({ label, links }: { readonly label: string; readonly links: readonly ChoiceLink[] }) {
+  return (
+    <nav class="filter-links" aria-label={label}>
+      <ul>
+        {links.map(({ href, name, isChosen }) => (
+          <li>
+            <a href={href} aria-current={isChosen ? "true" : undefined}>
+              {name}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+/**
+ * Something with a button that copies `text`: an id, a URL, a line of code. The script shows the button, and only where the
+ * browser allows copying.
+ */
+export function Copied({
+  text,
+  what,
+  children,
+}: {
+  readonly text: string;
+  readonly what: string;
+  readonly children?: Child;
+}) {
+  return (
+    <span class="copied">
+      <span>{children ?? <code>{text}</code>}</span>
+      <button
+        type="button"
+        class="copy"
+        data-copy-text={text}
+        aria-label={`Copy ${what}`}
+        title={`Copy ${what}`}
+        hidden
+      >
+        <Icon name="copy" />
+      </button>
+    </span>
+  );
+}
+
+/** Our own code, with a copy button that the script adds. */
+export function CodeBlock({ text, label }: { readonly text: string; readonly label?: string }) {
+  return (
+    <div class="stack">
+      <pre class="code" data-copy="" {...(label === undefined ? {} : { role: "group", "aria-label": label })}>
+        {text}
+      </pre>
+    </div>
+  );
+}
+
+/** What a list or page says where there is nothing yet: what it is for, and the next step. */
+export function EmptyState({
+  icon,
+  title,
+  children,
+}: {
+  readonly icon: IconName;
+  readonly title: string;
+  readonly children?: Child;
+}) {
+  return (
+    <section class="empty">
+      <Icon name={icon} />
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** What a form did, at the edge of the window. The script takes it away after some seconds. */
+export function Toast({ tone, children }: { readonly tone: "good" | "wait" | "bad"; readonly children?: Child }) {
+  return (
+    <div class={`toast dot-${tone}`} role="status" data-toast="">
+      <Icon name={tone === "good" ? "check" : "warning"} />
+      <div>{children}</div>
+    </div>
+  );
+}
+
+/** The place of something that loads into it. Screen readers hear its label. */
+export function Skeleton({ label }: { readonly label: string }) {
+  return (
+    <div class="skeleton" role="status" aria-label={label}>
+      {[0, 1, 2, 3, 4, 5].map(() => (
+        <i />
+      ))}
+    </div>
+  );
+}
