@@ -575,3 +575,12 @@ export const TRANSFER_VALUES_MAX = 32_000;
 export const TRANSFER_CALL_MS_MAX = MINUTE_MS;
 /** How often progress is reported. */
 export const TRANSFER_REPORT_MS = SECOND_MS;
+
+/** Failed actions that are newer than this are counted beside the navigation. */
+export const NAV_FAILING_MS = 86_400_000;
+
+/** How many actions the palette shows. */
+export const PALETTE_ACTIONS_MAX = 6;
+
+/** More text is cut. */
+export const PALETTE_TEXT_CHARS_MAX = 200;

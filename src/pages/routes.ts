@@ -30,6 +30,7 @@ import { AUDIT_PATH, auditPage } from "./audit.tsx";
 import { type ChannelPageDeps, channelPages } from "./channel-routes.ts";
 import { type HostPageDeps, hostPages } from "./host-routes.ts";
 import { type BulkPageDeps, bulkPages } from "./bulk-routes.ts";
+import { framePages, type FrameRouteDeps } from "./frame-routes.ts";
 import { type InboxRouteDeps, inboxRoutes } from "./inbox-routes.ts";
 import { type KeyPageDeps, keyPages } from "./key-routes.ts";
 import {
@@ -51,6 +52,7 @@ import { chaptersOf, type DocsChapter, docsPage, llmsText, type Guide, guideText
 import { ASSETS } from "./assets.ts";
 
 export type PageDeps = AuthRouteDeps &
+  FrameRouteDeps &
   InboxRouteDeps &
   ActionListRouteDeps &
   BulkPageDeps &
@@ -80,6 +82,7 @@ export function webPages(deps: PageDeps) {
   };
   return [
     entryPages(deps),
+    framePages(deps),
     inboxRoutes(deps),
     actionListRoutes(deps),
     bulkPages(deps),

@@ -51,7 +51,7 @@ describe("the list of actions", () => {
     expect(text).toContain(
       "POST 127.0.0.1:9 /refunds?token=••••(token,22-chars,…t7Rw) by owner Awaiting approval 0 of 3 attempts just now",
     );
-    expect(text).toMatch(/PUT 127\.0\.0\.1:\d+ \/ by owner Completed 1 of 5 attempts 2 hours ago/);
+    expect(text).toMatch(/PUT 127\.0\.0\.1:\d+ \/ by owner Completed 1 of 5 attempts 2 h ago/);
     expect(html).not.toContain("canary");
   });
 

@@ -47,7 +47,7 @@ describe("the inbox", () => {
     const html = await bob.pageOf("/approvals");
     expect([...html.matchAll(/href="\/approvals\/(act_\w+)"/g)].map(([, id]) => id)).toEqual(ids);
     expect(html).toContain("3 requests are waiting for you");
-    expect(html).toContain("6 minutes ago");
+    expect(html).toContain("6 min ago");
     expect(html).toContain(ANN);
   });
 

@@ -17,9 +17,9 @@ test.each([
 test.each([
   [-5, "just now"],
   [59_999, "just now"],
-  [60_000, "1 minute ago"],
-  [7_199_999, "1 hour ago"],
-  [172_800_000, "2 days ago"],
+  [60_000, "1 min ago"],
+  [7_199_999, "1 h ago"],
+  [172_800_000, "2 d ago"],
 ])("%d ms ago is %s", (ms, words) => {
   expect(timeAgo(ms)).toBe(words);
 });

@@ -1,0 +1,77 @@
+import { checkFilters } from "../actions/list-schemas.ts";
+import type { ActionService } from "../actions/service.ts";
+import { type Caller, mayDo, viewerOf } from "../accounts/roles.ts";
+import type { Action } from "../actions/action.ts";
+import { NAV_FAILING_MS, PALETTE_ACTIONS_MAX, PALETTE_TEXT_CHARS_MAX } from "../config/limits.ts";
+import { createPersonRoutes, type Person, type PersonOf, type PersonRouteDeps } from "../http/session.ts";
+import { page } from "../http/response.ts";
+import { normalHost } from "../outbound/target.ts";
+import { premask } from "../receipts/masked-action.ts";
+import { ACTION_ID } from "../runtime/ids.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { MORE_PATH, PALETTE_PATH } from "./layout.tsx";
+import { morePage, paletteList } from "./frame.tsx";
+import type { NavBadges } from "./text.ts";
+
+export interface FrameRouteDeps extends Pick<PersonRouteDeps, "personOf"> {
+  readonly actionService: Pick<ActionService, "list" | "counts" | "get">;
+}
+
+interface BadgeDeps {
+  readonly actionService: Pick<ActionService, "counts">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** Adds the numbers of the navigation to the person of a page. Forms and streams don't need them. */
+export function withBadges(personOf: PersonOf, deps: BadgeDeps): PersonOf {
+  return async (context) => {
+    const person = await personOf(context);
+    if (person === null || context.request.method !== "GET") return person;
+    return { ...person, badges: await badgesOf(deps, person.caller) };
+  };
+}
+
+/** Both are bounded counts over an index: they cost the same in a table of any size. */
+async function badgesOf({ actionService, clock }: BadgeDeps, caller: Caller): Promise<NavBadges> {
+  const createdAfter = new Date(clock.now().getTime() - NAV_FAILING_MS);
+  const [waiting, failing] = await Promise.all([
+    actionService.counts(caller, { ...checkFilters({}), statuses: ["awaiting_approval"] }),
+    actionService.counts(caller, { ...checkFilters({}), statuses: ["failed"], createdAfter }),
+  ]);
+  const none = { count: 0, isMore: false };
+  return { waiting: waiting.counts[0] ?? none, failing: failing.counts[0] ?? none };
+}
+
+/** The palette, and the page behind the fourth tab of a phone. */
+export function framePages(deps: FrameRouteDeps) {
+  return createPersonRoutes(deps.personOf)
+    .get(PALETTE_PATH, async ({ context, person }) => {
+      const text = (new URLSearchParams(context.search).get("q") ?? "").trim().slice(0, PALETTE_TEXT_CHARS_MAX);
+      const actions = await foundActions(deps, person, text);
+      const host = text === "" || !mayDo(person.role, "manage") ? null : normalHost(text);
+      return page(
+        "own",
+        paletteList({ user: person, text, actions, host: host?.includes(".") === true ? host : null }),
+      );
+    })
+    .get(MORE_PATH, ({ person }) => page("own", morePage(person)));
+}
+
+/** With an id in the text, that action; with other text, the newest that match; without text, the oldest that wait. */
+async function foundActions(
+  { actionService }: FrameRouteDeps,
+  { caller }: Person,
+  text: string,
+): Promise<readonly Action[]> {
+  const id = text.split(/[^A-Za-z0-9_-]/).find((word) => ACTION_ID.test(word));
+  const filters =
+    id === undefined && text !== "" ? checkFilters({ q: text }) : checkFilters({ status: ["awaiting_approval"] });
+  const found =
+    id === undefined
+      ? (await actionService.list(caller, { ...filters, limit: PALETTE_ACTIONS_MAX })).actions
+      : await actionService.get(caller, id).then(
+          (action) => [action],
+          () => [],
+        );
+  return Promise.all(found.map((action) => premask(action, viewerOf(caller.role))));
+}
