@@ -49,6 +49,8 @@ const LIBRARIES: Readonly<Record<string, RegExp>> = {
   "eventsource-parser": /^(src\/client|mcp\/bridge)\//,
   elysia: /^src\/http\//,
   "hono/": /^src\/(pages|mail)\//,
+  "htmx.org": /^src\/pages\//,
+  idiomorph: /^src\/pages\//,
   marked: /^src\/pages\//,
   "drizzle-orm": /^db\//,
   "@libsql/client": /^db\//,

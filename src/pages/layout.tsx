@@ -131,16 +131,13 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
       <nav id="navigation" aria-label="Main">
         <ul class="tabs-bottom">
           {entries.map(({ name, path, icon, isRare }) => (
-            <>
-              {name === FIRST_RARE ? <li class="rule" role="presentation" /> : null}
-              <li class={isRare ? "rare" : undefined}>
-                <a href={path} aria-current={name === nav ? "page" : undefined}>
-                  <Icon name={icon} />
-                  {name}
-                  <NavBadge name={name} badges={user.badges} />
-                </a>
-              </li>
-            </>
+            <li class={isRare ? (name === FIRST_RARE ? "rare first-rare" : "rare") : undefined}>
+              <a href={path} aria-current={name === nav ? "page" : undefined}>
+                <Icon name={icon} />
+                {name}
+                <NavBadge name={name} badges={user.badges} />
+              </a>
+            </li>
           ))}
           <li class="tabs-more">
             <a

@@ -95,6 +95,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
         { name: "outgate_device", path: "/", ...kept },
       ]);
 
+      await page.locator(".person-menu summary").click();
       await page.getByRole("button", { name: "Log out" }).click();
       await page.waitForURL("**/login");
       expect((await page.context().cookies(`${base}/`)).map(({ name }) => name)).toEqual(["outgate_device"]);

@@ -133,7 +133,7 @@ describe("the list of actions", () => {
     expect(html).toContain("/v1/actions");
   });
 
-  test("comes with everything that it loads in 60 kB, twenty to a page", async () => {
+  test("comes with everything that it loads in 100 kB, twenty to a page", async () => {
     await using server = await openRealServer({ starts: false });
     const bob = await signedIn(server);
     for (let count = 0; count <= LIST_LIMIT_DEFAULT; count += 1) {
@@ -143,11 +143,11 @@ describe("the list of actions", () => {
     for (const path of ["/actions", "/approvals"]) {
       const html = await bob.pageOf(path);
       const loaded = [...html.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, asset]) => asset ?? "");
-      expect(loaded).toHaveLength(5);
+      expect(loaded).toHaveLength(6);
       const sizes = await Promise.all([path, ...loaded].map(bytesOf));
       const total = sizes.reduce((sum, size) => sum + size, 0);
       console.log(`${path}: ${total} bytes in all, of which the page itself ${sizes[0]}`);
-      expect(total).toBeLessThanOrEqual(60_000);
+      expect(total).toBeLessThanOrEqual(100_000);
     }
   });
 

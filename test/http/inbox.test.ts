@@ -252,7 +252,7 @@ test("the pages of the inbox live under the rules of our own pages", async () =>
     }
     // Nothing inline, which the policy would not let run or show.
     expect(await ann.pageOf(path)).not.toMatch(
-      /<script(?! type="module" src="\/assets\/(?:live|session)-[0-9a-f]{16}\.js"><\/script>)|<style| style=| on\w+=/i,
+      /<script(?! (?:type="module"|defer="") src="\/assets\/(?:console|htmx|idiomorph|session)-[0-9a-f]{16}\.js"><\/script>)|<style| style=| on\w+=/i,
     );
   }
 });

@@ -5,7 +5,7 @@ import { docsPath, GUIDES } from "../../src/pages/docs.tsx";
 import { Target } from "../support/target.ts";
 
 /** A page and everything that it loads, as they are sent to a browser. */
-const BYTES_MAX = 60_000;
+const BYTES_MAX = 100_000;
 
 /** What a list shows at a time, and some more. */
 const ACTIONS = 60;

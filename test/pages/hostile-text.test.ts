@@ -102,10 +102,10 @@ describe("what agents and targets write", () => {
   /** Only what our own pages are made of: their tags, with all attributes quoted, and their links. */
   const TAG = /^<(?:!doctype html|\/?[a-z]+[1-3]?(?: [a-zA-Z-]+(?:="[^"]*")?)*\/?)>$/;
   const OURS =
-    /^<script type="module" src="\/assets\/(?:live|session)-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="scale" [^<]*>$|^<\/svg>$/;
+    /^<script (?:type="module"|defer="") src="\/assets\/(?:console|htmx|idiomorph|session)-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="(?:scale|icon)" [^<]*>$|^<\/svg>$/;
   const STRANGE = /^<\/?(?:script|img|svg|iframe|object|embed|base|video|audio|math)\b/i;
   const OUR_LINK =
-    /^(?:\/$|\/auth\/logout$|\/(?:overview|approvals|actions|bulk|search|keys|settings|docs|assets|r)\b|#main$|data:image\/svg\+xml,)/;
+    /^(?:\/$|\/auth\/logout$|\/(?:overview|approvals|actions|bulk|search|keys|settings|docs|more|assets|r)\b|#main$|data:image\/svg\+xml,)/;
 
   async function look(path: string): Promise<string> {
     const response = await ann.context(path, { headers: { accept: "text/html" } });
@@ -191,7 +191,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
       await page.waitForTimeout(100);
       expect(new URL(page.url()).pathname).toBe(path.split("?")[0] ?? "");
       const found = await page.evaluate("[window.ran, document.scripts.length, document.images.length, frames.length]");
-      const ours = buttons.includes("Log out") ? 2 : 0;
+      const ours = buttons.includes("Log out") ? 4 : 0;
       expect({ path, found }).toEqual({ path, found: [undefined, ours, 0, 0] });
       const shown = (await page.locator("button:visible").allTextContents()).map((text) =>
         text.trim().replace(/^Approve, with .* not shown$/, "Approve"),

@@ -127,8 +127,8 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.click("text=View receipt");
     await page.waitForURL("**/r/*");
     expect(await page.textContent("main")).toContain("Not without a ticket.");
-    await page.goto(app.url);
-    await page.click("text=Log out");
+    await page.goto(`${app.url}/more`);
+    await page.locator("main").getByText("Log out").click();
     await page.waitForURL("**/login");
     await page.goto(`${app.url}/approvals`);
     expect(new URL(page.url()).pathname).toBe("/login");

@@ -141,7 +141,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.locator("#told").getByText(attack).waitFor();
     expect(await page.evaluate("[window.ran, document.scripts.length, document.images.length]")).toEqual([
       undefined,
-      2,
+      4,
       0,
     ]);
     expect(watched.troubles).toEqual([]);

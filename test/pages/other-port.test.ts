@@ -187,7 +187,8 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
 
     // Another log-in makes another secret.
     const second = await secret();
-    await page.getByRole("button", { name: "Log out" }).click();
+    await page.goto(`${app.url}/more`);
+    await page.locator("main").getByRole("button", { name: "Log out" }).click();
     await page.waitForURL("**/login");
     await logIn(page);
     expect(await secret()).not.toBe(second);

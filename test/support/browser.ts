@@ -52,10 +52,10 @@ export function overflowOf(page: Page): Promise<number> {
   return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }
 
-/** How high each of them is, in pixels; 0 where it can't be seen. */
+/** How high each of them is that can be seen, in pixels. */
 export function heightsOf(page: Page, selector: string): Promise<readonly number[]> {
   const all = `[...document.querySelectorAll(${JSON.stringify(selector)})]`;
-  return page.evaluate(`${all}.map((element) => element.getBoundingClientRect().height)`);
+  return page.evaluate(`${all}.map((element) => element.getBoundingClientRect().height).filter((height) => height > 0)`);
 }
 
 const AXE = Bun.file(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url));
