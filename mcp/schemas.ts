@@ -45,6 +45,7 @@ export const CreateArguments = Type.Object(
 );
 
 const {
+  id: _id,
   path: _path,
   response_code: _code,
   outcome: _outcome,

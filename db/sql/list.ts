@@ -113,9 +113,10 @@ function isHidden({ name, value }: MetadataFilter, { seenAs = null }: ActionQuer
 }
 
 /** The index that a scan reads: of several conditions the most selective one, or the statuses, one after another. */
-type ScanIndex = "dedupe" | "metadata" | "host" | "key" | "account" | `status ${string}`;
+type ScanIndex = "ids" | "dedupe" | "metadata" | "host" | "key" | "account" | `status ${string}`;
 
 function indexFor({ dedupe, host, createdBy, statuses, search }: ActionQuery): ScanIndex {
+  if (search.ids.length > 0) return "ids";
   if (dedupe !== null) return "dedupe";
   if (search.metadata.some(({ value }) => value !== null)) return "metadata";
   if (host !== null) return "host";
@@ -123,7 +124,7 @@ function indexFor({ dedupe, host, createdBy, statuses, search }: ActionQuery): S
   return createdBy === null ? "account" : "key";
 }
 
-type ScanName = "accountId" | "from" | "before" | "dedupe" | "hostname" | "createdBy" | "name0" | "value0";
+type ScanName = "accountId" | "ids" | "from" | "before" | "dedupe" | "hostname" | "createdBy" | "name0" | "value0";
 
 /** The statements of a list, prepared once for each index. */
 const scanBy = prepareEach((variant: `${"texts" | "plain"}: ${ScanIndex}`) => {
@@ -182,7 +183,8 @@ function scanMetadata(arg: Args<ScanName>) {
 
 /** One condition, or several that exclude each other. The terms that seem needless make SQLite use a partial index. */
 function branchesOf(index: Exclude<ScanIndex, "metadata">, arg: Args<ScanName>): readonly (SQL | undefined)[] {
-  const { dedupe, hostname, keyId, status } = actions;
+  const { id, dedupe, hostname, keyId, status } = actions;
+  if (index === "ids") return [isOneOf(id, arg.ids)];
   if (index === "dedupe") return [eq(dedupe, arg.dedupe)];
   if (index === "host") return [eq(hostname, arg.hostname)];
   if (index === "key") return [sql`${keyId} = ${arg.createdBy} and ${keyId} <> ''`];
@@ -254,7 +256,7 @@ function metadataValues(metadata: readonly MetadataFilter[]): Readonly<Record<Me
 
 function valuesOfSearch(search: ActionQuery) {
   const { accountId, statuses, method, dedupe, createdBy, createdAfter, createdBefore, before, host } = search;
-  const { q, responseCodes, outcome, error } = search.search;
+  const { ids, q, responseCodes, outcome, error } = search.search;
   const prefix = idPrefixIn(q);
   const ends = [
     before,
@@ -270,6 +272,7 @@ function valuesOfSearch(search: ActionQuery) {
     createdBy,
     host,
     statuses: statuses.length === 0 ? null : JSON.stringify(statuses),
+    ids: JSON.stringify(ids),
     hostname: host === null ? null : host.replace(/:\d+$/, ""),
     scheme: host === null ? null : (SCHEME_OF_PORT.get(/:(\d+)$/.exec(host)?.[1] ?? "") ?? null),
     // Ids begin with their time, so times need no index.

@@ -1,7 +1,15 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { and, desc, eq, exists, like, sql } from "drizzle-orm";
 import { OUTCOMES, type OutcomeKind } from "../../src/actions/outcome.ts";
-import { holdsText, idPrefixIn, matchesPlace, matchesResult, pathOf, type Search } from "../../src/actions/search.ts";
+import {
+  holdsText,
+  idPrefixIn,
+  matchesCode,
+  matchesPlace,
+  matchesResult,
+  pathOf,
+  type Search,
+} from "../../src/actions/search.ts";
 import { SEARCH_NEAR_BYTES, SEARCH_STEP_BYTES, SEARCH_STEP_ROWS } from "../../src/config/limits.ts";
 import { isOneOf, itemsOf } from "./dialect.ts";
 import { BYTES, BYTES_SUM } from "./find.ts";
@@ -89,7 +97,10 @@ export async function refine(
     matches(text) && (seenAs === null || matches(seenAs[mask](text)));
   const isAt = (row: Found) => path === null || isBoth(row.url, "url", (url) => pathOf(url).startsWith(path));
   const near = rows.filter((row) => matchesResult(search, row) && isAt(row));
-  const isElsewhere = (row: Found) => q !== null && !isBoth(row.url, "url", (url) => matchesPlace(q, { ...row, url }));
+  const isElsewhere = (row: Found) =>
+    q !== null &&
+    !matchesCode(q, row.responseCode) &&
+    !isBoth(row.url, "url", (url) => matchesPlace(q, { ...row, url }));
   const holds = (text: string | null, searched: string) =>
     text !== null && isBoth(text, "text", (seen) => holdsText(seen, searched));
   const found = await withTexts(reader, search, near, { isElsewhere, holds });

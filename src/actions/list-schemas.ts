@@ -4,6 +4,7 @@ import { ERROR_KINDS, OUTCOMES } from "./outcome.ts";
 import type { MetadataFilter, Search } from "./search.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import {
+  FILTER_IDS_MAX,
   LIST_LIMIT_DEFAULT,
   LIST_LIMIT_MAX,
   METADATA_FILTERS_MAX,
@@ -13,7 +14,7 @@ import {
 } from "../config/limits.ts";
 import { isStorableText } from "../json/json.ts";
 import { normalHost } from "../outbound/target.ts";
-import { ActionJson, Status } from "./schemas.ts";
+import { ActionId, ActionJson, Status } from "./schemas.ts";
 import { keyId } from "../accounts/schemas.ts";
 import {
   checkListQuery,
@@ -45,7 +46,17 @@ const METADATA_FILTER_CHARS_MAX = 64 + ":".length + METADATA_VALUE_CHARS_MAX;
 /** What a list, a count, an export and a bulk job may filter by. */
 export const FILTERS = {
   q: Type.Optional(
-    searched("Free text: in host, path or title, or the start of an id. Case doesn't count.", "refund 4711"),
+    searched(
+      "Free text: in host, path or title, a status of the target such as 422 or 5xx, or the start of an id. Case doesn't count.",
+      "refund 4711",
+    ),
+  ),
+  id: Type.Optional(
+    Type.Array(ActionId, {
+      maxItems: FILTER_IDS_MAX,
+      description: "Only these actions; may repeat.",
+      examples: [["act_01kjwa5v00e7v8c9x2m4n6p8qr"]],
+    }),
   ),
   status: Type.Optional(
     Type.Array(Type.Enum([...ACTION_STATUSES], { type: "string" }), {
@@ -187,9 +198,9 @@ export function checkFilters(query: FilterQuery, cursor?: string) {
 }
 
 function searchOf(query: FilterQuery): Search {
-  const { q = null, path = null, title = null, reason = null, outcome = null, error = null } = query;
+  const { id: ids = [], q = null, path = null, title = null, reason = null, outcome = null, error = null } = query;
   const { response_code: responseCodes = [], metadata = [] } = query;
-  return { q, path, title, reason, outcome, error, responseCodes, metadata: metadata.map(metadataFilterOf) };
+  return { ids, q, path, title, reason, outcome, error, responseCodes, metadata: metadata.map(metadataFilterOf) };
 }
 
 function metadataFilterOf(text: string): MetadataFilter {

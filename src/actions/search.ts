@@ -10,7 +10,9 @@ export interface MetadataFilter {
 
 /** What a list finds beyond its indexes; all conditions apply together. Null or empty: not given. */
 export interface Search {
-  /** In host, path or title, or the start of an id. */
+  /** Only these; empty: any. */
+  readonly ids: readonly string[];
+  /** In host, path or title, a status of the target or a class of them, or the start of an id. */
   readonly q: string | null;
   /** Any of these statuses and classes: `422`, `5xx`. */
   readonly responseCodes: readonly string[];
@@ -25,6 +27,7 @@ export interface Search {
 }
 
 export const NO_SEARCH: Search = {
+  ids: [],
   q: null,
   responseCodes: [],
   outcome: null,
@@ -51,7 +54,7 @@ export function pathOf(url: string): string {
 
 /** Whether host, path or id match the free text. The title may match it too. */
 export function matchesPlace(q: string, { id, url, host }: Readonly<Record<"id" | "url" | "host", string>>): boolean {
-  const text = q.toLowerCase();
+  const text = q.toLowerCase().replace(/^https?:\/\//, "");
   if (id.startsWith(text) || id.slice("act_".length).startsWith(text)) return true;
   // As it was written, and with the host in the form that the other filter takes.
   return (
@@ -60,6 +63,16 @@ export function matchesPlace(q: string, { id, url, host }: Readonly<Record<"id" 
       .toLowerCase()
       .includes(text) || holdsText(host + pathOf(url), text)
   );
+}
+
+/** Whether the free text names the status of the target: `422`, `5xx`. */
+export function matchesCode(q: string, responseCode: number | null): boolean {
+  return responseCode !== null && namesCode([q.toLowerCase()], responseCode);
+}
+
+function namesCode(codes: readonly string[], responseCode: number): boolean {
+  const code = String(responseCode);
+  return codes.includes(code) || codes.includes(`${code.slice(0, 1)}xx`);
 }
 
 /** The start of an id, long enough to be nothing else; null: it may be other text. */
@@ -75,9 +88,7 @@ type ShownResult = Pick<Result, "responseCode" | "errorSource" | "lastError">;
 export function matchesResult({ responseCodes, error }: Search, result: ShownResult): boolean {
   const { responseCode } = result;
   if (responseCodes.length > 0) {
-    if (responseCode === null) return false;
-    const code = String(responseCode);
-    if (!responseCodes.includes(code) && !responseCodes.includes(`${code.slice(0, 1)}xx`)) return false;
+    if (responseCode === null || !namesCode(responseCodes, responseCode)) return false;
   }
   return error === null || errorKindOf(result) === error;
 }

@@ -155,8 +155,9 @@ function createMatching(actions: BulkDeps["actions"]) {
 /** The statuses that a job takes: of those in the filter, or by default, the ones that its operation is for. */
 function filterFor(operation: BulkOperation, filter: FilterQuery): CountFilter {
   const asked = checkFilters(filter);
-  // A cancelled action is one that somebody decided against: it is retried only where the filter names it.
-  const usual = operation === "retry" ? (["failed"] as const) : sources("cancel");
+  // A cancelled action is one that somebody decided against: it is retried only where the filter names it, or its status.
+  const isNamed = asked.search.ids.length > 0;
+  const usual = operation === "retry" && !isNamed ? (["failed"] as const) : sources(operation);
   const statuses =
     asked.statuses.length === 0 ? usual : sources(operation).filter((one) => asked.statuses.includes(one));
   if (statuses.length > 0) return { ...asked, statuses };

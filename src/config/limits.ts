@@ -119,6 +119,8 @@ export const SEARCH_NEAR_BYTES = 4_096;
 /** Characters of a text that is searched for, and values of one parameter that may repeat. */
 export const SEARCH_CHARS_MAX = 200;
 export const SEARCH_VALUES_MAX = 20;
+/** Ids of one filter: a page that somebody selected. They stand in URLs and in the row of a bulk job. */
+export const FILTER_IDS_MAX = 100;
 /** Metadata conditions of one search; `db/sql/list.ts` has as many places. */
 export const METADATA_FILTERS_MAX = 4;
 /** Rows of a timeline in one answer: enough for many runs of 100 attempts; beyond it the oldest are left out. */

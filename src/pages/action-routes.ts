@@ -21,12 +21,14 @@ import {
 import { page, seeOther } from "../http/response.ts";
 import { readQuery } from "../http/request.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
+import { pathOf } from "../actions/search.ts";
+import { SEARCH_CHARS_MAX } from "../config/limits.ts";
 import type { ExportActions } from "../actions/export.ts";
 import type { KeyService } from "../accounts/keys.ts";
 import { checkFilters, checkList, ExportQuery, ListQuery } from "../actions/list-schemas.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
-import { normalHost, normalTarget } from "../outbound/target.ts";
+import { normalTarget } from "../outbound/target.ts";
 import { actionsPage } from "./actions.tsx";
 
 export interface ActionPageRouteDeps extends CreateRules, PersonRouteDeps {
@@ -211,14 +213,17 @@ function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionList
   };
 }
 
-/** Finds an action ID anywhere in the text; otherwise the host of a URL, or a host. */
+/** Finds an action ID anywhere in the text; otherwise host and path of a URL. Any other text is searched for as it is. */
 function searchPath(search: string): string {
   const text = (new URLSearchParams(search).get("q") ?? "").trim();
   const id = text.split(/[^A-Za-z0-9_-]/).find((word) => ACTION_ID.test(word));
   if (id !== undefined) return actionPath(id);
   if (text === "") return ACTIONS_PATH;
-  const url = text.includes("://") ? text : `http://${text}`;
-  return listPath({ host: normalHost(text) ?? normalTarget(url)?.host ?? text });
+  // Only with a scheme: a number alone is a host too, as URLs have it, and a word may be one.
+  const target = /^https?:\/\//i.test(text) ? normalTarget(text) : null;
+  if (target === null) return listPath({ q: text.slice(0, SEARCH_CHARS_MAX) });
+  const [path = ""] = pathOf(text).split(/[?#]/);
+  return listPath({ host: target.host, ...(path !== "/" && { path: path.slice(0, SEARCH_CHARS_MAX) }) });
 }
 
 const EXPORT = compileQuery(ExportQuery);

@@ -104,6 +104,28 @@ describe("a bulk job", () => {
     expect(await refusalOf(matching({ status: ["pending", "completed"] }))).toMatchObject({ code: "validation_error" });
   });
 
+  test("takes selected actions by their ids, cancelled ones too, and only those that it is for", async () => {
+    await using engine = await openEngine({ sender: answering(answered(500), answered(500), answered(200)) });
+    const owner = await keyOf(engine, "owner");
+    const { bulkService, bulkRunner } = bulkOf(engine);
+    const [one = "", other = ""] = [...(await failed(engine, 1)), ...(await failed(engine, 1))];
+    const held = await engine.create({ approve: true });
+    await engine.actionService.cancel(owner, held.id, null);
+    const done = await engine.create({});
+    await engine.saw(done.id, { status: "completed" });
+    const selected: BulkRequest = { ...RETRY, filter: { id: [one, held.id, done.id, "act_unknown"] } };
+    expect(await bulkService.dryRun(owner, selected)).toEqual({ matching: 2, isMore: false, unknownOutcomes: 0 });
+    const job = await bulkService.start(owner, selected);
+    await bulkRunner.run();
+    expect((await bulkService.results(owner, job.id, ALL)).map(({ id, status }) => [id, status])).toEqual([
+      [held.id, "done"],
+      [one, "done"],
+    ]);
+    expect([await runOf(engine, held.id), await runOf(engine, other), await runOf(engine, done.id)]).toEqual([2, 1, 1]);
+    const agent = await keyOf(engine, "agent");
+    expect(await bulkService.dryRun(agent, selected)).toMatchObject({ matching: 0 });
+  });
+
   test("tells how many the target may have carried out already", async () => {
     const sender = answering({ kind: "unknown", fault: "closed" }, answered(500));
     await using engine = await openEngine({ sender });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { FILTER_IDS_MAX } from "../../src/config/limits.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
@@ -51,6 +52,23 @@ describe("POST /v1/bulk", () => {
     for (const id of ids) await server.engine.saw(id, { status: "failed", run: 2 });
     expect((await actionOf(server, other)).run).toBe(1);
     expect((await server.call("DELETE", path)).status).toBe(204);
+  });
+
+  test("takes the ids of actions, a hundred at most, and an export does too", async () => {
+    await using server = await openRealServer();
+    const ids = [await failed(server), await failed(server), await failed(server)];
+    const [first = "", , third = ""] = ids;
+    const request = (id: readonly string[]) => JSON.stringify({ operation: "retry", filter: { id } });
+    const begun = await server.call("POST", "/v1/bulk", request([first, third]));
+    expect(begun).toMatchObject({ status: 202, json: { matching: 2, filter: { id: [first, third] } } });
+    const many = Array.from({ length: FILTER_IDS_MAX + 1 }, (_one, at) => `act_${at}`);
+    const issuesOf = async (id: readonly string[]) =>
+      (await server.call("POST", "/v1/bulk", request(id))).json.error.details?.map(({ field }) => field);
+    expect(await issuesOf(many)).toEqual(["filter.id"]);
+    expect(await issuesOf(["x"])).toEqual(["filter.id.0"]);
+    const exported = await server.call("GET", `/v1/actions/export?format=csv&id=${first}&id=${third}`);
+    const rows = exported.text.trim().split("\r\n").slice(1);
+    expect(rows.map((row) => row.slice(1, row.indexOf('",')))).toEqual([third, first]);
   });
 
   test("names every wrong field, and needs a filter", async () => {

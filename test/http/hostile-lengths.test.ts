@@ -305,7 +305,7 @@ function tokenlessCases(): readonly Hostile[] {
 
 /** Every query parameter, and what stands in a path. */
 const PATHS = [
-  ..."q status method host path dedupe created_by created_after created_before response_code outcome error title reason metadata limit cursor wait x"
+  ..."q id status method host path dedupe created_by created_after created_before response_code outcome error title reason metadata limit cursor wait x"
     .split(" ")
     .map((name) => `/v1/actions?${name}=`),
   "/v1/actions/act_1?wait=",

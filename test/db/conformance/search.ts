@@ -28,6 +28,7 @@ export function testSearch(open: OpenTestStore): void {
       const found = (q: string) => finding(db.actions, all, { q });
       expect(await found("refunds")).toEqual([0]);
       expect(await found("EXAMPLE.COM/refunds")).toEqual([0]);
+      expect(await found("https://api.example.com/refunds")).toEqual([0]);
       expect(await found("dry=1")).toEqual([0]);
       expect(await found("überWEISUNG")).toEqual([1]);
       expect(await found("c.example:80")).toEqual([2]);
@@ -60,6 +61,35 @@ export function testSearch(open: OpenTestStore): void {
       expect(await found("404", "5xx")).toEqual([4, 3, 1]);
       expect(await found("2xx", "503")).toEqual([4, 0]);
       expect(await found("501", "3xx")).toEqual([]);
+    });
+
+    test("for free text takes a status of the target and a class of them for one, beside texts", async () => {
+      await using db = await open();
+      const all = [
+        await attemptedAction(db.actions, answered(422), ONCE),
+        await attemptedAction(db.actions, answered(503), ONCE),
+        await createdAction(db.actions, { url: "https://a.example/tickets/422" }),
+        await createdAction(db.actions, { title: "Invoice 1422", extras: { metadata: { code: "422" } } }),
+        await createdAction(db.actions, { url: "http://0.0.1.166/" }),
+      ];
+      expect(await finding(db.actions, all, { q: "422" })).toEqual([3, 2, 0]);
+      expect(await finding(db.actions, all, { q: "5XX" })).toEqual([1]);
+      expect(await finding(db.actions, all, { q: "42" })).toEqual([3, 2]);
+      expect(await finding(db.actions, all, { q: "422", responseCodes: ["5xx"] })).toEqual([]);
+    });
+
+    test("by ids takes these alone, of this account, newest first, together with other conditions", async () => {
+      await using db = await open();
+      const all: Action[] = [];
+      for (const title of ["a", "b", "c"]) all.push(await createdAction(db.actions, { title }));
+      const foreign = await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
+      const [first, , third] = all;
+      const ids = [first?.id ?? "", foreign.id, third?.id ?? "", third?.id ?? "", "act_unknown"];
+      expect(await finding(db.actions, all, { ids })).toEqual([2, 0]);
+      expect(await finding(db.actions, all, { ids, title: "A" })).toEqual([0]);
+      const page = await db.actions.list(aQuery({ search: { ...NO_SEARCH, ids }, limit: 1 }));
+      const rest = await db.actions.list(aQuery({ search: { ...NO_SEARCH, ids }, before: page.before }));
+      expect([...page.actions, ...rest.actions].map(({ id }) => id)).toEqual([third?.id ?? "", first?.id ?? ""]);
     });
 
     test("by outcome and by kind of failure", async () => {
