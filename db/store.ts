@@ -212,6 +212,14 @@ export interface ActionQuery {
   readonly bytesMax?: number;
 }
 
+/** What lists of an account can be filtered by. */
+export interface FilterValues {
+  /** Host names, without ports. */
+  readonly hosts: readonly string[];
+  /** Keys, with the name that the newest action of each has. */
+  readonly creators: readonly { readonly keyId: string; readonly createdBy: Actor }[];
+}
+
 export interface ActionRows {
   /** Newest first. */
   readonly actions: readonly Action[];
@@ -345,6 +353,8 @@ export interface ActionStore extends Queue<Action> {
   count(query: ActionQuery, rowsMax: number): Promise<CountedRows>;
   /** Which actions `list` would find, the same way. */
   matching(query: ActionQuery, rowsMax: number): Promise<MatchedActions>;
+  /** Hosts that the account called, and keys that created actions, so many of each in a fixed order. */
+  filterValues(accountId: string, limit: number): Promise<FilterValues>;
   /** Which of these actions had an attempt in any run that the target may have received without an answer. */
   withUnknown(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /**

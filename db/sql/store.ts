@@ -1,5 +1,6 @@
 import type { Action } from "../../src/actions/action.ts";
 import type { ActionStore, ClusterStore, Queue, Store } from "../store.ts";
+import { findFilterValues } from "./filter-values.ts";
 import { createAccountStore, createCallbackHostStore } from "./accounts.ts";
 import { applyChange, extendLease, forceChange, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
@@ -110,6 +111,7 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     list: (query) => listActions(db, query),
     count: (query, rowsMax) => countMatching(db, query, rowsMax),
     matching: (query, rowsMax) => findMatching(db, query, rowsMax),
+    filterValues: (accountId, limit) => findFilterValues(sql, accountId, limit),
     withUnknown: (ids) => findUnknown(sql, ids),
     approvedHosts: (accountId, asked) => findApprovedHosts(sql, accountId, asked),
     responses: (accountId, id) => findResponses(sql, accountId, id),

@@ -5,7 +5,7 @@ import { type HistoryDeps, createHistoryOf, createHeld } from "../approvals/held
 import { DomainError } from "../api/domain-error.ts";
 import { type PauseStore, withPauses } from "../pauses/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
-import { maskedAction, premaskAll, searchedAs } from "../receipts/masked-action.ts";
+import { maskedAction, maskedActor, premaskAll, searchedAs } from "../receipts/masked-action.ts";
 import {
   type Action,
   ACTION_STATUSES,
@@ -17,9 +17,9 @@ import {
 } from "./action.ts";
 import { pastAttempts } from "./attempts.ts";
 import { dayOf } from "../accounts/key-limits.ts";
-import { authorize, type Caller, seesWhole } from "../accounts/roles.ts";
+import { authorize, type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import { differs, type HashOf, requestDigest } from "./dedupe.ts";
-import { COUNTED_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../config/limits.ts";
+import { COUNTED_MAX, FILTER_VALUES_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../config/limits.ts";
 import type { StatusCounts } from "./list-schemas.ts";
 import { decide, NO_FACTS } from "../approvals/policy.ts";
 import type { Recipients } from "../approvals/recipients.ts";
@@ -29,7 +29,15 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Dispatcher } from "../delivery/attempt.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { ActionRows, ActionQuery, ActionStore, Creation, OutboxEntry, OutboxStore } from "../../db/store.ts";
+import type {
+  ActionRows,
+  ActionQuery,
+  ActionStore,
+  Creation,
+  FilterValues,
+  OutboxEntry,
+  OutboxStore,
+} from "../../db/store.ts";
 import type { Enqueue } from "./serialize.ts";
 
 type ActionServiceDeps = CreateDeps &
@@ -78,6 +86,17 @@ export function createActionService(deps: ActionServiceDeps) {
     return { counts: counted, countedUntil: ends.length === 0 ? null : new Date(Math.max(...ends)) };
   };
 
+  /** Hosts and keys to filter a list by, as far as there is room for them. */
+  const filterValues = async (caller: Caller): Promise<FilterValues> => {
+    authorize(caller, "read");
+    const { hosts, creators } = await actions.filterValues(caller.accountId, FILTER_VALUES_MAX);
+    const viewer = viewerOf(caller.role);
+    return {
+      hosts,
+      creators: creators.map(({ keyId, createdBy }) => ({ keyId, createdBy: maskedActor(createdBy, viewer) })),
+    };
+  };
+
   /** The timeline of one action, oldest first, with the pauses that kept it from being sent. Throws `not_found`. */
   const timeline = async (caller: Caller, id: string): Promise<readonly TimelineEntry[]> => {
     authorize(caller, "read");
@@ -109,6 +128,7 @@ export function createActionService(deps: ActionServiceDeps) {
     attempts,
     list,
     counts,
+    filterValues,
     timeline,
     wait: createWait(deps),
     ...decisions,

@@ -119,6 +119,8 @@ export const SEARCH_NEAR_BYTES = 4_096;
 /** Characters of a text that is searched for, and values of one parameter that may repeat. */
 export const SEARCH_CHARS_MAX = 200;
 export const SEARCH_VALUES_MAX = 20;
+/** Hosts and keys that a list offers to filter by. */
+export const FILTER_VALUES_MAX = 50;
 /** Ids of one filter: a page that somebody selected. They stand in URLs and in the row of a bulk job. */
 export const FILTER_IDS_MAX = 100;
 /** Metadata conditions of one search; `db/sql/list.ts` has as many places. */
@@ -129,6 +131,9 @@ export const TIMELINE_ROWS_MAX = 2_000;
 export const TIMELINE_PAUSES_MAX = 100;
 /** Pages count up to this number, since the cost of a total would grow with the table. */
 export const COUNTED_MAX = 1_000;
+/** A longer answer of a target isn't read for its message; characters of a message in a list. */
+export const TARGET_MESSAGE_BODY_CHARS_MAX = 4_096;
+export const TARGET_MESSAGE_CHARS_MAX = 200;
 /** Requests on one page of the inbox. */
 export const HELD_LISTED_MAX = 20;
 /** Keys that the inbox lists with their held actions, those that have waited longest. */

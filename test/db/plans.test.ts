@@ -190,6 +190,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["list by free text", searching({ q: "refund", title: "x", reason: "y" }), ["actions_by_account"]],
   ["list by the start of an id", searching({ q: "act_01kjwa" }), ["actions_by_account"]],
   ["list by code and path", searching({ responseCodes: ["500", "4xx"], path: "/" }), ["actions_by_account"]],
+  ["hosts and keys", on((actions) => actions.filterValues(ACCOUNT, 9)), ["actions_by_hostname", "actions_by_key"]],
   ["list by ids", searching({ ids: ["act_x", "act_y"] }), ["actions_by_account"]],
   ["list by metadata", searching({ metadata: [VALUE] }), ["action_metadata_by_value"]],
   ["list by a name of metadata", searching({ metadata: [NAME] }), ["actions_by_account"]],

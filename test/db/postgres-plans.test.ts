@@ -78,6 +78,7 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["list of a key", ({ actions }) => actions.list(aQuery({ createdBy: KEY }))],
   ["list by free text", searching({ q: "refund", title: "x", reason: "y", path: "/" })],
   ["list by code and error", searching({ responseCodes: ["5xx"], error: "target" })],
+  ["hosts and keys", ({ actions }) => actions.filterValues(ACCOUNT, 9)],
   ["list by ids", searching({ ids: ["act_x", "act_y"] })],
   ["list by metadata", searching({ metadata: [{ name: "customer", value: "7" }] })],
   ["list by a name of metadata", searching({ metadata: [{ name: "customer", value: null }] })],

@@ -276,6 +276,7 @@ export function stubActionService(calls: string[]): ActionService {
       calls.push("list");
       return Promise.resolve({ actions: [anAction({ id: KNOWN_ID })], before: KNOWN_ID, searchedUntil: null });
     },
+    filterValues: () => Promise.resolve({ hosts: [], creators: [] }),
     counts: () => Promise.resolve({ counts: [], countedUntil: null }),
     timeline(_caller, id) {
       calls.push(`timeline ${id}`);

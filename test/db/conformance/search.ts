@@ -4,7 +4,7 @@ import type { Outcome } from "../../../src/actions/outcome.ts";
 import { NO_SEARCH, type Search } from "../../../src/actions/search.ts";
 import { LIST_SCAN_ROWS_MAX, METADATA_FILTERS_MAX, SEARCH_STEP_BYTES } from "../../../src/config/limits.ts";
 import type { ActionStore } from "../../../db/store.ts";
-import { aCreation, answered, aQuery, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import { ACCOUNT, aCreation, answered, aQuery, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { attemptedAction, createdAction } from "./steps.ts";
 
@@ -90,6 +90,27 @@ export function testSearch(open: OpenTestStore): void {
       const page = await db.actions.list(aQuery({ search: { ...NO_SEARCH, ids }, limit: 1 }));
       const rest = await db.actions.list(aQuery({ search: { ...NO_SEARCH, ids }, before: page.before }));
       expect([...page.actions, ...rest.actions].map(({ id }) => id)).toEqual([third?.id ?? "", first?.id ?? ""]);
+    });
+
+    test("offers the hosts and keys that an account used, each once, with the newest name", async () => {
+      await using db = await open();
+      const use = (host: string, keyId: string, createdBy: Action["createdBy"], more: Partial<Action> = {}) =>
+        createdAction(db.actions, { url: `https://${host}/`, keyId, createdBy, ...more });
+      await use("b.example", "key_2", "key:old name");
+      await use("a.example:8443", "key_1", "key:one");
+      await use("a.example", "key_2", "key:two", { createdAt: later(5) });
+      await use("c.example", "", "user:ann@example.com");
+      await use("d.example", "key_3", "key:three", { accountId: OTHER_ACCOUNT });
+      expect(await db.actions.filterValues(ACCOUNT, 9)).toEqual({
+        hosts: ["a.example", "b.example", "c.example"],
+        creators: [
+          { keyId: "key_1", createdBy: "key:one" },
+          { keyId: "key_2", createdBy: "key:two" },
+        ],
+      });
+      const some = await db.actions.filterValues(ACCOUNT, 1);
+      expect([some.hosts, some.creators.length]).toEqual([["a.example"], 1]);
+      expect(await db.actions.filterValues("acc_none", 9)).toEqual({ hosts: [], creators: [] });
     });
 
     test("by outcome and by kind of failure", async () => {

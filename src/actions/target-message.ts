@@ -1,0 +1,55 @@
+import { isJsonObject } from "../api/schema-helpers.ts";
+import { TARGET_MESSAGE_BODY_CHARS_MAX, TARGET_MESSAGE_CHARS_MAX } from "../config/limits.ts";
+
+/** Where answers of APIs say what went wrong, the usual ones first (Stripe, GitHub, RFC 9457, OAuth). */
+const MEMBERS = [
+  "message",
+  "detail",
+  "error_description",
+  "error",
+  "errors",
+  "description",
+  "reason",
+  "title",
+] as const;
+
+/** An error in a list in an error in the answer. */
+const DEPTH_MAX = 4;
+
+/**
+ * What a target says about its failure, in its own words and on one line; null: nothing that reads as a message. `json` is
+ * a response body as it is stored, masked for whoever reads the message.
+ */
+export function targetMessage(json: string | null): string | null {
+  if (json === null || json.length > TARGET_MESSAGE_BODY_CHARS_MAX) return null;
+  const text = messageIn(parsed(json), DEPTH_MAX);
+  if (text === null) return null;
+  return text.length > TARGET_MESSAGE_CHARS_MAX ? `${text.slice(0, TARGET_MESSAGE_CHARS_MAX - 1)}…` : text;
+}
+
+/** Null: the row was altered and can't be read. */
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return null;
+  }
+}
+
+function messageIn(value: unknown, depth: number): string | null {
+  if (typeof value === "string") return lineOf(value);
+  if (depth === 0) return null;
+  if (Array.isArray(value)) return messageIn(value[0], depth - 1);
+  if (!isJsonObject(value) || value["encoding"] === "base64") return null;
+  for (const name of MEMBERS) {
+    const message = Object.hasOwn(value, name) ? messageIn(value[name], depth - 1) : null;
+    if (message !== null) return message;
+  }
+  return null;
+}
+
+/** A page of HTML is no message. */
+function lineOf(text: string): string | null {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line === "" || line.startsWith("<") ? null : line;
+}

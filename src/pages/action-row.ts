@@ -1,0 +1,79 @@
+import { describeActor, type Viewer } from "../accounts/roles.ts";
+import { type Action, awaitsRunAt, nextRetryAt } from "../actions/action.ts";
+import { pathOf } from "../actions/search.ts";
+import { targetMessage } from "../actions/target-message.ts";
+import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../config/limits.ts";
+import { maskForDisplay } from "./request.tsx";
+
+/** What the last column says: what comes next, or what went wrong. */
+export type RowNote =
+  | { readonly kind: "none" }
+  | { readonly kind: "retries" | "starts" | "expires"; readonly at: Date }
+  | { readonly kind: "error"; readonly text: string };
+
+/** What a row of the list of actions shows. Its texts are masked for the reader, and untrusted. */
+export interface ActionRow {
+  readonly id: string;
+  readonly createdAt: Date;
+  /** Whoever created it. */
+  readonly agent: string;
+  readonly title: string | null;
+  readonly method: string;
+  readonly host: string;
+  readonly path: string;
+  readonly status: Action["status"];
+  /** Of the newest attempt. */
+  readonly code: number | null;
+  readonly attempts: number;
+  readonly retries: number;
+  readonly durationMs: number | null;
+  readonly note: RowNote;
+}
+
+/** Reads only what a row shows: masking the bodies of a page of actions would block the event loop. */
+export function actionRow(action: Action, viewer: Viewer): ActionRow {
+  const shown = maskForDisplay(withoutBodies(action), viewer);
+  const { id, createdAt, createdBy, title, method, host, url, status, attempts, retries, result } = shown;
+  return {
+    id,
+    createdAt,
+    agent: describeActor(createdBy).name,
+    title,
+    method,
+    host,
+    path: pathOf(url),
+    status,
+    code: result?.responseCode ?? null,
+    attempts,
+    retries,
+    durationMs: result?.durationMs ?? null,
+    note: noteOf(shown),
+  };
+}
+
+function withoutBodies(action: Action): Action {
+  const { result } = action;
+  const answer = result?.responseBody ?? null;
+  const isShown = answer !== null && answer.length <= TARGET_MESSAGE_BODY_CHARS_MAX && result?.errorSource === "target";
+  return {
+    ...action,
+    body: null,
+    headers: null,
+    extras: action.extras.runAt === undefined ? {} : { runAt: action.extras.runAt },
+    callback: null,
+    result: result === null ? null : { ...result, responseBody: isShown ? answer : null },
+  };
+}
+
+function noteOf(action: Action): RowNote {
+  const { status, dueAt, expiresAt, result } = action;
+  if (status === "awaiting_approval") return expiresAt === null ? NO_NOTE : { kind: "expires", at: expiresAt };
+  const retryAt = nextRetryAt(action);
+  if (retryAt !== null) return { kind: "retries", at: retryAt };
+  if (awaitsRunAt(action) && dueAt !== null) return { kind: "starts", at: dueAt };
+  if (status !== "failed" || result === null) return NO_NOTE;
+  const text = targetMessage(result.responseBody) ?? result.lastError;
+  return text === null ? NO_NOTE : { kind: "error", text };
+}
+
+const NO_NOTE: RowNote = { kind: "none" };
