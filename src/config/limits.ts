@@ -119,6 +119,8 @@ export const SEARCH_NEAR_BYTES = 4_096;
 /** Characters of a text that is searched for, and values of one parameter that may repeat. */
 export const SEARCH_CHARS_MAX = 200;
 export const SEARCH_VALUES_MAX = 20;
+/** Actions on one page of the list for people. */
+export const ACTIONS_SHOWN_MAX = 50;
 /** Hosts and keys that a list offers to filter by. */
 export const FILTER_VALUES_MAX = 50;
 /** Ids of one filter: a page that somebody selected. They stand in URLs and in the row of a bulk job. */

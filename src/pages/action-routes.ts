@@ -22,9 +22,8 @@ import { page, seeOther } from "../http/response.ts";
 import { readQuery } from "../http/request.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 import { pathOf } from "../actions/search.ts";
-import { SEARCH_CHARS_MAX } from "../config/limits.ts";
+import { ACTIONS_SHOWN_MAX, SEARCH_CHARS_MAX } from "../config/limits.ts";
 import type { ExportActions } from "../actions/export.ts";
-import type { KeyService } from "../accounts/keys.ts";
 import { checkFilters, checkList, ExportQuery, ListQuery } from "../actions/list-schemas.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
@@ -174,8 +173,7 @@ function resend(deps: ActionPageRouteDeps): AnswerById {
 }
 
 export interface ActionListRouteDeps extends PersonRouteDeps {
-  readonly actionService: Pick<ActionService, "list" | "counts">;
-  readonly keyService: Pick<KeyService, "list">;
+  readonly actionService: Pick<ActionService, "list" | "counts" | "filterValues">;
   readonly exportActions: ExportActions;
   readonly pauseOf: PauseOf;
   readonly clock: Clock;
@@ -190,14 +188,12 @@ export function actionListRoutes(deps: ActionListRouteDeps) {
     .get("/search", ({ context }) => seeOther("own", searchPath(context.search)));
 }
 
-function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
+function list({ actionService, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
   return async ({ context: { search }, person }) => {
     const plain = plainSearch(search);
     if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
-    const { role } = person.caller;
-    // Only for a filter, which needs their names.
-    const keys = mayDo(role, "manage") ? await keyService.list(person.caller) : [];
-    const shared = { user: person, typed: typedIn(search), keys, now: clock.now(), baseUrl, pauseOf };
+    const values = await actionService.filterValues(person.caller);
+    const shared = { user: person, typed: typedIn(search), values, now: clock.now(), baseUrl, pauseOf };
     const filters = tryFilters(search);
     if ("problems" in filters) {
       const empty = { query: {}, actions: [], cursor: null, searchedUntil: null, counts: [] };
@@ -205,7 +201,7 @@ function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionList
     }
     const { query, asked } = filters;
     const [{ actions, before, searchedUntil }, { counts }] = await Promise.all([
-      actionService.list(person.caller, asked),
+      actionService.list(person.caller, { ...asked, limit: query.limit ?? ACTIONS_SHOWN_MAX }),
       actionService.counts(person.caller, { ...asked, statuses: [] }),
     ]);
     const cursor = before === null ? null : encodeCursor(before);
@@ -237,17 +233,16 @@ function exportList({ exportActions }: ActionListRouteDeps): AnswerPerson {
 
 const LIST = compileQuery(ListQuery);
 
-/** The filters of a list page: as the API has them, as the service takes them (`asked`), and as the person typed them. */
+/** The filters of a list page: as the API has them, and as the service takes them (`asked`). */
 interface Filters {
   readonly query: ListQuery;
   readonly asked: ReturnType<typeof checkList>;
-  readonly typed: ReadonlyMap<string, string>;
 }
 
 /** Reads the parameters of `GET /v1/actions`. Throws `invalid_query`. */
 function readFilters(search: string): Filters {
   const query = readQuery(search, LIST);
-  return { query, asked: checkList(query), typed: typedIn(search) };
+  return { query, asked: checkList(query) };
 }
 
 /** The same, but returns the issues, for a page that shows them beside the filters. */
@@ -260,8 +255,10 @@ function tryFilters(search: string): Filters | { readonly problems: readonly Iss
   }
 }
 
-function typedIn(search: string): ReadonlyMap<string, string> {
-  return new Map(new URLSearchParams(search));
+/** The parameters as a person typed them; some may repeat. */
+function typedIn(search: string): ReadonlyMap<string, readonly string[]> {
+  const given = Map.groupBy(new URLSearchParams(search), ([name]) => name);
+  return new Map([...given].map(([name, pairs]) => [name, pairs.map(([, text]) => text)]));
 }
 
 /** Date and time as a browser's form sends them, without a time zone. */

@@ -1,30 +1,27 @@
 /** @jsxImportSource hono/jsx */
-import type { Counted } from "../../db/store.ts";
-import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
-import type { KeyView } from "../accounts/schemas.ts";
-import { type Action, type ActionStatus, HTTP_METHODS, awaitsRunAt } from "../actions/action.ts";
+import type { Counted, FilterValues } from "../../db/store.ts";
+import { mayDo, viewerOf } from "../accounts/roles.ts";
+import { type Action, awaitsRunAt } from "../actions/action.ts";
 import type { ListQuery, StatusCounts } from "../actions/list-schemas.ts";
-import { ERROR_KINDS, OUTCOMES } from "../actions/outcome.ts";
-import type { Issue } from "../api/domain-error.ts";
 import { sources } from "../actions/status.ts";
-import { BULK_OPERATIONS } from "../bulk/job.ts";
+import type { Issue } from "../api/domain-error.ts";
+import { BULK_OPERATIONS, type BulkOperation } from "../bulk/job.ts";
 import type { PauseOf } from "../pauses/pause.ts";
-import { maskedActor } from "../receipts/masked-action.ts";
-import { maskText } from "../receipts/masking.ts";
+import { type ActionRow, actionRow, type RowNote } from "./action-row.ts";
+import { ActionFilters, StatusChips } from "./action-filters.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
-import { Button, Field, type FieldProps, Select } from "./form.tsx";
+import { CodeBlock, EmptyState, Menu } from "./controls.tsx";
+import { Button } from "./form.tsx";
 import { actionPath, ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "./layout.tsx";
-import { Ago, Dot, LinkButton, Problem, StatusDot, statusLabel, Time, UntrustedText } from "./parts.tsx";
-import { FilterLinks } from "./controls.tsx";
-import { maskForDisplay } from "./request.tsx";
+import { Dot, LinkButton, Problem, StatusDot, Time, UntilTime, UntrustedText, WhenTime } from "./parts.tsx";
 import { keyHeader } from "./snippets.tsx";
-import { counted, type PageUser } from "./text.ts";
+import { counted, duration, number, type PageUser } from "./text.ts";
 
 interface ActionsProps {
   readonly user: PageUser;
   /** The filters; empty if they are invalid. */
   readonly query: ListQuery;
-  readonly typed: ReadonlyMap<string, string>;
+  readonly typed: ReadonlyMap<string, readonly string[]>;
   readonly problems: readonly Issue[];
   /** Newest first. */
   readonly actions: readonly Action[];
@@ -35,8 +32,8 @@ interface ActionsProps {
   readonly searchedUntil: Date | null;
   /** How many actions the other filters find, by status. */
   readonly counts: StatusCounts["counts"];
-  /** The keys of the account, for the filter. */
-  readonly keys: readonly KeyView[];
+  /** Hosts and keys to filter by. */
+  readonly values: FilterValues;
   readonly now: Date;
   /** Where programs reach the API. */
   readonly baseUrl: string;
@@ -44,32 +41,21 @@ interface ActionsProps {
 
 /** The list of actions, newest first. Its filters are the query parameters of `GET /v1/actions`. */
 export function actionsPage(props: ActionsProps): string {
-  const { user, query, actions, problems, pauseOf, now } = props;
+  const { user, query, actions, problems, now } = props;
   return render(
     <Layout title="Actions" nav="Actions" user={user} width="wide" follows="all" now={now}>
-      <div class="head-row">
+      <div class="head">
         <h1>Actions</h1>
-        <Search />
+        <ListActions {...props} />
       </div>
-      <Filters {...props} />
+      <ActionFilters {...props} />
       <Problem text={problemText(problems)} />
-      <div id="bulk" data-live="">
-        <BulkBar {...props} />
+      <div id="list">
+        <StatusChips {...props} />
+        {actions.length === 0 ? problems.length === 0 ? <Empty {...props} /> : null : <ActionTable {...props} />}
+        <Pager query={query} cursor={props.cursor} />
+        {actions.length === 0 ? null : <SelectionBar {...props} />}
       </div>
-      <ol id="actions" class="rows card" data-live="items">
-        {actions.map((action) => (
-          <ActionRow
-            action={maskForDisplay(action, viewerOf(user.role))}
-            isPaused={action.status === "pending" && pauseOf(action) !== null}
-            now={now}
-          />
-        ))}
-      </ol>
-      <div id="empty" data-live="">
-        {actions.length === 0 && problems.length === 0 ? <Empty {...props} /> : null}
-      </div>
-      <Pager query={query} cursor={props.cursor} />
-      <Exports query={query} />
     </Layout>,
   );
 }
@@ -79,300 +65,267 @@ function problemText(problems: readonly Issue[]): string | null {
   return problems.length === 0 ? null : `These filters are not valid. ${named}`;
 }
 
-interface ActionRowProps extends Pick<ActionsProps, "now"> {
-  readonly action: Action;
-  readonly isPaused: boolean;
+/** The form that the boxes of the rows belong to. */
+const SELECTION = "selection";
+
+function ActionTable({ user, actions, pauseOf, now }: ActionsProps) {
+  const viewer = viewerOf(user.role);
+  return (
+    <table class="actions">
+      <caption class="visually-hidden">Actions, newest first</caption>
+      <thead>
+        <tr>
+          <th scope="col" class="select">
+            <input type="checkbox" aria-label="Select all on this page" data-selects="id" hidden />
+          </th>
+          <th scope="col">Time</th>
+          <th scope="col">Agent</th>
+          <th scope="col">Action</th>
+          <th scope="col">Status</th>
+          <th scope="col" class="number">
+            Attempts
+          </th>
+          <th scope="col" class="number">
+            Duration
+          </th>
+          <th scope="col">Next / error</th>
+        </tr>
+      </thead>
+      <tbody>
+        {actions.map((action) => (
+          <Row
+            row={actionRow(action, viewer)}
+            isPaused={action.status === "pending" && pauseOf(action) !== null}
+            isScheduled={awaitsRunAt(action)}
+            now={now}
+          />
+        ))}
+      </tbody>
+    </table>
+  );
 }
 
-function ActionRow({ action, isPaused, now }: ActionRowProps) {
-  const { id, method, host, url, createdBy, status, attempts, retries, createdAt } = action;
-  const path = url.slice(url.indexOf("//") + "//".length + host.length);
+interface RowProps {
+  readonly row: ActionRow;
+  readonly isPaused: boolean;
+  readonly isScheduled: boolean;
+  readonly now: Date;
+}
+
+function Row({ row, isPaused, isScheduled, now }: RowProps) {
+  const { id, createdAt, agent, status, attempts, retries, durationMs, note } = row;
+  const operation = BULK_OPERATIONS.find((one) => sources(one).includes(status));
   return (
-    <li class="row action" id={id}>
-      <div>
-        <a class="row-link" href={actionPath(id)} data-item="">
-          {method} <UntrustedText text={host} />
+    <tr id={id} data-can={operation}>
+      <td class="select">
+        <input type="checkbox" name="id" value={id} form={SELECTION} aria-label={`Select ${id}`} />
+      </td>
+      <td class="when">
+        <WhenTime at={createdAt} now={now} />
+      </td>
+      <td class="who">
+        <UntrustedText text={agent} />
+      </td>
+      <td class="what">
+        {/* Boosted, and not loaded by click: a click with Ctrl or ⌘ still opens a tab. */}
+        <a
+          class="row-link"
+          href={actionPath(id)}
+          data-item=""
+          hx-boost="true"
+          hx-target="#drawer"
+          hx-select="#action"
+          hx-swap="innerHTML"
+        >
+          <What {...row} />
         </a>
-        {action.title === null ? null : (
-          <p>
-            <UntrustedText text={action.title} />
-          </p>
-        )}
-        <p class="glimpse">
-          <UntrustedText text={path.slice(0, PATH_CHARS)} />
-        </p>
-        <span class="quiet small">
-          by <UntrustedText text={describeActor(maskedActor(createdBy, "decider")).name} />
-        </span>
-      </div>
-      <div class="meta">
-        <StatusDot status={status} />
-        {isPaused ? <Dot tone="wait">Paused</Dot> : null}
-        {!isPaused && awaitsRunAt(action) ? <Dot tone="still">Delayed</Dot> : null}
-        <span class="quiet small">
-          {`${attempts} of ${retries}`}
-          <span class="word">{retries === 1 ? " attempt" : " attempts"}</span>
-        </span>
-        <span class="age quiet small">
-          <Ago at={createdAt} now={now} />
-        </span>
-      </div>
-    </li>
+      </td>
+      <td class="status">
+        <RowStatus row={row} isPaused={isPaused} isScheduled={isScheduled} />
+      </td>
+      <td class="number">{attempts === 0 ? <span class="faint">–</span> : `${attempts} of ${retries}`}</td>
+      <td class="number took">{durationMs === null ? <span class="faint">–</span> : duration(durationMs)}</td>
+      <td class="note">
+        <Note note={note} now={now} />
+      </td>
+    </tr>
+  );
+}
+
+/** Method and host are ours; a title is the requester's, in quotation marks, and never without them. */
+function What({ method, host, title, path }: ActionRow) {
+  return (
+    <>
+      <span class="method">{method}</span>
+      <span class="quiet">
+        <UntrustedText text={host} />
+      </span>
+      {title === null ? (
+        <UntrustedText text={path.slice(0, PATH_CHARS)} />
+      ) : (
+        <q class="title">
+          <UntrustedText text={title} />
+        </q>
+      )}
+    </>
   );
 }
 
 /** More than a wide screen shows; CSS cuts the rest. */
 const PATH_CHARS = 240;
 
+function RowStatus({ row: { status, code, attempts }, isPaused, isScheduled }: Omit<RowProps, "now">) {
+  if (isPaused) return <Dot tone="wait">Paused</Dot>;
+  if (isScheduled) return <Dot tone="still">Scheduled</Dot>;
+  if (status === "pending" && attempts > 0)
+    return <Dot tone="busy">{`Retrying${code === null ? "" : ` ${code}`}`}</Dot>;
+  return <StatusDot status={status} code={status === "active" ? null : code} />;
+}
+
+const NOTE_WORDS = { retries: "again", starts: "starts", expires: "expires" } as const;
+
+function Note({ note, now }: { readonly note: RowNote; readonly now: Date }) {
+  if (note.kind === "none") return null;
+  if (note.kind === "error") return <UntrustedText text={note.text} />;
+  return (
+    <>
+      {NOTE_WORDS[note.kind]} <UntilTime at={note.at} now={now} />
+    </>
+  );
+}
+
 /** There is no link to the previous page, because it changes with every new action. */
 function Pager({ query, cursor }: Pick<ActionsProps, "query" | "cursor">) {
-  if (cursor === null && query.cursor === undefined) return <div id="pager" data-live="" />;
+  if (cursor === null && query.cursor === undefined) return null;
   return (
-    <div id="pager" data-live="">
-      <nav class="buttons" aria-label="Pages">
-        {query.cursor === undefined ? null : (
-          <LinkButton href={listPath(query, { cursor: undefined })}>Back to newest</LinkButton>
-        )}
-        {cursor === null ? null : <LinkButton href={listPath(query, { cursor })}>Older</LinkButton>}
-      </nav>
-    </div>
+    <nav class="pager buttons" aria-label="Pages">
+      {query.cursor === undefined ? null : (
+        <LinkButton href={listPath(query, { cursor: undefined })}>Back to newest</LinkButton>
+      )}
+      {cursor === null ? null : <LinkButton href={listPath(query, { cursor })}>Older</LinkButton>}
+    </nav>
   );
 }
 
-function Empty({ query, cursor, searchedUntil, baseUrl }: ActionsProps) {
-  const isFiltered = Object.entries(query).some(([name, value]) => name !== "limit" && value !== undefined);
-  if (cursor !== null || isFiltered) {
+function Empty({ user, query, cursor, searchedUntil, baseUrl }: ActionsProps) {
+  if (cursor !== null) {
     return (
-      <section class="card">
-        {cursor === null ? (
-          <>
-            <p>No actions match these filters.</p>
-            <p>
-              <a href={ACTIONS_PATH}>Show all actions</a>
-            </p>
-          </>
-        ) : (
-          <p>
-            No matching actions
-            {searchedUntil === null ? null : (
-              <>
-                {" "}
-                after <Time at={searchedUntil} />
-              </>
-            )}
-            . Select Older to search further back.
-          </p>
-        )}
-      </section>
+      <EmptyState icon="search" title="No match yet">
+        <p>
+          {searchedUntil === null ? (
+            "No action of this page matches."
+          ) : (
+            <>
+              No action since <Time at={searchedUntil} /> matches.
+            </>
+          )}{" "}
+          Select Older to search further back.
+        </p>
+      </EmptyState>
     );
   }
+  if (Object.entries(query).some(([name, value]) => name !== "limit" && value !== undefined)) {
+    return (
+      <EmptyState icon="search" title="No actions match these filters">
+        <p>Try fewer filters, a longer time, or a part of the host, path or title.</p>
+        <p>
+          <LinkButton href={ACTIONS_PATH}>Show all actions</LinkButton>
+        </p>
+      </EmptyState>
+    );
+  }
+  const mayCreateKeys = mayDo(user.role, "manage");
   return (
-    <section class="card">
-      <p>No actions yet. Send your first one with the agent key that the first start printed:</p>
-      <pre class="code" data-copy="">
-        {`curl -s ${baseUrl}/v1/actions \\
+    <EmptyState icon="send" title="No actions yet">
+      <p>
+        {mayCreateKeys
+          ? "Create a key for an agent, and send a first action with it. It appears here at once."
+          : "Ask an owner of this account for a key, and send a first action with it. It appears here at once."}
+      </p>
+      {mayCreateKeys ? (
+        <p>
+          <LinkButton href="/keys/new" look="main">
+            Create key
+          </LinkButton>
+        </p>
+      ) : null}
+      <CodeBlock
+        label="A first action"
+        text={`curl -s ${baseUrl}/v1/actions \\
   ${keyHeader("AGENT_KEY")} -H 'Content-Type: application/json' \\
   -d '{"url":"https://example.com/","method":"GET"}'`}
-      </pre>
-      <p class="quiet">It appears here automatically.</p>
-    </section>
-  );
-}
-
-type FiltersProps = Pick<ActionsProps, "query" | "typed" | "problems" | "keys" | "counts">;
-
-/** The most useful filters first. */
-const STATUSES: readonly ActionStatus[] = [
-  "awaiting_approval",
-  "pending",
-  "active",
-  "failed",
-  "completed",
-  "cancelled",
-];
-
-function Search() {
-  return (
-    <form class="search" role="search" method="get" action="/search">
-      <label for="search" class="visually-hidden">
-        Text in host, path or title, or an action ID
-      </label>
-      <input
-        id="search"
-        name="q"
-        type="search"
-        placeholder="Text in host, path or title, or an action ID"
-        autocomplete="off"
-        required
       />
-      <Button look="plain">Find</Button>
-    </form>
+    </EmptyState>
   );
 }
 
-function Filters(props: FiltersProps) {
-  const { query, counts } = props;
-  const chosen = query.status ?? [];
-  const pathOf = (status: readonly ActionStatus[]) => listPath(query, { status: [...status], cursor: undefined });
+const NAMES: Readonly<Record<BulkOperation, string>> = { retry: "Retry", cancel: "Cancel" };
+
+const operationsFor = (user: PageUser) => BULK_OPERATIONS.filter((operation) => mayDo(user.role, operation));
+
+/** What can be done with everything that the filters find. */
+function ListActions({ user, query, counts }: ActionsProps) {
+  const { limit: _limit, cursor: _cursor, ...filter } = query;
   return (
-    <div class="filters">
-      <div id="statuses" data-live="">
-        <FilterLinks
-          label="Status"
-          links={[
-            { href: pathOf([]), name: "All", isChosen: chosen.length === 0 },
-            ...STATUSES.map((status) => ({
-              href: pathOf([status]),
-              name: <StatusName status={status} counts={counts} />,
-              isChosen: chosen.includes(status),
-            })),
-          ]}
-        />
-      </div>
-      <MoreFilters {...props} />
+    <div id="list-actions" class="buttons">
+      <Menu label="Export" isAtEnd>
+        <li>
+          <a href={`${EXPORT_PATH}${queryText({ ...filter, format: "csv" })}`} download="">
+            CSV <span class="quiet">the columns of the list</span>
+          </a>
+        </li>
+        <li>
+          <a href={`${EXPORT_PATH}${queryText({ ...filter, format: "ndjson" })}`} download="">
+            NDJSON <span class="quiet">whole actions</span>
+          </a>
+        </li>
+      </Menu>
+      <LinkButton href={BULK_PATH}>Bulk jobs</LinkButton>
+      <AllOfThese user={user} query={query} counts={counts} />
     </div>
-  );
-}
-
-function StatusName({ status, counts }: Pick<ActionsProps, "counts"> & { readonly status: ActionStatus }) {
-  const found = counts.find((one) => one.status === status);
-  if (found === undefined) return <>{statusLabel(status)}</>;
-  return (
-    <>
-      {statusLabel(status)} <span class="quiet small">{`${found.count}${found.isMore ? "+" : ""}`}</span>
-    </>
-  );
-}
-
-const MORE_FILTERS = [
-  "q",
-  "method",
-  "host",
-  "path",
-  "dedupe",
-  "created_by",
-  "created_after",
-  "created_before",
-  "response_code",
-  "outcome",
-  "error",
-  "title",
-  "reason",
-  "metadata",
-];
-
-function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
-  const fieldOf = (name: string, label: string) => {
-    const problem = problems.find(({ field }) => field === name)?.message ?? null;
-    return { name, label, problem, value: typed.get(name) ?? "" };
-  };
-  return (
-    <details open={MORE_FILTERS.some((name) => typed.has(name))}>
-      <summary>More filters</summary>
-      <form class="card" method="get" action={ACTIONS_PATH}>
-        {(query.status ?? []).map((status) => (
-          <input type="hidden" name="status" value={status} />
-        ))}
-        {query.limit === undefined ? null : <input type="hidden" name="limit" value={query.limit} />}
-        <div class="columns">
-          <Field {...fieldOf("q", "Text in host, path or title")} autocomplete="off" />
-          <Field {...fieldOf("host", "Host")} autocomplete="off" />
-          <Field {...fieldOf("path", "Path begins with")} autocomplete="off" />
-          <Select
-            name="method"
-            label="Method"
-            none="Any"
-            options={HTTP_METHODS.map((method) => [method, method])}
-            chosen={query.method}
-          />
-          <Field {...fieldOf("dedupe", "Dedupe key")} autocomplete="off" />
-          <Select
-            name="created_by"
-            label="Created by"
-            none="Anyone"
-            options={keys.map(({ id, name, last4 }) => [id, `${maskText(name, "decider")} (…${last4})`])}
-            chosen={query.created_by}
-          />
-          <ResultFilters query={query} fieldOf={fieldOf} />
-          <Moment {...fieldOf("created_after", "Created after (UTC)")} />
-          <Moment {...fieldOf("created_before", "Created before (UTC)")} />
-        </div>
-        <div class="buttons">
-          <Button>Filter</Button>
-          <LinkButton href={ACTIONS_PATH}>Clear</LinkButton>
-        </div>
-      </form>
-    </details>
-  );
-}
-
-interface ResultFiltersProps extends Pick<FiltersProps, "query"> {
-  readonly fieldOf: (name: string, label: string) => FieldProps;
-}
-
-/** What became of the newest attempt, and the requester's words. */
-function ResultFilters({ query, fieldOf }: ResultFiltersProps) {
-  return (
-    <>
-      <Field {...fieldOf("response_code", "Response code, such as 422 or 5xx")} autocomplete="off" />
-      <Select
-        name="error"
-        label="Failure"
-        none="Any"
-        options={ERROR_KINDS.map((kind) => [kind, kind.replaceAll("_", " ")])}
-        chosen={query.error}
-      />
-      <Select
-        name="outcome"
-        label="Outcome"
-        none="Any"
-        options={OUTCOMES.map((outcome) => [outcome, outcome.replaceAll("_", " ")])}
-        chosen={query.outcome}
-      />
-      <Field {...fieldOf("title", "Title")} autocomplete="off" />
-      <Field {...fieldOf("reason", "Reason")} autocomplete="off" />
-      <Field {...fieldOf("metadata", "Metadata, as name:value")} autocomplete="off" />
-    </>
-  );
-}
-
-/** Browsers send `datetime-local` without a time zone; it is read as UTC. */
-function Moment({ value = "", ...field }: Omit<FieldProps, "type">) {
-  const at = new Date(value);
-  return (
-    <Field {...field} type="datetime-local" value={Number.isNaN(at.getTime()) ? "" : at.toISOString().slice(0, 19)} />
   );
 }
 
 /** Offers to retry or cancel all actions of the list, where its statuses say which those are. */
-function BulkBar({ user, query, counts }: Pick<ActionsProps, "user" | "query" | "counts">) {
+function AllOfThese({ user, query, counts }: Pick<ActionsProps, "user" | "query" | "counts">) {
   const { limit: _limit, cursor: _cursor, ...filter } = query;
-  const chosen = query.status ?? [];
-  const links = BULK_OPERATIONS.filter((operation) => mayDo(user.role, operation)).flatMap((operation) => {
-    const statuses = sources(operation).filter((status) => chosen.includes(status));
+  const links = operationsFor(user).flatMap((operation) => {
+    const statuses = sources(operation).filter((status) => query.status?.includes(status) === true);
     const some = counts.filter(({ status }) => statuses.includes(status));
-    const count = some.reduce((sum, one) => sum + one.count, 0);
-    const isMore = some.some((one) => one.isMore);
-    if (count === 0 && !isMore) return [];
-    const name = operation === "retry" ? "Retry" : "Cancel";
+    const found = { count: some.reduce((sum, one) => sum + one.count, 0), isMore: some.some((one) => one.isMore) };
+    if (found.count === 0 && !found.isMore) return [];
     const path = newBulkPath(operation, { ...filter, status: [...statuses] });
-    return [<LinkButton href={path}>{`${name} all of these: ${amountText({ count, isMore })}`}</LinkButton>];
+    return [<LinkButton href={path}>{`${NAMES[operation]} all ${amountText(found)}`}</LinkButton>];
   });
-  return links.length === 0 ? null : <p class="buttons">{links}</p>;
+  return <>{links}</>;
 }
 
 function amountText({ count, isMore }: Counted): string {
-  return `${isMore ? "more than " : ""}${counted(count, "action")}`;
+  return isMore ? `${number(count)}+ actions` : counted(count, "action");
 }
 
-/** Everything that the filters find, as a file. */
-function Exports({ query }: Pick<ActionsProps, "query">) {
-  const { limit: _limit, cursor: _cursor, ...filter } = query;
+/**
+ * What can be done with the selected rows: the boxes belong to its form. CSS shows it while one is checked, counts them, and
+ * shows the operations that at least one of them allows.
+ */
+function SelectionBar({ user, query, counts }: ActionsProps) {
   return (
-    <p class="small">
-      Export: <a href={`${EXPORT_PATH}${queryText({ ...filter, format: "csv" })}`}>CSV</a>{" "}
-      <a href={`${EXPORT_PATH}${queryText({ ...filter, format: "ndjson" })}`}>NDJSON</a> ·{" "}
-      <a href={BULK_PATH}>Bulk jobs</a>
-    </p>
+    <form id={SELECTION} class="selection" method="get" action={`${BULK_PATH}/new`} aria-label="Selected actions">
+      <span class="selected-count">selected</span>
+      {operationsFor(user).map((operation) => (
+        <Button look="plain" name="operation" value={operation}>
+          {NAMES[operation]}
+        </Button>
+      ))}
+      <button type="submit" class="button-plain" formaction={EXPORT_PATH} name="format" value="csv">
+        Export
+      </button>
+      <span class="all-of-these">
+        <AllOfThese user={user} query={query} counts={counts} />
+      </span>
+      <button type="reset" class="button-link">
+        Clear
+      </button>
+    </form>
   );
 }

@@ -26,7 +26,7 @@ export function Menu({ label, isChosen = false, isAtEnd = false, children }: Men
   );
 }
 
-interface ChoiceLink {
+export interface ChoiceLink {
   readonly href: string;
   readonly name: Child;
   readonly isChosen: boolean;

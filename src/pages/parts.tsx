@@ -4,7 +4,7 @@ import type { Child } from "hono/jsx";
 import type { ActionStatus } from "../actions/action.ts";
 import { Icon } from "./icons.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
-import { counted, timeAgo } from "./text.ts";
+import { counted, timeAgo, timeUntil } from "./text.ts";
 
 interface PageHeadProps {
   readonly title: Child;
@@ -151,12 +151,20 @@ const dateFormat = new Intl.DateTimeFormat("en-GB", DATE);
 
 const timeFormat = new Intl.DateTimeFormat("en-GB", TIME);
 
+const dayAndTimeFormat = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "UTC",
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+
 const dateAndTimeFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, ...TIME });
 
 interface ExactTimeProps {
   readonly at: Date;
   /** What the script shows instead, in the reader's time zone: how long ago, the date and time, the time alone, the date. */
-  readonly as: "ago" | "full" | "clock" | "day";
+  readonly as: "ago" | "full" | "clock" | "day" | "when" | "until";
   readonly children?: Child;
 }
 
@@ -196,6 +204,25 @@ export function DayOf({ event, at }: { readonly event: string; readonly at: Date
     <>
       {event} <Day at={at} />.
     </>
+  );
+}
+
+/** A time in a list: that of today alone, of other days with the date. */
+export function WhenTime({ at, now }: { readonly at: Date; readonly now: Date }) {
+  const isToday = now.toISOString().slice(0, 10) === at.toISOString().slice(0, 10);
+  return (
+    <ExactTime at={at} as="when">
+      {(isToday ? timeFormat : dayAndTimeFormat).format(at)}
+    </ExactTime>
+  );
+}
+
+/** How long until a time to come. The script keeps it current. */
+export function UntilTime({ at, now }: { readonly at: Date; readonly now: Date }) {
+  return (
+    <ExactTime at={at} as="until">
+      {timeUntil(at.getTime() - now.getTime())}
+    </ExactTime>
   );
 }
 

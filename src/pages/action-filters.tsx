@@ -1,0 +1,369 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import type { FilterValues } from "../../db/store.ts";
+import { describeActor } from "../accounts/roles.ts";
+import { type ActionStatus, HTTP_METHODS } from "../actions/action.ts";
+import { ListQuery, type StatusCounts } from "../actions/list-schemas.ts";
+import { ERROR_KINDS, OUTCOMES } from "../actions/outcome.ts";
+import type { Issue } from "../api/domain-error.ts";
+import { SEARCH_CHARS_MAX } from "../config/limits.ts";
+import { type ChoiceLink, FilterLinks, LinkMenu, Menu } from "./controls.tsx";
+import { Button, Field, type FieldProps, Select } from "./form.tsx";
+import { Icon } from "./icons.tsx";
+import { ACTIONS_PATH, listPath } from "./layout.tsx";
+import { LinkButton, statusLabel, Time, UntrustedText } from "./parts.tsx";
+import { number } from "./text.ts";
+
+export interface FiltersProps {
+  readonly query: ListQuery;
+  /** What stands in the address, as it was typed. */
+  readonly typed: ReadonlyMap<string, readonly string[]>;
+  readonly problems: readonly Issue[];
+  readonly values: FilterValues;
+  readonly now: Date;
+}
+
+/** Search and filters above the list. The filters are the query parameters of `GET /v1/actions`. */
+export function ActionFilters(props: FiltersProps) {
+  return (
+    <div class="filter-bar">
+      <Search {...props} />
+      <div id="filters" class="toolbar">
+        <AgentMenu {...props} />
+        <HostMenu {...props} />
+        <CodeMenu {...props} />
+        <TimeMenu {...props} />
+        <MoreMenu {...props} />
+      </div>
+    </div>
+  );
+}
+
+/** Filters that a form keeps as they are; a page of the list is none. */
+function Kept({ typed, but }: Pick<FiltersProps, "typed"> & { readonly but: readonly string[] }) {
+  const isKept = (name: string) => name !== "cursor" && Object.hasOwn(ListQuery.properties, name);
+  const kept = [...typed].filter(([name]) => isKept(name) && !but.includes(name));
+  return (
+    <>{kept.flatMap(([name, values]) => values.map((value) => <input type="hidden" name={name} value={value} />))}</>
+  );
+}
+
+/** Searches as one types. The list, its counts and the other filters follow; the field itself stays. */
+function Search({ typed }: FiltersProps) {
+  return (
+    <form
+      class="search"
+      role="search"
+      method="get"
+      action={ACTIONS_PATH}
+      hx-get={ACTIONS_PATH}
+      hx-trigger="input changed delay:250ms from:find #search, submit"
+      hx-target="#list"
+      hx-select="#list"
+      hx-select-oob="#filters,#list-actions"
+      hx-swap="outerHTML"
+      hx-replace-url="true"
+      hx-sync="this:replace"
+      hx-indicator="#list"
+    >
+      <Kept typed={typed} but={["q"]} />
+      <label for="search">
+        <span class="visually-hidden">Search</span>
+        <Icon name="search" />
+      </label>
+      <input
+        id="search"
+        name="q"
+        type="search"
+        value={typed.get("q")?.[0]}
+        maxlength={SEARCH_CHARS_MAX}
+        placeholder="Host, path, title, code or action ID"
+        autocomplete="off"
+      />
+      <button type="submit" class="visually-hidden">
+        Search
+      </button>
+    </form>
+  );
+}
+
+/** The first link of a menu, which removes its filter. */
+function anyLink(query: ListQuery, name: string, without: readonly (keyof ListQuery)[]): ChoiceLink {
+  const isChosen = without.every((one) => query[one] === undefined);
+  const changes = Object.fromEntries(without.map((one) => [one, undefined]));
+  return { href: listPath(query, { ...changes, cursor: undefined }), name, isChosen };
+}
+
+function AgentMenu({ query, values: { creators } }: FiltersProps) {
+  const chosen = creators.find(({ keyId }) => keyId === query.created_by);
+  const nameOf = (createdBy: (typeof creators)[number]["createdBy"]) => (
+    <UntrustedText text={describeActor(createdBy).name} />
+  );
+  const links = creators.map(({ keyId, createdBy }) => ({
+    href: listPath(query, { created_by: keyId, cursor: undefined }),
+    name: nameOf(createdBy),
+    isChosen: keyId === query.created_by,
+  }));
+  const label = chosen === undefined ? (query.created_by ?? "Agent") : nameOf(chosen.createdBy);
+  return (
+    <LinkMenu
+      label={label}
+      isChosen={query.created_by !== undefined}
+      links={[anyLink(query, "Any agent", ["created_by"]), ...links]}
+    />
+  );
+}
+
+function HostMenu({ query, typed, values: { hosts } }: FiltersProps) {
+  const links = hosts.map((host) => ({
+    href: listPath(query, { host, cursor: undefined }),
+    name: <UntrustedText text={host} />,
+    isChosen: host === query.host,
+  }));
+  return (
+    <Menu
+      label={query.host === undefined ? "Host" : <UntrustedText text={query.host} />}
+      isChosen={query.host !== undefined}
+    >
+      <Links links={[anyLink(query, "Any host", ["host"]), ...links]} />
+      <li class="menu-form">
+        <form method="get" action={ACTIONS_PATH}>
+          <Kept typed={typed} but={["host"]} />
+          <input name="host" aria-label="Other host" placeholder="Other host, or host:port" autocomplete="off" />
+          <Button look="plain">Show</Button>
+        </form>
+      </li>
+    </Menu>
+  );
+}
+
+function Links({ links }: { readonly links: readonly ChoiceLink[] }) {
+  return (
+    <>
+      {links.map(({ href, name, isChosen }) => (
+        <li>
+          <a href={href} aria-current={isChosen ? "true" : undefined}>
+            {name}
+          </a>
+        </li>
+      ))}
+    </>
+  );
+}
+
+/** Classes first, then what targets answer most. */
+const CODES: readonly (readonly [code: string, meaning: string])[] = [
+  ["2xx", "success"],
+  ["3xx", "redirect"],
+  ["4xx", "refused"],
+  ["5xx", "target failed"],
+  ["400", "bad request"],
+  ["401", "unauthorized"],
+  ["403", "forbidden"],
+  ["404", "not found"],
+  ["409", "conflict"],
+  ["422", "not valid"],
+  ["429", "too many requests"],
+  ["500", "server error"],
+  ["502", "bad gateway"],
+  ["503", "unavailable"],
+  ["504", "gateway timeout"],
+];
+
+function CodeMenu({ query }: FiltersProps) {
+  const chosen = query.response_code ?? [];
+  const links = CODES.map(([code, meaning]) => ({
+    href: listPath(query, { response_code: [code], cursor: undefined }),
+    name: (
+      <>
+        {code} <span class="quiet">{meaning}</span>
+      </>
+    ),
+    isChosen: chosen.length === 1 && chosen[0] === code,
+  }));
+  return (
+    <LinkMenu
+      label={chosen.length === 0 ? "Code" : chosen.join(", ")}
+      isChosen={chosen.length > 0}
+      links={[anyLink(query, "Any code", ["response_code"]), ...links]}
+    />
+  );
+}
+
+const MINUTE_MS = 60_000;
+
+const HOUR_MS = 60 * MINUTE_MS;
+
+const RANGES: readonly (readonly [name: string, ms: number])[] = [
+  ["Last hour", HOUR_MS],
+  ["Last 24 h", 24 * HOUR_MS],
+  ["Last 7 d", 7 * 24 * HOUR_MS],
+  ["Last 30 d", 30 * 24 * HOUR_MS],
+];
+
+/** A link means a fixed time, in whole minutes. For this long, its page says so in the words of the link. */
+const STILL_MS = 10 * MINUTE_MS;
+
+/** Times as links have them, such as "the last 24 h". */
+export function rangeStart(now: Date, ms: number): string {
+  return new Date(Math.floor((now.getTime() - ms) / MINUTE_MS) * MINUTE_MS).toISOString();
+}
+
+/** The range that a start of the list belongs to; null: none. */
+export function rangeOf(after: Date, now: Date): string | null {
+  const age = now.getTime() - after.getTime();
+  return RANGES.find(([, ms]) => age >= ms && age < ms + STILL_MS)?.[0] ?? null;
+}
+
+function TimeMenu({ query, now }: FiltersProps) {
+  const { created_after: after, created_before: before } = query;
+  const range = after === undefined || before !== undefined ? null : rangeOf(new Date(after), now);
+  const links = RANGES.map(([name, ms]) => ({
+    href: listPath(query, { created_after: rangeStart(now, ms), created_before: undefined, cursor: undefined }),
+    name,
+    isChosen: name === range,
+  }));
+  return (
+    <LinkMenu
+      label={<TimeLabel after={after} before={before} range={range} />}
+      isChosen={after !== undefined || before !== undefined}
+      links={[anyLink(query, "Any time", ["created_after", "created_before"]), ...links]}
+    />
+  );
+}
+
+interface TimeLabelProps {
+  readonly after: string | undefined;
+  readonly before: string | undefined;
+  readonly range: string | null;
+}
+
+function TimeLabel({ after, before, range }: TimeLabelProps) {
+  if (range !== null) return <>{range}</>;
+  if (after === undefined && before === undefined) return <>Time</>;
+  return (
+    <>
+      {after === undefined ? null : <Time at={new Date(after)} />}
+      {after === undefined ? "until" : before === undefined ? "and later" : "to"}
+      {before === undefined ? null : <Time at={new Date(before)} />}
+    </>
+  );
+}
+
+/** What the other menus don't have. */
+const MORE = ["method", "path", "title", "reason", "metadata", "dedupe", "outcome", "error"] as const;
+
+const FORM = [...MORE, "created_after", "created_before"] as const;
+
+function MoreMenu({ query, typed, problems }: FiltersProps) {
+  const chosen = MORE.filter((name) => typed.has(name)).length;
+  const fieldOf = (name: (typeof FORM)[number], label: string) => {
+    const problem = problems.find(({ field }) => field === name)?.message ?? null;
+    return { name, label, problem, value: typed.get(name)?.[0] ?? "", autocomplete: "off" };
+  };
+  return (
+    <Menu label={chosen === 0 ? "More" : `More · ${chosen}`} isChosen={chosen > 0} isAtEnd>
+      <li class="menu-form">
+        <form method="get" action={ACTIONS_PATH}>
+          <Kept typed={typed} but={FORM} />
+          <div class="columns">
+            <Field {...fieldOf("path", "Path begins with")} />
+            <Select
+              name="method"
+              label="Method"
+              none="Any"
+              options={HTTP_METHODS.map((method) => [method, method])}
+              chosen={query.method}
+            />
+            <Field {...fieldOf("title", "Title contains")} />
+            <Field {...fieldOf("reason", "Reason contains")} />
+            <Select
+              name="error"
+              label="Failure"
+              none="Any"
+              options={ERROR_KINDS.map((kind) => [kind, kind.replaceAll("_", " ")])}
+              chosen={query.error}
+            />
+            <Select
+              name="outcome"
+              label="Outcome"
+              none="Any"
+              options={OUTCOMES.map((outcome) => [outcome, outcome.replaceAll("_", " ")])}
+              chosen={query.outcome}
+            />
+            <Field {...fieldOf("metadata", "Metadata, as name:value")} />
+            <Field {...fieldOf("dedupe", "Dedupe key")} />
+            <Moment {...fieldOf("created_after", "Created after (UTC)")} />
+            <Moment {...fieldOf("created_before", "Created before (UTC)")} />
+          </div>
+          <div class="buttons">
+            <Button>Show actions</Button>
+            <LinkButton href={ACTIONS_PATH}>Clear all filters</LinkButton>
+          </div>
+        </form>
+      </li>
+    </Menu>
+  );
+}
+
+/** Browsers send `datetime-local` without a time zone; it is read as UTC. */
+function Moment({ value = "", ...field }: Omit<FieldProps, "type">) {
+  const at = new Date(value);
+  return (
+    <Field {...field} type="datetime-local" value={Number.isNaN(at.getTime()) ? "" : at.toISOString().slice(0, 19)} />
+  );
+}
+
+/** What needs somebody first. */
+const STATUSES: readonly ActionStatus[] = [
+  "awaiting_approval",
+  "pending",
+  "active",
+  "failed",
+  "completed",
+  "cancelled",
+];
+
+interface StatusChipsProps {
+  readonly query: ListQuery;
+  /** How many actions the other filters find, by status; empty: not known. */
+  readonly counts: StatusCounts["counts"];
+}
+
+/** The statuses with their counts, as filters. */
+export function StatusChips({ query, counts }: StatusChipsProps) {
+  const chosen = query.status ?? [];
+  const pathOf = (status: readonly ActionStatus[]) => listPath(query, { status: [...status], cursor: undefined });
+  const all = { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
+  return (
+    <FilterLinks
+      label="Status"
+      links={[
+        {
+          href: pathOf([]),
+          name: <Counted name="All" counted={counts.length === 0 ? undefined : all} />,
+          isChosen: chosen.length === 0,
+        },
+        ...STATUSES.map((status) => ({
+          href: pathOf([status]),
+          name: <Counted name={statusLabel(status)} counted={counts.find((one) => one.status === status)} />,
+          isChosen: chosen.includes(status),
+        })),
+      ]}
+    />
+  );
+}
+
+interface CountedProps {
+  readonly name: Child;
+  readonly counted: { readonly count: number; readonly isMore: boolean } | undefined;
+}
+
+function Counted({ name, counted }: CountedProps) {
+  if (counted === undefined) return <>{name}</>;
+  return (
+    <>
+      {name} <span class="amount">{`${number(counted.count)}${counted.isMore ? "+" : ""}`}</span>
+    </>
+  );
+}
