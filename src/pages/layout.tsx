@@ -8,7 +8,6 @@ import type { Counted } from "../../db/store.ts";
 import { APP_STYLE, CONSOLE, ICON, ICON_WAITING, LIBRARIES, SESSION, SHEET_STYLE } from "./assets.ts";
 import { Button, PostForm } from "./form.tsx";
 import { Icon, Logo } from "./icons.tsx";
-import { PageHead } from "./parts.tsx";
 import { number, type PageUser } from "./text.ts";
 
 interface LayoutProps {

@@ -6,7 +6,7 @@ import { maskedEntry } from "../receipts/masked-action.ts";
 import { ActionFacts, RequesterSays } from "./action.tsx";
 import { callText } from "./decide.tsx";
 import { Layout, render } from "./layout.tsx";
-import { PageHead, StatusChip } from "./parts.tsx";
+import { PageHead, StatusDot } from "./parts.tsx";
 import { maskForDisplay, RequestView, ResponseView } from "./request.tsx";
 import { duration, lastDecision, summaryOf } from "./text.ts";
 import { History } from "./timeline.tsx";
@@ -24,7 +24,7 @@ export function receiptPage({ timeline, ...props }: ReceiptPageProps): string {
     <Layout title={callText(action)} isStandalone>
       <PageHead title={callText(action)} kind="Receipt">
         <RequesterSays action={action} />
-        <StatusChip status={action.status} />
+        <StatusDot status={action.status} />
         <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
         {action.status === "awaiting_approval" ? <p class="quiet on-screen">{howToDecide(action)}</p> : null}
       </PageHead>

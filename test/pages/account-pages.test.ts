@@ -169,7 +169,12 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
   test.each(["light", "dark"] as const)(
     "so can the question for the password, and it fits 320 px, %s",
     async (colorScheme) => {
-      await using watched = await openAs({ bypassCSP: true, colorScheme, viewport: { width: 320, height: 700 }, hasTouch: true });
+      await using watched = await openAs({
+        bypassCSP: true,
+        colorScheme,
+        viewport: { width: 320, height: 700 },
+        hasTouch: true,
+      });
       const { page } = watched;
       // As if nothing had been kept.
       await page.addInitScript("localStorage.clear()");

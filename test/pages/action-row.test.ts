@@ -12,6 +12,7 @@ const resultOf = (result: Partial<Result>): Result => ({
   errorSource: null,
   responseCode: null,
   responseBody: null,
+  responseHeaders: null,
   responseTruncated: false,
   durationMs: null,
   ...result,

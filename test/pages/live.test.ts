@@ -160,7 +160,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.getByRole("dialog", { name: "Approve POST 127.0.0.1:9?" }).waitFor();
     await page.keyboard.press("Escape");
     // Keys in a dialog are the dialog's, and it takes a moment to close.
-    await page.locator("dialog").waitFor({ state: "detached" });
+    await page.locator("dialog[open]").waitFor({ state: "detached" });
     expect((await actionOf(id)).status).toBe("awaiting_approval");
     await page.keyboard.press("x");
     const dialog = page.getByRole("dialog", { name: "Reject POST 127.0.0.1:9?" });
@@ -204,7 +204,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
         await dialog.getByText(seen).waitFor();
       }
       expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
-      expect(await page.evaluate("document.querySelector('dialog').scrollTop")).toBe(0);
+      expect(await page.evaluate("document.querySelector('dialog[open]').scrollTop")).toBe(0);
       // Pressed again, or Enter: nothing is decided.
       await page.keyboard.press(key);
       await page.keyboard.press("Enter");
@@ -213,7 +213,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
         await page.locator("[id]").count(),
       );
       await dialog.getByRole("button", { name: "Back" }).click();
-      await page.locator("dialog").waitFor({ state: "detached" });
+      await page.locator("dialog[open]").waitFor({ state: "detached" });
     }
     await page.locator(`#${id} h2 a`).focus();
     await page.keyboard.press("a");
@@ -229,7 +229,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.locator("textarea").focus();
     await page.keyboard.type("axr?/jk");
     expect(await page.locator("textarea").inputValue()).toBe("axr?/jk");
-    expect(await page.locator("dialog").count()).toBe(0);
+    expect(await page.locator("dialog[open]").count()).toBe(0);
     await page.goto(`${app.url}/actions`);
     await page.keyboard.press("j");
     await page.keyboard.press("a");

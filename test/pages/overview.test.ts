@@ -40,9 +40,7 @@ const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s
 test("the fullest overview is a small page, with all that it loads", () => {
   const host = { host: `${"h".repeat(60)}.example`, failed: 9, attempts: 99, lastError: "No.", lastFailedAt: NOON };
   const html = pageOf(fullDay({ hosts: Array.from({ length: FAILING_HOSTS_SHOWN_MAX }, () => host) }));
-  expect(Buffer.byteLength(html) + ASSETS.reduce((all, { gzip }) => all + gzip.byteLength, 0)).toBeLessThan(
-    BYTES_MAX,
-  );
+  expect(Buffer.byteLength(html) + ASSETS.reduce((all, { gzip }) => all + gzip.byteLength, 0)).toBeLessThan(BYTES_MAX);
 });
 
 test("what failed once is never 100 %", () => {
