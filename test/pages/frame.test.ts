@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { KEYS } from "../http/stub-server.ts";
+import { BROWSER_START_MS_MAX, HAS_BROWSER, openBrowser, type Watched, watchPage } from "../support/browser.ts";
+import { freePort } from "../support/free-port.ts";
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const SECRET = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
+
+let app: RealServer;
+
+let ann: Awaited<ReturnType<typeof signedIn>>;
+
+/** IDs of actions. */
+const own = { refund: "", failed: "" };
+
+async function create(members: object): Promise<string> {
+  app.engine.clock.advance(1);
+  const body = JSON.stringify({ url: "http://127.0.0.1:9/", ...members });
+  return (await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${KEYS.agent}` })).json.id;
+}
+
+beforeAll(async () => {
+  app = await openRealServer({ port: await freePort() });
+  ann = await signedIn(app);
+  own.refund = await create({ approve: true, title: `Refund <b> with ${SECRET}`, body: { n: 1 } });
+  own.failed = await create({ retries: 1, title: "Close ticket 991" });
+  await app.engine.saw(own.failed, { status: "failed" });
+});
+
+afterAll(() => app[Symbol.asyncDispose]());
+
+const textOf = (html: string) =>
+  html
+    .replaceAll(/<[^>]+>/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+
+const found = async (text: string) => textOf(await ann.pageOf(`/palette?q=${encodeURIComponent(text)}`));
+
+test("the navigation counts what waits and what failed in the last day, and the icon tells that something waits", async () => {
+  const html = await ann.pageOf("/overview");
+  expect(textOf(html)).toMatch(/Approvals 1 waiting Actions 1 failed in the last day Overview Keys/);
+  expect(html).toMatch(/<link id="icon"[^>]* href="\/assets\/icon-waiting-/);
+  await using empty = await openRealServer({ starts: false });
+  const bob = await signedIn(empty);
+  const page = await bob.pageOf("/overview");
+  expect(page).not.toContain('class="badge');
+  expect(page).toMatch(/<link id="icon"[^>]* href="\/assets\/icon-[0-9a-f]/);
+});
+
+describe("the palette", () => {
+  test("finds pages by their name, and actions by title, host or ID", async () => {
+    expect(await found("over")).toBe("Go to Overview");
+    expect(await found("ticket")).toBe("Actions Close ticket 991 Failed");
+    expect(await found(`see ${own.failed}`)).toBe("Actions Close ticket 991 Failed");
+    expect(await found("act_01kdvdna01eqda3v8th819zzzz")).toMatch(/^No page or action matches\./);
+    expect(await found("zz-nothing")).toMatch(/^No page or action matches\./);
+  });
+
+  test("shows first what waits for a decision, with secrets masked and markup as text", async () => {
+    const html = await ann.pageOf("/palette");
+    expect(html).toContain(`href="/approvals/${own.refund}"`);
+    expect(html).toContain("Refund &lt;b&gt; with");
+    expect(html).not.toContain(SECRET);
+  });
+
+  test("offers owners to pause a host that it names, and nobody else", async () => {
+    expect(await found("api.example.com")).toContain("Pause api.example.com");
+    expect(await found("refund")).not.toContain("Pause");
+  });
+
+  test("needs a log-in", async () => {
+    const answer = await fetch(`${app.url}/palette?q=a`, { redirect: "manual" });
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/login?next=%2Fpalette%3Fq%3Da"]);
+  });
+});
+
+test("the page behind More leads to everything that the tabs of a phone leave out", async () => {
+  const html = await ann.pageOf("/more");
+  for (const path of ["/keys", "/settings", "/docs", "/settings/people", "/audit", "/auth/logout"]) {
+    expect(html).toContain(`"${path}"`);
+  }
+});
+
+describe.skipIf(!HAS_BROWSER)("in a browser", () => {
+  let chromium: Browser;
+  let watched: Watched;
+  beforeAll(async () => {
+    chromium = await openBrowser();
+  }, BROWSER_START_MS_MAX);
+  afterAll(() => chromium.close());
+  afterEach(() => watched[Symbol.asyncDispose]());
+
+  async function open(path: string) {
+    watched = await watchPage(chromium, { viewport: { width: 1_000, height: 700 }, timezoneId: "Asia/Kolkata" });
+    await ann.enter(watched.page.context());
+    await watched.page.goto(app.url + path);
+    return watched.page;
+  }
+
+  test("Ctrl K opens the palette from anywhere, arrows choose, and Enter goes there", async () => {
+    const page = await open("/overview");
+    await page.keyboard.press("Control+k");
+    await page.getByText("Waiting for a decision").waitFor();
+    await page.keyboard.type("ticket");
+    await page.getByRole("link", { name: "Close ticket 991" }).waitFor();
+    await page.keyboard.press("ArrowDown");
+    expect(await page.locator("#found .chosen").innerText()).toContain("Close ticket 991");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${app.url}/actions/${own.failed}`);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("times are in the reader's zone, and their tooltip has the other form", async () => {
+    const page = await open(`/actions/${own.failed}`);
+    const time = page.locator("time[data-time=full]").first();
+    const at = new Date((await time.getAttribute("datetime")) ?? "");
+    const zone = { timeZone: "Asia/Kolkata", hour: "2-digit", minute: "2-digit" } as const;
+    expect(await time.innerText()).toContain(new Intl.DateTimeFormat("en-GB", zone).format(at));
+    expect(await time.getAttribute("title")).toContain("GMT+5:30");
+  });
+
+  test("Escape closes an open menu, and so does a click beside it", async () => {
+    const page = await open("/overview");
+    const menu = page.locator(".person-menu details");
+    for (const close of [() => page.keyboard.press("Escape"), () => page.locator("h1").first().click()]) {
+      await page.locator(".person-menu summary").click();
+      expect(await menu.getAttribute("open")).toBe("");
+      await close();
+      expect(await menu.getAttribute("open")).toBeNull();
+    }
+  });
+});
