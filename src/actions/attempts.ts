@@ -53,15 +53,17 @@ export function pastAttempts(
   return made.slice(-ATTEMPTS_KEPT).map((past) => {
     const { attempt } = past.made;
     const own = kept.find((one) => one.run === past.run && one.attempt === attempt);
-    const isLast = past.run === action.run && attempt === lastEnded(action);
-    const response = isLast && action.result !== null ? keptResponse(action, action.result) : own;
+    const response =
+      isOfResult(action, { run: past.run, attempt }) && action.result !== null
+        ? keptResponse(action, action.result)
+        : own;
     return { ...past, attempt, ...responseOf(response ?? null) };
   });
 }
 
-/** The number of the attempt that the action's result is of. */
-function lastEnded({ status, attempts }: Action): number {
-  return status === "active" ? attempts - 1 : attempts;
+/** Whether the action's result is that of this attempt. A claim leaves the result of the attempt before. */
+export function isOfResult({ status, run, attempts }: Action, of: Pick<KeptResponse, "run" | "attempt">): boolean {
+  return of.run === run && of.attempt === (status === "active" ? attempts - 1 : attempts);
 }
 
 function responseOf(response: KeptResponse | null) {

@@ -66,7 +66,7 @@ interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
     | "list"
     | "counts"
     | "timeline"
-    | "attempts"
+    | "history"
     | "historyOf"
     | "digestOf"
     | "wait"
@@ -194,7 +194,7 @@ function viewRoutes(deps: ActionRouteDeps) {
     .get(
       "/v1/actions/:id/attempts",
       async ({ context, caller, params }) => {
-        const { action, attempts } = await actionService.attempts(caller, actionIdOf(context, params));
+        const { action, attempts } = await actionService.history(caller, actionIdOf(context, params));
         return json(await serializeAttempts(caller, action, attempts));
       },
       GET_ATTEMPTS,

@@ -15,7 +15,7 @@ import {
   firstState,
   largeBytesOf,
 } from "./action.ts";
-import { pastAttempts } from "./attempts.ts";
+import { type PastAttempt, pastAttempts } from "./attempts.ts";
 import { dayOf } from "../accounts/key-limits.ts";
 import { authorize, type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import { differs, type HashOf, requestDigest } from "./dedupe.ts";
@@ -44,6 +44,14 @@ type ActionServiceDeps = CreateDeps &
   DecideDeps &
   HistoryDeps &
   WaitDeps & { readonly actions: ActionStore; readonly pauses: Pick<PauseStore, "ofAction"> };
+
+export interface ActionHistory {
+  readonly action: Action;
+  /** Oldest first. */
+  readonly timeline: readonly TimelineEntry[];
+  /** The newest that have ended, oldest first. */
+  readonly attempts: readonly PastAttempt[];
+}
 
 /** All use cases of actions, for REST, pages and MCP tools. */
 export type ActionService = ReturnType<typeof createActionService>;
@@ -109,23 +117,19 @@ export function createActionService(deps: ActionServiceDeps) {
     return withPauses(entries, covering);
   };
 
-  /**
-   * The newest attempts of one action that have ended, oldest first, with what came back of each, and the action as it was a
-   * moment later. Throws `not_found`.
-   */
-  const attempts = async (caller: Caller, id: string) => {
-    authorize(caller, "read");
+  /** One action with its timeline and what came back of its newest attempts. Throws `not_found`. */
+  const history = async (caller: Caller, id: string): Promise<ActionHistory> => {
     // In this order no attempt gets the response of another, whatever is written between.
-    const entries = await actions.timeline(caller.accountId, id);
+    const entries = await timeline(caller, id);
     const kept = await actions.responses(caller.accountId, id);
     const action = await get(caller, id);
-    return { action, attempts: pastAttempts(action, entries, kept) };
+    return { action, timeline: entries, attempts: pastAttempts(action, entries, kept) };
   };
 
   return {
     create: createCreate(deps),
     get,
-    attempts,
+    history,
     list,
     counts,
     filterValues,

@@ -26,6 +26,8 @@ export const FORWARDED_CHARS_MAX = 1_024;
 /** A form that one of our own pages sends. */
 export const FORM_BYTES_MAX = 65_536;
 export const FORM_FIELDS_MAX = 100;
+/** Bytes of a body, in the encoding of a form, that a page offers to edit: it must fit into the form with all else. */
+export const EDITED_BODY_BYTES_MAX = 40_960;
 export const NEXT_CHARS_MAX = 2_048;
 /** How long the page after a form can be reloaded, and characters of its message in one cookie. */
 export const FLASH_MS_MAX = 5 * MINUTE_MS;
@@ -140,8 +142,6 @@ export const TARGET_MESSAGE_CHARS_MAX = 200;
 export const HELD_LISTED_MAX = 20;
 /** Keys that the inbox lists with their held actions, those that have waited longest. */
 export const HELD_REQUESTERS_SHOWN_MAX = 20;
-/** Runs that the page of an action draws, the newest. */
-export const RUNS_DRAWN_MAX = 10;
 /** Bytes of a body of bytes that approvers see as text. */
 export const BYTES_SHOWN_MAX = 4_096;
 /** Characters of a command that a page offers to copy. */

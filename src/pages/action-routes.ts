@@ -1,15 +1,17 @@
 import type { ActionService } from "../actions/service.ts";
 import type { AuditService } from "../audit/audit.ts";
-import { createInputOf, createCheckCreate, type CreateRules } from "../actions/create-schema.ts";
+import type { Action } from "../actions/action.ts";
+import { isOfResult } from "../actions/attempts.ts";
 import { checkActionForm } from "./decision-form.ts";
 import { showFormAgain } from "../http/errors.ts";
-import { maskedPause, premask } from "../receipts/masked-action.ts";
-import { authorize, type Caller, mayDo, viewerOf } from "../accounts/roles.ts";
+import { maskedAttempts, maskedPause, premask } from "../receipts/masked-action.ts";
+import { type Caller, mayDo, viewerOf } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
 import type { PauseOf } from "../pauses/pause.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { actionPage, type ActionProps, hasUnknown, resendPage, revealedPage } from "./action.tsx";
+import { actionPage, type ActionProps, revealedPage } from "./action.tsx";
+import { chosenAttempt } from "./attempts.tsx";
 import { actionPath, ACTIONS_PATH, EXPORT_PATH, listPath } from "./layout.tsx";
 import {
   type AnswerPerson,
@@ -30,10 +32,10 @@ import { ACTION_ID } from "../runtime/ids.ts";
 import { normalTarget } from "../outbound/target.ts";
 import { actionsPage } from "./actions.tsx";
 
-export interface ActionPageRouteDeps extends CreateRules, PersonRouteDeps {
+export interface ActionPageRouteDeps extends PersonRouteDeps {
   readonly actionService: Pick<
     ActionService,
-    "get" | "timeline" | "historyOf" | "approve" | "cancel" | "retry" | "sendNow" | "create"
+    "get" | "history" | "historyOf" | "approve" | "cancel" | "retry" | "sendNow"
   >;
   readonly pauseOf: PauseOf;
   readonly auditService: Pick<AuditService, "record">;
@@ -50,29 +52,42 @@ export function actionPageRoutes(deps: ActionPageRouteDeps) {
   return createPersonRoutes(deps.personOf)
     .get(
       PATH,
-      async ({ context, person, params }) => page("own", await actionHtml(deps, person, actionIdOf(context, params))),
+      async ({ context, person, params }) =>
+        page("own", await actionHtml(deps, person, actionIdOf(context, params), { search: context.search })),
       hooks,
     )
     .post(PATH, decide(deps), hooks)
-    .post(`${PATH}/reveal`, reveal(deps), hooks)
-    .get(`${PATH}/again`, showResend(deps), hooks)
-    .post(`${PATH}/again`, resend(deps), hooks);
+    .post(`${PATH}/reveal`, reveal(deps), hooks);
+}
+
+interface ActionView extends Pick<ActionProps, "problem" | "reason"> {
+  /** Which attempt it shows. */
+  readonly search?: string;
 }
 
 async function actionHtml(
   { actionService, clock, baseUrl, receiptPath, pauseOf }: ActionPageRouteDeps,
   person: Person,
   id: string,
-  more: Pick<ActionProps, "problem" | "reason"> = {},
+  { search = "", ...more }: ActionView = {},
 ): Promise<string> {
   const { caller } = person;
-  const [found, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
+  const { action: found, timeline, attempts } = await actionService.history(caller, id);
   const viewer = viewerOf(caller.role);
   const action = await premask(found, viewer);
-  const isAsked = mayDo(caller.role, "approve") && isHeldIn(found, found.run);
-  const history = isAsked ? await actionService.historyOf(found) : null;
+  const history = isHeldIn(found, found.run) ? await actionService.historyOf(found) : null;
+  const asked = chosenAttempt(found, attempts, search);
+  // The response of the last attempt is kept whole.
+  const isLast = asked !== null && isOfResult(found, asked);
+  const whole = asked === null || !isLast ? asked : { ...asked, ...responseOf(found) };
+  const [chosen = null] = whole === null ? [] : await maskedAttempts(found, [whole], viewer);
   const shared = { user: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
-  return actionPage({ action, timeline, history, pause: maskedPause(pauseOf(found), viewer), ...shared, ...more });
+  const pause = maskedPause(pauseOf(found), viewer);
+  return actionPage({ action, timeline, attempts, chosen, history, pause, ...shared, ...more });
+}
+
+function responseOf({ result }: Action) {
+  return { responseBody: result?.responseBody ?? null, responseTruncated: result?.responseTruncated ?? false };
 }
 
 /** These errors are shown on the page, with the input kept. */
@@ -130,45 +145,6 @@ function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): A
     // Recorded first, so that nothing is shown without an audit entry.
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
     return page("own", revealedPage({ action, user: person }));
-  };
-}
-
-async function resendOf({ actionService }: ActionPageRouteDeps, { caller }: Person, id: string) {
-  authorize(caller, "create");
-  const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
-  return { action: await premask(action, "decider"), isUnknown: hasUnknown(timeline) };
-}
-
-function showResend(deps: ActionPageRouteDeps): AnswerById {
-  return async ({ context, person, params }) => {
-    const toResend = await resendOf(deps, person, actionIdOf(context, params));
-    return page("own", resendPage({ ...toResend, user: person }));
-  };
-}
-
-/** Creates the same request as a new action, with the checks of every create. An unknown outcome needs confirmation. */
-function resend(deps: ActionPageRouteDeps): AnswerById {
-  const checkCreate = createCheckCreate(deps);
-  return async ({ context, person, params }) => {
-    const id = actionIdOf(context, params);
-    const form = await deps.formOf(context, person);
-    const toResend = await resendOf(deps, person, id);
-    const refuse = (problem: string) =>
-      page("own", resendPage({ ...toResend, user: person, problem }), { status: 400 });
-    if (toResend.isUnknown && form.get("sure") !== "yes")
-      return refuse("Tick the box below to confirm that you want to send it.");
-    if (toResend.action.isAltered === true)
-      return refuse("The stored request was altered, so it can't be sent again. Create a new action.");
-    try {
-      const { request } = checkCreate(createInputOf(toResend.action, person.caller.hold, deps.clock.now()));
-      // The limits of the original key still apply, for example to its callback.
-      const { action } = await deps.actionService.create(person.caller, request, { creator: toResend.action.creator });
-      return seeOther("own", actionPath(action.id));
-    } catch (error) {
-      if (!(error instanceof DomainError) || error.issues.length === 0) throw error;
-      context.errorCode = error.code;
-      return refuse(error.issues.map(({ field, message }) => `${field}: ${message}`).join(" "));
-    }
   };
 }
 

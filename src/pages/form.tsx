@@ -80,7 +80,7 @@ function describedBy({ id, hint, problem = null }: LabelledProps): string | unde
 
 export interface FieldProps extends Omit<LabelledProps, "id" | "children"> {
   readonly name: string;
-  readonly type?: "text" | "email" | "password" | "datetime-local" | "lines";
+  readonly type?: "text" | "email" | "password" | "datetime-local" | "lines" | "code";
   readonly value?: string;
   readonly required?: boolean;
   readonly readonly?: boolean;
@@ -102,15 +102,20 @@ export function Field({ label, type = "text", value = "", hint, problem = null, 
   };
   return (
     <Labelled {...labelled}>
-      {type === "lines" ? (
-        <textarea {...shared} rows={3}>
-          {value}
+      {type === "lines" || type === "code" ? (
+        <textarea {...shared} rows={type === "code" ? 12 : 3} class={type === "code" ? "code-field" : undefined}>
+          {keptStart(value)}
         </textarea>
       ) : (
         <input {...shared} type={type} value={type === "password" ? undefined : value} />
       )}
     </Labelled>
   );
+}
+
+/** Browsers drop a line break at the start of a text field. */
+function keptStart(value: string): string {
+  return value.startsWith("\n") ? `\n${value}` : value;
 }
 
 /** The optional reason of a change. */

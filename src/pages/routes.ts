@@ -33,6 +33,7 @@ import { type BulkPageDeps, bulkPages } from "./bulk-routes.ts";
 import { framePages, type FrameRouteDeps } from "./frame-routes.ts";
 import { type InboxRouteDeps, inboxRoutes } from "./inbox-routes.ts";
 import { type KeyPageDeps, keyPages } from "./key-routes.ts";
+import { type ResendRouteDeps, resendRoutes } from "./resend-routes.ts";
 import {
   type AccountsPageDeps,
   accountsPages,
@@ -57,6 +58,7 @@ export type PageDeps = AuthRouteDeps &
   ActionListRouteDeps &
   BulkPageDeps &
   ActionPageRouteDeps &
+  ResendRouteDeps &
   PageEventRouteDeps &
   Omit<EventsDeps, "serialize"> &
   KeyPageDeps &
@@ -87,6 +89,7 @@ export function webPages(deps: PageDeps) {
     actionListRoutes(deps),
     bulkPages(deps),
     actionPageRoutes(deps),
+    resendRoutes(deps),
     pageEventRoutes(deps, streamEvents),
     keyPages(deps),
     pausePages(deps),

@@ -6,6 +6,7 @@ import { prettyPrint } from "../json/json.ts";
 import { normalTarget } from "../outbound/target.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
+import { Icon } from "./icons.tsx";
 import { SubSection, UntrustedBlock } from "./parts.tsx";
 
 /** A trusted text with a copy button. */
@@ -27,31 +28,33 @@ export function keyHeader(variable: string): string {
   return `-H @<(echo "Authorization: Bearer $${variable}")`;
 }
 
-/** The call as curl, TypeScript, Python and MCP, and how its target verifies it. */
-export function Code({ action, baseUrl }: { readonly action: Action; readonly baseUrl: string }) {
+/** A menu with the call as curl, TypeScript, Python and MCP, and how its target verifies it. */
+export function AsCode({ action, baseUrl }: { readonly action: Action; readonly baseUrl: string }) {
   const snippets = createSnippets(action, baseUrl);
   const target = normalTarget(action.url);
   return (
-    <section class="card" aria-labelledby="code">
-      <div>
-        <h2 id="code">As code</h2>
+    <details class="menu menu-end panel as-code">
+      <summary>
+        As code
+        <Icon name="down" />
+      </summary>
+      <div class="menu-body">
         <p class="quiet small">
-          Code that creates the same request again. Replace the placeholders with your key and secrets.
+          {snippets === null
+            ? "This request is too long to show as code. Read it from the API and send it from a file."
+            : "Creates the same request again. Replace the placeholders with your key and secrets."}
         </p>
+        <div class="folds">
+          {(snippets ?? []).map(({ name, text }) => (
+            <details name="code">
+              <summary>{name}</summary>
+              <UntrustedSnippet label={name} text={text} />
+            </details>
+          ))}
+          {target === null ? null : <Verification origin={target.origin} baseUrl={baseUrl} />}
+        </div>
       </div>
-      {snippets === null ? (
-        <p class="quiet">This request is too long to show as code. Read it from the API and send it from a file.</p>
-      ) : null}
-      <div class="folds">
-        {(snippets ?? []).map(({ name, text }) => (
-          <details name="code">
-            <summary>{name}</summary>
-            <UntrustedSnippet label={name} text={text} />
-          </details>
-        ))}
-        {target === null ? null : <Verification origin={target.origin} baseUrl={baseUrl} />}
-      </div>
-    </section>
+    </details>
   );
 }
 

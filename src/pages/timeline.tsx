@@ -4,7 +4,6 @@ import { describeActor } from "../accounts/roles.ts";
 import { type ActionStatus, isTerminal } from "../actions/action.ts";
 import { type OutcomeKind, statusSentence } from "../actions/outcome.ts";
 import type { TimelineEntry, TimelineEvent } from "../actions/timeline.ts";
-import { RUNS_DRAWN_MAX } from "../config/limits.ts";
 import { Card, Name, Time, type Tone, UntrustedText } from "./parts.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "./text.ts";
@@ -167,81 +166,9 @@ function nextAttempt(next: string | null, at: Date): Child {
   );
 }
 
-/** The newest runs, each drawn to its own scale. The history shows the same as text. */
-export function RunChart({ timeline, now }: { readonly timeline: readonly TimelineEntry[]; readonly now: Date }) {
-  const runs = runsOf(timeline, now)
-    .slice(-RUNS_DRAWN_MAX)
-    .filter(({ from, to }) => to > from);
-  if (runs.length === 0) return null;
-  const kinds = KINDS.filter((kind) => runs.some(({ spans }) => spans.some((span) => span.kind === kind)));
-  return (
-    <Card id="scale" title="Where the time went">
-      {runs.map((run) => (
-        <Run {...run} isOne={runs.length === 1} />
-      ))}
-      <ul class="span-legend small quiet">
-        {kinds.map((kind) => (
-          <li>
-            <span class={`swatch swatch-${kind}`} aria-hidden="true" /> {NAMES[kind]}
-          </li>
-        ))}
-      </ul>
-    </Card>
-  );
-}
-
-const WIDTH = 1_000;
-
-const HEIGHT = 28;
-
-/** The smallest visible width: an attempt may take milliseconds and a wait an hour. */
-const WIDTH_MIN = 5;
-
-type RunProps = ReturnType<typeof runsOf>[number] & { readonly isOne: boolean };
-
-function Run({ run, from, to, spans, isOne }: RunProps) {
-  const wholeMs = to.getTime() - from.getTime();
-  // Attempts are drawn over waits.
-  const drawn = spans.toSorted((a, b) => Number(a.kind !== "wait") - Number(b.kind !== "wait"));
-  const xOf = (at: Date) => Math.round(((at.getTime() - from.getTime()) / wholeMs) * WIDTH);
-  return (
-    <figure class="stack">
-      <svg
-        class="scale"
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${isOne ? "" : `Run ${run}: `}${summaryOf(spans)}`}
-      >
-        {drawn.map((span) => {
-          const x = Math.min(xOf(span.from), WIDTH - WIDTH_MIN);
-          return (
-            <rect
-              class={`span span-${span.kind}`}
-              x={x}
-              y={span.kind === "wait" ? HEIGHT / 2 - 3 : 0}
-              width={Math.max(xOf(span.to) - x, WIDTH_MIN)}
-              height={span.kind === "wait" ? 6 : HEIGHT}
-            >
-              <title>{labelOf(span)}</title>
-            </rect>
-          );
-        })}
-      </svg>
-      <figcaption class="ends small quiet">
-        <span>
-          {isOne ? "" : `Run ${run}, `}
-          <Time at={from} />
-        </span>
-        <span>{duration(wholeMs)}</span>
-      </figcaption>
-    </figure>
-  );
-}
-
 const KINDS: readonly SpanKind[] = ["approval", "wait", "running", "bad", "good"];
 
-const NAMES: Readonly<Record<SpanKind, string>> = {
+export const KIND_NAMES: Readonly<Record<SpanKind, string>> = {
   approval: "Waiting for approval",
   wait: "Waiting to be sent",
   running: "Being sent",
@@ -249,28 +176,25 @@ const NAMES: Readonly<Record<SpanKind, string>> = {
   good: "Successful attempt",
 };
 
-function labelOf({ kind, from, to, attempt }: Span): string {
-  const name = attempt === null ? NAMES[kind] : `${NAMES[kind]} ${attempt}`;
-  return `${name}: ${duration(to.getTime() - from.getTime())}`;
-}
-
 /** Sums by kind, for screen readers. */
-function summaryOf(spans: readonly Span[]): string {
+export function spansText(spans: readonly Span[]): string {
   const sums = KINDS.flatMap((kind) => {
     const same = spans.filter((span) => span.kind === kind);
     if (same.length === 0) return [];
     const ms = same.reduce((sum, { from, to }) => sum + to.getTime() - from.getTime(), 0);
     const what =
-      kind === "bad" || kind === "good" ? counted(same.length, NAMES[kind].toLowerCase()) : NAMES[kind].toLowerCase();
+      kind === "bad" || kind === "good"
+        ? counted(same.length, KIND_NAMES[kind].toLowerCase())
+        : KIND_NAMES[kind].toLowerCase();
     return [`${what}, ${duration(ms)}`];
   });
   return `${sums.join("; ")}.`;
 }
 
-type SpanKind = "approval" | "wait" | "running" | "good" | "bad";
+export type SpanKind = "approval" | "wait" | "running" | "good" | "bad";
 
 /** A period in the life of an action. */
-interface Span {
+export interface Span {
   readonly kind: SpanKind;
   readonly from: Date;
   readonly to: Date;
@@ -278,8 +202,16 @@ interface Span {
   readonly attempt: number | null;
 }
 
+/** A run and its periods. */
+export interface Run {
+  readonly run: number;
+  readonly from: Date;
+  readonly to: Date;
+  readonly spans: readonly Span[];
+}
+
 /** Splits a timeline, oldest first, into runs and their periods. A run that has not ended lasts to now. */
-export function runsOf(timeline: readonly TimelineEntry[], now: Date) {
+export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly Run[] {
   const changes = timeline.filter(({ event }) => !NOTIFICATIONS.has(event.type));
   const runs = Map.groupBy(changes, ({ run }) => run);
   return [...runs].map(([run, entries]) => {

@@ -282,8 +282,8 @@ export function stubActionService(calls: string[]): ActionService {
       calls.push(`timeline ${id}`);
       return Promise.resolve([]);
     },
-    async attempts(caller, id) {
-      return { action: await find("attempts")(caller, id), attempts: [] };
+    async history(caller, id) {
+      return { action: await find("history")(caller, id), timeline: [], attempts: [] };
     },
     approve: find("approve"),
     cancel: find("cancel"),

@@ -1,0 +1,202 @@
+import { EDITED_BODY_BYTES_MAX } from "../config/limits.ts";
+import { compactJson, prettyPrint, scanJson } from "../json/json.ts";
+import { normalTarget } from "../outbound/target.ts";
+import { maskedBody } from "../receipts/mask-body.ts";
+import { MASK, MASK_PATTERN, Masking } from "../receipts/mask-rules.ts";
+import { maskHeaders, maskText, maskUrl } from "../receipts/masking.ts";
+import { type Action, HTTP_METHODS } from "./action.ts";
+import { bodyMemberOf, formJson, isJsonMember } from "./body.ts";
+import { metadataOfCopy } from "./copies.ts";
+import { readFormBody } from "./form-body.ts";
+
+/** What a person edits of an action before it is sent again as a new one, each as the text of a field. */
+export interface EditedFields {
+  readonly method: string;
+  readonly url: string;
+  readonly title: string;
+  /** `Name: value`, one a line. */
+  readonly headers: string;
+  /** JSON, the fields of a form as JSON, or text; null: it can't be edited here, and stays as it is. */
+  readonly body: string | null;
+}
+
+/** What is wrong with the fields. */
+export type EditProblems = Readonly<Partial<Record<keyof EditedFields, string>>>;
+
+/** The fields of an action as a page shows them: secrets are masked. */
+export function fieldsToEdit(action: Action): EditedFields {
+  const { url, title, headers, body } = textsOf(action);
+  const lines = headers.map(([name, { shown }]) => `${name}: ${shown}`);
+  return {
+    method: action.method,
+    url: url.shown,
+    title: title.shown,
+    headers: lines.join("\n"),
+    body: body?.shown ?? (action.body === null ? "" : null),
+  };
+}
+
+/**
+ * The action as it was edited, for `createInputOf`, or what is wrong. A masked value stays what it is while its mask stays; a
+ * mask itself is never sent. Such values go only to the origin that they were written for, since nobody has revealed them.
+ */
+export function editedCopy(
+  action: Action,
+  edited: EditedFields,
+): { readonly action: Action } | { readonly problems: EditProblems } {
+  const texts = textsOf(action);
+  const problems: { -readonly [Name in keyof EditedFields]?: string } = {};
+  let usesHidden = edited.body === null && texts.hidesBody;
+  const meant = (field: keyof EditedFields, typed: string, known: Known): string => {
+    const text = unmasked(typed, known, texts.secrets);
+    if (text === null) problems[field] = STILL_MASKED;
+    usesHidden ||= text !== null && text !== typed && known.shown.includes(MASK);
+    return text ?? typed;
+  };
+
+  const url = meant("url", edited.url.trim(), texts.url);
+  const title = meant("title", edited.title.trim(), texts.title);
+  const knownHeaders = new Map(texts.headers.map(([name, known]) => [name.toLowerCase(), known]));
+  const headers = new Map<string, string>();
+  for (const line of linesOf(edited.headers)) {
+    const [name, value] = headerIn(line);
+    if (name === null)
+      problems.headers = `Write each header as “Name: value”; this line is none: ${line.slice(0, LINE_CHARS)}`;
+    else if (headers.has(name)) problems.headers = `Names the header ${name} twice.`;
+    else headers.set(name, meant("headers", value, knownHeaders.get(name.toLowerCase()) ?? NEW));
+  }
+  const method = HTTP_METHODS.find((one) => one === edited.method);
+  if (method === undefined) problems.method = `Choose one of ${HTTP_METHODS.join(", ")}.`;
+  const typedBody =
+    edited.body === null ? null : meant("body", edited.body.replaceAll("\r\n", "\n"), texts.body ?? NEW);
+  const body = typedBody === null ? action.body : bodyToStore(action, typedBody);
+  if (body !== null && typeof body === "object") problems.body = body.problem;
+  if (usesHidden && !hasSameOrigin(url, action.url)) problems.url ??= OTHER_ORIGIN;
+  if (Object.keys(problems).length > 0) return { problems };
+  const { bodyKind, ...extras } = action.extras;
+  const stored = body === null || typeof body === "object" ? null : body;
+  const kind = stored === null || bodyKind === undefined ? {} : { bodyKind };
+  return {
+    action: {
+      ...action,
+      url,
+      title: title === "" ? null : title,
+      method: method ?? action.method,
+      headers: headers.size === 0 ? null : Object.fromEntries(headers),
+      body: stored,
+      extras: { ...kind, ...extras, metadata: metadataOfCopy(action) },
+    },
+  };
+}
+
+const STILL_MASKED =
+  "Some hidden values (••••) can't be kept in a changed text: write the value in place of each ••••, or leave the field as it was.";
+
+const OTHER_ORIGIN =
+  "Hidden values (••••) are kept for the same host only: write each of them anew, or leave the host.";
+
+const LINE_CHARS = 60;
+
+/** A text as the page shows it, and as it is stored. */
+interface Known {
+  readonly shown: string;
+  readonly whole: string;
+  /** Masks stand in strings of JSON. */
+  readonly isJson?: boolean;
+}
+
+const NEW: Known = { shown: "", whole: "" };
+
+/** Masks for a decider and remembers what each mask hides; null: several values. */
+class RecordedMasking extends Masking {
+  readonly secrets = new Map<string, string | null>();
+
+  override hide(secret: string, kind: string): string {
+    const mask = super.hide(secret, kind);
+    const known = this.secrets.get(mask);
+    if (mask !== secret) this.secrets.set(mask, known === undefined || known === secret ? secret : null);
+    return mask;
+  }
+}
+
+function textsOf(action: Action) {
+  const masking = new RecordedMasking("decider");
+  const own = Object.entries(action.headers ?? {}).filter(([name]) => name.toLowerCase() !== "idempotency-key");
+  const masked = maskHeaders(Object.fromEntries(own), masking);
+  const before = masking.hidden;
+  const body = bodyOf(action, masking);
+  return {
+    url: { shown: maskUrl(action.url, masking), whole: action.url },
+    title: { shown: maskText(action.title ?? "", masking), whole: action.title ?? "" },
+    headers: own.map(([name, whole]) => [name, { shown: masked[name] ?? "", whole }] as const),
+    body,
+    hidesBody: masking.hidden > before || bodyMemberOf(action) === "base64",
+    secrets: masking.secrets,
+  };
+}
+
+/** Null: there is none, or it is too long for a form, or bytes. */
+function bodyOf(action: Action, masking: Masking): Known | null {
+  const member = bodyMemberOf(action);
+  const { body } = action;
+  const shown = maskedBody(action, masking).body;
+  if (body === null || shown === null || member === null || member === "base64") return null;
+  const isJson = member !== "text";
+  const print = (text: string) => (isJson ? prettyPrint(member === "form" ? formJson(text) : text) : text);
+  const known = { shown: print(shown), whole: print(body), isJson };
+  return encodeURIComponent(known.shown.toWellFormed()).length > EDITED_BODY_BYTES_MAX ? null : known;
+}
+
+/** The text that is meant by what was typed; null: it has a mask whose value is not certain. */
+function unmasked(typed: string, { shown, whole, isJson = false }: Known, secrets: ReadonlyMap<string, string | null>) {
+  if (typed === shown.replaceAll("\r\n", "\n")) return whole;
+  if (!typed.includes(MASK)) return typed;
+  const fill = (text: string) =>
+    text.replaceAll(MASK_PATTERN, (mask) => {
+      const secret = secrets.get(mask) ?? mask;
+      return isJson ? JSON.stringify(secret).slice(1, -1) : secret;
+    });
+  // Only where filling in what is shown gives what is stored is it certain what each mask hides.
+  if (fill(shown) !== whole) return null;
+  const text = fill(typed);
+  return text.includes(MASK) ? null : text;
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split(/\r?\n/).filter((line) => line.trim() !== "");
+}
+
+function headerIn(line: string): readonly [name: string, value: string] | readonly [null, null] {
+  const colon = line.indexOf(":");
+  return colon < 1 ? [null, null] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+}
+
+function hasSameOrigin(url: string, other: string): boolean {
+  const origin = normalTarget(url)?.origin;
+  return origin !== undefined && origin === normalTarget(other)?.origin;
+}
+
+/** The body in the form in which its kind is stored. An empty text is no body. */
+function bodyToStore(action: Action, text: string): string | null | { readonly problem: string } {
+  if (text.trim() === "") return null;
+  const member = bodyMemberOf(action) ?? "body";
+  if (member === "text") return text;
+  const json = jsonOf(text);
+  if (json === null) return { problem: "Is not valid JSON." };
+  if (isJsonMember(member)) return json;
+  if (!json.startsWith("{")) return { problem: "Must be a JSON object with the fields of the form." };
+  const form = readFormBody(json);
+  if ("encoded" in form) return form.encoded;
+  return { problem: form.issues.map(({ field, message }) => `${field}: ${message}`).join(" ") };
+}
+
+/** Without white space; null: it is no JSON, or nested too deep. */
+function jsonOf(text: string): string | null {
+  const scan = scanJson(Buffer.from(text));
+  if (scan === "too_deep" || scan === "too_many_members") return null;
+  try {
+    return compactJson(text);
+  } catch {
+    return null;
+  }
+}

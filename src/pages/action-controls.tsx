@@ -1,0 +1,142 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { mayDo, type Role } from "../accounts/roles.ts";
+import { type Action, isTerminal } from "../actions/action.ts";
+import { operationsOf } from "../actions/changes.ts";
+import { callText } from "./decide.tsx";
+import { Icon } from "./icons.tsx";
+import { Button, PostForm, ReasonField } from "./form.tsx";
+import { actionPath } from "./layout.tsx";
+import { LinkButton, Notice } from "./parts.tsx";
+import { AsCode } from "./snippets.tsx";
+import type { PageUser } from "./text.ts";
+
+export interface ControlsProps {
+  readonly action: Action;
+  readonly user: PageUser;
+  readonly role: Role;
+  readonly now: Date;
+  readonly baseUrl: string;
+  /** An attempt has the outcome `unknown`. */
+  readonly isUnknown: boolean;
+  /** A person rejected it, so the primary button must not send it. */
+  readonly isRejected: boolean;
+  /** What was wrong with the form before. The input is kept. */
+  readonly problem?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** What the reader can do with an action now, beside a decision on it: buttons, and panels where there is more to say. */
+export function Controls(props: ControlsProps) {
+  const { action, role, now } = props;
+  const may = new Set(operationsOf(action, now).filter((operation) => mayDo(role, operation)));
+  const canResend = isTerminal(action.status) && mayDo(role, "create");
+  return (
+    <div class="buttons controls">
+      <AsCode action={action} baseUrl={props.baseUrl} />
+      {canResend ? <LinkButton href={`${actionPath(action.id)}/edit`}>Edit and resend</LinkButton> : null}
+      {may.has("cancel") && !may.has("approve") && action.status === "pending" ? <Cancel {...props} /> : null}
+      {may.has("retry") ? <Retry {...props} /> : null}
+    </div>
+  );
+}
+
+const REASON_HINT = "Shown in the timeline and on the receipt.";
+
+function Cancel({ action, user, role, now, problem, reason }: ControlsProps) {
+  const waits = action.dueAt !== null && action.dueAt > now && mayDo(role, "retry");
+  return (
+    <>
+      <Panel name="Cancel" isOpen={problem !== undefined}>
+        <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
+          <p class="quiet">No further attempt is made. An attempt that is under way is not stopped.</p>
+          <ReasonField value={reason} hint={REASON_HINT} idSuffix="-cancel" />
+          <div class="buttons">
+            <Button
+              name="decision"
+              value="cancel"
+              look="bad"
+              hotkey={{ key: "x", question: `Cancel ${callText(action)}?` }}
+            >
+              Cancel the action
+            </Button>
+          </div>
+        </PostForm>
+      </Panel>
+      {waits ? (
+        <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
+          <Button name="decision" value="send_now">
+            <Icon name="send" />
+            Send now
+          </Button>
+        </PostForm>
+      ) : null}
+    </>
+  );
+}
+
+/** One press where it is plain what happens; else a panel says what to know first. */
+function Retry(props: ControlsProps) {
+  const { action, user, role, isUnknown, isRejected, problem, reason } = props;
+  const needsApproval = action.approve && mayDo(role, "approve");
+  const isPlain = !isUnknown && !action.approve && problem === undefined;
+  const hotkey = { key: "r", question: `Retry ${callText(action)}?` } as const;
+  if (isPlain) {
+    return (
+      <PostForm user={user} action={actionPath(action.id)}>
+        <Button name="decision" value="retry" hotkey={hotkey}>
+          <Icon name="retry" />
+          Retry now
+        </Button>
+      </PostForm>
+    );
+  }
+  const only = (
+    <Button name="decision" value="retry" look={needsApproval && !isRejected ? "plain" : "main"} hotkey={hotkey}>
+      {needsApproval ? "Retry only" : "Retry now"}
+    </Button>
+  );
+  const andApprove = needsApproval ? (
+    <Button name="decision" value="retry_and_approve" look={isRejected ? "plain" : "main"}>
+      Retry and approve
+    </Button>
+  ) : null;
+  return (
+    <Panel name="Retry" isOpen={problem !== undefined} isMain>
+      <PostForm user={user} action={actionPath(action.id)}>
+        <p class="quiet">
+          A retry starts a new run of the same action, with the same Idempotency-Key.
+          {action.approve ? " It needs approval again before anything is sent." : ""}
+        </p>
+        {isUnknown ? (
+          <Notice tone="wait">
+            The outcome of an attempt is unknown: the target may have received it. If the target does not check the
+            Idempotency-Key, it may process the request twice.
+          </Notice>
+        ) : null}
+        <ReasonField value={reason} hint={REASON_HINT} idSuffix="-retry" />
+        <div class="buttons">{isRejected ? [only, andApprove] : [andApprove, only]}</div>
+      </PostForm>
+    </Panel>
+  );
+}
+
+interface PanelProps {
+  readonly name: string;
+  readonly isOpen: boolean;
+  readonly isMain?: boolean;
+  readonly children?: Child;
+}
+
+/** A button that drops down a form. */
+function Panel({ name, isOpen, isMain = false, children }: PanelProps) {
+  return (
+    <details class={`menu menu-end panel${isMain ? " panel-main" : ""}`} open={isOpen}>
+      <summary>
+        {name}
+        <Icon name="down" />
+      </summary>
+      <div class="menu-body">{children}</div>
+    </details>
+  );
+}

@@ -1,0 +1,143 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { describeActor } from "../accounts/roles.ts";
+import { type Action, nextRetryAt, runAtOf } from "../actions/action.ts";
+import { COPY_OF } from "../actions/copies.ts";
+import { normalTarget } from "../outbound/target.ts";
+import { ACTION_ID } from "../runtime/ids.ts";
+import { Copied } from "./controls.tsx";
+import { backoffText, patternsText } from "./hosts.tsx";
+import { actionPath, listPath } from "./layout.tsx";
+import { type FactRows, Facts, Name, Time, UntrustedText } from "./parts.tsx";
+import { duration } from "./text.ts";
+import { ActorName } from "./timeline.tsx";
+
+interface ActionDetailsProps {
+  /** Masked for the reader. */
+  readonly action: Action;
+  /** Path of the receipt page. */
+  readonly receiptUrl: string;
+  readonly baseUrl: string;
+}
+
+/** Everything there is to know of an action beside its request and its attempts. */
+export function ActionDetails({ action, receiptUrl, baseUrl }: ActionDetailsProps) {
+  return (
+    <section class="card details" aria-labelledby="details">
+      <h2 id="details">Details</h2>
+      <Facts rows={whoRows(action)} />
+      <Facts rows={whenRows(action)} />
+      <Facts rows={howRows(action, new URL(receiptUrl, baseUrl).href)} />
+    </section>
+  );
+}
+
+const untrusted = (text: string | null | undefined): Child =>
+  text === null || text === undefined ? null : <UntrustedText text={text} />;
+
+const at = (time: Date | null): Child => (time === null ? null : <Time at={time} />);
+
+function whoRows({ id, createdBy, keyId, hostname, host, extras }: Action): FactRows {
+  const { name, way } = describeActor(createdBy);
+  return [
+    ["Action", <Copied text={id} what="the action's ID" />],
+    [
+      keyId === "" ? "Created by" : "Agent",
+      <>
+        {keyId === "" ? <Name text={name} /> : <KeyLink keyId={keyId} name={name} />} <span class="quiet">{way}</span>
+      </>,
+    ],
+    ["Key", keyId === "" ? null : <Copied text={keyId} what="the key's ID" />],
+    [
+      "Host",
+      <a href={listPath({ host: hostname })}>
+        <UntrustedText text={host} />
+      </a>,
+    ],
+    ["Reason", untrusted(extras.reason)],
+    ...Object.entries(extras.metadata ?? {}).map(
+      ([member, value]) => ["Requester notes", <Metadata name={member} value={value} />] as const,
+    ),
+  ];
+}
+
+function KeyLink({ keyId, name }: { readonly keyId: string; readonly name: string }) {
+  return (
+    <a href={listPath({ created_by: keyId })} title="All actions of this key">
+      <Name text={name} />
+    </a>
+  );
+}
+
+/** The id of the action that this one copies leads to it. Anybody may write it, so it stands among the requester's words. */
+function Metadata({ name, value }: { readonly name: string; readonly value: string }) {
+  const text = <UntrustedText text={`${name}: ${value}`} />;
+  return name === COPY_OF && ACTION_ID.test(value) ? <a href={actionPath(value)}>{text}</a> : text;
+}
+
+function whenRows(action: Action): FactRows {
+  const { createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, expiresAt } = action;
+  return [
+    ["Created", <Time at={createdAt} />],
+    ["Approval", approve ? null : "Not required"],
+    ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
+    ["Approved at", at(approvedAt)],
+    ["Not before", at(runAtOf(action))],
+    ["First attempt", at(startedAt)],
+    ["Next attempt", at(nextRetryAt(action))],
+    ["Ended", at(finishedAt)],
+    ["Expires", at(expiresAt)],
+  ];
+}
+
+function howRows(action: Action, receipt: string): FactRows {
+  const { run, attempts, retries, extras, onUnknown, dedupe, idempotencyKey, callback, notifyEmail } = action;
+  const signedFor = normalTarget(action.url)?.origin ?? null;
+  return [
+    ["Run", run === 1 ? null : String(run)],
+    ["Attempts", `${attempts} of ${retries}`],
+    ["Timeout", extras.timeoutMs === undefined ? null : `${duration(extras.timeoutMs)} for an attempt`],
+    ["Delay between attempts", backoffText(extras.backoff)],
+    ["Gives up on", extras.giveUpOn === undefined ? null : patternsText(extras.giveUpOn)],
+    ["After an unknown outcome", onUnknown === "stop" ? "Stop" : null],
+    [
+      "Dedupe key",
+      dedupe === null ? null : <Copied text={dedupe} what="the dedupe key" children={untrusted(dedupe)} />,
+    ],
+    [
+      "Idempotency-Key",
+      idempotencyKey === null ? null : (
+        <Copied text={idempotencyKey} what="the Idempotency-Key" children={untrusted(idempotencyKey)} />
+      ),
+    ],
+    [
+      "Sent key",
+      <Copied
+        text={sentKeyOf(action)}
+        what="the Idempotency-Key that is sent"
+        children={untrusted(sentKeyOf(action))}
+      />,
+    ],
+    ["Callback", untrusted(callback)],
+    ["Approval email", untrusted(notifyEmail)],
+    [
+      "Signature",
+      signedFor === null ? null : (
+        <>
+          Standard Webhooks, <code>webhook-id</code> is the action’s ID
+        </>
+      ),
+    ],
+    [
+      "Receipt",
+      <Copied text={receipt} what="the link of the receipt">
+        <a href={receipt}>Open the receipt</a>
+      </Copied>,
+    ],
+  ];
+}
+
+/** The `Idempotency-Key` that the target sees, in all attempts. */
+function sentKeyOf({ id, headers }: Action): string {
+  return Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === "idempotency-key")?.[1] ?? id;
+}

@@ -1,0 +1,185 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { describeActor, mayDo, type Role } from "../accounts/roles.ts";
+import { type Action, awaitsRunAt, isExpired, nextRetryAt } from "../actions/action.ts";
+import { type ErrorKind, errorKindOf } from "../actions/outcome.ts";
+import { targetMessage } from "../actions/target-message.ts";
+import { latestDecision, type TimelineEntry } from "../actions/timeline.ts";
+import { Name, Time, UntilTime, UntrustedText } from "./parts.tsx";
+import { counted, duration } from "./text.ts";
+
+interface StoryProps {
+  /** Masked for the reader. */
+  readonly action: Action;
+  /** Masked too, oldest first. */
+  readonly timeline: readonly TimelineEntry[];
+  readonly role: Role;
+  readonly now: Date;
+}
+
+/** What happened to an action, and what to do next, in a sentence or two. */
+export function Story(props: StoryProps) {
+  const { action } = props;
+  const told = TOLD[action.status](props);
+  const message = action.status === "failed" ? targetMessage(action.result?.responseBody ?? null) : null;
+  return (
+    <>
+      <p class="story">{told}</p>
+      {message === null ? null : (
+        <p class="story-message">
+          <UntrustedText text={message} />
+        </p>
+      )}
+    </>
+  );
+}
+
+const TOLD: Readonly<Record<Action["status"], (props: StoryProps) => Child>> = {
+  awaiting_approval: heldText,
+  pending: pendingText,
+  active: ({ action: { attempts, retries } }) => `Attempt ${attempts} of ${retries} is being sent.`,
+  completed: completedText,
+  failed: failedText,
+  cancelled: cancelledText,
+};
+
+function heldText({ action, role, now }: StoryProps): Child {
+  if (isExpired(action, now)) return "It expired before anyone decided. It will be cancelled in a moment.";
+  const what = `${earlierRuns(action, "It has not been sent")} ${
+    mayDo(role, "approve") ? "Review the request, then approve or reject it." : "An approver has to decide."
+  }`;
+  if (action.expiresAt === null) return what;
+  return (
+    <>
+      {what} It expires <UntilTime at={action.expiresAt} now={now} />.
+    </>
+  );
+}
+
+function pendingText({ action, role, now }: StoryProps): Child {
+  const { attempts, retries, dueAt, result } = action;
+  const next = nextRetryAt(action);
+  const bringForward = mayDo(role, "retry") ? " Send it now, or cancel it." : "";
+  if (attempts === 0) {
+    if (!awaitsRunAt(action) || dueAt === null) return earlierRuns(action, "It is about to be sent");
+    return (
+      <>
+        It has not been sent. It starts <UntilTime at={dueAt} now={now} />, at <Time at={dueAt} />.{bringForward}
+      </>
+    );
+  }
+  const failed = `Attempt ${attempts} of ${retries} failed. ${result?.lastError ?? ""}`;
+  if (next === null || next <= now) return `${failed} The next attempt is about to start.`;
+  return (
+    <>
+      {failed} The next attempt follows <UntilTime at={next} now={now} />.{bringForward}
+    </>
+  );
+}
+
+function completedText({ action: { attempts, result } }: StoryProps): Child {
+  const code = result?.responseCode ?? null;
+  const took = result?.durationMs ?? null;
+  const after = attempts > 1 ? `, on attempt ${attempts}` : "";
+  const answer = code === null ? "The target answered with success" : `The target answered ${code}`;
+  const time = took === null ? "" : ` in ${duration(took)}`;
+  return `${answer}${time}${after}.`;
+}
+
+function failedText({ action, timeline, role }: StoryProps): Child {
+  const { result, attempts } = action;
+  const codes = codesOf(action, timeline);
+  const [first = null] = codes;
+  const isSame = first !== null && codes.length === attempts && codes.every((code) => code === first);
+  const what = isSame
+    ? `The target answered ${first}${times(attempts)}.`
+    : `${result?.lastError ?? "It could not be delivered."}${attempts > 1 ? ` It failed after ${counted(attempts, "attempt")}.` : ""}`;
+  const advice = result === null ? null : adviceOn(errorKindOf(result) ?? "other", result.responseCode);
+  const next = advice === null || !mayDo(role, "retry") ? "" : ` ${advice}`;
+  return `${what} It will not be retried.${next}`;
+}
+
+/** What the attempts of the run were answered; null: nothing. */
+function codesOf({ run }: Action, timeline: readonly TimelineEntry[]): readonly (number | null)[] {
+  return timeline.flatMap((entry) =>
+    entry.run === run && entry.event.type === "attempt" ? [entry.event.response_code] : [],
+  );
+}
+
+function times(count: number): string {
+  if (count === 1) return "";
+  return [" twice", " three times", " four times", " five times"][count - 2] ?? ` ${count} times`;
+}
+
+/** What helps, by the kind of the failure. Pure; our own words only. */
+export function adviceOn(kind: ErrorKind, code: number | null): string {
+  return kind === "target" ? adviceOnCode(code ?? 0) : ADVICE[kind];
+}
+
+const ADVICE: Readonly<Record<Exclude<ErrorKind, "target">, string>> = {
+  timed_out: "The target may have received it: check there first, then retry.",
+  closed: "The target may have received it: check there first, then retry.",
+  interrupted: "The target may have received it: check there first, then retry.",
+  refused: "Check that the target runs, then retry.",
+  unreachable: "Check that the target can be reached, then retry.",
+  dns: "Check the host name in the URL, then edit and resend.",
+  certificate: "Renew the target’s certificate, then retry.",
+  not_allowed: "Choose a target with a public address, or allow this one in the settings of the server.",
+  other: "See the timeline for what happened, then edit and resend.",
+};
+
+const ADVICE_ON_CODE: Readonly<Record<number, string>> = {
+  400: "Fix the request, then resend it.",
+  401: "Check the credentials in its headers, then edit and resend.",
+  403: "Check that the credentials in its headers may do this, then edit and resend.",
+  404: "Check the path and the ids in the URL, then edit and resend.",
+  405: "Check the method, then edit and resend.",
+  408: "The target took too long: check there whether it was received, then retry.",
+  409: "It conflicts with the state of the target: check there first.",
+  410: "The target no longer has this resource: check the URL, then edit and resend.",
+  413: "Send a smaller body.",
+  415: "Check its Content-Type, then edit and resend.",
+  422: "Fix the fields that the target names, then edit and resend.",
+  429: "The target limits its callers: retry it later.",
+};
+
+function adviceOnCode(code: number): string {
+  const known = ADVICE_ON_CODE[code];
+  if (known !== undefined) return known;
+  if (code >= 500) return "The fault is the target’s: retry when it works again.";
+  return code >= 300 && code < 400
+    ? "Edit the URL to where it redirects, then resend."
+    : "Fix the request, then resend it.";
+}
+
+function cancelledText({ action, timeline, role }: StoryProps): Child {
+  const decision = latestDecision(action, timeline);
+  const sent =
+    action.attempts > 0
+      ? `It was stopped after ${counted(action.attempts, "attempt")}.`
+      : earlierRuns(action, "It was not sent");
+  const again = mayDo(role, "retry") ? " Retry it, or edit and resend it." : "";
+  if (decision === null) return `It expired before it was sent. ${sent}`;
+  if (decision.decision === "unanswered" || decision.by === null) {
+    return `Nobody decided in time, so it was cancelled. ${sent}${again}`;
+  }
+  const isRejected = timeline.some(({ run, event }) => run === action.run && event.type === "rejected");
+  return (
+    <>
+      <Name text={describeActor(decision.by).name} /> {isRejected ? "rejected" : "cancelled"} it
+      {decision.reason === null ? "." : ": "}
+      {decision.reason === null ? null : (
+        <q>
+          <UntrustedText text={decision.reason} />
+        </q>
+      )}{" "}
+      {sent}
+      {again}
+    </>
+  );
+}
+
+/** What is true of this run may not be of earlier ones, and the sentence must not hide that. */
+function earlierRuns({ run }: Action, what: string): string {
+  return run === 1 ? `${what}.` : `${what} in run ${run}; the target may have received it in an earlier run.`;
+}

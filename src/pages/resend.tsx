@@ -1,0 +1,150 @@
+/** @jsxImportSource hono/jsx */
+import { type Action, formatSize, HTTP_METHODS } from "../actions/action.ts";
+import { type BodyMember, bodyMemberOf, sentBytes } from "../actions/body.ts";
+import type { EditedFields, EditProblems } from "../actions/edited-copy.ts";
+import { NO_HISTORY } from "../approvals/facts.ts";
+import { risksOf } from "../approvals/risks.ts";
+import { TITLE_CHARS_MAX } from "../config/limits.ts";
+import { callText, Risks, SecretsMasked } from "./decide.tsx";
+import { Button, Field, PostForm } from "./form.tsx";
+import { actionPath, Layout, render } from "./layout.tsx";
+import { LinkButton, Notice, PageHead, Problem } from "./parts.tsx";
+import { maskForDisplay, RequestView } from "./request.tsx";
+import type { PageUser } from "./text.ts";
+
+interface ResendPageProps {
+  readonly action: Action;
+  readonly user: PageUser;
+  /** An attempt has the outcome `unknown`, so the person has to confirm. */
+  readonly isUnknown: boolean;
+  readonly problem?: string | undefined;
+}
+
+/** Asks for confirmation before an action is created anew. */
+export function resendPage({ user, isUnknown, problem, ...props }: ResendPageProps): string {
+  const action = maskForDisplay(props.action, "decider");
+  return render(
+    <Layout title={`Send again: ${callText(action)}`} nav="Actions" user={user}>
+      <PageHead
+        title="Send this again as a new action?"
+        back={{ href: actionPath(action.id), name: "Back to the action" }}
+        intro={introOf(action)}
+      />
+      <RequestView action={action} tellsCallback />
+      <PostForm user={user} action={`${actionPath(action.id)}/again`} class="card">
+        <Problem text={problem} />
+        {isUnknown ? <SureField /> : null}
+        <div class="buttons">
+          <Button>Send as a new action</Button>
+          <LinkButton href={`${actionPath(action.id)}/edit`}>Edit first</LinkButton>
+        </div>
+      </PostForm>
+      <SecretsMasked />
+    </Layout>,
+  );
+}
+
+function introOf({ approve }: Action): string {
+  const what = "It gets its own ID and Idempotency-Key, so the target treats it as a new request.";
+  return `${what} ${approve ? "It is held for approval, like the original." : "It is sent immediately."}`;
+}
+
+function SureField() {
+  return (
+    <>
+      <Notice tone="wait">
+        The outcome of an attempt is unknown: the target may already have processed this request.
+      </Notice>
+      <label class="check">
+        <input type="checkbox" name="sure" value="yes" required />
+        <span>Send it even though the target may have received it</span>
+      </label>
+    </>
+  );
+}
+
+interface EditPageProps extends ResendPageProps {
+  readonly fields: EditedFields;
+  readonly problems?: EditProblems;
+}
+
+/** A form with the request of an action, to send it again as a new one. */
+export function editPage({ action, user, isUnknown, fields, problem, problems = {} }: EditPageProps): string {
+  const path = actionPath(action.id);
+  const masked = maskForDisplay(action, "decider");
+  const risks = risksOf({ ...action, ...NO_HISTORY, reason: null, seenUrl: masked.url });
+  return render(
+    <Layout title={`Edit and resend: ${callText(action)}`} nav="Actions" user={user}>
+      <PageHead
+        title="Edit and resend"
+        back={{ href: path, name: "Back to the action" }}
+        intro={`The original stays as it is. ${introOf(action)}`}
+      />
+      <Risks risks={risks} />
+      <PostForm user={user} action={`${path}/edit`} class="card">
+        <Problem text={problem} />
+        <div class="edit-target">
+          <div class="field">
+            <label for="method">Method</label>
+            <select id="method" name="method">
+              {HTTP_METHODS.map((one) => (
+                <option selected={one === fields.method}>{one}</option>
+              ))}
+            </select>
+          </div>
+          <Field name="url" label="URL" value={fields.url} required problem={problems.url ?? null} />
+        </div>
+        <Field
+          name="title"
+          label="Title"
+          hint="Optional. What the call does, for whoever reads the list or decides."
+          value={fields.title}
+          maxlength={TITLE_CHARS_MAX}
+          problem={problems.title ?? null}
+        />
+        <Field
+          name="headers"
+          label="Headers"
+          type="lines"
+          hint="One a line, as “Name: value”."
+          value={fields.headers}
+          problem={problems.headers ?? null}
+        />
+        <BodyField action={action} body={fields.body} problem={problems.body ?? null} />
+        {isUnknown ? <SureField /> : null}
+        <p class="quiet small">
+          Values masked as •••• are sent as they are stored, as long as their masks and the host stay. Retries,
+          callback, metadata and the other options are those of the original.
+        </p>
+        <div class="buttons">
+          <Button>{action.approve ? "Create, to be approved" : "Send as a new action"}</Button>
+          <LinkButton href={path}>Cancel</LinkButton>
+        </div>
+      </PostForm>
+    </Layout>,
+  );
+}
+
+const BODY_HINTS: Readonly<Record<Exclude<BodyMember, "base64">, string>> = {
+  body: "JSON. Leave it empty to send no body.",
+  json: "JSON. Leave it empty to send no body.",
+  form: "The fields of the form, as JSON. Leave it empty to send no body.",
+  text: "Text, sent as it is. Leave it empty to send no body.",
+};
+
+interface BodyFieldProps {
+  readonly action: Action;
+  /** Null: it can't be edited. */
+  readonly body: string | null;
+  readonly problem: string | null;
+}
+
+function BodyField({ action, body, problem }: BodyFieldProps) {
+  const member = bodyMemberOf(action) ?? "body";
+  if (body === null || member === "base64") {
+    return (
+      <p class="quiet">{`The body (${formatSize(sentBytes(action))}) can’t be edited here: it is sent as it is.`}</p>
+    );
+  }
+  return <Field name="body" label="Body" type="code" hint={BODY_HINTS[member]} value={body} problem={problem} />;
+}
