@@ -105,13 +105,13 @@ function howRows(action: Action, receipt: string): FactRows {
       dedupe === null ? null : <Copied text={dedupe} what="the dedupe key" children={untrusted(dedupe)} />,
     ],
     [
-      "Idempotency-Key",
+      "Key of the create",
       idempotencyKey === null ? null : (
-        <Copied text={idempotencyKey} what="the Idempotency-Key" children={untrusted(idempotencyKey)} />
+        <Copied text={idempotencyKey} what="the key of the create" children={untrusted(idempotencyKey)} />
       ),
     ],
     [
-      "Sent key",
+      "Idempotency-Key",
       <Copied
         text={sentKeyOf(action)}
         what="the Idempotency-Key that is sent"

@@ -118,9 +118,10 @@ function ActionPart(props: ActionPartProps) {
           {isHeld ? null : (
             <div class="part part-request">
               <Risks risks={risksWithoutHistory(stored, action)} />
-              <RequestView action={action}>
-                {mayDo(role, "approve") ? <RevealForm id={action.id} user={user} /> : null}
-              </RequestView>
+              <RequestView
+                action={action}
+                aside={mayDo(role, "approve") ? <RevealForm id={action.id} user={user} /> : null}
+              />
             </div>
           )}
           <div class="part part-timeline">
@@ -182,7 +183,7 @@ function TabChoice({ isHeld, hasResponse }: { readonly isHeld: boolean; readonly
 
 const PARTS = [
   ["request", "Request"],
-  ["response", "Attempts and response"],
+  ["response", "Response"],
   ["timeline", "Timeline"],
   ["details", "Details"],
 ] as const;

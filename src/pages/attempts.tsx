@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Action } from "../actions/action.ts";
+import { type Action, isTerminal } from "../actions/action.ts";
 import type { PastAttempt } from "../actions/attempts.ts";
-import { isTerminal } from "../actions/action.ts";
+import { statusSentence } from "../actions/outcome.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import { ATTEMPTS_KEPT } from "../config/limits.ts";
 import { readHeaders } from "../outbound/response-headers.ts";
@@ -42,7 +42,7 @@ interface AttemptsProps {
 /** The newest attempts on an axis of time, a row each; a row leads to its response. */
 export function Attempts({ action, timeline, attempts, chosen, now }: AttemptsProps) {
   const lanes = lanesOf(timeline, attempts, now).filter(({ rows }) => rows.length > 0);
-  if (lanes.length === 0) return null;
+  if (!lanes.some(({ rows }) => rows.some(({ attempt, spans }) => attempt !== null || isSending(spans)))) return null;
   const made = timeline.filter(({ event }) => event.type === "attempt").length;
   return (
     <section class="card lanes" aria-labelledby="attempts">
@@ -63,6 +63,8 @@ export function Attempts({ action, timeline, attempts, chosen, now }: AttemptsPr
 interface Lane {
   readonly attempt: number | null;
   readonly code: number | null;
+  /** As measured; null: it goes on, or is not known. */
+  readonly durationMs: number | null;
   readonly spans: readonly Span[];
 }
 
@@ -85,10 +87,14 @@ export function lanesOf(
       before.push(span);
       if (span.attempt === null) continue;
       const past = attempts.find((one) => one.run === run && one.attempt === span.attempt);
-      if (past !== undefined) rows.push({ attempt: span.attempt, code: past.made.response_code, spans: before });
+      if (past !== undefined) {
+        const { response_code: code, duration_ms: durationMs } = past.made;
+        rows.push({ attempt: span.attempt, code, durationMs, spans: before });
+      }
       before = [];
     }
-    if (at === runs.length - 1 && !isOver && before.length > 0) rows.push({ attempt: null, code: null, spans: before });
+    if (at === runs.length - 1 && !isOver && before.length > 0)
+      rows.push({ attempt: null, code: null, durationMs: null, spans: before });
     return { run, from: rows[0]?.spans[0]?.from ?? to, to, rows };
   });
 }
@@ -165,6 +171,10 @@ function toneOf({ spans }: Lane): Tone {
   return kind === "approval" ? "wait" : "busy";
 }
 
+function isSending(spans: readonly Span[]): boolean {
+  return spans.at(-1)?.kind === "running";
+}
+
 /** What goes on now. */
 function nameOfLast({ spans }: Lane): string {
   const kind = spans.at(-1)?.kind;
@@ -173,8 +183,9 @@ function nameOfLast({ spans }: Lane): string {
 }
 
 /** Of the attempt alone, or how long something waits already. */
-function tookOf({ spans }: Lane): string {
+function tookOf({ durationMs, spans }: Lane): string {
   const last = spans.at(-1);
+  if (durationMs !== null) return duration(durationMs);
   return last === undefined ? "" : duration(last.to.getTime() - last.from.getTime());
 }
 
@@ -257,7 +268,7 @@ export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps
         </p>
       </div>
       {isOld ? <p class="quiet small">A later attempt followed this one.</p> : null}
-      {made.error === null ? null : <p>{made.error}</p>}
+      {made.error === null || (code !== null && made.error === statusSentence(code)) ? null : <p>{made.error}</p>}
       {made.location === null ? null : (
         <p>
           Redirects to <UntrustedText text={made.location} />
@@ -297,8 +308,8 @@ interface ResponseBodyProps {
 
 function ResponseBody({ kind, text, isCut }: ResponseBodyProps) {
   return (
-    <div class="stack">
-      <p class="quiet small">{`${kind}${isCut ? " · cut: the whole of it was not kept" : ""}`}</p>
+    <div class="with-copy">
+      <p class="quiet small">{`${kind}${isCut ? " · cut: the rest was not kept" : ""}`}</p>
       {text === null ? (
         <p class="quiet">Binary content is not shown.</p>
       ) : (

@@ -103,7 +103,11 @@ export function Field({ label, type = "text", value = "", hint, problem = null, 
   return (
     <Labelled {...labelled}>
       {type === "lines" || type === "code" ? (
-        <textarea {...shared} rows={type === "code" ? 12 : 3} class={type === "code" ? "code-field" : undefined}>
+        <textarea
+          {...shared}
+          rows={type === "code" ? rowsOf(value) : 3}
+          class={type === "code" ? "code-field" : undefined}
+        >
           {keptStart(value)}
         </textarea>
       ) : (
@@ -111,6 +115,11 @@ export function Field({ label, type = "text", value = "", hint, problem = null, 
       )}
     </Labelled>
   );
+}
+
+/** The lines of a text, within reason. */
+function rowsOf(text: string): number {
+  return Math.min(Math.max(text.split("\n").length + 1, 6), 24);
 }
 
 /** Browsers drop a line break at the start of a text field. */

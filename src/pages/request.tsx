@@ -22,7 +22,8 @@ interface RequestViewProps {
   readonly tellsCallback?: boolean;
   /** Shows the whole body without a box that scrolls. */
   readonly isWhole?: boolean;
-  readonly children?: Child;
+  /** At the right of the heading. */
+  readonly aside?: Child;
 }
 
 /**
@@ -34,21 +35,23 @@ export function RequestView({
   isAsked = false,
   tellsCallback = false,
   isWhole = isAsked,
-  children,
+  aside = null,
 }: RequestViewProps) {
   return (
     <section class="card" aria-labelledby="request" data-asked={isAsked ? "" : undefined}>
-      <div>
-        <h2 id="request">Request</h2>
-        {isAsked ? <p class="quiet small">Written by the requester, and sent as shown here.</p> : null}
+      <div class="card-head">
+        <div>
+          <h2 id="request">Request</h2>
+          {isAsked ? <p class="quiet small">Written by the requester, and sent as shown here.</p> : null}
+        </div>
+        {aside}
       </div>
       <RequestParts action={action} isAsked={isAsked} tellsCallback={tellsCallback} isWhole={isWhole} />
-      {children}
     </section>
   );
 }
 
-interface RequestPartsProps extends Omit<RequestViewProps, "children"> {
+interface RequestPartsProps extends Omit<RequestViewProps, "aside"> {
   /** The body cut, and where to see the rest. */
   readonly cut?: { readonly body: ShownBody; readonly path: string } | undefined;
 }

@@ -9,6 +9,7 @@ import { callText, Risks, SecretsMasked } from "./decide.tsx";
 import { Button, Field, PostForm } from "./form.tsx";
 import { actionPath, Layout, render } from "./layout.tsx";
 import { LinkButton, Notice, PageHead, Problem } from "./parts.tsx";
+import { MASK } from "../receipts/mask-rules.ts";
 import { maskForDisplay, RequestView } from "./request.tsx";
 import type { PageUser } from "./text.ts";
 
@@ -113,8 +114,10 @@ export function editPage({ action, user, isUnknown, fields, problem, problems = 
         <BodyField action={action} body={fields.body} problem={problems.body ?? null} />
         {isUnknown ? <SureField /> : null}
         <p class="quiet small">
-          Values masked as •••• are sent as they are stored, as long as their masks and the host stay. Retries,
-          callback, metadata and the other options are those of the original.
+          {hasMasks(fields)
+            ? "Values masked as •••• are sent as they are stored while their masks and the host stay. "
+            : ""}
+          Retries, callback, metadata and the other options are those of the original.
         </p>
         <div class="buttons">
           <Button>{action.approve ? "Create, to be approved" : "Send as a new action"}</Button>
@@ -123,6 +126,10 @@ export function editPage({ action, user, isUnknown, fields, problem, problems = 
       </PostForm>
     </Layout>,
   );
+}
+
+function hasMasks(fields: EditedFields): boolean {
+  return Object.values(fields).some((text: string | null) => text !== null && text.includes(MASK));
 }
 
 const BODY_HINTS: Readonly<Record<Exclude<BodyMember, "base64">, string>> = {

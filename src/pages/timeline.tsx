@@ -13,7 +13,7 @@ export function History({ timeline }: { readonly timeline: readonly TimelineEntr
   // The start of an attempt is shown only while the attempt has no result.
   const steps = timeline.filter(({ event }, at) => event.type !== "started" || at === timeline.length - 1);
   return (
-    <Card id="history" title="History">
+    <Card id="history" title="Timeline">
       <ol class="steps">
         {steps.map((entry, index) => (
           <>
