@@ -46,7 +46,7 @@ import { createReadReceipt } from "./receipts/receipt.ts";
 import { isLoopbackUrl, trustedProxiesOf, isLoopbackAddress } from "./config/values.ts";
 import { createOwnHostPages, createOwnHostOnly, type Guard } from "./http/own-origin.ts";
 import { mcpRoutes, type McpRouteDeps } from "./http/mcp-routes.ts";
-import { GUIDES } from "./pages/docs.tsx";
+import { GUIDE_GROUPS } from "./pages/docs/guides.ts";
 import type { Secrets } from "./crypto/secrets.ts";
 import { createPasswords } from "./crypto/passwords.ts";
 import { createAgentHandler } from "../mcp/http.ts";
@@ -403,7 +403,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     keyService: createKeyService({ ...deps, accounts, secrets, pauseService, signUpGate, forget: authenticate.forget }),
     ...people,
     checkTarget: (url) => checkTarget(policy, url),
-    guides: GUIDES,
+    guides: GUIDE_GROUPS,
     rulesFor: createEffectiveSettings(config, policy, accounts),
     listNotifications: createListNotifications(store.outbox),
     baseUrl: config.baseUrl,

@@ -568,6 +568,17 @@ export const NODE_SESSION_MS_MAX = DAY_MS;
 /** Interval of keep-alives on a stream, so that no proxy closes it. */
 export const KEEP_ALIVE_MS = 10 * SECOND_MS;
 
+// Documentation, which needs no log-in
+
+/** How deep the fields of a body are told. */
+export const API_NESTING_MAX = 4;
+
+export const DOCS_QUERY_CHARS_MAX = 100;
+export const DOCS_QUERY_WORDS_MAX = 8;
+export const DOCS_HITS_MAX = 20;
+/** Of the text around what was found. */
+export const DOCS_SNIPPET_CHARS = 180;
+
 // Log
 
 /** Lines are written together when the first of them is so old, or when they have so many characters. */

@@ -82,7 +82,7 @@ function Brand({ isLink }: { readonly isLink: boolean }) {
 }
 
 /** The script may load and morph parts of pages, but never runs code from them. */
-const HTMX_CONFIG = JSON.stringify({
+export const HTMX_CONFIG = JSON.stringify({
   allowEval: false,
   allowScriptTags: false,
   includeIndicatorStyles: false,

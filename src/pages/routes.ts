@@ -6,9 +6,7 @@ import {
   pageEventRoutes,
   pageEventsOf,
 } from "../events/stream.ts";
-import Type from "typebox";
-import type { ApiOperation } from "../api/openapi.ts";
-import { createPageRoutes, createRoutes, pathParams } from "../http/operation.ts";
+import { createRoutes } from "../http/operation.ts";
 import {
   type ActionListRouteDeps,
   actionListRoutes,
@@ -45,11 +43,10 @@ import {
 import type { OverviewService } from "../events/overview.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { overviewPage } from "./overview.tsx";
-import { page, pageHeaders, seeOther, acceptsGzip } from "../http/response.ts";
+import { page, acceptsGzip } from "../http/response.ts";
 import { createPersonRoutes, type PersonOf } from "../http/session.ts";
-import { readQuery, type RequestContext } from "../http/request.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { chaptersOf, type DocsChapter, docsPage, llmsText, type Guide, guideText } from "./docs.tsx";
+import { readQuery } from "../http/request.ts";
+import { type DocsPageDeps, docsPages } from "./docs/routes.ts";
 import { ASSETS } from "./assets.ts";
 
 export type PageDeps = AuthRouteDeps &
@@ -144,58 +141,6 @@ function auditPages({ auditService, personOf }: AuditPageDeps) {
 /** Without empty fields, which forms send too. */
 function withoutEmpty(search: string): string {
   return new URLSearchParams([...new URLSearchParams(search)].filter(([, value]) => value !== "")).toString();
-}
-
-interface DocsPageDeps {
-  /** The first one is the page /docs. */
-  readonly guides: readonly Guide[];
-  readonly baseUrl: string;
-  readonly version: string;
-  readonly personOf: PersonOf;
-  /** For the API reference. */
-  readonly operations: () => readonly ApiOperation[];
-}
-
-const NO_SUCH_PAGE = "There is no such page. See /docs for all pages.";
-
-/** The documentation of this version. It needs no login. */
-function docsPages({ guides, baseUrl, version, personOf, operations }: DocsPageDeps) {
-  let made: readonly DocsChapter[] | null = null;
-  // Rendered once, on the first request, because it takes about ten milliseconds.
-  const chapters = () => (made ??= chaptersOf(guides, operations(), baseUrl));
-
-  const show = async (context: RequestContext, name: string): Promise<Response> => {
-    const chapter = chapters().find((one) => one.name === name);
-    if (chapter === undefined) throw new DomainError("not_found", NO_SUCH_PAGE);
-    const html = docsPage({ chapter, chapters: chapters(), user: await personOf(context), version });
-    // Compression is safe here: no part of the page is chosen by others, so its length reveals nothing about the form token.
-    if (!acceptsGzip(context.request)) return page("own", html, { headers: VARY });
-    return page("own", Bun.gzipSync(html), { headers: { ...VARY, "content-encoding": "gzip" } });
-  };
-  const asText = (name: string): Response => {
-    const guide = guides.find((one) => one.name === name);
-    if (guide === undefined) throw new DomainError("not_found", "There is no such page. See /llms.txt for all pages.");
-    return plain(guideText(guide, baseUrl), "text/markdown");
-  };
-  return createPageRoutes("own")
-    .get("/docs", ({ context }) => show(context, "start"))
-    .get(
-      "/docs/:name",
-      ({ context, params: { name } }) => {
-        if (name === "start") return seeOther("own", "/docs");
-        return name.endsWith(".md") ? asText(name.slice(0, -3)) : show(context, name);
-      },
-      { params: NameParams },
-    )
-    .get("/llms.txt", () => plain(llmsText(guides, baseUrl), "text/plain"));
-}
-
-const NameParams = pathParams(Type.Object({ name: Type.String() }), NO_SUCH_PAGE);
-
-const VARY = { vary: "Accept-Encoding" } as const;
-
-function plain(text: string, type: "text/plain" | "text/markdown"): Response {
-  return new Response(text, { headers: { ...pageHeaders("own"), "content-type": `${type}; charset=utf-8` } });
 }
 
 /**

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { HTTP_STATUS } from "../../src/api/errors.ts";
 import { OPERATIONS } from "../support/operations.ts";
 import { ERROR_CODES } from "../../src/api/domain-error.ts";
-import { GUIDES } from "../../src/pages/docs.tsx";
+import { GUIDES } from "../../src/pages/docs/guides.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 
@@ -23,7 +23,14 @@ const get = async (path: string) => {
 
 const pathOf = (name: string) => (name === "start" ? "/docs" : `/docs/${name}`);
 
-const PATHS = [...GUIDES.map(({ name }) => name), "api", "errors"].map(pathOf);
+const PATHS = [
+  ...GUIDES.map(({ name }) => name),
+  "api",
+  "api/objects",
+  ...OPERATIONS.map(({ id }) => `api/${id}`),
+  "errors",
+  "search?q=retry+%3Cb%3E",
+].map(pathOf);
 
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, "").replaceAll(/\s+/g, " ");
 
@@ -33,7 +40,9 @@ describe("the documentation", () => {
       const { status, headers, text } = await get(path);
       expect({ path, status }).toEqual({ path, status: 200 });
       expect(headers.get("content-security-policy")).toContain("default-src 'none'");
-      expect(text).not.toMatch(/<script|<style| style=| on\w+=|<img|<iframe/i);
+      expect(text).not.toMatch(
+        /<script(?! (defer="" src|type="module" src)="\/assets\/)|<style| style=| on\w+=|<img|<iframe/i,
+      );
       const loaded = [...text.matchAll(/<link [^>]*href="([^"]+)"|src="([^"]+)"/g)].map(([, href, src]) => href ?? src);
       for (const file of loaded) expect(file).toMatch(/^\/assets\//);
       expect(text.match(/<h1/g)).toHaveLength(1);
@@ -58,35 +67,53 @@ describe("the documentation", () => {
   });
 
   test("tells the headers of an answer that a client should know", async () => {
-    const { text } = await get("/docs/api");
-    const of = (id: string) => textOf(text.split(`aria-labelledby="${id}"`)[1]?.split("</section>")[0] ?? "");
-    expect(of("createAction")).toContain("Headers: Location");
-    expect(of("getReceipt")).toContain("Headers: Cache-Control, Vary, Referrer-Policy");
-    expect(of("getReceipt")).toContain("404 not_found");
-    expect(of("getHealth")).not.toContain("Headers:");
+    const of = async (id: string) => textOf((await get(`/docs/api/${id}`)).text);
+    expect(await of("createAction")).toContain("Headers: Location");
+    expect(await of("getReceipt")).toContain("Headers: Cache-Control, Vary, Referrer-Policy");
+    expect(await of("getReceipt")).toContain("404 not_found");
+    expect(await of("getHealth")).not.toContain("Headers:");
   });
 
-  test("tells every operation with its parameters, body, answers and errors", async () => {
-    const { text } = await get("/docs/api");
-    const sections = text.split('<section class="operation"');
+  test("tells every operation on a page of its own, with its parameters, body, answers, errors and examples", async () => {
+    const index = (await get("/docs/api")).text;
     for (const { id, method, path, summary, errors, success, body, query, headers = [] } of OPERATIONS) {
-      const section = sections.find((one) => one.includes(`<h3 id="${id}"`)) ?? "";
-      const words = textOf(section);
+      const { text } = await get(`/docs/api/${id}`);
+      const words = textOf(text);
       expect(words).toContain(`${method} ${path}`);
-      expect(words).toContain(summary.replaceAll("'", "&#39;"));
+      expect(text).toContain(`<h1>${summary.replaceAll("'", "&#39;")}</h1>`);
+      expect(index).toContain(`<a href="/docs/api/${id}">`);
       for (const code of errors)
-        expect({ id, code, isTold: section.includes(`/docs/errors#${code}`) }).toMatchObject({ isTold: true });
-      for (const status of success) expect(section).toContain(`<b>${status}</b>`);
+        expect({ id, code, isTold: text.includes(`/docs/errors#${code}`) }).toMatchObject({ isTold: true });
+      for (const status of success) {
+        expect(text).toContain(`<b>${status}</b>`);
+        expect(text).toContain(`aria-label="Response ${status}"`);
+      }
+      for (const label of ["curl", "TypeScript", "Python"]) expect(text).toContain(`aria-label="${label}"`);
       const { properties = {} } = (body?.schema ?? {}) as { properties?: object };
       const fields = [...Object.keys(query?.properties ?? {}), ...headers, ...Object.keys(properties)];
       for (const field of fields)
-        expect({ id, field, isTold: section.includes(`<code>${field}</code>`) }).toMatchObject({ isTold: true });
+        expect({ id, field, isTold: text.includes(`<code>${field}</code>`) }).toMatchObject({ isTold: true });
     }
-    expect(textOf(text)).toContain("notify.email string (email) required");
-    expect(text).toContain('id="schema-Action"');
+    const create = await get("/docs/api/createAction");
+    expect(textOf(create.text)).toMatch(/notify object.*email string \(email\) required/);
     // Examples can be pasted: they are where this service is.
-    expect(text).toContain(`curl -s &#39;${BASE_URL}/v1/actions&#39;`);
-    expect(text).toMatch(/\/r\/\w+&#39; \\\s+-H &#39;Accept: application\/json&#39;/);
+    expect(textOf(create.text)).toContain(`curl -s &#x27;${BASE_URL}/v1/actions&#x27;`);
+    const receipt = textOf((await get("/docs/api/getReceipt")).text);
+    expect(receipt).toMatch(/\/r\/\w+&#x27; \\ -H &#x27;Accept: application\/json&#x27;/);
+    expect((await get("/docs/api/objects")).text).toContain('<h2 id="Action">');
+  });
+
+  test("finds with and without script: the same list, and the text of the reader only as text", async () => {
+    const { status, headers, text } = await get("/docs/search?q=retry+%3Cb%3E");
+    expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(text).toContain('value="retry &lt;b&gt;"');
+    expect(text).toMatch(/<div id="results">.*<a href="\/docs\/find#/s);
+    expect(text).toContain('hx-get="/docs/search"');
+    expect(textOf((await get("/docs/search?q=xyzzyplugh")).text)).toContain("No page has “xyzzyplugh”.");
+    expect(textOf((await get("/docs/search")).text)).toContain("Type a word");
+    for (const query of ["q=%ff%00", `q=${"retry ".repeat(1_000)}`, "q=a&q=b", "x=1"]) {
+      expect({ query, status: (await get(`/docs/search?${query}`)).status }).toEqual({ query, status: 200 });
+    }
   });
 
   test("tells every error with its status and what to do", async () => {
@@ -127,6 +154,8 @@ describe("the documentation", () => {
     for (const path of [
       "/docs/nothing",
       "/docs/nothing.md",
+      "/docs/api/nothing",
+      "/docs/api/createAction/x",
       "/docs/api.md",
       "/docs/..%2f.env",
       "/docs/%00",
@@ -138,11 +167,12 @@ describe("the documentation", () => {
     expect((await fetch(`${app.url}/docs`, { method: "POST" })).status).toBe(405);
   });
 
-  test("keeps whoever is logged in where they were", async () => {
+  test("leads whoever is logged in back to the console", async () => {
     await using server = await openRealServer({ starts: false });
     const ann = await signedIn(server);
-    expect(await ann.pageOf("/docs")).toContain('<a href="/docs" aria-current="page">Docs</a>');
+    expect(await ann.pageOf("/docs")).toContain('<a href="/approvals">Console</a>');
     expect(await ann.pageOf("/docs")).not.toContain("Log in");
     expect((await get("/docs")).text).toContain('<a href="/login">Log in</a>');
+    expect((await get("/docs")).text).not.toContain('href="/approvals">Console');
   });
 });

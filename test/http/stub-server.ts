@@ -16,7 +16,7 @@ import type { ChannelService } from "../../src/channels/service.ts";
 import type { HostService } from "../../src/hosts/service.ts";
 import { NO_HOST_RULES } from "../../src/hosts/settings.ts";
 import type { Feed } from "../../src/events/feed.ts";
-import { GUIDES } from "../../src/pages/docs.tsx";
+import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
 import { isLoopbackUrl } from "../../src/config/values.ts";
 import { createOwnHostOnly, createOwnHostPages } from "../../src/http/own-origin.ts";
 import { createHttp, type HttpDeps } from "../../src/http/server.ts";
@@ -114,7 +114,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
           retries: { count: 0, due: 0, isCut: false, hosts: [] },
         }),
     },
-    guides: GUIDES,
+    guides: GUIDE_GROUPS,
     rulesFor: () => Promise.resolve(SOME_RULES),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",

@@ -13,7 +13,7 @@ import {
 } from "../support/browser.ts";
 import { IS_LONG } from "../support/long.ts";
 import { freePort } from "../support/free-port.ts";
-import { docsPath, GUIDES } from "../../src/pages/docs.tsx";
+import { docsPath, GUIDES } from "../../src/pages/docs/guides.ts";
 import { Target } from "../support/target.ts";
 
 // A browser, on a machine that may be busy.

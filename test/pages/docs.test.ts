@@ -1,33 +1,120 @@
-import { expect, test } from "bun:test";
-import { chaptersOf } from "../../src/pages/docs.tsx";
+import { describe, expect, test } from "bun:test";
+import { DOCS_HITS_MAX, DOCS_QUERY_CHARS_MAX, DOCS_SNIPPET_CHARS } from "../../src/config/limits.ts";
+import { GUIDE_GROUPS, GUIDES } from "../../src/pages/docs/guides.ts";
+import { highlighted } from "../../src/pages/docs/highlight.ts";
+import { renderGuide } from "../../src/pages/docs/markdown.ts";
+import { boundedQuery, createDocsSearch } from "../../src/pages/docs/search.ts";
+import { createDocsSite } from "../../src/pages/docs/site.tsx";
+import { OPERATIONS } from "../support/operations.ts";
 
 const about = { about: "", title: "" };
 
-test("a document becomes safe HTML: no markup of its own, and links only to what is served", () => {
-  const text = [
-    "# It's a `title`",
-    "## Twice",
-    "## Twice",
-    "<script>alert(1)</script>",
-    "A <b onclick=x>word</b>, ![image](https://a.example/i.png), https://bare.example and [bad](javascript:alert(1)).",
-    "[served](../delivery.md#retries), [source](../src/main.ts), [ours](/docs/api), [theirs](https://b.example/?a=1&b=2)",
-    '```sh\necho "<x>"\n```',
-    "| A | B |\n| - | - |\n| 1 | `<i>` |",
-  ].join("\n\n");
-  const guides = [
-    { name: "start", text, ...about },
-    { name: "delivery", text: "# Delivery", ...about },
-  ];
-  const html = chaptersOf(guides, [], "http://outgate.example")[0]?.html ?? "";
-  expect(html).toContain('<h1 id="its-a-title">It&#39;s a <code>title</code></h1>');
-  expect(html).toContain('<h2 id="twice">Twice</h2>\n<h2 id="twice-1">Twice</h2>');
-  expect(html).not.toMatch(/<(script|b|i|img)\b|javascript:/);
-  expect([...html.matchAll(/<a [^>]*>[^<]*<\/a>/g)].map(([link]) => link)).toEqual([
-    '<a href="/docs/delivery#retries">served</a>',
-    '<a href="/docs/api">ours</a>',
-    '<a href="https://b.example/?a=1&amp;b=2">theirs</a>',
-  ]);
-  expect(html).toContain('<pre class="code"><code class="language-sh">echo &quot;&lt;x&gt;&quot;\n</code></pre>');
-  expect(html).toContain('<div class="table" role="group" aria-label="Table" tabindex="0"><table>');
-  expect(html).toContain('<th scope="col">A</th>');
+const SITE = createDocsSite({ groups: GUIDE_GROUPS, operations: OPERATIONS, baseUrl: "http://o.example" });
+
+describe("a document", () => {
+  test("becomes safe HTML: no markup of its own, and links only to what is served", () => {
+    const text = [
+      "# It's a `title`",
+      "## Twice",
+      "## Twice",
+      "<script>alert(1)</script>",
+      "A <b onclick=x>word</b>, ![image](https://a.example/i.png), https://bare.example and [bad](javascript:alert(1)).",
+      "[served](../delivery.md#retries), [source](../src/main.ts), [ours](/docs/api), [theirs](https://b.example/?a=1&b=2)",
+      '```sh\necho "<x>"\n```',
+      "| A | B |\n| - | - |\n| 1 | `<i>` |",
+    ].join("\n\n");
+    const { html } = renderGuide(text, [{ name: "delivery", text: "# Delivery", ...about }]);
+    expect(html).toContain('<h1 id="its-a-title">It&#39;s a <code>title</code></h1>');
+    expect(html).toMatch(/<h2 id="twice">Twice<a class="anchor" href="#twice"[^>]*>#<\/a><\/h2>/);
+    expect(html).toContain('<h2 id="twice-1">');
+    expect(html).not.toMatch(/<(script|b|i|img)\b|javascript:/);
+    expect([...html.matchAll(/<a href[^>]*>[^<]*<\/a>/g)].map(([link]) => link)).toEqual([
+      '<a href="/docs/delivery#retries">served</a>',
+      '<a href="/docs/api">ours</a>',
+      '<a href="https://b.example/?a=1&amp;b=2">theirs</a>',
+    ]);
+    expect(html).toContain('<span class="code-word">echo</span> <span class="code-text">&quot;&lt;x&gt;&quot;</span>');
+    expect(html).toContain('<div class="table" role="group" aria-label="Table" tabindex="0"><table>');
+    expect(html).toContain('<th scope="col">A</th>');
+  });
+
+  test("is told to the search by its headings, without marks", () => {
+    const { sections } = renderGuide("# One\n\nA [link](a.md) to `code`.\n\n## Two\n\n| a |\n|---|\n| b |\n", []);
+    expect(sections).toEqual([
+      { id: "one", depth: 1, text: "One", body: "A link to code ." },
+      { id: "two", depth: 2, text: "Two", body: "a b" },
+    ]);
+  });
+});
+
+test("code has classes and no style, whatever is written in it, and none in a language that is not known", () => {
+  for (const language of ["sh", "ts", "python", "json", "sql", "go"]) {
+    const html = highlighted(`"<span class="hljs-x">" </code><script> # <b> 'x' 12`, language);
+    expect(html.replaceAll(/<span( class="code-[a-z]+")?>|<\/span>/g, "")).not.toMatch(/[<>]/);
+  }
+  expect(highlighted("<x> if", "cobol")).toBe("&lt;x&gt; if");
+});
+
+describe("a search", () => {
+  const found = (query: string) => SITE.search(query).map(({ path }) => path);
+
+  test("finds a heading before a mention, by any beginning of a word, and with a slip of the finger", () => {
+    expect(found("rotate a secret")[0]).toBe("/docs/verify#rotate-a-secret");
+    expect(found("create an action")[0]).toBe("/docs/api/createAction");
+    expect(found("rate_limited")).toContain("/docs/errors#rate_limited");
+    expect(found("idempot").length).toBeGreaterThan(2);
+    expect(found("aproval")[0]).toContain("approv");
+  });
+
+  test("needs all words, and takes some where no part has all", () => {
+    const search = createDocsSearch([
+      { path: "/both", page: "P", heading: "A callback", text: "Its signature is checked." },
+      { path: "/one", page: "P", heading: "A callback", text: "It is sent." },
+    ]);
+    const paths = (query: string) => search(query).map(({ path }) => path);
+    expect(paths("callback signature")).toEqual(["/both"]);
+    expect(paths("callback xyzzyplugh").toSorted()).toEqual(["/both", "/one"]);
+    expect(paths("xyzzyplugh")).toEqual([]);
+    expect(found("  ,;. ")).toEqual([]);
+  });
+
+  test("is bounded in its query, its results and their text", () => {
+    expect(boundedQuery("x".repeat(10_000))).toHaveLength(DOCS_QUERY_CHARS_MAX);
+    const hits = SITE.search("a e i o the of action request key call");
+    expect(hits.length).toBeLessThanOrEqual(DOCS_HITS_MAX);
+    const most = SITE.search("action");
+    expect(most).toHaveLength(DOCS_HITS_MAX);
+    for (const { snippet } of most) {
+      expect(snippet.map(({ text }) => text).join("").length).toBeLessThanOrEqual(DOCS_SNIPPET_CHARS + 4);
+    }
+  });
+
+  test("marks the words that were found", () => {
+    const search = createDocsSearch([{ path: "/p", page: "P", heading: "H", text: "It retries, and retries again." }]);
+    const [hit] = search("retr");
+    expect(hit?.snippet.filter(({ isFound }) => isFound).map(({ text }) => text)).toEqual(["retries", "retries"]);
+    expect(hit?.snippet.map(({ text }) => text).join("")).toBe("It retries, and retries again.");
+  });
+
+  test("leads only to pages that are there, whose parts have the headings", () => {
+    for (const query of GUIDES.map(({ title }) => title)) {
+      for (const path of found(query)) {
+        const [page = "", part] = path.split("#");
+        const html = SITE.page(page === "/docs" ? "start" : page.slice("/docs/".length))?.html ?? "";
+        expect({ path, isThere: part === undefined ? html !== "" : html.includes(` id="${part}"`) }).toEqual({
+          path,
+          isThere: true,
+        });
+      }
+    }
+  });
+});
+
+test("every operation has a page of its own in one group of the navigation, and the pages are in one order", () => {
+  const links = SITE.operations.flatMap((group) => group.links);
+  expect(links.map(({ name }) => name).toSorted()).toEqual(OPERATIONS.map(({ id }) => `api/${id}`).toSorted());
+  expect(SITE.page("api/createAction")).toBe(SITE.page("api/createAction"));
+  for (const name of ["", "api/", "api/nothing", "api/createaction", "start.md", "__proto__"]) {
+    expect({ name, page: SITE.page(name) }).toEqual({ name, page: null });
+  }
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { docsPath, GUIDES } from "../../src/pages/docs.tsx";
+import { docsPath, GUIDES } from "../../src/pages/docs/guides.ts";
 import { Target } from "../support/target.ts";
 
 /** A page and everything that it loads, as they are sent to a browser. */

@@ -317,7 +317,13 @@ function closeDrawer() {
 }
 
 // A part that htmx opened under its own address: the address that the browser goes back to is shown whole.
-addEventListener("popstate", () => location.reload());
+// A link to a place on the same page is no other address.
+const addressOf = () => location.pathname + location.search;
+let shown = addressOf();
+addEventListener("htmx:pushedIntoHistory", () => (shown = addressOf()));
+addEventListener("popstate", () => {
+  if (addressOf() !== shown) location.reload();
+});
 
 /* Copy buttons, local times, toasts. */
 

@@ -1,0 +1,134 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { API_NESTING_MAX } from "../../config/limits.ts";
+import {
+  type ApiParameter,
+  type ApiSchema,
+  boundsText,
+  dereferenced,
+  nameOf,
+  type OpenApiDocument,
+  typeText,
+} from "./api-document.ts";
+
+/** Where the objects of the API are described. */
+export const API_OBJECTS_PATH = "/docs/api/objects";
+
+interface ApiFieldsProps {
+  readonly schema: ApiSchema;
+  readonly document: Pick<OpenApiDocument, "components">;
+  /**
+   * A request: what it must have is marked, and objects in it are told in place. A response: what it may lack is marked, and
+   * objects in it are links.
+   */
+  readonly of: "request" | "response";
+  /** How many objects it is in. */
+  readonly depth?: number;
+}
+
+/** The members of a schema with type and bounds, each with its own below it; or the type of one without members. */
+export function ApiFields({ schema, document, of, depth = 0 }: ApiFieldsProps) {
+  const own = membersOf(schema);
+  if (own === null) {
+    return (
+      <p>
+        <ApiType schema={schema} /> <span class="quiet">{boundsText(schema)}</span>
+      </p>
+    );
+  }
+  const { properties = {}, required = [] } = own;
+  return (
+    <ul class="fields">
+      {Object.entries(properties).map(([name, member]) => {
+        const inside = of === "request" ? inPlace(member, document) : member;
+        const mark = required.includes(name) ? "required" : "optional";
+        return (
+          <Field name={name} schema={member} mark={(mark === "required") === (of === "request") ? mark : null}>
+            {membersOf(inside) === null || depth >= API_NESTING_MAX ? null : (
+              <ApiFields schema={inside} document={document} of={of} depth={depth + 1} />
+            )}
+          </Field>
+        );
+      })}
+    </ul>
+  );
+}
+
+interface FieldProps {
+  readonly name: string;
+  readonly schema: ApiSchema;
+  readonly mark: string | null;
+  /** Where a parameter is. */
+  readonly place?: string;
+  readonly description?: string | undefined;
+  readonly children?: Child;
+}
+
+function Field({ name, schema, mark, place, description = schema.description, children }: FieldProps) {
+  const bounds = boundsText(schema);
+  return (
+    <li>
+      <p class="field-head">
+        <code>{name}</code> <ApiType schema={schema} />
+        {place === undefined ? null : <span class="type"> in the {place}</span>}
+        {mark === null ? null : <span class={`mark mark-${mark}`}> {mark}</span>}
+      </p>
+      {description === undefined && bounds === "" ? null : (
+        <p>
+          <ApiText text={description ?? ""} /> {bounds === "" ? null : <span class="quiet">{bounds}</span>}
+        </p>
+      )}
+      {children}
+    </li>
+  );
+}
+
+/** A description: what stands between backticks is code. */
+export function ApiText({ text }: { readonly text: string }) {
+  const parts = text.split("`");
+  return <>{parts.map((part, at) => (at % 2 === 1 && at < parts.length - 1 ? <code>{part}</code> : part))}</>;
+}
+
+/** Parameters of the path, the query and the headers. */
+export function ApiParameters({ parameters }: { readonly parameters: readonly ApiParameter[] }) {
+  return (
+    <ul class="fields">
+      {parameters.map(({ name, in: place, required, description, schema }) => (
+        <Field
+          name={name}
+          schema={schema}
+          mark={required ? "required" : null}
+          place={place}
+          description={description}
+        />
+      ))}
+    </ul>
+  );
+}
+
+/** The schema whose members are told; null: it has none. */
+function membersOf(schema: ApiSchema): ApiSchema | null {
+  return [schema, schema.items, ...(schema.anyOf ?? [])].find((one) => one?.properties !== undefined) ?? null;
+}
+
+/** The schema with its own reference, or that of its items, in place. */
+function inPlace(schema: ApiSchema, document: Pick<OpenApiDocument, "components">): ApiSchema {
+  const own = dereferenced(schema, document);
+  return own.items === undefined ? own : { ...own, items: dereferenced(own.items, document) };
+}
+
+/** The type of a value, like "list of Action". The name of an object is a link. */
+export function ApiType({ schema }: { readonly schema: ApiSchema }) {
+  const text = typeText(schema);
+  const ref = [schema, schema.items, ...(schema.anyOf ?? [])].find((one) => one?.$ref !== undefined)?.$ref;
+  if (ref === undefined) return <span class="type">{text}</span>;
+  const name = nameOf(ref);
+  const [before, after] = text.split(name);
+  return (
+    <span class="type">
+      {before}
+      <a href={`${API_OBJECTS_PATH}#${name}`}>{name}</a>
+      {after}
+    </span>
+  );
+}

@@ -1,0 +1,252 @@
+/** @jsxImportSource hono/jsx */
+import { raw } from "hono/html";
+import type { Child } from "hono/jsx";
+import { Copied } from "../controls.tsx";
+import {
+  type ApiEntry,
+  type ApiGroup,
+  dereferenced,
+  exampleOf,
+  type OpenApiDocument,
+  type ApiSuccess,
+} from "./api-document.ts";
+import { requestExamples } from "./api-examples.ts";
+import { API_OBJECTS_PATH, ApiFields, ApiParameters, ApiText, ApiType } from "./api-fields.tsx";
+import { codeBlock } from "./code-block.ts";
+
+export function apiPath(operationId: string): string {
+  return `/docs/api/${operationId}`;
+}
+
+/** "createAction" as "Create action". */
+export function operationTitle(id: string): string {
+  const words = id.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** The ID of an object's heading; an operation's heading has the name of what it is about. */
+function ApiHeading({ id, children }: { readonly id: string; readonly children?: Child }) {
+  return (
+    <h2 id={id}>
+      {children}
+      <a class="anchor" href={`#${id}`} aria-label="Link to this section">
+        #
+      </a>
+    </h2>
+  );
+}
+
+interface ApiIndexProps {
+  readonly document: OpenApiDocument;
+  readonly groups: readonly ApiGroup[];
+}
+
+/** All operations by what they are about, and what is the same for every one. */
+export function ApiIndex({ document, groups }: ApiIndexProps) {
+  return (
+    <>
+      <h1>API reference</h1>
+      {document.info.description.split("\n\n").map((paragraph) => (
+        <p>
+          <ApiText text={paragraph} />
+        </p>
+      ))}
+      <p>
+        Version {document.info.version}, at <code>{document.servers[0]?.url}</code>. For tools:{" "}
+        <a href="/openapi.json">openapi.json</a>. <a href={API_OBJECTS_PATH}>All objects</a> and{" "}
+        <a href="/docs/errors">errors</a> have pages of their own.
+      </p>
+      {groups.map(({ title, entries }) => (
+        <>
+          <ApiHeading id={anchorOf(title)}>{title}</ApiHeading>
+          <ul class="operations">
+            {entries.map((entry) => (
+              <li>
+                <a href={apiPath(entry.id)}>
+                  <Call entry={entry} />
+                </a>
+                <span class="quiet">{entry.summary}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      ))}
+    </>
+  );
+}
+
+export function anchorOf(title: string): string {
+  return title.toLowerCase().replaceAll(" ", "-");
+}
+
+function Call({ entry: { method, path } }: { readonly entry: Pick<ApiEntry, "method" | "path"> }) {
+  return (
+    <code>
+      <b class={`verb verb-${method.toLowerCase()}`}>{method}</b> {path}
+    </code>
+  );
+}
+
+interface ApiOperationProps {
+  readonly entry: ApiEntry;
+  readonly document: OpenApiDocument;
+  /** Those that may call it: the document doesn't contain them. */
+  readonly roles: readonly string[];
+}
+
+/** One operation: parameters, body, responses and errors at the left, a request and its response at the right. */
+export function ApiOperation({ entry, document, roles }: ApiOperationProps) {
+  const { method, path, summary, description, needsKey, parameters, body, successes, errors } = entry;
+  return (
+    <div class="operation">
+      <div class="operation-text">
+        <h1>{summary}</h1>
+        <p class="operation-call">
+          <Copied text={`${document.servers[0]?.url ?? ""}${path}`} what="address">
+            <Call entry={{ method, path }} />
+          </Copied>
+        </p>
+        <p>
+          <ApiText text={description} />
+        </p>
+        <p class="quiet">{needsKey ? `Roles of keys: ${roles.join(", ")}.` : "No API key required."}</p>
+        {parameters.length === 0 ? null : (
+          <>
+            <ApiHeading id="parameters">Parameters</ApiHeading>
+            <ApiParameters parameters={parameters} />
+          </>
+        )}
+        {body === null ? null : (
+          <>
+            <ApiHeading id="body">Body{body.isRequired ? "" : ", optional"}</ApiHeading>
+            <ApiFields schema={body.schema} document={document} of="request" />
+          </>
+        )}
+        <ApiHeading id="responses">Responses</ApiHeading>
+        {successes.map((success) => (
+          <Success {...success} />
+        ))}
+        <ResponseFields successes={successes} document={document} />
+        {errors.length === 0 ? null : (
+          <>
+            <ApiHeading id="errors">Errors</ApiHeading>
+            <ul class="codes-short">
+              {errors.map(({ status, code }) => (
+                <li>
+                  <a href={`/docs/errors#${code}`}>
+                    <code>
+                      {status} {code}
+                    </code>
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </div>
+      <div class="operation-code">
+        <Requests entry={entry} document={document} />
+        <Responses successes={successes} document={document} />
+      </div>
+    </div>
+  );
+}
+
+function Success({ status, description, content, headers }: ApiSuccess) {
+  return (
+    <p>
+      <b>{status}</b> <ApiText text={description} />{" "}
+      {content.map(({ mediaType, schema }, at) => (
+        <>
+          {at === 0 ? null : " or "}
+          {mediaType === "application/json" ? <ApiType schema={schema} /> : <code>{mediaType}</code>}
+        </>
+      ))}
+      {headers.length === 0 ? null : (
+        <span class="quiet">
+          {" Headers: "}
+          {headers.join(", ")}.
+        </span>
+      )}
+    </p>
+  );
+}
+
+type ResponsesProps = Pick<ApiOperationProps, "document"> & Pick<ApiEntry, "successes">;
+
+/** The members of the first JSON response; all of an operation's successes that have a body share it. */
+function ResponseFields({ successes, document }: ResponsesProps) {
+  const schema = jsonOf(successes);
+  if (schema === null) return null;
+  return (
+    <details>
+      <summary>Fields of the response</summary>
+      <ApiFields schema={dereferenced(schema, document)} document={document} of="response" />
+    </details>
+  );
+}
+
+function jsonOf(successes: readonly ApiSuccess[]) {
+  const all = successes.flatMap(({ content }) => content.filter(({ mediaType }) => mediaType === "application/json"));
+  return all[0]?.schema ?? null;
+}
+
+/** One request in three languages. Radio buttons choose, so that it works without script. */
+function Requests({ entry, document }: Pick<ApiOperationProps, "entry" | "document">) {
+  return (
+    <fieldset class="languages">
+      <legend>Request</legend>
+      {requestExamples(entry, document).map(({ label, language, text }, at) => (
+        <>
+          <input type="radio" name="language" id={`language-${language}`} value={language} checked={at === 0} />
+          <label for={`language-${language}`}>{label}</label>
+          {raw(codeBlock(text, language, label))}
+        </>
+      ))}
+    </fieldset>
+  );
+}
+
+function Responses({ successes, document }: ResponsesProps) {
+  return (
+    <>
+      {successes.map(({ status, content: [first] }) => {
+        if (first === undefined) return raw(codeBlock(`HTTP/1.1 ${status}`, "", `Response ${status}`));
+        const value = exampleOf(first.schema, document);
+        const isJson = first.mediaType === "application/json";
+        const text = typeof value === "string" && !isJson ? value : JSON.stringify(value, null, 2);
+        return raw(codeBlock(text, isJson ? "json" : "", `Response ${status}`));
+      })}
+    </>
+  );
+}
+
+interface ApiObjectsProps {
+  readonly document: OpenApiDocument;
+  /** Names of those that are described. */
+  readonly names: readonly string[];
+}
+
+/** Objects of responses. Bodies of requests are described with their operations. */
+export function ApiObjects({ document, names }: ApiObjectsProps) {
+  return (
+    <>
+      <h1>Objects</h1>
+      <p>What the operations of the API answer with, by name.</p>
+      {names.map((name) => {
+        const schema = document.components.schemas[name] ?? {};
+        return (
+          <>
+            <ApiHeading id={name}>{name}</ApiHeading>
+            {schema.description === undefined ? null : (
+              <p>
+                <ApiText text={schema.description} />
+              </p>
+            )}
+            <ApiFields schema={dereferenced(schema, document)} document={document} of="response" />
+          </>
+        );
+      })}
+    </>
+  );
+}

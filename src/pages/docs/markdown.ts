@@ -1,0 +1,134 @@
+import { Marked, Renderer, type Tokens } from "marked";
+import { codeBlock } from "./code-block.ts";
+import { docsPath, type Guide } from "./guides.ts";
+
+/** A heading of a page that can be linked to. */
+export interface DocsHeading {
+  readonly id: string;
+  /** Without markup. */
+  readonly text: string;
+  readonly depth: number;
+}
+
+/** A heading with the text below it, for the search. */
+export interface DocsSection extends DocsHeading {
+  /** Without markup, on one line. */
+  readonly body: string;
+}
+
+export interface RenderedGuide {
+  /** Trusted HTML. */
+  readonly html: string;
+  readonly sections: readonly DocsSection[];
+}
+
+/**
+ * A document as HTML, and its sections. HTML in it is escaped. Links to other documents lead to their pages; links to other
+ * files of the repository become plain text, and so do images.
+ */
+export function renderGuide(
+  markdown: string,
+  guides: readonly Guide[],
+  renderCode: (code: string, language: string) => string = codeBlock,
+): RenderedGuide {
+  // A bare address in a sentence is not a link.
+  const marked = new Marked({ tokenizer: { url: () => undefined } });
+  const renderer = new GuideRenderer(guides, renderCode);
+  marked.setOptions({ renderer });
+  const sections: { readonly heading: DocsHeading; readonly written: string[] }[] = [];
+  const parts: string[] = [];
+  for (const token of marked.lexer(markdown)) {
+    parts.push(marked.parser([token]));
+    const heading = token.type === "heading" ? renderer.headings.at(-1) : undefined;
+    if (heading === undefined) sections.at(-1)?.written.push(token.raw);
+    else sections.push({ heading, written: [] });
+  }
+  return {
+    html: parts.join(""),
+    sections: sections.map(({ heading, written }) => ({ ...heading, body: plainText(written.join(" ")) })),
+  };
+}
+
+/** Markdown without its marks and the targets of its links. */
+function plainText(markdown: string): string {
+  return markdown
+    .replaceAll(/\]\([^()\s]*\)/g, "]")
+    .replaceAll(/[`*|#[\]]|-{3,}|^>/gm, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+}
+
+class GuideRenderer extends Renderer {
+  readonly headings: DocsHeading[] = [];
+  readonly #guides: readonly Guide[];
+  readonly #renderCode: (code: string, language: string) => string;
+  /** How many headings have each ID. */
+  readonly #ids = new Map<string, number>();
+
+  constructor(guides: readonly Guide[], renderCode: (code: string, language: string) => string) {
+    super();
+    this.#guides = guides;
+    this.#renderCode = renderCode;
+  }
+
+  override heading({ depth, tokens, text: written }: Tokens.Heading): string {
+    const base = written
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .trim()
+      .replaceAll(/\s/g, "-");
+    const count = this.#ids.get(base) ?? 0;
+    this.#ids.set(base, count + 1);
+    const id = count === 0 ? base : `${base}-${count}`;
+    this.headings.push({ id, depth, text: plainText(written) });
+    const text = this.parser.parseInline(tokens);
+    return `<h${depth} id="${id}">${text}${depth === 1 ? "" : headingAnchor(id)}</h${depth}>\n`;
+  }
+
+  override code({ text, lang = "" }: Tokens.Code): string {
+    return this.#renderCode(text, lang);
+  }
+
+  /** A table that is wider than the screen scrolls, and can be focused by keyboard (WCAG 2.1.1). */
+  override table(token: Tokens.Table): string {
+    return `<div class="table" role="group" aria-label="Table" tabindex="0">${super.table(token)}</div>\n`;
+  }
+
+  override tablecell({ header, tokens }: Tokens.TableCell): string {
+    const text = this.parser.parseInline(tokens);
+    return header ? `<th scope="col">${text}</th>\n` : `<td>${text}</td>\n`;
+  }
+
+  override link({ href, tokens }: Tokens.Link): string {
+    const text = this.parser.parseInline(tokens);
+    const path = pathOf(href, this.#guides);
+    return path === null ? text : `<a href="${Bun.escapeHTML(path)}">${text}</a>`;
+  }
+
+  override html({ text }: Tokens.HTML | Tokens.Tag): string {
+    return Bun.escapeHTML(text);
+  }
+
+  override image({ text }: Tokens.Image): string {
+    return Bun.escapeHTML(text);
+  }
+}
+
+/** The link of a heading to itself, to copy. The ID must be one of ours. */
+function headingAnchor(id: string): string {
+  return `<a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
+}
+
+/** The path of a link on our pages; null if the target is not served. */
+function pathOf(href: string, guides: readonly Guide[]): string | null {
+  if (/^(https:\/\/|\/|#)/.test(href)) return href;
+  const [path = "", anchor] = href.split("#");
+  const found = guides.find(({ name }) => path === fileOf(name) || path.endsWith(`/${fileOf(name)}`));
+  if (found === undefined) return null;
+  return docsPath(found.name) + (anchor === undefined ? "" : `#${anchor}`);
+}
+
+/** The path by which other documents link to a guide. */
+function fileOf(name: string): string {
+  return name === "mcp" ? "mcp/README.md" : `${name}.md`;
+}

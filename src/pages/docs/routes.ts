@@ -1,0 +1,74 @@
+import Type from "typebox";
+import { DomainError } from "../../api/domain-error.ts";
+import type { ApiOperation } from "../../api/openapi.ts";
+import { createPageRoutes, pathParams } from "../../http/operation.ts";
+import type { RequestContext } from "../../http/request.ts";
+import { acceptsGzip, page, pageHeaders, seeOther } from "../../http/response.ts";
+import type { PersonOf } from "../../http/session.ts";
+import { DOCS_SEARCH_PATH, docsPage, docsSearchPage } from "./frame.tsx";
+import { type GuideGroup, guideText, llmsText } from "./guides.ts";
+import { boundedQuery } from "./search.ts";
+import { createDocsSite, type DocsSite } from "./site.tsx";
+
+export interface DocsPageDeps {
+  /** The first guide is the page /docs. */
+  readonly guides: readonly GuideGroup[];
+  readonly baseUrl: string;
+  readonly version: string;
+  readonly personOf: PersonOf;
+  /** For the API reference. */
+  readonly operations: () => readonly ApiOperation[];
+}
+
+const NO_SUCH_PAGE = "The documentation has no such page.";
+
+/** The documentation of this version. It needs no login. */
+export function docsPages({ guides: groups, baseUrl, version, personOf, operations }: DocsPageDeps) {
+  let made: DocsSite | null = null;
+  const site = () => (made ??= createDocsSite({ groups, operations: operations(), baseUrl }));
+  const guides = groups.flatMap((group) => group.guides);
+  const readerOf = async (context: RequestContext) => ({ version, isLoggedIn: (await personOf(context)) !== null });
+
+  const show = async (context: RequestContext, name: string): Promise<Response> => {
+    const shown = site().page(name);
+    if (shown === null) throw new DomainError("not_found", NO_SUCH_PAGE);
+    return answer(context, docsPage({ page: shown, site: site(), ...(await readerOf(context)) }));
+  };
+  const find = async (context: RequestContext): Promise<Response> => {
+    const query = boundedQuery(new URLSearchParams(context.search).get("q") ?? "");
+    const hits = site().search(query);
+    return answer(context, docsSearchPage({ query, hits, site: site(), ...(await readerOf(context)) }));
+  };
+  const asText = (name: string): Response => {
+    const guide = guides.find((one) => one.name === name);
+    if (guide === undefined) throw new DomainError("not_found", "There is no such page. See /llms.txt for all pages.");
+    return plain(guideText(guide, baseUrl), "text/markdown");
+  };
+  return createPageRoutes("own")
+    .get("/docs", ({ context }) => show(context, "start"))
+    .get(DOCS_SEARCH_PATH, ({ context }) => find(context))
+    .get(
+      "/docs/:name",
+      ({ context, params: { name } }) => {
+        if (name === "start") return seeOther("own", "/docs");
+        return name.endsWith(".md") ? asText(name.slice(0, -3)) : show(context, name);
+      },
+      { params: NameParams },
+    )
+    .get("/docs/api/:name", ({ context, params: { name } }) => show(context, `api/${name}`), { params: NameParams })
+    .get("/llms.txt", () => plain(llmsText(guides, baseUrl), "text/plain"));
+}
+
+const NameParams = pathParams(Type.Object({ name: Type.String() }), NO_SUCH_PAGE);
+
+const VARY = { vary: "Accept-Encoding" } as const;
+
+/** Compression is safe here: these pages have no secret of the reader, not even the token of a form. */
+function answer(context: RequestContext, html: string): Response {
+  if (!acceptsGzip(context.request)) return page("own", html, { headers: VARY });
+  return page("own", Bun.gzipSync(html), { headers: { ...VARY, "content-encoding": "gzip" } });
+}
+
+function plain(text: string, type: "text/plain" | "text/markdown"): Response {
+  return new Response(text, { headers: { ...pageHeaders("own"), "content-type": `${type}; charset=utf-8` } });
+}

@@ -1,0 +1,156 @@
+/** @jsxImportSource hono/jsx */
+import { rolesThatMay } from "../../accounts/roles.ts";
+import { type ApiOperation as Listed, openApiJson } from "../../api/openapi.ts";
+import { renderPart } from "../layout.tsx";
+import { type ApiEntry, type ApiGroup, entriesOf, groupsOf, type OpenApiDocument } from "./api-document.ts";
+import { anchorOf, ApiIndex, ApiObjects, ApiOperation, operationTitle } from "./api-pages.tsx";
+import { ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
+import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
+import { type DocsHeading, type DocsSection, renderGuide } from "./markdown.ts";
+import { createDocsSearch, type DocsEntry, type SearchDocs } from "./search.ts";
+
+/** A page of the documentation, as the navigation shows it. */
+export interface DocsLink {
+  /** Its path is `docsPath` of it. */
+  readonly name: string;
+  readonly title: string;
+}
+
+export interface DocsPage extends DocsLink {
+  /** Trusted HTML. */
+  readonly html: string;
+  /** What the page links to beside its text. */
+  readonly headings: readonly DocsHeading[];
+  /** It lays out two columns of its own. */
+  readonly isOperation: boolean;
+}
+
+export interface DocsNavGroup {
+  readonly title: string;
+  readonly links: readonly DocsLink[];
+}
+
+/** All pages of the documentation of this version. */
+export interface DocsSite {
+  readonly groups: readonly DocsNavGroup[];
+  /** Those of the API's operations, which the navigation shows only on pages of the API. */
+  readonly operations: readonly DocsNavGroup[];
+  /** Null: there is no page of that name. Rendered once, when somebody first asks for it. */
+  page(name: string): DocsPage | null;
+  /** Indexed once, when somebody first searches. */
+  readonly search: SearchDocs;
+}
+
+interface DocsSiteProps {
+  readonly groups: readonly GuideGroup[];
+  readonly operations: readonly Listed[];
+  readonly baseUrl: string;
+}
+
+const API: DocsLink = { name: "api", title: "API reference" };
+
+const OBJECTS: DocsLink = { name: "api/objects", title: "Objects" };
+
+const ERRORS: DocsLink = { name: "errors", title: "Errors" };
+
+export function createDocsSite(props: DocsSiteProps): DocsSite {
+  const { groups, operations, baseUrl } = props;
+  // Safe: `openApiJson` prints it, and a test renders all of it.
+  const document = JSON.parse(openApiJson(operations, baseUrl)) as OpenApiDocument;
+  const guides = groups.flatMap((group) => group.guides);
+  const api = { document, groups: groupsOf(entriesOf(document)), operations };
+  const made = new Map<string, DocsPage>();
+  let search: SearchDocs | null = null;
+  return {
+    groups: [
+      ...groups.map(({ title, guides: own }) => ({
+        title,
+        links: own.map(({ name, title: of }) => ({ name, title: of })),
+      })),
+      { title: "API", links: [API, OBJECTS, ERRORS] },
+    ],
+    operations: api.groups.map(({ title, entries }) => ({ title, links: entries.map(linkOf) })),
+    page(name) {
+      const page = made.get(name) ?? guidePage(name, guides, baseUrl) ?? apiPage(name, api);
+      // Only pages that exist are remembered.
+      if (page !== null) made.set(name, page);
+      return page;
+    },
+    search(query) {
+      search ??= createDocsSearch([
+        ...guides.flatMap((guide) => guideEntries(guide, guides)),
+        ...api.groups.flatMap((group) => group.entries.map(apiEntry)),
+        ...sectionEntries(ERRORS, ERROR_SECTIONS),
+      ]);
+      return search(query);
+    },
+  };
+}
+
+function linkOf({ id }: ApiEntry): DocsLink {
+  return { name: `api/${id}`, title: operationTitle(id) };
+}
+
+function guidePage(name: string, guides: readonly Guide[], baseUrl: string): DocsPage | null {
+  const guide = guides.find((one) => one.name === name);
+  if (guide === undefined) return null;
+  const { html, sections } = renderGuide(guideText(guide, baseUrl), guides);
+  return { name, title: guide.title, html, headings: sections.filter(({ depth }) => depth > 1), isOperation: false };
+}
+
+interface Api {
+  readonly document: OpenApiDocument;
+  readonly groups: readonly ApiGroup[];
+  readonly operations: readonly Listed[];
+}
+
+function apiPage(name: string, { document, groups, operations }: Api): DocsPage | null {
+  const plain = { isOperation: false };
+  if (name === ERRORS.name) return { ...ERRORS, ...plain, html: renderPart(<ErrorsGuide />), headings: [] };
+  if (name === API.name) {
+    const headings = groups.map(({ title }) => ({ id: anchorOf(title), text: title, depth: 2 }));
+    return { ...API, ...plain, html: renderPart(<ApiIndex document={document} groups={groups} />), headings };
+  }
+  const entries = groups.flatMap((group) => group.entries);
+  if (name === OBJECTS.name) {
+    const names = objectNames(document, entries);
+    const headings = names.map((id) => ({ id, text: id, depth: 2 }));
+    return { ...OBJECTS, ...plain, html: renderPart(<ApiObjects document={document} names={names} />), headings };
+  }
+  const entry = entries.find((one) => linkOf(one).name === name);
+  if (entry === undefined) return null;
+  const permission = operations.find(({ operationId }) => operationId === entry.id)?.permission ?? null;
+  const roles = permission === null ? [] : rolesThatMay(permission);
+  const html = renderPart(<ApiOperation entry={entry} document={document} roles={roles} />);
+  return { ...linkOf(entry), html, headings: [], isOperation: true };
+}
+
+/** Without the bodies of requests, which are described with their operations. */
+function objectNames({ components }: OpenApiDocument, entries: readonly ApiEntry[]): readonly string[] {
+  const sent = new Set(entries.flatMap(({ body }) => (body === null ? [] : [body.schema])));
+  return Object.entries(components.schemas).flatMap(([name, schema]) => (sent.has(schema) ? [] : [name]));
+}
+
+function guideEntries(guide: Guide, guides: readonly Guide[]): readonly DocsEntry[] {
+  return sectionEntries(guide, renderGuide(guide.text, guides, () => "").sections);
+}
+
+function sectionEntries({ name, title }: DocsLink, sections: readonly DocsSection[]): readonly DocsEntry[] {
+  return sections.map(({ id, text, depth, body }) => ({
+    path: depth === 1 ? docsPath(name) : `${docsPath(name)}#${id}`,
+    page: title,
+    heading: text,
+    text: body,
+  }));
+}
+
+function apiEntry(entry: ApiEntry): DocsEntry {
+  const { method, path, summary, description, parameters, body } = entry;
+  const fields = [...parameters.map(({ name }) => name), ...Object.keys(body?.schema.properties ?? {})];
+  return {
+    path: docsPath(linkOf(entry).name),
+    page: API.title,
+    heading: summary,
+    text: `${method} ${path} ${description} ${fields.join(", ")}`,
+  };
+}

@@ -1,0 +1,84 @@
+import { expect, test } from "bun:test";
+import { compile } from "../../src/api/schema-helpers.ts";
+import { openApiJson } from "../../src/api/openapi.ts";
+import { entriesOf, groupsOf, type OpenApiDocument } from "../../src/pages/docs/api-document.ts";
+import { bodyExample, requestExamples } from "../../src/pages/docs/api-examples.ts";
+import { OPERATIONS } from "../support/operations.ts";
+
+const document: OpenApiDocument = JSON.parse(openApiJson(OPERATIONS, "http://outgate.example"));
+
+const ENTRIES = entriesOf(document);
+
+const examples = (label: string) =>
+  ENTRIES.flatMap((entry) =>
+    requestExamples(entry, document)
+      .filter((one) => one.label === label)
+      .map(({ text }) => ({ id: entry.id, text })),
+  );
+
+test("the body of every example is one that its operation takes", () => {
+  const told = ENTRIES.filter(({ body }) => body !== null);
+  expect(told.length).toBeGreaterThan(15);
+  for (const entry of told) {
+    const schema = OPERATIONS.find(({ id }) => id === entry.id)?.body?.schema;
+    const example = bodyExample(entry, document);
+    expect({ id: entry.id, issues: schema === undefined ? null : compile(schema).issues(example) }).toEqual({
+      id: entry.id,
+      issues: [],
+    });
+  }
+});
+
+test("the examples are code: a shell, TypeScript and Python read them", async () => {
+  const shell = examples("curl").map(({ text }) => text);
+  expect(await exitOf(["bash", "-n"], shell.join("\n"))).toBe(0);
+  const typescript = new Bun.Transpiler({ loader: "ts" });
+  for (const { id, text } of examples("TypeScript")) {
+    const result = (() => {
+      try {
+        return typescript.transformSync(text).length > 0;
+      } catch (error) {
+        return String(error);
+      }
+    })();
+    expect({ id, result }).toEqual({ id, result: true });
+  }
+  if (Bun.which("python3") === null) return console.log("skipped: there is no python3, so no example was read by it");
+  const python = examples("Python").map(({ text }) => text);
+  expect(await exitOf(["python3", "-c", "import ast, sys; ast.parse(sys.stdin.read())"], python.join("\n"))).toBe(0);
+});
+
+test("an example names the address, the key as a file, and the media type where there are several", () => {
+  const of = (id: string) => examples("curl").find((one) => one.id === id)?.text ?? "";
+  expect(of("createAction")).toStartWith("curl -s 'http://outgate.example/v1/actions' \\\n  -H @<(echo");
+  expect(of("getReceipt")).toContain("-H 'Accept: application/json'");
+  expect(of("getHealth")).not.toContain("Authorization");
+  expect(of("revokeKey")).toContain("-X DELETE");
+  const [, typescript, python] = requestExamples(ENTRIES.find(({ id }) => id === "createAction") ?? never(), document);
+  expect(typescript?.text).toContain('"approve": true');
+  expect(python?.text).toContain('"approve": True,');
+});
+
+test("every operation is in one group", () => {
+  const grouped = groupsOf(ENTRIES).flatMap(({ entries }) => entries);
+  expect(grouped.toSorted(byId)).toEqual([...ENTRIES].toSorted(byId));
+  // The last group is for the service itself.
+  expect(
+    groupsOf(ENTRIES)
+      .at(-1)
+      ?.entries.filter(({ path }) => path.startsWith("/v1/")),
+  ).toEqual([]);
+});
+
+function byId(a: { readonly id: string }, b: { readonly id: string }): number {
+  return a.id < b.id ? -1 : 1;
+}
+
+async function exitOf(command: string[], input: string): Promise<number> {
+  const child = Bun.spawn(command, { stdin: new Blob([input]), stdout: "ignore", stderr: "inherit" });
+  return child.exited;
+}
+
+function never(): never {
+  throw new Error("There is no such operation.");
+}
