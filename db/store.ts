@@ -17,6 +17,7 @@ import type {
 import type { HostOfKey } from "../src/approvals/facts.ts";
 import type { RejectionCount, RejectionEntry, RejectionStore } from "../src/approvals/rejections.ts";
 import type { TimelineEvent, TimelineEntry } from "../src/actions/timeline.ts";
+import type { ActivityStore, FirstStepStore } from "./activity-store.ts";
 import type { AccountStore, PeopleStore, SealedStore, SigningStore } from "./account-store.ts";
 import type { BulkStore } from "../src/bulk/job.ts";
 import type { TeamStore } from "./team-store.ts";
@@ -268,44 +269,13 @@ export interface ChangePage {
   readonly isLast: boolean;
 }
 
-/** Which part of the timeline of all accounts to count. */
-export interface ActivityRange {
-  /** Nothing earlier is counted. */
-  readonly since: Date;
-  /** The newest position. */
-  readonly until: number;
-  /** Rows to read. */
-  readonly limit: number;
-}
-
-/** Creations of actions, or attempts that ended alike and took about as long, in one slot of the overview. */
-export interface ActivityCount {
-  /** When the slot begins. */
-  readonly at: Date;
-  /** `retry`: the attempt failed and another one follows. */
-  readonly kind: "created" | "completed" | "failed" | "retry";
-  /** Null for creations, and where it is unknown. */
-  readonly durationMs: number | null;
+/** The actions of an account that await approval. */
+export interface WaitingApprovals {
   readonly count: number;
-}
-
-/** The attempts of an account at one host. The last two say nothing if none of them failed. */
-export interface HostActivity {
-  readonly host: string;
-  readonly attempts: number;
-  readonly failed: number;
-  /** One of our fixed sentences. */
-  readonly lastError: string;
-  readonly lastFailedAt: Date;
-}
-
-export interface ActivityPage {
-  readonly counts: readonly ActivityCount[];
-  readonly hosts: readonly HostActivity[];
-  /** The time of the oldest row that was read. */
-  readonly oldestAt: Date;
-  /** `until` of the next page; null when nothing is older. */
-  readonly next: number | null;
+  /** There may be more than were counted. */
+  readonly isCut: boolean;
+  /** When the oldest was created; null: none waits. */
+  readonly oldestAt: Date | null;
 }
 
 /** The retries of an account that wait for their time. */
@@ -384,8 +354,8 @@ export interface ActionStore extends Queue<Action> {
   position(): Promise<number>;
   /** Whether the position exists and was not pruned. */
   knowsPosition(position: number): Promise<boolean>;
-  /** What an account did, from a bounded number of rows of the timeline, for the overview. */
-  activity(accountId: string, range: ActivityRange): Promise<ActivityPage>;
+  /** The actions of an account that await approval, counted up to `COUNTED_MAX`. */
+  waitingApprovals(accountId: string): Promise<WaitingApprovals>;
   scheduledRetries(accountId: string, now: Date): Promise<ScheduledRetries>;
   /** Deletes keys whose window is over; true when there are more. */
   pruneKeys(now: Date): Promise<boolean>;
@@ -515,6 +485,8 @@ export interface Store {
   readonly rejections: RejectionStore;
   readonly audit: AuditStore;
   readonly bulk: BulkStore;
+  readonly activity: ActivityStore;
+  readonly firstSteps: FirstStepStore;
   readonly sealed: SealedStore;
   readonly upkeep: UpkeepStore;
   readonly facts: FactStore;

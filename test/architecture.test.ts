@@ -38,7 +38,7 @@ const PURE = new Set([
 ]);
 /** What opens a database, whichever it is. Everybody else knows the interfaces in `db/store.ts` and beside it. */
 const OPENS_DATABASES = /^src\/(admin\/|crypto\/encrypted-store\.ts$)/;
-const STORE_INTERFACES = /^db\/(store|account-store|team-store)\.ts$/;
+const STORE_INTERFACES = /^db\/(store|account-store|activity-store|team-store)\.ts$/;
 /** They run on plain Node, beside a service that may be elsewhere. */
 const ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/)/;
 const KNOWN_ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/|src\/outbound\/tls\.ts$)/;

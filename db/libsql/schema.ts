@@ -619,6 +619,50 @@ export const bulkResults = sqliteTable(
   ],
 );
 
+/**
+ * What the overview counts, by slots of one length for each of its ranges (`src/events/activity.ts`). Filled from the
+ * timeline up to the position of the fact `activity`, which the same commit writes.
+ */
+export const activity = sqliteTable(
+  "activity",
+  {
+    accountId: text("account_id").notNull(),
+    slotMinutes: integer("slot_minutes").notNull(),
+    /** When the slot begins. */
+    at: time("at").notNull(),
+    kind: text({ enum: ["all", "host", "key", "other_hosts", "other_keys"] }).notNull(),
+    name: text().notNull(),
+    created: integer().notNull(),
+    completed: integer().notNull(),
+    failed: integer().notNull(),
+    attempts: integer().notNull(),
+    failedAttempts: integer("failed_attempts").notNull(),
+    approved: integer().notNull(),
+    rejected: integer().notNull(),
+    /** Histograms of durations: pairs of a bucket and its count. */
+    latency: text().notNull(),
+    waits: text().notNull(),
+    lastError: text("last_error"),
+    lastFailedAt: time("last_failed_at"),
+  },
+  (table) => [
+    primaryKey({ columns: [table.accountId, table.slotMinutes, table.at, table.kind, table.name] }),
+    index("activity_by_age").on(table.slotMinutes, table.at),
+  ],
+);
+
+/** What an account has done for the first time, and which person (else empty) has hidden the list of it. */
+export const firstSteps = sqliteTable(
+  "first_steps",
+  {
+    accountId: text("account_id").notNull(),
+    personId: text("person_id").notNull(),
+    step: text({ enum: ["action", "approval", "agent", "signature", "hidden"] }).notNull(),
+    at: time("at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.accountId, table.personId, table.step] })],
+);
+
 /** Facts about the store, such as the check value of the master key. */
 export const facts = sqliteTable("facts", { name: text().primaryKey(), value: text().notNull() });
 

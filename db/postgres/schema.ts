@@ -545,6 +545,43 @@ export const bulkResults = pgTable(
   ],
 );
 
+export const activity = pgTable(
+  "activity",
+  {
+    accountId: text("account_id").notNull(),
+    slotMinutes: number("slot_minutes").notNull(),
+    at: time("at").notNull(),
+    kind: text().notNull(),
+    name: text().notNull(),
+    created: number("created").notNull(),
+    completed: number("completed").notNull(),
+    failed: number("failed").notNull(),
+    attempts: number("attempts").notNull(),
+    failedAttempts: number("failed_attempts").notNull(),
+    approved: number("approved").notNull(),
+    rejected: number("rejected").notNull(),
+    latency: text().notNull(),
+    waits: text().notNull(),
+    lastError: text("last_error"),
+    lastFailedAt: time("last_failed_at"),
+  },
+  (table) => [
+    primaryKey({ columns: [table.accountId, table.slotMinutes, table.at, table.kind, table.name] }),
+    index("activity_by_age").on(table.slotMinutes, table.at),
+  ],
+);
+
+export const firstSteps = pgTable(
+  "first_steps",
+  {
+    accountId: text("account_id").notNull(),
+    personId: text("person_id").notNull(),
+    step: text().notNull(),
+    at: time("at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.accountId, table.personId, table.step] })],
+);
+
 export const facts = pgTable("facts", { name: text().primaryKey(), value: text().notNull() });
 
 /** One row: what is added to the positions of the timeline, so that they rise after a move to another server too. */

@@ -34,7 +34,7 @@ export function itemsOf(values: Placeholder): SQL {
 }
 
 /** A place of the list that an item of `itemsOf` is. */
-export function placeIn(at: 0 | 1 | 2 | 3 | 4 | 5): SQL {
+export function placeIn(at: number): SQL {
   return byDialect({
     sqlite: sql.raw(`json_extract(j.value, '$[${at}]')`),
     postgres: sql.raw(`(cast(j.value as json) ->> ${at})`),

@@ -1,6 +1,6 @@
 import { and, eq, gt, type Placeholder, sql } from "drizzle-orm";
 import { COUNTED_MAX, HELD_PER_KEY_MAX, HELD_REQUESTERS_SHOWN_MAX, LIST_BYTES_MAX } from "../../src/config/limits.ts";
-import type { HeldPage, Requester } from "../store.ts";
+import type { HeldPage, Requester, WaitingApprovals } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { isOneOf } from "./dialect.ts";
 import { BYTES, idsWithin } from "./find.ts";
@@ -14,11 +14,13 @@ const isHeld = (accountId: Placeholder) =>
 
 const isHeldBy = (arg: Args<"accountId" | "keyId">) => and(isHeld(arg.accountId), eq(actions.keyId, arg.keyId));
 
+/** The needless terms make SQLite use the partial index by status. */
+const isHeldOf = (accountId: Placeholder) =>
+  and(isHeld(accountId), sql`${actions.status} <> 'completed' and ${actions.status} <> 'active'`);
+
 const HELD = prepare((arg: Args<"accountId" | "after" | "limit">) => {
-  // The needless terms make SQLite use the partial index by status.
-  const isByStatus = sql`${actions.status} <> 'completed' and ${actions.status} <> 'active'`;
   const held = query.select({ id: actions.id, bytes: BYTES }).from(actions);
-  const ofAccount = held.where(and(isHeld(arg.accountId), isByStatus, gt(actions.id, arg.after)));
+  const ofAccount = held.where(and(isHeldOf(arg.accountId), gt(actions.id, arg.after)));
   return ofAccount.orderBy(actions.id).limit(arg.limit);
 });
 
@@ -48,6 +50,17 @@ const HEAD_BY_KEY = prepare((arg: Args<"accountId" | "keyId">) => {
 const BYTES_OF = prepare((arg: Args<"ids">) =>
   query.select({ id: actions.id, bytes: BYTES }).from(actions).where(isOneOf(actions.id, arg.ids)),
 );
+
+const WAITING = prepare((arg: Args<"accountId">) => {
+  const held = query.select({ id: actions.id, createdAt: actions.createdAt }).from(actions);
+  const first = held.where(isHeldOf(arg.accountId)).orderBy(actions.id).limit(COUNTED_MAX).as("held");
+  return query
+    .select({
+      count: sql<number>`count(*)`.as("count"),
+      oldestAt: sql`min(${first.createdAt})`.mapWith(actions.createdAt).as("oldest_at"),
+    })
+    .from(first);
+});
 
 /** The first key with a held action, or the next one. The id of a key may be empty, so there are two statements. */
 const FIRST_KEY = prepare((arg: Args<"accountId">) => {
@@ -112,6 +125,13 @@ export async function countHeld(
 ): Promise<number> {
   const [counted] = await COUNT_BY_KEY.read(reader, { accountId, keyId, limit });
   return counted?.count ?? 0;
+}
+
+/** The actions of an account that await approval, counted up to `COUNTED_MAX`. */
+export async function readWaiting(reader: Sql, accountId: string): Promise<WaitingApprovals> {
+  const [found] = await WAITING.read(reader, { accountId });
+  const count = found?.count ?? 0;
+  return { count, isCut: count === COUNTED_MAX, oldestAt: found?.oldestAt ?? null };
 }
 
 /** A position in the fair order: the first action of every key, then the second of every key, and so on. */

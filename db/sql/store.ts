@@ -1,6 +1,7 @@
 import type { Action } from "../../src/actions/action.ts";
 import type { ActionStore, ClusterStore, Queue, Store } from "../store.ts";
 import { findFilterValues } from "./filter-values.ts";
+import { createActivityStore } from "./activity.ts";
 import { createAccountStore, createCallbackHostStore } from "./accounts.ts";
 import { applyChange, extendLease, forceChange, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
@@ -12,13 +13,14 @@ import { countActions, createActionQueue, findFirstDue, type QueueStatements, ty
 import { createAction } from "./create.ts";
 import { findResponses } from "./attempts.ts";
 import { findAction, findActionById, readTimeline, findApprovedHosts } from "./find.ts";
+import { createFirstStepStore } from "./first-steps.ts";
 import { type StoreContext, HeldCounts, Refused, WrittenActions } from "./context.ts";
 import { createHostSettingsStore } from "./host-settings.ts";
-import { countHeld, findHeld, findRequesters } from "./held.ts";
+import { countHeld, findHeld, findRequesters, readWaiting } from "./held.ts";
 import { countMatching, findMatching, listActions } from "./list.ts";
 import { keyHolder, pruneKeys } from "./keys.ts";
 import { createOutboxStore } from "./outbox.ts";
-import { readActivity, readScheduledRetries } from "./overview.ts";
+import { readScheduledRetries } from "./overview.ts";
 import { createPauseStore } from "./pauses.ts";
 import { findUnknown } from "./refine.ts";
 import { createPeopleStore } from "./people.ts";
@@ -76,6 +78,8 @@ export function createStore({
     rejections: createRejectionStore(db),
     audit: createAuditStore(db),
     bulk: createBulkStore(db),
+    activity: createActivityStore(db),
+    firstSteps: createFirstStepStore(db),
     sealed: createSealedStore(db),
     upkeep: createUpkeepStore(db),
     facts: createFactStore(db),
@@ -119,7 +123,7 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     changes: (accountId, after) => readChanges(db, accountId, after),
     position: () => readPosition(sql),
     knowsPosition: (position) => hasPosition(sql, position),
-    activity: (accountId, range) => readActivity(sql, accountId, range),
+    waitingApprovals: (accountId) => readWaiting(sql, accountId),
     scheduledRetries: (accountId, now) => readScheduledRetries(sql, accountId, now),
     pruneKeys: (now) => pruneKeys(writer, now),
     firstDueAt: () => findFirstDue(sql),

@@ -61,6 +61,8 @@ export const TRANSFER_TABLES: readonly TransferTable[] = [
   schema.audit,
   schema.bulkJobs,
   schema.bulkResults,
+  schema.activity,
+  schema.firstSteps,
   schema.facts,
 ].map(describeTable);
 

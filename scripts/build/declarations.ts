@@ -36,7 +36,7 @@ import {
   StartBulk,
 } from "../../src/bulk/schemas.ts";
 import { NotificationList, NotificationQuery } from "../../src/delivery/notification-routes.ts";
-import { OverviewJson } from "../../src/events/overview-routes.ts";
+import { OverviewJson, OverviewQuery } from "../../src/events/overview-routes.ts";
 import { ChangeChannel, ChannelJson, ChannelList, ChannelTest, CreateChannel } from "../../src/channels/schemas.ts";
 import {
   HostSettingsJson,
@@ -95,6 +95,7 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   NotificationList,
   NotificationQuery,
   OverviewJson,
+  OverviewQuery,
   RequestDecisions,
   StartBulk,
   PauseJson,

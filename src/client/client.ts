@@ -54,6 +54,7 @@ import type {
   OutgateEvent,
   RevokeOptions,
   RotateOptions,
+  OverviewOptions,
   SigningSecretOptions,
   WaitForOptions,
   WaitOptions,
@@ -164,7 +165,8 @@ function actionCalls(send: Send) {
     retryAction: (id: string, retry?: Retry, options?: CallOptions) => decide("retry")(id, retry, options),
     decideRequests: (decision: DecideRequests, options?: CallOptions) =>
       send<RequestDecisions>("POST /v1/approvals", options, { body: decision }),
-    getOverview: (options?: CallOptions) => send<OverviewJson>("GET /v1/overview", options),
+    getOverview: ({ range, ...options }: OverviewOptions = {}) =>
+      send<OverviewJson>("GET /v1/overview", options, { query: { range } }),
   };
 }
 

@@ -20,7 +20,7 @@ import type {
   StartBulk,
 } from "../bulk/schemas.ts";
 import type { NotificationList, NotificationQuery } from "../delivery/notification-routes.ts";
-import type { OverviewJson } from "../events/overview-routes.ts";
+import type { OverviewJson, OverviewQuery } from "../events/overview-routes.ts";
 import type { AuditLog, AuditQuery } from "../audit/audit.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
 import type { ChangeChannel, ChannelJson, ChannelList, ChannelTest, CreateChannel } from "../channels/schemas.ts";
@@ -87,6 +87,11 @@ export interface WaitForOptions extends CallOptions {
 export interface RevokeOptions extends CallOptions {
   /** What happens to the key's unfinished actions; default: keep. */
   readonly unfinished?: "keep" | "pause" | "cancel" | undefined;
+}
+
+export interface OverviewOptions extends CallOptions {
+  /** How far back; default: 24h. */
+  readonly range?: OverviewQuery["range"];
 }
 
 export interface SigningSecretOptions extends CallOptions {
@@ -204,8 +209,8 @@ export interface OutgateClient {
   readonly getBulk: (id: string, options?: CallOptions) => Promise<BulkJobJson>;
   readonly listBulkResults: (id: string, query?: BulkResultQuery, options?: CallOptions) => Promise<BulkResultList>;
   readonly stopBulk: (id: string, options?: CallOptions) => Promise<undefined>;
-  /** The figures of the page Overview. */
-  readonly getOverview: (options?: CallOptions) => Promise<OverviewJson>;
+  /** The figures of the page Overview, of the last 24 hours unless it names another range. */
+  readonly getOverview: (options?: OverviewOptions) => Promise<OverviewJson>;
   readonly listNotifications: (query?: NotificationQuery, options?: CallOptions) => Promise<NotificationList>;
   /** Sends an action now that waits for its `run_at` or for its next attempt. */
   readonly sendActionNow: (id: string, retry?: Retry, options?: CallOptions) => Promise<ActionJson>;

@@ -177,18 +177,29 @@ export const BULK_ROUND_JOBS_MAX = 100;
 
 // Overview
 
-/** A day in half hours. */
-export const OVERVIEW_SLOT_MS = 30 * MINUTE_MS;
-export const OVERVIEW_SLOTS = DAY_MS / OVERVIEW_SLOT_MS;
-/** Rows of the timeline of all accounts that an overview reads (some two seconds at most), and rows per step (some ten milliseconds). */
-export const OVERVIEW_SCAN_ROWS_MAX = 1_000_000;
-export const OVERVIEW_STEP_ROWS = 4_000;
+/** The minutes of a slot of each range, and how many slots it has: as many rows are read for a month as for an hour. */
+export const OVERVIEW_RANGES = {
+  "1h": { slotMinutes: 1, slots: 60 },
+  "24h": { slotMinutes: 30, slots: 48 },
+  "7d": { slotMinutes: 180, slots: 56 },
+  "30d": { slotMinutes: 720, slots: 60 },
+} as const;
+/** Hosts that a slot counts by name, and keys; the others of the slot are counted together. */
+export const ACTIVITY_NAMES_MAX = 50;
+/** Rows of the timeline that one step counts: some ten milliseconds. */
+export const ACTIVITY_STEP_ROWS = 1_000;
+/** Pause between two steps, for other work. */
+export const ACTIVITY_PAUSE_MS = 5;
+/** Rows of the timeline that are not counted yet and that an overview reads besides; beyond it, it says so. */
+export const ACTIVITY_TAIL_ROWS_MAX = 20_000;
+/** Slots that one step of pruning deletes. */
+export const ACTIVITY_PRUNE_ROWS = 1_000;
 /** An overview is kept for so many times as long as reading it took, up to a maximum; for so many accounts. */
 export const OVERVIEW_FRESH_FACTOR = 10;
 export const OVERVIEW_FRESH_MS_MAX = 5 * SECOND_MS;
 export const OVERVIEW_ACCOUNTS_MAX = 1_000;
-/** Hosts whose attempts are counted, the most recently called ones; failing hosts that are shown. */
-export const OVERVIEW_HOSTS_MAX = 10_000;
+/** Hosts and keys that an overview lists, the busiest; failing hosts that it lists. */
+export const OVERVIEW_NAMES_SHOWN_MAX = 10;
 export const FAILING_HOSTS_SHOWN_MAX = 10;
 /** Pending actions of an account that the overview scans, and hosts that it shows of their retries. */
 export const PENDING_SCAN_ROWS_MAX = 10_000;

@@ -84,6 +84,7 @@ type EngineSettings = Pick<
   | "callbackConcurrency"
   | "mailConcurrency"
   | "approvalTtlHours"
+  | "retentionDays"
   | "approvers"
   | "baseUrl"
   | "isBaseUrlSet"
@@ -142,7 +143,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     activePauses: paused,
     isStopped: paused.isStopped,
     feed,
-    overview: createOverview(deps),
+    overview: createOverview({ ...deps, ...store, retentionDays: settings.retentionDays }),
     loop,
     kept,
     bus,

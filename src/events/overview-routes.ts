@@ -1,9 +1,11 @@
 import Type, { type Static } from "typebox";
 import { dateTime, nullable, plainText } from "../api/schema-helpers.ts";
+import { OVERVIEW_RANGES } from "../config/limits.ts";
 import { json } from "../http/response.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
 import { maskText } from "../receipts/masking.ts";
-import type { OverviewService } from "./overview.ts";
+import { type OverviewRange, RANGE_NAMES } from "./activity.ts";
+import type { Breakdown, NamedFigures, OverviewAnswer, OverviewService } from "./overview.ts";
 
 const count = (description: string) => Type.Integer({ minimum: 0, description, examples: [17] });
 
@@ -12,23 +14,52 @@ const milliseconds = (description: string) =>
 
 const host = plainText("Host name, and the port unless it is the scheme's default.", "api.example.com");
 
+const FIGURES = {
+  created: count("Actions created."),
+  completed: count("Actions that completed."),
+  failed: count("Actions that failed."),
+  attempts: count("Attempts that ended."),
+  p50_ms: milliseconds("Median duration of the attempts."),
+  p95_ms: milliseconds("95 % of the attempts took at most so long."),
+};
+
 const Slot = Type.Object(
-  {
-    at: dateTime("When the half hour begins."),
-    created: count("Actions created."),
-    completed: count("Actions that completed."),
-    failed: count("Actions that failed."),
-    attempts: count("Attempts that ended."),
-    p50_ms: milliseconds("Median duration of the attempts."),
-    p95_ms: milliseconds("95 % of the attempts took at most so long."),
-  },
-  { title: "OverviewSlot", description: "Half an hour." },
+  { at: dateTime("When the slot begins."), ...FIGURES },
+  { title: "OverviewSlot", description: "A slot of the range: half an hour of a day." },
 );
+
+const SHARE = { ...FIGURES, failed_attempts: count("Attempts that failed.") };
+
+const others = nullable(
+  Type.Object(SHARE, { title: "OverviewOthers", description: "All others together; null: there are none." }),
+);
+
+export const OverviewQuery = Type.Object(
+  {
+    range: Type.Optional(
+      Type.Enum([...RANGE_NAMES], {
+        type: "string",
+        default: "24h",
+        description: "How far back: an hour by minutes, a day by half hours, a week by 3 hours, 30 days by 12 hours.",
+        examples: ["7d"],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export type OverviewQuery = Static<typeof OverviewQuery>;
+
+/** The range of the page and of the API when none is named. */
+export const RANGE_DEFAULT: OverviewRange = "24h";
 
 export const OverviewJson = Type.Object(
   {
+    range: Type.Enum([...RANGE_NAMES], { type: "string", description: "How far back it goes.", examples: ["24h"] }),
     since: dateTime("Nothing before this is counted."),
-    slots: Type.Array(Slot, { description: "The last day in half hours, oldest first; the last one is not over." }),
+    counted_until: nullable(dateTime("Nothing after this is counted yet; null: everything is.")),
+    slot_seconds: Type.Integer({ minimum: 60, description: "Length of a slot.", examples: [1_800] }),
+    slots: Type.Array(Slot, { description: "The slots of the range, oldest first; the last one is not over." }),
     latency: nullable(
       Type.Object(
         {
@@ -36,8 +67,36 @@ export const OverviewJson = Type.Object(
           p95_ms: Type.Number({ description: "95 %.", examples: [120] }),
           p99_ms: Type.Number({ description: "99 %.", examples: [480] }),
         },
-        { description: "Duration of all attempts; null: there was none." },
+        { description: "Duration of all attempts, within 3 %; null: there was none." },
       ),
+    ),
+    hosts: Type.Array(Type.Object({ host, ...SHARE }, { title: "OverviewHost", description: "The calls to a host." }), {
+      description: "The busiest hosts.",
+    }),
+    other_hosts: others,
+    agents: Type.Array(
+      Type.Object(
+        {
+          key_id: plainText("Id of the key; empty: no key created them.", "key_5hK2mP8xQw"),
+          name: nullable(plainText("Its name; null: it has none any more.", "billing-agent")),
+          ...SHARE,
+        },
+        { title: "OverviewAgent", description: "The actions of a key." },
+      ),
+      { description: "The busiest keys." },
+    ),
+    other_agents: others,
+    approvals: Type.Object(
+      {
+        waiting: count("Actions that await approval now."),
+        is_more: Type.Boolean({ description: "Whether more may wait than were counted.", examples: [false] }),
+        oldest_at: nullable(dateTime("When the oldest of them was created; null: none waits.")),
+        approved: count("Approvals in the range."),
+        rejected: count("Rejections in the range."),
+        p50_ms: milliseconds("Median time from the request to the decision."),
+        p95_ms: milliseconds("95 % of the decisions took at most so long."),
+      },
+      { title: "OverviewApprovals", description: "What waits for approval, and how fast people decided." },
     ),
     failing_hosts: Type.Array(
       Type.Object(
@@ -68,7 +127,7 @@ export const OverviewJson = Type.Object(
       { description: "What waits to be sent again." },
     ),
   },
-  { title: "Overview", description: "What the account did in the last day." },
+  { title: "Overview", description: "What the account did in a range, and what waits." },
 );
 
 export type OverviewJson = Static<typeof OverviewJson>;
@@ -81,25 +140,28 @@ export interface OverviewRouteDeps {
 export function overviewRoutes({ overviewService }: OverviewRouteDeps) {
   return createApiRoutes().get(
     "/v1/overview",
-    async ({ caller }) => json(JSON.stringify(serializeOverview(await overviewService.read(caller)))),
+    async ({ caller, query: { range = RANGE_DEFAULT } }) =>
+      json(JSON.stringify(serializeOverview(await overviewService.read(caller, range)))),
     operation({
       operationId: "getOverview",
       permission: "read",
       tag: "Actions",
-      summary: "Get the figures of the last day",
+      summary: "Get the figures of an hour, a day, a week or 30 days",
       description: "The figures of the page Overview. They may be some seconds old.",
+      query: OverviewQuery,
       answers: { 200: { description: "The figures.", schema: OverviewJson } },
       errors: API_ERRORS,
     }),
   );
 }
 
-type Answer = Awaited<ReturnType<OverviewService["read"]>>;
-
-function serializeOverview({ overview, retries }: Answer): OverviewJson {
-  const { since, slots, latency, hosts } = overview;
+function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAnswer): OverviewJson {
+  const { range, since, countedUntil, slots, latency, decisions } = overview;
   return {
+    range,
     since: since.toISOString(),
+    counted_until: countedUntil?.toISOString() ?? null,
+    slot_seconds: OVERVIEW_RANGES[range].slotMinutes * 60,
     slots: slots.map(({ at, p50Ms, p95Ms, ...counts }) => ({
       at: at.toISOString(),
       ...counts,
@@ -107,7 +169,27 @@ function serializeOverview({ overview, retries }: Answer): OverviewJson {
       p95_ms: p95Ms,
     })),
     latency: latency === null ? null : { p50_ms: latency.p50Ms, p95_ms: latency.p95Ms, p99_ms: latency.p99Ms },
-    failing_hosts: hosts.map(({ lastError, lastFailedAt, ...failing }) => ({
+    hosts: overview.hosts.named.map(({ name, ...figures }) => ({
+      host: maskText(name, "decider"),
+      ...shareJson(figures),
+    })),
+    other_hosts: othersJson(overview.hosts),
+    agents: overview.keys.named.map(({ name, ...figures }) => ({
+      key_id: name,
+      name: keyNames.get(name) ?? null,
+      ...shareJson(figures),
+    })),
+    other_agents: othersJson(overview.keys),
+    approvals: {
+      waiting: waiting.count,
+      is_more: waiting.isCut,
+      oldest_at: waiting.oldestAt?.toISOString() ?? null,
+      approved: decisions.approved,
+      rejected: decisions.rejected,
+      p50_ms: decisions.p50Ms,
+      p95_ms: decisions.p95Ms,
+    },
+    failing_hosts: overview.failing.map(({ lastError, lastFailedAt, ...failing }) => ({
       ...failing,
       host: maskText(failing.host, "decider"),
       last_error: maskText(lastError, "decider"),
@@ -124,4 +206,12 @@ function serializeOverview({ overview, retries }: Answer): OverviewJson {
       })),
     },
   };
+}
+
+function shareJson({ failedAttempts, p50Ms, p95Ms, ...counts }: Omit<NamedFigures, "name">) {
+  return { ...counts, failed_attempts: failedAttempts, p50_ms: p50Ms, p95_ms: p95Ms };
+}
+
+function othersJson({ others: figures }: Breakdown) {
+  return figures === null ? null : shareJson(figures);
 }

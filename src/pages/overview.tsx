@@ -15,7 +15,7 @@ interface OverviewPageProps {
 
 /** The last 24 hours of an account, and its scheduled retries. */
 export function overviewPage({ user, overview, retries, now }: OverviewPageProps): string {
-  const { slots, latency, hosts } = overview;
+  const { slots, latency, failing } = overview;
   return render(
     <Layout title="Overview" nav="Overview" user={user} width="wide">
       <PageHead title="Overview">
@@ -52,7 +52,7 @@ export function overviewPage({ user, overview, retries, now }: OverviewPageProps
       </div>
       <HalfHours slots={slots} />
       <div class="pair">
-        <FailingHosts hosts={hosts} now={now} />
+        <FailingHosts hosts={failing} now={now} />
         <Retries {...retries} now={now} />
       </div>
     </Layout>,

@@ -40,6 +40,7 @@ import {
   type SettingsPageDeps,
   settingsPages,
 } from "./settings-routes.ts";
+import { RANGE_DEFAULT } from "../events/overview-routes.ts";
 import type { OverviewService } from "../events/overview.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { overviewPage } from "./overview.tsx";
@@ -113,7 +114,7 @@ interface OverviewPageDeps {
 
 function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps) {
   return createPersonRoutes(personOf).get("/overview", async ({ person }) => {
-    const answer = await overviewService.read(person.caller);
+    const answer = await overviewService.read(person.caller, RANGE_DEFAULT);
     return page("own", overviewPage({ ...answer, user: person, now: clock.now() }));
   });
 }

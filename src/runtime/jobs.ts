@@ -1,5 +1,6 @@
 import { createExpire, createExpireUnsent } from "../approvals/decide.ts";
 import type { Config } from "../config/config.ts";
+import { createCountActivity, createPruneActivity } from "../events/activity-job.ts";
 import type { Engine } from "../delivery/engine.ts";
 import type { Clock } from "./clock.ts";
 import type { Log } from "../observability/log.ts";
@@ -23,7 +24,7 @@ export function housekeeping(
   { approvalTtlHours, retentionDays }: Pick<Config, "approvalTtlHours" | "retentionDays">,
   { store, engine, bulkRunner, ...parts }: HousekeepingParts,
 ): readonly Job[] {
-  const { actions, people, team, upkeep, audit, pauses, rejections, bulk } = store;
+  const { actions, people, team, upkeep, audit, pauses, rejections, bulk, activity } = store;
   const deps = { ...parts, ...engine, actions, upkeep };
   const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
@@ -31,6 +32,12 @@ export function housekeeping(
     { name: "pauses", pattern: "* * * * *", run: () => engine.pauseService.reconcile() },
     // It has a lease of its own: a node may begin a job while another one rests.
     { name: "bulk jobs", pattern: "* * * * *", run: () => bulkRunner.run() },
+    { name: "what the overview counts", pattern: "*/10 * * * * *", run: createCountActivity({ ...parts, activity }) },
+    {
+      name: "figures that no overview shows any more",
+      pattern: "12 * * * *",
+      run: createPruneActivity(activity, retentionDays),
+    },
     inSteps("bulk jobs that ended long ago", "7 * * * *", (now) => bulk.prune(new Date(now.getTime() - BULK_KEPT_MS))),
     inSteps("rejections whose 24 h are over", "27 * * * *", (now) => rejections.prune(now)),
     inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),

@@ -6,6 +6,7 @@ import type { Sql, Statement } from "../../db/sql/sql.ts";
 import { approve, cancel, retry } from "../../src/actions/changes.ts";
 import { NO_SEARCH, type Search } from "../../src/actions/search.ts";
 import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
+import { ActivityTally } from "../../src/events/activity.ts";
 import { settleNotification } from "../../src/delivery/notification.ts";
 import type { ActionQuery, ActionStore, Store } from "../../db/store.ts";
 import {
@@ -28,6 +29,7 @@ import {
   settled,
   writeOf,
 } from "../support/factory.ts";
+import { aGroup } from "../support/overview.ts";
 import { storeOver, temporaryFolder } from "../support/store.ts";
 import {
   attempted,
@@ -112,7 +114,12 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["timeline", on((actions) => actions.timeline(ACCOUNT, "act_x")), ["timeline_once"]],
   ["changes", on(changesSince), ["actions", "actions_pending", "pauses_in_force", "timeline_once"]],
   ["position", on((actions) => actions.position()), []],
-  ["activity", on((actions) => actions.activity(ACCOUNT, { since: NOON, until: 1_000, limit: 500 })), ["actions"]],
+  ["activity", (store) => countedOf(store, ACCOUNT), ["actions", "timeline_once"]],
+  ["activity of all", (store) => countedOf(store, null), ["actions", "timeline_once"]],
+  ["counted activity", countActivity, ["activity", "facts"]],
+  ["activity that is too old", ({ activity }) => activity.prune(1, NOON), ["activity_by_age"]],
+  ["first steps", ({ firstSteps }) => firstSteps.done(ACCOUNT, "person_x"), ["first_steps"]],
+  ["waiting approvals", on((actions) => actions.waitingApprovals(ACCOUNT)), ["actions_by_status"]],
   ["scheduled retries", on((actions) => actions.scheduledRetries(ACCOUNT, NOON)), ["actions_pending"]],
   ["known position", on((actions) => actions.knowsPosition(7)), []],
   ["lanes", on((actions) => actions.lanes(null, 3)), ["actions_pending"]],
@@ -350,6 +357,7 @@ const SORTED: ReadonlySet<string> = new Set([
   "timeline",
   "changes",
   "activity",
+  "activity of all",
   "scheduled retries",
   "person",
   "accounts of a person",
@@ -396,6 +404,19 @@ test.each([
     expect(plan.filter((step) => step.includes("TEMP B-TREE"))).toHaveLength(sorts);
   },
 );
+
+async function countedOf({ actions, activity }: Store, accountId: string | null): Promise<void> {
+  await createdAction(actions);
+  await activity.groups(0, { accountId, since: NOON, limit: 500 });
+}
+
+async function countActivity({ activity }: Store): Promise<void> {
+  const tally = new ActivityTally(NOON);
+  tally.add(aGroup());
+  await activity.stored(tally.slotsOf([aGroup()]));
+  await activity.put({ from: 0, to: 1, rows: tally.changed, steps: [] });
+  await activity.read({ accountId: ACCOUNT, slotMinutes: 1, at: NOON });
+}
 
 async function heldInTurns({ actions }: Store): Promise<void> {
   for (const keyId of ["key_a", "key_b"])

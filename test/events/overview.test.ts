@@ -1,49 +1,70 @@
 import { describe, expect, test } from "bun:test";
 import {
+  ACTIVITY_STEP_ROWS,
+  ACTIVITY_TAIL_ROWS_MAX,
+  DAY_MS,
   FAILING_HOSTS_SHOWN_MAX,
   OVERVIEW_FRESH_FACTOR,
-  OVERVIEW_SCAN_ROWS_MAX,
-  OVERVIEW_SLOT_MS,
-  OVERVIEW_SLOTS,
-  OVERVIEW_STEP_ROWS,
+  OVERVIEW_NAMES_SHOWN_MAX,
+  OVERVIEW_RANGES,
 } from "../../src/config/limits.ts";
+import {
+  type ActivityGroup,
+  ActivityTally,
+  firstSlotOf,
+  type OverviewRange,
+  RANGE_NAMES,
+} from "../../src/events/activity.ts";
 import { createOverview } from "../../src/events/overview.ts";
-import type { ActivityCount, ActivityPage, HostActivity } from "../../db/store.ts";
+import type { ActivityPage } from "../../db/activity-store.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
-import { answered, later, NOON } from "../support/factory.ts";
+import { ACCOUNT, anApiKey, answered, later, NOON } from "../support/factory.ts";
+import { aGroup } from "../support/overview.ts";
 import { ownerOf } from "../support/owner.ts";
 
 const MINUTE_MS = 60_000;
 
-const HOUR_MS = 3_600_000;
+const HALF_HOUR_MS = 30 * MINUTE_MS;
 
 const NO_RETRIES = { count: 0, due: 0, isCut: false, hosts: [] };
 
-const aPage = (page: Partial<ActivityPage>): ActivityPage => {
-  return { counts: [], hosts: [], oldestAt: NOON, next: null, ...page };
+const aPage = (page: Partial<ActivityPage> = {}): ActivityPage => {
+  return { groups: [], position: 9, at: null, isLast: true, ...page };
 };
 
-const aCount = (count: Partial<ActivityCount>): ActivityCount => {
-  return { at: NOON, kind: "completed", durationMs: 100, count: 1, ...count };
-};
+interface Made {
+  readonly pageAt?: (index: number) => ActivityPage;
+  readonly stored?: readonly ActivityGroup[];
+  readonly clock?: FakeClock;
+  readonly retentionDays?: number;
+}
 
-const aHost = (host: string, failed: number, lastFailedAt = NOON, attempts = failed): HostActivity => {
-  return { host, attempts, failed, lastError: `No. ${failed}`, lastFailedAt };
-};
-
-/** An overview over pages that a test makes up, newest first. */
-function overviewOf(pageAt: (index: number) => ActivityPage | Promise<ActivityPage>, clock = new FakeClock(NOON)) {
-  let reads = 0;
-  const actions = {
-    activity: async () => pageAt((reads += 1) - 1),
-    position: async () => 1_000,
-    scheduledRetries: async () => NO_RETRIES,
+/** An overview over rows and pages that a test makes up. */
+function overviewOf({ pageAt = () => aPage(), stored = [], clock = new FakeClock(NOON), retentionDays }: Made = {}) {
+  const reads: number[] = [];
+  const activity = {
+    read: async ({ slotMinutes }: { readonly slotMinutes: number }) => {
+      const range = RANGE_NAMES.find((name) => OVERVIEW_RANGES[name].slotMinutes === slotMinutes) ?? "1h";
+      const tally = new ActivityTally(NOON, [range]);
+      for (const group of stored) tally.add(group);
+      return { position: 4, rows: tally.rows };
+    },
+    groups: async (after: number) => pageAt(reads.push(after) - 1),
   };
-  const service = createOverview({ actions, clock });
-  const read = async () => (await service.read(ownerOf("acc_a"))).overview;
-  return { read, service, clock, reads: () => reads };
+  const actions = {
+    scheduledRetries: async () => NO_RETRIES,
+    waitingApprovals: async () => ({ count: 2, isCut: false, oldestAt: NOON }),
+  };
+  const accounts = {
+    findKey: async (accountId: string, id: string) =>
+      id === "key_gone" ? null : anApiKey({ id, accountId, name: `name of ${id}` }),
+  };
+  const service = createOverview({ actions, activity, accounts, clock, retentionDays: retentionDays ?? null });
+  const answer = (range: OverviewRange = "24h") => service.read(ownerOf(ACCOUNT), range);
+  const read = async (range?: OverviewRange) => (await answer(range)).overview;
+  return { read, answer, service, clock, reads };
 }
 
 const sumOf = (slots: readonly { readonly created: number; readonly attempts: number }[]) =>
@@ -68,70 +89,79 @@ describe("the overview", () => {
       await ended(id, retries);
       const { status } = await engine.actionService.get(owner, id);
       if (status === "failed") await engine.actionService.retry(owner, id, null).then(() => ended(id, retries));
-      const total = sumOf((await overview.read(owner)).overview.slots);
+      const total = sumOf((await overview.read(owner, "24h")).overview.slots);
       expect(total).toBe(count + 1 + sent);
     }
     const held = await engine.create({ approve: true, retries: 1 });
+    expect((await overview.read(owner, "24h")).waiting).toMatchObject({ count: 1 });
     await engine.actionService.approve(owner, held.id, null);
     await ended(held.id, 1);
-    const { slots, hosts, since } = (await overview.read(owner)).overview;
-    const completed = slots.reduce((all, slot) => all + slot.completed, 0);
-    expect([sumOf(slots), completed]).toEqual([7 + sent, Math.floor(sent / 3)]);
-    expect(hosts.reduce((all, { failed }) => all + failed, 0)).toBe(sent - completed);
-    expect(hosts.reduce((all, { attempts }) => all + attempts, 0)).toBe(sent);
-    expect(since).toEqual(slots[0]?.at ?? NOON);
+    const { overview: seen, waiting, keyNames } = await overview.read(owner, "24h");
+    const completed = seen.slots.reduce((all, slot) => all + slot.completed, 0);
+    expect([sumOf(seen.slots), completed]).toEqual([7 + sent, Math.floor(sent / 3)]);
+    expect(seen.failing.reduce((all, { failed }) => all + failed, 0)).toBe(sent - completed);
+    expect(seen.hosts.named.reduce((all, { attempts }) => all + attempts, 0)).toBe(sent);
+    expect(seen.keys).toMatchObject({ named: [{ name: owner.keyId, created: 7, attempts: sent }], others: null });
+    expect([seen.decisions.approved, waiting.count, keyNames.size]).toEqual([1, 0, 0]);
+    expect(seen.since).toEqual(seen.slots[0]?.at ?? NOON);
     // Every account has its own.
-    const others = await overview.read(ownerOf("acc_other"));
+    const others = await overview.read(ownerOf("acc_other"), "24h");
     expect([sumOf(others.overview.slots), others.overview.latency]).toEqual([0, null]);
     const revoked = { ...owner, revoked: AbortSignal.abort() };
-    expect(await refusalOf(overview.read(revoked))).toMatchObject({ code: "unauthorized" });
+    expect(await refusalOf(overview.read(revoked, "24h"))).toMatchObject({ code: "unauthorized" });
   });
 
   test("shows a day in half hours, with the percentiles of each and of all", async () => {
-    const { read } = overviewOf(() =>
-      aPage({
-        counts: [
-          aCount({ kind: "created", durationMs: null, count: 9 }),
-          aCount({ count: 90 }),
-          aCount({ kind: "failed", durationMs: 300, count: 9 }),
-          aCount({ kind: "retry", durationMs: 5_000 }),
-          aCount({ at: later(-OVERVIEW_SLOT_MS), durationMs: 20, count: 50 }),
-          aCount({ at: later(OVERVIEW_SLOT_MS) }),
-          aCount({ at: later(-OVERVIEW_SLOTS * OVERVIEW_SLOT_MS) }),
-        ],
-      }),
-    );
-    const { slots, latency } = await read();
-    expect(slots).toHaveLength(OVERVIEW_SLOTS);
-    expect(slots.at(-1)).toEqual({
-      at: NOON,
-      created: 9,
-      completed: 90,
-      failed: 9,
-      attempts: 100,
-      p50Ms: 100,
-      p95Ms: 300,
+    const { read } = overviewOf({
+      stored: [
+        aGroup({ kind: "created", ms: null, count: 9 }),
+        aGroup({ ms: 21, count: 90 }),
+        aGroup({ kind: "failed", ms: 30, count: 9 }),
+        aGroup({ kind: "retry", ms: 5_000 }),
+        aGroup({ at: later(-HALF_HOUR_MS), ms: 20, count: 50 }),
+        aGroup({ at: later(HALF_HOUR_MS) }),
+        aGroup({ at: later(-48 * HALF_HOUR_MS) }),
+      ],
     });
-    expect(slots.at(-2)).toMatchObject({ at: later(-OVERVIEW_SLOT_MS), completed: 50, p50Ms: 20, p95Ms: 20 });
+    const { slots, latency } = await read();
+    expect(slots).toHaveLength(48);
+    const newest = { at: NOON, created: 9, completed: 90, failed: 9, attempts: 100, p50Ms: 21, p95Ms: 30 };
+    expect(slots.at(-1)).toEqual(newest);
+    expect(slots.at(-2)).toMatchObject({ at: later(-HALF_HOUR_MS), completed: 50, p50Ms: 20, p95Ms: 20 });
     expect(slots[0]).toMatchObject({ attempts: 0, p50Ms: null, p95Ms: null });
-    expect(latency).toEqual({ p50Ms: 100, p95Ms: 300, p99Ms: 300 });
+    expect(latency).toEqual({ p50Ms: 21, p95Ms: 30, p99Ms: 30 });
+  });
+
+  test.each(RANGE_NAMES)("has slots without gaps up to now for %s, and adds what is not stored yet", async (range) => {
+    const { slotMinutes, slots: count } = OVERVIEW_RANGES[range];
+    const oldest = aGroup({ at: firstSlotOf(range, NOON), count: 2 });
+    const { read, reads } = overviewOf({ stored: [oldest, aGroup()], pageAt: () => aPage({ groups: [aGroup()] }) });
+    const { slots, since } = await read(range);
+    expect(slots.map(({ at }) => at.getTime())).toEqual(
+      Array.from({ length: count }, (_, index) => since.getTime() + index * slotMinutes * MINUTE_MS),
+    );
+    expect([slots[0]?.completed, slots.at(-1)?.completed, reads]).toEqual([2, 2, [4]]);
   });
 
   test("lists the hosts that fail, the worst first, with the newest error", async () => {
-    const pages = [
-      aPage({
-        hosts: [aHost("good.example", 0, NOON, 5), aHost("bad.example", 1), aHost("worse.example", 2)],
-        next: 7,
-      }),
-      aPage({ hosts: [aHost("bad.example", 2, later(-9), 4), aHost("worse.example", 3, later(-5))] }),
-    ];
-    const { hosts } = await overviewOf((index) => pages[index] ?? aPage({})).read();
-    expect(hosts).toEqual([
+    const failure = (host: string, failed: number, lastFailedAt: Date, count = failed) =>
+      aGroup({ kind: "retry", host, count, failedAttempts: failed, lastError: `No. ${failed}`, lastFailedAt });
+    const { failing } = await overviewOf({
+      stored: [
+        aGroup({ host: "good.example", count: 5 }),
+        failure("bad.example", 2, later(-HALF_HOUR_MS), 4),
+        failure("worse.example", 3, later(-5)),
+      ],
+      pageAt: () => aPage({ groups: [failure("bad.example", 1, NOON), failure("worse.example", 2, NOON)] }),
+    }).read();
+    expect(failing).toEqual([
       { host: "worse.example", failed: 5, attempts: 5, lastError: "No. 2", lastFailedAt: NOON },
       { host: "bad.example", failed: 3, attempts: 5, lastError: "No. 1", lastFailedAt: NOON },
     ]);
-    const many = Array.from({ length: 3 * FAILING_HOSTS_SHOWN_MAX }, (_, at) => aHost(`h${at}.example`, 1, later(at)));
-    const newest = (await overviewOf(() => aPage({ hosts: many })).read()).hosts;
+    const many = Array.from({ length: 3 * FAILING_HOSTS_SHOWN_MAX }, (_, at) =>
+      failure(`h${at}.example`, 1, later(at)),
+    );
+    const newest = (await overviewOf({ stored: many }).read()).failing;
     expect(newest.map(({ host }) => host)).toEqual(
       many
         .toReversed()
@@ -140,37 +170,70 @@ describe("the overview", () => {
     );
   });
 
-  test("reads no further than a day", async () => {
-    const { read, reads } = overviewOf((index) => aPage({ oldestAt: later(-5 * HOUR_MS * (index + 1)), next: 7 }));
-    const { since, slots } = await read();
-    expect([reads(), since]).toEqual([5, slots[0]?.at ?? NOON]);
+  test("names the busiest hosts and keys, counts the others together, and knows the names of keys", async () => {
+    const stored = Array.from({ length: OVERVIEW_NAMES_SHOWN_MAX + 60 }, (_, at) =>
+      aGroup({ host: `h${at}.example`, keyId: at === 1 ? "" : `key_${at === 2 ? "gone" : at}`, count: 100 - at }),
+    );
+    const { overview, keyNames } = await overviewOf({ stored }).answer();
+    for (const { named, others } of [overview.hosts, overview.keys]) {
+      expect(named.map(({ attempts }) => attempts)).toEqual([100, 99, 98, 97, 96, 95, 94, 93, 92, 91]);
+      expect((others?.attempts ?? 0) + 955).toBe(stored.reduce((all, { count }) => all + count, 0));
+    }
+    expect(overview.keys.named.slice(0, 3).map(({ name }) => keyNames.get(name))).toEqual([
+      "name of key_0",
+      undefined,
+      undefined,
+    ]);
   });
 
-  test("says since when it counts if the day has more rows than it reads", async () => {
-    const oldest = later(-HOUR_MS);
-    const { read, reads } = overviewOf(() => aPage({ oldestAt: oldest, next: 7 }));
-    expect((await read()).since).toEqual(oldest);
-    expect(reads()).toBe(OVERVIEW_SCAN_ROWS_MAX / OVERVIEW_STEP_ROWS);
+  test("tells how long decisions took", async () => {
+    const stored = [
+      aGroup({ kind: "approved", ms: 8, count: 18 }),
+      aGroup({ kind: "rejected", ms: 31, count: 2 }),
+      aGroup({ kind: "created", ms: null }),
+    ];
+    const { overview, waiting } = await overviewOf({ stored }).answer();
+    expect(overview.decisions).toEqual({ approved: 18, rejected: 2, p50Ms: 8, p95Ms: 31 });
+    expect([overview.latency, waiting.count]).toEqual([null, 2]);
+  });
+
+  test("says until when it counts if more is not counted yet than it reads", async () => {
+    const { read, reads } = overviewOf({
+      pageAt: (index) => aPage({ position: index + 1, at: later(index), isLast: false }),
+    });
+    expect((await read()).countedUntil).toEqual(later(reads.length - 1));
+    expect(reads).toHaveLength(ACTIVITY_TAIL_ROWS_MAX / ACTIVITY_STEP_ROWS);
+    expect((await overviewOf().read()).countedUntil).toBeNull();
+  });
+
+  test("says since when it counts if actions are kept for less time than it shows", async () => {
+    const { read } = overviewOf({ retentionDays: 3 });
+    expect((await read("30d")).since).toEqual(later(-3 * DAY_MS));
+    expect((await read("24h")).since).toEqual(firstSlotOf("24h", NOON));
   });
 
   test("is kept for a multiple of the time that it took, and not if it could not be read", async () => {
     const clock = new FakeClock(NOON);
     let isAway = true;
-    const { read, reads } = overviewOf(() => {
+    const pageAt = () => {
       clock.advance(20);
       if (isAway) throw new Error("away");
-      return aPage({});
-    }, clock);
+      return aPage();
+    };
+    const { read, reads } = overviewOf({ pageAt, clock });
     const failures = await Promise.allSettled([read(), read()]);
     expect(failures.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     isAway = false;
     await Promise.all([read(), read()]);
-    expect(reads()).toBe(2);
+    expect(reads).toHaveLength(2);
     clock.advance(20 * OVERVIEW_FRESH_FACTOR - 1);
     await read();
-    expect(reads()).toBe(2);
+    expect(reads).toHaveLength(2);
+    // Each range is counted by itself.
+    await read("1h");
+    expect(reads).toHaveLength(3);
     clock.advance(1);
     await read();
-    expect(reads()).toBe(3);
+    expect(reads).toHaveLength(4);
   });
 });

@@ -37,6 +37,7 @@ import {
   later,
   NOON,
 } from "../support/factory.ts";
+import { anOverviewAnswer } from "../support/overview.ts";
 
 /** A key for each role, and one that was revoked. */
 export const KEYS = {
@@ -107,14 +108,8 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     readReceipt: (token) =>
       Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),
-    overviewService: {
-      read: () =>
-        Promise.resolve({
-          overview: { since: NOON, slots: [], latency: null, hosts: [] },
-          retries: { count: 0, due: 0, isCut: false, hosts: [] },
-        }),
-    },
-    guides: GUIDE_GROUPS,
+    overviewService: { read: (_caller, range) => Promise.resolve(anOverviewAnswer({ range })) },
+    guides: GUIDES,
     rulesFor: () => Promise.resolve(SOME_RULES),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",

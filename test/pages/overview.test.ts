@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
-import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_SLOT_MS, OVERVIEW_SLOTS } from "../../src/config/limits.ts";
+import { FAILING_HOSTS_SHOWN_MAX } from "../../src/config/limits.ts";
 import type { Overview } from "../../src/events/overview.ts";
 import { ASSETS } from "../../src/pages/assets.ts";
 import { overviewPage } from "../../src/pages/overview.tsx";
 import { later, NOON } from "../support/factory.ts";
+import { anOverview } from "../support/overview.ts";
 
 const VISITOR = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "f".repeat(64) } as const;
 
@@ -14,8 +15,8 @@ const BYTES_MAX = 60_000;
 
 /** A day in which every half hour was full. */
 function fullDay(overrides: Partial<Overview> = {}): Overview {
-  const slots = Array.from({ length: OVERVIEW_SLOTS }, (_, at) => ({
-    at: later((at + 1 - OVERVIEW_SLOTS) * OVERVIEW_SLOT_MS),
+  const slots = anOverview().slots.map((slot, at) => ({
+    ...slot,
     created: 123_456 + at,
     completed: 120_000 - 31 * at,
     failed: 3_456 + at,
@@ -23,13 +24,7 @@ function fullDay(overrides: Partial<Overview> = {}): Overview {
     p50Ms: 1_234,
     p95Ms: 12_345 + at,
   }));
-  return {
-    slots,
-    since: slots[0]?.at ?? NOON,
-    latency: { p50Ms: 120, p95Ms: 1_500, p99Ms: 20_000 },
-    hosts: [],
-    ...overrides,
-  };
+  return anOverview({ slots, latency: { p50Ms: 120, p95Ms: 1_500, p99Ms: 20_000 }, ...overrides });
 }
 
 const pageOf = (overview: Overview, retries = NO_RETRIES) =>
@@ -39,7 +34,7 @@ const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s
 
 test("the fullest overview is a small page, with all that it loads", () => {
   const host = { host: `${"h".repeat(60)}.example`, failed: 9, attempts: 99, lastError: "No.", lastFailedAt: NOON };
-  const html = pageOf(fullDay({ hosts: Array.from({ length: FAILING_HOSTS_SHOWN_MAX }, () => host) }));
+  const html = pageOf(fullDay({ failing: Array.from({ length: FAILING_HOSTS_SHOWN_MAX }, () => host) }));
   expect(Buffer.byteLength(html) + ASSETS.reduce((all, { gzip }) => all + gzip.byteLength, 0)).toBeLessThan(BYTES_MAX);
 });
 

@@ -1,3 +1,23 @@
+CREATE TABLE "activity" (
+	"account_id" text collate "C" NOT NULL,
+	"slot_minutes" bigint NOT NULL,
+	"at" bigint NOT NULL,
+	"kind" text collate "C" NOT NULL,
+	"name" text collate "C" NOT NULL,
+	"created" bigint NOT NULL,
+	"completed" bigint NOT NULL,
+	"failed" bigint NOT NULL,
+	"attempts" bigint NOT NULL,
+	"failed_attempts" bigint NOT NULL,
+	"approved" bigint NOT NULL,
+	"rejected" bigint NOT NULL,
+	"latency" text collate "C" NOT NULL,
+	"waits" text collate "C" NOT NULL,
+	"last_error" text collate "C",
+	"last_failed_at" bigint,
+	CONSTRAINT "activity_account_id_slot_minutes_at_kind_name_pk" PRIMARY KEY("account_id","slot_minutes","at","kind","name")
+);
+--> statement-breakpoint
 CREATE TABLE "attempts" (
 	"action_id" text collate "C" NOT NULL,
 	"run" bigint NOT NULL,
@@ -8,4 +28,13 @@ CREATE TABLE "attempts" (
 	CONSTRAINT "attempts_action_id_run_attempt_pk" PRIMARY KEY("action_id","run","attempt")
 );
 --> statement-breakpoint
-ALTER TABLE "actions" ADD COLUMN "response_headers" text collate "C";
+CREATE TABLE "first_steps" (
+	"account_id" text collate "C" NOT NULL,
+	"person_id" text collate "C" NOT NULL,
+	"step" text collate "C" NOT NULL,
+	"at" bigint NOT NULL,
+	CONSTRAINT "first_steps_account_id_person_id_step_pk" PRIMARY KEY("account_id","person_id","step")
+);
+--> statement-breakpoint
+ALTER TABLE "actions" ADD COLUMN "response_headers" text collate "C";--> statement-breakpoint
+CREATE INDEX "activity_by_age" ON "activity" USING btree ("slot_minutes","at");

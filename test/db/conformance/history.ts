@@ -1,47 +1,81 @@
 import { describe, expect, test } from "bun:test";
-import { cancel } from "../../../src/actions/changes.ts";
-import { OVERVIEW_SLOT_MS, RETRY_HOSTS_SHOWN_MAX } from "../../../src/config/limits.ts";
-import { ACCOUNT, answered, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
-import type { ActivityPage } from "../../../db/store.ts";
+import { approve, cancel } from "../../../src/actions/changes.ts";
+import { DAY_MS, RETRY_HOSTS_SHOWN_MAX } from "../../../src/config/limits.ts";
+import { type ActivityGroup, type ActivityRow, ActivityTally } from "../../../src/events/activity.ts";
+import { ACCOUNT, aDecision, answered, KEY, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
+import { aGroup } from "../../support/overview.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { attempted, createdAction, decided, failedAction } from "./steps.ts";
 
+const MINUTE_MS = 60_000;
+
 /** What the overview counts. */
 export function testHistory(open: OpenTestStore): void {
-  describe("the activity of an account", () => {
-    const DAY = { since: later(-86_400_000), until: Number.MAX_SAFE_INTEGER, limit: 100 };
+  describe("the activity of accounts", () => {
+    const ALL = { accountId: null, since: later(-DAY_MS), limit: 100 };
 
-    test("is its creations and attempts by slot, end and duration, and its attempts by host", async () => {
+    const kindsOf = (groups: readonly ActivityGroup[]) =>
+      groups
+        .map(({ kind, count, ms }) => [kind, count, ms] as const)
+        .toSorted(([one], [other]) => (one < other ? -1 : 1));
+
+    test("is grouped by minute, host, key, end and duration", async () => {
       await using db = await open();
+      const { activity } = db.store;
       const other = await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
       await attempted(db.actions, other, answered(200));
       await failedAction(db.actions);
       await attempted(db.actions, await createdAction(db.actions), answered(503), { now: later(10) });
-      await attempted(db.actions, await createdAction(db.actions, { url: "http://b.example:81/" }), answered(200), {
-        now: later(OVERVIEW_SLOT_MS),
-        durationMs: 1_234,
+      const sent = { now: later(MINUTE_MS), durationMs: 1_234 };
+      await attempted(
+        db.actions,
+        await createdAction(db.actions, { url: "http://b.example:81/" }),
+        answered(200),
+        sent,
+      );
+      const page = await activity.groups(0, { ...ALL, accountId: ACCOUNT });
+      expect(page).toMatchObject({ position: await db.actions.position(), at: null, isLast: true });
+      expect(kindsOf(page.groups)).toEqual([
+        ["completed", 1, 1_234],
+        ["created", 2, null],
+        ["created", 1, null],
+        ["failed", 1, 10],
+        ["retry", 1, 10],
+      ]);
+      expect(page.groups.find(({ kind }) => kind === "retry")).toEqual({
+        accountId: ACCOUNT,
+        at: NOON,
+        host: "api.example.com",
+        keyId: KEY,
+        kind: "retry",
+        ms: 10,
+        count: 1,
+        failedAttempts: 1,
+        lastError: "The target answered with status 503.",
+        lastFailedAt: later(10),
       });
-      await decided(db.actions, cancel, await createdAction(db.actions, { approve: true }));
-      const { counts, hosts, next } = await db.actions.activity(ACCOUNT, DAY);
-      expect(counts.toSorted((a, b) => a.kind.localeCompare(b.kind))).toEqual([
-        { at: later(OVERVIEW_SLOT_MS), kind: "completed", durationMs: 1_234, count: 1 },
-        { at: NOON, kind: "created", durationMs: null, count: 4 },
-        { at: NOON, kind: "failed", durationMs: 10, count: 1 },
-        { at: NOON, kind: "retry", durationMs: 10, count: 1 },
+      const ofOne = page.groups.find(({ kind }) => kind === "completed");
+      expect(ofOne).toMatchObject({ host: "b.example:81", at: later(MINUTE_MS), failedAttempts: 0, lastError: null });
+      const { groups } = await activity.groups(0, ALL);
+      expect(new Set(groups.map(({ accountId }) => accountId))).toEqual(new Set([ACCOUNT, OTHER_ACCOUNT]));
+      const younger = await activity.groups(0, { ...ALL, accountId: ACCOUNT, since: later(1) });
+      expect(kindsOf(younger.groups).map(([kind]) => kind)).toEqual(["completed", "retry"]);
+    });
+
+    test("tells how long each decision took, from the beginning of its run", async () => {
+      await using db = await open();
+      const held = () => createdAction(db.actions, { approve: true });
+      const [soon, late] = [later(90), later(7 * MINUTE_MS)];
+      await db.actions.apply(writeOf(cancel(await held(), aDecision(late)), late));
+      await db.actions.apply(writeOf(approve(await held(), aDecision(soon)), soon));
+      // Not held: nobody decided.
+      await decided(db.actions, cancel, await createdAction(db.actions));
+      const { groups } = await db.store.activity.groups(0, ALL);
+      expect(kindsOf(groups)).toEqual([
+        ["approved", 1, 90],
+        ["created", 3, null],
+        ["rejected", 1, 7 * MINUTE_MS],
       ]);
-      expect(hosts.toSorted((a, b) => a.host.localeCompare(b.host))).toMatchObject([
-        {
-          host: "api.example.com",
-          attempts: 2,
-          failed: 2,
-          lastError: "The target answered with status 503.",
-          lastFailedAt: later(10),
-        },
-        { host: "b.example:81", attempts: 1, failed: 0 },
-      ]);
-      expect(next).toBeNull();
-      const { counts: younger } = await db.actions.activity(ACCOUNT, { ...DAY, since: later(1) });
-      expect(younger.map(({ kind }) => kind).toSorted()).toEqual(["completed", "retry"]);
     });
 
     test("comes in pages that count each row once, and puts similar durations together", async () => {
@@ -49,22 +83,110 @@ export function testHistory(open: OpenTestStore): void {
       for (let count = 0; count < 3; count += 1) {
         await attempted(db.actions, await createdAction(db.actions), answered(200), { durationMs: 510 + count });
       }
-      const whole = await db.actions.activity(ACCOUNT, DAY);
-      expect(whole.counts.filter(({ kind }) => kind === "completed")).toEqual([
-        { at: NOON, kind: "completed", durationMs: 511, count: 3 },
+      const whole = await db.store.activity.groups(0, ALL);
+      expect(kindsOf(whole.groups)).toEqual([
+        ["completed", 3, 511],
+        ["created", 3, null],
       ]);
       const kinds: string[] = [];
       let pages = 0;
-      for (let until: number | null = await db.actions.position(); until !== null; pages += 1) {
-        const page: ActivityPage = await db.actions.activity(ACCOUNT, { ...DAY, until, limit: 2 });
-        kinds.push(...page.counts.map(({ kind }) => kind));
-        expect(page.oldestAt).toEqual(page.next === null ? new Date(0) : NOON);
-        until = page.next;
+      for (let position = 0, isLast = false; !isLast; pages += 1) {
+        const page = await db.store.activity.groups(position, { ...ALL, limit: 2 });
+        kinds.push(...page.groups.map(({ kind }) => kind));
+        ({ position, isLast } = page);
+        if (!isLast) expect(page.at).toEqual(NOON);
       }
-      expect([kinds.toSorted(), pages]).toEqual([
-        ["completed", "completed", "completed", "created", "created", "created"],
-        7,
+      expect(kinds.toSorted()).toEqual(["completed", "completed", "completed", "created", "created", "created"]);
+      expect(pages).toBe(Math.ceil((await db.rowsUpTo(whole.position)) / 2));
+      expect(await db.store.activity.groups(whole.position, ALL)).toMatchObject({ groups: [], isLast: true });
+    });
+
+    test("is stored with its position, by whoever counts first, and read back by slots and by range", async () => {
+      await using db = await open();
+      const { activity, firstSteps } = db.store;
+      const tally = new ActivityTally(NOON);
+      const failure = {
+        kind: "retry",
+        ms: 2_000,
+        failedAttempts: 1,
+        lastError: "No.",
+        lastFailedAt: NOON,
+      } as const;
+      for (const group of [aGroup({ kind: "created", ms: null }), aGroup(failure), aGroup({ kind: "approved" })])
+        tally.add(group);
+      const first = {
+        from: 0,
+        to: 5,
+        rows: tally.changed,
+        steps: [{ accountId: ACCOUNT, step: "action", at: NOON }],
+      } as const;
+      expect(await activity.position()).toBe(0);
+      expect(await Promise.all([activity.put(first), activity.put(first)])).toEqual([true, false]);
+      expect(await activity.position()).toBe(5);
+      const slots = tally.slotsOf([aGroup()]);
+      const sorted = (rows: readonly ActivityRow[]) =>
+        rows.toSorted(
+          (a, b) => a.slotMinutes - b.slotMinutes || (`${a.kind}${a.name}` < `${b.kind}${b.name}` ? -1 : 1),
+        );
+      expect(sorted(await activity.stored(slots))).toEqual(sorted(tally.changed));
+      expect(await activity.stored([])).toEqual([]);
+      tally.add(aGroup());
+      const steps = [{ accountId: ACCOUNT, step: "action", at: later(9) }] as const;
+      expect(await activity.put({ from: 5, to: 9, rows: tally.changed, steps })).toBe(true);
+      expect(await firstSteps.done(ACCOUNT, "person_a")).toEqual([{ step: "action", at: NOON }]);
+      const read = await activity.read({ accountId: ACCOUNT, slotMinutes: 30, at: NOON });
+      expect(read.position).toBe(9);
+      expect(sorted(read.rows)).toEqual(sorted(tally.rows.filter(({ slotMinutes }) => slotMinutes === 30)));
+      // A stretch in which nothing is counted moves the position on.
+      expect(await activity.put({ from: 9, to: 12, rows: [], steps: [] })).toBe(true);
+      expect(await activity.read({ accountId: ACCOUNT, slotMinutes: 30, at: later(1) })).toEqual({
+        position: 12,
+        rows: [],
+      });
+      expect(await activity.read({ accountId: OTHER_ACCOUNT, slotMinutes: 30, at: NOON })).toEqual({
+        position: 12,
+        rows: [],
+      });
+    });
+
+    test("is pruned by the length of its slots", async () => {
+      await using db = await open();
+      const { activity } = db.store;
+      const tally = new ActivityTally(NOON);
+      tally.add(aGroup());
+      await activity.put({ from: 0, to: 1, rows: tally.changed, steps: [] });
+      expect(await activity.prune(1, NOON)).toBe(false);
+      expect(await activity.stored(tally.slotsOf([aGroup()]))).toHaveLength(12);
+      await activity.prune(1, later(1));
+      expect(await activity.stored(tally.slotsOf([aGroup()]))).toHaveLength(9);
+    });
+  });
+
+  describe("the first steps of an account", () => {
+    test("are stored once, and those of a person are that person's", async () => {
+      await using db = await open();
+      const { firstSteps } = db.store;
+      const step = { accountId: ACCOUNT, personId: "", step: "agent", at: NOON } as const;
+      await firstSteps.add(step);
+      await firstSteps.add({ ...step, at: later(5) });
+      await firstSteps.add({ ...step, step: "hidden", personId: "person_a" });
+      expect(await firstSteps.done(ACCOUNT, "person_b")).toEqual([{ step: "agent", at: NOON }]);
+      expect((await firstSteps.done(ACCOUNT, "person_a")).map((done) => done.step).toSorted()).toEqual([
+        "agent",
+        "hidden",
       ]);
+      expect(await firstSteps.done(OTHER_ACCOUNT, "person_a")).toEqual([]);
+    });
+  });
+
+  describe("waiting approvals", () => {
+    test("are counted, with the time of the oldest", async () => {
+      await using db = await open();
+      expect(await db.actions.waitingApprovals(ACCOUNT)).toEqual({ count: 0, isCut: false, oldestAt: null });
+      await createdAction(db.actions);
+      await createdAction(db.actions, { approve: true, accountId: OTHER_ACCOUNT });
+      for (const ms of [0, 10]) await createdAction(db.actions, { approve: true, createdAt: later(ms) });
+      expect(await db.actions.waitingApprovals(ACCOUNT)).toEqual({ count: 2, isCut: false, oldestAt: NOON });
     });
   });
 

@@ -1,0 +1,62 @@
+import type { ActivityGroup, ActivityRow, ActivitySlot } from "../src/events/activity.ts";
+
+/** Which rows of the timeline to group. */
+export interface ActivityQuery {
+  /** Null: of all accounts. */
+  readonly accountId: string | null;
+  /** Nothing earlier is counted. */
+  readonly since: Date;
+  /** Rows of the timeline of all accounts to read. */
+  readonly limit: number;
+}
+
+export interface ActivityPage {
+  readonly groups: readonly ActivityGroup[];
+  /** Everything up to this position was read. */
+  readonly position: number;
+  /** When the last row that was read happened; null: the page reaches the newest one. */
+  readonly at: Date | null;
+  readonly isLast: boolean;
+}
+
+/** What counting a stretch of the timeline has changed. */
+export interface ActivityWrite {
+  /** Written only if nobody has counted on from this position meanwhile. */
+  readonly from: number;
+  readonly to: number;
+  /** With all that they count, not what was added. */
+  readonly rows: readonly ActivityRow[];
+  readonly steps: readonly FirstStep[];
+}
+
+/** What the overview counts. */
+export interface ActivityStore {
+  /** Everything in the timeline up to here is counted. */
+  position(): Promise<number>;
+  /** What happened after a position. */
+  groups(after: number, query: ActivityQuery): Promise<ActivityPage>;
+  /** The rows of these slots. */
+  stored(slots: readonly ActivitySlot[]): Promise<readonly ActivityRow[]>;
+  /** All rows of one length from a slot on, and the position that they are counted up to, of the same moment. */
+  read(from: ActivitySlot): Promise<{ readonly position: number; readonly rows: readonly ActivityRow[] }>;
+  /** Writes rows and position in one commit. False, and nothing is written: another node has counted on. */
+  put(write: ActivityWrite): Promise<boolean>;
+  /** Deletes slots of one length that began earlier; true when there may be more. */
+  prune(slotMinutes: number, before: Date): Promise<boolean>;
+}
+
+/** What an account does once when it begins; `hidden`: a person doesn't want to see the list of it any more. */
+export type FirstStepName = "action" | "approval" | "agent" | "signature" | "hidden";
+
+export interface FirstStep {
+  readonly accountId: string;
+  readonly step: FirstStepName;
+  readonly at: Date;
+}
+
+export interface FirstStepStore {
+  /** The steps of an account and of this person. */
+  done(accountId: string, personId: string): Promise<readonly { readonly step: FirstStepName; readonly at: Date }[]>;
+  /** A step that is stored already keeps its time. `personId` is empty but for `hidden`. */
+  add(step: FirstStep & { readonly personId: string }): Promise<void>;
+}

@@ -1,0 +1,53 @@
+import { and, eq, or, sql } from "drizzle-orm";
+import type { FirstStep, FirstStepStore } from "../activity-store.ts";
+import type { StoreContext } from "./context.ts";
+import { itemsOf, placeIn } from "./dialect.ts";
+import { type Args, bareNames, changed, prepare, query, typed } from "./query.ts";
+import { firstSteps } from "../libsql/schema.ts";
+import type { Statement } from "./sql.ts";
+
+/** What accounts did for the first time; a step that is stored keeps its time. */
+export function createFirstStepStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): FirstStepStore {
+  return {
+    async done(accountId, personId) {
+      return OF_PERSON.read(reader, { accountId, personId });
+    },
+    async add({ accountId, personId, step, at }) {
+      await writer.write([ADD.bind({ accountId, personId, step, at })]);
+    },
+  };
+}
+
+/** At most one row for each step, and one more of the person. */
+const OF_PERSON = prepare((arg: Args<"accountId" | "personId">) =>
+  query
+    .select({ step: firstSteps.step, at: firstSteps.at })
+    .from(firstSteps)
+    .where(
+      and(
+        eq(firstSteps.accountId, arg.accountId),
+        or(eq(firstSteps.personId, ""), eq(firstSteps.personId, arg.personId)),
+      ),
+    ),
+);
+
+const ADD = prepare((arg: Args<"accountId" | "personId" | "step" | "at">) =>
+  query
+    .insert(firstSteps)
+    .values({ accountId: arg.accountId, personId: arg.personId, step: sql`${arg.step}`, at: sql`${arg.at}` })
+    .onConflictDoNothing(),
+);
+
+const ADD_ALL = prepare((arg: Args<"steps">) => {
+  const { accountId, personId, step, at } = firstSteps;
+  return sql`insert into ${firstSteps} (${bareNames(accountId, personId, step, at)})
+    select ${placeIn(0)}, '', ${placeIn(1)}, ${typed(placeIn(2), at)} from ${itemsOf(arg.steps)}
+    where ${changed} on conflict do nothing`;
+});
+
+/** Steps of accounts that are written where the statement before wrote a row. */
+export function firstStepRows(steps: readonly FirstStep[]): Statement {
+  return ADD_ALL.bind({
+    steps: JSON.stringify(steps.map(({ accountId, step, at }) => [accountId, step, at.getTime()])),
+  });
+}

@@ -1,0 +1,67 @@
+import { ACTIVITY_PAUSE_MS, ACTIVITY_STEP_ROWS, DAY_MS, OVERVIEW_RANGES } from "../config/limits.ts";
+import type { ActivityStore, FirstStep } from "../../db/activity-store.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { type ActivityGroup, ActivityTally, firstSlotOf, RANGE_NAMES } from "./activity.ts";
+
+interface ActivityJobDeps {
+  readonly activity: Pick<ActivityStore, "position" | "groups" | "stored" | "put">;
+  readonly clock: Pick<Clock, "after">;
+}
+
+/**
+ * Counts what the timeline tells, from the position where the last run ended. Creates and results don't wait for it, and a
+ * row is counted once on however many nodes: whoever counts writes the position in the same commit, and only from where it
+ * began.
+ */
+export function createCountActivity({ activity, clock }: ActivityJobDeps) {
+  return async (now: Date, stop: AbortSignal): Promise<void> => {
+    while (!stop.aborted && (await countStep(activity, now))) {
+      await new Promise<void>((resolve) => void clock.after(ACTIVITY_PAUSE_MS, resolve));
+    }
+  };
+}
+
+/** Counts the next rows; true when more follow. */
+async function countStep(activity: ActivityJobDeps["activity"], now: Date): Promise<boolean> {
+  const from = await activity.position();
+  const since = firstSlotOf("30d", now);
+  const page = await activity.groups(from, { accountId: null, since, limit: ACTIVITY_STEP_ROWS });
+  if (page.position === from) return false;
+  const tally = new ActivityTally(now);
+  tally.load(await activity.stored(tally.slotsOf(page.groups)));
+  for (const group of page.groups) tally.add(group);
+  const write = { from, to: page.position, rows: tally.changed, steps: stepsIn(page.groups) };
+  // If another node has counted them it goes on.
+  return (await activity.put(write)) && !page.isLast;
+}
+
+const STEPS = { created: "action", approved: "approval" } as const;
+
+/** What these accounts have done, perhaps for the first time. */
+function stepsIn(groups: readonly ActivityGroup[]): readonly FirstStep[] {
+  const found = new Map<string, FirstStep>();
+  for (const { kind, accountId, at } of groups) {
+    if (kind !== "created" && kind !== "approved") continue;
+    const step = STEPS[kind];
+    const name = `${accountId} ${step}`;
+    const known = found.get(name);
+    if (known === undefined || at < known.at) found.set(name, { accountId, step, at });
+  }
+  return [...found.values()];
+}
+
+/** Deletes slots that no range shows any more, and those of actions that are too old to be kept (null: none is). */
+export function createPruneActivity(activity: Pick<ActivityStore, "prune">, retentionDays: number | null) {
+  return async (now: Date, stop: AbortSignal): Promise<void> => {
+    for (const range of RANGE_NAMES) {
+      const before = keptSince(firstSlotOf(range, now), retentionDays, now);
+      while (!stop.aborted && (await activity.prune(OVERVIEW_RANGES[range].slotMinutes, before)));
+    }
+  };
+}
+
+/** The later one of a time and the end of the retention. */
+export function keptSince(since: Date, retentionDays: number | null, now: Date): Date {
+  if (retentionDays === null) return since;
+  return new Date(Math.max(since.getTime(), now.getTime() - retentionDays * DAY_MS));
+}

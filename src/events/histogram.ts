@@ -1,0 +1,74 @@
+/**
+ * Durations by buckets, so that a percentile of many hours is known without each of them. A bucket is at most 1/16 as wide
+ * as its durations are long (as HdrHistogram divides them): exact below 32 ms, within 3 % above.
+ */
+export type Histogram = ReadonlyMap<number, number>;
+
+/** Buckets of each power of two. */
+const BUCKETS = 16;
+
+const BUCKET_BITS = 4;
+
+/** The longest duration that has a bucket of its own: a month. */
+const DURATION_MS_MAX = 2 ** 32 - 1;
+
+/** The number of the bucket of a duration. */
+function bucketOf(ms: number): number {
+  const whole = Math.min(DURATION_MS_MAX, Math.max(0, Math.round(ms)));
+  if (whole < BUCKETS) return whole;
+  const shift = 31 - BUCKET_BITS - Math.clz32(whole);
+  return BUCKETS * (shift + 1) + (whole >>> shift) - BUCKETS;
+}
+
+/** The middle of a bucket, rounded down. */
+function middleOf(bucket: number): number {
+  if (bucket < BUCKETS) return bucket;
+  const shift = Math.floor(bucket / BUCKETS) - 1;
+  const first = (BUCKETS + (bucket % BUCKETS)) * 2 ** shift;
+  return first + Math.floor((2 ** shift - 1) / 2);
+}
+
+/** Adds so many durations of this length. */
+export function addDuration(histogram: Map<number, number>, ms: number, count: number): void {
+  const bucket = bucketOf(ms);
+  histogram.set(bucket, (histogram.get(bucket) ?? 0) + count);
+}
+
+/** All durations of several histograms. */
+export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
+  const merged = new Map<number, number>();
+  for (const histogram of histograms) {
+    for (const [bucket, count] of histogram) merged.set(bucket, (merged.get(bucket) ?? 0) + count);
+  }
+  return merged;
+}
+
+/** The durations that these shares of all do not exceed, in milliseconds; empty: there are none. */
+export function percentilesOf(histogram: Histogram, shares: readonly number[]): readonly number[] {
+  const ordered = [...histogram].toSorted(([one], [other]) => one - other);
+  const all = ordered.reduce((sum, [, count]) => sum + count, 0);
+  if (all === 0) return [];
+  return shares.map((share) => {
+    let seen = 0;
+    const found = ordered.find(([, count]) => (seen += count) >= all * share);
+    return middleOf(found?.[0] ?? 0);
+  });
+}
+
+/** As it is stored: pairs of a bucket and its count. */
+export function histogramText(histogram: Histogram): string {
+  return [...histogram].map(([bucket, count]) => `${bucket}:${count}`).join(" ");
+}
+
+/** Pairs that were altered to something else count as none. */
+export function parseHistogram(text: string): Map<number, number> {
+  const histogram = new Map<number, number>();
+  if (text === "") return histogram;
+  for (const pair of text.split(" ")) {
+    const [bucket = -1, count = -1] = pair.split(":").map(Number);
+    if (Number.isSafeInteger(bucket) && bucket >= 0 && Number.isSafeInteger(count) && count > 0) {
+      histogram.set(bucket, count);
+    }
+  }
+  return histogram;
+}
