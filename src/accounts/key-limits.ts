@@ -77,3 +77,11 @@ export function expiryIssues(expiresAt: Date, now: Date): readonly Issue[] {
   }
   return [];
 }
+
+/** A key that would be refused from its first call on helps nobody, and one without an end is not what was asked for. */
+export function inheritedExpiryIssues({ expiresAt }: Pick<KeyLimits, "expiresAt">, now: Date): readonly Issue[] {
+  if (expiresAt === null || expiresAt > now) return [];
+  const message =
+    "The key that it replaces has expired. Give a time in the future, or set inherit_limits: false for a key without an end.";
+  return [{ field: "expires_at", message }];
+}

@@ -5,7 +5,7 @@ import type { AccountStore, ApiKey, KeyUse, Revocation } from "../../db/account-
 import type { Authenticate } from "./authenticate.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { type Audited, auditOf } from "../audit/audit.ts";
-import { expiryIssues, readHosts } from "./key-limits.ts";
+import { expiryIssues, inheritedExpiryIssues, readHosts } from "./key-limits.ts";
 import { authorize, type Caller, hasScope, isWeakerHold, type KeyLimits } from "./roles.ts";
 import type { CreateKey } from "./schemas.ts";
 import { DomainError, type Issue } from "../api/domain-error.ts";
@@ -56,7 +56,7 @@ export function createKeyService(deps: KeyDeps) {
 
     /**
      * Creates a key. A key that replaces another acts on the actions of that one too; these are found by following
-     * `replaces` from key to key. Throws `validation_error`, and `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
+     * `replaces` from key to key. It has the limits of that one where the request names none. Throws `validation_error`, and `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
      */
     async create(caller: Caller, request: CreateKey): Promise<NewKey> {
       authorize(caller, "manage");
@@ -64,7 +64,7 @@ export function createKeyService(deps: KeyDeps) {
       const { name, role, replaces = null } = request;
       const before = replaces === null ? null : await accounts.findKey(accountId, replaces);
       const now = clock.now();
-      const limits = limitsIn(request, now);
+      const limits = limitsIn(request, request.inherit_limits === false ? null : before, now);
       const issues = [...issuesOf(request, before), ...limits.issues];
       if (issues.length > 0) {
         throw new DomainError("validation_error", "The request has fields that are not valid.", issues);
@@ -111,21 +111,26 @@ export function createKeyService(deps: KeyDeps) {
 
 const UNUSED: KeyUse = { lastActionAt: null, actionsToday: 0 };
 
-/** The limits of a request in normal form, and what is wrong with them. */
+/** The limits of a new key in normal form, and what is wrong with them. `before`: the key whose limits it inherits; null: none. */
 function limitsIn(
   { hosts: given, methods, daily_actions: dailyActions, expires_at: end }: CreateKey,
+  before: KeyLimits | null,
   now: Date,
 ): { readonly limits: KeyLimits; readonly issues: readonly Issue[] } {
+  const inherited = before ?? NO_LIMITS;
   const hosts = given === undefined ? null : readHosts(given);
   const expiresAt = end === undefined ? null : new Date(end);
   return {
     limits: {
-      hosts: hosts?.hosts ?? null,
-      methods: methods === undefined ? null : [...new Set(methods)],
-      dailyActions: dailyActions ?? null,
-      expiresAt,
+      hosts: hosts?.hosts ?? inherited.hosts,
+      methods: methods === undefined ? inherited.methods : [...new Set(methods)],
+      dailyActions: dailyActions ?? inherited.dailyActions,
+      expiresAt: expiresAt ?? inherited.expiresAt,
     },
-    issues: [...(hosts?.issues ?? []), ...(expiresAt === null ? [] : expiryIssues(expiresAt, now))],
+    issues: [
+      ...(hosts?.issues ?? []),
+      ...(expiresAt === null ? inheritedExpiryIssues(inherited, now) : expiryIssues(expiresAt, now)),
+    ],
   };
 }
 

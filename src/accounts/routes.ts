@@ -116,7 +116,7 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         tag: "Auth",
         summary: "Create a key; it is shown once",
         description:
-          "Only this response shows the key. An account can have 500 live keys; a further one gets 409. A key that replaces another acts on what that key created; its limits are its own. A create or retry beyond a limit gets 403. The first key with a hold in the first account closes sign-ups, unless SIGNUPS is open.",
+          "Only this response shows the key. An account can have 500 live keys; a further one gets 409. A key that replaces another acts on what that key created, and has each of its limits that the request leaves out, unless inherit_limits is false. A create or retry beyond a limit gets 403. The first key with a hold in the first account closes sign-ups, unless SIGNUPS is open.",
         body: jsonBody(CreateKey),
         answers: { 201: { description: "The new key.", schema: CreatedKey, headers: ["Cache-Control"] } },
         errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "too_many_keys"],

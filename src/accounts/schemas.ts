@@ -107,6 +107,14 @@ export const CreateKey = Type.Object(
         examples: [true],
       }),
     ),
+    inherit_limits: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description:
+          "Whether each limit that is left out is that of the key that it replaces. false: what is left out is no limit.",
+        examples: [false],
+      }),
+    ),
   },
   { title: "CreateKey", additionalProperties: false, description: "A new key." },
 );

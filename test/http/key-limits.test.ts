@@ -116,6 +116,31 @@ describe("a key with limits", () => {
     expect(await listed(id)).toMatchObject({ actions_today: 0 });
   });
 
+  test("passes each of them on to the key that replaces it, unless the request names it or says otherwise", async () => {
+    const limits = { hosts: ["api.example.com"], methods: ["POST"], daily_actions: 3, expires_at: inHours(24) };
+    const before = await keyWith(limits);
+    const heirWith = (more: object) => {
+      const body = { name: "heir", role: "agent", replaces: before.id, ...more };
+      return app.call("POST", "/v1/keys", JSON.stringify(body));
+    };
+    expect((await heirWith({})).json).toMatchObject(limits);
+    expect((await heirWith({ hosts: ["b.example"], daily_actions: 9 })).json).toMatchObject({
+      ...limits,
+      hosts: ["b.example"],
+      daily_actions: 9,
+    });
+    const free = await heirWith({ inherit_limits: false, methods: ["GET"] });
+    expect([free.status, Reflect.get(free.json, "methods")]).toEqual([201, ["GET"]]);
+    for (const name of ["hosts", "daily_actions", "expires_at"]) expect(free.json).not.toHaveProperty(name);
+    app.engine.clock.advance(24 * 3_600_000);
+    const late = await heirWith({});
+    expect([late.status, late.json.error.details?.map(({ field }) => field)]).toEqual([400, ["expires_at"]]);
+    expect(late.text).toContain("has expired. Give a time");
+    const end = inHours(1);
+    expect((await heirWith({ expires_at: end })).json).toMatchObject({ ...limits, expires_at: end });
+    expect((await heirWith({ inherit_limits: false })).status).toBe(201);
+  });
+
   test("creates so many a day, whatever races, and what it finds again costs nothing", async () => {
     const { id, create } = await keyWith({ daily_actions: 10 });
     const first = await create("https://api.example.com/", { dedupe: "k" });

@@ -32,7 +32,7 @@ function addKeyCommands(program: CliCommand): void {
     .choice("--scope <scope>", "for an agent's key, which actions it can change; default: own", KEY_SCOPES)
     .option(
       "--replaces <id>",
-      "the key that it replaces: it can change what that key created, and has its hold and scope by default",
+      "the key that it replaces: it can change what that key created, and has its hold, scope and limits by default",
     )
     .option(
       "--host <host>",
@@ -43,6 +43,7 @@ function addKeyCommands(program: CliCommand): void {
     .option("--daily-actions <n>", "how many actions it may create a day (UTC)", wholeNumber("daily-actions"))
     .option("--expires <time>", "until when it works: a time such as 2027-03-04T12:00:00Z, or 90d or 12h from now")
     .option("--weaker-hold", "allow a weaker hold than that of the replaced key")
+    .option("--own-limits", "leave out the limits of the replaced key: only those that are given apply")
     .option(...JSON_OPTION)
     .runs(withSession(createKey));
   addServiceCommand(keys, "revoke <id>", "revoke a key, at once and for good")
@@ -79,6 +80,7 @@ function limitsText({ hosts = [], methods = [], expires_at: end }: KeyList["data
 
 type CreateKeyOptions = Partial<Pick<CreateKey, "role" | "hold" | "scope" | "replaces">> & {
   readonly weakerHold?: boolean;
+  readonly ownLimits?: boolean;
   readonly host?: readonly string[];
   readonly method?: readonly string[];
   readonly dailyActions?: number;
@@ -107,7 +109,7 @@ function timeIn(text: string, now: Date): string {
 
 async function createKey(session: Session, options: CreateKeyOptions, name: string): Promise<number> {
   const { client, io, asksForJson, json, say } = session;
-  const { role, hold, scope, replaces, weakerHold } = options;
+  const { role, hold, scope, replaces, weakerHold, ownLimits } = options;
   if (role === undefined) throw new UsageError("--role is missing: it has no default.");
   const created = await client.createKey({
     name,
@@ -117,6 +119,7 @@ async function createKey(session: Session, options: CreateKeyOptions, name: stri
     ...(replaces === undefined ? {} : { replaces }),
     ...limitsIn(options),
     ...(weakerHold ? { weaker_hold: true } : {}),
+    ...(ownLimits ? { inherit_limits: false } : {}),
   });
   // In a pipe too: a script wants the key alone.
   if (asksForJson) json(created);
