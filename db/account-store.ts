@@ -1,3 +1,4 @@
+import type { Action } from "../src/actions/action.ts";
 import type { AuditEntry } from "../src/audit/audit.ts";
 import type { Pause, PauseEnd } from "../src/pauses/pause.ts";
 import type { Hold, KeyLimits, KeyScope, MemberRole, Role, Actor } from "../src/accounts/roles.ts";
@@ -54,10 +55,19 @@ export interface ApiKey extends KeyLimits {
   readonly revokedAt: Date | null;
 }
 
+/** The newest action of a key, as lists of keys show it. */
+export interface KeyCall extends Pick<Action, "id" | "createdAt" | "method" | "status"> {
+  /** As it was created: it may hold secrets. */
+  readonly url: string;
+  readonly responseCode: number | null;
+}
+
 /** What a key has done. */
 export interface KeyUse {
-  /** When it created its newest action; null: none is left. */
-  readonly lastActionAt: Date | null;
+  /** Null: none is left. */
+  readonly lastCall: KeyCall | null;
+  /** In the last 24 hours, of what is left, up to `KEY_ACTIONS_COUNTED_MAX`. */
+  readonly actionsLastDay: number;
   /** Today, UTC: exact for a key with a daily limit, else of what is left, up to `KEY_ACTIONS_COUNTED_MAX`. */
   readonly actionsToday: number;
 }

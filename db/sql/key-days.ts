@@ -1,11 +1,12 @@
-import { and, desc, eq, gte, lt, notExists, sql, type SQL } from "drizzle-orm";
+import { and, desc, eq, gte, lt, notExists, type Placeholder, sql, type SQL } from "drizzle-orm";
+import { ACTION_STATUSES, HTTP_METHODS } from "../../src/actions/action.ts";
 import { dayOf } from "../../src/accounts/key-limits.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX } from "../../src/config/limits.ts";
 import { firstActionId } from "../../src/runtime/ids.ts";
-import type { KeyUse } from "../account-store.ts";
+import type { KeyCall, KeyUse } from "../account-store.ts";
 import type { Creation } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { countOf, isOneOfPlaces, place } from "./dialect.ts";
+import { countOf, isOneOf, isOneOfPlaces, place } from "./dialect.ts";
 import { type Args, changed, insertWhere, prepare, query } from "./query.ts";
 import { actions, apiKeys, keyDays } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
@@ -57,35 +58,67 @@ const ofKey = and(
   sql`${actions.keyId} <> ''`,
 );
 
-const USE = prepare((arg: Args<"accountId" | "day" | "since">) => {
-  const newest = query.select({ at: actions.createdAt }).from(actions).where(ofKey).orderBy(desc(actions.id)).limit(1);
-  const today = query.select({ id: actions.id }).from(actions);
+const USE = prepare((arg: Args<"accountId" | "day" | "since" | "sinceDayAgo">) => {
+  const newest = query.select({ id: actions.id }).from(actions).where(ofKey).orderBy(desc(actions.id)).limit(1);
   const counted = query.select({ created: keyDays.created }).from(keyDays);
   const isDay = and(sql`${keyDays.keyId} = ${apiKeys.id}`, eq(keyDays.day, arg.day));
-  const recent = today.where(and(ofKey, gte(actions.id, arg.since))).limit(KEY_ACTIONS_COUNTED_MAX);
+  const recent = (since: Placeholder) => {
+    const rows = query.select({ id: actions.id }).from(actions);
+    return countOf(rows.where(and(ofKey, gte(actions.id, since))).limit(KEY_ACTIONS_COUNTED_MAX));
+  };
   return query
     .select({
       id: apiKeys.id,
-      lastActionAt: sql<Date | null>`${newest}`.mapWith(actions.createdAt).as("last_action_at"),
-      actionsToday: sql<number>`case when ${apiKeys.dailyActions} is null then ${countOf(recent)}
+      lastActionId: sql<string | null>`${newest}`.as("last_action_id"),
+      actionsToday: sql<number>`case when ${apiKeys.dailyActions} is null then ${recent(arg.since)}
         else coalesce(${counted.where(isDay)}, 0) end`
         .mapWith(Number)
         .as("actions_today"),
+      actionsLastDay: sql<number>`${recent(arg.sinceDayAgo)}`.mapWith(Number).as("actions_last_day"),
     })
     .from(apiKeys)
     .where(eq(apiKeys.accountId, arg.accountId))
     .limit(KEYS_LISTED_MAX);
 });
 
-/** When each key of an account created its newest action, and how many it has created today. */
+const CALLS = prepare((arg: Args<"ids">) => {
+  const { id, createdAt, method, url, status, responseCode } = actions;
+  return query.select({ id, createdAt, method, url, status, responseCode }).from(actions).where(isOneOf(id, arg.ids));
+});
+
+/** The newest action of each key of an account, and how many it has created lately. */
 export async function readUse(
   { sql: reader }: Pick<StoreContext, "sql">,
   accountId: string,
   now: Date,
 ): Promise<ReadonlyMap<string, KeyUse>> {
   const day = dayOf(now);
-  const rows = await USE.read(reader, { accountId, day, since: firstActionId(new Date(day * DAY_MS)) });
-  return new Map(rows.map(({ id, ...use }) => [id, use]));
+  const dayAgo = new Date(now.getTime() - DAY_MS);
+  const since = { since: firstActionId(new Date(day * DAY_MS)), sinceDayAgo: firstActionId(dayAgo) };
+  const rows = await USE.read(reader, { accountId, day, ...since });
+  const ids = rows.flatMap(({ lastActionId }) => lastActionId ?? []);
+  const found = ids.length === 0 ? [] : await CALLS.read(reader, { ids: JSON.stringify(ids) });
+  const calls = new Map(found.flatMap((row) => callOf(row) ?? []).map((call) => [call.id, call]));
+  return new Map(
+    rows.map(({ id, lastActionId, ...counts }) => [
+      id,
+      { ...counts, lastCall: lastActionId === null ? null : (calls.get(lastActionId) ?? null) },
+    ]),
+  );
+}
+
+/** Null: the row was altered in the database. */
+function callOf({
+  method,
+  status,
+  ...row
+}: Omit<KeyCall, "method" | "status"> & Readonly<Record<"method" | "status", string>>) {
+  const known = {
+    method: HTTP_METHODS.find((one) => one === method),
+    status: ACTION_STATUSES.find((one) => one === status),
+  };
+  if (known.method === undefined || known.status === undefined) return null;
+  return { ...row, method: known.method, status: known.status };
 }
 
 /** Rows deleted per pass, so that it never blocks the writer for long. */

@@ -8,7 +8,8 @@ import {
   PersonJson,
   PersonList,
 } from "../../src/accounts/team-schemas.ts";
-import { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../../src/accounts/schemas.ts";
+import { AccountJson, AccountList, CreatedKey, CreateKey } from "../../src/accounts/schemas.ts";
+import { KeyList } from "../../src/accounts/key-list.ts";
 import { CallbackHost, CallbackHostList } from "../../src/accounts/callback-hosts.ts";
 import { RotationJson, SigningSecretJson, SigningSecretQuery } from "../../src/accounts/signing-secrets.ts";
 import { AttemptList } from "../../src/actions/attempt-schemas.ts";

@@ -109,7 +109,7 @@ export function createKeyService(deps: KeyDeps) {
   };
 }
 
-const UNUSED: KeyUse = { lastActionAt: null, actionsToday: 0 };
+const UNUSED: KeyUse = { lastCall: null, actionsLastDay: 0, actionsToday: 0 };
 
 /** The limits of a new key in normal form, and what is wrong with them. `before`: the key whose limits it inherits; null: none. */
 function limitsIn(

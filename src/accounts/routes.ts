@@ -8,11 +8,9 @@ import {
   CreatedKey,
   CreateKey,
   KeyId,
-  KeyList,
   serializeAccount,
   serializeKey,
   serializeListedAccount,
-  serializeListedKey,
 } from "./schemas.ts";
 import {
   API_ERRORS,
@@ -25,6 +23,7 @@ import {
   pathParams,
 } from "../http/operation.ts";
 import { json } from "../http/response.ts";
+import { KeyList, serializeListedKey } from "./key-list.ts";
 import type { Caller } from "./roles.ts";
 import type { KeyService } from "./keys.ts";
 import { RevokeQuery } from "../pauses/pause.ts";

@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import type { ApiKey, KeyUse, ListedAccount } from "../../db/account-store.ts";
+import type { ApiKey, ListedAccount } from "../../db/account-store.ts";
 import { HTTP_METHODS } from "../actions/action.ts";
 import { hasScope, HOLDS, KEY_SCOPES, ROLES, type Caller, unauthorized } from "./roles.ts";
 import { dateTime, nameSchema, nullable, plainText, emailSchema, bodyCheck } from "../api/schema-helpers.ts";
@@ -9,7 +9,6 @@ import {
   HEADERS_BYTES_MAX,
   HEADERS_MAX,
   HELD_PER_KEY_MAX,
-  KEY_ACTIONS_COUNTED_MAX,
   KEY_DAILY_ACTIONS_MAX,
   KEY_HOSTS_MAX,
   JSON_DEPTH_MAX,
@@ -121,7 +120,8 @@ export const CreateKey = Type.Object(
 
 export type CreateKey = Static<typeof CreateKey>;
 
-const members = {
+/** The members of every key in an answer. */
+export const keyMembers = {
   id: KeyId,
   name: plainText("Name of the key for people.", "ci"),
   role,
@@ -138,11 +138,11 @@ const members = {
   expires_at: Type.Optional(limitMembers.expires_at),
 };
 
-const Key = Type.Object(members, { title: "Key", description: "A key, without the key itself." });
+const Key = Type.Object(keyMembers, { title: "Key", description: "A key, without the key itself." });
 
 export const CreatedKey = Type.Object(
   {
-    ...members,
+    ...keyMembers,
     key: plainText("The key. It is not stored and never shown again.", "og_7Qm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi3kL0x"),
   },
   { title: "CreatedKey", description: "A new key. Only this answer contains the key itself." },
@@ -150,30 +150,8 @@ export const CreatedKey = Type.Object(
 
 export type CreatedKey = Static<typeof CreatedKey>;
 
-const ListedKey = Type.Object(
-  {
-    ...members,
-    last_action_at: nullable(dateTime("When it created its newest action; null: none is left.")),
-    actions_today: Type.Integer({
-      minimum: 0,
-      description: `Actions that it has created today (UTC): exact with daily_actions, else counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
-      examples: [17],
-    }),
-  },
-  { title: "ListedKey", description: "A key with what it has done." },
-);
-
-export const KeyList = Type.Object(
-  { data: Type.Array(ListedKey, { description: "The keys, live ones first." }) },
-  { title: "KeyList", description: "The keys of the account." },
-);
-
-export type KeyList = Static<typeof KeyList>;
-
 /** A key as pages show it: its row without what identifies its owner. */
 export type KeyView = Omit<ApiKey, "accountId" | "hash">;
-
-export type ListedKeyView = KeyView & KeyUse;
 
 /** Checks the body of a new key. Throws `validation_error` with all issues. */
 export const checkCreateKey = bodyCheck(CreateKey);
@@ -195,15 +173,6 @@ export function serializeKey(row: KeyView): Static<typeof Key> {
     ...(row.methods === null ? {} : { methods: [...row.methods] }),
     ...(row.dailyActions === null ? {} : { daily_actions: row.dailyActions }),
     ...(row.expiresAt === null ? {} : { expires_at: row.expiresAt.toISOString() }),
-  };
-}
-
-/** A key of a list. */
-export function serializeListedKey(row: ListedKeyView): Static<typeof ListedKey> {
-  return {
-    ...serializeKey(row),
-    last_action_at: row.lastActionAt?.toISOString() ?? null,
-    actions_today: row.actionsToday,
   };
 }
 

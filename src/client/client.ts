@@ -1,4 +1,5 @@
-import type { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../accounts/schemas.ts";
+import type { AccountJson, AccountList, CreatedKey, CreateKey } from "../accounts/schemas.ts";
+import type { KeyList } from "../accounts/key-list.ts";
 import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
 import type { AttemptList } from "../actions/attempt-schemas.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";

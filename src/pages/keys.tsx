@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import type { KeyView, ListedKeyView } from "../accounts/schemas.ts";
+import type { ListedKeyView } from "../accounts/key-list.ts";
+import type { KeyView } from "../accounts/schemas.ts";
 import type { UnfinishedOnRevoke } from "../pauses/pause.ts";
 import { Button, OrCancel, PostForm } from "./form.tsx";
 import { Layout, listPath, render } from "./layout.tsx";
@@ -57,7 +58,7 @@ interface KeyRowProps {
 }
 
 function KeyRow({ of: key, isPaused, now }: KeyRowProps) {
-  const { id, role, hold, scope, last4, createdAt, lastUsedAt, revokedAt, lastActionAt } = key;
+  const { id, role, hold, scope, last4, createdAt, lastUsedAt, revokedAt, lastCall } = key;
   const [held, wide] = [holdLabel(hold), scopeLabel(role, scope)];
   const ofKey = <span class="visually-hidden"> {key.name}</span>;
   const buttons = (
@@ -88,7 +89,7 @@ function KeyRow({ of: key, isPaused, now }: KeyRowProps) {
         Ends in <code>{last4}</code>. <DayOf event="Created" at={createdAt} />{" "}
         {lastUsedAt === null ? "Never used." : `Last used ${timeAgo(now.getTime() - lastUsedAt.getTime())}.`}
         <DayOf event=" Revoked" at={revokedAt} />
-        {lastActionAt === null ? null : ` Last action ${timeAgo(now.getTime() - lastActionAt.getTime())}.`}
+        {lastCall === null ? null : ` Last action ${timeAgo(now.getTime() - lastCall.createdAt.getTime())}.`}
         {` ${usedToday(key)}`}
       </p>
       <KeyLimitsText of={key} />

@@ -60,7 +60,13 @@ async function storyOf(client: OutgateClient) {
     timelines: await Promise.all(looked.map(({ id }) => client.getTimeline(id))),
     receipts: await Promise.all(looked.map(({ receipt_url: url }) => client.getReceipt(url ?? ""))),
     // The owner's key makes further actions after the story.
-    keys: (await client.listKeys()).data.map((key) => ({ ...key, last_used_at: null, last_action_at: null })),
+    keys: (await client.listKeys()).data.map((key) => ({
+      ...key,
+      last_used_at: null,
+      last_action_at: null,
+      last_action: null,
+      actions_24h: 0,
+    })),
     pauses: await client.listPauses(),
     hosts: await client.listCallbackHosts(),
     // Reading a secret is an entry too.

@@ -157,6 +157,25 @@ describe("a key with limits", () => {
     expect(await listed(id)).toMatchObject({ actions_today: 1 });
   });
 
+  test("is listed with the newest action of the key, masked, and how many it created in 24 hours", async () => {
+    const { id, create } = await keyWith({});
+    expect(await listed(id)).toMatchObject({ last_action: null, actions_24h: 0 });
+    await create("https://api.example.com/first");
+    const { json } = await create("https://api.example.com/orders?token=8f14e45fceea167a5a36dedd4bea2543");
+    const { last_action, actions_24h } = (await listed(id)) ?? {};
+    expect(last_action).toMatchObject({
+      id: json.id,
+      method: "POST",
+      status: "awaiting_approval",
+      response_code: null,
+    });
+    expect(JSON.stringify(last_action)).toContain("https://api.example.com/orders?token=");
+    expect(JSON.stringify(last_action)).not.toContain("8f14e45fceea167a5a36dedd4bea2543");
+    expect(actions_24h).toBe(2);
+    app.engine.clock.advance(24 * 3_600_000 + 1);
+    expect(await listed(id)).toMatchObject({ last_action: { id: json.id }, actions_24h: 0 });
+  });
+
   test("is refused from its end on, and its streams and waits end then", async () => {
     const { id, headers } = await keyWith({ expires_at: inHours(30) });
     expect((await app.call("GET", "/v1/account", undefined, headers)).status).toBe(200);

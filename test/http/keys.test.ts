@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { CreatedKey, KeyList } from "../../src/accounts/schemas.ts";
+import { KeyList } from "../../src/accounts/key-list.ts";
+import { CreatedKey } from "../../src/accounts/schemas.ts";
 import { LIVE_KEYS_MAX } from "../../src/config/limits.ts";
 import { HOLDS, ROLES } from "../../src/accounts/roles.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
@@ -154,7 +155,7 @@ describe("GET /v1/keys", () => {
         revoked_at: later(2).toISOString(),
       }),
     );
-    expect(Object.keys(json.data.at(-1) ?? {})).toHaveLength(11);
+    expect(Object.keys(json.data.at(-1) ?? {})).toHaveLength(13);
     expect(json.data).toContainEqual(
       expect.objectContaining({ role: "owner", last_used_at: clock.now().toISOString() }),
     );

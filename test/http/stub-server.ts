@@ -366,7 +366,9 @@ function stubKeyService(calls: string[]): KeyService {
     },
     listWithUse() {
       calls.push("list keys");
-      return Promise.resolve([{ ...anApiKey({ id: KNOWN_KEY_ID }), lastActionAt: null, actionsToday: 0 }]);
+      return Promise.resolve([
+        { ...anApiKey({ id: KNOWN_KEY_ID }), lastCall: null, actionsToday: 0, actionsLastDay: 0 },
+      ]);
     },
     create(_caller, request) {
       calls.push(`create key ${JSON.stringify(request)}`);

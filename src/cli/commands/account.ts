@@ -1,5 +1,6 @@
 import { HOLDS, KEY_SCOPES, ROLES } from "../../accounts/roles.ts";
-import type { AccountList, CreateKey, KeyList } from "../../accounts/schemas.ts";
+import type { KeyList } from "../../accounts/key-list.ts";
+import type { AccountList, CreateKey } from "../../accounts/schemas.ts";
 import type { AuditLog, AuditQuery } from "../../audit/audit.ts";
 import type { RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../config/limits.ts";

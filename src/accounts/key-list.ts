@@ -1,0 +1,67 @@
+import Type, { type Static } from "typebox";
+import type { KeyCall, KeyUse } from "../../db/account-store.ts";
+import { ACTION_STATUSES, HTTP_METHODS } from "../actions/action.ts";
+import { ActionId } from "../actions/schemas.ts";
+import { dateTime, nullable, plainText } from "../api/schema-helpers.ts";
+import { KEY_ACTIONS_COUNTED_MAX } from "../config/limits.ts";
+import { maskUrl } from "../receipts/masking.ts";
+import { keyMembers, type KeyView, serializeKey } from "./schemas.ts";
+
+/** Keys with what they have done, as lists show them. */
+
+const LastAction = Type.Object(
+  {
+    id: ActionId,
+    created_at: dateTime("When it was created."),
+    method: Type.Enum([...HTTP_METHODS], { type: "string", description: "Its method.", examples: ["POST"] }),
+    url: plainText("Its URL, masked.", "https://api.example.com/orders"),
+    status: Type.Enum([...ACTION_STATUSES], { type: "string", description: "Its status.", examples: ["completed"] }),
+    response_code: nullable(Type.Integer({ description: "The target's last status code.", examples: [200] })),
+  },
+  { description: "The newest action that the key created." },
+);
+
+const ListedKey = Type.Object(
+  {
+    ...keyMembers,
+    last_action_at: nullable(dateTime("When it created its newest action; null: none is left.")),
+    last_action: nullable(LastAction),
+    actions_24h: Type.Integer({
+      minimum: 0,
+      description: `Actions that it has created in the last 24 hours, of what is left, counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
+      examples: [42],
+    }),
+    actions_today: Type.Integer({
+      minimum: 0,
+      description: `Actions that it has created today (UTC): exact with daily_actions, else counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
+      examples: [17],
+    }),
+  },
+  { title: "ListedKey", description: "A key with what it has done." },
+);
+
+export const KeyList = Type.Object(
+  { data: Type.Array(ListedKey, { description: "The keys, live ones first." }) },
+  { title: "KeyList", description: "The keys of the account." },
+);
+
+export type KeyList = Static<typeof KeyList>;
+
+/** A key as pages list it. */
+export type ListedKeyView = KeyView & KeyUse;
+
+function serializeCall({ id, createdAt, method, url, status, responseCode }: KeyCall): Static<typeof LastAction> {
+  const created_at = createdAt.toISOString();
+  return { id, created_at, method, url: maskUrl(url, "decider"), status, response_code: responseCode };
+}
+
+/** A key of a list. */
+export function serializeListedKey(row: ListedKeyView): Static<typeof ListedKey> {
+  return {
+    ...serializeKey(row),
+    last_action_at: row.lastCall?.createdAt.toISOString() ?? null,
+    last_action: row.lastCall === null ? null : serializeCall(row.lastCall),
+    actions_24h: row.actionsLastDay,
+    actions_today: row.actionsToday,
+  };
+}
