@@ -261,7 +261,25 @@ export interface SigningSeed {
   readonly rotatedAt: Date;
 }
 
+/** Where calls, or callbacks, went. */
+export interface OriginUse {
+  readonly origin: string;
+  readonly lastUsedAt: Date;
+}
+
+/** What an account's signing secrets are for. */
+export interface UsedOrigins {
+  /** One origin of each host name that has an action: at most `KNOWN_ORIGINS_MAX`, by name. */
+  readonly calls: readonly OriginUse[];
+  /** Those of the newest callbacks. */
+  readonly callbacks: readonly OriginUse[];
+  /** The newest rotation of each origin and of all, at most `SEEDS_LISTED_MAX`. */
+  readonly rotations: readonly Pick<SigningSeed, "origin" | "use" | "rotatedAt">[];
+}
+
 export interface SigningStore {
+  /** The origins that the account has used or rotated. */
+  origins(accountId: string): Promise<UsedOrigins>;
   /** Adds a seed and deletes those of the same origin and use that two newer ones replace. */
   rotate(seed: SigningSeed, audit?: AuditEntry): Promise<void>;
   /** The seeds in use for an origin, its own or those of all origins: at most two, the newest first. */

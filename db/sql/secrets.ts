@@ -6,6 +6,7 @@ import type { FactStore } from "../store.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { randomText } from "./dialect.ts";
+import { readCalledBackOrigins, readCalledOrigins, readRotations } from "./origins.ts";
 import { type Args, bareNames, changed, insertWhere, nextNumber, prepare, query, valuesOf } from "./query.ts";
 import { accounts, actions, callbackOverlaps, channels, facts, signingSeeds } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
@@ -54,6 +55,15 @@ export function createSigningStore({ sql: reader, writer }: Pick<StoreContext, "
       return seeds.slice(0, SEEDS_KEPT).map(({ id, origin: place, sealedSeed, rotatedAt }) => {
         return { id, accountId, ...originAndUse(place), sealedSeed, rotatedAt };
       });
+    },
+    async origins(accountId) {
+      const [calls, callbacks, rotations] = await Promise.all([
+        readCalledOrigins({ sql: reader }, accountId),
+        readCalledBackOrigins({ sql: reader }, accountId),
+        readRotations({ sql: reader }, accountId),
+      ]);
+      const newest = [...rotations].map(([place, rotatedAt]) => ({ ...originAndUse(place), rotatedAt }));
+      return { calls, callbacks, rotations: newest };
     },
     callbackOverlap: async (accountId, origin) => (await OVERLAP.read(reader, { accountId, origin }))[0]?.until ?? null,
   };

@@ -10,6 +10,7 @@ import {
 } from "../../src/accounts/team-schemas.ts";
 import { AccountJson, AccountList, CreatedKey, CreateKey } from "../../src/accounts/schemas.ts";
 import { KeyList } from "../../src/accounts/key-list.ts";
+import { SigningOriginList } from "../../src/accounts/known-origins.ts";
 import { CallbackHost, CallbackHostList } from "../../src/accounts/callback-hosts.ts";
 import { RotationJson, SigningSecretJson, SigningSecretQuery } from "../../src/accounts/signing-secrets.ts";
 import { AttemptList } from "../../src/actions/attempt-schemas.ts";
@@ -109,6 +110,7 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   Retry,
   RotationJson,
   SettingsJson,
+  SigningOriginList,
   SigningSecretJson,
   SigningSecretQuery,
   Timeline,

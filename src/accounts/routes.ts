@@ -23,6 +23,7 @@ import {
   pathParams,
 } from "../http/operation.ts";
 import { json } from "../http/response.ts";
+import { serializeOrigin, SigningOriginList } from "./known-origins.ts";
 import { KeyList, serializeListedKey } from "./key-list.ts";
 import type { Caller } from "./roles.ts";
 import type { KeyService } from "./keys.ts";
@@ -199,6 +200,20 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
 
 function signingSecretRoutes({ signingService }: AccountRouteDeps) {
   return createApiRoutes()
+    .get(
+      "/v1/signing-origins",
+      async ({ caller }) => json(JSON.stringify({ data: (await signingService.origins(caller)).map(serializeOrigin) })),
+      operation({
+        operationId: "listSigningOrigins",
+        permission: "manage",
+        tag: "Auth",
+        summary: "List the origins whose signing secrets are in use",
+        description:
+          "Where calls and callbacks of the account went, with the newest origin of each host name, and what was rotated. It shows no secret: read one with getSigningSecret.",
+        answers: { 200: { description: "The origins.", schema: SigningOriginList } },
+        errors: API_ERRORS,
+      }),
+    )
     .get(
       "/v1/signing-secret",
       async ({ context, caller, query: { origin, for: use } }) => {

@@ -2,6 +2,7 @@ import Type, { type Static } from "typebox";
 import { auditOf, type AuditStore } from "../audit/audit.ts";
 import { authorize, type Caller } from "./roles.ts";
 import { DomainError } from "../api/domain-error.ts";
+import { type KnownOrigin, knownOriginsOf } from "./known-origins.ts";
 import { dateTime, describedOnly, nullable, url } from "../api/schema-helpers.ts";
 import { SIGNING_USES, type SigningUse, type Secrets, UnreadableSecret, type SealedPlace } from "../crypto/secrets.ts";
 import { normalTarget } from "../outbound/target.ts";
@@ -12,7 +13,7 @@ import { ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "
 import type { Log } from "../observability/log.ts";
 
 interface SigningServiceDeps {
-  readonly signing: Pick<SigningStore, "rotate" | "seeds">;
+  readonly signing: Pick<SigningStore, "origins" | "rotate" | "seeds">;
   readonly audit: Pick<AuditStore, "record">;
   readonly signingSecrets: SigningSecrets;
   readonly secrets: Pick<Secrets, "newRootSecret" | "seal">;
@@ -49,6 +50,12 @@ export function createSigningService({ signing, audit, signingSecrets, secrets, 
       const entry = { kind: "revealed", subject: origin, detail: { what: "signing_secret" } } as const;
       if (isShown) await audit.record(auditOf(caller, entry, now));
       return { origin, secret, previous: previous === null || now >= previous.expiresAt ? null : previous };
+    },
+
+    /** The origins that have a secret in use, the last used first. It decrypts nothing. */
+    async origins(caller: Caller): Promise<readonly KnownOrigin[]> {
+      authorize(caller, "manage");
+      return knownOriginsOf(await signing.origins(caller.accountId), clock.now());
     },
 
     /** When the secret before the last rotation stops signing; null: no recent rotation. Decrypts nothing. */

@@ -1,5 +1,6 @@
 import type { AccountJson, AccountList, CreatedKey, CreateKey } from "../accounts/schemas.ts";
 import type { KeyList } from "../accounts/key-list.ts";
+import type { SigningOriginList } from "../accounts/known-origins.ts";
 import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
 import type { AttemptList } from "../actions/attempt-schemas.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
@@ -247,6 +248,7 @@ function accountCalls(send: Send) {
       send<CallbackHost>("POST /v1/callback-hosts", options, { body: { host }, ...REPEATABLE }),
     removeCallbackHost: (host: string, options?: CallOptions) =>
       send<undefined>("DELETE /v1/callback-hosts", options, { query: { host } }),
+    listSigningOrigins: (options?: CallOptions) => send<SigningOriginList>("GET /v1/signing-origins", options),
     getSigningSecret: (origin: string, { for: use, ...options }: SigningSecretOptions = {}) =>
       send<SigningSecretJson>("GET /v1/signing-secret", options, { query: { origin, for: use } }),
     rotateSigningSecret: ({ origin, for: use, ...options }: RotateOptions = {}) =>

@@ -1,5 +1,6 @@
 import type { AccountJson, AccountList, CreatedKey, CreateKey } from "../accounts/schemas.ts";
 import type { KeyList } from "../accounts/key-list.ts";
+import type { SigningOriginList } from "../accounts/known-origins.ts";
 import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
 import type {
   ActionCounts,
@@ -244,6 +245,8 @@ export interface OutgateClient {
   readonly listCallbackHosts: (options?: CallOptions) => Promise<CallbackHostList>;
   readonly addCallbackHost: (host: string, options?: CallOptions) => Promise<CallbackHost>;
   readonly removeCallbackHost: (host: string, options?: CallOptions) => Promise<undefined>;
+  /** Where calls and callbacks went, the last used first. */
+  readonly listSigningOrigins: (options?: CallOptions) => Promise<SigningOriginList>;
   readonly getSigningSecret: (origin: string, options?: SigningSecretOptions) => Promise<SigningSecretJson>;
   /** Never retried: a second rotation would end the previous secret at once. */
   readonly rotateSigningSecret: (options?: RotateOptions) => Promise<RotationJson>;

@@ -246,6 +246,11 @@ export const NODE_LOOK_LANES_MAX = 512;
 
 // Accounts, keys and pauses
 
+/** Origins in the list of signing secrets: of calls and of callbacks, the callbacks read for it, and the rotations. */
+export const KNOWN_ORIGINS_MAX = 100;
+export const CALLBACKS_SCANNED_MAX = 300;
+export const SEEDS_LISTED_MAX = 500;
+
 /** Live keys of an account, and keys in one list, live ones first. */
 export const LIVE_KEYS_MAX = 500;
 export const KEYS_LISTED_MAX = 1_000;

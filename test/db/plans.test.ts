@@ -46,7 +46,7 @@ import {
 
 /** Only what is small in itself may be walked through: one row of values, a bounded page, what waits. */
 const SCANS =
-  /^SCAN (CONSTANT ROW|s|head|held|found|newest|counted|replaced|(j|lane|row|json_each) VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force|bulk_jobs USING INDEX bulk_jobs_running)$/;
+  /^SCAN (CONSTANT ROW|s|head|held|found|newest|counted|replaced|names|(j|lane|row|json_each) VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force|bulk_jobs USING INDEX bulk_jobs_running)$/;
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
@@ -296,6 +296,11 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     ["sessions", "sessions_by_end", "welcome_links", "welcome_links_by_end"],
   ],
   ["signing seeds", (store) => store.signing.seeds("acc_x", "https://a.example", "calls"), ["signing_seeds_by_origin"]],
+  [
+    "origins that were used",
+    ({ signing }) => signing.origins(ACCOUNT),
+    ["actions_by_hostname", "outbox_by_account", "signing_seeds_by_origin"],
+  ],
   ["rotate", (store) => store.signing.rotate(SEED), ["signing_seeds_by_origin"]],
   [
     "sealed texts",

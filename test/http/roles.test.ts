@@ -29,6 +29,7 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   cancelAction: ["owner", "approver", "agent"],
   retryAction: ["owner", "agent"],
   sendActionNow: ["owner", "agent"],
+  listSigningOrigins: ["owner"],
   getSigningSecret: ["owner"],
   rotateSigningSecret: ["owner"],
   listCallbackHosts: ["owner"],

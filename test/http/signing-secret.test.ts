@@ -83,3 +83,14 @@ describe("POST /v1/signing-secret/rotate", () => {
     expect((await rotate(`?origin=${ORIGIN}`, "{}")).status).toBe(200);
   });
 });
+
+test("GET /v1/signing-origins lists where calls went, without secrets, and only those of the account", async () => {
+  await app.call("POST", "/v1/actions", JSON.stringify({ url: "https://used.example:8443/x", approve: true }));
+  await rotate("?origin=https://used.example:8443");
+  const { text, json } = await app.call("GET", "/v1/signing-origins");
+  const rows: readonly unknown[] = json.data;
+  expect(rows[0]).toMatchObject({ origin: "https://used.example:8443", for: "calls", rotated_at: expect.any(String) });
+  expect(text).not.toContain("whsec_");
+  const theirs = await app.call("GET", "/v1/signing-origins", undefined, { authorization: `Bearer ${STRANGER}` });
+  expect(theirs.text).not.toContain("used.example");
+});

@@ -464,6 +464,7 @@ function stubTeamService(calls: string[]): TeamService {
 function stubSigningService(calls: string[]): SigningService {
   return {
     read: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
+    origins: () => Promise.resolve([]),
     overlapEnd: () => Promise.resolve(null),
     rotate(_caller, origin) {
       calls.push(`rotate ${origin}`);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { systemIds } from "../../../src/runtime/ids.ts";
 import type { SigningSeed } from "../../../db/account-store.ts";
-import { ACCOUNT, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import type { Action } from "../../../src/actions/action.ts";
+import { ACCOUNT, aCreation, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 
 const ORIGIN = "https://api.example.com";
@@ -99,6 +100,37 @@ export function testSigning(open: OpenTestStore): void {
       expect(await signing.seeds(ACCOUNT, ORIGIN, "calls")).toEqual(mine.slice(3).toReversed());
       expect(await signing.seeds(ACCOUNT, ELSEWHERE, "calls")).toEqual([all, other]);
       expect(await db.count("signing_seeds")).toBe(4);
+    });
+
+    test("are listed by origin with where calls and callbacks went, each host name by its newest action", async () => {
+      await using db = await open();
+      const call = (url: string, ms: number, more: Partial<Action> = {}) => {
+        const { hostname, host } = new URL(url);
+        const at = later(ms);
+        return db.actions.create(aCreation({ url, hostname, host, createdAt: at, dueAt: at, ...more }));
+      };
+      await call("http://b.example/x", 1);
+      await call("https://b.example:8443/y", 2);
+      await call("https://a.example/", 3, {
+        approve: true,
+        status: "awaiting_approval",
+        callback: "https://hooks.example/1",
+      });
+      await call("https://a.example/2", 4);
+      await call("https://c.example/", 5, { accountId: OTHER_ACCOUNT });
+      for (const seed of [aSeed(), aSeed({ rotatedAt: later(9) }), aSeed({ origin: null, use: null })]) {
+        await db.store.signing.rotate(seed);
+      }
+      const { calls, callbacks, rotations } = await db.store.signing.origins(ACCOUNT);
+      expect(calls.toSorted((one, other) => one.origin.localeCompare(other.origin))).toEqual([
+        { origin: "https://a.example", lastUsedAt: later(4) },
+        { origin: "https://b.example:8443", lastUsedAt: later(2) },
+      ]);
+      expect(callbacks).toEqual([{ origin: "https://hooks.example", lastUsedAt: later(3) }]);
+      expect(rotations).toHaveLength(2);
+      expect(rotations).toContainEqual({ origin: ORIGIN, use: "calls", rotatedAt: later(9) });
+      expect(rotations).toContainEqual({ origin: null, use: null, rotatedAt: NOON });
+      expect(await db.store.signing.origins("acc_nobody")).toEqual({ calls: [], callbacks: [], rotations: [] });
     });
 
     test("of rotations at the same time are all written, one after the other", async () => {
