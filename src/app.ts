@@ -10,6 +10,9 @@ import { systemClock, catchTimerErrors, type Clock } from "./runtime/clock.ts";
 import { type Config, createEffectiveSettings, policyOf, readConfig, VERSION, listeningOn } from "./config/config.ts";
 import { DRAIN_MS_MAX, SHARED_READ_EVERY_MS } from "./config/limits.ts";
 import { systemIds, type Ids } from "./runtime/ids.ts";
+import { createLogText } from "./observability/log-text.ts";
+import { startText } from "./observability/start-text.ts";
+import { createPaint, type Paint } from "./observability/terminal.ts";
 import { createLog, type LineLog, writerTo, type Log } from "./observability/log.ts";
 import { StoreLost } from "../db/store.ts";
 import type { Server } from "bun";
@@ -43,7 +46,7 @@ import { createSigningService } from "./accounts/signing-secrets.ts";
 import { createFollowLink } from "./approvals/links.ts";
 import { createListNotifications } from "./actions/service.ts";
 import { createReadReceipt } from "./receipts/receipt.ts";
-import { isLoopbackUrl, trustedProxiesOf, isLoopbackAddress } from "./config/values.ts";
+import { isLoopbackUrl, localUrl, placeOf, trustedProxiesOf, isLoopbackAddress } from "./config/values.ts";
 import { createOwnHostPages, createOwnHostOnly, type Guard } from "./http/own-origin.ts";
 import { mcpRoutes, type McpRouteDeps } from "./http/mcp-routes.ts";
 import { GUIDE_GROUPS } from "./pages/docs/guides.ts";
@@ -86,7 +89,11 @@ export async function serve(
   const say = writerTo(outputFd);
   const refuse = (error: unknown) => refuseToStart(error, advice);
   const config = configIn(env, refuse);
-  const log = createLog(say, systemClock, config.logLevel);
+  const terminal = terminalOf(config, env, outputFd);
+  const { paint } = terminal;
+  const isVerbose = config.logLevel === "debug";
+  const textOf = terminal.isText ? createLogText({ ...terminal, isVerbose }) : null;
+  const log = createLog(say, systemClock, config.logLevel, textOf);
   // Also where an error that nobody caught ends the process.
   process.on("exit", () => log.flush());
   const onFatal = (cause: unknown) => {
@@ -101,14 +108,56 @@ export async function serve(
   const starting = startApp(config, { clock: systemClock, ids: systemIds, log, onFatal, onListening });
   const app = await starting.catch(refuse);
   const left = firstKeysNotice(config.database);
-  for (const notice of left === null ? app.notices : [...app.notices, left])
-    log.info("service.notice", { message: notice });
-  log.info("service.started", { version: VERSION, url: app.config.baseUrl, node: app.nodeId ?? undefined });
-  log.flush();
+  announceStart(app, left === null ? app.notices : [...app.notices, left], { log, say, terminal });
   if (app.firstKeys !== null)
-    await announceFirstKeys(app, app.firstKeys, { say, insteadOfKeys, isLogged: isLogged(env, outputFd) });
+    await announceFirstKeys(app, app.firstKeys, { say, paint, insteadOfKeys, isLogged: isLogged(env, outputFd) });
   return { app, stop };
 }
+
+/** How the output looks. */
+interface Terminal {
+  /** Text for people instead of lines of JSON. */
+  readonly isText: boolean;
+  readonly paint: Paint;
+  readonly columns: () => number | undefined;
+}
+
+function terminalOf({ logFormat }: Config, env: Readonly<Record<string, string | undefined>>, fd: 1 | 2): Terminal {
+  const isTty = isatty(fd);
+  const stream = fd === 1 ? process.stdout : process.stderr;
+  return {
+    isText: logFormat === "text" || (logFormat === "auto" && isTty),
+    paint: createPaint({ isTty, env }),
+    // A terminal that doesn't know its width says 0.
+    columns: () => (isTty && stream.columns > 0 ? stream.columns : undefined),
+  };
+}
+
+interface StartOutput {
+  readonly log: LineLog;
+  readonly say: (text: string) => boolean;
+  readonly terminal: Terminal;
+}
+
+/** Tells that the service runs, and what the operator should know. */
+function announceStart(app: App, notices: readonly string[], { log, say, terminal }: StartOutput): void {
+  const { config, nodeId } = app;
+  const { baseUrl, metricsPort, host } = config;
+  if (terminal.isText) {
+    log.flush();
+    const metricsUrl = metricsPort === null ? null : `${localUrl(host, metricsPort)}/metrics`;
+    const facts = { version: VERSION, baseUrl, database: placeOf(config.database), nodeId, metricsUrl, notices };
+    const text = startText(facts, { paint: terminal.paint, columns: terminal.columns() ?? TEXT_COLUMNS });
+    say(app.firstKeys === null ? `${text}\n` : text);
+    return;
+  }
+  for (const notice of notices) log.info("service.notice", { message: notice });
+  log.info("service.started", { version: VERSION, url: baseUrl, node: nodeId ?? undefined });
+  log.flush();
+}
+
+/** Where no terminal says its width. */
+const TEXT_COLUMNS = 100;
 
 interface Announcement extends TextOutput, Pick<ServeOptions, "insteadOfKeys"> {}
 

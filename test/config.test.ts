@@ -65,6 +65,7 @@ test("nothing has to be set", () => {
     metricsToken: null,
     metricsPort: null,
     logLevel: "info",
+    logFormat: "auto",
     warnings: [],
   });
 });
@@ -106,6 +107,7 @@ test("everything can be set", () => {
     METRICS_TOKEN: "metrics-token-0123",
     METRICS_PORT: "9464",
     LOG_LEVEL: "debug",
+    LOG_FORMAT: "json",
   });
   expect(config).toEqual({
     port: 8_080,
@@ -149,6 +151,7 @@ test("everything can be set", () => {
     metricsToken: "metrics-token-0123",
     metricsPort: 9_464,
     logLevel: "debug",
+    logFormat: "json",
     warnings: [],
   });
 });

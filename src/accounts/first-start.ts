@@ -8,6 +8,7 @@ import { WELCOME_LINK_MS_MAX } from "../config/limits.ts";
 import type { Database } from "../config/values.ts";
 import { errorCodeOf, syncFolder, writeDurably } from "../crypto/master-key.ts";
 import type { SealedPlace, Secrets } from "../crypto/secrets.ts";
+import type { Paint } from "../observability/terminal.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import { keyCreated, keyRow } from "./keys.ts";
@@ -135,14 +136,15 @@ export interface TextOutput {
   readonly say: (text: string) => boolean;
   /** The output ends up in a log, so it must not contain keys. */
   readonly isLogged: boolean;
+  readonly paint: Paint;
 }
 
 /**
  * Prints the first keys, or writes them to a file if the output is logged. False: nobody can have seen them, so the next
  * start has to show them again.
  */
-export function printFirstKeys(config: Config, keys: FirstKeys, { say, isLogged }: TextOutput): boolean {
-  if (!isLogged) return say(firstKeysText(config, keys));
+export function printFirstKeys(config: Config, keys: FirstKeys, { say, isLogged, paint }: TextOutput): boolean {
+  if (!isLogged) return say(firstKeysText(config, keys, paint));
   const file = firstKeysFileOf(config.database);
   try {
     writeFirstKeys(file, firstKeysText(config, keys));
@@ -197,27 +199,37 @@ export function welcomeUrl({ baseUrl }: Pick<Config, "baseUrl">, token: string):
 export function firstKeysText(
   config: Pick<Config, "baseUrl">,
   { ownerKey, agentKey, welcomeToken }: FirstKeys,
+  paint: Paint = (text) => text,
 ): string {
   const { baseUrl } = config;
   const owner = ownerKey ?? "(the one in BOOTSTRAP_API_KEY)";
-  return `
-Outgate listens on ${baseUrl}. These keys are shown once:
-
-  owner key   ${owner}   for you: everything, approvals included
-  agent key   ${agentKey}   for your agent: creates, reads, cancels and retries; never approves by itself
-${welcomeToken === null ? "" : LINK.replace("{url}", () => welcomeUrl(config, welcomeToken))}
-Send a first action:
+  const steps = [
+    ...(welcomeToken === null ? [] : [LINK.replace("{url}", () => welcomeUrl(config, welcomeToken))]),
+    ...(ownerKey === null ? [] : [LOGIN]),
+    `Send a first action:
 
 curl -s ${baseUrl}/v1/actions -H @- -H 'Content-Type: application/json' \\
   -d '{"url":"${baseUrl}/health","method":"GET","sync":true}' <<KEY
 Authorization: Bearer ${agentKey}
 KEY
+`,
+    `Let an agent send it: this adds Outgate to Claude Code, started with
+   OUTGATE_API_KEY set to the agent key. mcp/README.md explains other clients:
 
-Or let an agent send it: this adds Outgate to Claude Code, started with OUTGATE_API_KEY set to the agent key. mcp/README.md
-explains how to add it to others:
+   claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header 'Authorization: Bearer \${OUTGATE_API_KEY}'
+`,
+  ];
+  return `
+Outgate listens on ${baseUrl}. These keys are shown once:
 
-  claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header 'Authorization: Bearer \${OUTGATE_API_KEY}'
+  owner key   ${paint(owner, "bold")}
+              for you: everything, approvals included
+  agent key   ${paint(agentKey, "bold")}
+              for your agent: creates, reads, cancels and retries; never approves
 
+Next
+
+${steps.map((step, at) => `${at + 1}. ${step}`).join("\n")}
 `;
 }
 
@@ -233,8 +245,13 @@ in the same folder; \`outgate new-owner-key\` makes a key for you. Neither is fo
 `;
 }
 
-const LINK = `
-To decide in a browser, open this once and choose a password (it works for 7 days, and \`outgate welcome-link\` makes another):
+const LINK = `To decide in a browser, open this once and choose a password. It works for
+   7 days, and \`outgate welcome-link\` makes another:
 
-  {url}
+   {url}
+`;
+
+const LOGIN = `To use the command line, keep the owner key there; it asks for it:
+
+   npm run outgate -- login
 `;

@@ -95,6 +95,7 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number) {
     /** null: /metrics is served at `port`. */
     metricsPort: settings.METRICS_PORT ?? null,
     logLevel: settings.LOG_LEVEL,
+    logFormat: settings.LOG_FORMAT,
     /** Notices for the operator about settings that are valid but probably not intended. */
     warnings: warningsOf(settings, { host, baseUrl, dispatchConcurrency, fetchesMax }),
   };

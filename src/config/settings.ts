@@ -7,7 +7,7 @@ import {
   HOUR_MS,
   DAY_MS,
 } from "./limits.ts";
-import { LOG_LEVELS } from "../observability/log.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../observability/log.ts";
 import { KEY_FORMS, readKey } from "../crypto/master-key.ts";
 import { databaseFault, type FaultOf, hostFault, issuerFault, originFault, proxyFault } from "./values.ts";
 import Value from "typebox/value";
@@ -174,6 +174,10 @@ export const Settings = Type.Object({
     }),
   ),
   LOG_LEVEL: oneOf(LOG_LEVELS, { default: "info", description: "The least important lines that are logged." }),
+  LOG_FORMAT: oneOf(LOG_FORMATS, {
+    default: "auto",
+    description: "What the log looks like; auto: text on a terminal, else JSON, one object a line.",
+  }),
 });
 
 export type Settings = Static<typeof Settings>;

@@ -105,6 +105,13 @@ export function addressOf(database: Database): { readonly url: string; readonly 
   return database.kind === "remote" ? database : { url: `file:${database.path}`, authToken: null };
 }
 
+/** Where the database is, for the operator: without user and password. */
+export function placeOf(database: Database): string {
+  if (database.kind === "file") return database.path;
+  const { protocol, host, pathname } = new URL(database.url);
+  return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;
+}
+
 /** Whether the database is on another machine, so that it has no key file. */
 export function isRemote(url: string): boolean {
   return REMOTE.test(url) || isPostgresUrl(url);

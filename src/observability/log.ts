@@ -1,9 +1,13 @@
 import { writeSync } from "node:fs";
 import { LOG_GATHERED_CHARS_MAX, LOG_GATHERED_MS } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { LogText } from "./log-text.ts";
 
 /** Most verbose first. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+
+/** What a line looks like: text for people where a terminal reads it (`auto`), or always one of both. */
+export const LOG_FORMATS = ["auto", "text", "json"] as const;
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
@@ -28,9 +32,14 @@ export interface LineLog extends Log {
  * One JSON line per event: `{ "at", "level", "event", … }`, UTC, without undefined fields. Lines are gathered for
  * `LOG_GATHERED_MS` or up to `LOG_GATHERED_CHARS_MAX` and written together, since a system call per line would cost more
  * than the line. An error is written at once with all lines before it, since the process may be about to die. `write` must
- * be synchronous; it gets whole lines.
+ * be synchronous; it gets whole lines. `textOf` makes text for people in place of JSON.
  */
-export function createLog(write: (lines: string) => void, clock: Clock, level: LogLevel): LineLog {
+export function createLog(
+  write: (lines: string) => void,
+  clock: Clock,
+  level: LogLevel,
+  textOf: LogText | null = null,
+): LineLog {
   let gathered = "";
   let isFlushDue = false;
 
@@ -49,11 +58,15 @@ export function createLog(write: (lines: string) => void, clock: Clock, level: L
     });
   };
 
-  const append = (at: LogLevel, event: string, fields?: LogFields): void => {
+  const jsonOf = (at: LogLevel, event: string, fields: LogFields): string => {
     const head = `{"at":"${clock.now().toISOString()}","level":"${at}","event":${JSON.stringify(event)}`;
-    const rest = JSON.stringify(fields ?? {}, HEAD.some((name) => name in (fields ?? {})) ? withoutHead : undefined);
+    const rest = JSON.stringify(fields, HEAD.some((name) => name in fields) ? withoutHead : undefined);
     // Joined as text: half the cost of copying one object into the other.
-    gathered += rest === "{}" ? `${head}}\n` : `${head},${rest.slice(1)}\n`;
+    return rest === "{}" ? `${head}}\n` : `${head},${rest.slice(1)}\n`;
+  };
+  const append = (at: LogLevel, event: string, fields: LogFields = {}): void => {
+    gathered +=
+      textOf === null ? jsonOf(at, event, fields) : (textOf({ at: clock.now(), level: at, event, fields }) ?? "");
     if (at === "error" || gathered.length >= LOG_GATHERED_CHARS_MAX) flush();
     else flushLater();
   };

@@ -1,0 +1,67 @@
+import { columnsOf, padded, type Paint } from "./terminal.ts";
+
+interface StartFacts {
+  readonly version: string;
+  /** Under which people and agents reach the service, without a trailing slash. */
+  readonly baseUrl: string;
+  /** Where the rows are, without a password. */
+  readonly database: string;
+  /** The name of this process among those on the same database; null: it is the only one. */
+  readonly nodeId: string | null;
+  readonly metricsUrl: string | null;
+  readonly notices: readonly string[];
+}
+
+interface StartOptions {
+  readonly paint: Paint;
+  readonly columns: number;
+}
+
+const LABEL_COLUMNS = 10;
+
+/** Longer lines are harder to read. */
+const COLUMNS_MAX = 100;
+
+/** What a start tells a person at a terminal: what runs where, and what the operator should know. */
+export function startText(facts: StartFacts, { paint, columns }: StartOptions): string {
+  const { version, baseUrl, database, nodeId, metricsUrl, notices } = facts;
+  const rows = [
+    ["Console", baseUrl, "approve, look up, retry"],
+    ["API", `${baseUrl}/v1`, `reference: ${baseUrl}/docs/api`],
+    ["MCP", `${baseUrl}/mcp`, "for agents"],
+    ...(metricsUrl === null ? [] : [["Metrics", metricsUrl, ""]]),
+    ["Database", database, ""],
+    ...(nodeId === null ? [] : [["Node", nodeId, ""]]),
+  ];
+  const width = Math.max(...rows.map(([, place = ""]) => columnsOf(place)));
+  const lines = rows.map(([label = "", place = "", what = ""]) => {
+    const head = `  ${paint(padded(label, LABEL_COLUMNS), "grey")}  `;
+    const fits = LABEL_COLUMNS + width + columnsOf(what) + 6 <= columns;
+    const plain = place.startsWith("http") ? paint(place, "blue") : place;
+    return what === "" || !fits
+      ? `${head}${plain}\n`
+      : `${head}${plain}${" ".repeat(width - columnsOf(place) + 2)}${paint(what, "grey")}\n`;
+  });
+  const notes = notices.map((notice) => {
+    const wrapped = wrappedAt(notice, Math.min(columns, COLUMNS_MAX) - LABEL_COLUMNS - 4);
+    return wrapped
+      .map((line, at) => `  ${paint(padded(at === 0 ? "Note" : "", LABEL_COLUMNS), "yellow")}  ${line}\n`)
+      .join("");
+  });
+  const head = `  ${paint(`Outgate ${version}`, "bold")} is running. ${paint("Ctrl-C stops it.", "grey")}\n`;
+  return [head, lines.join(""), notes.join("")].map((part) => (part === "" ? "" : `\n${part}`)).join("");
+}
+
+/** The words of a text in lines of so many columns; a longer word has a line of its own. */
+function wrappedAt(text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line !== "" && columnsOf(longer) > columns) {
+      lines.push(line);
+      line = word;
+    } else line = longer;
+  }
+  return [...lines, line];
+}

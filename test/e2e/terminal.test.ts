@@ -1,0 +1,86 @@
+import { expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+
+/** Runs the service under a terminal of its own, by `script` of util-linux, until its output holds all the texts. */
+async function onTerminal(
+  env: Readonly<Record<string, string>>,
+  texts: readonly string[],
+  meanwhile = async (_url: string) => {},
+) {
+  const folder = newFolder();
+  const { PATH, HOME } = process.env;
+  const child = Bun.spawn(["script", "-qefc", `exec "${process.execPath}" "${MAIN}"`, "/dev/null"], {
+    cwd: folder,
+    env: { PATH, HOME, TERM: "xterm", PORT: "0", BUN_CONFIG_MAX_HTTP_REQUESTS: "1024", ...env },
+    stdin: "pipe",
+    stdout: "pipe",
+  });
+  let output = "";
+  const reading = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of child.stdout) output += decoder.decode(chunk, { stream: true });
+  })();
+  try {
+    const address = () => /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0];
+    await until(() => address() !== undefined);
+    await meanwhile(address() ?? "");
+    await until(() => texts.every((text) => output.includes(text)));
+    return output.replaceAll("\r\n", "\n");
+  } finally {
+    child.kill();
+    await reading;
+    await child.exited;
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A read, which is no news, and a create. */
+async function use(url: string): Promise<void> {
+  const headers = { authorization: `Bearer ${OWNER_KEY}`, "content-type": "application/json" };
+  await fetch(`${url}/v1/account`, { headers });
+  const body = JSON.stringify({ url: "http://127.0.0.1:9/", retries: 1, title: "no secret" });
+  await fetch(`${url}/v1/actions`, { method: "POST", headers, body });
+}
+
+test("a first start on a terminal tells what runs where, the keys, what each is for, and what to do next", async () => {
+  const output = await onTerminal({ NO_COLOR: "1" }, ["claude mcp add"]);
+  expect(output).not.toMatch(/^\{/m);
+  expect(output).not.toContain("\u001b");
+  const [, url = ""] = /Console +(\S+)/.exec(output) ?? [];
+  for (const place of [`API         ${url}/v1`, `MCP         ${url}/mcp`, "Database    ./data/outgate.db"])
+    expect(output).toContain(place);
+  expect(output).toMatch(/owner key {3}og_\w{36}\n {14}for you/);
+  expect(output).toMatch(/agent key {3}og_\w{36}\n {14}for your agent/);
+  const steps = [...output.matchAll(/^(\d)\. (.*)$/gm)].map(([, number, text]) => `${number} ${text?.split(" ")[0]}`);
+  expect(steps).toEqual(["1 To", "2 To", "3 Send", "4 Let"]);
+  expect(
+    Math.max(
+      ...output
+        .slice(0, output.indexOf("Next"))
+        .split("\n")
+        .map((line) => line.length),
+    ),
+  ).toBeLessThan(101);
+});
+
+test("on a terminal the log is a line of text for each event, and reads are no news", async () => {
+  const output = await onTerminal({ BOOTSTRAP_API_KEY: OWNER_KEY }, ["failed   "], use);
+  expect(output).toMatch(/\d\d:\d\d:\d\d\S* +request {2}201 {2}POST {3}\/v1\/actions/);
+  expect(output).toMatch(/\u001b\[31mfailed +\u001b\[0m {2}POST {3}127\.0\.0\.1:9 +\S*refused/);
+  expect(output).not.toContain("/v1/account");
+  expect(output).not.toMatch(/^\{/m);
+});
+
+test("LOG_FORMAT decides in spite of the terminal, or of the pipe", async () => {
+  const json = await onTerminal({ BOOTSTRAP_API_KEY: OWNER_KEY, LOG_FORMAT: "json" }, ['"action.attempted"'], use);
+  expect(json).toMatch(/^\{"at":"[^"]+","level":"info","event":"service\.started"/m);
+  await using piped = new Service({ env: { LOG_FORMAT: "text" } });
+  await until(() => piped.output.includes("is running"));
+  expect(piped.output).toContain("  Console     http://127.0.0.1:");
+  expect(piped.output).not.toMatch(/^\{|\u001b/m);
+});

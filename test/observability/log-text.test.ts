@@ -1,0 +1,139 @@
+import { expect, test } from "bun:test";
+import { createLogText } from "../../src/observability/log-text.ts";
+import type { LogFields, LogLevel } from "../../src/observability/log.ts";
+import { createPaint } from "../../src/observability/terminal.ts";
+
+const AT = new Date(2026, 2, 1, 14, 2, 11);
+
+const ID = "act_01m82axjzte7v9c2x4m6n8p0qr";
+
+interface Options {
+  readonly columns?: number;
+  readonly isTty?: boolean;
+  readonly isVerbose?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+function textWith({ columns = 80, isTty = false, isVerbose = false, env = {} }: Options = {}) {
+  const text = createLogText({ paint: createPaint({ isTty, env }), isVerbose, columns: () => columns });
+  return (event: string, fields: LogFields = {}, level: LogLevel = "info") => text({ at: AT, level, event, fields });
+}
+
+const attempt = {
+  action_id: ID,
+  account_id: "acc_1",
+  method: "PUT",
+  host: "api.example.com",
+  attempt: 2,
+  attempts_max: 5,
+  outcome: "answered",
+  code: 503,
+  duration_ms: 180,
+  next: "retry",
+  next_in_ms: 38_000,
+};
+
+test("an attempt is one line: what became of it, where to, what comes next, and its id", () => {
+  expect(textWith({ columns: 130 })("action.attempted", attempt)).toBe(
+    `14:02:11  retry    503  PUT    api.example.com${" ".repeat(21)}2 of 5  again in 38.0 s  180 ms  ${ID}\n`,
+  );
+  const { code: _code, ...unanswered } = {
+    ...attempt,
+    outcome: "not_sent",
+    fault: "name_not_resolved",
+    next: "failed",
+  };
+  const failed = textWith({ columns: 130 })("action.attempted", { ...unanswered, next_in_ms: undefined });
+  expect(failed).toMatch(
+    /^14:02:11 {2}failed {8}PUT {4}api\.example\.com +name not resolved {2}2 of 5 {2}180 ms {2}act_/,
+  );
+  const sent = textWith()("action.attempted", {
+    ...attempt,
+    attempt: 1,
+    code: 200,
+    next: "completed",
+    next_in_ms: undefined,
+  });
+  expect(sent).toMatch(/^14:02:11 {2}sent {5}200 {2}PUT {4}api\.example\.com +180 ms {2}act_01m82axjzte7v\n$/);
+});
+
+test("on a narrow terminal a line fits, with what matters most", () => {
+  const line = textWith({ columns: 80 })("action.attempted", attempt) ?? "";
+  expect(line.trimEnd()).toHaveLength(80);
+  expect(line).toEndWith("again in 38.0 s\n");
+  const crowded = textWith({ columns: 60 })("action.attempted", {
+    ...attempt,
+    host: "a-very-long-host-name.example.com",
+  });
+  expect(crowded).toBe("14:02:11  retry    503  PUT    a-very-long-host-name.example.com\n");
+});
+
+test("requests that read and succeeded are told to nobody, unless LOG_LEVEL is debug", () => {
+  const read = { method: "GET", route: "/v1/actions/{id}", action_id: ID, status: 200, duration_ms: 1.24 };
+  expect(textWith()("http.requested", read)).toBeNull();
+  expect(textWith({ isVerbose: true })("http.requested", read)).toBe(
+    `14:02:11  request  200  GET    /v1/actions/act_01m82axjzte7v${" ".repeat(16)}1 ms\n`,
+  );
+  const refused = textWith()("http.requested", { ...read, status: 404, code: "not_found" });
+  expect(refused).toMatch(/request {2}404 {2}GET {4}\/v1\/actions\/act_01m82axjzte7v not_found +1 ms\n$/);
+  const created = textWith({ columns: 130 })("http.requested", {
+    ...read,
+    method: "POST",
+    route: "/v1/actions",
+    status: 201,
+  });
+  expect(created).toMatch(new RegExp(`request  201  POST   /v1/actions +1 ms  ${ID}\n$`));
+  expect(textWith()("http.requested", { method: "POST", route: null, status: 401, code: "unauthorized" })).toBe(
+    "14:02:11  request  401  POST   unauthorized\n",
+  );
+});
+
+test("any other event is told by its name and its fields, and the trace of an error stands below it", () => {
+  const line = textWith();
+  expect(line("bulk.failed", { error: "TypeError" }, "error")).toBe(
+    "14:02:11  error         bulk.failed  error=TypeError\n",
+  );
+  expect(line("service.waiting", { reason: "the store can't be opened", more: null }, "warn")).toBe(
+    "14:02:11  warning       service.waiting  reason=the store can't be opened\n",
+  );
+  expect(line("store.lost", { message: "The lock is gone." }, "error")).toBe(
+    "14:02:11  error         store.lost  The lock is gone.\n",
+  );
+  expect(line("http.failed", { route: "/x", error: "TypeError: x\n    at a (b.ts:1)" }, "error")).toBe(
+    "14:02:11  error         http.failed  route=/x\n          TypeError: x\n          at a (b.ts:1)\n",
+  );
+  expect(line("mcp.called", { tool: "send", duration_ms: 12 })).toMatch(/tool {10}send +12 ms\n$/);
+});
+
+test("a callback or mail is told with what it is about, where it went, and why not", () => {
+  const callback = {
+    action_id: ID,
+    event: "action.failed",
+    host: "hooks.example.com",
+    attempt: 1,
+    attempts_max: 6,
+    duration_ms: 12,
+  };
+  expect(textWith()("callback.attempted", { ...callback, next: "delivered" })).toMatch(
+    /^14:02:11 {2}callback {6}delivered {2}action\.failed {2}hooks\.example\.com/,
+  );
+  const late = { ...callback, host: undefined, next: "retry", next_in_ms: 60_000, error: "It answered 500." };
+  expect(textWith({ columns: 130 })("mail.attempted", late)).toMatch(
+    /^14:02:11 {2}mail {10}retry {2}action\.failed {2}It answered 500\. +1 of 6 {2}again in 1 min {2}12 ms {2}act_/,
+  );
+});
+
+test("nothing that a stranger wrote acts on the terminal, or begins a line", () => {
+  const line = textWith()("action.attempted", { ...attempt, host: "a\u001b[2J\nb\u202e.example" }) ?? "";
+  expect(line).toContain("a<U+001B>[2J<U+000A>b<U+202E>.example");
+  expect(line.match(/\n/g)).toHaveLength(1);
+  const error = textWith()("http.failed", { error: "x\n\u001b[2J" }, "error") ?? "";
+  expect(error).not.toContain("\u001b");
+});
+
+test("colours are for terminals, and NO_COLOR switches them off", () => {
+  expect(textWith({ isTty: true })("action.attempted", attempt)).toContain("\u001b[33mretry    503\u001b[0m");
+  for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) {
+    expect(textWith({ isTty: true, env })("action.attempted", attempt)).not.toContain("\u001b");
+  }
+});

@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test";
+import { columnsOf, padded, shortened, visible } from "../../src/observability/terminal.ts";
+
+test.each([
+  ["abc", 3],
+  ["äöü", 3],
+  ["a\u0308", 1],
+  ["東京", 4],
+  ["한국", 4],
+  ["🎫", 2],
+  ["…", 1],
+])("%j takes %d columns", (text, columns) => {
+  expect(columnsOf(text)).toBe(columns);
+  expect(columnsOf(padded(text, 8))).toBe(8);
+});
+
+test("a text is cut at the columns, not at the characters", () => {
+  expect(shortened("abcdef", 6)).toBe("abcdef");
+  expect(shortened("abcdefg", 6)).toBe("abcde…");
+  expect(shortened("abcdefg", 6, "")).toBe("abcdef");
+  expect(shortened("東京東京", 6)).toBe("東京…");
+  expect(shortened("🎫🎫🎫", 4)).toBe("🎫…");
+});
+
+test("what acts on a terminal or hides is shown as its code", () => {
+  expect(visible("a\u001b[31m\u202e\n")).toBe("a<U+001B>[31m<U+202E><U+000A>");
+  expect(visible("a\n\u0007b", true)).toBe("a\n<U+0007>b");
+});
