@@ -4,7 +4,9 @@ import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Timeline } from "../actions/list-schemas.ts";
 import { settingsParts } from "./rules.ts";
 import type { Session } from "./session.ts";
-import { type Cell, type Color, jsonText, visible, table } from "./output.ts";
+import { type Color, visible } from "../observability/terminal.ts";
+import { jsonText } from "./output.ts";
+import { type Cell, table } from "./table.ts";
 
 type Status = ActionJson["status"];
 
@@ -15,6 +17,16 @@ export const STATUS_COLOR: Readonly<Record<Status, Color>> = {
   completed: "green",
   failed: "red",
   cancelled: "grey",
+};
+
+/** In tables: one word that `--status` takes too. */
+export const STATUS_WORD: Readonly<Record<Status, string>> = {
+  pending: "pending",
+  active: "active",
+  awaiting_approval: "held",
+  completed: "completed",
+  failed: "failed",
+  cancelled: "cancelled",
 };
 
 /** The exit code for a status. `waited`: the command waited for the end. */

@@ -38,7 +38,8 @@ export function processIo(env: Io["env"]): Io {
     err: (text) => process.stderr.write(text),
     isTty: process.stdout.isTTY,
     canAnswer: process.stdout.isTTY && process.stdin.isTTY,
-    columns: process.stdout.columns,
+    // A terminal that doesn't know its width says 0.
+    ...(process.stdout.columns > 0 && { columns: process.stdout.columns }),
     input: process.stdin,
     onInterrupt(listener) {
       process.once("SIGINT", listener);

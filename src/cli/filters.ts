@@ -22,6 +22,11 @@ export interface FilterOptions {
   readonly status?: readonly string[] | undefined;
 }
 
+/** Collects statuses; `held` is short for `awaiting_approval`, as tables write it. */
+export function statuses(text: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, text === "held" ? "awaiting_approval" : text];
+}
+
 /** The filters of the API, but for the status, which each command has in its own way. */
 export function addFilterOptions(command: CliCommand): CliCommand {
   return command

@@ -1,31 +1,6 @@
-import { type Io, UsageError, EXIT } from "./command.ts";
+import { UNSAFE_IN_LINES, visible } from "../observability/terminal.ts";
+import { UsageError, EXIT } from "./command.ts";
 import { OutgateError } from "../client/transport.ts";
-
-const COLORS = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } as const;
-
-export type Color = keyof typeof COLORS;
-
-/** Colours text on a terminal, unless NO_COLOR is set (no-color.org). */
-export type Paint = (text: string, color: Color) => string;
-
-export function createPaint({ isTty, env }: Io): Paint {
-  const isColored = isTty && !env["NO_COLOR"] && env["TERM"] !== "dumb";
-  return (text, color) => (isColored ? `\u001b[${COLORS[color]}m${text}\u001b[0m` : text);
-}
-
-/** Control, format and bidirectional characters, which can control a terminal or hide text. */
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-
-const UNSAFE_IN_LINES = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-
-/** Untrusted text for a terminal: unsafe characters are shown as codes. */
-export function visible(text: string, keepsLines = false): string {
-  return text.replaceAll(keepsLines ? UNSAFE_IN_LINES : UNSAFE, codeOf);
-}
-
-function codeOf(character: string): string {
-  return `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`;
-}
 
 /** JSON on one line, or indented. Unsafe characters are written as JSON escapes, which doesn't change its meaning. */
 export function jsonText(value: unknown, isIndented: boolean): string {
@@ -38,34 +13,6 @@ export function jsonText(value: unknown, isIndented: boolean): string {
 
 function escapeOf(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, "0")}`;
-}
-
-/** A cell of a table: its text, its colour, and how many of its first characters are never cut. */
-export type Cell = string | { readonly text: string; readonly color?: Color; readonly uncut?: number };
-
-/** Rows in aligned columns; the last column is cut at the width of the terminal. */
-export function table(rows: readonly (readonly Cell[])[], paint: Paint, columns = Number.POSITIVE_INFINITY): string {
-  const textOf = (cell: Cell) => (typeof cell === "string" ? cell : cell.text);
-  const count = Math.max(0, ...rows.map((row) => row.length));
-  const widths = Array.from({ length: count }, (_, at) => Math.max(...rows.map((row) => textOf(row[at] ?? "").length)));
-  return rows
-    .map((row) => {
-      let room = columns;
-      const cells = row.map((cell, at) => {
-        const isLast = at === row.length - 1;
-        const uncut = typeof cell === "string" ? 0 : (cell.uncut ?? 0);
-        const text = isLast ? shortened(textOf(cell), Math.max(room, uncut + 1)) : textOf(cell).padEnd(widths[at] ?? 0);
-        room -= text.length + 2;
-        return typeof cell === "string" || cell.color === undefined ? text : paint(text, cell.color);
-      });
-      return `${cells.join("  ")}\n`;
-    })
-    .join("");
-}
-
-/** A text in so many columns. */
-export function shortened(text: string, room: number): string {
-  return text.length <= room || room < 2 ? text : `${text.slice(0, room - 1)}…`;
 }
 
 interface SourceText {

@@ -1,7 +1,9 @@
 import { createClient } from "../client/client.ts";
 import type { CommandOptions } from "commander";
 import { type CliCommand, EXIT, type Io, readValue, UsageError } from "./command.ts";
-import { type Cell, createPaint, explain, jsonText, type Paint, parseExact, table } from "./output.ts";
+import { createPaint, type Paint } from "../observability/terminal.ts";
+import { explain, jsonText, parseExact } from "./output.ts";
+import { type Cell, type Column, tableOf } from "./table.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { apiKeyIn, apiKeyOf } from "../client/api-key-file.ts";
 import { retryDelayMs, OutgateError } from "../client/transport.ts";
@@ -108,7 +110,8 @@ export function withSession<Options extends object>(
 }
 
 interface ListView<Row> {
-  readonly headings: readonly string[];
+  /** A text: a column that is never cut. */
+  readonly headings: readonly (string | Column)[];
   readonly rowOf: (row: Row) => readonly Cell[];
   /** Printed in place of an empty table. */
   readonly empty?: string;
@@ -116,19 +119,26 @@ interface ListView<Row> {
   readonly command?: string;
 }
 
-/** Prints a page of a list: as JSON, or as a table for a person. */
+/**
+ * Prints a page of a list: as a table for a person, as the JSON of the API with `--json`, and to other programs one line of
+ * JSON for each row.
+ */
 export function printList<Row>(
-  { print, paint, io, isJson, say }: Session,
+  { paint, io, isJson, asksForJson, json, line, say }: Session,
   page: { readonly data: readonly Row[]; readonly next_cursor?: string | null },
   { headings, rowOf, empty, command }: ListView<Row>,
 ): number {
-  print(page, () => {
-    if (page.data.length === 0 && empty !== undefined) return empty;
-    const head = headings.map((text): Cell => ({ text, color: "grey" }));
-    return table([head, ...page.data.map(rowOf)], paint, io.columns);
-  });
   const cursor = page.next_cursor ?? null;
-  if (!isJson && cursor !== null) say(paint(`more: ${command} --cursor ${cursor} …`, "grey"));
+  if (asksForJson) json(page);
+  else if (isJson) {
+    for (const row of page.data) line(row);
+    if (cursor !== null) io.err(`There are more: add --cursor ${cursor} to the command.\n`);
+  } else if (page.data.length === 0 && empty !== undefined) say(empty);
+  else {
+    const columns = headings.map((heading) => (typeof heading === "string" ? { heading } : heading));
+    say(tableOf(columns, page.data.map(rowOf), paint, io.columns));
+    if (cursor !== null) say(paint(`More: ${command} --cursor ${cursor}`, "grey"));
+  }
   return EXIT.ok;
 }
 

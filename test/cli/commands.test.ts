@@ -185,10 +185,10 @@ describe("outgate in bulk", () => {
     expect(await json([...bulk, "--dry-run"])).toMatchObject({ code: 0, value: { matching: 2, unknown_outcomes: 0 } });
     const job = await json([...bulk, "--reason", "It is up again.", "--wait", "30"]);
     expect(job).toMatchObject({ code: 0, value: { status: "finished", matching: 2, done: 2, failed: 0 } });
-    const results = await json(["bulk", "results", job.value.id]);
+    const results = await json(["bulk", "results", job.value.id, "--json"]);
     expect(results.value["data"]).toMatchObject([{ status: "done" }, { status: "done" }]);
     expect((await json(["bulk", "get", job.value.id])).value).toEqual(job.value);
-    expect((await json(["bulk", "list"])).value["data"]).toMatchObject([{ id: job.value.id }]);
+    expect((await json(["bulk", "list", "--json"])).value["data"]).toMatchObject([{ id: job.value.id }]);
     expect((await say(["bulk", "stop", job.value.id])).code).toBe(0);
     const exported = await say(["export", "--search", "refund", "--format", "csv", "--host", host]);
     expect(exported.out.trimEnd().split(/\r?\n/)).toHaveLength(3);
@@ -212,13 +212,31 @@ describe("outgate in bulk", () => {
 test("outgate list looks for actions", async () => {
   await held();
   const id = await held();
-  const { value } = await json(["list", "--status", "awaiting_approval", "--status", "failed", "--limit", "1"]);
+  const { value } = await json([
+    "list",
+    "--status",
+    "awaiting_approval",
+    "--status",
+    "failed",
+    "--limit",
+    "1",
+    "--json",
+  ]);
   expect(value["data"]).toMatchObject([{ id }]);
-  const { value: next } = await json(["list", "--limit", "1", "--cursor", String(value["next_cursor"])]);
+  const { value: next } = await json(["list", "--limit", "1", "--json", "--cursor", String(value["next_cursor"])]);
   expect(next["data"]).not.toMatchObject([{ id }]);
   const said = await say(["list", "--status", "done"]);
   expect(said.code).toBe(1);
   expect(said.err).toContain("  status: ");
+});
+
+test("in a pipe a list is a line of JSON for each row, and says on standard error how to go on", async () => {
+  const [first, second] = [await held(), await held()];
+  const said = await say(["list", "--limit", "2", "--status", "held"]);
+  const rows = said.out.trimEnd().split("\n");
+  expect(rows.map((line) => (JSON.parse(line) as Shown).id)).toEqual([second, first]);
+  expect(said.err).toMatch(/^There are more: add --cursor \S+ to the command\.\n$/);
+  expect(await say(["list", "--host", "nobody.example"])).toEqual({ code: 0, out: "", err: "" });
 });
 
 describe("outgate approve, reject, cancel and retry", () => {
@@ -329,9 +347,9 @@ describe("outgate callback-hosts", () => {
     const added = await json(["callback-hosts", "add", "Hooks.Example.com.", "--json"]);
     expect(added).toMatchObject({ code: 0, value: { host: "hooks.example.com" } });
     expect(added.said.err).toContain("can go to hooks.example.com");
-    expect((await json(["callback-hosts"])).value).toMatchObject({ data: [{ host: "hooks.example.com" }] });
+    expect((await json(["callback-hosts", "--json"])).value).toMatchObject({ data: [{ host: "hooks.example.com" }] });
     expect((await say(["callback-hosts", "remove", "HOOKS.example.com"])).code).toBe(0);
-    expect((await json(["callback-hosts", "list"])).value).toEqual({ data: [] } as never);
+    expect((await json(["callback-hosts", "list", "--json"])).value).toEqual({ data: [] } as never);
     const gone = await say(["callback-hosts", "remove", "hooks.example.com"]);
     expect(gone.code).not.toBe(0);
     expect(gone.err).toContain("This host is not listed.");
@@ -383,7 +401,7 @@ describe("outgate keys", () => {
     expect(made.code).toBe(0);
     const key = made.out.trim();
     expect(key).toMatch(/^og_[A-Za-z0-9]{36}$/);
-    const { value } = await json(["keys"]);
+    const { value } = await json(["keys", "--json"]);
     const row = (value["data"] as Shown[]).find(({ name }) => name === "lent");
     expect(row).toMatchObject({ role: "reader", hold: "all", revoked_at: null });
     const refused = await say(["send", target.url], { env: { OUTGATE_API_KEY: key } });
@@ -461,10 +479,10 @@ describe("outgate pause, pauses, resume and audit", () => {
     const paused = (await json(["pause", "account", "--reason", "It loops."])).value;
     const { value } = await json(["send", target.url]);
     expect(value).toMatchObject({ status: "pending", paused: true });
-    expect((await json(["pauses"])).value).toMatchObject({ data: [{ id: paused.id, reason: "It loops." }] });
+    expect((await json(["pauses", "--json"])).value).toMatchObject({ data: [{ id: paused.id, reason: "It loops." }] });
     expect(await say(["resume", paused.id])).toMatchObject({ code: 0 });
     expect(await json(["get", value.id, "--wait", "10"])).toMatchObject({ code: 0, value: { status: "completed" } });
-    const log = (await json(["audit", "--kind", "paused", "--kind", "resumed", "--limit", "2"])).value;
+    const log = (await json(["audit", "--kind", "paused", "--kind", "resumed", "--limit", "2", "--json"])).value;
     expect(log).toMatchObject({ data: [{ kind: "resumed" }, { kind: "paused", subject: paused.id }] });
     const lines = (await say(["audit", "--all", "--kind", "paused"])).out.trim().split("\n");
     expect(lines.map((line) => (JSON.parse(line) as Shown)["kind"])).toEqual(["paused"]);
@@ -474,7 +492,7 @@ describe("outgate pause, pauses, resume and audit", () => {
     const key = await say(["keys", "create", "leaky", "--role", "agent", "--json"]);
     const { id } = JSON.parse(key.out) as Shown;
     expect((await say(["keys", "revoke", id, "--unfinished", "pause"])).err).toContain("are paused");
-    const { value } = await json(["pauses"]);
+    const { value } = await json(["pauses", "--json"]);
     const [pause] = value["data"] as readonly Shown[];
     expect(pause).toMatchObject({ kind: "key", key_id: id });
     await say(["resume", pause?.id ?? ""]);
@@ -485,7 +503,7 @@ describe("outgate pause, pauses, resume and audit", () => {
     expect((await say(["pauses"])).out).toContain("api.example.com");
     await say(["resume", ofHost.id]);
     expect((await say(["pause", "acount"])).code).toBe(1);
-    expect((await json(["pauses"])).value).toEqual({ data: [] } as never);
+    expect((await json(["pauses", "--json"])).value).toEqual({ data: [] } as never);
   });
 });
 

@@ -6,7 +6,8 @@ import type { RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../config/limits.ts";
 import { age } from "../action-text.ts";
 import { type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
-import { type Cell, visible } from "../output.ts";
+import { visible } from "../../observability/terminal.ts";
+import type { Cell } from "../table.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 import { addPeopleCommands } from "./people.ts";
 

@@ -1,19 +1,13 @@
 import { Option } from "commander";
 import type { FilterQuery, ListQuery } from "../../actions/list-schemas.ts";
 import type { OutgateClient, OutgateEvent } from "../../client/types.ts";
-import {
-  age,
-  actionText,
-  describeDecision,
-  describeTimeline,
-  exitCodeOf,
-  STATUS_COLOR,
-  withHost,
-} from "../action-text.ts";
+import { ACTION_COLUMNS, actionRow } from "../action-list.ts";
+import { actionText, describeDecision, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
-import { addFilterOptions, type FilterOptions, filterQueryOf } from "../filters.ts";
-import { type CliCommand, EXIT, readLine, several, UsageError, wholeNumber } from "../command.ts";
-import { shortened, table, visible } from "../output.ts";
+import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
+import { type CliCommand, EXIT, readLine, UsageError, wholeNumber } from "../command.ts";
+import { visible } from "../../observability/terminal.ts";
+import { table } from "../table.ts";
 import {
   addServiceCommand,
   hasEnded,
@@ -67,11 +61,11 @@ async function showAction(session: Session, { wait = 0, timeline }: GetOptions, 
 
 type ListOptions = FilterOptions & Pick<ListQuery, "limit" | "cursor"> & { readonly count?: boolean };
 
-const STATUSES = Object.keys(STATUS_COLOR);
+const STATUSES = [...Object.keys(STATUS_COLOR), "held"];
 
 function addList(program: CliCommand): void {
   addFilterOptions(addServiceCommand(program, "list", "list actions, newest first"))
-    .choice("--status <status>", "may be given several times", STATUSES, several)
+    .choice("--status <status>", "may be given several times", STATUSES, statuses)
     .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
     .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
     .option("--count", "how many there are of each status, instead of the actions")
@@ -93,26 +87,13 @@ async function listActions(session: Session, options: ListOptions): Promise<numb
   if (more !== undefined && !session.isJson) {
     session.io.err(`Searched back to ${more}; older actions may match too: go on with --cursor.\n`);
   }
-  const isTitled = page.data.some(({ title }) => title !== undefined);
   return printList(session, page, {
-    headings: ["ID", "STATUS", "TRIES", "AGE", "BY", ...(isTitled ? ["TITLE"] : []), "METHOD", "URL"],
-    rowOf: (action) => [
-      action.id,
-      { text: action.status, color: STATUS_COLOR[action.status] },
-      `${action.attempts}/${action.retries}`,
-      age(action.created_at, now),
-      visible(action.created_by.name),
-      ...(isTitled ? [shortened(visible(action.title ?? ""), TITLE_COLUMNS)] : []),
-      action.method,
-      withHost(visible(action.url)),
-    ],
+    headings: ACTION_COLUMNS,
+    rowOf: (action) => actionRow(action, now),
     empty: "No actions found.",
     command: "outgate list",
   });
 }
-
-/** Of a title in a list; the action has the whole. */
-const TITLE_COLUMNS = 40;
 
 async function countActions(session: Session, query: FilterQuery): Promise<number> {
   const counts = await session.client.countActions(query);
@@ -136,7 +117,7 @@ interface WatchOptions {
 function addWatch(program: CliCommand): void {
   addServiceCommand(program, "watch", "show every change as it happens, or follow one action to its end")
     .argument("[id]", "only this action, until it has ended; the exit code says how")
-    .choice("--status <status>", "only changes to this; may be given several times", STATUSES, several)
+    .choice("--status <status>", "only changes to this; may be given several times", STATUSES, statuses)
     .option("--after <event>", "continue after the event with this id, which --json prints")
     .option("--json", "print one line of JSON per event, also on a terminal")
     .runs(

@@ -2,9 +2,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { BulkJobJson, StartBulk } from "../../bulk/schemas.ts";
 import type { ExportQuery, FilterQuery } from "../../actions/list-schemas.ts";
 import { STATUS_COLOR } from "../action-text.ts";
-import { type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
-import { addFilterOptions, type FilterOptions, filterQueryOf } from "../filters.ts";
-import { type Cell, visible } from "../output.ts";
+import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
+import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
+import { visible } from "../../observability/terminal.ts";
+import type { Cell } from "../table.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 
 type Operation = StartBulk["operation"];
@@ -133,7 +134,7 @@ export function addBulkCommands(program: CliCommand): void {
     }),
   );
   addFilterOptions(addServiceCommand(program, "export", "write all actions that match, as NDJSON or CSV"))
-    .choice("--status <status>", "may be given several times", Object.keys(STATUS_COLOR), several)
+    .choice("--status <status>", "may be given several times", [...Object.keys(STATUS_COLOR), "held"], statuses)
     .choice("--format <format>", "default: ndjson", ["ndjson", "csv"])
     .runs(withSession(exportActions));
 }

@@ -1,6 +1,6 @@
 import type { ChannelJson, CreateChannel } from "../../channels/schemas.ts";
 import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
-import { visible } from "../output.ts";
+import { visible } from "../../observability/terminal.ts";
 import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
 
 /** The commands about where the account asks for approval. */

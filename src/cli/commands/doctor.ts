@@ -2,7 +2,9 @@ import { EXIT, type Io } from "../command.ts";
 import { reportSettings } from "../../admin/backup.ts";
 import { OutgateError } from "../../client/transport.ts";
 import { VERSION } from "../../config/config.ts";
-import { type Cell, explain, table, visible } from "../output.ts";
+import { visible } from "../../observability/terminal.ts";
+import { explain } from "../output.ts";
+import { type Cell, table } from "../table.ts";
 import { openSession, readApiKey, readUrl, type Session, type SessionOptions } from "../session.ts";
 
 /** The result of one check. */

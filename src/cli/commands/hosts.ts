@@ -1,6 +1,6 @@
 import type { PutDefaults, PutHostSettings } from "../../hosts/settings.ts";
 import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
-import { visible } from "../output.ts";
+import { visible } from "../../observability/terminal.ts";
 import { addRuleOptions, type RuleOptions, rulesIn, settingsParts } from "../rules.ts";
 import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
 

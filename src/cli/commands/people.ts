@@ -1,7 +1,7 @@
 import { MEMBER_ROLES, type MemberRole } from "../../accounts/roles.ts";
 import { age } from "../action-text.ts";
 import { type CliCommand, EXIT, UsageError } from "../command.ts";
-import { visible } from "../output.ts";
+import { visible } from "../../observability/terminal.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 
 /** The commands about the people of an account and its invitations. */

@@ -1,0 +1,124 @@
+import { type Color, columnsOf, padded, type Paint, shortened } from "../observability/terminal.ts";
+
+/** A cell of a table: its text, its colour, and how many of its first characters are never cut. */
+export type Cell = string | { readonly text: string; readonly color?: Color; readonly uncut?: number };
+
+/** A column of a table, and how it gives way where the terminal is narrow. */
+export interface Column {
+  readonly heading: string;
+  /** The fewest columns of the terminal that it may be cut to; absent: it is never cut. */
+  readonly min?: number;
+  /** Left out where even the cut columns don't fit: the lowest number first; absent: never. */
+  readonly leaves?: number;
+  /** What stands at the end of a cut text; the beginning of an id is an id, and needs nothing. */
+  readonly mark?: "…" | "";
+}
+
+/** Between two columns. */
+const GAP = 2;
+
+/** Rows in aligned columns; the last column is cut at the width of the terminal. */
+export function table(rows: readonly (readonly Cell[])[], paint: Paint, room = Number.POSITIVE_INFINITY): string {
+  const count = Math.max(0, ...rows.map((row) => row.length));
+  const widths = Array.from({ length: count }, (_, at) => widthOf(rows, at));
+  return rows.map((row) => lineOf(row, widths, { paint, room })).join("");
+}
+
+/**
+ * The same with headings. Where the terminal is too narrow, the widest columns are cut, and some left out, so that each row
+ * is one line. A heading without anything below it is left out too.
+ */
+export function tableOf(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  paint: Paint,
+  room = Number.POSITIVE_INFINITY,
+): string {
+  const naturals = columns.map((column, at) => {
+    const width = widthOf(rows, at);
+    return width === 0 ? 0 : Math.max(width, column.heading.length);
+  });
+  const leasts = columns.map(({ min = Number.POSITIVE_INFINITY }, at) => {
+    const uncut = rows.reduce((most, row) => Math.max(most, uncutOf(row[at] ?? "")), 0);
+    return Math.min(naturals[at] ?? 0, Math.max(min, uncut === 0 ? 0 : uncut + 1));
+  });
+  const widths = fitted(columns, { naturals, leasts, room });
+  const shown = columns.flatMap((column, at) => (widths[at] === 0 ? [] : [{ ...column, at, width: widths[at] ?? 0 }]));
+  const cut = (cell: Cell, width: number, mark?: Column["mark"]): Cell => {
+    if (typeof cell === "string") return shortened(cell, width, mark);
+    return { ...cell, text: shortened(cell.text, width, mark) };
+  };
+  const lines = [
+    shown.map(({ heading, width }): Cell => ({ text: shortened(heading, width, ""), color: "grey" })),
+    ...rows.map((row) => shown.map(({ at, width, mark }) => cut(row[at] ?? "", width, mark))),
+  ];
+  const shownWidths = shown.map(({ width }) => width);
+  return lines.map((line) => lineOf(line, shownWidths, { paint, room })).join("");
+}
+
+function textOf(cell: Cell): string {
+  return typeof cell === "string" ? cell : cell.text;
+}
+
+/** The columns that are never cut. */
+function uncutOf(cell: Cell): number {
+  return typeof cell === "string" ? 0 : columnsOf(cell.text.slice(0, cell.uncut ?? 0));
+}
+
+function widthOf(rows: readonly (readonly Cell[])[], at: number): number {
+  return rows.reduce((widest, row) => Math.max(widest, columnsOf(textOf(row[at] ?? ""))), 0);
+}
+
+interface LineOptions {
+  readonly paint: Paint;
+  readonly room: number;
+}
+
+function lineOf(row: readonly Cell[], widths: readonly number[], { paint, room }: LineOptions): string {
+  let left = room;
+  const cells = row.map((cell, at) => {
+    const isLast = at === row.length - 1;
+    const text = isLast
+      ? shortened(textOf(cell), Math.max(left, uncutOf(cell) + 1, 2))
+      : padded(textOf(cell), widths[at] ?? 0);
+    left -= columnsOf(text) + GAP;
+    return typeof cell === "string" || cell.color === undefined ? text : paint(text, cell.color);
+  });
+  return `${cells.join(" ".repeat(GAP)).trimEnd()}\n`;
+}
+
+interface Widths {
+  readonly naturals: readonly number[];
+  readonly leasts: readonly number[];
+  readonly room: number;
+}
+
+/** How wide each column is; 0: it is left out. */
+function fitted(columns: readonly Column[], { naturals, leasts, room }: Widths): readonly number[] {
+  const widths = [...naturals];
+  const least = (at: number) => Math.min(widths[at] ?? 0, leasts[at] ?? 0);
+  const leaving = columns
+    .flatMap(({ leaves }, at) => (leaves === undefined ? [] : [{ at, leaves }]))
+    .toSorted((one, other) => one.leaves - other.leaves);
+  for (const { at } of leaving) {
+    if (totalOf(widths.map((_, one) => least(one))) <= room) break;
+    widths[at] = 0;
+  }
+  for (let excess = totalOf(widths) - room; excess > 0;) {
+    const cuttable = widths.map((width, at) => (width > least(at) ? width : 0));
+    const widest = Math.max(...cuttable);
+    if (widest === 0) break;
+    const at = cuttable.indexOf(widest);
+    // Down to the next widest at once; equals give way in turn.
+    const next = Math.max(0, ...cuttable.toSpliced(at, 1));
+    const step = Math.max(1, Math.min(excess, widest - Math.max(next, least(at))));
+    widths[at] = widest - step;
+    excess -= step;
+  }
+  return widths;
+}
+
+function totalOf(widths: readonly number[]): number {
+  const shown = widths.filter((width) => width > 0);
+  return shown.reduce((sum, width) => sum + width, 0) + GAP * Math.max(0, shown.length - 1);
+}

@@ -1,0 +1,101 @@
+import { expect, test } from "bun:test";
+import { ACTION_COLUMNS, actionRow, failureIn, span } from "../../src/cli/action-list.ts";
+import { type Column, table, tableOf } from "../../src/cli/table.ts";
+import type { ActionJson } from "../../src/actions/schemas.ts";
+
+const plain = (text: string) => text;
+
+const COLUMNS: readonly Column[] = [
+  { heading: "ID", min: 4, mark: "" },
+  { heading: "AGE", leaves: 1 },
+  { heading: "NAME", min: 6 },
+  { heading: "NOTE" },
+];
+
+test("columns are aligned, and a column that is empty everywhere is left out", () => {
+  const rows = [
+    ["act_1", "2m", "東京", ""],
+    ["act_22", "10m", "Ann", ""],
+  ];
+  expect(tableOf(COLUMNS, rows, plain)).toBe("ID      AGE  NAME\nact_1   2m   東京\nact_22  10m  Ann\n");
+});
+
+test("where room is short, columns are left out and the widest are cut, down to what they keep", () => {
+  const rows = [["act_123456", "2m", "a long name of a key", "note"]];
+  expect(tableOf(COLUMNS, rows, plain, 40)).toBe(
+    "ID          AGE  NAME               NOTE\nact_123456  2m   a long name of a…  note\n",
+  );
+  expect(tableOf(COLUMNS, rows, plain, 25)).toBe("ID      AGE  NAME    NOTE\nact_12  2m   a lon…  note\n");
+  expect(tableOf(COLUMNS, rows, plain, 19)).toBe("ID     NAME    NOTE\nact_1  a lon…  note\n");
+  for (const room of [19, 25, 30, 40]) {
+    for (const line of tableOf(COLUMNS, rows, plain, room).split("\n")) expect(line.length).toBeLessThanOrEqual(room);
+  }
+});
+
+test("what must never be cut stays whole, in the last column and in any other", () => {
+  const cell = { text: "POST bank.example/pay", uncut: "POST bank.example".length };
+  expect(table([["a", cell]], plain, 10)).toBe("a  POST bank.example…\n");
+  const columns = [{ heading: "CALL", min: 2 }, { heading: "B" }];
+  expect(tableOf(columns, [[cell, "b"]], plain, 5)).toStartWith("CALL                B\nPOST bank.example…");
+});
+
+const ACTION = {
+  id: "act_01m82axjzte7v9c2x4m6n8p0qr",
+  status: "failed",
+  created_at: "2026-03-01T12:00:00.000Z",
+  method: "POST",
+  url: "https://api.stripe.com/v1/refunds",
+  attempts: 3,
+  retries: 3,
+  created_by: { id: "key_1", name: "billing-agent" },
+  response_code: 422,
+  response_body: { error: { message: "No such charge" } },
+  last_error: "The target answered with status 422.",
+  duration_ms: 193,
+};
+
+// Safe: what a row reads of an action.
+const action = (more: object = {}) => ({ ...ACTION, ...more }) as unknown as ActionJson;
+
+test("an action tells its agent, its code and its error, at any width", () => {
+  const now = new Date("2026-03-01T12:02:00Z");
+  const rows = [action(), action({ title: "Refund 12 EUR", url: "http://127.0.0.1:4000/x" })].map((one) =>
+    actionRow(one, now),
+  );
+  const wide = tableOf(ACTION_COLUMNS, rows, plain, 200);
+  expect(wide).toContain(
+    "act_01m82axjzte7v9c2x4m6n8p0qr  2m   failed 422  3/3    billing-agent                 POST api.stripe.com/v1/refunds  No such charge\n",
+  );
+  expect(wide).toContain("POST http://127.0.0.1:4000/x ");
+  const narrow = tableOf(ACTION_COLUMNS, rows, plain, 80);
+  expect(narrow).toContain("act_01m82axjzte7v  failed 422  ");
+  expect(narrow).toContain("POST api.stripe.com");
+  expect(narrow).toContain("No such cha…");
+  for (const line of narrow.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+});
+
+test.each([
+  [{ message: "a" }, "a"],
+  [{ error: "b" }, "b"],
+  [{ error: { detail: "c" } }, "c"],
+  [{ error: { error: { message: "deep" } } }, null],
+  ["text", null],
+  [[{ message: "in a list" }], null],
+])("the target's error is read from %j", (body, message) => {
+  expect(failureIn(action({ response_body: body }))).toBe(message);
+});
+
+test("without a message of the target our own sentence is told", () => {
+  expect(failureIn(action({ response_body: null, last_error: "The target refused the connection." }))).toBe(
+    "The target refused the connection",
+  );
+});
+
+test("what comes next is told in place of an error, where something does", () => {
+  const now = new Date("2026-03-01T12:02:00Z");
+  const resultOf = (more: object) => actionRow(action(more), now).at(-1);
+  expect(resultOf({ status: "pending", next_retry_in_seconds: 38 })).toMatchObject({ text: "again in 38 s" });
+  expect(resultOf({ status: "completed" })).toMatchObject({ text: "193 ms" });
+  expect(resultOf({ status: "pending", pause: { id: "pau_1" } })).toMatchObject({ text: "paused" });
+  expect([span(59), span(60), span(7_200), span(200_000)]).toEqual(["59 s", "1 min", "2 h", "2 d"]);
+});
