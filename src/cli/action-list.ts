@@ -1,4 +1,5 @@
 import type { ActionJson } from "../actions/schemas.ts";
+import { targetMessage } from "../actions/target-message.ts";
 import { visible } from "../observability/terminal.ts";
 import { age, STATUS_COLOR, STATUS_WORD, withHost } from "./action-text.ts";
 import type { Cell, Column } from "./table.ts";
@@ -55,23 +56,9 @@ function resultOf(action: ActionJson): Cell {
 }
 
 /** What the target says of its error, or else our sentence; a status alone is in its column. */
-export function failureIn({ response_body: body, last_error: error }: ActionJson): string | null {
-  return messageIn(body) ?? (error === null || / with status \d{3}\.$/.test(error) ? null : error.replace(/\.$/, ""));
-}
-
-/** Where APIs put the message of an error: `message`, `error`, `detail`, `title`, or one of them inside `error`. */
-function messageIn(body: ActionJson["response_body"], isInner = false): string | null {
-  if (typeof body === "string" && isInner) return body === "" ? null : body;
-  if (typeof body !== "object" || body === null || Array.isArray(body)) return null;
-  // Safe: an object that came out of JSON.
-  const members = body as Readonly<Record<string, ActionJson["response_body"]>>;
-  for (const name of ["message", "error", "detail", "title", "error_description"]) {
-    const value = members[name];
-    if (typeof value === "string" && value !== "") return value;
-    const inner = isInner ? null : messageIn(value, true);
-    if (inner !== null) return inner;
-  }
-  return null;
+export function failureIn({ response_body: body = null, last_error: error }: ActionJson): string | null {
+  const said = error === null ? null : targetMessage(JSON.stringify(body));
+  return said ?? (error === null || / with status \d{3}\.$/.test(error) ? null : error.replace(/\.$/, ""));
 }
 
 /** Seconds in the largest unit that they fill. */

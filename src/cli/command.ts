@@ -1,5 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { REQUEST_BODY_BYTES_MAX } from "../config/limits.ts";
+import { openInBrowser } from "./browser.ts";
+import { askHidden } from "./hidden-line.ts";
+import { suggestionFor } from "./suggest.ts";
 import { Command, type ErrorOptions, Option, type OptionValues } from "commander";
 
 /** The process, as commands may use it. */
@@ -15,6 +18,10 @@ export interface Io {
   readonly columns?: number;
   /** Whether a person can answer questions: standard input is a terminal too. */
   readonly canAnswer?: boolean;
+  /** Asks for a line that the terminal doesn't show; null: the person gave up. Absent where standard input is no terminal. */
+  readonly askHidden?: (question: string) => Promise<string | null>;
+  /** Opens a URL in the browser of this machine; false: there is none. */
+  readonly openBrowser?: (url: string) => Promise<boolean>;
   /** Standard input, where there is one. */
   readonly input?: AsyncIterable<Uint8Array>;
   /** Listens for the first Ctrl-C; returns a function that stops listening. Absent where there are no signals. */
@@ -40,6 +47,10 @@ export function processIo(env: Io["env"]): Io {
     canAnswer: process.stdout.isTTY && process.stdin.isTTY,
     // A terminal that doesn't know its width says 0.
     ...(process.stdout.columns > 0 && { columns: process.stdout.columns }),
+    ...(process.stdin.isTTY && {
+      askHidden: (question: string) => askHidden(question, process.stdin, (text) => process.stderr.write(text)),
+    }),
+    openBrowser: (url) => openInBrowser(url, env),
     input: process.stdin,
     onInterrupt(listener) {
       process.once("SIGINT", listener);
@@ -76,6 +87,14 @@ export class CliCommand extends Command {
     return this.usage(this.usage().replace("[options]", "").trim());
   }
 
+  /** Command lines that its help shows, each with what it does. */
+  examples(lines: readonly (readonly [line: string, what: string])[]): this {
+    return this.addHelpText(
+      "after",
+      `\nExamples:\n${lines.map(([line, what]) => `  # ${what}\n  ${line}\n`).join("")}`.trimEnd(),
+    );
+  }
+
   /** Sets what the command does, with its options and those of the commands above it. Resolves with the exit code. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander doesn't type options: the handler does
   runs<Options extends OptionValues>(work: (io: Io, options: Options, ...args: string[]) => Promise<number>): this {
@@ -95,13 +114,15 @@ export class CliCommand extends Command {
     const [extra] = this.args.slice(this.registeredArguments.length);
     // Never the value behind a `=`, which may be a secret.
     const quoted = /'([^'=]*)/.exec(message)?.[1] ?? "";
-    if (this.parent === null) return `There is no command ${JSON.stringify(extra)}. \`outgate help\` lists them.`;
+    if (this.parent === null) return unknownCommand(this, extra ?? "");
     if (code === "commander.missingArgument") return `<${quoted}> is missing.`;
     if (code === "commander.excessArguments")
       return this.#unknownVerb(extra) ?? `${JSON.stringify(extra)} is one argument too many.`;
     if (code === "commander.unknownOption") {
       const isKnown = this.options.some(({ long }) => long === quoted);
-      return isKnown ? `Option '${quoted}' does not take an argument.` : `Unknown option '${quoted}'.`;
+      if (isKnown) return `Option '${quoted}' does not take an argument.`;
+      const options = this.options.flatMap(({ long, hidden }) => (long === undefined || hidden ? [] : [long]));
+      return `Unknown option '${quoted}'.${didYouMean(suggestionFor(quoted, options))}`;
     }
     if (code === "commander.optionMissingArgument" && message.includes("--api-key-file"))
       return "--api-key-file takes a file, or - for standard input.";
@@ -114,8 +135,20 @@ export class CliCommand extends Command {
     if (this.parent === null || this.parent.args[0] !== extra) return null;
     const verbs = this.parent.commands.map((command) => command.name());
     const listed = `${verbs.slice(0, -1).join(", ")} or ${verbs.at(-1) ?? ""}`;
-    return `${this.parent.name()} takes ${listed}, not ${JSON.stringify(extra)}.`;
+    const meant = didYouMean(suggestionFor(this.parent.args[0] ?? "", verbs));
+    return `${this.parent.name()} takes ${listed}, not ${JSON.stringify(extra)}.${meant}`;
   }
+}
+
+/** Says that a program has no such command, and which was probably meant. */
+export function unknownCommand(program: Command, word: string): string {
+  const names = program.commands.map((command) => command.name());
+  const meant = suggestionFor(word, [...names.filter((name) => name !== "complete"), "help"]);
+  return `Unknown command ${JSON.stringify(word)}.${didYouMean(meant) || " `outgate help` lists the commands."}`;
+}
+
+function didYouMean(meant: string | null): string {
+  return meant === null ? "" : ` Did you mean ${meant}?`;
 }
 
 /** Turns the text of an option into its value; `earlier` where it was given before. Throws `UsageError`. */
@@ -167,6 +200,11 @@ export async function readLine({ input }: Io): Promise<string | null> {
     if (text.length > LINE_CHARS_MAX) return null;
   }
   return null;
+}
+
+/** Whether an answer means yes; null: there was none. */
+export function isYesWord(answer: string | null): boolean {
+  return /^\s*y(?:es)?\s*$/i.test(answer ?? "");
 }
 
 /** The longest line of a terminal. */

@@ -2,6 +2,8 @@ import { HTTP_METHODS } from "../actions/action.ts";
 import type { FilterQuery } from "../actions/list-schemas.ts";
 import { ERROR_KINDS, OUTCOMES } from "../actions/outcome.ts";
 import { type CliCommand, several } from "./command.ts";
+import { actionIdOf } from "./find-action.ts";
+import type { Session } from "./session.ts";
 
 /** What the options of `addFilterOptions` say, as commander reads them. */
 export interface FilterOptions {
@@ -19,6 +21,7 @@ export interface FilterOptions {
   readonly title?: string;
   readonly reasonText?: string;
   readonly metadata?: readonly string[];
+  readonly id?: readonly string[];
   readonly status?: readonly string[] | undefined;
 }
 
@@ -30,6 +33,7 @@ export function statuses(text: string, earlier: readonly string[] = []): readonl
 /** The filters of the API, but for the status, which each command has in its own way. */
 export function addFilterOptions(command: CliCommand): CliCommand {
   return command
+    .option("--id <id>", "only these actions; may be given several times", several)
     .option("--search <text>", "in host, path or title, or the start of an id")
     .choice("--method <method>", "of the call", HTTP_METHODS)
     .option("--host <host>", "host name, with a port or for any port")
@@ -46,11 +50,28 @@ export function addFilterOptions(command: CliCommand): CliCommand {
     .option("--metadata <name:value>", "a value, or any value of a name; all of several", several);
 }
 
-/** The same as a query of the API. What is undefined isn't sent. */
-export function filterQueryOf(options: FilterOptions): FilterQuery {
-  const { search, method, createdBy, after, before, code, reasonText, status, host, path, dedupe } = options;
+/** The same as a query of the API, with whole ids. What is undefined isn't sent. */
+export async function filterQueryOf(session: Session, options: FilterOptions): Promise<FilterQuery> {
+  const {
+    id: named = [],
+    search,
+    method,
+    createdBy,
+    after,
+    before,
+    code,
+    reasonText,
+    status,
+    host,
+    path,
+    dedupe,
+  } = options;
   const { outcome, error, title, metadata } = options;
+  const ids: string[] = [];
+  // One after another: an unclear one is told without asking for the rest.
+  for (const text of named) ids.push(await actionIdOf(session, text));
   const query = {
+    id: ids.length === 0 ? undefined : ids,
     q: search,
     status,
     method: method?.toUpperCase(),

@@ -1,13 +1,15 @@
 import tab from "@bomb.sh/tab/commander";
 import { type Command, CommanderError } from "commander";
 import { VERSION } from "../config/config.ts";
-import { CliCommand, EXIT, type Io, UsageError } from "./command.ts";
+import { CliCommand, EXIT, type Io, unknownCommand, UsageError } from "./command.ts";
 import { addAccountCommands } from "./commands/account.ts";
 import { addActionCommands } from "./commands/actions.ts";
 import { addBulkCommands } from "./commands/bulk.ts";
 import { addDemo } from "./commands/demo.ts";
 import { addChannelCommands } from "./commands/channels.ts";
 import { addHostCommands } from "./commands/hosts.ts";
+import { addLoginCommands } from "./commands/login.ts";
+import { addOpen } from "./commands/open.ts";
 import { addSend } from "./commands/send.ts";
 
 /** Adds the commands that don't run on plain Node. */
@@ -41,17 +43,19 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
     .exitOverride()
     .configureOutput({ writeOut: io.out, writeErr: io.err, getOutHelpWidth: () => io.columns ?? Infinity })
     .configureHelp({ subcommandTerm: (command) => command.name() })
-    .addHelpText("after", `\noutgate <command> --help shows its options. ${KEYS}`);
-  program.commandsGroup("Commands for a running service:");
+    .helpCommand(false)
+    .addHelpText("after", `\n${AFTER_HELP}`);
   addSend(program);
   addActionCommands(program);
+  addOpen(program);
   addBulkCommands(program);
   addAccountCommands(program);
   addHostCommands(program);
   addChannelCommands(program);
   addDemo(program);
+  addLoginCommands(program);
+  addHelp(program);
   addMore(program);
-  program.commandsGroup("Other commands:");
   program
     .command("version", { hidden: true })
     .description("print the version")
@@ -59,14 +63,49 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
       io.out(`${VERSION}\n`);
       return EXIT.ok;
     });
-  program.helpCommand("help [command]", "list the commands, or show the options of one");
   tab(program, { completionCommandName: "completion" });
   commandNamed(program, ["completion"]).description("print a script by which a shell completes commands and options");
+  for (const [group, names] of Object.entries(GROUPS)) {
+    for (const name of names) program.commands.find((command) => command.name() === name)?.helpGroup(group);
+  }
   return program;
 }
 
-const KEYS = `Commands that talk to a service take the API key from OUTGATE_API_KEY,
-from the file named by OUTGATE_API_KEY_FILE, or from --api-key-file <file>; - is standard input.`;
+/** Other commands are for the server's machine. */
+const GROUPS = {
+  "Send and look up:": ["send", "get", "list", "watch", "open", "export", "demo"],
+  "Decide:": ["approve", "reject", "cancel", "retry", "send-now", "bulk"],
+  "Account (most need an owner key):": [
+    ...["keys", "people", "channels", "hosts", "callback-hosts"],
+    ...["pause", "pauses", "resume", "accounts", "audit"],
+  ],
+  "This command line:": ["login", "logout", "whoami", "help", "completion"],
+} as const;
+
+const AFTER_HELP = `\`outgate help <command>\` shows the options of a command, and examples.
+
+API key: --api-key-file <file> (- is standard input), OUTGATE_API_KEY, OUTGATE_API_KEY_FILE, or \`outgate login\`.
+Ids: the beginning of an action's id will do, if no other begins so.
+Output: text on a terminal, JSON in a pipe or with --json. NO_COLOR=1 switches colours off.
+Exit codes: 0 success, 1 failed or refused, 2 wrong usage, 3 not ended in time, 4 awaits approval.`;
+
+/** `outgate help`, and `outgate help keys create`. */
+function addHelp(program: CliCommand): void {
+  program
+    .command("help")
+    .description("list the commands, or show the options of one and examples")
+    .argument("[command...]")
+    .runs(async (_io, _options, ...words) => {
+      let shown: Command = program;
+      for (const word of words) {
+        const next = shown.commands.find((command) => command.name() === word);
+        if (next === undefined) throw new UsageError(unknownCommand(shown, word));
+        shown = next;
+      }
+      shown.outputHelp();
+      return EXIT.ok;
+    });
+}
 
 /** The command that arguments begin with. */
 function commandNamed(command: Command, [name, ...rest]: readonly string[]): Command {

@@ -3,7 +3,7 @@ import { addServiceCommand, JSON_OPTION, type SessionOptions } from "./session.t
 
 /** The commands that run or look after a service on this machine. Their code is loaded only when one of them runs. */
 export function addServerCommands(program: CliCommand): void {
-  program.commandsGroup("Commands on the server's machine:");
+  program.commandsGroup("On the server's machine:");
   program
     .command("serve")
     .description("run the service")

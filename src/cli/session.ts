@@ -6,6 +6,7 @@ import { explain, jsonText, parseExact } from "./output.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { apiKeyIn, apiKeyOf } from "../client/api-key-file.ts";
+import { readLogin } from "./login-file.ts";
 import { retryDelayMs, OutgateError } from "../client/transport.ts";
 import type { FollowOptions, OutgateClient } from "../client/types.ts";
 import { WAIT_SECONDS_MAX } from "../config/limits.ts";
@@ -15,6 +16,7 @@ import type { ActionJson } from "../actions/schemas.ts";
 export interface Session {
   readonly client: OutgateClient;
   readonly url: string;
+  readonly keySource: KeySource;
   readonly io: Io;
   readonly paint: Paint;
   /** Whether `--json` was given. */
@@ -58,22 +60,60 @@ const URL_DEFAULT = "http://127.0.0.1:3000";
 
 /** The address of the service from `OUTGATE_URL`, without a trailing slash. Throws where it is not valid. */
 export function readUrl({ env }: Io): string {
-  const text = env["OUTGATE_URL"] || URL_DEFAULT;
+  return parseUrl(env["OUTGATE_URL"] || URL_DEFAULT, "OUTGATE_URL");
+}
+
+/** An address of a service, without a trailing slash. Throws a sentence that begins with `what` where it is not valid. */
+export function parseUrl(text: string, what: string): string {
   const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
   if (url === null || url.username !== "" || url.search !== "" || url.hash !== "") {
-    throw new Error(`OUTGATE_URL must be the address of Outgate, such as ${URL_DEFAULT}.`);
+    throw new Error(`${what} must be the address of Outgate, such as ${URL_DEFAULT}.`);
   }
   return url.href.replace(/(?<!\/)\/+$/, "");
 }
 
-export function openSession(io: Io, apiKey: string | null, asksForJson = false): Session {
-  const url = readUrl(io);
+/** Where the key of a command comes from. */
+export type KeySource = "option" | "environment" | "login";
+
+/** Which service a command talks to, and with which key. */
+export interface Credentials {
+  readonly url: string;
+  /** Null: there is none. */
+  readonly key: string | null;
+  readonly source: KeySource;
+}
+
+/**
+ * The key of the option or of the environment, for `OUTGATE_URL`; or else the login as a whole: its key is sent to no other
+ * address than the one that it was given for.
+ */
+export async function readCredentials(apiKeyFile: string | undefined, io: Io): Promise<Credentials> {
+  const key = await readApiKey(apiKeyFile, io);
+  const source = apiKeyFile === undefined ? "environment" : "option";
+  if (key !== null) return { url: readUrl(io), key, source };
+  const login = await readLogin(io.env);
+  if (login === null) return { url: readUrl(io), key, source };
+  const { env } = io;
+  if ((env["OUTGATE_URL"] ?? "") !== "" && readUrl(io) !== login.url) {
+    throw new UsageError(
+      `OUTGATE_URL is ${readUrl(io)}, and the login is for ${login.url}. Run \`outgate login ${readUrl(io)}\`, or unset OUTGATE_URL.`,
+    );
+  }
+  return { ...login, source: "login" };
+}
+
+export function openSession(
+  io: Io,
+  { url, key: apiKey, source: keySource }: Credentials,
+  asksForJson = false,
+): Session {
   const isJson = asksForJson || !io.isTty;
   const json = (value: unknown) => io.out(jsonText(value, io.isTty));
   const say = (text: string) => io.out(text.endsWith("\n") ? text : `${text}\n`);
   return {
     client: createClient({ url, apiKey, parse: parseExact }),
     url,
+    keySource,
     io,
     paint: createPaint(io),
     asksForJson,
@@ -90,13 +130,9 @@ export function withSession<Options extends object>(
   work: (session: Session, options: Options, ...args: string[]) => Promise<number>,
 ) {
   return async (io: Io, { apiKeyFile, json, ...options }: Options & SessionOptions, ...args: string[]) => {
-    const key = await readApiKey(apiKeyFile, io);
-    if (key === null) {
-      throw new UsageError(
-        "Set OUTGATE_API_KEY to an API key, or OUTGATE_API_KEY_FILE to a file that holds one; the first start of Outgate prints one.",
-      );
-    }
-    const session = openSession(io, key, json);
+    const credentials = await readCredentials(apiKeyFile, io);
+    if (credentials.key === null) throw new UsageError(NO_KEY);
+    const session = openSession(io, credentials, json);
     try {
       // Safe: commands declare their own options in `Options`, and the two of every session apart from them.
       return await work(session, options as Options, ...args);
@@ -108,6 +144,9 @@ export function withSession<Options extends object>(
     }
   };
 }
+
+const NO_KEY =
+  "There is no API key. Run `outgate login`, or set OUTGATE_API_KEY, or OUTGATE_API_KEY_FILE to a file that holds one. The first start of Outgate prints one.";
 
 interface ListView<Row> {
   /** A text: a column that is never cut. */

@@ -615,6 +615,9 @@ export const TRANSFER_REPORT_MS = SECOND_MS;
 /** Failed actions that are newer than this are counted beside the navigation. */
 export const NAV_FAILING_MS = 86_400_000;
 
+/** The file of `outgate login`: an address and a key. */
+export const LOGIN_FILE_BYTES_MAX = 4_096;
+
 /** How many actions the palette shows. */
 export const PALETTE_ACTIONS_MAX = 6;
 

@@ -63,7 +63,7 @@ describe("the API key of a command", () => {
       1,
       "The file /nowhere/key in OUTGATE_API_KEY_FILE can't be read.",
     ],
-    [["get", "--", "--api-key-file"], {}, 2, "Set OUTGATE_API_KEY to an API key"],
+    [["get", "--", "--api-key-file"], {}, 2, "There is no API key. Run `outgate login`"],
   ])("is told of where it can't be had: %j", async (args, env, code, complaint) => {
     const said = await outgate(args, { env });
     expect({ code: said.code, err: said.err }).toEqual({ code, err: expect.stringContaining(complaint) });

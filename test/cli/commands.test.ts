@@ -170,7 +170,9 @@ describe("outgate get", () => {
 
   test("says that there is no such action", async () => {
     const said = await say(["get", "act_nobody"]);
-    expect(said).toEqual({ code: 1, out: "", err: "There is no such action.\n" });
+    expect(said).toEqual({ code: 1, out: "", err: "There is no action with an id that begins with act_nobody.\n" });
+    const whole = `act_${"0".repeat(26)}`;
+    expect(await say(["get", whole])).toEqual({ code: 1, out: "", err: "There is no such action.\n" });
   });
 });
 
@@ -197,16 +199,74 @@ describe("outgate in bulk", () => {
     expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(1);
   });
 
+  test("takes several ids, also by their beginnings, and --status in place of its own options", async () => {
+    const ids = [await held(), await held()];
+    const named = ids.flatMap((id) => ["--id", id.slice(0, 20)]);
+    expect(await json(["cancel", ...named, "--dry-run"])).toMatchObject({ value: { matching: 2 } });
+    expect(await json(["cancel", ...named, "--wait", "30"])).toMatchObject({ code: 0, value: { done: 2 } });
+    expect((await json(["list", ...named, "--json"])).value["data"]).toMatchObject([
+      { id: ids[1], status: "cancelled" },
+      { id: ids[0], status: "cancelled" },
+    ]);
+    const again = ["retry", "--status", "cancelled", "--id", ids[0] ?? "", "--dry-run"];
+    expect(await json(again)).toMatchObject({ code: 0, value: { matching: 1 } });
+  });
+
+  test("on a terminal shows what it is about, asks first, and begins only with a yes", async () => {
+    const id = (await json(["send", target.url, "--approve", "--title", "Delete export 2025-12"])).value.id;
+    const cancel = ["cancel", "--status", "held", "--title", "delete export"];
+    const asked = await say(cancel, { terminal: true, input: "n\n", env: { NO_COLOR: "1" } });
+    expect(asked.out).toContain("1 action would be cancelled.");
+    expect(asked.out).toMatch(new RegExp(`${id} .* Delete export 2025-12`));
+    expect(asked.out).toContain("Cancel 1 action? [y/N] ");
+    expect(asked).toMatchObject({ code: 1, out: expect.stringContaining("Nothing was begun.") });
+    expect((await json(["get", id])).value.status).toBe("awaiting_approval");
+    const begun = await say([...cancel, "--wait", "20"], { terminal: true, input: "y\n" });
+    expect(begun).toMatchObject({ code: 0, out: expect.stringContaining("1 of 1 done") });
+    const none = await say(cancel, { terminal: true });
+    expect(none).toMatchObject({ code: 1, out: expect.stringContaining("No action matches.") });
+    const unasked = await say([...cancel, "--yes"], { terminal: true });
+    expect(unasked).toMatchObject({ code: 0, out: expect.stringContaining("0 of 0 done") });
+  });
+
   test.each([
-    [["retry"], "retry takes the id of an action, or --failed or --cancelled with filters."],
-    [["cancel", "--host", "a.example"], "cancel takes the id of an action, or --pending or --held"],
+    [["retry"], "retry takes the id of an action, or --status failed or --status cancelled with filters, or --id"],
+    [["cancel", "--host", "a.example"], "cancel takes the id of an action, or --status pending or --status held"],
     [["retry", "act_1", "--failed"], "An id takes no filters"],
+    [["cancel", "act_1", "--status", "held"], "An id takes no filters"],
     [["approve"], "<id> is missing."],
   ])("is called wrongly: %p", async (args, complaint) => {
     const said = await say(args);
     expect(said.code).toBe(2);
     expect(said.err).toStartWith(complaint);
   });
+});
+
+describe("the beginning of an id", () => {
+  test("stands for the action where no other begins so, with and without its prefix, and in a URL", async () => {
+    const id = await held();
+    for (const text of [id.slice(0, 24), id.slice(4, 24), `${url}/actions/${id}?x=1`]) {
+      expect((await json(["get", text])).value.id).toBe(id);
+    }
+    expect((await json(["reject", id.slice(0, 24)])).value).toMatchObject({ id, status: "cancelled" });
+  });
+
+  test("that several actions have lists them, and decides nothing", async () => {
+    const ids = [await held(), await held()];
+    const said = await say(["approve", ids[0]?.slice(0, 9) ?? ""]);
+    expect(said).toMatchObject({ code: 1, out: "" });
+    expect(said.err).toMatch(/^(\d+|Several) actions have an id that begins with act_\w{5}\. Add more of it:\nID /);
+    for (const id of ids) expect(said.err).toContain(id);
+    expect((await json(["get", ids[0] ?? ""])).value.status).toBe("awaiting_approval");
+  });
+});
+
+test("outgate open prints the page of an action, or of the console", async () => {
+  const id = await held();
+  expect(await say(["open", id.slice(0, 24)])).toEqual({ code: 0, out: `${url}/actions/${id}\n`, err: "" });
+  expect((await say(["open"])).out).toBe(`${url}/\n`);
+  const noScreen = await say(["open", id], { terminal: true });
+  expect(noScreen.out).toContain("No browser could be opened here.");
 });
 
 test("outgate list looks for actions", async () => {
@@ -300,7 +360,7 @@ describe("outgate watch", () => {
     await say(["reject", id]);
     expect((await watching).code).toBe(1);
     expect(await say(["watch", id])).toMatchObject({ code: 1, out: "" });
-    expect((await say(["watch", "act_nobody"])).err).toBe("There is no such action.\n");
+    expect((await say(["watch", "act_nobody"])).err).toStartWith("There is no action");
   });
 });
 
@@ -470,7 +530,7 @@ test("without a service, or with something else in its place, a command says wha
   expect(wrong.err).toContain("Set OUTGATE_URL to the address of Outgate");
   const keyless = await say(["list"], { env: { OUTGATE_API_KEY: "" } });
   expect(keyless.code).toBe(2);
-  expect(keyless.err).toStartWith("Set OUTGATE_API_KEY to an API key");
+  expect(keyless.err).toStartWith("There is no API key. Run `outgate login`");
   expect((await say(["list"], { env: { OUTGATE_URL: "localhost" } })).err).toContain("OUTGATE_URL must be");
 });
 

@@ -31,7 +31,8 @@ export function start(
   const quoted = command.map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(" ");
   return Bun.spawn(terminal ? ["script", "-qec", quoted, "/dev/null"] : command, {
     cwd: tmpdir(),
-    env: { PATH, HOME, TERM: "xterm", COLUMNS: "200", ...env },
+    // Nobody is logged in there.
+    env: { PATH, HOME, XDG_CONFIG_HOME: join(tmpdir(), "outgate-none"), TERM: "xterm", COLUMNS: "200", ...env },
     stdin: typeof input === "string" ? new Blob([input]) : input,
     stdout: "pipe",
     stderr: "pipe",

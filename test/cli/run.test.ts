@@ -33,6 +33,40 @@ describe("the command line", () => {
     expect(await say("--version")).toEqual({ code: 0, out: `${VERSION}\n`, err: "" });
   });
 
+  test.each([
+    ["retyr", "retry"],
+    ["aprove", "approve"],
+    ["key", "keys"],
+    ["hlep", "help"],
+  ])("takes %j for a mistyped %s", async (typed, meant) => {
+    const { code, err } = await say(typed);
+    expect({ code, err }).toEqual({ code: 2, err: `Unknown command "${typed}". Did you mean ${meant}?\n` });
+    expect((await say("help", typed)).err).toStartWith(`Unknown command "${typed}". Did you mean ${meant}?\n`);
+  });
+
+  test("takes a mistyped option or verb for the one that is near", async () => {
+    expect((await say("list", "--staus", "failed")).err).toStartWith(
+      "Unknown option '--staus'. Did you mean --status?",
+    );
+    expect((await say("keys", "revok")).err).toContain('not "revok". Did you mean revoke?');
+    expect((await say("list", "--frobnicate")).err).toStartWith("Unknown option '--frobnicate'.\n");
+  });
+
+  test("shows the same help of a command in both ways, with examples, and of its verbs", async () => {
+    const { code, out } = await say("help", "retry");
+    expect(code).toBe(0);
+    expect(out).toBe((await say("retry", "--help")).out);
+    expect(out).toContain("\nExamples:\n  # ");
+    expect((await say("help", "keys", "create")).out).toContain("--replaces <id>");
+    expect((await say("help", "keys", "crate")).err).toStartWith('Unknown command "crate". Did you mean create?');
+  });
+
+  test("lists every command in a group, and the exit codes", async () => {
+    const { out } = await say("help");
+    expect(out).not.toContain("\nCommands:");
+    expect(out).toContain("Exit codes: 0 success, 1 failed or refused, 2 wrong usage");
+  });
+
   test("names a command that it does not have, and where they are listed", async () => {
     const { code, out, err } = await say("constructor");
     expect({ code, out }).toEqual({ code: 2, out: "" });

@@ -74,15 +74,9 @@ test("an action tells its agent, its code and its error, at any width", () => {
   for (const line of narrow.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
 });
 
-test.each([
-  [{ message: "a" }, "a"],
-  [{ error: "b" }, "b"],
-  [{ error: { detail: "c" } }, "c"],
-  [{ error: { error: { message: "deep" } } }, null],
-  ["text", null],
-  [[{ message: "in a list" }], null],
-])("the target's error is read from %j", (body, message) => {
-  expect(failureIn(action({ response_body: body }))).toBe(message);
+test("the target's own words tell why it failed, unless it did not", () => {
+  expect(failureIn(action())).toBe("No such charge");
+  expect(failureIn(action({ last_error: null }))).toBeNull();
 });
 
 test("without a message of the target our own sentence is told", () => {

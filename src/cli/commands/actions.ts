@@ -4,8 +4,9 @@ import type { OutgateClient, OutgateEvent } from "../../client/types.ts";
 import { ACTION_COLUMNS, actionRow } from "../action-list.ts";
 import { actionText, describeDecision, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
+import { actionIdOf } from "../find-action.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
-import { type CliCommand, EXIT, readLine, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, EXIT, isYesWord, readLine, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import { table } from "../table.ts";
 import {
@@ -46,7 +47,7 @@ function addGet(program: CliCommand): void {
 
 async function showAction(session: Session, { wait = 0, timeline }: GetOptions, id: string): Promise<number> {
   const { client, print } = session;
-  const action = await waitForEnd(client, await client.getAction(id), wait);
+  const action = await waitForEnd(client, await client.getAction(await actionIdOf(session, id)), wait);
   if (timeline === true) {
     const told = await client.getTimeline(action.id);
     print(told, () => describeTimeline(told, session));
@@ -75,7 +76,7 @@ function addList(program: CliCommand): void {
 
 async function listActions(session: Session, options: ListOptions): Promise<number> {
   const { limit, cursor, count, ...filters } = options;
-  const query = filterQueryOf(filters);
+  const query = await filterQueryOf(session, filters);
   if (count === true) return countActions(session, query);
   const now = new Date();
   const page = await session.client.listActions({
@@ -125,7 +126,8 @@ function addWatch(program: CliCommand): void {
         const release = new AbortController();
         const stopListening = session.io.onInterrupt?.(() => release.abort());
         try {
-          return await watch(session, options, { id, signal: release.signal });
+          const only = id === undefined ? undefined : await actionIdOf(session, id);
+          return await watch(session, options, { id: only, signal: release.signal });
         } finally {
           stopListening?.();
           release.abort();
@@ -173,6 +175,7 @@ interface Decision {
   readonly call: (client: OutgateClient) => OutgateClient["approveAction"];
   /** Asked on a terminal, after showing the request. */
   readonly question?: string;
+  readonly examples: readonly (readonly [line: string, what: string])[];
 }
 
 const DECISIONS = {
@@ -180,18 +183,36 @@ const DECISIONS = {
     summary: "approve an action that is awaiting approval",
     call: (client) => client.approveAction,
     question: "Approve this request?",
+    examples: [["outgate approve 01m82and0zenh", "shows the request, and asks"]],
   },
   // To reject is to cancel an action that is awaiting approval.
   reject: {
     summary: "reject an action that is awaiting approval",
     call: (client) => client.cancelAction,
     question: "Reject this request?",
+    examples: [['outgate reject 01m82and0zenh --reason "wrong customer"', "the agent reads the reason"]],
   },
-  cancel: { summary: "cancel an action that has not been sent", call: (client) => client.cancelAction },
-  retry: { summary: "send a failed or cancelled action again", call: (client) => client.retryAction },
+  cancel: {
+    summary: "cancel an action that has not been sent, or all that match",
+    call: (client) => client.cancelAction,
+    examples: [
+      ["outgate cancel 01m82and0zenh", "one action"],
+      ["outgate cancel --status held --created-by key_…", "all that this key asks approval for; asks first"],
+    ],
+  },
+  retry: {
+    summary: "send a failed or cancelled action again, or all that match",
+    call: (client) => client.retryAction,
+    examples: [
+      ["outgate retry 01m82and0zenh --wait 60", "one action, and waits for its end"],
+      ["outgate retry --status failed --host api.example.com --dry-run", "how many failed at this host"],
+      ["outgate retry --status failed --code 5xx --after 2026-03-04T12:00:00Z", "all of them; asks first"],
+    ],
+  },
   "send-now": {
     summary: "send an action now that waits for its time or for its next attempt",
     call: (client) => client.sendActionNow,
+    examples: [["outgate send-now 01m82and0zenh", "does not wait for the next attempt's time"]],
   },
 } as const satisfies Record<string, Decision>;
 
@@ -216,7 +237,8 @@ function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
     .addOption(hasNoRun ? run.hideHelp() : run)
     .option("--wait <seconds>", "then wait up to this long for its end", wholeNumber("wait"));
   if (decision.question !== undefined) command.option("--yes", "decide without showing the request and asking first");
-  if (isBulk) addBulkOptions(command, verb);
+  if (isBulk) addBulkOptions(command, verb).option("--yes", "begin a bulk job without asking first");
+  command.examples(decision.examples);
   command.option(...JSON_OPTION).runs(
     withSession(async (session, options: DecideOptions, id?: string) => {
       if (id === undefined && isBulk) return runBulk(session, options, verb);
@@ -225,14 +247,14 @@ function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
       if (hasNoRun && options.run !== undefined) {
         throw new UsageError(`${verb} takes no --run${isRetry ? ": it begins a new run" : ""}.`);
       }
-      return decide(session, { ...options, id }, decision);
+      return decide(session, { ...options, actionId: await actionIdOf(session, id) }, decision);
     }),
   );
 }
 
 async function decide(
   session: Session,
-  { id, reason, run, wait, yes }: DecideOptions & { readonly id: string },
+  { actionId: id, reason, run, wait, yes }: DecideOptions & { readonly actionId: string },
   { call, question }: Decision,
 ): Promise<number> {
   const { client, io } = session;
@@ -263,5 +285,5 @@ async function confirm(id: string, question: string, session: Session) {
   io.err(`${describeDecision(action, facts, session)}${question} [y/N] `);
   const answer = await readLine(io);
   if (answer === null) io.err("\n");
-  return { isConfirmed: /^\s*y(?:es)?\s*$/i.test(answer ?? ""), run };
+  return { isConfirmed: isYesWord(answer), run };
 }

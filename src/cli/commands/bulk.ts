@@ -1,11 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { BulkJobJson, StartBulk } from "../../bulk/schemas.ts";
-import type { ExportQuery, FilterQuery } from "../../actions/list-schemas.ts";
+import type { BulkDryRun, BulkJobJson, StartBulk } from "../../bulk/schemas.ts";
+import type { ExportQuery } from "../../actions/list-schemas.ts";
+import { ACTION_COLUMNS, actionRow } from "../action-list.ts";
 import { STATUS_COLOR } from "../action-text.ts";
-import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, EXIT, isYesWord, readLine, UsageError, wholeNumber } from "../command.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
 import { visible } from "../../observability/terminal.ts";
-import type { Cell } from "../table.ts";
+import { type Cell, tableOf } from "../table.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 
 type Operation = StartBulk["operation"];
@@ -14,6 +15,7 @@ export interface BulkOptions extends FilterOptions {
   readonly reason?: string;
   readonly wait?: number;
   readonly dryRun?: boolean;
+  readonly yes?: boolean;
   readonly failed?: boolean;
   readonly cancelled?: boolean;
   readonly pending?: boolean;
@@ -23,19 +25,31 @@ export interface BulkOptions extends FilterOptions {
 /** The statuses that an operation is for, as options. */
 const CHOICES = {
   retry: [
-    ["failed", "failed", "all that failed, in one job"],
-    ["cancelled", "cancelled", "all that were cancelled, in one job"],
+    ["failed", "failed", "the same as --status failed"],
+    ["cancelled", "cancelled", "the same as --status cancelled"],
   ],
   cancel: [
-    ["pending", "pending", "all that wait to be sent, in one job"],
-    ["held", "awaiting_approval", "all that await approval, in one job"],
+    ["pending", "pending", "the same as --status pending"],
+    ["held", "awaiting_approval", "the same as --status held"],
   ],
 } as const;
 
-/** Lets a command take a filter in place of an id. */
+const WORDS = {
+  retry: { verb: "Retry", done: "retried" },
+  cancel: { verb: "Cancel", done: "cancelled" },
+} as const;
+
+/** Lets a command take filters in place of an id. */
 export function addBulkOptions(command: CliCommand, operation: Operation): CliCommand {
+  const words = CHOICES[operation].map(([name, status]) => (name === "held" ? name : status));
+  command.choice(
+    "--status <status>",
+    "all of this status that match, in one job; may be given several times",
+    words,
+    statuses,
+  );
   for (const [name, , description] of CHOICES[operation]) command.option(`--${name}`, description);
-  return addFilterOptions(command).option("--dry-run", "only say how many a job would cover");
+  return addFilterOptions(command).option("--dry-run", "only say how many a job would cover, and the newest of them");
 }
 
 /** Options that a command on one action would ignore. */
@@ -44,37 +58,83 @@ export function refuseFilters({
   wait: _wait,
   ...options
 }: BulkOptions & { readonly run?: number }): void {
-  const { run: _run, ...others } = options;
+  const { run: _run, yes: _yes, ...others } = options;
   const [given] = Object.entries(others).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   if (given !== undefined) throw new UsageError("An id takes no filters: leave out one or the other.");
 }
 
-/** Begins a job on everything that the options find, and follows it for `--wait` seconds. */
+/**
+ * Begins a job on everything that the options find, and follows it for `--wait` seconds. On a terminal it first shows what
+ * a dry run finds, and asks.
+ */
 export async function runBulk(session: Session, options: BulkOptions, operation: Operation): Promise<number> {
-  const { reason, wait = 0, dryRun, failed, cancelled, pending, held, ...filters } = options;
+  const { reason, wait = 0, dryRun, yes, failed, cancelled, pending, held, status = [], ...filters } = options;
+  const { client, io } = session;
   const asked: Readonly<Record<string, boolean | undefined>> = { failed, cancelled, pending, held };
-  const status = CHOICES[operation].filter(([name]) => asked[name] === true).map(([, one]) => one);
-  if (status.length === 0) {
-    const choices = CHOICES[operation].map(([name]) => `--${name}`).join(" or ");
-    throw new UsageError(`${operation} takes the id of an action, or ${choices} with filters.`);
+  const named = CHOICES[operation].filter(([name]) => asked[name] === true).map(([, one]) => one);
+  const all = [...new Set([...status, ...named])];
+  if (all.length === 0 && filters.id === undefined) {
+    const words = CHOICES[operation].map(([name]) => `--status ${name}`).join(" or ");
+    throw new UsageError(`${operation} takes the id of an action, or ${words} with filters, or --id several times.`);
   }
-  const filter: FilterQuery = { ...filterQueryOf(filters), status };
+  const filter = await filterQueryOf(session, { ...filters, ...(all.length > 0 && { status: all }) });
   const bulk = { operation, filter, ...(reason === undefined ? {} : { reason }) };
   if (dryRun === true) return printDryRun(session, bulk);
-  const job = await followed(session, await session.client.startBulk(bulk), wait);
-  session.print(job, () => jobText(job));
+  if (io.canAnswer === true && yes !== true && !(await isConfirmed(session, bulk))) return EXIT.failed;
+  const job = await followed(session, await client.startBulk(bulk), wait);
+  session.print(job, () => {
+    const next = job.status === "running" ? `Follow it: outgate bulk get ${job.id} --wait 60\n` : "";
+    return `${jobText(job)}\n${next}`;
+  });
   return exitCodeOf(job, wait > 0);
 }
 
-async function printDryRun(session: Session, bulk: Omit<StartBulk, "dry_run">): Promise<number> {
+type Bulk = Omit<StartBulk, "dry_run">;
+
+async function printDryRun(session: Session, bulk: Bulk): Promise<number> {
   const found = await session.client.startBulk({ ...bulk, dry_run: true });
-  session.print(found, () => {
-    const most = found.is_more ? "more than " : "";
-    const unknown = found.unknown_outcomes;
-    const warning = unknown === 0 ? "" : `${unknown} of them may have been carried out already by the target.\n`;
-    return `${bulk.operation} would cover ${most}${found.matching} actions.\n${warning}`;
-  });
+  const text = session.isJson ? "" : await foundText(session, bulk, found);
+  session.print(found, () => text);
   return EXIT.ok;
+}
+
+/** Shows what a job would cover, and asks. False: it is not to begin. */
+async function isConfirmed(session: Session, bulk: Bulk): Promise<boolean> {
+  const { client, io } = session;
+  const found = await client.startBulk({ ...bulk, dry_run: true });
+  io.err(await foundText(session, bulk, found));
+  if (found.matching === 0) return false;
+  io.err(`${WORDS[bulk.operation].verb} ${countText(found)}? [y/N] `);
+  const answer = await readLine(io);
+  if (answer === null) io.err("\n");
+  const isYes = isYesWord(answer);
+  if (!isYes) io.err("Nothing was begun.\n");
+  return isYes;
+}
+
+/** Rows that a dry run shows. */
+const ROWS_SHOWN_MAX = 5;
+
+/** What a dry run says to a person: how many, a warning, and the newest of them. */
+async function foundText(session: Session, { operation, filter }: Bulk, found: BulkDryRun): Promise<string> {
+  const { client, paint, io } = session;
+  if (found.matching === 0) return "No action matches.\n";
+  const page = await client.listActions({ ...filter, limit: ROWS_SHOWN_MAX });
+  const now = new Date();
+  const rows = page.data.map((action) => actionRow(action, now));
+  const left = found.matching - rows.length;
+  const unknown = found.unknown_outcomes;
+  const warning = `${unknown} of them may have been carried out already by the target.`;
+  return [
+    `${countText(found)} would be ${WORDS[operation].done}.\n`,
+    unknown === 0 ? "" : `${paint(warning, "yellow")}\n`,
+    tableOf(ACTION_COLUMNS, rows, paint, io.columns),
+    left > 0 ? paint(`and ${left} more\n`, "grey") : "",
+  ].join("");
+}
+
+function countText({ matching, is_more: isMore }: BulkDryRun): string {
+  return `${isMore ? "more than " : ""}${matching} ${matching === 1 ? "action" : "actions"}`;
 }
 
 const LOOK_MS = 500;
@@ -172,8 +232,12 @@ async function listResults(session: Session, query: ResultOptions, id: string): 
 
 type ExportOptions = FilterOptions & Pick<ExportQuery, "format">;
 
-async function exportActions({ client, io }: Session, { format, ...filters }: ExportOptions): Promise<number> {
-  const query: ExportQuery = { ...filterQueryOf(filters), ...(format === undefined ? {} : { format }) };
+async function exportActions(session: Session, { format, ...filters }: ExportOptions): Promise<number> {
+  const { client, io } = session;
+  const query: ExportQuery = {
+    ...(await filterQueryOf(session, filters)),
+    ...(format === undefined ? {} : { format }),
+  };
   const decoder = new TextDecoder();
   for await (const chunk of client.exportActions(query)) io.out(decoder.decode(chunk, { stream: true }));
   io.out(decoder.decode());

@@ -5,7 +5,7 @@ import { VERSION } from "../../config/config.ts";
 import { visible } from "../../observability/terminal.ts";
 import { explain } from "../output.ts";
 import { type Cell, table } from "../table.ts";
-import { openSession, readApiKey, readUrl, type Session, type SessionOptions } from "../session.ts";
+import { type Credentials, openSession, readCredentials, type Session, type SessionOptions } from "../session.ts";
 
 /** The result of one check. */
 interface Finding {
@@ -16,9 +16,10 @@ interface Finding {
 
 /** `outgate doctor`: checks settings and service, and says how to fix problems. */
 export async function diagnose(io: Io, { apiKeyFile, json }: SessionOptions): Promise<number> {
-  const key = await readApiKey(apiKeyFile, io);
-  const session = openSession(io, key);
-  const findings = [...client(io, key), ...(await service(session, key)), ...local(reportSettings(io.env))];
+  const credentials = await readCredentials(apiKeyFile, io);
+  const { key } = credentials;
+  const session = openSession(io, credentials);
+  const findings = [...client(io, credentials), ...(await service(session, key)), ...local(reportSettings(io.env))];
   const isWrong = findings.some(({ state }) => state === "wrong");
   // In a pipe too, people read it.
   if (json === true) session.json({ ok: !isWrong, findings });
@@ -37,12 +38,15 @@ function rowOf({ what, state, found }: Finding): readonly Cell[] {
 }
 
 /** The settings of the commands. */
-function client(io: Io, key: string | null): readonly Finding[] {
+function client(io: Io, { url, key, source }: Credentials): readonly Finding[] {
   const isSet = Boolean(io.env["OUTGATE_URL"]);
   const advice =
-    "is not set. Set it to an API key, or OUTGATE_API_KEY_FILE to a file; the first start of Outgate prints one.";
+    "is not set. Run `outgate login`, or set it to an API key, or OUTGATE_API_KEY_FILE to a file; the first start of Outgate prints one.";
+  if (source === "login") {
+    return [{ what: "login", state: "ok", found: `${url}, ••••${(key ?? "").slice(-4)}; from \`outgate login\`` }];
+  }
   return [
-    { what: "OUTGATE_URL", state: "ok", found: `${readUrl(io)}${isSet ? "" : " (default)"}` },
+    { what: "OUTGATE_URL", state: "ok", found: `${url}${isSet ? "" : " (default)"}` },
     key === null
       ? { what: "OUTGATE_API_KEY", state: "wrong", found: advice }
       : { what: "OUTGATE_API_KEY", state: "ok", found: `••••${key.length < 16 ? "" : key.slice(-4)}` },
