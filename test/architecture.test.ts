@@ -56,7 +56,6 @@ const LIBRARIES: Readonly<Record<string, RegExp>> = {
   "drizzle-orm": /^db\//,
   "@libsql/client": /^db\//,
   "pg/": /^db\/postgres\//,
-  libsql: /^db\//,
   "mailgun.js": /^src\/mail\//,
   "openid-client": /^src\/oidc\//,
   "@modelcontextprotocol/server": /^mcp\//,

@@ -1,4 +1,4 @@
-import Database from "libsql";
+import { Database, type Statement as NativeStatement } from "bun:sqlite";
 import { faultOf, unavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
 
@@ -9,6 +9,7 @@ const BUSY_MS = 20;
 const STATEMENTS_MAX = 256;
 
 const PRAGMAS = [
+  `busy_timeout = ${BUSY_MS}`,
   "journal_mode = WAL",
   "synchronous = FULL", // An acknowledged create survives power loss.
   "foreign_keys = OFF",
@@ -22,37 +23,40 @@ const PRAGMAS = [
 type FileMode = "write" | "read" | "beside";
 
 /**
- * A database file, opened by the native binding of `@libsql/client` with its prepared statements cached: a read costs 6
- * us instead of 57, a commit of sixty rows 115 instead of 290. Every call is synchronous.
+ * A database file, with its prepared statements cached, by Bun's own driver: it binds the 20 values of a create in 1.3 us,
+ * that of libsql in 3.8. Every call is synchronous. No other library of this process may have the file open: the system
+ * drops all locks of a process with the first of its files that is closed.
  */
 export function openFile(path: string, mode: FileMode = "write"): Sql {
   const database = connect(path);
-  if (mode === "read") database.exec("PRAGMA query_only = ON");
+  if (mode === "read") database.run("PRAGMA query_only = ON");
   const prepared = new Map<string, Prepared>();
+  const forget = () => {
+    for (const { statement } of prepared.values()) statement.finalize();
+    prepared.clear();
+  };
   const prepare = (sql: string): Prepared => {
     const known = prepared.get(sql);
     if (known !== undefined) return known;
-    if (prepared.size >= STATEMENTS_MAX) prepared.clear();
-    // Safe: the binding's types know `any` only; rows are columns of SQLite's own types.
-    const statement = database.prepare(sql) as unknown as Omit<Prepared, "isReader"> & { readonly reader: boolean };
+    if (prepared.size >= STATEMENTS_MAX) forget();
+    const statement = database.prepare<Row, SqlValue[]>(sql);
     // Read once: the property is a native call.
-    const { reader: isReader } = statement;
-    const kept = { isReader, run: statement.run.bind(statement), all: statement.all.bind(statement) };
+    const kept = { statement, isReader: statement.columnNames.length > 0 };
     prepared.set(sql, kept);
     return kept;
   };
   const run = ({ sql, args }: Statement): Done => {
-    const statement = prepare(sql);
-    if (!statement.isReader) return { changes: statement.run(args).changes, rows: [] };
-    const rows = statement.all(args);
+    const { statement, isReader } = prepare(sql);
+    if (!isReader) return { changes: statement.run(...args).changes, rows: NO_ROWS };
+    const rows = statement.all(...args);
     return { changes: rows.length, rows };
   };
-  const control = (sql: "BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK") => prepare(sql).run([]);
+  const control = (sql: "BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK") => prepare(sql).statement.run();
 
   return {
     async read({ sql, args }) {
       try {
-        return prepare(sql).all(args);
+        return prepare(sql).statement.all(...args);
       } catch (error) {
         throw faultOf(error) === "rejected" ? error : unavailable(error);
       }
@@ -71,22 +75,23 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     async close() {
       if (mode === "write") checkpoint(database);
       // Prepared statements would keep the file open.
-      prepared.clear();
+      forget();
       database.close();
     },
   };
 }
 
 interface Prepared {
+  readonly statement: NativeStatement<Row, SqlValue[]>;
   readonly isReader: boolean;
-  run(args: readonly SqlValue[]): { readonly changes: number };
-  all(args: readonly SqlValue[]): readonly Row[];
 }
 
-function connect(path: string): Database.Database {
-  const database = new Database(path, { timeout: BUSY_MS });
+const NO_ROWS: readonly Row[] = [];
+
+function connect(path: string): Database {
+  const database = new Database(path);
   try {
-    for (const pragma of PRAGMAS) database.exec(`PRAGMA ${pragma}`);
+    for (const pragma of PRAGMAS) database.run(`PRAGMA ${pragma}`);
   } catch (error) {
     database.close();
     throw error;
@@ -95,9 +100,9 @@ function connect(path: string): Database.Database {
 }
 
 /** Moves the log into the file, so that a copy of the file alone is complete after a stop. */
-function checkpoint(database: Database.Database): void {
+function checkpoint(database: Database): void {
   try {
-    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
   } catch {
     // The next start reads the log.
   }

@@ -127,7 +127,7 @@ function doneOf(outcome: BatchOutcome): Done {
   return typeof outcome === "number" ? { changes: outcome, rows: NO_ROWS } : { changes: outcome.length, rows: outcome };
 }
 
-/** The binding's own message, so that `faultOf` recognises it. */
+/** `faultOf` recognises the message. */
 function notOpen(): DatabaseError {
   return new DatabaseError({ code: "", message: "The database connection is not open" });
 }

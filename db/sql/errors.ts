@@ -12,7 +12,7 @@ export type FaultKind =
   | "rejected";
 
 const UNAVAILABLE =
-  /SQLITE_(FULL|IOERR|CANTOPEN|READONLY|NOTADB|CORRUPT|PROTOCOL)|HRANA|SERVER_ERROR|CLIENT_CLOSED|connection is not open|ECONN|ENOTFOUND|fetch/i;
+  /SQLITE_(FULL|IOERR|CANTOPEN|READONLY|NOTADB|CORRUPT|PROTOCOL)|HRANA|SERVER_ERROR|CLIENT_CLOSED|connection is not open|closed database|ECONN|ENOTFOUND|fetch/i;
 
 /** The server did not answer. What it was asked to write may be committed, even later. */
 export class NoAnswer extends Error {

@@ -283,8 +283,9 @@ export class Columns {
   textOrNull(column: Named): string | null {
     const value: unknown = this.#row[column.name];
     if (value === null || typeof value === "string") return value;
-    // Drivers return blobs as ArrayBuffer.
-    const bytes = value instanceof ArrayBuffer ? Buffer.from(value).toString("utf8") : null;
+    // Drivers return blobs as one of these.
+    const isBlob = value instanceof Uint8Array || value instanceof ArrayBuffer;
+    const bytes = isBlob ? Buffer.from(new Uint8Array(value)).toString("utf8") : null;
     return this.#broken(bytes ?? (typeof value === "number" ? String(value) : null));
   }
 

@@ -1,6 +1,6 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import Database from "libsql";
 import { openFile } from "../../db/libsql/file.ts";
 import type { Done, Sql, Statement } from "../../db/sql/sql.ts";
 import { Writer } from "../../db/sql/writer.ts";
@@ -124,12 +124,12 @@ describe("a database that is locked by another connection", () => {
   test("is waited for, and the event loop goes on meanwhile", async () => {
     await using db = await openNotes();
     const other = new Database(db.path);
-    other.exec("BEGIN IMMEDIATE");
+    other.run("BEGIN IMMEDIATE");
     let isDone = false;
     const write = db.writer.write([insert("a")]).finally(() => (isDone = true));
     const gap = await maxGapMs(() => until(() => db.batches.length >= 4));
     expect(isDone).toBe(false);
-    other.exec("COMMIT");
+    other.run("COMMIT");
     await write;
     expect(await db.names()).toEqual(["a"]);
     expect(gap).toBeLessThan(300);
