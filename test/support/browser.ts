@@ -55,7 +55,9 @@ export function overflowOf(page: Page): Promise<number> {
 /** How high each of them is that can be seen, in pixels. */
 export function heightsOf(page: Page, selector: string): Promise<readonly number[]> {
   const all = `[...document.querySelectorAll(${JSON.stringify(selector)})]`;
-  return page.evaluate(`${all}.map((element) => element.getBoundingClientRect().height).filter((height) => height > 0)`);
+  return page.evaluate(
+    `${all}.map((element) => element.getBoundingClientRect().height).filter((height) => height > 0)`,
+  );
 }
 
 const AXE = Bun.file(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url));
