@@ -44,7 +44,7 @@ import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/approva
 import type { OidcRouteDeps } from "../oidc/routes.ts";
 import { authRoutes } from "../accounts/auth-routes.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "../receipts/receipt.ts";
-import { withBadges } from "../pages/frame-routes.ts";
+import { withNavigation } from "../pages/frame-routes.ts";
 import { type PageDeps, webPages } from "../pages/routes.ts";
 import { createActionSerializer } from "../actions/serialize.ts";
 import { answerMetrics, type MetricsDeps, systemRoutes, type SystemRouteDeps } from "./system-routes.ts";
@@ -187,7 +187,7 @@ function sessionsOf(deps: HttpDeps) {
     cookie,
     deviceCookie,
     ownOrigin,
-    personOf: withBadges(createPersonOf({ resume: deps.peopleService.resume, cookie }), deps),
+    personOf: withNavigation(createPersonOf({ resume: deps.peopleService.resume, cookie }), deps),
     watchOf: createWatchOf({ watchSession: deps.peopleService.watchSession, cookie }),
     formOf: createFormOf({ ...deps, deviceCookie, ownOrigin }),
     ownFormOf: createFormOf({ ...deps, deviceCookie, ownOrigin, isStopped: () => false }),

@@ -1,4 +1,5 @@
 import { checkFilters } from "../actions/list-schemas.ts";
+import type { TeamService } from "../accounts/team.ts";
 import type { ActionService } from "../actions/service.ts";
 import { type Caller, mayDo, viewerOf } from "../accounts/roles.ts";
 import type { Action } from "../actions/action.ts";
@@ -11,28 +12,40 @@ import { ACTION_ID } from "../runtime/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { MORE_PATH, PALETTE_PATH } from "./layout.tsx";
 import { morePage, paletteList } from "./frame.tsx";
-import type { NavBadges } from "./text.ts";
+import type { NavAccount, NavBadges } from "./text.ts";
 
 export interface FrameRouteDeps extends Pick<PersonRouteDeps, "personOf"> {
   readonly actionService: Pick<ActionService, "list" | "counts" | "get">;
 }
 
-interface BadgeDeps {
+interface NavDeps {
   readonly actionService: Pick<ActionService, "counts">;
+  readonly teamService: Pick<TeamService, "accountsOf">;
   readonly clock: Pick<Clock, "now">;
 }
 
-/** Adds the numbers of the navigation to the person of a page. Forms and streams don't need them. */
-export function withBadges(personOf: PersonOf, deps: BadgeDeps): PersonOf {
+/** Adds what the navigation shows to the person of a page. Forms and streams don't need it. */
+export function withNavigation(personOf: PersonOf, deps: NavDeps): PersonOf {
   return async (context) => {
     const person = await personOf(context);
     if (person === null || context.request.method !== "GET") return person;
-    return { ...person, badges: await badgesOf(deps, person.caller) };
+    const [badges, accounts] = await Promise.all([badgesOf(deps, person.caller), accountsOf(deps, person)]);
+    return { ...person, badges, ...(accounts.length === 0 ? {} : { accounts }) };
   };
 }
 
+async function accountsOf({ teamService }: NavDeps, person: Person): Promise<readonly NavAccount[]> {
+  if (!person.hasOthers) return [];
+  const accounts = await teamService.accountsOf(person);
+  return accounts.map(({ accountId, email }) => ({
+    accountId,
+    email,
+    isCurrent: accountId === person.caller.accountId,
+  }));
+}
+
 /** Both are bounded counts over an index: they cost the same in a table of any size. */
-async function badgesOf({ actionService, clock }: BadgeDeps, caller: Caller): Promise<NavBadges> {
+async function badgesOf({ actionService, clock }: NavDeps, caller: Caller): Promise<NavBadges> {
   const createdAfter = new Date(clock.now().getTime() - NAV_FAILING_MS);
   const [waiting, failing] = await Promise.all([
     actionService.counts(caller, { ...checkFilters({}), statuses: ["awaiting_approval"] }),

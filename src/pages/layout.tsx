@@ -8,7 +8,8 @@ import type { Counted } from "../../db/store.ts";
 import { APP_STYLE, CONSOLE, ICON, ICON_WAITING, LIBRARIES, SESSION, SHEET_STYLE } from "./assets.ts";
 import { Button, PostForm } from "./form.tsx";
 import { Icon, Logo } from "./icons.tsx";
-import { number, type PageUser } from "./text.ts";
+import { UntrustedText } from "./parts.tsx";
+import { type NavAccount, number, type PageUser } from "./text.ts";
 
 interface LayoutProps {
   readonly title: string;
@@ -122,6 +123,7 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
   return (
     <aside class="side">
       <Brand isLink />
+      {user.accounts === undefined ? null : <AccountMenu user={user} accounts={user.accounts} />}
       <a class="search-open" href={ACTIONS_PATH} data-open="palette">
         <Icon name="search" />
         Search
@@ -156,7 +158,7 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
             <span title={user.email}>{user.email}</span>
           </summary>
           <div class="menu-body">
-            <a href={LOG_IN_PATH}>{user.hasOthers ? "Switch account" : "Login and sessions"}</a>
+            <a href={LOG_IN_PATH}>Login and sessions</a>
             <PostForm user={user} action="/auth/logout">
               <Button look="link">Log out</Button>
             </PostForm>
@@ -165,6 +167,33 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
       </div>
     </aside>
   );
+}
+
+/** The account that is shown, and the others of this person. */
+function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly accounts: readonly NavAccount[] }) {
+  const current = accounts.find(({ isCurrent }) => isCurrent);
+  return (
+    <details class="menu account-menu">
+      <summary>
+        <span>{current === undefined ? "Account" : accountName(current)}</span>
+        <Icon name="down" />
+      </summary>
+      <div class="menu-body">
+        {accounts
+          .filter(({ isCurrent }) => !isCurrent)
+          .map((account) => (
+            <PostForm user={user} action={`${LOG_IN_PATH}/account`} fields={[["account", account.accountId]]}>
+              <Button look="link">{accountName(account)}</Button>
+            </PostForm>
+          ))}
+        <a href={LOG_IN_PATH}>All accounts</a>
+      </div>
+    </details>
+  );
+}
+
+function accountName({ email }: NavAccount): Child {
+  return email === null ? "Account" : <UntrustedText text={`Account of ${email}`} />;
 }
 
 function NavBadge({ name, badges }: { readonly name: string; readonly badges: PageUser["badges"] }) {

@@ -14,6 +14,16 @@ export interface PageUser {
   readonly formToken: string;
   /** The numbers beside the navigation; left out where they are not known. */
   readonly badges?: NavBadges;
+  /** The accounts to switch between; left out for people with one. */
+  readonly accounts?: readonly NavAccount[];
+}
+
+/** An account of a person who has several. */
+export interface NavAccount {
+  readonly accountId: string;
+  /** Address of its first person; null: it has none. */
+  readonly email: string | null;
+  readonly isCurrent: boolean;
 }
 
 /** What asks for attention in an account. */
