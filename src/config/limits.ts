@@ -139,7 +139,20 @@ export const COUNTED_MAX = 1_000;
 export const TARGET_MESSAGE_BODY_CHARS_MAX = 4_096;
 export const TARGET_MESSAGE_CHARS_MAX = 200;
 /** Requests on one page of the inbox. */
-export const HELD_LISTED_MAX = 20;
+export const HELD_LISTED_MAX = 50;
+/** Held requests that the inbox counts, and those among which it filters by host and age, the oldest. */
+export const HELD_COUNTED_MAX = 10_000;
+export const HELD_HEADS_MAX = 2_000;
+/** Requests that look alike before a row of the inbox folds them, fields of one that are compared, and fields that may differ. */
+export const LOOK_ALIKES_MIN = 3;
+export const LOOK_ALIKE_FIELDS_MAX = 60;
+export const LOOK_ALIKE_COLUMNS_MAX = 8;
+/** Characters of a body, and of a field of it, that requests which look alike may have. */
+export const LOOK_ALIKE_BODY_CHARS_MAX = 8_192;
+export const LOOK_ALIKE_VALUE_CHARS_MAX = 200;
+/** Nodes and characters of a JSON body that is shown as a tree; a larger one is shown as formatted text. */
+export const JSON_TREE_NODES_MAX = 600;
+export const JSON_TREE_CHARS_MAX = 32_768;
 /** Keys that the inbox lists with their held actions, those that have waited longest. */
 export const HELD_REQUESTERS_SHOWN_MAX = 20;
 /** Bytes of a body of bytes that approvers see as text. */

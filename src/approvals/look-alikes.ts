@@ -1,0 +1,212 @@
+import type { Action } from "../actions/action.ts";
+import { bodyMemberOf, formPairs, isJsonMember } from "../actions/body.ts";
+import {
+  LOOK_ALIKE_BODY_CHARS_MAX,
+  LOOK_ALIKE_COLUMNS_MAX,
+  LOOK_ALIKE_FIELDS_MAX,
+  LOOK_ALIKE_VALUE_CHARS_MAX,
+  LOOK_ALIKES_MIN,
+} from "../config/limits.ts";
+import { compactJson } from "../json/json.ts";
+import { elementsIn, membersIn } from "../json/walk.ts";
+
+/** A held request as an approver sees it. */
+export interface SeenRequest {
+  /** Masked, with its URL as it is sent. */
+  readonly action: Action;
+  readonly reason: string | null;
+  /** The sentences about its risks. */
+  readonly risks: readonly string[];
+  /** It was rejected before, or asked for again: shown by itself, never in a row with others. */
+  readonly hasHistory: boolean;
+}
+
+/** Where a field of a request stands. */
+export type FieldPlace = "title" | "reason" | "metadata" | "path" | "query" | "header" | "body";
+
+/** A field in which requests differ that otherwise look alike. */
+export interface DifferingField {
+  readonly place: FieldPlace;
+  /** Untrusted. */
+  readonly name: string;
+  /** One for each request, in their order. Untrusted. */
+  readonly values: readonly string[];
+}
+
+/** One request, or several that look alike. */
+export interface RequestGroup<Request extends SeenRequest> {
+  /** In their order; never empty. */
+  readonly requests: readonly [Request, ...Request[]];
+  /** Everything in which they differ but their age; empty for one request, and for equal ones. */
+  readonly differing: readonly DifferingField[];
+}
+
+/**
+ * Puts requests together that look alike: of one key, with the same method, host, path but for its ids, fields and risks.
+ * What they differ in is told in full, so a row of several hides nothing: those that differ in too much stay alone.
+ */
+export function groupAlike<Request extends SeenRequest>(
+  requests: readonly Request[],
+): readonly RequestGroup<Request>[] {
+  const described = requests.map((request) => ({ request, described: describe(request) }));
+  const byShape = Map.groupBy(described, ({ described: one }, at) => one?.shape ?? at);
+  return [...byShape.values()].flatMap((some) => {
+    const alone = some.map(({ request }): RequestGroup<Request> => ({ requests: [request], differing: [] }));
+    const [first, ...others] = some.map(({ request }) => request);
+    if (first === undefined || some.length < LOOK_ALIKES_MIN) return alone;
+    const differing = differences(some.map(({ described: one }) => one?.fields ?? []));
+    return differing.length > LOOK_ALIKE_COLUMNS_MAX ? alone : [{ requests: [first, ...others], differing }];
+  });
+}
+
+interface Field {
+  readonly place: FieldPlace;
+  readonly name: string;
+  readonly value: string;
+}
+
+interface Described {
+  /** Equal for requests that look alike. */
+  readonly shape: string;
+  /** In the same order for all of one shape. */
+  readonly fields: readonly Field[];
+}
+
+/** Null: it is too large to be compared, or has to be seen by itself. */
+function describe({ action, reason, risks, hasHistory }: SeenRequest): Described | null {
+  const start = action.url.indexOf("//") + 2;
+  const body = bodyFields(action);
+  if (hasHistory || body === null || !action.url.startsWith(action.host, start)) return null;
+  const rest = action.url.slice(start + action.host.length);
+  const queryAt = rest.includes("?") ? rest.indexOf("?") : rest.length;
+  const fields: readonly Field[] = [
+    { place: "title", name: "", value: action.title ?? "" },
+    { place: "reason", name: "", value: reason ?? "" },
+    ...named("metadata", Object.entries(action.extras.metadata ?? {})),
+    ...named(
+      "path",
+      rest
+        .slice(0, queryAt)
+        .split("/")
+        .map((segment, at) => [String(at), segment]),
+    ),
+    ...named("query", queryPairs(rest.slice(queryAt + 1))),
+    ...named("header", Object.entries(action.headers ?? {})),
+    ...body,
+  ];
+  if (fields.length > LOOK_ALIKE_FIELDS_MAX) return null;
+  if (fields.some(({ value }) => value.length > LOOK_ALIKE_VALUE_CHARS_MAX)) return null;
+  const { keyId, createdBy, method, host, callback, run, retries, extras, expiresAt } = action;
+  const { reason: _said, metadata: _notes, ...settings } = extras;
+  const names = fields.map(({ place, name, value }) => [
+    place,
+    name,
+    place === "title" ? value !== "" : place === "path" && !HAS_DIGIT.test(value) ? value : null,
+  ]);
+  const shape = [
+    keyId,
+    createdBy,
+    method,
+    host,
+    action.url.slice(0, start),
+    callback,
+    run,
+    retries,
+    settings,
+    risks,
+    names,
+  ];
+  return { shape: JSON.stringify([...shape, expiresAt === null]), fields };
+}
+
+/** A segment of a path that may be an id. */
+const HAS_DIGIT = /\d/;
+
+function named(place: FieldPlace, pairs: readonly (readonly [name: string, value: string])[]): readonly Field[] {
+  return pairs.map(([name, value]) => ({ place, name, value }));
+}
+
+/** As they are written: two spellings of a value are two values. */
+function queryPairs(query: string): readonly (readonly [name: string, value: string])[] {
+  if (query === "") return [];
+  return query.split("&").map((pair) => {
+    const end = pair.includes("=") ? pair.indexOf("=") : pair.length;
+    return [pair.slice(0, end), pair.slice(end + 1)];
+  });
+}
+
+/** The fields of a body; null: it can't be compared. */
+function bodyFields(action: Action): readonly Field[] | null {
+  const { body } = action;
+  const member = bodyMemberOf(action);
+  if (body === null || member === null) return [];
+  if (body.length > LOOK_ALIKE_BODY_CHARS_MAX || member === "base64") return null;
+  if (member === "form") return named("body", formPairs(body));
+  if (!isJsonMember(member)) return [{ place: "body", name: "", value: body }];
+  const leaves: Field[] = [];
+  try {
+    addLeaves(leaves, "", compactJson(body));
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+  return leaves;
+}
+
+/** Adds the values of a compact JSON text under their paths, as they are written, and stops above the bound. */
+function addLeaves(leaves: Field[], path: string, json: string): void {
+  if (leaves.length > LOOK_ALIKE_FIELDS_MAX) return;
+  if (json.startsWith("{") && json !== "{}") {
+    for (const [name, value] of membersIn(json)) addLeaves(leaves, path === "" ? name : `${path}.${name}`, value);
+  } else if (json.startsWith("[") && json !== "[]") {
+    let at = 0;
+    for (const value of elementsIn(json)) {
+      addLeaves(leaves, `${path}[${at}]`, value);
+      at += 1;
+    }
+  } else leaves.push({ place: "body", name: path, value: json });
+}
+
+function differences(described: readonly (readonly Field[])[]): readonly DifferingField[] {
+  const [first = []] = described;
+  return first.flatMap(({ place, name }, at): DifferingField[] => {
+    const values = described.map((fields) => fields[at]?.value ?? "");
+    return new Set(values).size === 1 ? [] : [{ place, name, values }];
+  });
+}
+
+/** The smallest and the largest number of a field, as they are written. */
+export interface NumberRange {
+  /** Untrusted. */
+  readonly name: string;
+  readonly least: string;
+  readonly most: string;
+}
+
+/** The range to tell of requests that look alike: of an amount if there is one; null: they differ in no number of the body. */
+export function rangeOf(differing: readonly DifferingField[]): NumberRange | null {
+  const ranges = differing.filter(({ place }) => place === "body").flatMap(rangeIn);
+  const isAmount = ({ name }: NumberRange) => AMOUNT.test(name);
+  return ranges.find(isAmount) ?? ranges.find(({ name }) => !IDENTIFIER.test(name)) ?? null;
+}
+
+const AMOUNT = /amount|total|price|sum|cost|quantity|value/i;
+
+const IDENTIFIER = /id$|number$|code$|key$/i;
+
+/** A plain decimal number, as JSON or in a field of a form. */
+const NUMBER = /^-?\d{1,15}(?:\.\d{1,9})?$/;
+
+function rangeIn({ name, values }: DifferingField): readonly NumberRange[] {
+  if (!values.every((value) => NUMBER.test(value))) return [];
+  const sorted = values.toSorted((a, b) => Number(a) - Number(b));
+  return [{ name, least: sorted[0] ?? "", most: sorted.at(-1) ?? "" }];
+}
+
+/** What the titles of requests that look alike have in common, with "…" for the words in which they differ; null: nothing. */
+export function commonTitle(titles: readonly (string | null)[]): string | null {
+  const [first = [], ...others] = titles.map((title) => (title ?? "").split(" "));
+  if (others.some(({ length }) => length !== first.length)) return null;
+  const words = first.map((word, at) => (others.every((other) => other[at] === word) ? word : "…"));
+  return words.every((word) => word === "…" || word === "") ? null : words.join(" ");
+}

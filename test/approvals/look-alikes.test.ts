@@ -1,0 +1,111 @@
+import { describe, expect, test } from "bun:test";
+import type { Action } from "../../src/actions/action.ts";
+import { encodeForm } from "../../src/actions/body.ts";
+import { commonTitle, groupAlike, rangeOf, type SeenRequest } from "../../src/approvals/look-alikes.ts";
+import { LOOK_ALIKE_COLUMNS_MAX } from "../../src/config/limits.ts";
+import { anAction } from "../support/factory.ts";
+
+const seen = (action: Partial<Action>, more: Partial<SeenRequest> = {}): SeenRequest => ({
+  action: anAction({ approve: true, ...action }),
+  reason: null,
+  risks: [],
+  hasHistory: false,
+  ...more,
+});
+
+const json = (value: unknown) => ({ body: JSON.stringify(value) });
+
+const refund = (amount: number, charge: string): Partial<Action> => ({
+  url: `https://api.stripe.com/v1/charges/${charge}/refunds`,
+  title: `Refund ${amount}.00 EUR to customer ${amount + 1}`,
+  ...json({ amount, currency: "eur", charge }),
+});
+
+const REFUNDS = [seen(refund(480, "ch_1")), seen(refund(12, "ch_2")), seen(refund(90, "ch_3"))] as const;
+
+const sizes = (requests: readonly SeenRequest[]) => groupAlike(requests).map((group) => group.requests.length);
+
+describe("requests that look alike", () => {
+  test("are put together, with every field in which they differ and its values", () => {
+    const [group, ...others] = groupAlike(REFUNDS);
+    expect(others).toEqual([]);
+    expect(group?.requests).toEqual([...REFUNDS]);
+    expect(group?.differing).toEqual([
+      { place: "title", name: "", values: REFUNDS.map(({ action }) => action.title ?? "") },
+      { place: "path", name: "3", values: ["ch_1", "ch_2", "ch_3"] },
+      { place: "body", name: "amount", values: ["480", "12", "90"] },
+      { place: "body", name: "charge", values: ['"ch_1"', '"ch_2"', '"ch_3"'] },
+    ]);
+    expect(rangeOf(group?.differing ?? [])).toEqual({ name: "amount", least: "12", most: "480" });
+    expect(commonTitle(REFUNDS.map(({ action }) => action.title))).toBe("Refund … EUR to customer …");
+  });
+
+  test("stay where the oldest of them is, and two of a kind stay alone", () => {
+    const other = seen({ method: "DELETE" });
+    const groups = groupAlike([other, REFUNDS[0], seen(json({ a: 1 })), REFUNDS[1], REFUNDS[2]]);
+    expect(groups.map(({ requests }) => requests.length)).toEqual([1, 3, 1]);
+    expect(groups[0]?.requests[0]).toBe(other);
+    expect(sizes(REFUNDS.slice(0, 2))).toEqual([1, 1]);
+  });
+
+  test.each<readonly [what: string, odd: SeenRequest]>([
+    ["another key", seen({ ...refund(1, "ch_4"), keyId: "key_other" })],
+    ["another method", seen({ ...refund(1, "ch_4"), method: "PUT" })],
+    ["another host", seen({ ...refund(1, "ch_4"), url: "https://evil.example/v1/charges/ch_4/refunds" })],
+    ["another path", seen({ ...refund(1, "ch_4"), url: "https://api.stripe.com/v1/charges/ch_4/void" })],
+    ["another scheme", seen({ ...refund(1, "ch_4"), url: "http://api.stripe.com/v1/charges/ch_4/refunds" })],
+    [
+      "one more query parameter",
+      seen({ ...refund(1, "ch_4"), url: "https://api.stripe.com/v1/charges/ch_4/refunds?x" }),
+    ],
+    ["one more field", seen({ ...refund(1, "ch_4"), ...json({ amount: 1, currency: "eur", charge: "c", to: "me" }) })],
+    ["one more header", seen({ ...refund(1, "ch_4"), headers: { "X-Mode": "live" } })],
+    ["no title", seen({ ...refund(1, "ch_4"), title: null })],
+    ["a callback", seen({ ...refund(1, "ch_4"), callback: "https://hooks.example.com/" })],
+    ["another run", seen({ ...refund(1, "ch_4"), run: 2 })],
+    ["metadata", seen({ ...refund(1, "ch_4"), extras: { metadata: { order: "1" } } })],
+    ["a risk", seen(refund(1, "ch_4"), { risks: ["It deletes."] })],
+    ["an earlier rejection", seen(refund(1, "ch_4"), { hasHistory: true })],
+    ["a long value", seen({ ...refund(1, "ch_4"), ...json({ amount: 1, currency: "eur", charge: "x".repeat(500) }) })],
+  ])("keep apart the one with %s", (_what, odd) => {
+    expect(sizes([...REFUNDS, odd])).toEqual([3, 1]);
+  });
+
+  test("are no group where they differ in more than a table shows", () => {
+    const many = (n: number) =>
+      json(Object.fromEntries(Array.from({ length: LOOK_ALIKE_COLUMNS_MAX + 1 }, (_, at) => [`f${at}`, n])));
+    expect(sizes([1, 2, 3].map((n) => seen(many(n))))).toEqual([1, 1, 1]);
+  });
+
+  test("are compared as they are written: forms, texts, numbers and queries", () => {
+    const forms = ["12", "480", "7"].map((amount) =>
+      seen({ body: encodeForm([["amount", amount]]), extras: { bodyKind: "form" } }),
+    );
+    expect(rangeOf(groupAlike(forms)[0]?.differing ?? [])).toEqual({ name: "amount", least: "7", most: "480" });
+    const texts = ["a", "b", "c"].map((body) => seen({ body, extras: { bodyKind: "text" } }));
+    expect(groupAlike(texts)[0]?.differing).toEqual([{ place: "body", name: "", values: ["a", "b", "c"] }]);
+    const numbers = ["1", "1.0", "1e0"].map((n) => seen({ body: `{"n":${n}}` }));
+    expect(groupAlike(numbers)[0]?.differing).toEqual([{ place: "body", name: "n", values: ["1", "1.0", "1e0"] }]);
+    const queries = ["+", "%20", " "].map((q) => seen({ url: `https://api.example.com/?q=${q}` }));
+    expect(groupAlike(queries)[0]?.differing[0]?.values).toEqual(["+", "%20", " "]);
+    const bytes = [1, 2, 3].map(() => seen({ body: "AAAA", extras: { bodyKind: "base64" } }));
+    expect(sizes(bytes)).toEqual([1, 1, 1]);
+  });
+});
+
+test("the range of a group is of its amount, and never of an id", () => {
+  const body = (name: string, ...values: string[]) => ({ place: "body", name, values }) as const;
+  expect(rangeOf([body("customer_id", "1", "2"), body("count", "3", "1"), body("amount", "10", "9")])).toEqual({
+    name: "amount",
+    least: "9",
+    most: "10",
+  });
+  expect(rangeOf([body("customer_id", "1", "2")])).toBeNull();
+  expect(rangeOf([{ place: "path", name: "2", values: ["1", "2"] }, body("size", "1", "big")])).toBeNull();
+});
+
+test("titles without a common word have none", () => {
+  expect(commonTitle(["a", "b", "c"])).toBeNull();
+  expect(commonTitle([null, null, null])).toBeNull();
+  expect(commonTitle(["Pay Ann", "Pay Bob now"])).toBeNull();
+});
