@@ -337,6 +337,12 @@ export interface ActionStore extends Queue<Action> {
    * several keys a page takes the oldest of each key in turn.
    */
   held(accountId: string, after: string | null, limit: number, keyId?: string): Promise<HeldPage>;
+  /** Actions awaiting approval in an account without what they send, oldest first. */
+  heldHeads(accountId: string, limit: number): Promise<readonly HeldHead[]>;
+  /** How many actions of an account await approval, at most `limit`. */
+  heldTotal(accountId: string, limit: number): Promise<number>;
+  /** Those of the actions that await approval in the account, oldest first, of `LIST_BYTES_MAX` bytes at most. */
+  heldAmong(accountId: string, ids: readonly string[]): Promise<readonly Action[]>;
   /** Keys with actions awaiting approval, at most `HELD_REQUESTERS_SHOWN_MAX`, the longest waiting first. */
   requesters(accountId: string): Promise<readonly Requester[]>;
   /** How many actions of a key await approval, up to `HELD_PER_KEY_MAX`. */
@@ -503,6 +509,15 @@ export interface Store {
 }
 
 /** A key with actions that await approval. */
+/** An action that awaits approval, for filters. */
+export interface HeldHead {
+  readonly id: string;
+  /** Empty: a person, or no key was stored. */
+  readonly keyId: string;
+  readonly createdBy: Actor;
+  readonly host: string;
+}
+
 export interface Requester {
   /** Empty: a person, or no key was stored. */
   readonly keyId: string;

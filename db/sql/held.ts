@@ -1,6 +1,7 @@
 import { and, eq, gt, type Placeholder, sql } from "drizzle-orm";
 import { COUNTED_MAX, HELD_PER_KEY_MAX, HELD_REQUESTERS_SHOWN_MAX, LIST_BYTES_MAX } from "../../src/config/limits.ts";
-import type { HeldPage, Requester, WaitingApprovals } from "../store.ts";
+import type { Action } from "../../src/actions/action.ts";
+import type { HeldHead, HeldPage, Requester } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { isOneOf } from "./dialect.ts";
 import { BYTES, idsWithin } from "./find.ts";
@@ -15,12 +16,11 @@ const isHeld = (accountId: Placeholder) =>
 const isHeldBy = (arg: Args<"accountId" | "keyId">) => and(isHeld(arg.accountId), eq(actions.keyId, arg.keyId));
 
 /** The needless terms make SQLite use the partial index by status. */
-const isHeldOf = (accountId: Placeholder) =>
-  and(isHeld(accountId), sql`${actions.status} <> 'completed' and ${actions.status} <> 'active'`);
+const IS_BY_STATUS = sql`${actions.status} <> 'completed' and ${actions.status} <> 'active'`;
 
 const HELD = prepare((arg: Args<"accountId" | "after" | "limit">) => {
   const held = query.select({ id: actions.id, bytes: BYTES }).from(actions);
-  const ofAccount = held.where(and(isHeldOf(arg.accountId), gt(actions.id, arg.after)));
+  const ofAccount = held.where(and(isHeld(arg.accountId), IS_BY_STATUS, gt(actions.id, arg.after)));
   return ofAccount.orderBy(actions.id).limit(arg.limit);
 });
 
@@ -30,6 +30,29 @@ const HELD_BY_KEY = prepare((arg: Args<"accountId" | "keyId" | "after" | "limit"
     .where(and(isHeldBy(arg), gt(actions.id, arg.after)))
     .orderBy(actions.id)
     .limit(arg.limit);
+});
+
+const HEADS = prepare((arg: Args<"accountId" | "limit">) => {
+  const { id, keyId, createdBy, host } = actions;
+  const held = query.select({ id, keyId, createdBy, host }).from(actions);
+  return held
+    .where(and(isHeld(arg.accountId), IS_BY_STATUS))
+    .orderBy(id)
+    .limit(arg.limit);
+});
+
+const COUNT = prepare((arg: Args<"accountId" | "limit">) => {
+  const ids = query.select({ id: actions.id }).from(actions);
+  const held = ids
+    .where(and(isHeld(arg.accountId), IS_BY_STATUS))
+    .limit(arg.limit)
+    .as("held");
+  return query.select({ count: sql<number>`count(*)`.as("count") }).from(held);
+});
+
+const HELD_AMONG = prepare((arg: Args<"accountId" | "ids">) => {
+  const held = query.select({ id: actions.id, bytes: BYTES }).from(actions);
+  return held.where(and(isHeld(arg.accountId), isOneOf(actions.id, arg.ids))).orderBy(actions.id);
 });
 
 const IDS_BY_KEY = prepare((arg: Args<"accountId" | "keyId" | "limit" | "offset">) => {
@@ -95,6 +118,27 @@ export async function findHeld(
   const found = await (keyId === null ? HELD.read(db.sql, values) : HELD_BY_KEY.read(db.sql, { ...values, keyId }));
   const ids = idsWithin(LIST_BYTES_MAX, found.slice(0, limit));
   return { actions: await actionsOf(db, ids), after: found.length > ids.length ? (ids.at(-1) ?? null) : null };
+}
+
+/** Actions awaiting approval without what they send, oldest first. */
+export async function findHeldHeads(reader: Sql, accountId: string, limit: number): Promise<readonly HeldHead[]> {
+  return HEADS.read(reader, { accountId, limit });
+}
+
+/** How many actions of an account await approval, at most `limit`. */
+export async function countAllHeld(reader: Sql, accountId: string, limit: number): Promise<number> {
+  const [counted] = await COUNT.read(reader, { accountId, limit });
+  return counted?.count ?? 0;
+}
+
+/** Those of the actions that still await approval, oldest first and bounded in bytes. */
+export async function findHeldAmong(
+  db: Pick<StoreContext, "sql" | "seal">,
+  accountId: string,
+  ids: readonly string[],
+): Promise<readonly Action[]> {
+  const found = await HELD_AMONG.read(db.sql, { accountId, ids: JSON.stringify(ids) });
+  return actionsOf(db, idsWithin(LIST_BYTES_MAX, found));
 }
 
 /** How many actions of each key await approval, up to a bound; the longest waiting key first. */

@@ -16,7 +16,7 @@ import { findAction, findActionById, readTimeline, findApprovedHosts } from "./f
 import { createFirstStepStore } from "./first-steps.ts";
 import { type StoreContext, HeldCounts, Refused, WrittenActions } from "./context.ts";
 import { createHostSettingsStore } from "./host-settings.ts";
-import { countHeld, findHeld, findRequesters, readWaiting } from "./held.ts";
+import { countAllHeld, countHeld, findHeld, findHeldAmong, findHeldHeads, findRequesters } from "./held.ts";
 import { countMatching, findMatching, listActions } from "./list.ts";
 import { keyHolder, pruneKeys } from "./keys.ts";
 import { createOutboxStore } from "./outbox.ts";
@@ -108,6 +108,9 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     extendLease: (action, leaseUntil) => extendLease(writer, action, leaseUntil),
     find: (accountId, id) => findAction(db, accountId, id),
     held: (accountId, after, limit, keyId) => findHeld(db, accountId, { after, keyId: keyId ?? null }, limit),
+    heldHeads: (accountId, limit) => findHeldHeads(sql, accountId, limit),
+    heldTotal: (accountId, limit) => countAllHeld(sql, accountId, limit),
+    heldAmong: (accountId, ids) => findHeldAmong(db, accountId, ids),
     requesters: (accountId) => findRequesters(sql, accountId),
     heldCount: (accountId, keyId) => countHeld(sql, accountId, keyId),
     findById: (id) => findActionById(db, id),

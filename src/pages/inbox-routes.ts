@@ -38,7 +38,7 @@ export function inboxRoutes(deps: InboxRouteDeps) {
     const query = new URLSearchParams(search);
     const by = requesterIn(query);
     const [waiting, outcome] = await Promise.all([
-      actionService.held(person.caller, placeIn(query), by ?? undefined),
+      actionService.held(person.caller, placeIn(query), { keyId: by, host: null, before: null }),
       outcomeOf(deps, person.caller, idIn(query, "decided")),
     ]);
     const actions = await premaskAll(waiting.actions, viewerOf(person.role));

@@ -263,6 +263,9 @@ export function stubActionService(calls: string[]): ActionService {
         actions: [anAction({ id: KNOWN_ID, approve: true })],
         after: null,
         requesters: [],
+        hosts: [],
+        total: 1,
+        matching: 1,
         histories: new Map(),
       });
     },

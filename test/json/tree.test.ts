@@ -5,7 +5,7 @@ const LIMITS = { nodes: 100, chars: 1_000 };
 
 describe("the tree of a JSON text", () => {
   test("has every value as it is written, in its order", () => {
-    const tree = jsonTree(String.raw`{"2":1.0,"1":[true,null,"a\né"],"o":{}}`, LIMITS);
+    const tree = jsonTree('{"2":1.0,"1":[true,null,"a\\né"],"o":{}}', LIMITS);
     expect(tree).toMatchObject({
       kind: "object",
       members: [

@@ -76,6 +76,26 @@ export function testHeld(open: OpenTestStore): void {
       expect(await db.actions.heldCount(ACCOUNT, "key_b")).toBe(5);
     });
 
+    test("is counted, told by key and host without what it sends, and found again while it waits", async () => {
+      await using db = await open();
+      const members = { approve: true, keyId: "key_a", url: "https://b.example/" } as const;
+      const young = await createdAction(db.actions, { ...members, createdAt: later(5) });
+      const old = await createdAction(db.actions, { approve: true, keyId: "", createdBy: "user:ann@example.com" });
+      const other = await createdAction(db.actions, { approve: true, accountId: OTHER_ACCOUNT });
+      const gone = await createdAction(db.actions, { approve: true });
+      await decided(db.actions, cancel, gone);
+      await createdAction(db.actions);
+      const heads = [
+        { id: old.id, keyId: "", createdBy: "user:ann@example.com", host: "api.example.com" },
+        { id: young.id, keyId: "key_a", createdBy: "key:test", host: "b.example" },
+      ] as const;
+      expect(await db.actions.heldHeads(ACCOUNT, 10)).toEqual([...heads]);
+      expect(await db.actions.heldHeads(ACCOUNT, 1)).toEqual([heads[0]]);
+      expect([await db.actions.heldTotal(ACCOUNT, 10), await db.actions.heldTotal(ACCOUNT, 1)]).toEqual([2, 1]);
+      expect(await db.actions.heldAmong(ACCOUNT, [young.id, other.id, gone.id, "act_x", old.id])).toEqual([old, young]);
+      expect(await db.actions.heldAmong(ACCOUNT, [])).toEqual([]);
+    });
+
     test("is ten thousand of one key at most, however many race; what was asked before is found", async () => {
       await using db = await open();
       const create = (n: number, keyId = "key_flood") =>
