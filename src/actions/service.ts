@@ -1,7 +1,7 @@
 import { createDecideMany } from "../approvals/decide-many.ts";
 import { createDecisions, type DecideDeps } from "../approvals/decide.ts";
 import { createWait, type WaitDeps } from "./wait.ts";
-import { type HistoryDeps, createHistoryOf, createHeld } from "../approvals/held.ts";
+import { type HistoryDeps, createHistoryOf, createHeld, createHeldAmong } from "../approvals/held.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { type PauseStore, withPauses } from "../pauses/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
@@ -140,6 +140,7 @@ export function createActionService(deps: ActionServiceDeps) {
     /** Identifies what an approver is shown; only for those who may approve, since it covers masked values. */
     digestOf: (action: Action) => requestDigest(action, deps.hashOf),
     held: createHeld(deps),
+    heldAmong: createHeldAmong(deps),
     historyOf: createHistoryOf(deps),
   };
 }

@@ -95,6 +95,16 @@ async function pageOf(
   return { actions: found, after: last !== null && ids.some((id) => id > last) ? last : null };
 }
 
+/** Those of the requests that still wait, with their histories, oldest first. */
+export function createHeldAmong(deps: HistoryDeps & { readonly actions: Pick<ActionStore, "heldAmong"> }) {
+  const historiesOf = createHistoriesOf(deps);
+  return async (caller: Caller, ids: readonly string[]): Promise<Pick<Inbox, "actions" | "histories">> => {
+    authorize(caller, "read");
+    const actions = await deps.actions.heldAmong(caller.accountId, ids);
+    return { actions, histories: await historiesOf(caller.accountId, actions) };
+  };
+}
+
 export interface HistoryDeps {
   readonly actions: Pick<ActionStore, "approvedHosts">;
   readonly rejections: Pick<RejectionStore, "earlier">;

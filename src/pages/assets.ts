@@ -8,6 +8,7 @@ import docsCss from "./assets/docs.css" with { type: "text" };
 import frameCss from "./assets/frame.css" with { type: "text" };
 import icon from "./assets/icon.svg" with { type: "text" };
 import iconWaiting from "./assets/icon-waiting.svg" with { type: "text" };
+import inboxJs from "./assets/inbox.js" with { type: "text" };
 import inboxCss from "./assets/inbox.css" with { type: "text" };
 import overviewCss from "./assets/overview.css" with { type: "text" };
 import session from "./assets/session.js" with { type: "text" };
@@ -46,7 +47,7 @@ export const APP_STYLE = styleOf("app", [
 ]);
 
 /** Live updates, keyboard, palette, copy buttons and local times. Every page works without it. */
-export const CONSOLE = assetOf("console", "js", "text/javascript; charset=utf-8", consoleJs);
+export const CONSOLE = assetOf("console", "js", "text/javascript; charset=utf-8", `${consoleJs}\n${inboxJs}`);
 
 /** What `console.js` builds on: htmx loads parts of pages, idiomorph changes only what differs. */
 export const LIBRARIES = [

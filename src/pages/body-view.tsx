@@ -2,10 +2,13 @@
 import type { Child } from "hono/jsx";
 import { type Action, formatSize } from "../actions/action.ts";
 import { bodyMemberOf, contentTypeOf, type FormPair, formPairs } from "../actions/body.ts";
+import { JSON_TREE_CHARS_MAX, JSON_TREE_NODES_MAX } from "../config/limits.ts";
 import { prettyPrint } from "../json/json.ts";
+import { type JsonNode, jsonTree } from "../json/tree.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { seenBytes } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
+import { JsonView } from "./json-view.tsx";
 import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted, cutText } from "./text.ts";
 
@@ -16,6 +19,8 @@ export interface ShownBody {
   readonly fields: readonly FormPair[] | null;
   /** What else is shown; null: nothing can be. */
   readonly text: string | null;
+  /** The same as a tree, where a JSON body is shown whole and is not large. */
+  readonly tree?: JsonNode | null;
   /** What is left out, such as "5 more lines (80 characters)"; null: nothing is. */
   readonly rest: string | null;
 }
@@ -32,9 +37,12 @@ export function shownBody(action: Action, limits?: Limits): ShownBody | null {
   if (body === null || member === null) return null;
   if (member === "form") return { kind: "Form", text: null, ...cutFields(formPairs(body), limits) };
   if (member === "base64") return shownBytes(action, body, limits);
-  const text = member === "text" ? body : prettyPrint(body);
-  return { kind: member === "text" ? `Text, ${contentTypeOf(action)}` : "JSON", fields: null, ...cut(text, limits) };
+  if (member === "text") return { kind: `Text, ${contentTypeOf(action)}`, fields: null, ...cut(body, limits) };
+  const shown = cut(prettyPrint(body), limits);
+  return { kind: "JSON", fields: null, ...shown, tree: shown.rest === null ? jsonTree(body, TREE_LIMITS) : null };
 }
+
+const TREE_LIMITS = { nodes: JSON_TREE_NODES_MAX, chars: JSON_TREE_CHARS_MAX };
 
 function cut(text: string, limits?: Limits): Pick<ShownBody, "text" | "rest"> {
   if (limits === undefined) return { text, rest: null };
@@ -79,7 +87,7 @@ interface BodyViewProps {
 }
 
 /** The body under its heading. */
-export function BodyView({ body: { kind, fields, text, rest }, isOpen, children }: BodyViewProps) {
+export function BodyView({ body: { kind, fields, text, rest, tree = null }, isOpen, children }: BodyViewProps) {
   const title = (
     <>
       Body{" "}
@@ -98,7 +106,10 @@ export function BodyView({ body: { kind, fields, text, rest }, isOpen, children 
         />
       )}
       {fields?.length === 0 && rest === null ? <p class="quiet">The form has no fields.</p> : null}
-      {text === null ? null : <UntrustedBlock label="Body of the request" text={text} isOpen={isOpen} />}
+      {tree === null ? null : <JsonView label="Body of the request" tree={tree} />}
+      {text === null || tree !== null ? null : (
+        <UntrustedBlock label="Body of the request" text={text} isOpen={isOpen} />
+      )}
       {fields === null && text === null ? <p class="quiet">The bytes are no text, or not for you to see.</p> : null}
       {rest === null ? null : children}
     </SubSection>

@@ -12,29 +12,35 @@ import { Card, type FactRows, Facts, PageHead, Problem, UntrustedText } from "./
 import { UntrustedUrl, maskForDisplay, RequestView } from "./request.tsx";
 import { type PageUser, waitingText } from "./text.ts";
 
-export interface HeldProps {
+interface HeldProps {
   readonly action: Action;
-  readonly user: PageUser;
   readonly history: DecisionHistory;
   /** What was wrong with the form before. The input is kept. */
   readonly problem?: string;
   readonly reason?: string;
 }
 
-/** One held request, with secrets masked, and the form to decide. */
-export function heldPage({ user, history, problem, reason, ...props }: HeldProps): string {
+interface ConfirmProps extends HeldProps {
+  readonly expiresAt: Date;
+  /** Which link of the mail was opened. */
+  readonly decision: Decision;
+}
+
+/** The page of an approval link: the masked request and two buttons, the one of the link first. */
+export function confirmPage({ expiresAt, decision, history, problem, reason, ...props }: ConfirmProps): string {
   const action = maskForDisplay(props.action, "decider");
+  const verb = decision === "approve" ? "Approve" : "Reject";
   return render(
-    <Layout title={`Approve ${action.method} ${action.host}?`} nav="Approvals" user={user} follows={action.id}>
-      <PageHead title="Approve this request?" back={{ href: "/approvals", name: "All approvals" }}>
+    <Layout title={`${verb} a request?`} isStandalone>
+      <PageHead title={`${verb} this request?`} kind="Approval">
         <p>{waitingText(action)}</p>
-        <HiddenValues action={action} user={user} />
+        <HiddenValues action={action} />
       </PageHead>
-      <DecisionSummary action={props.action} history={history} />
+      <DecisionSummary action={props.action} history={history} rows={[["Link expires", <Time at={expiresAt} />]]} />
       <RequestView action={action} isAsked />
       <Card id="decision" title="Your decision">
         <Problem text={problem} />
-        <DecisionForm reason={reason} user={user} run={action.run} about={action} />
+        <DecisionForm reason={reason} main={decision} />
       </Card>
       <SecretsMasked />
     </Layout>,
@@ -141,7 +147,8 @@ export function DecisionSummary({ action, history, rows = [] }: DecisionSummaryP
 /** Facts without untrusted text. */
 const TRUSTED_FACTS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "attempts"]);
 
-function factValue({ name, value }: Fact): Child {
+/** A fact as it is shown: untrusted, unless it is made of our own words and numbers. */
+export function factValue({ name, value }: Fact): Child {
   if (TRUSTED_FACTS.has(name)) return value;
   if (name === "method") return <b>{value}</b>;
   if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;

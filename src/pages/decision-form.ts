@@ -2,6 +2,9 @@ import { DecisionBody } from "../actions/schemas.ts";
 import { DECISIONS } from "../actions/status.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { bodyCheck } from "../api/schema-helpers.ts";
+import type { ShownRequest } from "../approvals/decide-many.ts";
+import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX } from "../config/limits.ts";
+import { ACTION_ID } from "../runtime/ids.ts";
 
 const checkDecision = bodyCheck(DecisionBody);
 
@@ -14,6 +17,21 @@ export function checkReasonField(fields: ReadonlyMap<string, string>): string | 
 /** The decision in the fields of a form. Throws `validation_error`. */
 export function checkDecisionForm(fields: ReadonlyMap<string, string>) {
   return checkForm(fields, DECISIONS, ["Choose Approve or Reject.", "Must be approve or reject."]);
+}
+
+/**
+ * The requests in a form that decides on several, as the page named them: "id,run,digest", with a space between two. Throws
+ * `validation_error`.
+ */
+export function requestsInForm(fields: ReadonlyMap<string, string>): readonly ShownRequest[] {
+  const named = (fields.get("requests") ?? "").split(" ").map((text): ShownRequest | null => {
+    const [id = "", run = "", digest = "", ...more] = text.split(",");
+    const isOurs = ACTION_ID.test(id) && /^\d{1,9}$/.test(run) && digest !== "" && digest.length <= DIGEST_CHARS_MAX;
+    return isOurs && more.length === 0 ? { id, run: Number(run), digest } : null;
+  });
+  const requests = named.filter((request) => request !== null);
+  if (requests.length === named.length && requests.length <= DECISIONS_AT_ONCE_MAX) return requests;
+  throw new DomainError("validation_error", `Select 1 to ${DECISIONS_AT_ONCE_MAX} requests in the list.`);
 }
 
 /** What the page of an action offers. `retry_and_approve` starts a new run and approves it at once. */

@@ -20,7 +20,7 @@ interface PostFormProps {
   readonly action?: string | undefined;
   /** Hidden fields. */
   readonly fields?: readonly (readonly [name: string, value: string | number])[];
-  readonly class?: "card" | "ask" | "person";
+  readonly class?: "card" | "ask" | "person" | "decide";
   /** It begins a session: a login. */
   readonly beginsSession?: boolean;
   readonly children?: Child;

@@ -1,16 +1,19 @@
 import type { ActionService } from "../actions/service.ts";
-import { checkDecisionForm } from "./decision-form.ts";
-import type { Action } from "../actions/action.ts";
-import { type Caller, mayDo, viewerOf } from "../accounts/roles.ts";
-import { actionPath } from "./layout.tsx";
+import { checkDecisionForm, requestsInForm } from "./decision-form.ts";
+import { viewerOf } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import { isAlreadyDecided } from "../approvals/decide.ts";
+import { NO_HISTORY } from "../approvals/facts.ts";
+import type { Inbox } from "../approvals/held.ts";
+import { DECISIONS_AT_ONCE_MAX } from "../config/limits.ts";
 import { DomainError } from "../api/domain-error.ts";
-import { ACTION_ID, KEY_ID } from "../runtime/ids.ts";
+import { ACTION_ID } from "../runtime/ids.ts";
 import { premaskAll, premask } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { heldPage, type HeldProps } from "./decide.tsx";
-import { type InboxOutcome, inboxPage, NO_KEY } from "./inbox.tsx";
+import { confirmPage } from "./decide.tsx";
+import { type InboxPane, type InboxProps, inboxPage, nextOf } from "./inbox.tsx";
+import { filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
+import type { DecidedRequest } from "./outcome.tsx";
 import {
   type AnswerPerson,
   createPersonRoutes,
@@ -25,31 +28,27 @@ import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 
 export interface InboxRouteDeps extends PersonRouteDeps {
-  readonly actionService: Pick<ActionService, "held" | "historyOf" | "get" | "timeline" | "approve" | "cancel">;
+  readonly actionService: Pick<
+    ActionService,
+    "held" | "heldAmong" | "historyOf" | "digestOf" | "get" | "timeline" | "approve" | "cancel" | "decideMany"
+  >;
   readonly receiptPath: (actionId: string) => string;
   readonly clock: Clock;
 }
 
 /** The inbox: held requests and the decisions on them. */
 export function inboxRoutes(deps: InboxRouteDeps) {
-  const { actionService, personOf, receiptPath, clock } = deps;
-
-  const list: AnswerPerson = async ({ context: { search }, person }) => {
-    const query = new URLSearchParams(search);
-    const by = requesterIn(query);
-    const [waiting, outcome] = await Promise.all([
-      actionService.held(person.caller, placeIn(query), { keyId: by, host: null, before: null }),
-      outcomeOf(deps, person.caller, idIn(query, "decided")),
-    ]);
-    const actions = await premaskAll(waiting.actions, viewerOf(person.role));
-    return page("own", inboxPage({ ...waiting, actions, by, user: person, outcome, now: clock.now() }));
-  };
+  const { personOf } = deps;
+  const list: AnswerPerson = async ({ context: { search }, person }) =>
+    page("own", await inboxHtml(deps, person, search, (inbox, decided) => nextPane(inbox, decided)));
   const one: AnswerById = async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
-    const action = await actionService.get(person.caller, id);
-    if (!isHeldIn(action, action.run)) return seeOther("own", receiptPath(id));
-    if (!mayDo(person.role, "approve")) return seeOther("own", actionPath(id));
-    return page("own", await heldHtml(deps, person, action));
+    const pane = await paneOf(deps, person, id, new URLSearchParams(context.search));
+    return page("own", await inboxHtml(deps, person, context.search, () => pane));
+  };
+  const review: AnswerPerson = async ({ context: { search }, person }) => {
+    const pane = await reviewOf(deps, person, new URLSearchParams(search).getAll("id"));
+    return page("own", await inboxHtml(deps, person, "", () => pane));
   };
   const hooks = { params: ActionParams };
   return createPageRoutes("own")
@@ -61,9 +60,70 @@ export function inboxRoutes(deps: InboxRouteDeps) {
     .use(
       createPersonRoutes(personOf)
         .get("/approvals", list)
+        .get(REVIEW_PATH, review)
+        .post(REVIEW_PATH, decideOnMany(deps))
         .get("/approvals/:id", one, hooks)
         .post("/approvals/:id", decideHere(deps), hooks),
     );
+}
+
+type More = Pick<InboxProps, "problem" | "reason">;
+
+/** The inbox with its filters, and the pane that is chosen once the list is known. */
+async function inboxHtml(
+  deps: InboxRouteDeps,
+  person: Person,
+  search: string,
+  choose: (inbox: Inbox, decided: readonly DecidedRequest[]) => InboxPane,
+  more: More = {},
+): Promise<string> {
+  const params = new URLSearchParams(search);
+  const query = inboxQueryIn(params);
+  const now = deps.clock.now();
+  const [found, decided] = await Promise.all([
+    deps.actionService.held(person.caller, query.after, filterOf(query, now)),
+    decidedOf(deps, person, decidedIdsIn(params)),
+  ]);
+  const inbox = { ...found, actions: await premaskAll(found.actions, viewerOf(person.role)) };
+  return inboxPage({ user: person, inbox, query, pane: choose(inbox, decided), decided, now, ...more });
+}
+
+/** The request to decide next: the one after what was decided just now, or the oldest. */
+function nextPane({ actions, histories }: Inbox, decided: readonly DecidedRequest[]): InboxPane {
+  const action = nextOf(actions, decided.at(-1)?.action.id ?? "");
+  if (action === null) return { kind: "none" };
+  const history = histories.get(action.id) ?? NO_HISTORY;
+  return { kind: "request", isChosen: false, isWhole: false, action, history };
+}
+
+/** A request by its address: held, or what it has come to. */
+async function paneOf(deps: InboxRouteDeps, person: Person, id: string, params: URLSearchParams): Promise<InboxPane> {
+  const { actionService, receiptPath } = deps;
+  const found = await actionService.get(person.caller, id);
+  const action = await premask(found, viewerOf(person.role));
+  if (isHeldIn(found, found.run)) {
+    const history = await actionService.historyOf(found);
+    return { kind: "request", isChosen: true, isWhole: params.get("whole") === "yes", action, history };
+  }
+  const timeline = await actionService.timeline(person.caller, id);
+  return { kind: "decided", decided: { action, timeline, receiptUrl: receiptPath(id) } };
+}
+
+/** The requests of these IDs that still wait, to decide on all of them. */
+async function reviewOf(
+  { actionService }: InboxRouteDeps,
+  { caller, role }: Person,
+  asked: readonly string[],
+): Promise<InboxPane> {
+  const ids = [...new Set(asked.filter((id) => ACTION_ID.test(id)))].slice(0, DECISIONS_AT_ONCE_MAX);
+  const { actions, histories } = await actionService.heldAmong(caller, ids);
+  const ready = await premaskAll(actions, viewerOf(role));
+  const requests = ready.map((action) => ({
+    action,
+    history: histories.get(action.id) ?? NO_HISTORY,
+    digest: actionService.digestOf(action),
+  }));
+  return { kind: "review", requests, goneCount: ids.length - requests.length };
 }
 
 /** Decides on the run that the page showed. The list then shows the result, even if somebody else was first. */
@@ -79,55 +139,75 @@ function decideHere(deps: InboxRouteDeps): AnswerById {
     } catch (error) {
       if (!isAlreadyDecided(error)) {
         return showFormAgain(context, error, INVALID, async (problem) => {
-          const action = await actionService.get(person.caller, id);
-          return heldHtml(deps, person, action, { problem, reason: form.get("reason") ?? "" });
+          const pane = await paneOf(deps, person, id, new URLSearchParams(context.search));
+          return inboxHtml(deps, person, context.search, () => pane, { problem, reason: form.get("reason") ?? "" });
         });
       }
     }
-    return seeOther("own", `/approvals?decided=${id}`);
+    return seeOther("own", decidedPath([id], context.search));
   };
 }
 
-async function heldHtml(
-  { actionService }: InboxRouteDeps,
-  user: Person,
-  action: Action,
-  more: Pick<HeldProps, "problem" | "reason"> = {},
-): Promise<string> {
-  const [history, ready] = await Promise.all([actionService.historyOf(action), premask(action, "decider")]);
-  return heldPage({ action: ready, user, history, ...more });
+/** Decides on each request that the review showed. The list then shows what each has come to. */
+function decideOnMany(deps: InboxRouteDeps): AnswerPerson {
+  const { actionService, formOf } = deps;
+  return async ({ context, person }) => {
+    const form = await formOf(context, person);
+    const requests = requestsInForm(form);
+    try {
+      const { decision, reason } = checkDecisionForm(form);
+      await actionService.decideMany(person.caller, { decision, reason }, requests);
+    } catch (error) {
+      return showFormAgain(context, error, INVALID, async (problem) => {
+        const pane = await reviewOf(
+          deps,
+          person,
+          requests.map(({ id }) => id),
+        );
+        return inboxHtml(deps, person, "", () => pane, { problem, reason: form.get("reason") ?? "" });
+      });
+    }
+    return seeOther(
+      "own",
+      decidedPath(
+        requests.map(({ id }) => id),
+        "",
+      ),
+    );
+  };
 }
 
-async function outcomeOf(
+/** The inbox with the same filters, and what these requests have come to. */
+function decidedPath(ids: readonly string[], search: string): string {
+  return inboxPath({ ...inboxQueryIn(new URLSearchParams(search)), after: null }, "/approvals", {
+    decided: ids.join(" "),
+  });
+}
+
+function decidedIdsIn(params: URLSearchParams): readonly string[] {
+  const ids = (params.get("decided") ?? "").split(" ").filter((id) => ACTION_ID.test(id));
+  return [...new Set(ids)].slice(0, DECISIONS_AT_ONCE_MAX);
+}
+
+/** What became of requests; an ID may be made up, or its action deleted. */
+async function decidedOf(
   { actionService, receiptPath }: InboxRouteDeps,
-  caller: Caller,
-  id: string | null,
-): Promise<InboxOutcome | null> {
-  if (id === null) return null;
-  try {
-    const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
-    return { action, timeline, receiptUrl: receiptPath(id) };
-  } catch (error) {
-    // The ID may be made up, or the action deleted.
-    if (error instanceof DomainError && error.code === "not_found") return null;
-    throw error;
-  }
-}
-
-/** The cursor of the page: an action ID, with a round number if several keys have requests. */
-function placeIn(query: URLSearchParams): string | null {
-  const after = query.get("after") ?? "";
-  return ACTION_ID.test(after.replace(/^\d{1,9}\./, "")) ? after : null;
-}
-
-/** The key to filter by; null: all keys. */
-function requesterIn(query: URLSearchParams): string | null {
-  const by = query.get("by");
-  if (by === NO_KEY) return "";
-  return by !== null && KEY_ID.test(by) ? by : null;
-}
-
-function idIn(query: URLSearchParams, name: string): string | null {
-  const id = query.get(name) ?? "";
-  return ACTION_ID.test(id) ? id : null;
+  { caller, role }: Person,
+  ids: readonly string[],
+): Promise<readonly DecidedRequest[]> {
+  const found = await Promise.all(
+    ids.map(async (id): Promise<readonly DecidedRequest[]> => {
+      try {
+        const [action, timeline] = await Promise.all([
+          actionService.get(caller, id),
+          actionService.timeline(caller, id),
+        ]);
+        return [{ action: await premask(action, viewerOf(role)), timeline, receiptUrl: receiptPath(id) }];
+      } catch (error) {
+        if (error instanceof DomainError && error.code === "not_found") return [];
+        throw error;
+      }
+    }),
+  );
+  return found.flat();
 }

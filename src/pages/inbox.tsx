@@ -1,164 +1,210 @@
 /** @jsxImportSource hono/jsx */
-import type { Requester } from "../../db/store.ts";
-import type { Action } from "../actions/action.ts";
-import type { TimelineEntry } from "../actions/timeline.ts";
-import { type DecisionHistory, maskedFacts, NO_HISTORY } from "../approvals/facts.ts";
-import { COUNTED_MAX } from "../config/limits.ts";
-import { maskedEntry } from "../receipts/masked-action.ts";
-import { shownBody } from "./body-view.tsx";
-import { callText, DecisionFactList, DecisionForm, type HeldProps, HiddenValues, Risks } from "./decide.tsx";
-import { mayDo, type Viewer, viewerOf } from "../accounts/roles.ts";
+import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
+import type { Inbox } from "../approvals/held.ts";
+import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_HEADS_MAX } from "../config/limits.ts";
+import { EmptyState, LinkMenu } from "./controls.tsx";
+import { RequestRows } from "./inbox-list.tsx";
+import { AGES, type Age, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { Layout, render } from "./layout.tsx";
-import { Ago, LinkButton, Notice, PageHead, UntrustedText } from "./parts.tsx";
-import { FilterLinks } from "./controls.tsx";
-import { maskForDisplay, RequestParts } from "./request.tsx";
-import { lastDecision, type PageUser, waitingText } from "./text.ts";
-import { ActorName } from "./timeline.tsx";
+import { DecidedRow, type DecidedRequest } from "./outcome.tsx";
+import { LinkButton, UntrustedText } from "./parts.tsx";
+import { DecidedPane, type HeldRequest, RequestPane } from "./request-pane.tsx";
+import { Icon } from "./icons.tsx";
+import { ReviewPane, type ReviewedRequest } from "./review.tsx";
+import { number, type PageUser } from "./text.ts";
 
-/** The result of a decision, shown above the list. */
-export interface InboxOutcome {
-  readonly action: Action;
-  readonly timeline: readonly TimelineEntry[];
-  readonly receiptUrl: string;
-}
+/** What is shown beside the list. */
+export type InboxPane =
+  /** `isChosen`: by the address. Otherwise it is the next one, and phones show the list. */
+  | ({ readonly kind: "request"; readonly isChosen: boolean; readonly isWhole: boolean } & HeldRequest)
+  | { readonly kind: "decided"; readonly decided: DecidedRequest }
+  | { readonly kind: "review"; readonly requests: readonly ReviewedRequest[]; readonly goneCount: number }
+  | { readonly kind: "none" };
 
-interface InboxProps {
+export interface InboxProps {
   readonly user: PageUser;
-  /** Oldest first. */
-  readonly actions: readonly Action[];
-  /** The history of each, by its ID. */
-  readonly histories: ReadonlyMap<string, DecisionHistory>;
-  /** The cursor of the next page; null if there is none. */
-  readonly after: string | null;
-  readonly requesters: readonly Requester[];
-  /** The key to filter by; null: all keys. */
-  readonly by: string | null;
-  readonly outcome: InboxOutcome | null;
+  readonly inbox: Inbox;
+  readonly query: InboxQuery;
+  readonly pane: InboxPane;
+  /** Decided just now, shown above the list. */
+  readonly decided: readonly DecidedRequest[];
   readonly now: Date;
+  /** What was wrong with the form of the pane before. The input is kept. */
+  readonly problem?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
-/** The inbox: held requests, each with a form to decide. */
-export function inboxPage({ user, actions, histories, after, requesters, by, outcome, now }: InboxProps): string {
-  const count = actions.length;
-  const title = count === 0 ? "Approvals" : `(${count}${after === null ? "" : "+"}) Approvals`;
+/** The inbox: what waits for a decision, and one request of it. */
+export function inboxPage(props: InboxProps): string {
+  const { user, inbox, query, pane, decided, now } = props;
+  const { actions, histories, after, total, matching } = inbox;
+  const viewer = viewerOf(user.role);
+  const openId = pane.kind === "request" ? pane.action.id : null;
+  const isChosen = pane.kind !== "none" && (pane.kind !== "request" || pane.isChosen);
+  const title = total === 0 ? "Approvals" : `(${totalText(total)}) Approvals`;
   return render(
-    <Layout title={title} nav="Approvals" user={user} follows="all" now={now}>
-      <PageHead title="Approvals">
-        <p id="count" class="quiet" role="status" data-live="">
-          {countText(count, after !== null, by === null && requesters.length > 1)}
-        </p>
-      </PageHead>
-      {outcome === null ? null : <Outcome {...outcome} viewer={viewerOf(user.role)} />}
-      <div id="requesters" class="filters" data-live="">
-        {requesters.length > 1 || by !== null ? <Requesters requesters={requesters} by={by} /> : null}
-      </div>
-      <ol id="waiting" class="cards" data-live="items">
-        {actions.map((action) => (
-          <HeldCard action={action} history={histories.get(action.id) ?? NO_HISTORY} user={user} now={now} />
-        ))}
-      </ol>
-      <div id="empty" data-live="">
-        {count === 0 ? (
-          <section class="card">
-            <p>
-              Requests appear here when they are created with <code>"approve": true</code>, or with a key that has a
-              hold. They are not sent until you approve them.
+    <Layout title={title} nav="Approvals" width="full" user={user} follows="all" now={now}>
+      <div id="inbox" class="inbox" data-open-path={openId === null ? undefined : requestPath(query, openId)}>
+        <section class="inbox-list" aria-labelledby="inbox-title">
+          <div class="inbox-head">
+            <h1 id="inbox-title">Approvals</h1>
+            <p id="count" class="quiet" role="status">
+              {countText(props)}
             </p>
-          </section>
-        ) : null}
+            {total === 0 ? null : <Filters {...props} />}
+          </div>
+          <form class="inbox-form" action={REVIEW_PATH}>
+            <ol id="waiting" class="inbox-rows">
+              {decided.map((one) => (
+                <DecidedRow decided={one} viewer={viewer} />
+              ))}
+              <RequestRows
+                actions={actions}
+                histories={histories}
+                user={user}
+                query={query}
+                openId={openId}
+                isChosen={isChosen}
+                now={now}
+              />
+            </ol>
+            <div id="pager" class="inbox-pager">
+              {query.after === null ? null : (
+                <LinkButton href={inboxPath({ ...query, after: null })}>First page</LinkButton>
+              )}
+              {after === null ? null : <LinkButton href={inboxPath({ ...query, after })}>Next page</LinkButton>}
+            </div>
+            {mayDo(user.role, "approve") && actions.length > 0 ? <BulkBar /> : null}
+          </form>
+          {actions.length === 0 ? <NothingWaits isFiltered={total > 0} /> : null}
+        </section>
+        <section id="request" class="inbox-pane" aria-label="Request" data-chosen={isChosen ? "" : undefined}>
+          {isChosen ? (
+            <a class="back inbox-back" href={inboxPath(query)}>
+              <Icon name="back" />
+              All approvals
+            </a>
+          ) : null}
+          <Pane {...props} matching={matching} />
+        </section>
       </div>
-      <div id="pager" data-live="">
-        {after === null ? null : <LinkButton href={pagePath(after, by)}>Next page</LinkButton>}
-      </div>
-      <p class="foot">Secrets are masked as ••••. The requests are sent with the real values.</p>
     </Layout>,
   );
 }
 
-/** The value of `by` for requests without a key. */
-export const NO_KEY = "none";
-
-function pagePath(after: string | null, by: string | null): string {
-  const query = new URLSearchParams();
-  if (after !== null) query.set("after", after);
-  if (by !== null) query.set("by", by === "" ? NO_KEY : by);
-  return query.size === 0 ? "/approvals" : `/approvals?${query.toString()}`;
+function Pane({ pane, user, query, inbox, now, problem, reason }: InboxProps & { readonly matching: number }) {
+  if (pane.kind === "request") {
+    const { id } = pane.action;
+    const paths = { path: requestPath(query, id), wholePath: requestPath(query, id, { whole: "yes" }) };
+    return <RequestPane {...pane} {...paths} user={user} now={now} problem={problem} reason={reason} />;
+  }
+  if (pane.kind === "review") return <ReviewPane {...pane} user={user} now={now} problem={problem} reason={reason} />;
+  if (pane.kind === "decided") {
+    const next = nextOf(inbox.actions, pane.decided.action.id);
+    return (
+      <DecidedPane decided={pane.decided} user={user} nextPath={next === null ? null : requestPath(query, next.id)} />
+    );
+  }
+  return null;
 }
 
-/** The requesters with their number of requests, as filters. */
-function Requesters({ requesters, by }: Pick<InboxProps, "requesters" | "by">) {
-  const links = requesters.map(({ keyId, createdBy, count }) => ({
-    href: pagePath(null, keyId),
-    name: (
-      <>
-        <UntrustedText text={createdBy.slice(createdBy.indexOf(":") + 1)} />
-        {` (${count === COUNTED_MAX ? `${count}+` : count})`}
-      </>
-    ),
-    isChosen: by === keyId,
-  }));
+/** The request after a decided one in a list with the oldest first, or else the first. */
+export function nextOf<Listed extends { readonly id: string }>(actions: readonly Listed[], id: string): Listed | null {
+  return actions.find((action) => action.id > id) ?? actions[0] ?? null;
+}
+
+function totalText(total: number): string {
+  return total === HELD_COUNTED_MAX ? `${number(total)}+` : number(total);
+}
+
+function countText({ inbox: { total, matching }, query }: InboxProps): string {
+  if (query.by === null && query.host === null && query.age === null) return `${totalText(total)} waiting`;
+  const isMore = total > HELD_HEADS_MAX;
+  return `${number(matching)} of ${totalText(total)} waiting${isMore ? `, among the oldest ${number(HELD_HEADS_MAX)}` : ""}`;
+}
+
+/** Filters by agent, host and age. */
+function Filters({ inbox: { requesters, hosts }, query }: InboxProps) {
+  const { by, host, age } = query;
+  const path = (changes: Partial<InboxQuery>) => inboxPath({ ...query, after: null, ...changes });
+  const all = (changes: Partial<InboxQuery>, name: string, isChosen: boolean) => ({
+    href: path(changes),
+    name,
+    isChosen,
+  });
+  const ages = Object.entries(AGES).map(([name, { label }]) => {
+    const value = Object.keys(AGES).includes(name) ? (name as Age) : null;
+    return { href: path({ age: value }), name: label, isChosen: age === value };
+  });
   return (
-    <FilterLinks
-      label="Requested by"
-      links={[{ href: "/approvals", name: "Everyone", isChosen: by === null }, ...links]}
-    />
+    <div class="toolbar">
+      <LinkMenu
+        label="Agent"
+        isChosen={by !== null}
+        links={[
+          all({ by: null }, "Everyone", by === null),
+          ...requesters.map(({ keyId, createdBy, count }) => ({
+            href: path({ by: keyId }),
+            name: <Counted name={describeActor(createdBy).name} count={count} isMore={count === COUNTED_MAX} />,
+            isChosen: by === keyId,
+          })),
+        ]}
+      />
+      <LinkMenu
+        label="Host"
+        isChosen={host !== null}
+        links={[
+          all({ host: null }, "Every host", host === null),
+          ...hosts.map(({ host: name, count }) => ({
+            href: path({ host: name }),
+            name: <Counted name={name} count={count} isMore={false} />,
+            isChosen: host === name,
+          })),
+        ]}
+      />
+      <LinkMenu label="Age" isChosen={age !== null} links={[all({ age: null }, "Any age", age === null), ...ages]} />
+    </div>
   );
 }
 
-function countText(count: number, isMore: boolean, isShared: boolean): string {
-  if (isMore && isShared) return `${count} requests on this page, the oldest of each requester. There are more.`;
-  if (isMore) return `${count} requests on this page, oldest first. There are more.`;
-  if (count === 0) return "You're all caught up.";
-  return count === 1 ? "1 request is waiting for you." : `${count} requests are waiting for you, oldest first.`;
+function Counted({ name, count, isMore }: { readonly name: string; readonly count: number; readonly isMore: boolean }) {
+  return (
+    <>
+      <UntrustedText text={name} />
+      <span class="quiet">{` ${number(count)}${isMore ? "+" : ""}`}</span>
+    </>
+  );
 }
 
-/** How much of a body a card shows. */
-const BODY_LIMITS = { lines: 12, chars: 800 };
-
-function HeldCard({ history, user, now, ...props }: HeldProps & { readonly now: Date }) {
-  const action = maskForDisplay(props.action, viewerOf(user.role));
-  const mayDecide = mayDo(user.role, "approve");
-  const { facts, risks } = maskedFacts(props.action, history, "");
-  const path = `/approvals/${action.id}`;
-  const body = shownBody(action, BODY_LIMITS);
+/** What can be done with the requests that are selected. Each leads to a page that shows them, and decides nothing yet. */
+function BulkBar() {
   return (
-    <li id={action.id} class="card held">
-      <div class="stack">
-        <h2>
-          <a href={path} data-item="">
-            {action.method} <UntrustedText text={action.host} />
-          </a>
-        </h2>
-        <p class="quiet small">
-          <Ago at={action.createdAt} now={now} />
+    <div class="inbox-bulk">
+      <span data-selected="">Selected</span>
+      <button type="submit" class="button-plain">
+        Review and decide
+      </button>
+      <span class="quiet small">{`At most ${DECISIONS_AT_ONCE_MAX}`}</span>
+    </div>
+  );
+}
+
+function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) {
+    return (
+      <EmptyState icon="search" title="No request matches">
+        <p>
+          <a href="/approvals">Show everything that waits</a>
         </p>
-        {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
-        {mayDecide ? <Risks risks={risks} /> : null}
-        {mayDecide ? <HiddenValues action={action} user={user} /> : null}
-      </div>
-      <div class="asked" data-asked="">
-        {mayDecide ? <DecisionFactList facts={facts} /> : null}
-        <RequestParts action={action} isAsked cut={body === null ? undefined : { body, path }} />
-      </div>
-      <p class="notice notice-wait" data-gone="" hidden>
-        Someone has already decided on this request.
-      </p>
-      {mayDecide ? (
-        <DecisionForm user={user} run={action.run} path={path} unread={body?.rest} about={action} />
-      ) : (
-        <p class="quiet small">Your role can’t decide: approvers and owners of the account can.</p>
-      )}
-    </li>
-  );
-}
-
-function Outcome({ action, timeline, receiptUrl, viewer }: InboxOutcome & { readonly viewer: Viewer }) {
-  const decision = lastDecision(timeline.map((entry) => maskedEntry(entry, viewer)));
-  if (decision === null) return null;
+      </EmptyState>
+    );
+  }
   return (
-    <Notice tone={decision.type === "approved" ? "good" : "wait"}>
-      <b>{callText(action)}</b> {`was ${decision.type} by `}
-      <ActorName actor={decision.actor} />. <a href={receiptUrl}>View receipt</a>
-    </Notice>
+    <EmptyState icon="approvals" title="You're all caught up.">
+      <p>
+        Requests appear here when they are created with <code>"approve": true</code>, or with a key that has a hold.
+        They are not sent until you approve them.
+      </p>
+    </EmptyState>
   );
 }

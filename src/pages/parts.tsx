@@ -238,7 +238,7 @@ export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
 interface TableProps {
   /** For screen readers only. */
   readonly caption: string;
-  readonly heads: readonly string[];
+  readonly heads: readonly Child[];
   readonly rows: readonly (readonly Child[])[];
   /** Too wide for a phone: it scrolls, and can be focused by keyboard (WCAG 2.1.1). */
   readonly isWide?: boolean;

@@ -166,7 +166,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["held", on((actions) => actions.held(ACCOUNT, "act_x", 9)), ["actions_by_status"]],
   ["heads of what is held", on((actions) => actions.heldHeads(ACCOUNT, 9)), ["actions_by_status"]],
   ["count what is held", on((actions) => actions.heldTotal(ACCOUNT, 9)), ["actions_by_status"]],
-  ["held among some", on((actions) => actions.heldAmong(ACCOUNT, ["act_x"])), ["actions"]],
+  ["held among some", on((actions) => actions.heldAmong(ACCOUNT, ["act_x"])), ["actions_by_account"]],
   ["held, in turns", heldInTurns, ["action_keys", "actions", HELD]],
   ["held of a key", on((actions) => actions.held(ACCOUNT, "act_x", 9, KEY)), [HELD]],
   ["who has something held", on((actions) => actions.requesters(ACCOUNT)), [HELD]],

@@ -269,6 +269,10 @@ export function stubActionService(calls: string[]): ActionService {
         histories: new Map(),
       });
     },
+    heldAmong(_caller, ids) {
+      calls.push(`held among ${ids.join(" ")}`);
+      return Promise.resolve({ actions: ids.map((id) => anAction({ id, approve: true })), histories: new Map() });
+    },
     historyOf: () => Promise.resolve(NO_HISTORY),
     list() {
       calls.push("list");

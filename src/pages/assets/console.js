@@ -157,7 +157,7 @@ const KEYS = [
   ["Enter", "Open"],
   ["a", "Approve, after a confirmation"],
   ["x", "Reject or cancel, after a confirmation"],
-  ["r", "Retry, after a confirmation"],
+  ["r", "Retry, or reject in Approvals, after a confirmation"],
   ["?", "This help"],
 ];
 
@@ -190,11 +190,20 @@ function focus(/** @type {HTMLElement | null | undefined} */ element) {
 function move(/** @type {number} */ by) {
   const items = [...document.querySelectorAll("[data-item]")];
   const at = items.findIndex((item) => item.closest("li, tr")?.contains(document.activeElement));
-  return focus(items[at === -1 && by < 0 ? items.length - 1 : Math.min(Math.max(at + by, 0), items.length - 1)]);
+  const from = at === -1 ? items.findIndex((item) => item.matches("[aria-current]")) : at;
+  const next = items[from === -1 && by < 0 ? items.length - 1 : Math.min(Math.max(from + by, 0), items.length - 1)];
+  if (next instanceof HTMLElement && next.matches("[data-opens]:not([aria-current])")) next.click();
+  return focus(next instanceof HTMLElement ? next : null);
 }
 
-/** For the focused item, or the page's only action. In the list of actions, it opens the action. */
+/** For the request that is open, the focused item, or the page's only action. In the list of actions, it opens the action. */
 function decide(/** @type {string} */ key) {
+  const open = document.querySelector("#request [data-shown]");
+  const decision = open?.querySelector(`button[data-key="${key}"]`);
+  if (decision instanceof HTMLButtonElement && !decision.disabled) {
+    confirm(decision, open?.querySelectorAll("[data-asked]") ?? []);
+    return true;
+  }
   const items = document.querySelectorAll("[data-item]");
   const item = document.activeElement?.closest("li, tr") ?? (items.length === 1 ? items[0]?.closest("li, tr") : null);
   const place = items.length === 0 ? document : item;

@@ -1,0 +1,72 @@
+/**
+ * The request that a person decides on. Its decision stays in view, so this script says how much of the request is below
+ * what the person has seen. Part of `console.js`, after it.
+ */
+{
+  /** Requests whose end was in view, as "id run". @type {Set<string>} */
+  const seen = new Set();
+  const LINE_PX = 20;
+  let isQueued = false;
+
+  const look = () => {
+    isQueued = false;
+    const request = document.querySelector("#request [data-shown]");
+    const end = request?.querySelector("[data-end]");
+    const bar = request?.querySelector("form.decide");
+    if (!(request instanceof HTMLElement) || !(end instanceof HTMLElement) || !(bar instanceof HTMLElement)) return;
+    // A pane that a phone doesn't show has no size.
+    if (bar.offsetHeight === 0) return;
+    const name = request.dataset["shown"] ?? "";
+    const hiddenPx = end.getBoundingClientRect().top - bar.getBoundingClientRect().top;
+    if (hiddenPx <= 1) seen.add(name);
+    const lines = Math.ceil(hiddenPx / LINE_PX);
+    const words = `${lines} more ${lines === 1 ? "line" : "lines"} below`;
+    const isSeen = seen.has(name);
+    for (const place of bar.querySelectorAll("[data-below], [data-below-link]")) {
+      place.toggleAttribute("hidden", isSeen);
+      const text = place.matches("a") ? `↓ ${words}` : `, ${words}`;
+      if (!isSeen && place.textContent !== text) place.textContent = text;
+    }
+  };
+  const queue = () => {
+    if (!isQueued) requestAnimationFrame(look);
+    isQueued = true;
+  };
+  // Scrolling and opening don't bubble.
+  for (const type of ["scroll", "toggle"]) addEventListener(type, queue, { capture: true, passive: true });
+  for (const type of ["resize", "htmx:afterSettle"]) addEventListener(type, queue);
+  look();
+
+  addEventListener("click", (event) => {
+    const { target } = event;
+    if (!(target instanceof Element) || target.closest("[data-below-link]") === null) return;
+    event.preventDefault();
+    target
+      .closest("[data-shown]")
+      ?.querySelector("[data-end]")
+      ?.scrollIntoView({ block: "center", behavior: "smooth" });
+  });
+
+  // The page without a request in its address shows the next one: under its own address no update can exchange it for
+  // another while somebody reads it.
+  const keepAddress = () => {
+    const inbox = document.getElementById("inbox");
+    const path = inbox?.dataset["openPath"];
+    const pane = document.getElementById("request");
+    if (path === undefined || location.pathname !== "/approvals" || pane === null || pane.offsetHeight === 0) return;
+    const decided = new URLSearchParams(location.search).get("decided");
+    const own = new URL(path, location.href);
+    if (decided !== null) own.searchParams.set("decided", decided);
+    history.replaceState(history.state, "", own);
+  };
+  keepAddress();
+  addEventListener("htmx:afterSettle", keepAddress);
+
+  /** How many requests are selected. */
+  const tellSelected = () => {
+    const count = document.querySelectorAll("#waiting input:checked").length;
+    for (const place of document.querySelectorAll("[data-selected]")) place.textContent = `${count} selected`;
+  };
+  addEventListener("change", tellSelected);
+  tellSelected();
+}

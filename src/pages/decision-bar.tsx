@@ -1,0 +1,77 @@
+/** @jsxImportSource hono/jsx */
+import { REASON_CHARS_MAX } from "../config/limits.ts";
+import { Button, PostForm } from "./form.tsx";
+import { Problem } from "./parts.tsx";
+import type { PageUser } from "./text.ts";
+
+interface DecisionBarProps {
+  readonly user: PageUser;
+  /** Unique on the page. */
+  readonly id: string;
+  /** Where the form is sent. */
+  readonly path: string;
+  readonly fields: readonly (readonly [name: string, value: string | number])[];
+  /** What is decided, as in "Approve 6 requests"; empty for one request. */
+  readonly what: string;
+  /** The same in the question of a confirmation. */
+  readonly question: string;
+  /** What of it is not shown at all; null: all of it is. */
+  readonly unread: string | null;
+  /** What was wrong with the form before. */
+  readonly problem?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/**
+ * The decision on what stands above it. Where scripts run it stays in view, and until the end of the request was in view too,
+ * the bar and the button say how much is below; without scripts it comes after the whole request.
+ */
+export function DecisionBar({
+  user,
+  id,
+  path,
+  fields,
+  what,
+  question,
+  unread,
+  problem,
+  reason = "",
+}: DecisionBarProps) {
+  const of = what === "" ? "" : ` ${what}`;
+  return (
+    <>
+      <div class="end-of-request" data-end="" />
+      <PostForm user={user} action={path} fields={fields} class="decide">
+        <Problem text={problem} />
+        <p class="notice notice-wait" data-gone="" hidden>
+          Someone has already decided.
+        </p>
+        <div class="decide-row">
+          <Button name="decision" value="approve" hotkey={{ key: "a", question: `Approve ${question}?` }}>
+            <span>{unread === null ? `Approve${of}` : `Approve${of}, with ${unread} not shown`}</span>
+            <span data-below="" hidden />
+          </Button>
+          <Button name="decision" value="reject" look="bad" hotkey={{ key: "r", question: `Reject ${question}?` }}>
+            {`Reject${of}`}
+          </Button>
+          <details class="decide-note" open={reason !== "" || problem !== undefined}>
+            <summary>Add a note</summary>
+            <textarea
+              id={`reason-${id}`}
+              name="reason"
+              rows={2}
+              maxlength={REASON_CHARS_MAX}
+              aria-label="Note"
+              placeholder="Shown to the requester and on the receipt."
+            >
+              {reason}
+            </textarea>
+          </details>
+        </div>
+        <a class="decide-more" href="#" data-below-link="" hidden>
+          More below
+        </a>
+      </PostForm>
+    </>
+  );
+}

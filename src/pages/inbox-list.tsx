@@ -1,0 +1,312 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
+import type { Action } from "../actions/action.ts";
+import { type DecisionHistory, maskedFacts, NO_HISTORY } from "../approvals/facts.ts";
+import {
+  commonTitle,
+  type DifferingField,
+  groupAlike,
+  rangeOf,
+  type RequestGroup,
+  type SeenRequest,
+} from "../approvals/look-alikes.ts";
+import type { RISKS } from "../approvals/risks.ts";
+import { maskText } from "../receipts/masking.ts";
+import { visibleText } from "../receipts/visible-text.ts";
+import { callText } from "./decide.tsx";
+import { Icon } from "./icons.tsx";
+import { type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
+import { pathOf, RequestName } from "./outcome.tsx";
+import { Ago, UntrustedText } from "./parts.tsx";
+import { maskForDisplay } from "./request.tsx";
+import type { PageUser } from "./text.ts";
+
+/** A request of the list. `action` is masked. */
+interface ListedRequest extends SeenRequest {
+  readonly riskNames: readonly RiskName[];
+}
+
+type RiskName = (typeof RISKS)[number];
+
+/** Each in a word or two; the request says it in a sentence. */
+const RISK_WORDS: Readonly<Record<RiskName, string>> = {
+  new_host: "new host",
+  deletes: "deletes",
+  hidden_characters: "hidden characters",
+  mixed_scripts: "mixed letters",
+  coded_letters: "coded letters",
+  size: "large",
+  callback_host: "other callback host",
+};
+
+interface RowsProps {
+  /** As they are stored, oldest first. */
+  readonly actions: readonly Action[];
+  readonly histories: ReadonlyMap<string, DecisionHistory>;
+  readonly user: PageUser;
+  readonly query: InboxQuery;
+  /** The request that is shown beside the list; `isChosen`: by the address. */
+  readonly openId: string | null;
+  readonly isChosen: boolean;
+  readonly now: Date;
+}
+
+/** The waiting requests; those that look alike are one row, which opens into a table. */
+export function RequestRows({ actions, histories, user, ...props }: RowsProps) {
+  const mayDecide = mayDo(user.role, "approve");
+  const listed = actions.map((action) => listedRequest(action, histories.get(action.id) ?? NO_HISTORY, user));
+  return (
+    <>
+      {groupAlike(listed).map((group) =>
+        group.requests.length === 1 ? (
+          <RequestRow request={group.requests[0]} mayDecide={mayDecide} {...props} />
+        ) : (
+          <GroupRow group={group} mayDecide={mayDecide} {...props} />
+        ),
+      )}
+    </>
+  );
+}
+
+/** A request as its approver sees it. */
+export function listedRequest(action: Action, history: DecisionHistory, user: PageUser): ListedRequest {
+  const viewer = viewerOf(user.role);
+  const masked = maskForDisplay(action, viewer);
+  // Who may not decide is told no risks: they are about what is masked, too.
+  const { risks } = mayDo(user.role, "approve") ? maskedFacts(action, history, "") : { risks: [] };
+  return {
+    action: masked,
+    reason: history.reason === null ? null : maskText(history.reason, viewer),
+    risks: risks.map(({ text }) => text),
+    riskNames: risks.map(({ name }) => name),
+    hasHistory: history.rejections.length > 0,
+  };
+}
+
+interface RowProps extends Pick<RowsProps, "query" | "openId" | "isChosen" | "now"> {
+  readonly mayDecide: boolean;
+}
+
+function RequestRow({ request, mayDecide, query, openId, now }: RowProps & { readonly request: ListedRequest }) {
+  const { action } = request;
+  return (
+    <li id={action.id} class="inbox-row">
+      {mayDecide ? <Chosen action={action} /> : null}
+      <OpenLink id={action.id} query={query} openId={openId}>
+        <RequestName action={action} />
+        <span class="inbox-age">
+          <Ago at={action.createdAt} now={now} />
+        </span>
+        <Asker action={action} />
+        <RiskMark names={request.riskNames} />
+      </OpenLink>
+    </li>
+  );
+}
+
+/** The agent, and where the call goes. */
+function Asker({ action, children }: { readonly action: Action; readonly children?: Child }) {
+  return (
+    <span class="inbox-asker">
+      {children}
+      {action.title === null ? null : <span class="method">{action.method}</span>}
+      <UntrustedText text={action.host} />
+      <span>
+        {" · "}
+        <UntrustedText text={describeActor(action.createdBy).name} />
+      </span>
+    </span>
+  );
+}
+
+function RiskMark({ names }: { readonly names: readonly RiskName[] }) {
+  const [first, ...others] = names.toSorted((a, b) => Number(a === "new_host") - Number(b === "new_host"));
+  if (first === undefined) return null;
+  return (
+    <span class="risk-mark">
+      <Icon name="warning" />
+      {`${RISK_WORDS[first]}${others.length === 0 ? "" : ` +${others.length}`}`}
+    </span>
+  );
+}
+
+function Chosen({ action }: { readonly action: Action }) {
+  return (
+    <label class="inbox-choose">
+      <input type="checkbox" name="id" value={action.id} aria-label={`Select ${callText(action)}`} />
+    </label>
+  );
+}
+
+interface OpenLinkProps extends Pick<RowsProps, "query" | "openId"> {
+  readonly id: string;
+  readonly children?: Child;
+}
+
+/** A link to the page of a request. With script the request is shown beside the list. */
+function OpenLink({ id, query, openId, children }: OpenLinkProps) {
+  return (
+    <a
+      class="inbox-open"
+      href={requestPath(query, id)}
+      data-item=""
+      aria-current={id === openId ? "true" : undefined}
+      {...OPENS_BESIDE}
+    >
+      {children}
+    </a>
+  );
+}
+
+/** The pane is replaced, never morphed: what was typed for one request must not stay for another. */
+const OPENS_BESIDE = {
+  "hx-boost": "true",
+  "hx-target": "#request",
+  "hx-select": "#request",
+  "hx-select-oob": "#waiting:morph:outerHTML",
+  "hx-swap": "outerHTML show:window:top",
+  "data-opens": "",
+} as const;
+
+interface GroupRowProps extends RowProps {
+  readonly group: RequestGroup<ListedRequest>;
+}
+
+function GroupRow({ group, mayDecide, query, openId, isChosen, now }: GroupRowProps) {
+  const { requests, differing } = group;
+  const [{ action, riskNames }] = requests;
+  const ids = requests.map((request) => request.action.id);
+  const isOpen = isChosen && openId !== null && ids.includes(openId);
+  return (
+    <li id={`group-${action.id}`} class="inbox-group">
+      <details open={isOpen}>
+        <summary>
+          <GroupName group={group} />
+          <span class="inbox-age">
+            <Ago at={action.createdAt} now={now} />
+          </span>
+          <Asker action={action}>
+            <GroupRange differing={differing} />
+          </Asker>
+          <RiskMark names={riskNames} />
+        </summary>
+        {mayDecide ? (
+          <a class="inbox-review" href={reviewPath(ids)}>
+            {`Review all ${ids.length}`}
+            <Icon name="right" />
+          </a>
+        ) : null}
+        <div class="table" role="group" aria-label="Requests that look alike" tabindex={0}>
+          <table>
+            <caption class="visually-hidden">Requests that look alike, with the fields in which they differ</caption>
+            <thead>
+              <tr>
+                {mayDecide ? (
+                  <th scope="col">
+                    <span class="visually-hidden">Select</span>
+                  </th>
+                ) : null}
+                {differing.map((field) => (
+                  <th scope="col">
+                    <FieldName field={field} />
+                  </th>
+                ))}
+                <th scope="col">Age</th>
+              </tr>
+            </thead>
+            <tbody>
+              {requests.map((request, at) => (
+                <tr id={request.action.id}>
+                  {mayDecide ? (
+                    <td>
+                      <Chosen action={request.action} />
+                    </td>
+                  ) : null}
+                  {differing.map(({ values }) => (
+                    <td>
+                      <UntrustedText text={values[at] ?? ""} />
+                    </td>
+                  ))}
+                  <td>
+                    <OpenLink id={request.action.id} query={query} openId={openId}>
+                      <Ago at={request.action.createdAt} now={now} />
+                    </OpenLink>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </li>
+  );
+}
+
+/** The page on which these requests are decided together. */
+export function reviewPath(ids: readonly string[]): string {
+  return `${REVIEW_PATH}?${new URLSearchParams(ids.map((id): [string, string] => ["id", id])).toString()}`;
+}
+
+/** What the requests of a group have in common, and how many they are. */
+export function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenRequest> }) {
+  const [{ action }] = requests;
+  const title = commonTitle(requests.map((request) => request.action.title));
+  const isSame = requests.every((request) => pathOf(request.action) === pathOf(action));
+  return (
+    <span class="request-name">
+      <b class="inbox-count">{`${requests.length} ×`}</b>{" "}
+      {title === null ? (
+        <>
+          <b class="method">{action.method}</b>
+          <UntrustedText
+            text={isSame ? pathOf(action) : commonPath(requests.map((request) => pathOf(request.action)))}
+          />
+        </>
+      ) : (
+        <>
+          “<UntrustedText text={title} />”
+        </>
+      )}
+    </span>
+  );
+}
+
+/** The path with "…" for the segments in which the requests differ. */
+function commonPath(paths: readonly string[]): string {
+  const [first = [], ...others] = paths.map((path) => (path.split("?")[0] ?? "").split("/"));
+  return first.map((segment, at) => (others.every((other) => other[at] === segment) ? segment : "…")).join("/");
+}
+
+/** "amount 12 to 480". */
+export function GroupRange({ differing }: { readonly differing: readonly DifferingField[] }) {
+  const range = rangeOf(differing);
+  if (range === null) return null;
+  return (
+    <span class="inbox-range">
+      <UntrustedText text={range.name} />
+      {` ${range.least} to ${range.most} · `}
+    </span>
+  );
+}
+
+const PLACES: Readonly<Record<DifferingField["place"], string>> = {
+  title: "Requester says",
+  reason: "Reason",
+  metadata: "Note",
+  path: "Path",
+  query: "Query",
+  header: "Header",
+  body: "Body",
+};
+
+/** The head of a column: the name of a field in the body, else where it stands, too. */
+export function FieldName({ field: { place, name } }: { readonly field: DifferingField }) {
+  if (place === "title" || place === "reason" || place === "path" || name === "") return <>{PLACES[place]}</>;
+  return (
+    <>
+      {place === "body" ? null : `${PLACES[place]} `}
+      <UntrustedText text={visibleText(name)} />
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+import { HOUR_MS, DAY_MS } from "../config/limits.ts";
+import { normalHost } from "../outbound/target.ts";
+import { ACTION_ID, KEY_ID } from "../runtime/ids.ts";
+import type { InboxFilter } from "../approvals/held.ts";
+
+/** How long a request has waited at least. */
+export const AGES = {
+  hour: { label: "Over 1 hour", ms: HOUR_MS },
+  day: { label: "Over 1 day", ms: DAY_MS },
+  week: { label: "Over 1 week", ms: 7 * DAY_MS },
+} as const;
+
+export type Age = keyof typeof AGES;
+
+/** What of the inbox a page shows. Null: all. */
+export interface InboxQuery {
+  /** The key to filter by; empty: requests of no key. */
+  readonly by: string | null;
+  readonly host: string | null;
+  readonly age: Age | null;
+  /** The cursor of the page: an action ID, with a round number if several keys have requests. */
+  readonly after: string | null;
+}
+
+/** The value of `by` for requests without a key. */
+const NO_KEY = "none";
+
+/** Reads the query of a page; what is no filter of ours is left out. */
+export function inboxQueryIn(query: URLSearchParams): InboxQuery {
+  const by = query.get("by") ?? "";
+  const after = query.get("after") ?? "";
+  const age = query.get("age");
+  return {
+    by: by === NO_KEY ? "" : KEY_ID.test(by) ? by : null,
+    host: normalHost(query.get("host") ?? ""),
+    age: age === "hour" || age === "day" || age === "week" ? age : null,
+    after: ACTION_ID.test(after.replace(/^\d{1,9}\./, "")) ? after : null,
+  };
+}
+
+/** The filter of the service. */
+export function filterOf({ by, host, age }: InboxQuery, now: Date): InboxFilter {
+  return { keyId: by, host, before: age === null ? null : new Date(now.getTime() - AGES[age].ms) };
+}
+
+/** The path of a page of the inbox with the same filters. */
+export function inboxPath(query: InboxQuery, path = "/approvals", more: Readonly<Record<string, string>> = {}): string {
+  const { by, host, age, after } = query;
+  const params = new URLSearchParams(more);
+  if (by !== null) params.set("by", by === "" ? NO_KEY : by);
+  if (host !== null) params.set("host", host);
+  if (age !== null) params.set("age", age);
+  if (after !== null) params.set("after", after);
+  return params.size === 0 ? path : `${path}?${params.toString()}`;
+}
+
+/** The page of one request, beside the same list. */
+export function requestPath(query: InboxQuery, id: string, more?: Readonly<Record<string, string>>): string {
+  return inboxPath(query, `/approvals/${id}`, more);
+}
+
+/** The page on which several requests are decided. */
+export const REVIEW_PATH = "/approvals/review";

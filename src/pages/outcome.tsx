@@ -1,0 +1,158 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { type Action, awaitsRunAt } from "../actions/action.ts";
+import type { TimelineEntry } from "../actions/timeline.ts";
+import { type Viewer } from "../accounts/roles.ts";
+import { ANSWER_SAID_CHARS_MAX } from "../config/limits.ts";
+import { maskedEntry } from "../receipts/masked-action.ts";
+import { actionPath } from "./layout.tsx";
+import { Dot, Time, type Tone, UntrustedText } from "./parts.tsx";
+import { maskForDisplay } from "./request.tsx";
+import { duration, lastDecision } from "./text.ts";
+import { ActorName } from "./timeline.tsx";
+
+/** A request that was decided, and what it has come to since. */
+export interface DecidedRequest {
+  /** As it is stored. */
+  readonly action: Action;
+  readonly timeline: readonly TimelineEntry[];
+  readonly receiptUrl: string;
+}
+
+/** What a decided request has come to, in words. */
+interface OutcomeText {
+  readonly tone: Tone;
+  readonly text: string;
+  /** What the target answered, or when the next attempt is. */
+  readonly more: Child;
+}
+
+/** The state of a decided request: "Sent · 200 in 180 ms". The action must be masked. */
+export function Outcome({ action }: { readonly action: Action }) {
+  const { tone, text, more } = outcomeOf(action);
+  return (
+    <span class="outcome">
+      <Dot tone={tone}>{text}</Dot>
+      {more === null ? null : <span class="quiet">{more}</span>}
+    </span>
+  );
+}
+
+function outcomeOf(action: Action): OutcomeText {
+  const { status, attempts, result, dueAt } = action;
+  if (status === "completed") return { tone: "good", text: sentText(result), more: null };
+  if (status === "failed") return { tone: "bad", text: failedText(result), more: <Said result={result} /> };
+  if (status === "cancelled") return { tone: "still", text: "Not sent", more: null };
+  if (status === "awaiting_approval") return { tone: "wait", text: "Still waiting", more: null };
+  if (status === "active") return { tone: "busy", text: "Sending", more: null };
+  if (dueAt === null || (attempts === 0 && !awaitsRunAt(action))) {
+    return { tone: "busy", text: "About to be sent", more: null };
+  }
+  const next = (
+    <>
+      next attempt at <Time at={dueAt} />
+    </>
+  );
+  return attempts === 0
+    ? { tone: "busy", text: "Scheduled", more: next }
+    : { tone: "wait", text: failedText(result), more: next };
+}
+
+function sentText(result: Action["result"]): string {
+  const took = result?.durationMs ?? null;
+  return `Sent · ${result?.responseCode ?? "done"}${took === null ? "" : ` in ${duration(took)}`}`;
+}
+
+function failedText(result: Action["result"]): string {
+  const code = result?.responseCode ?? null;
+  return code === null ? "Failed" : `Sent · ${code}`;
+}
+
+/** Why it failed: the message in the answer, else our own sentence. */
+function Said({ result }: Pick<Action, "result">) {
+  const said = result?.responseCode === null ? null : messageIn(result?.responseBody ?? null);
+  if (said !== null) return <UntrustedText text={said} />;
+  return <>{result?.lastError ?? ""}</>;
+}
+
+/** Where answers of APIs have their message. */
+const MESSAGE_NAMES = ["message", "error_description", "detail", "error", "title", "reason"] as const;
+
+/** The message of an answer in JSON (a stored one, masked), cut; null: it has none. */
+export function messageIn(responseBody: string | null): string | null {
+  if (responseBody === null || responseBody.length > ANSWER_SAID_CHARS_MAX * 100) return null;
+  const found = messageOf(JSON.parse(responseBody), 2);
+  if (found === null || found.trim() === "") return null;
+  return found.length > ANSWER_SAID_CHARS_MAX ? `${found.slice(0, ANSWER_SAID_CHARS_MAX).toWellFormed()}…` : found;
+}
+
+function messageOf(value: unknown, depth: number): string | null {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  const members = new Map(Object.entries<unknown>({ ...value }));
+  for (const name of MESSAGE_NAMES) {
+    const member = members.get(name);
+    if (typeof member === "string") return member;
+    const inner = depth > 0 ? messageOf(member, depth - 1) : null;
+    if (inner !== null) return inner;
+  }
+  return null;
+}
+
+/** Who decided, and what came of it, as a row above the list of what waits. */
+export function DecidedRow({ decided, viewer }: { readonly decided: DecidedRequest; readonly viewer: Viewer }) {
+  const action = maskForDisplay(decided.action, viewer);
+  return (
+    <li id={`decided-${action.id}`} class="inbox-decided">
+      <a href={actionPath(action.id)}>
+        <RequestName action={action} />
+      </a>
+      <p class="small">
+        <DecidedBy {...decided} viewer={viewer} />
+      </p>
+      <Outcome action={action} />
+    </li>
+  );
+}
+
+/** "Approved by ann@example.com on the pages of Outgate". */
+export function DecidedBy({ timeline, viewer }: Pick<DecidedRequest, "timeline"> & { readonly viewer: Viewer }) {
+  const decision = lastDecision(timeline.map((entry) => maskedEntry(entry, viewer)));
+  if (decision === null) return null;
+  return (
+    <>
+      {`${DECIDED[decision.type] ?? "Changed"} by `}
+      <ActorName actor={decision.actor} />
+    </>
+  );
+}
+
+const DECIDED: Readonly<Record<string, string>> = {
+  approved: "Approved",
+  rejected: "Rejected",
+  cancelled: "Cancelled",
+  retried: "Retried",
+};
+
+/** How a list names a request: the requester's title in quotes, else method and path. The action must be masked. */
+export function RequestName({ action }: { readonly action: Action }) {
+  const { title, method } = action;
+  if (title !== null) {
+    return (
+      <span class="request-name">
+        “<UntrustedText text={title} />”
+      </span>
+    );
+  }
+  return (
+    <span class="request-name">
+      <b class="method">{method}</b>
+      <UntrustedText text={pathOf(action)} />
+    </span>
+  );
+}
+
+/** Path and query of a masked action. */
+export function pathOf({ url, host }: Pick<Action, "url" | "host">): string {
+  const start = url.indexOf("//") + 2;
+  return url.startsWith(host, start) ? url.slice(start + host.length) : url;
+}

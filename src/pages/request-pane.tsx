@@ -1,0 +1,191 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { mayDo, viewerOf } from "../accounts/roles.ts";
+import type { Action } from "../actions/action.ts";
+import { type DecisionHistory, type Fact, maskedFacts } from "../approvals/facts.ts";
+import { BODY_SHOWN_CHARS_MAX, BODY_SHOWN_LINES_MAX } from "../config/limits.ts";
+import { shownBody } from "./body-view.tsx";
+import { callText, factValue, HiddenValues, Risks } from "./decide.tsx";
+import { DecisionBar } from "./decision-bar.tsx";
+import { Icon } from "./icons.tsx";
+import { actionPath } from "./layout.tsx";
+import { DecidedBy, type DecidedRequest, Outcome, RequestName } from "./outcome.tsx";
+import { Ago, LinkButton, UntrustedText } from "./parts.tsx";
+import { maskForDisplay, RequestParts, UntrustedUrl } from "./request.tsx";
+import { type PageUser, waitingText } from "./text.ts";
+
+/** A held request in the inbox, as it is stored. */
+export interface HeldRequest {
+  readonly action: Action;
+  readonly history: DecisionHistory;
+}
+
+interface RequestPaneProps extends HeldRequest {
+  readonly user: PageUser;
+  readonly now: Date;
+  /** Where the form is sent, and where the whole body is shown. */
+  readonly path: string;
+  readonly wholePath: string;
+  /** A long body is shown to its end. */
+  readonly isWhole: boolean;
+  /** What was wrong with the form before. The input is kept. */
+  readonly problem?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+const BODY_LIMITS = { lines: BODY_SHOWN_LINES_MAX, chars: BODY_SHOWN_CHARS_MAX };
+
+/** One held request with everything that its approver has to see, and the decision. */
+export function RequestPane({ user, now, path, wholePath, isWhole, problem, reason, ...held }: RequestPaneProps) {
+  const action = maskForDisplay(held.action, viewerOf(user.role));
+  const mayDecide = mayDo(user.role, "approve");
+  const body = shownBody(action, isWhole ? undefined : BODY_LIMITS);
+  return (
+    <div id={`of-${action.id}`} class="request" data-shown={`${action.id} ${action.run}`}>
+      <div class="request-body">
+        {mayDecide ? <HiddenValues action={action} user={user} /> : null}
+        <AskedFor {...held} user={user} now={now}>
+          <RequestParts
+            action={action}
+            isAsked={mayDecide}
+            cut={body === null ? undefined : { body, path: wholePath }}
+          />
+        </AskedFor>
+        <p class="foot">{`${waitingText(action)} Secrets are masked as ••••; the request is sent with the real values.`}</p>
+      </div>
+      {mayDecide ? (
+        <DecisionBar
+          user={user}
+          id={action.id}
+          path={path}
+          fields={[["run", action.run]]}
+          what=""
+          question={callText(action)}
+          unread={body?.rest ?? null}
+          problem={problem}
+          reason={reason}
+        />
+      ) : (
+        <p class="request-body quiet">Your role can’t decide: approvers and owners of the account can.</p>
+      )}
+    </div>
+  );
+}
+
+interface AskedForProps extends HeldRequest {
+  readonly user: PageUser;
+  readonly now: Date;
+  readonly children?: Child;
+}
+
+/** Risks and facts of a held request, its headers and its body. Who may not decide sees no facts. */
+export function AskedFor({ action, history, user, now, children }: AskedForProps) {
+  if (!mayDo(user.role, "approve")) {
+    return (
+      <div class="asked">
+        <h2>
+          <RequestName action={maskForDisplay(action, viewerOf(user.role))} />
+        </h2>
+        {children}
+      </div>
+    );
+  }
+  const { facts, risks } = maskedFacts(action, history, "");
+  const visible = facts.filter(({ name }) => name !== "hidden");
+  const begin = visible.findIndex(({ name }) => name === "requester");
+  const end = visible.findIndex(({ name }) => name === "attempts");
+  return (
+    <div class="asked" data-asked="">
+      <FactList facts={visible.slice(0, begin)} look="asked-head" action={action} now={now} />
+      <Risks risks={risks} />
+      <FactList facts={visible.slice(begin, end)} look="asked-facts" action={action} now={now} />
+      {children}
+      <FactList facts={visible.slice(end)} look="asked-facts" action={action} now={now} />
+    </div>
+  );
+}
+
+interface FactListProps {
+  readonly facts: readonly Fact[];
+  readonly look: "asked-head" | "asked-facts";
+  readonly action: Action;
+  readonly now: Date;
+}
+
+/** Facts that say something else than usual, or in the requester's own words, have a line of their own. */
+const WIDE: ReadonlySet<string> = new Set(["title", "url", "reason", "metadata", "rejected", "asked_again"]);
+
+function FactList({ facts, look, action, now }: FactListProps) {
+  return (
+    <dl class={look}>
+      {facts.map((fact) => (
+        <div class={`fact-${fact.name}${WIDE.has(fact.name) || isLong(fact) ? " fact-wide" : ""}`}>
+          <dt>{fact.label}</dt>
+          <dd>
+            {fact.name === "title" ? <Quoted text={fact.value} /> : factValue(fact)}
+            {fact.name === "requested_at" ? (
+              <span class="quiet">
+                {" · "}
+                <Ago at={action.createdAt} now={now} />
+              </span>
+            ) : null}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function isLong({ name, value }: Fact): boolean {
+  return name !== "action" && value.length > 40;
+}
+
+function Quoted({ text }: { readonly text: string }) {
+  return (
+    <>
+      “<UntrustedText text={text} />”
+    </>
+  );
+}
+
+/** What became of a request that is decided, where it was shown before. */
+export function DecidedPane({
+  decided,
+  user,
+  nextPath,
+}: {
+  readonly decided: DecidedRequest;
+  readonly user: PageUser;
+  /** Of the next request that waits; null: none does. */
+  readonly nextPath: string | null;
+}) {
+  const viewer = viewerOf(user.role);
+  const action = maskForDisplay(decided.action, viewer);
+  return (
+    <div id={`of-${action.id}`} class="request">
+      <div class="request-body decided">
+        <h2>
+          <RequestName action={action} />
+        </h2>
+        <p class="line">
+          <b class="method">{action.method}</b>
+          <UntrustedUrl url={action.url} host={action.host} />
+        </p>
+        <p>
+          <DecidedBy {...decided} viewer={viewer} />
+        </p>
+        <Outcome action={action} />
+        <div class="buttons">
+          {nextPath === null ? null : (
+            <LinkButton href={nextPath} look="main">
+              Next request
+              <Icon name="right" />
+            </LinkButton>
+          )}
+          <LinkButton href={actionPath(action.id)}>View action</LinkButton>
+          <LinkButton href={decided.receiptUrl}>View receipt</LinkButton>
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,123 @@
+/** @jsxImportSource hono/jsx */
+import { mayDo } from "../accounts/roles.ts";
+import { groupAlike, type RequestGroup } from "../approvals/look-alikes.ts";
+import { BODY_REVIEWED_CHARS_MAX, BODY_REVIEWED_LINES_MAX } from "../config/limits.ts";
+import { shownBody } from "./body-view.tsx";
+import { HiddenValues } from "./decide.tsx";
+import { DecisionBar } from "./decision-bar.tsx";
+import { FieldName, GroupName, listedRequest } from "./inbox-list.tsx";
+import { REVIEW_PATH } from "./inbox-query.ts";
+import { Ago, Table, UntrustedText } from "./parts.tsx";
+import { AskedFor, type HeldRequest } from "./request-pane.tsx";
+import { RequestParts } from "./request.tsx";
+import { counted, type PageUser } from "./text.ts";
+
+/** A request whose decision is for what the page shows of it. */
+export interface ReviewedRequest extends HeldRequest {
+  readonly digest: string;
+}
+
+interface ReviewPaneProps {
+  readonly requests: readonly ReviewedRequest[];
+  /** How many were chosen that wait no longer. */
+  readonly goneCount: number;
+  readonly user: PageUser;
+  readonly now: Date;
+  readonly problem?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+const BODY_LIMITS = { lines: BODY_REVIEWED_LINES_MAX, chars: BODY_REVIEWED_CHARS_MAX };
+
+type Reviewed = ReturnType<typeof listedRequest> & { readonly held: ReviewedRequest };
+
+/**
+ * Several requests to decide at once: each with everything that its approver has to see. Those that look alike are shown
+ * once, with a table of all fields in which they differ.
+ */
+export function ReviewPane({ requests, goneCount, user, now, problem, reason }: ReviewPaneProps) {
+  const groups = groupAlike(
+    requests.map((held): Reviewed => ({ ...listedRequest(held.action, held.history, user), held })),
+  );
+  const shown = groups.map((group) => ({
+    group,
+    rest: shownBody(group.requests[0].action, BODY_LIMITS)?.rest ?? null,
+  }));
+  const cutCount = shown.reduce((sum, { group, rest }) => sum + (rest === null ? 0 : group.requests.length), 0);
+  const what = counted(requests.length, "request");
+  return (
+    <div id="review" class="request" data-shown={requests.map(({ action }) => `${action.id} ${action.run}`).join(" ")}>
+      <div class="request-body">
+        <h2>{requests.length === 0 ? "No request is selected" : `Decide on ${what}`}</h2>
+        {goneCount === 0 ? null : (
+          <p class="notice notice-wait">{`${counted(goneCount, "selected request")} no longer waiting.`}</p>
+        )}
+        {shown.map(({ group }) => (
+          <ReviewedGroup group={group} user={user} now={now} />
+        ))}
+        {requests.length > 0 ? null : <p class="quiet">Select requests in the list, then choose to review them.</p>}
+      </div>
+      {requests.length === 0 || !mayDo(user.role, "approve") ? null : (
+        <DecisionBar
+          user={user}
+          id="review"
+          path={REVIEW_PATH}
+          fields={[["requests", requests.map(shownText).join(" ")]]}
+          what={what}
+          question={what}
+          unread={cutCount === 0 ? null : `${cutCount} of them`}
+          problem={problem}
+          reason={reason}
+        />
+      )}
+    </div>
+  );
+}
+
+/** A request as the form names it: what was shown, and nothing else, is decided. */
+function shownText({ action: { id, run }, digest }: ReviewedRequest): string {
+  return `${id},${run},${digest}`;
+}
+
+interface ReviewedGroupProps {
+  readonly group: RequestGroup<Reviewed>;
+  readonly user: PageUser;
+  readonly now: Date;
+}
+
+function ReviewedGroup({ group, user, now }: ReviewedGroupProps) {
+  const { requests, differing } = group;
+  const [{ action, held }] = requests;
+  const body = shownBody(action, BODY_LIMITS);
+  return (
+    <section class="reviewed" data-asked="">
+      {requests.length === 1 ? null : (
+        <>
+          <h3>
+            <GroupName group={group} />
+          </h3>
+          <Table
+            caption="The fields in which they differ"
+            heads={["Age", ...differing.map((field) => <FieldName field={field} />)]}
+            rows={requests.map((request, at) => [
+              <a href={`/approvals/${request.action.id}`}>
+                <Ago at={request.action.createdAt} now={now} />
+              </a>,
+              ...differing.map(({ values }) => <UntrustedText text={values[at] ?? ""} />),
+            ])}
+            isWide
+          />
+          <p class="quiet small">{`The oldest of the ${requests.length}. The others differ from it only as the table says.`}</p>
+        </>
+      )}
+      <HiddenValues action={action} user={user} />
+      <AskedFor {...held} user={user} now={now}>
+        <RequestParts
+          action={action}
+          isAsked
+          cut={body === null ? undefined : { body, path: `/approvals/${action.id}?whole=yes` }}
+        />
+      </AskedFor>
+    </section>
+  );
+}
