@@ -48,14 +48,23 @@ export function DecisionBar({
         </p>
         <div class="decide-row">
           <Button name="decision" value="approve" hotkey={{ key: "a", question: `Approve ${question}?` }}>
-            <span>{unread === null ? `Approve${of}` : `Approve${of}, with ${unread} not shown`}</span>
-            <span data-below="" hidden />
+            <span>
+              {`Approve${of}`}
+              {unread === null ? (
+                <span class="decide-rest" data-below="" hidden />
+              ) : (
+                <span class="decide-rest">{`, with ${unread} not shown`}</span>
+              )}
+            </span>
           </Button>
           <Button name="decision" value="reject" look="bad" hotkey={{ key: "r", question: `Reject ${question}?` }}>
             {`Reject${of}`}
           </Button>
           <details class="decide-note" open={reason !== "" || problem !== undefined}>
-            <summary>Add a note</summary>
+            <summary>
+              <span class="on-wide">Add a note</span>
+              <span class="on-narrow">Note</span>
+            </summary>
             <textarea
               id={`reason-${id}`}
               name="reason"

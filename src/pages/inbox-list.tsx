@@ -49,6 +49,8 @@ interface RowsProps {
   /** The request that is shown beside the list; `isChosen`: by the address. */
   readonly openId: string | null;
   readonly isChosen: boolean;
+  /** Selected: those that are shown to be decided at once. */
+  readonly selected: ReadonlySet<string>;
   readonly now: Date;
 }
 
@@ -84,15 +86,22 @@ export function listedRequest(action: Action, history: DecisionHistory, user: Pa
   };
 }
 
-interface RowProps extends Pick<RowsProps, "query" | "openId" | "isChosen" | "now"> {
+interface RowProps extends Pick<RowsProps, "query" | "openId" | "isChosen" | "selected" | "now"> {
   readonly mayDecide: boolean;
 }
 
-function RequestRow({ request, mayDecide, query, openId, now }: RowProps & { readonly request: ListedRequest }) {
+function RequestRow({
+  request,
+  mayDecide,
+  query,
+  openId,
+  selected,
+  now,
+}: RowProps & { readonly request: ListedRequest }) {
   const { action } = request;
   return (
     <li id={action.id} class="inbox-row">
-      {mayDecide ? <Chosen action={action} /> : null}
+      {mayDecide ? <Chosen action={action} isSelected={selected.has(action.id)} /> : null}
       <OpenLink id={action.id} query={query} openId={openId}>
         <RequestName action={action} />
         <span class="inbox-age">
@@ -131,10 +140,16 @@ function RiskMark({ names }: { readonly names: readonly RiskName[] }) {
   );
 }
 
-function Chosen({ action }: { readonly action: Action }) {
+function Chosen({ action, isSelected }: { readonly action: Action; readonly isSelected: boolean }) {
   return (
     <label class="inbox-choose">
-      <input type="checkbox" name="id" value={action.id} aria-label={`Select ${callText(action)}`} />
+      <input
+        type="checkbox"
+        name="id"
+        value={action.id}
+        checked={isSelected}
+        aria-label={`Select ${callText(action)}`}
+      />
     </label>
   );
 }
@@ -173,7 +188,7 @@ interface GroupRowProps extends RowProps {
   readonly group: RequestGroup<ListedRequest>;
 }
 
-function GroupRow({ group, mayDecide, query, openId, isChosen, now }: GroupRowProps) {
+function GroupRow({ group, mayDecide, query, openId, isChosen, selected, now }: GroupRowProps) {
   const { requests, differing } = group;
   const [{ action, riskNames }] = requests;
   const ids = requests.map((request) => request.action.id);
@@ -220,7 +235,7 @@ function GroupRow({ group, mayDecide, query, openId, isChosen, now }: GroupRowPr
                 <tr id={request.action.id}>
                   {mayDecide ? (
                     <td>
-                      <Chosen action={request.action} />
+                      <Chosen action={request.action} isSelected={selected.has(request.action.id)} />
                     </td>
                   ) : null}
                   {differing.map(({ values }) => (

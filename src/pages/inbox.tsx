@@ -41,6 +41,7 @@ export function inboxPage(props: InboxProps): string {
   const viewer = viewerOf(user.role);
   const openId = pane.kind === "request" ? pane.action.id : null;
   const isChosen = pane.kind !== "none" && (pane.kind !== "request" || pane.isChosen);
+  const selected = new Set(pane.kind === "review" ? pane.requests.map(({ action }) => action.id) : []);
   const title = total === 0 ? "Approvals" : `(${totalText(total)}) Approvals`;
   return render(
     <Layout title={title} nav="Approvals" width="full" user={user} follows="all" now={now}>
@@ -65,6 +66,7 @@ export function inboxPage(props: InboxProps): string {
                 query={query}
                 openId={openId}
                 isChosen={isChosen}
+                selected={selected}
                 now={now}
               />
             </ol>

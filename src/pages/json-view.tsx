@@ -46,7 +46,7 @@ function Line({ node, name, isRoot = false, isLast = true }: LineProps) {
       <>
         <div class="json-line">
           {begin}
-          <span class="json-note">{`${textNote(node.value)}${comma}`}</span>
+          <span class="json-note">{textNote(node.value)}</span>
         </div>
         <div class="json-text">
           <UntrustedBlock label="Text" text={node.value} isOpen />
