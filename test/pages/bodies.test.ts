@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { BODY_SHOWN_LINES_MAX } from "../../src/config/limits.ts";
 import type { Action } from "../../src/actions/action.ts";
 import { encodeForm } from "../../src/actions/body.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
@@ -62,11 +63,11 @@ describe("a form", () => {
   });
 
   test("that is long is cut in the inbox, which the button says", () => {
-    const long = held(form(Array.from({ length: 20 }, (_, at) => [`f${at}`, "x"] as const)));
+    const long = held(form(Array.from({ length: BODY_SHOWN_LINES_MAX + 8 }, (_, at) => [`f${at}`, "x"] as const)));
     const page = textOf(inbox(long));
     expect(page).toContain("8 more fields not shown.");
-    expect(page).toContain("Approve, with 8 more fields not shown");
-    expect(textOf(heldPage({ action: long, user, history: NO_HISTORY }))).toContain("f19 x");
+    expect(page).toContain("Approve , with 8 more fields not shown");
+    expect(textOf(requestPageOf(long, true))).toContain(`f${BODY_SHOWN_LINES_MAX + 7} x`);
   });
 });
 
@@ -85,7 +86,7 @@ describe("bytes", () => {
       expect(textOf(page)).toContain("1 value hidden");
       expect(page).not.toContain("//4=");
     }
-    expect(textOf(inbox(held(bytes(new Uint8Array([255, 254])))))).toContain("Approve, with 2 bytes not shown");
+    expect(textOf(inbox(held(bytes(new Uint8Array([255, 254])))))).toContain("Approve , with 2 bytes not shown");
   });
 
   test("are whole where secrets are shown", () => {
