@@ -13,7 +13,17 @@ import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, Menu } from "./controls.tsx";
 import { Button } from "./form.tsx";
 import { actionPath, ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "./layout.tsx";
-import { Dot, LinkButton, Problem, StatusDot, Time, UntilTime, UntrustedText, WhenTime } from "./parts.tsx";
+import {
+  Dot,
+  LinkButton,
+  Problem,
+  StatusDot,
+  statusLabel,
+  Time,
+  UntilTime,
+  UntrustedText,
+  WhenTime,
+} from "./parts.tsx";
 import { keyHeader } from "./snippets.tsx";
 import { counted, duration, number, type PageUser } from "./text.ts";
 
@@ -53,7 +63,7 @@ export function actionsPage(props: ActionsProps): string {
       <div id="list">
         <StatusChips {...props} />
         {actions.length === 0 ? problems.length === 0 ? <Empty {...props} /> : null : <ActionTable {...props} />}
-        <Pager query={query} cursor={props.cursor} />
+        <Pager query={query} cursor={props.cursor} count={actions.length} />
         {actions.length === 0 ? null : <SelectionBar {...props} />}
       </div>
     </Layout>,
@@ -76,7 +86,9 @@ function ActionTable({ user, actions, pauseOf, now }: ActionsProps) {
       <thead>
         <tr>
           <th scope="col" class="select">
-            <input type="checkbox" aria-label="Select all on this page" data-selects="id" hidden />
+            <label>
+              <input type="checkbox" aria-label="Select all on this page" form={SELECTION} data-selects="" hidden />
+            </label>
           </th>
           <th scope="col">Time</th>
           <th scope="col">Agent</th>
@@ -118,7 +130,9 @@ function Row({ row, isPaused, isScheduled, now }: RowProps) {
   return (
     <tr id={id} data-can={operation}>
       <td class="select">
-        <input type="checkbox" name="id" value={id} form={SELECTION} aria-label={`Select ${id}`} />
+        <label>
+          <input type="checkbox" name="id" value={id} form={SELECTION} aria-label={`Select ${id}`} />
+        </label>
       </td>
       <td class="when">
         <WhenTime at={createdAt} now={now} />
@@ -157,13 +171,15 @@ function What({ method, host, title, path }: ActionRow) {
   return (
     <>
       <span class="method">{method}</span>
-      <span class="quiet">
+      <span class="host">
         <UntrustedText text={host} />
       </span>
       {title === null ? (
-        <UntrustedText text={path.slice(0, PATH_CHARS)} />
+        <span class="path">
+          <UntrustedText text={path.slice(0, PATH_CHARS)} />
+        </span>
       ) : (
-        <q class="title">
+        <q class="path">
           <UntrustedText text={title} />
         </q>
       )}
@@ -195,10 +211,13 @@ function Note({ note, now }: { readonly note: RowNote; readonly now: Date }) {
 }
 
 /** There is no link to the previous page, because it changes with every new action. */
-function Pager({ query, cursor }: Pick<ActionsProps, "query" | "cursor">) {
-  if (cursor === null && query.cursor === undefined) return null;
+function Pager({ query, cursor, count }: Pick<ActionsProps, "query" | "cursor"> & { readonly count: number }) {
   return (
-    <nav class="pager buttons" aria-label="Pages">
+    <nav class="pager" aria-label="Pages">
+      <span class="small quiet">{count === 0 ? null : `${counted(count, "action")} on this page`}</span>
+      <a class="small" href={BULK_PATH}>
+        Bulk jobs
+      </a>
       {query.cursor === undefined ? null : (
         <LinkButton href={listPath(query, { cursor: undefined })}>Back to newest</LinkButton>
       )}
@@ -280,7 +299,6 @@ function ListActions({ user, query, counts }: ActionsProps) {
           </a>
         </li>
       </Menu>
-      <LinkButton href={BULK_PATH}>Bulk jobs</LinkButton>
       <AllOfThese user={user} query={query} counts={counts} />
     </div>
   );
@@ -295,13 +313,15 @@ function AllOfThese({ user, query, counts }: Pick<ActionsProps, "user" | "query"
     const found = { count: some.reduce((sum, one) => sum + one.count, 0), isMore: some.some((one) => one.isMore) };
     if (found.count === 0 && !found.isMore) return [];
     const path = newBulkPath(operation, { ...filter, status: [...statuses] });
-    return [<LinkButton href={path}>{`${NAMES[operation]} all ${amountText(found)}`}</LinkButton>];
+    const kind =
+      statuses.length === 1 && statuses[0] !== undefined ? statusLabel(statuses[0]).toLowerCase() : "of these";
+    return [<LinkButton href={path}>{`${NAMES[operation]} all ${amountText(found)} ${kind}`}</LinkButton>];
   });
   return <>{links}</>;
 }
 
 function amountText({ count, isMore }: Counted): string {
-  return isMore ? `${number(count)}+ actions` : counted(count, "action");
+  return `${number(count)}${isMore ? "+" : ""}`;
 }
 
 /**

@@ -76,7 +76,15 @@ async function refresh() {
 }
 
 async function load() {
-  await htmx.ajax("GET", location.href, {
+  if (below !== null) {
+    await htmx.ajax("GET", location.href, {
+      source: "#drawer",
+      target: "#action",
+      select: "#action",
+      swap: "morph:outerHTML",
+    });
+  }
+  await htmx.ajax("GET", below?.address ?? location.href, {
     source: "#main",
     target: "#main",
     select: "#main",
@@ -97,6 +105,89 @@ addEventListener("htmx:beforeSwap", (event) => {
 });
 
 addEventListener("htmx:afterSwap", () => prepare(document));
+
+/* The drawer: the page of one row, over the list that it is of. */
+
+const drawer = document.getElementById("drawer");
+/** The list under the open drawer; null: the drawer is closed. */
+let below = /** @type {{ address: string, title: string, opener: Element | null } | null} */ (null);
+
+addEventListener("htmx:beforeSwap", (event) => {
+  const { target, xhr, pathInfo } = /** @type {CustomEvent} */ (event).detail;
+  if (drawer === null || target !== drawer || event.defaultPrevented) return;
+  if (xhr.status >= 400) return location.assign(pathInfo.requestPath);
+  drawer.dataset["isOpen"] = String(below !== null);
+  below ??= { address: location.href, title: document.title, opener: document.activeElement };
+});
+
+// One entry of the history, however many rows are looked at: going back leads to the list.
+addEventListener("htmx:beforeHistoryUpdate", (event) => {
+  const { target, history: update } = /** @type {CustomEvent} */ (event).detail;
+  if (drawer !== null && target === drawer && drawer.dataset["isOpen"] === "true") update.type = "replace";
+});
+
+addEventListener("htmx:afterSwap", (event) => {
+  if (drawer === null || /** @type {CustomEvent} */ (event).detail.target !== drawer) return;
+  // A page that has no such part is shown whole.
+  if (drawer.childElementCount === 0) return location.reload();
+  const whole = make("a", "Open as page");
+  whole.className = "button button-plain";
+  whole.setAttribute("href", location.href);
+  const close = make("button", "Close");
+  close.className = "button-plain";
+  close.addEventListener("click", closeDrawer);
+  const bar = make("div", whole, close);
+  bar.className = "drawer-bar";
+  drawer.prepend(bar);
+  drawer.scrollTop = 0;
+  close.focus();
+});
+
+function closeDrawer() {
+  // The entry of the history that this leads to is the list's: see `popstate`.
+  if (below !== null) history.back();
+}
+
+// A part that htmx opened under its own address: the address that the browser goes back to is shown whole, unless it is
+// that of the list under the drawer. Before htmx, which would load it again.
+addEventListener("popstate", (event) => {
+  if (below === null || location.href !== below.address) return location.reload();
+  event.stopImmediatePropagation();
+  const { title, opener } = below;
+  below = null;
+  drawer?.replaceChildren();
+  document.title = title;
+  if (opener instanceof HTMLElement) opener.focus();
+  // It may have changed meanwhile.
+  refresh().catch(() => {});
+});
+
+/* Boxes that select rows. */
+
+/** The one that was chosen last; with Shift, the next one takes those between along. */
+let lastBox = /** @type {Element | null} */ (null);
+
+addEventListener("click", (event) => {
+  const { target } = event;
+  const all = document.querySelector("input[data-selects]");
+  if (!(target instanceof HTMLInputElement) || !(all instanceof HTMLInputElement) || target.form !== all.form) return;
+  const boxes = [
+    .../** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll("tbody input[type=checkbox]")),
+  ];
+  if (target === all) for (const box of boxes) box.checked = all.checked;
+  const places = [boxes.findIndex((box) => box === lastBox), boxes.indexOf(target)];
+  if (event.shiftKey && !places.includes(-1)) {
+    for (const box of boxes.slice(Math.min(...places), Math.max(...places))) box.checked = target.checked;
+  }
+  lastBox = target;
+  const count = boxes.filter(({ checked }) => checked).length;
+  all.checked = count > 0 && count === boxes.length;
+  all.indeterminate = count > 0 && count < boxes.length;
+});
+
+addEventListener("reset", () => {
+  for (const all of document.querySelectorAll("input[data-selects]")) Object.assign(all, { indeterminate: false });
+});
 
 /* The event stream. */
 
@@ -318,27 +409,12 @@ function closeTop() {
   } else if (document.querySelector("dialog[open]") === null) closeDrawer();
 }
 
-function closeDrawer() {
-  const drawer = document.getElementById("drawer");
-  if (drawer === null || drawer.childElementCount === 0) return;
-  drawer.replaceChildren();
-  history.back();
-}
-
-// A part that htmx opened under its own address: the address that the browser goes back to is shown whole.
-// A link to a place on the same page is no other address.
-const addressOf = () => location.pathname + location.search;
-let shown = addressOf();
-addEventListener("htmx:pushedIntoHistory", () => (shown = addressOf()));
-addEventListener("popstate", () => {
-  if (addressOf() !== shown) location.reload();
-});
-
 /* Copy buttons, local times, toasts. */
 
 /** Shows the copy buttons if the browser allows copying, and turns the times to the reader's zone. */
 function prepare(/** @type {ParentNode} */ place) {
   tellTimes(place);
+  for (const all of place.querySelectorAll("[data-selects]")) all.removeAttribute("hidden");
   for (const toast of place.querySelectorAll("[data-toast]")) setTimeout(() => toast.remove(), TOAST_MS);
   if (navigator.clipboard === undefined) return;
   for (const button of place.querySelectorAll("[data-copy-text]")) button.removeAttribute("hidden");
@@ -363,32 +439,50 @@ function copy(/** @type {string} */ text, /** @type {HTMLElement} */ button) {
   navigator.clipboard.writeText(text).then(tell("Copied"), tell("Copy failed"));
 }
 
+const UNITS = /** @type {const} */ ([
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "min"],
+]);
+
+function untilWords(/** @type {number} */ ms) {
+  if (ms < 1_000) return "now";
+  const [size, word] = UNITS.find(([unit]) => ms >= unit) ?? [1_000, "s"];
+  return `in ${Math.floor(ms / size)} ${word}`;
+}
+
 function agoWords(/** @type {number} */ ms) {
-  const units = /** @type {const} */ ([
-    [86_400_000, "d"],
-    [3_600_000, "h"],
-    [60_000, "min"],
-  ]);
-  const [size, word] = units.find(([unit]) => ms >= unit) ?? [0, ""];
+  const [size, word] = UNITS.find(([unit]) => ms >= unit) ?? [0, ""];
   return size === 0 ? "just now" : `${Math.floor(ms / size)} ${word} ago`;
 }
 
 const day = /** @type {const} */ ({ day: "numeric", month: "short", year: "numeric" });
 const clock = /** @type {const} */ ({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const shortDay = /** @type {const} */ ({ day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 const FORMATS = {
   day: new Intl.DateTimeFormat("en-GB", day),
   clock: new Intl.DateTimeFormat("en-GB", clock),
   full: new Intl.DateTimeFormat("en-GB", { ...day, ...clock }),
+  short: new Intl.DateTimeFormat("en-GB", shortDay),
 };
 const zone = new Intl.DateTimeFormat("en-GB", { ...day, ...clock, timeZoneName: "short" });
 
+function wordsOf(/** @type {string} */ as, /** @type {Date} */ at, /** @type {number} */ ms) {
+  if (as === "ago") return agoWords(ms);
+  if (as === "until") return untilWords(-ms);
+  // Of today the time alone, of other days without seconds.
+  const isToday = at.toDateString() === new Date().toDateString();
+  const name = as === "when" ? (isToday ? "clock" : "short") : as;
+  return FORMATS[/** @type {keyof typeof FORMATS} */ (name)]?.format(at);
+}
+
 /** Relative times have the local time as their tooltip, and absolute times how long ago it was. */
-function tellTimes(/** @type {ParentNode} */ place) {
-  for (const time of place.querySelectorAll("time[data-time]")) {
+function tellTimes(/** @type {ParentNode} */ place, /** @type {string | null} */ only = null) {
+  for (const time of place.querySelectorAll(only === null ? "time[data-time]" : `time[data-time=${only}]`)) {
     const at = new Date(time.getAttribute("datetime") ?? "");
     const ms = Date.now() - (Number.isNaN(aheadMs) ? 0 : aheadMs) - at.getTime();
     const as = time.getAttribute("data-time") ?? "";
-    const words = as === "ago" ? agoWords(ms) : FORMATS[/** @type {keyof typeof FORMATS} */ (as)]?.format(at);
+    const words = wordsOf(as, at, ms);
     if (words !== undefined && time.textContent !== words) time.textContent = words;
     const title = as === "ago" || ms < 0 ? zone.format(at) : `${agoWords(ms)}, ${zone.format(at)}`;
     if (time.getAttribute("title") !== title) time.setAttribute("title", title);
@@ -396,5 +490,6 @@ function tellTimes(/** @type {ParentNode} */ place) {
 }
 
 setInterval(() => tellTimes(document), AGES_MS);
+setInterval(() => tellTimes(document, "until"), 1_000);
 prepare(document);
 listen();
