@@ -1,18 +1,16 @@
 /** @jsxImportSource hono/jsx */
-import type { Child } from "hono/jsx";
 import type { FilterValues } from "../../db/store.ts";
 import { describeActor } from "../accounts/roles.ts";
-import { type ActionStatus, HTTP_METHODS } from "../actions/action.ts";
-import { ListQuery, type StatusCounts } from "../actions/list-schemas.ts";
+import { HTTP_METHODS } from "../actions/action.ts";
+import { ListQuery } from "../actions/list-schemas.ts";
 import { ERROR_KINDS, OUTCOMES } from "../actions/outcome.ts";
 import type { Issue } from "../api/domain-error.ts";
 import { SEARCH_CHARS_MAX } from "../config/limits.ts";
-import { type ChoiceLink, FilterLinks, LinkMenu, Menu } from "./controls.tsx";
+import { type ChoiceLink, LinkMenu, Menu } from "./controls.tsx";
 import { Button, Field, type FieldProps, Select } from "./form.tsx";
 import { Icon } from "./icons.tsx";
 import { ACTIONS_PATH, listPath } from "./layout.tsx";
-import { LinkButton, statusLabel, Time, UntrustedText } from "./parts.tsx";
-import { number } from "./text.ts";
+import { LinkButton, Time, UntrustedText } from "./parts.tsx";
 
 export interface FiltersProps {
   readonly query: ListQuery;
@@ -311,59 +309,5 @@ function Moment({ value = "", ...field }: Omit<FieldProps, "type">) {
   const at = new Date(value);
   return (
     <Field {...field} type="datetime-local" value={Number.isNaN(at.getTime()) ? "" : at.toISOString().slice(0, 19)} />
-  );
-}
-
-/** What needs somebody first. */
-const STATUSES: readonly ActionStatus[] = [
-  "awaiting_approval",
-  "pending",
-  "active",
-  "failed",
-  "completed",
-  "cancelled",
-];
-
-interface StatusChipsProps {
-  readonly query: ListQuery;
-  /** How many actions the other filters find, by status; empty: not known. */
-  readonly counts: StatusCounts["counts"];
-}
-
-/** The statuses with their counts, as filters. */
-export function StatusChips({ query, counts }: StatusChipsProps) {
-  const chosen = query.status ?? [];
-  const pathOf = (status: readonly ActionStatus[]) => listPath(query, { status: [...status], cursor: undefined });
-  const all = { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
-  return (
-    <FilterLinks
-      label="Status"
-      links={[
-        {
-          href: pathOf([]),
-          name: <Counted name="All" counted={counts.length === 0 ? undefined : all} />,
-          isChosen: chosen.length === 0,
-        },
-        ...STATUSES.map((status) => ({
-          href: pathOf([status]),
-          name: <Counted name={statusLabel(status)} counted={counts.find((one) => one.status === status)} />,
-          isChosen: chosen.includes(status),
-        })),
-      ]}
-    />
-  );
-}
-
-interface CountedProps {
-  readonly name: Child;
-  readonly counted: { readonly count: number; readonly isMore: boolean } | undefined;
-}
-
-function Counted({ name, counted }: CountedProps) {
-  if (counted === undefined) return <>{name}</>;
-  return (
-    <>
-      {name} <span class="amount">{`${number(counted.count)}${counted.isMore ? "+" : ""}`}</span>
-    </>
   );
 }

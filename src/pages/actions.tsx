@@ -1,31 +1,22 @@
 /** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
 import type { Counted, FilterValues } from "../../db/store.ts";
-import { mayDo, viewerOf } from "../accounts/roles.ts";
-import { type Action, awaitsRunAt } from "../actions/action.ts";
+import { mayDo } from "../accounts/roles.ts";
+import type { Action, ActionStatus } from "../actions/action.ts";
 import type { ListQuery, StatusCounts } from "../actions/list-schemas.ts";
 import { sources } from "../actions/status.ts";
 import type { Issue } from "../api/domain-error.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../bulk/job.ts";
 import type { PauseOf } from "../pauses/pause.ts";
-import { type ActionRow, actionRow, type RowNote } from "./action-row.ts";
-import { ActionFilters, StatusChips } from "./action-filters.tsx";
+import { ActionFilters } from "./action-filters.tsx";
+import { ActionTable, SELECTION } from "./action-table.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
-import { CodeBlock, EmptyState, Menu } from "./controls.tsx";
+import { CodeBlock, EmptyState, FilterLinks, Menu } from "./controls.tsx";
 import { Button } from "./form.tsx";
-import { actionPath, ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "./layout.tsx";
-import {
-  Dot,
-  LinkButton,
-  Problem,
-  StatusDot,
-  statusLabel,
-  Time,
-  UntilTime,
-  UntrustedText,
-  WhenTime,
-} from "./parts.tsx";
+import { ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "./layout.tsx";
+import { LinkButton, Problem, statusLabel, Time } from "./parts.tsx";
 import { keyHeader } from "./snippets.tsx";
-import { counted, duration, number, type PageUser } from "./text.ts";
+import { counted, number, type PageUser } from "./text.ts";
 
 interface ActionsProps {
   readonly user: PageUser;
@@ -75,137 +66,51 @@ function problemText(problems: readonly Issue[]): string | null {
   return problems.length === 0 ? null : `These filters are not valid. ${named}`;
 }
 
-/** The form that the boxes of the rows belong to. */
-const SELECTION = "selection";
+/** What needs somebody first. */
+const STATUSES: readonly ActionStatus[] = [
+  "awaiting_approval",
+  "pending",
+  "active",
+  "failed",
+  "completed",
+  "cancelled",
+];
 
-function ActionTable({ user, actions, pauseOf, now }: ActionsProps) {
-  const viewer = viewerOf(user.role);
+/** The statuses with their counts, as filters. */
+function StatusChips({ query, counts }: Pick<ActionsProps, "query" | "counts">) {
+  const chosen = query.status ?? [];
+  const pathOf = (status: readonly ActionStatus[]) => listPath(query, { status: [...status], cursor: undefined });
+  const all = { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
   return (
-    <table class="actions">
-      <caption class="visually-hidden">Actions, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col" class="select">
-            <label>
-              <input type="checkbox" aria-label="Select all on this page" form={SELECTION} data-selects="" hidden />
-            </label>
-          </th>
-          <th scope="col">Time</th>
-          <th scope="col">Agent</th>
-          <th scope="col">Action</th>
-          <th scope="col">Status</th>
-          <th scope="col" class="number">
-            Attempts
-          </th>
-          <th scope="col" class="number">
-            Duration
-          </th>
-          <th scope="col">Next / error</th>
-        </tr>
-      </thead>
-      <tbody>
-        {actions.map((action) => (
-          <Row
-            row={actionRow(action, viewer)}
-            isPaused={action.status === "pending" && pauseOf(action) !== null}
-            isScheduled={awaitsRunAt(action)}
-            now={now}
-          />
-        ))}
-      </tbody>
-    </table>
+    <FilterLinks
+      label="Status"
+      links={[
+        {
+          href: pathOf([]),
+          name: <Amount name="All" found={counts.length === 0 ? undefined : all} />,
+          isChosen: chosen.length === 0,
+        },
+        ...STATUSES.map((status) => ({
+          href: pathOf([status]),
+          name: <Amount name={statusLabel(status)} found={counts.find((one) => one.status === status)} />,
+          isChosen: chosen.includes(status),
+        })),
+      ]}
+    />
   );
 }
 
-interface RowProps {
-  readonly row: ActionRow;
-  readonly isPaused: boolean;
-  readonly isScheduled: boolean;
-  readonly now: Date;
+interface AmountProps {
+  readonly name: Child;
+  /** Left out: not known. */
+  readonly found: Counted | undefined;
 }
 
-function Row({ row, isPaused, isScheduled, now }: RowProps) {
-  const { id, createdAt, agent, status, attempts, retries, durationMs, note } = row;
-  const operation = BULK_OPERATIONS.find((one) => sources(one).includes(status));
-  return (
-    <tr id={id} data-can={operation}>
-      <td class="select">
-        <label>
-          <input type="checkbox" name="id" value={id} form={SELECTION} aria-label={`Select ${id}`} />
-        </label>
-      </td>
-      <td class="when">
-        <WhenTime at={createdAt} now={now} />
-      </td>
-      <td class="who">
-        <UntrustedText text={agent} />
-      </td>
-      <td class="what">
-        {/* Boosted, and not loaded by click: a click with Ctrl or ⌘ still opens a tab. */}
-        <a
-          class="row-link"
-          href={actionPath(id)}
-          data-item=""
-          hx-boost="true"
-          hx-target="#drawer"
-          hx-select="#action"
-          hx-swap="innerHTML"
-        >
-          <What {...row} />
-        </a>
-      </td>
-      <td class="status">
-        <RowStatus row={row} isPaused={isPaused} isScheduled={isScheduled} />
-      </td>
-      <td class="number">{attempts === 0 ? <span class="faint">–</span> : `${attempts} of ${retries}`}</td>
-      <td class="number took">{durationMs === null ? <span class="faint">–</span> : duration(durationMs)}</td>
-      <td class="note">
-        <Note note={note} now={now} />
-      </td>
-    </tr>
-  );
-}
-
-/** Method and host are ours; a title is the requester's, in quotation marks, and never without them. */
-function What({ method, host, title, path }: ActionRow) {
+function Amount({ name, found }: AmountProps) {
+  if (found === undefined) return <>{name}</>;
   return (
     <>
-      <span class="method">{method}</span>
-      <span class="host">
-        <UntrustedText text={host} />
-      </span>
-      {title === null ? (
-        <span class="path">
-          <UntrustedText text={path.slice(0, PATH_CHARS)} />
-        </span>
-      ) : (
-        <q class="path">
-          <UntrustedText text={title} />
-        </q>
-      )}
-    </>
-  );
-}
-
-/** More than a wide screen shows; CSS cuts the rest. */
-const PATH_CHARS = 240;
-
-function RowStatus({ row: { status, code, attempts }, isPaused, isScheduled }: Omit<RowProps, "now">) {
-  if (isPaused) return <Dot tone="wait">Paused</Dot>;
-  if (isScheduled) return <Dot tone="still">Scheduled</Dot>;
-  if (status === "pending" && attempts > 0)
-    return <Dot tone="busy">{`Retrying${code === null ? "" : ` ${code}`}`}</Dot>;
-  return <StatusDot status={status} code={status === "active" ? null : code} />;
-}
-
-const NOTE_WORDS = { retries: "again", starts: "starts", expires: "expires" } as const;
-
-function Note({ note, now }: { readonly note: RowNote; readonly now: Date }) {
-  if (note.kind === "none") return null;
-  if (note.kind === "error") return <UntrustedText text={note.text} />;
-  return (
-    <>
-      {NOTE_WORDS[note.kind]} <UntilTime at={note.at} now={now} />
+      {name} <span class={found.count === 0 && !found.isMore ? "amount zero" : "amount"}>{amountText(found)}</span>
     </>
   );
 }

@@ -12,6 +12,7 @@ import { page, seeOther } from "../http/response.ts";
 import { type AnswerById, type AnswerPerson, createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
 import { BULK_ID } from "../runtime/ids.ts";
 import { BULK_PATH, bulkJobPage, bulkListPage, bulkPath, newBulkPage } from "./bulk.tsx";
+import { ACTIONS_PATH } from "./layout.tsx";
 import { checkReasonField } from "./decision-form.ts";
 
 export interface BulkPageDeps extends PersonRouteDeps {
@@ -62,6 +63,8 @@ function ask({ bulkService }: BulkPageDeps): AnswerPerson {
   return async ({ context, person }) => {
     const operation = operationIn(new URLSearchParams(context.search).get("operation"));
     const query = filterIn(context.search);
+    // Nothing was selected: that must not mean everything.
+    if (Object.keys(query).length === 0) return seeOther("own", ACTIONS_PATH);
     const found = await bulkService.dryRun(person.caller, { operation, filter: query, reason: null });
     return page("own", newBulkPage({ user: person, operation, query, found }));
   };
@@ -72,6 +75,8 @@ function begin({ bulkService, formOf }: BulkPageDeps): AnswerPerson {
     const form = await formOf(context, person);
     const operation = operationIn(form.get("operation"));
     const query = filterIn(context.search);
+    if (Object.keys(query).length === 0)
+      throw new DomainError("validation_error", "Select actions, or filter the list.");
     try {
       const request = { operation, filter: query, reason: checkReasonField(form) };
       const job = await bulkService.start(person.caller, request);

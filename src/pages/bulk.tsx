@@ -6,11 +6,13 @@ import type { DryRun } from "../bulk/service.ts";
 import { describeActor, type Viewer, viewerOf } from "../accounts/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
+import { EmptyState } from "./controls.tsx";
 import { Button, PostForm, ReasonField } from "./form.tsx";
 import { actionPath, Layout, queryText, render } from "./layout.tsx";
 import {
   Dot,
-  FieldRow,
+  type FactRows,
+  Facts,
   LinkButton,
   NextPage,
   Notice,
@@ -20,7 +22,7 @@ import {
   type Tone,
   UntrustedText,
 } from "./parts.tsx";
-import { counted, type PageUser } from "./text.ts";
+import { number, type PageUser } from "./text.ts";
 
 export const BULK_PATH = "/bulk";
 
@@ -59,30 +61,32 @@ interface NewBulkProps {
 /** Says how many actions a job would cover, and asks. */
 export function newBulkPage({ user, operation, query, found, problem, reason = "" }: NewBulkProps): string {
   const { name, what } = VERBS[operation];
-  const { matching, isMore, unknownOutcomes } = found;
-  const amount = `${isMore ? "the newest " : ""}${counted(matching, "action")}`;
+  const { matching, isMore } = found;
+  const amount = `${isMore ? "the newest " : ""}${countedActions(matching)}`;
   const back = { href: `/actions${queryText(query)}`, name: "Actions" };
+  const title = matching === 0 ? `No actions to ${operation}` : `${name} ${amount}?`;
   return render(
-    <Layout title={`${name} in bulk`} nav="Actions" user={user}>
-      <PageHead title={matching === 0 ? `Nothing to ${operation}` : `${name} ${amount}?`} back={back} />
+    <Layout title={title} nav="Actions" user={user}>
+      <PageHead title={title} back={back} />
       <Problem text={problem} />
       <section class="card">
-        <Filters filter={query} viewer={viewerOf(user.role)} />
-        {matching === 0 ? null : (
+        <Facts rows={filterRows(query, viewerOf(user.role))} />
+        <LeftOut operation={operation} query={query} found={found} />
+        {matching === 0 ? (
+          <p>
+            <LinkButton href={back.href}>Back to the list</LinkButton>
+          </p>
+        ) : (
           <>
             <p>{what}</p>
-            {isMore ? <p>There are more: start again when this job has ended.</p> : null}
-            {operation === "retry" && unknownOutcomes > 0 ? (
-              <Notice tone="bad">
-                {`${counted(unknownOutcomes, "action")} may have been carried out already: the target may have received an attempt that got no answer.`}
-              </Notice>
-            ) : null}
+            {isMore ? <p>More actions match. Start again when this job has ended.</p> : null}
+            <UnknownOutcomes operation={operation} found={found} />
             <PostForm user={user} action={`${BULK_PATH}${queryText(query)}`} fields={[["operation", operation]]}>
               <ReasonField value={reason} hint="Shown in the timeline of each action." />
               <div class="buttons">
                 <Button
-                  look={operation === "cancel" ? "bad" : "main"}
-                >{`${name} ${counted(matching, "action")}`}</Button>
+                  look={operation === "cancel" ? "danger" : "main"}
+                >{`${name} ${countedActions(matching)}`}</Button>
                 <LinkButton href={back.href}>Back</LinkButton>
               </div>
             </PostForm>
@@ -93,22 +97,54 @@ export function newBulkPage({ user, operation, query, found, problem, reason = "
   );
 }
 
-/** The conditions of a filter, as the API names them. */
-interface FilterProps {
-  readonly filter: Readonly<Record<string, unknown>>;
-  readonly viewer: Viewer;
+function countedActions(count: number): string {
+  return `${number(count)} ${count === 1 ? "action" : "actions"}`;
 }
 
-function Filters({ filter, viewer }: FilterProps) {
-  const conditions = Object.entries(filter).flatMap(([name, value]) =>
-    [value].flat().map((one) => `${name}: ${typeof one === "string" ? maskText(one, viewer) : String(one)}`),
-  );
+/** Selected actions that the operation isn't for. */
+function LeftOut({ operation, query: { id: ids }, found }: Pick<NewBulkProps, "operation" | "query" | "found">) {
+  const left = ids === undefined ? 0 : new Set(ids).size - found.matching;
+  if (ids === undefined || left <= 0) return null;
+  const can = operation === "retry" ? "failed or cancelled" : "pending or awaiting approval";
   return (
-    <p class="quiet small">
-      <UntrustedText text={conditions.join(", ")} />
-    </p>
+    <p>{`${left} of the ${countedActions(ids.length)} that you selected can't be included: only those that are ${can} can.`}</p>
   );
 }
+
+/** What a repeated call may do a second time. */
+function UnknownOutcomes({ operation, found }: Pick<NewBulkProps, "operation" | "found">) {
+  const { matching, unknownOutcomes } = found;
+  if (operation === "cancel" || unknownOutcomes === 0) return null;
+  return (
+    <Notice tone="wait">
+      {`${countedActions(matching)}, ${number(unknownOutcomes)} with unknown outcome: the target may have done ${
+        unknownOutcomes === 1 ? "it" : "them"
+      } already.`}{" "}
+      {unknownOutcomes === 1 ? "It" : "They"} got no answer. Check with the target before you retry.
+    </Notice>
+  );
+}
+
+/** The conditions of a filter. Long lists of ids are only counted. */
+function filterRows(filter: Readonly<Record<string, unknown>>, viewer: Viewer): FactRows {
+  return Object.entries(filter).map(([name, value]) => {
+    const texts = [value].flat().map((one) => (typeof one === "string" ? maskText(one, viewer) : String(one)));
+    const words = name.replaceAll("_", " ");
+    const label = FILTER_NAMES.get(name) ?? `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
+    const text = name === "id" && texts.length > IDS_SHOWN_MAX ? countedActions(texts.length) : texts.join(", ");
+    return [label, <UntrustedText text={name === "status" ? text.replaceAll("_", " ") : text} />] as const;
+  });
+}
+
+const FILTER_NAMES: ReadonlyMap<string, string> = new Map([
+  ["id", "Selected"],
+  ["q", "Search"],
+  ["created_by", "Agent"],
+  ["response_code", "Code"],
+  ["error", "Failure"],
+]);
+
+const IDS_SHOWN_MAX = 3;
 
 interface BulkJobProps {
   readonly user: PageUser;
@@ -121,37 +157,37 @@ interface BulkJobProps {
 /** How far a job is. It updates with every change of an action. */
 export function bulkJobPage({ user, job, failures, canStop }: BulkJobProps): string {
   const { operation, matching, done, failed } = job;
-  const isOver = isEnded(job);
+  const title = `${VERBS[operation].name} ${countedActions(matching)}`;
   return render(
-    <Layout title={`${VERBS[operation].name} in bulk`} nav="Actions" user={user} follows="all">
+    <Layout title={title} nav="Actions" user={user} follows="all">
       <PageHead
-        title={`${VERBS[operation].name} ${counted(matching, "action")}`}
+        title={title}
         back={{ href: BULK_PATH, name: "Bulk jobs" }}
-      />
-      <section class="card" aria-label="Progress">
-        <div id="progress" data-live="">
-          <progress aria-label="Done" value={done + failed} max={Math.max(1, matching)}>
-            {done + failed}
-          </progress>
-          <p role="status">{progressText(job)}</p>
-        </div>
-        <JobFacts job={job} user={user} />
-        <div id="stop" data-live="">
-          {isOver || !canStop ? null : (
+        actions={
+          isEnded(job) || !canStop ? undefined : (
             <PostForm user={user} action={`${bulkPath(job.id)}/stop`}>
               <Button look="bad">Stop</Button>
             </PostForm>
-          )}
+          )
+        }
+      />
+      <section class="card" aria-label="Progress">
+        <div class="stack">
+          <progress aria-label="Done" value={done + failed} max={Math.max(1, matching)}>
+            {done + failed}
+          </progress>
+          <p role="status">
+            <Dot tone={STATES[job.status].tone}>{STATES[job.status].label}</Dot> <span>{progressText(job)}</span>
+          </p>
         </div>
-        {operation === "retry" ? (
-          <p class="small">
+        <Facts rows={jobRows(job, viewerOf(user.role))} />
+        {operation === "retry" && done > 0 ? (
+          <p class="small quiet">
             Actions that need approval again are among the <a href="/approvals">approvals</a>.
           </p>
         ) : null}
       </section>
-      <div id="failures" data-live="">
-        {failures.length === 0 ? null : <Failures job={job} failures={failures} />}
-      </div>
+      {failures.length === 0 ? null : <Failures job={job} failures={failures} />}
     </Layout>,
   );
 }
@@ -163,45 +199,36 @@ function isEnded({ status, matching, done, failed }: BulkJob): boolean {
 
 function progressText(job: BulkJob): string {
   const { operation, status, matching, done, failed } = job;
-  const not = failed === 0 ? "" : `, ${failed} could not be`;
+  const refused = failed === 0 ? "" : `, ${number(failed)} refused`;
   const left = matching - done - failed;
-  const rest = status === "stopped" ? `Stopped; ${left} left as they were.` : leftText(left);
-  return `${counted(done, "action")} ${VERBS[operation].done}${not}. ${rest}`;
+  const rest = left === 0 ? "" : `, ${number(left)} ${status === "stopped" ? "left as they were" : "to go"}`;
+  return `${countedActions(done)} ${VERBS[operation].done}${refused}${rest}.`;
 }
 
-function leftText(left: number): string {
-  return left === 0 ? "None left." : `${left} left.`;
-}
-
-function JobFacts({ job, user }: Pick<BulkJobProps, "job" | "user">) {
-  const viewer = viewerOf(user.role);
-  return (
-    <>
-      <p class="quiet small">
-        <Time at={job.createdAt} /> by <UntrustedText text={describeActor(maskedActor(job.createdBy, viewer)).name} />
-        {job.reason === null ? null : (
-          <>
-            : <UntrustedText text={maskText(job.reason, viewer)} />
-          </>
-        )}
-      </p>
-      <Filters filter={filterOf(job, (text) => text)} viewer={viewer} />
-    </>
-  );
+function jobRows(job: BulkJob, viewer: Viewer): FactRows {
+  return [
+    ["Started", <Time at={job.createdAt} />],
+    ["By", <UntrustedText text={describeActor(maskedActor(job.createdBy, viewer)).name} />],
+    ["Reason", job.reason === null ? null : <UntrustedText text={maskText(job.reason, viewer)} />],
+    ...filterRows(
+      filterOf(job, (text) => text),
+      viewer,
+    ),
+  ];
 }
 
 function Failures({ job, failures }: Pick<BulkJobProps, "job" | "failures">) {
+  const isSome = job.failed > failures.length;
   return (
     <section class="card">
-      <h2>
-        {job.failed > failures.length
-          ? `The newest ${failures.length} of ${job.failed} that could not be`
-          : "Could not be"}
-      </h2>
+      <h2>{isSome ? `Refused: the newest ${failures.length} of ${number(job.failed)}` : "Refused"}</h2>
       <ul class="stack">
         {failures.map(({ id, message }) => (
           <li>
-            <a href={actionPath(id)}>{id}</a> <span class="quiet">{message}</span>
+            <a href={actionPath(id)}>
+              <code>{id}</code>
+            </a>{" "}
+            <span class="quiet">{message}</span>
           </li>
         ))}
       </ul>
@@ -223,22 +250,34 @@ interface BulkListProps {
 }
 
 export function bulkListPage({ user, jobs, older }: BulkListProps): string {
+  const viewer = viewerOf(user.role);
   return render(
     <Layout title="Bulk jobs" nav="Actions" user={user} follows="all">
       <PageHead title="Bulk jobs" back={{ href: "/actions", name: "Actions" }} />
-      {jobs.length === 0 ? <p class="quiet">None so far. Filter the actions by a status to begin one.</p> : null}
-      <ul id="jobs" class="card rows" data-live="">
-        {jobs.map((job) => (
-          <FieldRow>
-            <p class="chips">
-              <a href={bulkPath(job.id)}>{`${VERBS[job.operation].name} ${counted(job.matching, "action")}`}</a>{" "}
+      {jobs.length === 0 ? (
+        <EmptyState icon="retry" title="No bulk jobs">
+          <p>Select actions, or filter the list by a status, to retry or cancel many at once.</p>
+          <p>
+            <LinkButton href="/actions?status=failed">Show failed actions</LinkButton>
+          </p>
+        </EmptyState>
+      ) : (
+        <ul class="card jobs">
+          {jobs.map((job) => (
+            <li class="job">
+              <a class="row-link" href={bulkPath(job.id)} data-item="">
+                {`${VERBS[job.operation].name} ${countedActions(job.matching)}`}
+              </a>
               <Dot tone={STATES[job.status].tone}>{STATES[job.status].label}</Dot>
-            </p>
-            <p class="small">{progressText(job)}</p>
-            <JobFacts job={job} user={user} />
-          </FieldRow>
-        ))}
-      </ul>
+              <p class="small quiet">{progressText(job)}</p>
+              <p class="small quiet">
+                <UntrustedText text={describeActor(maskedActor(job.createdBy, viewer)).name} />{" "}
+                <Time at={job.createdAt} />
+              </p>
+            </li>
+          ))}
+        </ul>
+      )}
       <NextPage href={older} name="Older" />
     </Layout>,
   );

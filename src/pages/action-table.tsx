@@ -1,0 +1,162 @@
+/** @jsxImportSource hono/jsx */
+import { viewerOf } from "../accounts/roles.ts";
+import { type Action, awaitsRunAt } from "../actions/action.ts";
+import { sources } from "../actions/status.ts";
+import { BULK_OPERATIONS } from "../bulk/job.ts";
+import type { PauseOf } from "../pauses/pause.ts";
+import { type ActionRow, actionRow, type RowNote } from "./action-row.ts";
+import { actionPath } from "./layout.tsx";
+import { Dot, StatusDot, UntilTime, UntrustedText, WhenTime } from "./parts.tsx";
+import { duration, type PageUser } from "./text.ts";
+
+interface ActionTableProps {
+  readonly user: PageUser;
+  /** Newest first. */
+  readonly actions: readonly Action[];
+  readonly pauseOf: PauseOf;
+  readonly now: Date;
+}
+
+/** The form that the boxes of the rows belong to. */
+export const SELECTION = "selection";
+
+/** A row for each action; its link opens the action's page, over the list where there is script. */
+export function ActionTable({ user, actions, pauseOf, now }: ActionTableProps) {
+  const viewer = viewerOf(user.role);
+  return (
+    <table class="actions">
+      <caption class="visually-hidden">Actions, newest first</caption>
+      <thead>
+        <tr>
+          <th scope="col" class="select">
+            <label>
+              <input type="checkbox" aria-label="Select all on this page" form={SELECTION} data-selects="" hidden />
+            </label>
+          </th>
+          <th scope="col">Time</th>
+          <th scope="col">Agent</th>
+          <th scope="col">Action</th>
+          <th scope="col">Status</th>
+          <th scope="col" class="number">
+            Attempts
+          </th>
+          <th scope="col" class="number">
+            Duration
+          </th>
+          <th scope="col">Next / error</th>
+        </tr>
+      </thead>
+      <tbody>
+        {actions.map((action) => (
+          <Row
+            row={actionRow(action, viewer)}
+            isPaused={action.status === "pending" && pauseOf(action) !== null}
+            isScheduled={awaitsRunAt(action)}
+            now={now}
+          />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+interface RowProps {
+  readonly row: ActionRow;
+  readonly isPaused: boolean;
+  readonly isScheduled: boolean;
+  readonly now: Date;
+}
+
+function Row({ row, isPaused, isScheduled, now }: RowProps) {
+  const { id, createdAt, agent, status, attempts, retries, durationMs, note } = row;
+  const operation = BULK_OPERATIONS.find((one) => sources(one).includes(status));
+  return (
+    <tr id={id} data-can={operation}>
+      <td class="select">
+        <label>
+          <input type="checkbox" name="id" value={id} form={SELECTION} aria-label={`Select ${id}`} />
+        </label>
+      </td>
+      <td class="when">
+        <WhenTime at={createdAt} now={now} />
+      </td>
+      <td class="who">
+        <UntrustedText text={agent} />
+      </td>
+      <td class="what">
+        {/* Boosted, and not loaded by click: a click with Ctrl or ⌘ still opens a tab. */}
+        <a
+          class="row-link"
+          href={actionPath(id)}
+          data-item=""
+          hx-boost="true"
+          hx-target="#drawer"
+          hx-select="#action"
+          hx-swap="innerHTML"
+        >
+          <What {...row} />
+        </a>
+      </td>
+      <td class="status">
+        <RowStatus row={row} isPaused={isPaused} isScheduled={isScheduled} />
+      </td>
+      <td class="number">{attempts === 0 ? <span class="faint">–</span> : `${attempts} of ${retries}`}</td>
+      <td class="number took">{durationMs === null ? <span class="faint">–</span> : duration(durationMs)}</td>
+      <td class="note">
+        <Note note={note} now={now} />
+      </td>
+    </tr>
+  );
+}
+
+/** A title is the requester's: it stands in quotation marks, and never without method and host. */
+function What({ method, host, title, path }: ActionRow) {
+  const place = (
+    <span class="host">
+      <UntrustedText text={host} />
+    </span>
+  );
+  return (
+    <>
+      <span class="method">{method}</span>{" "}
+      {title === null ? (
+        <>
+          {place}
+          <span class="path">
+            <UntrustedText text={path.slice(0, PATH_CHARS)} />
+          </span>
+        </>
+      ) : (
+        <>
+          <q class="path">
+            <UntrustedText text={title} />
+          </q>{" "}
+          {place}
+        </>
+      )}
+    </>
+  );
+}
+
+/** More than a wide screen shows; CSS cuts the rest. */
+const PATH_CHARS = 240;
+
+function RowStatus({ row: { status, code, attempts }, isPaused, isScheduled }: Omit<RowProps, "now">) {
+  if (isPaused) return <Dot tone="wait">Paused</Dot>;
+  if (isScheduled) return <Dot tone="still">Scheduled</Dot>;
+  if (status === "pending" && attempts > 0)
+    return <Dot tone="busy">{`Retrying${code === null ? "" : ` ${code}`}`}</Dot>;
+  return <StatusDot status={status} code={status === "active" ? null : code} />;
+}
+
+const NOTE_WORDS = { retries: "again", starts: "starts", expires: "expires" } as const;
+
+function Note({ note, now }: { readonly note: RowNote; readonly now: Date }) {
+  if (note.kind === "none") return null;
+  if (note.kind === "error") return <UntrustedText text={note.text} />;
+  return (
+    <>
+      {NOTE_WORDS[note.kind]} <UntilTime at={note.at} now={now} />
+    </>
+  );
+}
