@@ -1,7 +1,7 @@
 import { and, eq, gt, type Placeholder, sql } from "drizzle-orm";
 import { COUNTED_MAX, HELD_PER_KEY_MAX, HELD_REQUESTERS_SHOWN_MAX, LIST_BYTES_MAX } from "../../src/config/limits.ts";
 import type { Action } from "../../src/actions/action.ts";
-import type { HeldHead, HeldPage, Requester } from "../store.ts";
+import type { HeldHead, HeldPage, Requester, WaitingApprovals } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { isOneOf } from "./dialect.ts";
 import { BYTES, idsWithin } from "./find.ts";
@@ -76,7 +76,7 @@ const BYTES_OF = prepare((arg: Args<"ids">) =>
 
 const WAITING = prepare((arg: Args<"accountId">) => {
   const held = query.select({ id: actions.id, createdAt: actions.createdAt }).from(actions);
-  const first = held.where(isHeldOf(arg.accountId)).orderBy(actions.id).limit(COUNTED_MAX).as("held");
+  const first = held.where(and(isHeld(arg.accountId), IS_BY_STATUS)).orderBy(actions.id).limit(COUNTED_MAX).as("held");
   return query
     .select({
       count: sql<number>`count(*)`.as("count"),

@@ -6,7 +6,7 @@ import { Card, PageHead, Problem, Time } from "./parts.tsx";
 import { maskForDisplay, RequestView } from "./request.tsx";
 import { waitingText } from "./text.ts";
 
-interface ConfirmProps extends Omit<HeldProps, "user"> {
+interface ConfirmProps extends HeldProps {
   readonly expiresAt: Date;
   /** Which link of the mail was opened. */
   readonly decision: Decision;

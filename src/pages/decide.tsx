@@ -7,44 +7,18 @@ import { normalTarget } from "../outbound/target.ts";
 import { hiddenValues, hiddenValuesText } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { Button, PostForm, ReasonField } from "./form.tsx";
-import { actionPath, Layout, render } from "./layout.tsx";
-import { Card, type FactRows, Facts, PageHead, Problem, UntrustedText } from "./parts.tsx";
-import { UntrustedUrl, maskForDisplay, RequestView } from "./request.tsx";
-import { type PageUser, waitingText } from "./text.ts";
+import { actionPath } from "./layout.tsx";
+import { type FactRows, Facts, UntrustedText } from "./parts.tsx";
+import { UntrustedUrl } from "./request.tsx";
+import type { PageUser } from "./text.ts";
 
-interface HeldProps {
+/** A held request on a page of its own. */
+export interface HeldProps {
   readonly action: Action;
   readonly history: DecisionHistory;
   /** What was wrong with the form before. The input is kept. */
   readonly problem?: string;
   readonly reason?: string;
-}
-
-interface ConfirmProps extends HeldProps {
-  readonly expiresAt: Date;
-  /** Which link of the mail was opened. */
-  readonly decision: Decision;
-}
-
-/** The page of an approval link: the masked request and two buttons, the one of the link first. */
-export function confirmPage({ expiresAt, decision, history, problem, reason, ...props }: ConfirmProps): string {
-  const action = maskForDisplay(props.action, "decider");
-  const verb = decision === "approve" ? "Approve" : "Reject";
-  return render(
-    <Layout title={`${verb} a request?`} isStandalone>
-      <PageHead title={`${verb} this request?`} kind="Approval">
-        <p>{waitingText(action)}</p>
-        <HiddenValues action={action} />
-      </PageHead>
-      <DecisionSummary action={props.action} history={history} rows={[["Link expires", <Time at={expiresAt} />]]} />
-      <RequestView action={action} isAsked />
-      <Card id="decision" title="Your decision">
-        <Problem text={problem} />
-        <DecisionForm reason={reason} main={decision} />
-      </Card>
-      <SecretsMasked />
-    </Layout>,
-  );
 }
 
 export function SecretsMasked() {

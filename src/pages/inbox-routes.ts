@@ -10,7 +10,6 @@ import { DomainError } from "../api/domain-error.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { premaskAll, premask } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { confirmPage } from "./decide.tsx";
 import { type InboxPane, type InboxProps, inboxPage, nextOf } from "./inbox.tsx";
 import { filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
 import type { DecidedRequest } from "./outcome.tsx";

@@ -109,7 +109,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
       Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),
     overviewService: { read: (_caller, range) => Promise.resolve(anOverviewAnswer({ range })) },
-    guides: GUIDES,
+    guides: GUIDE_GROUPS,
     rulesFor: () => Promise.resolve(SOME_RULES),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",

@@ -2,16 +2,14 @@ import { describe, expect, test } from "bun:test";
 import { BODY_SHOWN_LINES_MAX } from "../../src/config/limits.ts";
 import type { Action } from "../../src/actions/action.ts";
 import { encodeForm } from "../../src/actions/body.ts";
-import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
 import { revealedPage } from "../../src/pages/action.tsx";
 import { receiptPage } from "../../src/pages/receipt.tsx";
 import { bodyLines, shownBody } from "../../src/pages/body-view.tsx";
-import { heldPage } from "../../src/pages/decide.tsx";
-import { inboxPage } from "../../src/pages/inbox.tsx";
 import { createSnippets } from "../../src/pages/snippets.tsx";
 import { anApprovalMail } from "../mail/message.ts";
-import { anAction, NOON } from "../support/factory.ts";
+import { anAction } from "../support/factory.ts";
+import { inboxOf, requestPageOf } from "./inbox-page.ts";
 
 const user = { email: "ann@example.com", formToken: "t", role: "owner", hasOthers: false } as const;
 
@@ -29,22 +27,12 @@ const bytes = (body: string | Uint8Array): Partial<Action> => ({
   extras: { bodyKind: "base64" },
 });
 
-const inbox = (action: Action) =>
-  inboxPage({
-    histories: new Map(),
-    user,
-    actions: [action],
-    after: null,
-    requesters: [],
-    by: null,
-    outcome: null,
-    now: NOON,
-  });
+const inbox = (action: Action) => inboxOf([action]);
 
 /** Every place where somebody decides on a page. */
 const decides = (action: Partial<Action>) => {
   const one = held(action);
-  return [inbox(one), heldPage({ action: one, user, history: NO_HISTORY })];
+  return [inbox(one), requestPageOf(one, true)];
 };
 
 describe("a form", () => {

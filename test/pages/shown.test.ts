@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { confirmPage } from "../../src/pages/approval-link.tsx";
-import { heldPage } from "../../src/pages/decide.tsx";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
-import { inboxPage } from "../../src/pages/inbox.tsx";
 import { notificationsPage } from "../../src/pages/callbacks.tsx";
 import { receiptPage } from "../../src/pages/receipt.tsx";
 import { responseText } from "../../src/pages/request.tsx";
+import { inboxOf, requestPageOf } from "./inbox-page.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 const user = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "t" } as const;
@@ -18,17 +17,8 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
   const pages = [
     receiptPage({ action, timeline: [] }),
     confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
-    heldPage({ history: NO_HISTORY, action, user }),
-    inboxPage({
-      histories: new Map(),
-      user,
-      actions: [action],
-      after: null,
-      requesters: [],
-      by: null,
-      outcome: null,
-      now: NOON,
-    }),
+    requestPageOf(action),
+    inboxOf([action]),
   ];
   for (const page of pages) {
     const text = page.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, "");
@@ -64,7 +54,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
     return [
       receiptPage({ action, timeline: [] }),
       confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
-      heldPage({ history: NO_HISTORY, action, user }),
+      requestPageOf(action),
       email.html,
       email.text,
     ];
@@ -75,16 +65,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
     expect(page).not.toContain("Nothing has been sent.");
   }
   const again = anAction({ status: "awaiting_approval", approve: true, run: 2 });
-  const inbox = inboxPage({
-    histories: new Map(),
-    user,
-    actions: [again],
-    after: null,
-    requesters: [],
-    by: null,
-    outcome: null,
-    now: NOON,
-  });
+  const inbox = inboxOf([again]);
   expect(inbox).toContain("Nothing has been sent in run 2;");
 });
 
@@ -103,11 +84,10 @@ test("whoever decides on a request with a callback reads where news of it goes, 
     baseUrl: "",
   } as const;
   const email = approvalMessage(mail, "confirm");
-  const none = { histories: new Map(), requesters: [], by: null, after: null, outcome: null };
-  const inbox = inboxPage({ ...none, user, actions: [action], now: NOON });
+  const inbox = inboxOf([action]);
   const pages = [
     confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
-    heldPage({ history: NO_HISTORY, action, user }),
+    requestPageOf(action),
   ];
   for (const page of [...pages, inbox, email.html, email.text]) {
     expect(page).toContain("The request has not been sent. Its callback is notified");

@@ -129,7 +129,7 @@ async function foundText(session: Session, { operation, filter }: Bulk, found: B
     `${countText(found)} would be ${WORDS[operation].done}.\n`,
     unknown === 0 ? "" : `${paint(warning, "yellow")}\n`,
     tableOf(ACTION_COLUMNS, rows, paint, io.columns),
-    left > 0 ? paint(`and ${left} more\n`, "grey") : "",
+    left > 0 ? `${paint(`and ${left} more`, "grey")}\n` : "",
   ].join("");
 }
 

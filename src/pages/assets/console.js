@@ -149,12 +149,22 @@ function closeDrawer() {
 }
 
 // A part that htmx opened under its own address: the address that the browser goes back to is shown whole, unless it is
-// that of the list under the drawer. Before htmx, which would load it again.
+// that of the list under the drawer. A link to a place on the same page is no other address.
+const addressOf = () => location.pathname + location.search;
+let shown = addressOf();
+for (const name of ["htmx:pushedIntoHistory", "htmx:replacedInHistory"]) {
+  addEventListener(name, () => (shown = addressOf()));
+}
 addEventListener("popstate", (event) => {
-  if (below === null || location.href !== below.address) return location.reload();
+  if (below === null || location.href !== below.address) {
+    if (addressOf() !== shown) location.reload();
+    return;
+  }
+  // htmx would load it again.
   event.stopImmediatePropagation();
   const { title, opener } = below;
   below = null;
+  shown = addressOf();
   drawer?.replaceChildren();
   document.title = title;
   if (opener instanceof HTMLElement) opener.focus();
@@ -292,7 +302,7 @@ function decide(/** @type {string} */ key) {
   const open = document.querySelector("#request [data-shown]");
   const decision = open?.querySelector(`button[data-key="${key}"]`);
   if (decision instanceof HTMLButtonElement && !decision.disabled) {
-    confirm(decision, open?.querySelectorAll("[data-asked]") ?? []);
+    confirm(decision, open?.querySelectorAll("[data-asked]:not([data-asked] *)") ?? []);
     return true;
   }
   const items = document.querySelectorAll("[data-item]");

@@ -1,0 +1,134 @@
+import { createClient } from "../../client/client.ts";
+import { apiKeyIn } from "../../client/api-key-file.ts";
+import type { AccountJson } from "../../accounts/schemas.ts";
+import { isLoopbackUrl } from "../../config/values.ts";
+import { visible } from "../../observability/terminal.ts";
+import { type CliCommand, EXIT, type Io, readValue, UsageError } from "../command.ts";
+import { removeLogin, writeLogin } from "../login-file.ts";
+import { explain } from "../output.ts";
+import {
+  addServiceCommand,
+  JSON_OPTION,
+  parseUrl,
+  readApiKey,
+  readUrl,
+  type Session,
+  type SessionOptions,
+  withSession,
+} from "../session.ts";
+import { table } from "../table.ts";
+
+/** The commands about who the command line is for a service. */
+export function addLoginCommands(program: CliCommand): void {
+  addServiceCommand(program, "login", "keep the address and the API key of a service, for all commands")
+    .argument("[url]", "the address of the service; default: OUTGATE_URL, or http://127.0.0.1:3000")
+    .addHelpText(
+      "after",
+      `
+Asks for the key without showing it, or reads it from standard input where that is no terminal. The key is checked, and
+kept in $XDG_CONFIG_HOME/outgate/login.json or ~/.config/outgate/login.json, which only you can read. It is sent to this
+address alone, and only where no other key is set.`,
+    )
+    .examples([
+      ["outgate login", "asks for the key of the service on this machine"],
+      ["outgate login https://outgate.example.com < key-file", "takes it from a file"],
+    ])
+    .runs(logIn);
+  program
+    .command("logout")
+    .description("forget the address and the key of `outgate login`")
+    .takes("no arguments.")
+    .runs(async ({ env, err }: Io) => {
+      const wasLoggedIn = await removeLogin(env);
+      err(
+        wasLoggedIn
+          ? "Logged out. The key itself still works: `outgate keys revoke <id>` ends it.\n"
+          : "Nobody was logged in.\n",
+      );
+      return EXIT.ok;
+    });
+  addServiceCommand(program, "whoami", "show which service and key commands use, and where they come from")
+    .option(...JSON_OPTION)
+    .runs(withSession(showCaller));
+}
+
+async function logIn(io: Io, { apiKeyFile }: SessionOptions, given?: string): Promise<number> {
+  const url = given === undefined ? readUrl(io) : addressIn(given);
+  const key = await keyFor(url, apiKeyFile, io);
+  if (key === null) {
+    io.err("Nothing was kept.\n");
+    return EXIT.failed;
+  }
+  const account = await createClient({ url, apiKey: key })
+    .getAccount()
+    .catch((error: unknown) => {
+      const explained = explain(error, url);
+      if (explained === null) throw error;
+      io.err(`${explained.message}\nNothing was kept.\n`);
+      return explained.code;
+    });
+  if (typeof account === "number") return account;
+  const path = await writeLogin(io.env, { url, key });
+  io.err(`Logged in to ${url} with ${keyText(account)}. Kept in ${path}, which only you can read.\n`);
+  for (const note of notesOn(url, io)) io.err(`${note}\n`);
+  return EXIT.ok;
+}
+
+function addressIn(text: string): string {
+  // Never quoted: it may be a key.
+  if (!/^https?:\/\//i.test(text)) {
+    throw new UsageError(
+      "login takes the address of a service. It asks for the key, which belongs on no command line: others can read it there.",
+    );
+  }
+  return parseUrl(text, "The address");
+}
+
+async function keyFor(url: string, apiKeyFile: string | undefined, io: Io): Promise<string | null> {
+  if (apiKeyFile !== undefined) return readApiKey(apiKeyFile, io);
+  if (io.askHidden === undefined) return apiKeyIn(await readValue("-", io), "Standard input");
+  const typed = await io.askHidden(`API key for ${url}: `);
+  return typed === null || typed.trim() === "" ? null : apiKeyIn(typed, "The answer");
+}
+
+function notesOn(url: string, { env }: Io): readonly string[] {
+  const other = ["OUTGATE_API_KEY", "OUTGATE_API_KEY_FILE"].find((name) => (env[name] ?? "") !== "");
+  const address = new URL(url);
+  return [
+    ...(other === undefined ? [] : [`${other} is set, and is used in place of this login.`]),
+    ...(address.protocol === "https:" || isLoopbackUrl(address)
+      ? []
+      : ["The address is http://: the key can be read on the way."]),
+  ];
+}
+
+function keyText({ key, email }: AccountJson): string {
+  const owner = email === null ? "" : ` of ${visible(email)}`;
+  return `the ${key.role} key ${JSON.stringify(visible(key.name))}${owner}`;
+}
+
+async function showCaller(session: Session): Promise<number> {
+  const { client, url, keySource, print, paint, io } = session;
+  const account = await client.getAccount();
+  const { id, email, key } = account;
+  print({ url, key_source: keySource, ...account }, () =>
+    table(
+      [
+        ["service", url],
+        ["account", email === null ? id : `${visible(email)}  ${id}`],
+        ["key", `${visible(key.name)}  ${key.id}`],
+        ["role", key.role],
+        ["from", KEY_SOURCES[keySource]],
+      ],
+      paint,
+      io.columns,
+    ),
+  );
+  return EXIT.ok;
+}
+
+const KEY_SOURCES = {
+  option: "--api-key-file",
+  environment: "OUTGATE_API_KEY or OUTGATE_API_KEY_FILE",
+  login: "outgate login",
+} as const;

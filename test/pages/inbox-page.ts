@@ -1,0 +1,26 @@
+import type { Action } from "../../src/actions/action.ts";
+import { NO_HISTORY } from "../../src/approvals/facts.ts";
+import { type InboxPane, type InboxProps, inboxPage } from "../../src/pages/inbox.tsx";
+import type { InboxQuery } from "../../src/pages/inbox-query.ts";
+import { NOON } from "../support/factory.ts";
+
+export const ANN = { email: "ann@example.com", formToken: "t", role: "owner", hasOthers: false } as const;
+
+const EVERYTHING: InboxQuery = { by: null, host: null, age: null, after: null };
+
+/** The inbox with these requests, the first of which is beside the list. */
+export function inboxOf(actions: readonly Action[], more: Partial<InboxProps> = {}): string {
+  const [action] = actions;
+  const pane: InboxPane =
+    action === undefined
+      ? { kind: "none" }
+      : { kind: "request", isChosen: false, isWhole: false, action, history: NO_HISTORY };
+  const { length: total } = actions;
+  const inbox = { actions, histories: new Map(), after: null, requesters: [], hosts: [], total, matching: total };
+  return inboxPage({ user: ANN, inbox, query: EVERYTHING, pane, decided: [], now: NOON, ...more });
+}
+
+/** One request under its own address. `isWhole`: a long body is not cut. */
+export function requestPageOf(action: Action, isWhole = false): string {
+  return inboxOf([], { pane: { kind: "request", isChosen: true, isWhole, action, history: NO_HISTORY } });
+}
