@@ -153,7 +153,8 @@ function unmasked(typed: string, { shown, whole, isJson = false }: Known, secret
   if (!typed.includes(MASK)) return typed;
   const fill = (text: string) =>
     text.replaceAll(MASK_PATTERN, (mask) => {
-      const secret = secrets.get(mask) ?? mask;
+      // A mask of another field is none of this one.
+      const secret = (shown.includes(mask) ? secrets.get(mask) : null) ?? mask;
       return isJson ? JSON.stringify(secret).slice(1, -1) : secret;
     });
   // Only where filling in what is shown gives what is stored is it certain what each mask hides.

@@ -35,6 +35,17 @@ export function ActionDetails({ action, receiptUrl, baseUrl }: ActionDetailsProp
 const untrusted = (text: string | null | undefined): Child =>
   text === null || text === undefined ? null : <UntrustedText text={text} />;
 
+/** What a caller wrote: the script reads it from the page, so that no attribute holds it. */
+function CopiedText({ text }: { readonly text: string }) {
+  return (
+    <span class="copied">
+      <span data-copy="">
+        <UntrustedText text={text} />
+      </span>
+    </span>
+  );
+}
+
 const at = (time: Date | null): Child => (time === null ? null : <Time at={time} />);
 
 function whoRows({ id, createdBy, keyId, hostname, host, extras }: Action): FactRows {
@@ -100,24 +111,9 @@ function howRows(action: Action, receipt: string): FactRows {
     ["Delay between attempts", backoffText(extras.backoff)],
     ["Gives up on", extras.giveUpOn === undefined ? null : patternsText(extras.giveUpOn)],
     ["After an unknown outcome", onUnknown === "stop" ? "Stop" : null],
-    [
-      "Dedupe key",
-      dedupe === null ? null : <Copied text={dedupe} what="the dedupe key" children={untrusted(dedupe)} />,
-    ],
-    [
-      "Key of the create",
-      idempotencyKey === null ? null : (
-        <Copied text={idempotencyKey} what="the key of the create" children={untrusted(idempotencyKey)} />
-      ),
-    ],
-    [
-      "Idempotency-Key",
-      <Copied
-        text={sentKeyOf(action)}
-        what="the Idempotency-Key that is sent"
-        children={untrusted(sentKeyOf(action))}
-      />,
-    ],
+    ["Dedupe key", dedupe === null ? null : <CopiedText text={dedupe} />],
+    ["Key of the create", idempotencyKey === null ? null : <CopiedText text={idempotencyKey} />],
+    ["Idempotency-Key", <CopiedText text={sentKeyOf(action)} />],
     ["Callback", untrusted(callback)],
     ["Approval email", untrusted(notifyEmail)],
     [

@@ -4,7 +4,7 @@ import type { Action } from "../actions/action.ts";
 import type { PastAttempt } from "../actions/attempts.ts";
 import { pathOf } from "../actions/search.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
-import { type DecisionHistory, maskedFacts, NO_HISTORY } from "../approvals/facts.ts";
+import { type DecisionHistory, NO_HISTORY } from "../approvals/facts.ts";
 import { risksOf } from "../approvals/risks.ts";
 import { sentUrl } from "../outbound/target.ts";
 import type { Pause } from "../pauses/pause.ts";
@@ -14,8 +14,7 @@ import { Controls } from "./action-controls.tsx";
 import { ActionDetails } from "./action-facts.tsx";
 import { Story } from "./action-story.tsx";
 import { AttemptResponse, Attempts } from "./attempts.tsx";
-import { Copied } from "./controls.tsx";
-import { callText, DecisionForm, DecisionSummary, HiddenValues, RevealForm, Risks } from "./decide.tsx";
+import { callText, DecisionForm, RevealForm, Risks } from "./decide.tsx";
 import { actionPath, ACTIONS_PATH, Layout, render } from "./layout.tsx";
 import {
   Card,
@@ -31,6 +30,7 @@ import {
 } from "./parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
 import { maskForDisplay, RequestView, ResponseView, UntrustedUrl } from "./request.tsx";
+import { RequestPane } from "./request-pane.tsx";
 import { duration, lastDecision, type PageUser } from "./text.ts";
 import { ActorName, History } from "./timeline.tsx";
 
@@ -106,11 +106,25 @@ function ActionPart(props: ActionPartProps) {
           )}
         </div>
       </PageHead>
-      <Problem text={problem} />
+      {isHeld ? null : <Problem text={problem} />}
       <TabChoice isHeld={isHeld} hasResponse={attempts.length > 0} />
       <div class="action-columns">
         <div class="action-main">
-          {isHeld ? <Decision {...props} /> : null}
+          {isHeld && props.history !== null ? (
+            <section class="card asked-card part part-request" aria-label="Request">
+              <RequestPane
+                action={stored}
+                history={props.history}
+                user={user}
+                now={now}
+                path={actionPath(action.id)}
+                wholePath={actionPath(action.id)}
+                isWhole
+                problem={problem}
+                reason={props.reason}
+              />
+            </section>
+          ) : null}
           <div class="part part-response">
             <Attempts action={action} timeline={timeline} attempts={attempts} chosen={chosen} now={now} />
             <AttemptResponse action={action} attempt={chosen} isOld={isOld} />
@@ -158,10 +172,12 @@ const HEADLINE_CHARS = 120;
 function CallLine({ action: { method, url, host } }: { readonly action: Action }) {
   return (
     <p class="call-line">
-      <Copied text={url} what="the URL">
+      <span>
         <b class="method">{method}</b>
-        <UntrustedUrl url={url} host={host} />
-      </Copied>
+        <span data-copy="">
+          <UntrustedUrl url={url} host={host} />
+        </span>
+      </span>
     </p>
   );
 }
@@ -187,28 +203,6 @@ const PARTS = [
   ["timeline", "Timeline"],
   ["details", "Details"],
 ] as const;
-
-/** A held request with its risks, and the decision for whoever may make it. */
-function Decision({ stored, action, user, role, history, reason }: ActionPartProps) {
-  const mayDecide = mayDo(role, "approve");
-  if (history === null) return null;
-  return (
-    <div class="part part-request">
-      {mayDecide ? <HiddenValues action={action} user={user} /> : null}
-      {mayDecide ? (
-        <DecisionSummary action={stored} history={history} />
-      ) : (
-        <Risks risks={maskedFacts(stored, history, "", viewerOf(role)).risks} />
-      )}
-      <RequestView action={action} isAsked />
-      {mayDecide ? (
-        <Card id="decision" title="Your decision">
-          <DecisionForm reason={reason} user={user} run={action.run} path={actionPath(action.id)} about={action} />
-        </Card>
-      ) : null}
-    </div>
-  );
-}
 
 /** What of a request that nobody decides on is unusual. */
 function risksWithoutHistory(stored: Action, { url: seenUrl }: Action) {

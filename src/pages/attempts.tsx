@@ -6,6 +6,8 @@ import { statusSentence } from "../actions/outcome.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import { ATTEMPTS_KEPT } from "../config/limits.ts";
 import { readHeaders } from "../outbound/response-headers.ts";
+import { shownTree } from "./body-view.tsx";
+import { JsonView } from "./json-view.tsx";
 import { actionPath, queryText } from "./layout.tsx";
 import { Dot, Table, Time, type Tone, UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { responseText } from "./request.tsx";
@@ -287,7 +289,7 @@ export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps
       {body === null ? (
         <p class="quiet">{noBodyText(attempt, isOld)}</p>
       ) : (
-        <ResponseBody kind={body.kind} text={body.text} isCut={responseTruncated} />
+        <ResponseBody kind={body.kind} text={body.text} json={responseBody} isCut={responseTruncated} />
       )}
     </section>
   );
@@ -303,10 +305,13 @@ interface ResponseBodyProps {
   readonly kind: string;
   /** Null: bytes. */
   readonly text: string | null;
+  readonly json: string | null;
   readonly isCut: boolean;
 }
 
-function ResponseBody({ kind, text, isCut }: ResponseBodyProps) {
+function ResponseBody({ kind, text, json, isCut }: ResponseBodyProps) {
+  const tree = kind === "JSON" && json !== null ? shownTree(json) : null;
+  const block = text === null ? null : <UntrustedBlock label="Body of the response" text={text} />;
   return (
     <div class="with-copy">
       <p class="quiet small">{`${kind}${isCut ? " · cut: the rest was not kept" : ""}`}</p>
@@ -314,7 +319,8 @@ function ResponseBody({ kind, text, isCut }: ResponseBodyProps) {
         <p class="quiet">Binary content is not shown.</p>
       ) : (
         <div data-copy="">
-          <UntrustedBlock label="Body of the response" text={text} />
+          {tree === null ? block : <div hidden>{block}</div>}
+          {tree === null ? null : <JsonView label="Body of the response" tree={tree} />}
         </div>
       )}
     </div>

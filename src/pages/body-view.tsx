@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { type Action, formatSize } from "../actions/action.ts";
 import { bodyMemberOf, contentTypeOf, type FormPair, formPairs } from "../actions/body.ts";
 import { JSON_TREE_CHARS_MAX, JSON_TREE_NODES_MAX } from "../config/limits.ts";
-import { prettyPrint } from "../json/json.ts";
+import { compactJson, prettyPrint } from "../json/json.ts";
 import { type JsonNode, jsonTree } from "../json/tree.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { seenBytes } from "../receipts/masked-action.ts";
@@ -43,6 +43,15 @@ export function shownBody(action: Action, limits?: Limits): ShownBody | null {
 }
 
 const TREE_LIMITS = { nodes: JSON_TREE_NODES_MAX, chars: JSON_TREE_CHARS_MAX };
+
+/** The tree of a JSON text with its white space; null: it is too large, or no JSON. */
+export function shownTree(json: string): JsonNode | null {
+  try {
+    return jsonTree(compactJson(json), TREE_LIMITS);
+  } catch {
+    return null;
+  }
+}
 
 function cut(text: string, limits?: Limits): Pick<ShownBody, "text" | "rest"> {
   if (limits === undefined) return { text, rest: null };

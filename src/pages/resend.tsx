@@ -121,6 +121,7 @@ export function editPage({ action, user, isUnknown, fields, problem, problems = 
         </p>
         <div class="buttons">
           <Button>{action.approve ? "Create, to be approved" : "Send as a new action"}</Button>
+          <LinkButton href={`${path}/again`}>Send unchanged</LinkButton>
           <LinkButton href={path}>Cancel</LinkButton>
         </div>
       </PostForm>

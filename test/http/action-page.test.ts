@@ -41,15 +41,51 @@ const say = async (id: string, fields: Readonly<Record<string, string>>, tail = 
 describe("the page of an action", () => {
   test("shows a held request before it asks for a decision on it", async () => {
     const held = await ann.pageOf(`/actions/${await created({ approve: true })}`);
-    expect(held.indexOf('id="request"')).toBeLessThan(held.indexOf('id="decision"'));
-    const failed = await ann.pageOf(`/actions/${await ended({}, "failed")}`);
-    expect(failed.indexOf('id="request"')).toBeGreaterThan(failed.indexOf('id="decision"'));
+    expect(held).toContain("data-asked");
+    expect(held.indexOf("data-asked")).toBeLessThan(held.indexOf('value="approve"'));
+    expect(held).not.toContain('id="response"');
   });
 
-  test("shows what was answered before what can be done about it", async () => {
-    const failed = await ann.pageOf(`/actions/${await ended({}, "failed")}`);
-    expect(failed).toContain('id="response"');
-    expect(failed.indexOf('id="response"')).toBeLessThan(failed.indexOf('id="decision"'));
+  test("says in its head what happened and what to do, before the response", async () => {
+    await using target = new Target(() => Response.json({ error: { message: "No such charge" } }, { status: 422 }));
+    const id = await ended({ url: target.url, title: "Refund 4711" }, "failed");
+    const html = await ann.pageOf(`/actions/${id}`);
+    const text = textOf(html);
+    expect(html).toMatch(/<h1><q class="title"><bdi class="untrusted">Refund 4711<[/]bdi>/);
+    expect(text).toContain(
+      "Failed 422 The target answered 422. It will not be retried. Fix the fields that the target",
+    );
+    expect(html.indexOf("No such charge")).toBeLessThan(html.indexOf('id="response"'));
+    // All of it is in the part that a list loads over itself.
+    expect(html.indexOf('<div id="action"')).toBeLessThan(html.indexOf("<h1>"));
+  });
+
+  test("shows the response of each attempt, and never that of another one or of an earlier run", async () => {
+    const answer = (n: number) => () =>
+      Response.json({ answer: n }, { status: 503, headers: { "x-request-id": `r${n}` } });
+    await using target = new Target(answer(1), answer(2), answer(3));
+    const id = await created({ url: target.url, retries: 2, headers: { "X-A": "1" } });
+    await app.engine.saw(id, { status: "pending", attempts: 1 });
+    app.engine.clock.advance(60_000);
+    await app.engine.saw(id, { status: "failed" });
+    const responseOf = async (query = "") => {
+      const text = textOf(await ann.pageOf(`/actions/${id}${query}`));
+      return /Response (Attempt \d|Run \d, attempt \d).*?answer&quot;: (\d)/.exec(text)?.slice(1) ?? text;
+    };
+    expect(await responseOf()).toEqual(["Attempt 2", "2"]);
+    expect(await responseOf("?attempt=1")).toEqual(["Attempt 1", "1"]);
+    expect(textOf(await ann.pageOf(`/actions/${id}?attempt=1`))).toContain("x-request-id r1");
+    for (const query of ["?attempt=7", "?attempt=x", "?run=9&attempt=1"]) {
+      expect(await responseOf(query)).toEqual(["Attempt 2", "2"]);
+    }
+    // A new run has no response until its first attempt has ended.
+    await using slow = target;
+    await say(id, { decision: "retry" });
+    await app.engine.saw(id, { status: "pending", run: 2, attempts: 1 });
+    expect(await responseOf()).toEqual(["Attempt 1", "3"]);
+    expect(await responseOf("?run=1&attempt=2")).toEqual(["Run 1, attempt 2", "2"]);
+    await say(id, { decision: "cancel" });
+    expect(slow.received).toHaveLength(3);
   });
 
   test("shows its life to scale and in words, request and answer, masked", async () => {
@@ -69,15 +105,14 @@ describe("the page of an action", () => {
     for (const seen of ["Completed", "Attempt 1: answered 503", "Attempt 2: answered 200", "order-7", "…t7Rw)"]) {
       expect(text).toContain(seen);
     }
-    const drawing = /<svg[^>]*aria-label="([^"]*)"/.exec(html)?.[1];
-    expect(drawing).toBe("waiting to be sent, 2 s; 1 failed attempt, 0 ms; 1 successful attempt, 0 ms.");
-    const bars = [...html.matchAll(/<rect class="span span-(\w+)" x="(\d+)"/g)].map(([, kind, x]) => [kind, Number(x)]);
+    expect(text).toContain("waiting to be sent, 2 s; 1 failed attempt, 0 ms; 1 successful attempt, 0 ms.");
+    const bars = [...html.matchAll(/<rect class="span-(\w+)" x="(\d+)"/g)].map(([, kind, x]) => [kind, Number(x)]);
     expect(bars).toEqual([
-      ["wait", 0],
       ["bad", 0],
-      ["good", 995],
+      ["wait", 0],
+      ["good", 992],
     ]);
-    expect(html).toContain(`href="${app.engine.receiptUrl(id)}"`);
+    expect(html).toContain(`${app.engine.receiptUrl(id)}">Open the receipt`);
   });
 
   test("offers what its status and the person's role allow, and nothing else", async () => {
@@ -101,7 +136,8 @@ describe("the page of an action", () => {
     await using target = new Target(200);
     const done = await ended({ url: target.url }, "completed");
     expect(await buttonsOf(done)).toEqual([]);
-    expect(await ann.pageOf(`/actions/${done}`)).toContain(`href="/actions/${done}/again"`);
+    expect(await ann.pageOf(`/actions/${done}`)).toContain(`href="/actions/${done}/edit"`);
+    expect(await ann.pageOf(`/actions/${done}/edit`)).toContain(`href="/actions/${done}/again"`);
   });
 
   test("does not exist for another account's, nor for what is no id", async () => {
@@ -110,8 +146,8 @@ describe("the page of an action", () => {
     const fields = await ann.hiddenOf("/actions");
     for (const id of [json.id, "act_nobody", "nonsense", "act_%00"]) {
       expect((await ann.context(`/actions/${id}`)).status).toBe(404);
-      expect((await ann.context(`/actions/${id}/again`)).status).toBe(404);
-      for (const tail of ["", "/again", "/reveal"]) {
+      for (const tail of ["/again", "/edit"]) expect((await ann.context(`/actions/${id}${tail}`)).status).toBe(404);
+      for (const tail of ["", "/again", "/edit", "/reveal"]) {
         const sent = { ...fields, decision: "approve", run: "1", sure: "yes" };
         expect((await ann.send(`/actions/${id}${tail}`, sent)).status).toBe(404);
       }
@@ -121,7 +157,13 @@ describe("the page of an action", () => {
   test("lives under the rules of our own pages, with nothing inline", async () => {
     const id = await ended({ body: { a: 1 } }, "failed");
     const before = await actionOf(id);
-    for (const path of ["/actions", "/actions?status=failed", `/actions/${id}`, `/actions/${id}/again`]) {
+    for (const path of [
+      "/actions",
+      "/actions?status=failed",
+      `/actions/${id}`,
+      `/actions/${id}/again`,
+      `/actions/${id}/edit`,
+    ]) {
       for (const method of ["GET", "HEAD"]) {
         expect(Object.fromEntries((await ann.context(path, { method })).headers)).toMatchObject({
           "content-security-policy":
@@ -134,7 +176,7 @@ describe("the page of an action", () => {
       }
       const html = await ann.pageOf(path);
       expect(html).not.toMatch(
-        /<script(?! type="module" src="\/assets\/(?:live|session)-[0-9a-f]{16}\.js"><\/script>)/i,
+        /<script(?! (?:type="module"|defer="") src="\/assets\/(?:console|session|htmx|idiomorph)-[0-9a-f]{16}\.js"><\/script>)/i,
       );
       expect(html).not.toMatch(/<style| style=| on\w+=/i);
     }
@@ -209,7 +251,7 @@ describe("a decision on it", () => {
   test("needs our own page and this session's token, as every form here", async () => {
     const id = await created({ approve: true });
     const fields = { ...(await ann.hiddenOf(`/actions/${id}`)), decision: "approve", sure: "yes" };
-    for (const tail of ["", "/reveal", "/again"]) {
+    for (const tail of ["", "/reveal", "/again", "/edit"]) {
       const path = `/actions/${id}${tail}`;
       expect((await ann.send(path, { ...fields, form_token: "x" })).status).toBe(403);
       expect((await ann.send(path, fields, { origin: "https://evil.example" })).status).toBe(403);
@@ -285,7 +327,8 @@ describe("send again as new", () => {
       const location = (await say(id, {}, "/again")).headers.get("location") ?? "";
       const copy = await app.engine.saw(location.replace("/actions/", ""), { status: "completed" });
       const old = await actionOf(id);
-      expect([copy.body, copy.title, copy.extras]).toEqual([old.body, old.title, old.extras]);
+      const extras = { ...old.extras, metadata: { a: "b", copy_of: id } };
+      expect([copy.body, copy.title, copy.extras]).toEqual([old.body, old.title, extras]);
       const [sent, again] = target.received.slice(-2);
       expect(again?.body).toBe(sent?.body ?? "");
       expect(again?.headers.get("content-type")).toBe(sent?.headers.get("content-type") ?? "");
@@ -331,5 +374,89 @@ describe("send again as new", () => {
     } finally {
       Object.assign(store.actions, { find });
     }
+  });
+});
+
+describe("edit and resend", () => {
+  const SECRETS = {
+    headers: { Authorization: "Bearer sk_live_0123456789abcdefABCDEF", "X-Order": "7" },
+    body: { order: 7, password: "canary-bodyx9Kq2Lm8Vb3Zt7Rw", big: 12345678901234567000 },
+  };
+
+  const fieldsOf = async (id: string) => {
+    const html = await ann.pageOf(`/actions/${id}/edit`);
+    const [, url = ""] = /id="url"[^>]*value="([^"]*)"/.exec(html) ?? /value="([^"]*)"[^>]*id="url"/.exec(html) ?? [];
+    const area = (name: string) =>
+      new RegExp(`<textarea[^>]*name="${name}"[^>]*>([^<]*)</textarea>`).exec(html)?.[1] ?? "";
+    const plain = (text: string) => text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&amp;", "&");
+    const [method = ""] = /(?<=<option selected[^>]*>)[A-Z]+/.exec(html) ?? [];
+    return { method, url: plain(url), title: "", headers: plain(area("headers")), body: plain(area("body")) };
+  };
+
+  const resend = async (id: string, fields: Readonly<Record<string, string>>) => {
+    const answer = await say(id, fields, "/edit");
+    const copy = (answer.headers.get("location") ?? "").replace("/actions/", "");
+    return { status: answer.status, copy, html: await answer.text() };
+  };
+
+  test("creates a new action with what was changed, and with the values that stay masked", async () => {
+    await using target = new Target(422, 200);
+    const id = await ended({ url: target.url, ...SECRETS, title: "First" }, "failed");
+    const fields = await fieldsOf(id);
+    expect(JSON.stringify(fields)).not.toMatch(/sk_live|canary/);
+    expect(fields.headers).toContain("X-Order: 7");
+    const { copy } = await resend(id, {
+      ...fields,
+      title: "Second",
+      headers: `${fields.headers}\nX-More: yes`,
+      body: fields.body.replace('"order": 7', '"order": 8'),
+    });
+    const young = await app.engine.saw(copy, { status: "completed" });
+    expect(young).toMatchObject({
+      title: "Second",
+      headers: { ...SECRETS.headers, "X-More": "yes" },
+      body: '{"order":8,"password":"canary-bodyx9Kq2Lm8Vb3Zt7Rw","big":12345678901234567000}',
+      extras: { metadata: { copy_of: id } },
+      createdBy: `user:${ANN}`,
+    });
+    expect(target.received.at(-1)?.headers.get("authorization")).toBe(SECRETS.headers.Authorization);
+    expect(await ann.pageOf(`/actions/${copy}`)).toContain(`href="/actions/${id}"`);
+    expect((await actionOf(id)).status).toBe("failed");
+  });
+
+  test("sends no mask, and no hidden value to another host", async () => {
+    const id = await ended({ url: "http://127.0.0.1:9/", ...SECRETS }, "failed");
+    const fields = await fieldsOf(id);
+    const count = async () => (await app.call("GET", "/v1/actions?limit=100")).json.data.length;
+    const before = await count();
+    for (const [wrong, said] of [
+      [{ url: "http://127.0.0.1:10/" }, "kept for the same host only"],
+      [{ headers: "X-Copy: ••••(Stripe-key,30-chars,…CDEF)" }, "can&#39;t be kept"],
+      [{ body: '{"other":"••••"}' }, "can&#39;t be kept"],
+      [{ headers: "no header" }, "Name: value"],
+      [{ body: "{" }, "Is not valid JSON."],
+      [{ url: "http://169.254.169.254/", headers: "", body: "" }, "url: "],
+    ] as const) {
+      const refused = await resend(id, { ...fields, ...wrong });
+      expect([refused.status, refused.html.includes(said)]).toEqual([400, true]);
+      expect(refused.html).not.toMatch(/sk_live|canary/);
+    }
+    expect(await count()).toBe(before);
+    // With values of one's own it may go elsewhere.
+    const own = await resend(id, { ...fields, url: "http://127.0.0.1:10/", headers: "", body: '{"order":9}' });
+    expect(own.status).toBe(303);
+  });
+
+  test("is held again if it was held, and asks first where the outcome is unknown", async () => {
+    const held = await created({ approve: true });
+    await say(held, { decision: "reject" });
+    const { copy } = await resend(held, { ...(await fieldsOf(held)), method: "DELETE" });
+    expect(await actionOf(copy)).toMatchObject({ status: "awaiting_approval", method: "DELETE" });
+    const silent = closeWithAnswer();
+    const id = await ended({ url: `http://127.0.0.1:${silent.port}/` }, "failed");
+    silent.stop(true);
+    const fields = await fieldsOf(id);
+    expect((await resend(id, fields)).html).toContain("Tick the box");
+    expect((await resend(id, { ...fields, sure: "yes" })).status).toBe(303);
   });
 });

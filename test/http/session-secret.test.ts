@@ -28,6 +28,7 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   [`/actions/${KNOWN_ID}`, { decision: "retry", run: "1" }],
   [`/actions/${KNOWN_ID}/reveal`, {}],
   [`/actions/${KNOWN_ID}/again`, { sure: "yes" }],
+  [`/actions/${KNOWN_ID}/edit`, { method: "POST", url: "https://api.example.com/", body: "{}", sure: "yes" }],
   ["/bulk?status=failed", { operation: "retry", reason: "up again" }],
   [`/bulk/${KNOWN_BULK_ID}/stop`, {}],
   ["/keys", { name: "x", role: "owner", hold: "none" }],

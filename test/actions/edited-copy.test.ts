@@ -1,0 +1,108 @@
+import { describe, expect, test } from "bun:test";
+import { METADATA_NAMES_MAX } from "../../src/config/limits.ts";
+import type { Action } from "../../src/actions/action.ts";
+import { metadataOfCopy } from "../../src/actions/copies.ts";
+import { editedCopy, type EditedFields, fieldsToEdit } from "../../src/actions/edited-copy.ts";
+import { maskOf } from "../../src/receipts/mask-rules.ts";
+import { anAction } from "../support/factory.ts";
+
+const SECRET = "x9Kq2Lm8Vb3Zt7RwP4nD";
+
+const SECRETIVE: Partial<Action> = {
+  url: `https://api.example.com/orders?token=${SECRET}`,
+  headers: { Authorization: `Bearer ${SECRET}`, "Idempotency-Key": "k", "X-Plan": "gold" },
+  body: `{"n":1.0,"password":"${SECRET}","note":"a"}`,
+};
+
+function edit(action: Action, change: (shown: EditedFields) => Partial<EditedFields> = () => ({})) {
+  const shown = fieldsToEdit(action);
+  return editedCopy(action, { ...shown, ...change(shown) });
+}
+
+const problemsOf = (edited: ReturnType<typeof editedCopy>) =>
+  "problems" in edited ? Object.keys(edited.problems) : [];
+
+const actionIn = (edited: ReturnType<typeof editedCopy>) => {
+  if ("problems" in edited) throw new Error(JSON.stringify(edited.problems));
+  return edited.action;
+};
+
+describe("the fields to edit", () => {
+  test("have the mask that the tests below put elsewhere", () => {
+    expect(fieldsToEdit(anAction(SECRETIVE)).headers).toContain(maskOf(SECRET, "credentials"));
+  });
+
+  test("show no secret, and the same of an action without any", () => {
+    expect(JSON.stringify(fieldsToEdit(anAction(SECRETIVE)))).not.toContain(SECRET);
+    expect(fieldsToEdit(anAction({ headers: { A: "1", B: "2" }, body: '{"order":7}' }))).toMatchObject({
+      headers: "A: 1\nB: 2",
+      body: '{\n  "order": 7\n}',
+    });
+  });
+
+  test("have no body that is bytes, or too long for a form", () => {
+    expect(fieldsToEdit(anAction({ body: "AAEC", extras: { bodyKind: "base64" } })).body).toBeNull();
+    expect(fieldsToEdit(anAction({ body: JSON.stringify("ü".repeat(9_000)) })).body).toBeNull();
+    expect(fieldsToEdit(anAction({ body: null })).body).toBe("");
+  });
+});
+
+describe("an edited copy", () => {
+  test("of unchanged fields is the same request, as a copy of the other", () => {
+    const action = anAction(SECRETIVE);
+    const { url, body, headers, extras } = actionIn(edit(action));
+    expect({ url, body }).toEqual({ url: action.url, body: action.body });
+    expect(headers).toEqual({ Authorization: `Bearer ${SECRET}`, "X-Plan": "gold" });
+    expect(extras.metadata).toEqual({ copy_of: action.id });
+  });
+
+  test("fills masks in a changed text, and keeps numbers as they are written", () => {
+    const copy = actionIn(
+      edit(anAction(SECRETIVE), ({ url, body }) => ({
+        url: url.replace("orders", "refunds"),
+        body: (body ?? "").replace('"a"', '"b"'),
+      })),
+    );
+    expect(copy.url).toBe(`https://api.example.com/refunds?token=${SECRET}`);
+    expect(copy.body).toBe(`{"n":1.0,"password":"${SECRET}","note":"b"}`);
+  });
+
+  test("takes forms, texts and other methods, and an empty body for none", () => {
+    const form = anAction({ body: "b=2&b=1&a=x", extras: { bodyKind: "form" } });
+    const changed = actionIn(edit(form, ({ body }) => ({ method: "PUT", body: (body ?? "").replace('"x"', '"y z"') })));
+    expect([changed.method, changed.body]).toEqual(["PUT", "b=2&b=1&a=y+z"]);
+    const text = anAction({ body: "a\r\nb", extras: { bodyKind: "text" } });
+    // A browser sends its own line breaks; what was not changed stays.
+    expect(actionIn(edit(text, () => ({ body: "a\r\nb" }))).body).toBe("a\r\nb");
+    const none = actionIn(edit(text, () => ({ body: " " })));
+    expect([none.body, none.extras.bodyKind]).toEqual([null, undefined]);
+  });
+
+  test.each([
+    ["a hidden value for another host", { url: "https://evil.example/" }, ["url"]],
+    ["a mask that hides nothing here", { body: '{"a":"••••(password,9-chars)"}' }, ["body"]],
+    ["a mask alone", { title: "••••" }, ["title"]],
+    ["the mask of one header in another", { headers: `X-Mine: ${maskOf(SECRET, "credentials")}` }, ["headers"]],
+    ["a header twice", { headers: "A: 1\nA: 2" }, ["headers"]],
+    ["a line that is no header", { headers: "A" }, ["headers"]],
+    ["what is no JSON", { body: "{" }, ["body"]],
+    ["JSON that is too deep", { body: "[".repeat(200) + "]".repeat(200) }, ["body"]],
+    ["another method", { method: "BREW" }, ["method"]],
+  ])("is refused for %s", (_, change, fields) => {
+    expect(problemsOf(edit(anAction(SECRETIVE), () => change))).toEqual(fields);
+  });
+
+  test("keeps bytes that it can't show, for the same host only", () => {
+    const bytes = anAction({ body: "AAEC", extras: { bodyKind: "base64" } });
+    expect(actionIn(edit(bytes)).body).toBe("AAEC");
+    expect(problemsOf(edit(bytes, () => ({ url: "https://other.example/" })))).toEqual(["url"]);
+  });
+
+  test("has the metadata of the other, as far as there is room for its id", () => {
+    const names = Array.from({ length: METADATA_NAMES_MAX }, (_, n) => [`n${n}`, "v"] as const);
+    const full = anAction({ extras: { metadata: Object.fromEntries(names) } });
+    expect(metadataOfCopy(full)).toEqual(Object.fromEntries(names));
+    const again = anAction({ extras: { metadata: { copy_of: "act_0" } } });
+    expect(metadataOfCopy(again)).toEqual({ copy_of: again.id });
+  });
+});
