@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { LIST_LIMIT_DEFAULT } from "../../src/config/limits.ts";
+import { ACTIONS_SHOWN_MAX, LIST_LIMIT_DEFAULT } from "../../src/config/limits.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
@@ -34,10 +34,13 @@ const linkIn = (html: string, words: string) =>
   );
 
 describe("the list of actions", () => {
-  test("shows status, method, host, attempts and age, newest first, and leads to each", async () => {
+  test("shows time, agent, call, status, attempts, duration and error, newest first, and leads to each", async () => {
     await using server = await openRealServer();
     await using target = new Target(200);
     const bob = await signedIn(server);
+    await using down = new Target(() => Response.json({ error: { message: "No such charge." } }, { status: 422 }));
+    const failed = await created({ url: down.url, approve: false, retries: 1, title: "Refund 12 EUR" }, server);
+    await server.engine.saw(failed, { status: "failed" });
     const old = await created({ url: target.url, method: "PUT", approve: false, retries: 5 }, server);
     await server.engine.saw(old, { status: "completed" });
     server.engine.clock.advance(7_200_000);
@@ -46,12 +49,17 @@ describe("the list of actions", () => {
       server,
     );
     const html = await bob.pageOf("/actions");
-    expect(idsIn(html)).toEqual([young, old]);
-    const text = html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
-    expect(text).toContain(
-      "POST 127.0.0.1:9 /refunds?token=••••(token,22-chars,…t7Rw) by owner Awaiting approval 0 of 3 attempts just now",
+    expect(idsIn(html)).toEqual([young, old, failed]);
+    const rows = html.slice(html.indexOf("<tbody>")).split("</tr>");
+    const [first = "", second = "", third = ""] = rows.map((row) =>
+      row.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " "),
     );
-    expect(text).toMatch(/PUT 127\.0\.0\.1:\d+ \/ by owner Completed 1 of 5 attempts 2 h ago/);
+    const call = String.raw`POST 127\.0\.0\.1:9 /refunds\?token=••••\(token,22-chars,…t7Rw\)`;
+    expect(first).toMatch(new RegExp(String.raw`^ \d\d:\d\d:\d\d owner ${call} Awaiting approval – – $`));
+    expect(second).toMatch(/owner PUT 127\.0\.0\.1:\d+ \/ Completed 200 1 of 5 \d+ ms $/);
+    // A title never stands without quotation marks, method and host.
+    expect(third).toMatch(/owner POST Refund 12 EUR 127\.0\.0\.1:\d+ Failed 422 1 of 1 \d+ ms No such charge\. $/);
+    expect(html).toContain('<q class="path"><bdi class="untrusted">Refund 12 EUR</bdi></q>');
     expect(html).not.toContain("canary");
   });
 
@@ -77,7 +85,7 @@ describe("the list of actions", () => {
     expect(linkIn(html, "Failed")).toBe("/actions?method=GET&status=failed&limit=7");
     expect(linkIn(html, "All")).toBe("/actions?method=GET&limit=7");
     expect(html).toContain('<option selected="">GET</option>');
-    expect(html).toContain("No actions match these filters.");
+    expect(html).toContain("No actions match these filters");
   });
 
   test("drops what a form leaves empty, and takes times without a zone for UTC", async () => {
@@ -91,6 +99,39 @@ describe("the list of actions", () => {
     expect(await lead("status=failed&status=pending")).toBeNull();
     const html = await ann.pageOf("/actions?created_after=2026-01-01T10%3A00%3A00Z");
     expect(html).toContain('value="2026-01-01T10:00:00"');
+  });
+
+  test("offers the agents, hosts, codes and times there are, and each choice keeps the other filters", async () => {
+    await using server = await openRealServer({ starts: false });
+    const bob = await signedIn(server);
+    const hrefs = (html: string) =>
+      [...html.matchAll(/href="(\/actions\?[^"]*)"/g)].map(([, href = ""]) => href.replaceAll("&amp;", "&"));
+    const made = await server.call("POST", "/v1/keys", JSON.stringify({ name: "crm <b>", role: "agent" }));
+    const key = made.json as unknown as { readonly id: string; readonly key: string };
+    const body = JSON.stringify({ url: "https://crm.example:8443/x", approve: true });
+    await server.call("POST", "/v1/actions", body, { authorization: `Bearer ${key.key}` });
+    await created({}, server);
+    const html = await bob.pageOf("/actions?q=x&status=failed&limit=7");
+    expect(html).toContain("crm &lt;b&gt;");
+    expect(hrefs(html)).toEqual(
+      expect.arrayContaining([
+        `/actions?q=x&status=failed&limit=7&created_by=${key.id}`,
+        "/actions?q=x&status=failed&limit=7&host=crm.example",
+        "/actions?q=x&status=failed&limit=7&host=127.0.0.1",
+        "/actions?q=x&status=failed&limit=7&response_code=5xx",
+      ]),
+    );
+    const chosen = await bob.pageOf(`/actions?created_by=${key.id}&response_code=422`);
+    expect(hrefs(chosen)).toContain("/actions?response_code=422");
+    expect(hrefs(chosen)).toContain(`/actions?created_by=${key.id}`);
+    // The forms keep them too.
+    expect(chosen.match(new RegExp(`<input type="hidden" name="created_by" value="${key.id}"/>`, "g"))).toHaveLength(3);
+    const [, day = ""] = /created_after=([^"&]+)">Last 24 h</.exec(html) ?? [];
+    const after = new Date(decodeURIComponent(day)).getTime();
+    expect(after % 60_000).toBe(0);
+    expect(await bob.pageOf(`/actions?created_after=${day}`)).toMatch(/<summary>Last 24 h/);
+    server.engine.clock.advance(3_600_000);
+    expect(await bob.pageOf(`/actions?created_after=${day}`)).toMatch(/<summary><time/);
   });
 
   test("says what is wrong with a filter, and keeps what was typed", async () => {
@@ -118,19 +159,24 @@ describe("the list of actions", () => {
     await using server = await openRealServer({ starts: false });
     const bob = await signedIn(server);
     const ids = [];
-    for (let count = 0; count < LIST_LIMIT_DEFAULT + 3; count += 1) ids.push(await created({}, server));
+    for (let count = 0; count < ACTIONS_SHOWN_MAX + 3; count += 1) ids.push(await created({}, server));
     const first = await bob.pageOf("/actions?status=awaiting_approval");
     const second = await bob.pageOf(linkIn(first, "Older"));
     expect([...idsIn(first), ...idsIn(second)]).toEqual(ids.toSorted().toReversed());
     expect(linkIn(second, "Older")).toBe("");
     expect(linkIn(second, "Back to newest")).toBe("/actions?status=awaiting_approval");
+    // As many as are asked for, where an address says so.
+    expect(idsIn(await bob.pageOf("/actions?limit=2"))).toHaveLength(2);
   });
 
   test("tells whoever has sent nothing yet how to", async () => {
     await using server = await openRealServer({ starts: false });
     const html = await (await signedIn(server)).pageOf("/actions");
-    expect(html).toContain("No actions yet.");
+    expect(html).toContain("No actions yet");
     expect(html).toContain("/v1/actions");
+    // The first start printed the keys of the first account only.
+    expect(html).toContain('href="/keys/new"');
+    expect(html).not.toContain("first start");
   });
 
   test("comes with everything that it loads in 100 kB, twenty to a page", async () => {

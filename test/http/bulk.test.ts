@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { FILTER_IDS_MAX } from "../../src/config/limits.ts";
+import { RawTarget } from "../support/raw-target.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
@@ -104,7 +105,7 @@ describe("the pages of bulk jobs", () => {
     const ids = [await failed(server, { url: down.url }), await failed(server, { url: down.url, dedupe: "one" })];
     await created(server, { dedupe: "one" });
     const list = await bob.pageOf(`/actions?status=failed&host=${encodeURIComponent(new URL(down.url).host)}`);
-    const link = /href="(\/bulk\/new[^"]+)">Retry all of these: 2 actions</.exec(list)?.[1]?.replaceAll("&amp;", "&");
+    const link = /href="(\/bulk\/new[^"]+)">Retry all 2 failed</.exec(list)?.[1]?.replaceAll("&amp;", "&");
     const asked = await bob.pageOf(link ?? "");
     expect(asked).toContain("Retry 2 actions?");
     const action = (/<form method="post" action="(\/bulk\?[^"]+)"/.exec(asked)?.[1] ?? "").replaceAll("&amp;", "&");
@@ -113,12 +114,51 @@ describe("the pages of bulk jobs", () => {
     expect(sent.status).toBe(303);
     await server.bulkRunner.run();
     const done = await (await bob.follow(sent)).text();
-    expect(done).toContain("1 action retried, 1 could not be. None left.");
+    expect(done).toContain("1 action retried, 1 refused.");
     expect(done).toContain("now has its dedupe key");
-    expect(done).toContain(`<a href="/actions/${ids[1]}">`);
+    expect(done).toContain(`<a href="/actions/${ids[1]}"><code>`);
     expect(await bob.pageOf("/bulk")).toContain("Retry 2 actions");
     const retried = (await server.engine.events(ids[0] ?? "")).find(({ type }) => type === "retried");
     expect(retried).toMatchObject({ actor: "user:ann@example.com", reason: "It is up again." });
+  });
+
+  test("ask about the selected actions, and what can't be included", async () => {
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
+    const ids = [await failed(server), await failed(server), await created(server)];
+    const list = await bob.pageOf("/actions");
+    for (const id of ids) expect(list).toContain(`<input type="checkbox" name="id" value="${id}" form="selection"`);
+    expect(list).toContain('<form id="selection" class="selection" method="get" action="/bulk/new"');
+    const query = ids.map((id) => `id=${id}`).join("&");
+    const asked = await bob.pageOf(`/bulk/new?operation=retry&${query}`);
+    expect(asked).toContain("Retry 2 actions?");
+    expect(asked).toContain("1 of the 3 actions that you selected can&#39;t be included");
+    const sent = await bob.send(`/bulk?${query}`, await bob.hiddenOf(`/bulk/new?operation=retry&${query}`));
+    await server.bulkRunner.run();
+    expect(await (await bob.follow(sent)).text()).toContain("2 actions retried.");
+    expect(await bob.pageOf(`/actions/export?${query}&format=csv`)).toContain(ids[0] ?? "");
+  });
+
+  test("say how many outcomes are unknown before a retry", async () => {
+    await using server = await openRealServer();
+    await using silent = await new RawTarget((socket) => socket.destroy(), {}).start();
+    const bob = await signedIn(server);
+    await failed(server, { url: `http://127.0.0.1:${silent.port}/` });
+    await failed(server);
+    const asked = await bob.pageOf("/bulk/new?operation=retry&status=failed");
+    expect(asked).toContain("2 actions, 1 with unknown outcome: the target may have done it already.");
+    expect(await bob.pageOf("/bulk/new?operation=cancel&status=pending")).not.toContain("unknown outcome");
+  });
+
+  test("never take nothing for everything", async () => {
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
+    const id = await failed(server);
+    expect((await bob.context("/bulk/new?operation=retry")).headers.get("location")).toBe("/actions");
+    const fields = await bob.hiddenOf("/bulk/new?operation=retry&status=failed");
+    expect((await bob.send("/bulk", fields)).status).toBe(400);
+    await server.bulkRunner.run();
+    expect((await actionOf(server, id)).run).toBe(1);
   });
 
   test("offer only what the statuses of the list are for", async () => {
@@ -128,10 +168,10 @@ describe("the pages of bulk jobs", () => {
     await server.call("POST", `/v1/actions/${id}/cancel`);
     await created(server);
     for (const query of ["", "?status=completed", "?status=failed", "?status=active"]) {
-      expect(await bob.pageOf(`/actions${query}`)).not.toContain("all of these");
+      expect(await bob.pageOf(`/actions${query}`)).not.toMatch(/(Retry|Cancel) all/);
     }
-    expect(await bob.pageOf("/actions?status=cancelled")).toContain("Retry all of these: 1 action");
-    expect(await bob.pageOf("/actions?status=awaiting_approval")).toContain("Cancel all of these: 1 action");
+    expect(await bob.pageOf("/actions?status=cancelled")).toContain("Retry all 1 cancelled");
+    expect(await bob.pageOf("/actions?status=awaiting_approval")).toContain("Cancel all 1 awaiting approval");
   });
 
   test("need our own page and this session's token", async () => {

@@ -110,14 +110,14 @@ addEventListener("htmx:afterSwap", () => prepare(document));
 
 const drawer = document.getElementById("drawer");
 /** The list under the open drawer; null: the drawer is closed. */
-let below = /** @type {{ address: string, title: string, opener: Element | null } | null} */ (null);
+let below = /** @type {{ address: string, title: string, opener: Element | null, depth: number } | null} */ (null);
 
 addEventListener("htmx:beforeSwap", (event) => {
   const { target, xhr, pathInfo } = /** @type {CustomEvent} */ (event).detail;
   if (drawer === null || target !== drawer || event.defaultPrevented) return;
   if (xhr.status >= 400) return location.assign(pathInfo.requestPath);
   drawer.dataset["isOpen"] = String(below !== null);
-  below ??= { address: location.href, title: document.title, opener: document.activeElement };
+  below ??= { address: location.href, title: document.title, opener: document.activeElement, depth: 0 };
 });
 
 // One entry of the history, however many rows are looked at: going back leads to the list.
@@ -145,16 +145,18 @@ addEventListener("htmx:afterSwap", (event) => {
 
 function closeDrawer() {
   // The entry of the history that this leads to is the list's: see `popstate`.
-  if (below !== null) history.back();
+  if (below !== null) history.go(-below.depth);
 }
 
 // A part that htmx opened under its own address: the address that the browser goes back to is shown whole, unless it is
 // that of the list under the drawer. A link to a place on the same page is no other address.
 const addressOf = () => location.pathname + location.search;
 let shown = addressOf();
-for (const name of ["htmx:pushedIntoHistory", "htmx:replacedInHistory"]) {
-  addEventListener(name, () => (shown = addressOf()));
-}
+addEventListener("htmx:replacedInHistory", () => (shown = addressOf()));
+addEventListener("htmx:pushedIntoHistory", () => {
+  shown = addressOf();
+  if (below !== null) below.depth += 1;
+});
 addEventListener("popstate", (event) => {
   if (below === null || location.href !== below.address) {
     if (addressOf() !== shown) location.reload();
@@ -181,9 +183,9 @@ addEventListener("click", (event) => {
   const { target } = event;
   const all = document.querySelector("input[data-selects]");
   if (!(target instanceof HTMLInputElement) || !(all instanceof HTMLInputElement) || target.form !== all.form) return;
-  const boxes = [
-    .../** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll("tbody input[type=checkbox]")),
-  ];
+  const boxes = [...document.querySelectorAll("tbody input[type=checkbox]")].filter(
+    (box) => box instanceof HTMLInputElement,
+  );
   if (target === all) for (const box of boxes) box.checked = all.checked;
   const places = [boxes.findIndex((box) => box === lastBox), boxes.indexOf(target)];
   if (event.shiftKey && !places.includes(-1)) {
@@ -481,8 +483,8 @@ function wordsOf(/** @type {string} */ as, /** @type {Date} */ at, /** @type {nu
   if (as === "ago") return agoWords(ms);
   if (as === "until") return untilWords(-ms);
   // Of today the time alone, of other days without seconds.
-  const isToday = at.toDateString() === new Date().toDateString();
-  const name = as === "when" ? (isToday ? "clock" : "short") : as;
+  const dayForm = at.toDateString() === new Date().toDateString() ? "clock" : "short";
+  const name = as === "when" ? dayForm : as;
   return FORMATS[/** @type {keyof typeof FORMATS} */ (name)]?.format(at);
 }
 
