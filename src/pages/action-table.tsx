@@ -120,12 +120,10 @@ function What({ method, host, title, path }: ActionRow) {
     <>
       <span class="method">{method}</span>{" "}
       {title === null ? (
-        <>
+        <span class="path">
           {place}
-          <span class="path">
-            <UntrustedText text={path.slice(0, PATH_CHARS)} />
-          </span>
-        </>
+          <UntrustedText text={path.slice(0, PATH_CHARS)} />
+        </span>
       ) : (
         <>
           <q class="path">

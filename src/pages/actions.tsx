@@ -119,14 +119,14 @@ function Amount({ name, found }: AmountProps) {
 function Pager({ query, cursor, count }: Pick<ActionsProps, "query" | "cursor"> & { readonly count: number }) {
   return (
     <nav class="pager" aria-label="Pages">
-      <span class="small quiet">{count === 0 ? null : `${counted(count, "action")} on this page`}</span>
-      <a class="small" href={BULK_PATH}>
-        Bulk jobs
-      </a>
+      {count === 0 ? null : <span class="small quiet">{`${counted(count, "action")} on this page`}</span>}
       {query.cursor === undefined ? null : (
         <LinkButton href={listPath(query, { cursor: undefined })}>Back to newest</LinkButton>
       )}
       {cursor === null ? null : <LinkButton href={listPath(query, { cursor })}>Older</LinkButton>}
+      <a class="small" href={BULK_PATH}>
+        Bulk jobs
+      </a>
     </nav>
   );
 }

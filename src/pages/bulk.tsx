@@ -125,13 +125,16 @@ function UnknownOutcomes({ operation, found }: Pick<NewBulkProps, "operation" | 
   );
 }
 
-/** The conditions of a filter. Long lists of ids are only counted. */
+/** The conditions of a filter. Ids are counted: their list is a link. */
 function filterRows(filter: Readonly<Record<string, unknown>>, viewer: Viewer): FactRows {
   return Object.entries(filter).map(([name, value]) => {
     const texts = [value].flat().map((one) => (typeof one === "string" ? maskText(one, viewer) : String(one)));
     const words = name.replaceAll("_", " ");
     const label = FILTER_NAMES.get(name) ?? `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
-    const text = name === "id" && texts.length > IDS_SHOWN_MAX ? countedActions(texts.length) : texts.join(", ");
+    if (name === "id") {
+      return [label, <a href={`/actions${queryText({ id: value })}`}>{countedActions(texts.length)}</a>] as const;
+    }
+    const text = texts.join(", ");
     return [label, <UntrustedText text={name === "status" ? text.replaceAll("_", " ") : text} />] as const;
   });
 }
@@ -143,8 +146,6 @@ const FILTER_NAMES: ReadonlyMap<string, string> = new Map([
   ["response_code", "Code"],
   ["error", "Failure"],
 ]);
-
-const IDS_SHOWN_MAX = 3;
 
 interface BulkJobProps {
   readonly user: PageUser;

@@ -504,4 +504,6 @@ function tellTimes(/** @type {ParentNode} */ place, /** @type {string | null} */
 setInterval(() => tellTimes(document), AGES_MS);
 setInterval(() => tellTimes(document, "until"), 1_000);
 prepare(document);
+// A phone shows a part of the row of filters.
+document.querySelector(".filter-links [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 listen();
