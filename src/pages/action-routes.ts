@@ -180,6 +180,9 @@ function list({ actionService, clock, baseUrl, pauseOf }: ActionListRouteDeps): 
       actionService.list(person.caller, { ...asked, limit: query.limit ?? ACTIONS_SHOWN_MAX }),
       actionService.counts(person.caller, { ...asked, statuses: [] }),
     ]);
+    // A whole id is looked for to see that action.
+    const named = actions.find(({ id }) => id === query.q);
+    if (named !== undefined) return seeOther("own", actionPath(named.id));
     const cursor = before === null ? null : encodeCursor(before);
     return page("own", actionsPage({ ...shared, query, problems: [], actions, cursor, searchedUntil, counts }));
   };

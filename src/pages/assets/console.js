@@ -34,6 +34,7 @@ Object.assign(Idiomorph.defaults.callbacks, {
   beforeNodeRemoved: (/** @type {Node} */ old) => !(old instanceof Element) || !keepsInput(old),
   // The server sends everything closed and nothing chosen.
   beforeAttributeUpdated: (/** @type {string} */ name, /** @type {Element} */ element) => {
+    if (name === "aria-current" && element === below?.opener) return false;
     if (name === "open") return !element.matches("details, dialog");
     return !((name === "checked" || name === "value") && element.matches("input, textarea, select"));
   },
@@ -113,11 +114,14 @@ const drawer = document.getElementById("drawer");
 let below = /** @type {{ address: string, title: string, opener: Element | null, depth: number } | null} */ (null);
 
 addEventListener("htmx:beforeSwap", (event) => {
-  const { target, xhr, pathInfo } = /** @type {CustomEvent} */ (event).detail;
+  const { target, xhr, pathInfo, requestConfig } = /** @type {CustomEvent} */ (event).detail;
   if (drawer === null || target !== drawer || event.defaultPrevented) return;
   if (xhr.status >= 400) return location.assign(pathInfo.requestPath);
   drawer.dataset["isOpen"] = String(below !== null);
-  below ??= { address: location.href, title: document.title, opener: document.activeElement, depth: 0 };
+  below ??= { address: location.href, title: document.title, opener: null, depth: 0 };
+  below.opener?.removeAttribute("aria-current");
+  below.opener = requestConfig.elt;
+  requestConfig.elt.setAttribute("aria-current", "true");
 });
 
 // One entry of the history, however many rows are looked at: going back leads to the list.
@@ -166,6 +170,7 @@ addEventListener("popstate", (event) => {
   event.stopImmediatePropagation();
   const { title, opener } = below;
   below = null;
+  opener?.removeAttribute("aria-current");
   shown = addressOf();
   drawer?.replaceChildren();
   document.title = title;
@@ -295,7 +300,8 @@ function move(/** @type {number} */ by) {
   const at = items.findIndex((item) => item.closest("li, tr")?.contains(document.activeElement));
   const from = at === -1 ? items.findIndex((item) => item.matches("[aria-current]")) : at;
   const next = items[from === -1 && by < 0 ? items.length - 1 : Math.min(Math.max(from + by, 0), items.length - 1)];
-  if (next instanceof HTMLElement && next.matches("[data-opens]:not([aria-current])")) next.click();
+  const isOpened = below === null ? next?.matches("[data-opens]:not([aria-current])") : next !== below.opener;
+  if (next instanceof HTMLElement && isOpened === true) next.click();
   return focus(next instanceof HTMLElement ? next : null);
 }
 
@@ -307,9 +313,11 @@ function decide(/** @type {string} */ key) {
     confirm(decision, open?.querySelectorAll("[data-asked]:not([data-asked] *)") ?? []);
     return true;
   }
-  const items = document.querySelectorAll("[data-item]");
+  // An open drawer is the place of what its keys decide.
+  const items = below === null ? document.querySelectorAll("[data-item]") : [];
   const item = document.activeElement?.closest("li, tr") ?? (items.length === 1 ? items[0]?.closest("li, tr") : null);
-  const place = items.length === 0 ? document : item;
+  const whole = below === null ? document : drawer;
+  const place = items.length === 0 ? whole : item;
   const button = place?.querySelector(`button[data-key="${key}"]`);
   if (button instanceof HTMLButtonElement && !button.disabled) {
     confirm(button, place?.querySelectorAll("[data-asked]") ?? []);

@@ -1,0 +1,143 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser, Page } from "playwright-core";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, type Watched, watchPage } from "../support/browser.ts";
+import { freePort } from "../support/free-port.ts";
+import { Target } from "../support/target.ts";
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
+  let chromium: Browser;
+  let app: RealServer;
+  let target: Target;
+  let watched: Watched;
+  let ids: readonly string[] = [];
+  beforeAll(async () => {
+    chromium = await openBrowser();
+    target = new Target((received) =>
+      Response.json({ message: "Closed." }, { status: received.path === "/ok" ? 200 : 422 }),
+    );
+    app = await openRealServer({ port: await freePort() });
+    const made: string[] = [];
+    for (const path of ["ok", "refunds/1", "refunds/2", "refunds/3"]) {
+      app.engine.clock.advance(1);
+      const { id } = await app.engine.create({ url: target.url + path, retries: 1 });
+      await app.engine.saw(id, { status: path === "ok" ? "completed" : "failed" });
+      made.unshift(id);
+    }
+    ids = made;
+  }, BROWSER_START_MS_MAX);
+  afterAll(async () => {
+    await chromium.close();
+    await app[Symbol.asyncDispose]();
+    await target[Symbol.asyncDispose]();
+  });
+  afterEach(() => watched[Symbol.asyncDispose]());
+
+  async function open(path: string, width = 1_280): Promise<Page> {
+    watched = await watchPage(chromium, { viewport: { width, height: 700 } });
+    const { page } = watched;
+    await (await signedIn(app)).enter(page.context());
+    await page.goto(app.url + path);
+    await page.evaluate("window.mark = 1");
+    return page;
+  }
+
+  const isSamePage = (page: Page) => page.evaluate("window.mark === 1");
+  const rows = (page: Page) => page.locator("tbody tr").evaluateAll((all) => all.map(({ id }) => id));
+
+  test("is searched as one types, with its address, its counts and its filters", async () => {
+    const page = await open("/actions?status=failed");
+    await page.locator("#search").pressSequentially("refunds/2");
+    await page.waitForURL("**/actions?status=failed&q=refunds%2F2");
+    expect(await rows(page)).toEqual([ids[1] ?? ""]);
+    await page.locator("[aria-label=Status] a[aria-current]").getByText("Failed 1").waitFor();
+    expect(await page.locator("#search").evaluate((field) => field === document.activeElement)).toBe(true);
+    expect(await page.locator("a:has-text('Any host')").getAttribute("href")).toContain("q=refunds%2F2");
+    // A status finds what was answered with it.
+    await page.locator("#search").fill("422");
+    await page.waitForURL("**/actions?status=failed&q=422");
+    await page.locator("[aria-label=Status] a[aria-current]").getByText("Failed 3").waitFor();
+    await page.locator("#search").fill("");
+    await page.waitForURL("**/actions?status=failed");
+    expect(await isSamePage(page)).toBe(true);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("selects rows by box, with Shift and all at once, and keeps them through an update", async () => {
+    const page = await open("/actions");
+    const boxes = page.locator("tbody input[type=checkbox]");
+    const bar = page.locator(".selection");
+    await boxes.nth(0).click();
+    await boxes.nth(2).click({ modifiers: ["Shift"] });
+    expect(await boxes.evaluateAll((all) => all.map((box) => (box as HTMLInputElement).checked))).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+    expect(await bar.isVisible()).toBe(true);
+    expect(
+      await page.evaluate("getComputedStyle(document.querySelector('.selected-count'), '::before').content"),
+    ).toContain("selected");
+    expect(await bar.getByRole("button", { name: "Cancel" }).isVisible()).toBe(false);
+    app.engine.clock.advance(1);
+    const { id } = await app.engine.create({ approve: true });
+    await page.locator(`#${id}`).waitFor();
+    expect(await boxes.evaluateAll((all) => all.map((box) => (box as HTMLInputElement).checked))).toEqual([
+      false,
+      true,
+      true,
+      true,
+      false,
+    ]);
+    await page.getByLabel("Select all on this page").click();
+    expect(await bar.getByRole("button", { name: "Cancel" }).isVisible()).toBe(true);
+    await bar.getByRole("button", { name: "Clear" }).click();
+    expect(await bar.isVisible()).toBe(false);
+    await app.engine.actionService.cancel(app.engine.owner, id, null);
+    expect(await isSamePage(page)).toBe(true);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("opens a row in a drawer under the action's address, and Escape leads back to the list as it was", async () => {
+    const page = await open("/actions?status=failed");
+    await page.locator("tbody input[type=checkbox]").nth(2).click();
+    await page.locator(`#${ids[0]} .row-link`).click();
+    const drawer = page.locator("#drawer");
+    await drawer.getByText("Closed.").first().waitFor();
+    expect(page.url()).toBe(`${app.url}/actions/${ids[0]}`);
+    expect(
+      await drawer.getByRole("button", { name: "Close" }).evaluate((close) => close === document.activeElement),
+    ).toBe(true);
+    // The next row is opened in it, and one step back is still the list.
+    await page.keyboard.press("j");
+    await page.waitForURL(`${app.url}/actions/${ids[1]}`);
+    // The list below is updated under its own address.
+    const { id } = await app.engine.create({ url: `${target.url}refunds/4`, retries: 1 });
+    await page.locator(`#${id}`).getByText("Failed 422").waitFor({ state: "attached" });
+    expect(await drawer.getByText("Closed.").count()).toBeGreaterThan(0);
+    await page.keyboard.press("Escape");
+    await page.waitForURL(`${app.url}/actions?status=failed`);
+    expect(await drawer.isVisible()).toBe(false);
+    expect(await page.title()).toContain("Actions");
+    expect(await page.locator(`#${ids[1]} .row-link`).evaluate((link) => link === document.activeElement)).toBe(true);
+    expect(await page.locator("tbody input:checked").count()).toBe(1);
+    expect(await isSamePage(page)).toBe(true);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("has two lines for each action on a phone, and nothing to scroll sideways", async () => {
+    const page = await open("/actions", 375);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(375);
+    const [row] = await page.locator("tbody tr").all();
+    const box = await row?.boundingBox();
+    expect(box?.width).toBeLessThanOrEqual(343);
+    expect(box?.height).toBeLessThanOrEqual(64);
+    await page.locator("tbody input[type=checkbox]").first().click();
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(375);
+  });
+});
