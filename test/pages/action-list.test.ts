@@ -12,6 +12,7 @@ setDefaultTimeout(60_000);
 describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
   let chromium: Browser;
   let app: RealServer;
+  let ann: Awaited<ReturnType<typeof signedIn>>;
   let target: Target;
   let watched: Watched;
   let ids: readonly string[] = [];
@@ -21,6 +22,7 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
       Response.json({ message: "Closed." }, { status: received.path === "/ok" ? 200 : 422 }),
     );
     app = await openRealServer({ port: await freePort() });
+    ann = await signedIn(app);
     const made: string[] = [];
     for (const path of ["ok", "refunds/1", "refunds/2", "refunds/3"]) {
       app.engine.clock.advance(1);
@@ -40,14 +42,18 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
   async function open(path: string, width = 1_280): Promise<Page> {
     watched = await watchPage(chromium, { viewport: { width, height: 700 } });
     const { page } = watched;
-    await (await signedIn(app)).enter(page.context());
+    await ann.enter(page.context());
     await page.goto(app.url + path);
     await page.evaluate("window.mark = 1");
     return page;
   }
 
   const isSamePage = (page: Page) => page.evaluate("window.mark === 1");
-  const rows = (page: Page) => page.locator("tbody tr").evaluateAll((all) => all.map(({ id }) => id));
+  const rows = (page: Page) => page.evaluate("[...document.querySelectorAll('tbody tr')].map(({ id }) => id)");
+  const checked = (page: Page) =>
+    page.evaluate("[...document.querySelectorAll('tbody input')].map(({ checked }) => checked)");
+  const hasFocus = (page: Page, selector: string) =>
+    page.evaluate(`document.activeElement === document.querySelector(${JSON.stringify(selector)})`);
 
   test("is searched as one types, with its address, its counts and its filters", async () => {
     const page = await open("/actions?status=failed");
@@ -55,7 +61,7 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
     await page.waitForURL("**/actions?status=failed&q=refunds%2F2");
     expect(await rows(page)).toEqual([ids[1] ?? ""]);
     await page.locator("[aria-label=Status] a[aria-current]").getByText("Failed 1").waitFor();
-    expect(await page.locator("#search").evaluate((field) => field === document.activeElement)).toBe(true);
+    expect(await hasFocus(page, "#search")).toBe(true);
     expect(await page.locator("a:has-text('Any host')").getAttribute("href")).toContain("q=refunds%2F2");
     // A status finds what was answered with it.
     await page.locator("#search").fill("422");
@@ -73,12 +79,7 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
     const bar = page.locator(".selection");
     await boxes.nth(0).click();
     await boxes.nth(2).click({ modifiers: ["Shift"] });
-    expect(await boxes.evaluateAll((all) => all.map((box) => (box as HTMLInputElement).checked))).toEqual([
-      true,
-      true,
-      true,
-      false,
-    ]);
+    expect(await checked(page)).toEqual([true, true, true, false]);
     expect(await bar.isVisible()).toBe(true);
     expect(
       await page.evaluate("getComputedStyle(document.querySelector('.selected-count'), '::before').content"),
@@ -87,13 +88,7 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
     app.engine.clock.advance(1);
     const { id } = await app.engine.create({ approve: true });
     await page.locator(`#${id}`).waitFor();
-    expect(await boxes.evaluateAll((all) => all.map((box) => (box as HTMLInputElement).checked))).toEqual([
-      false,
-      true,
-      true,
-      true,
-      false,
-    ]);
+    expect(await checked(page)).toEqual([false, true, true, true, false]);
     await page.getByLabel("Select all on this page").click();
     expect(await bar.getByRole("button", { name: "Cancel" }).isVisible()).toBe(true);
     await bar.getByRole("button", { name: "Clear" }).click();
@@ -110,9 +105,7 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
     const drawer = page.locator("#drawer");
     await drawer.getByText("Closed.").first().waitFor();
     expect(page.url()).toBe(`${app.url}/actions/${ids[0]}`);
-    expect(
-      await drawer.getByRole("button", { name: "Close" }).evaluate((close) => close === document.activeElement),
-    ).toBe(true);
+    expect(await hasFocus(page, ".drawer-bar button")).toBe(true);
     // The next row is opened in it, and one step back is still the list.
     await page.keyboard.press("j");
     await page.waitForURL(`${app.url}/actions/${ids[1]}`);
@@ -124,7 +117,7 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
     await page.waitForURL(`${app.url}/actions?status=failed`);
     expect(await drawer.isVisible()).toBe(false);
     expect(await page.title()).toContain("Actions");
-    expect(await page.locator(`#${ids[1]} .row-link`).evaluate((link) => link === document.activeElement)).toBe(true);
+    expect(await hasFocus(page, `#${ids[1]} .row-link`)).toBe(true);
     expect(await page.locator("tbody input:checked").count()).toBe(1);
     expect(await isSamePage(page)).toBe(true);
     expect(watched.troubles).toEqual([]);
