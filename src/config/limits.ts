@@ -152,12 +152,9 @@ export const LOOK_ALIKE_BODY_CHARS_MAX = 8_192;
 export const LOOK_ALIKE_VALUE_CHARS_MAX = 200;
 /** Characters of the message of an answer beside a decided request. */
 export const ANSWER_SAID_CHARS_MAX = 160;
-/** Lines and characters of a body that the inbox shows beside its decision; a longer one is cut, which the button says. */
-export const BODY_SHOWN_LINES_MAX = 400;
-export const BODY_SHOWN_CHARS_MAX = 20_000;
-/** The same for each of several requests that are decided at once. */
-export const BODY_REVIEWED_LINES_MAX = 40;
-export const BODY_REVIEWED_CHARS_MAX = 4_000;
+/** Lines and characters of the beginning of a body, where its request has not been opened by its address; the button says so. */
+export const BODY_BEGINNING_LINES_MAX = 60;
+export const BODY_BEGINNING_CHARS_MAX = 4_000;
 /** Nodes and characters of a JSON body that is shown as a tree; a larger one is shown as formatted text. */
 export const JSON_TREE_NODES_MAX = 600;
 export const JSON_TREE_CHARS_MAX = 32_768;

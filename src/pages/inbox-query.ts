@@ -55,8 +55,8 @@ export function inboxPath(query: InboxQuery, path = "/approvals", more: Readonly
 }
 
 /** The page of one request, beside the same list. */
-export function requestPath(query: InboxQuery, id: string, more?: Readonly<Record<string, string>>): string {
-  return inboxPath(query, `/approvals/${id}`, more);
+export function requestPath(query: InboxQuery, id: string): string {
+  return inboxPath(query, `/approvals/${id}`);
 }
 
 /** The page on which several requests are decided. */

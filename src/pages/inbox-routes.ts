@@ -42,7 +42,7 @@ export function inboxRoutes(deps: InboxRouteDeps) {
     page("own", await inboxHtml(deps, person, search, (inbox, decided) => nextPane(inbox, decided)));
   const one: AnswerById = async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
-    const pane = await paneOf(deps, person, id, new URLSearchParams(context.search));
+    const pane = await paneOf(deps, person, id);
     return page("own", await inboxHtml(deps, person, context.search, () => pane));
   };
   const review: AnswerPerson = async ({ context: { search }, person }) => {
@@ -92,17 +92,17 @@ function nextPane({ actions, histories }: Inbox, decided: readonly DecidedReques
   const action = nextOf(actions, decided.at(-1)?.action.id ?? "");
   if (action === null) return { kind: "none" };
   const history = histories.get(action.id) ?? NO_HISTORY;
-  return { kind: "request", isChosen: false, isWhole: false, action, history };
+  return { kind: "request", isChosen: false, action, history };
 }
 
 /** A request by its address: held, or what it has come to. */
-async function paneOf(deps: InboxRouteDeps, person: Person, id: string, params: URLSearchParams): Promise<InboxPane> {
+async function paneOf(deps: InboxRouteDeps, person: Person, id: string): Promise<InboxPane> {
   const { actionService, receiptPath } = deps;
   const found = await actionService.get(person.caller, id);
   const action = await premask(found, viewerOf(person.role));
   if (isHeldIn(found, found.run)) {
     const history = await actionService.historyOf(found);
-    return { kind: "request", isChosen: true, isWhole: params.get("whole") === "yes", action, history };
+    return { kind: "request", isChosen: true, action, history };
   }
   const timeline = await actionService.timeline(person.caller, id);
   return { kind: "decided", decided: { action, timeline, receiptUrl: receiptPath(id) } };
@@ -138,7 +138,7 @@ function decideHere(deps: InboxRouteDeps): AnswerById {
     } catch (error) {
       if (!isAlreadyDecided(error)) {
         return showFormAgain(context, error, INVALID, async (problem) => {
-          const pane = await paneOf(deps, person, id, new URLSearchParams(context.search));
+          const pane = await paneOf(deps, person, id);
           return inboxHtml(deps, person, context.search, () => pane, { problem, reason: form.get("reason") ?? "" });
         });
       }

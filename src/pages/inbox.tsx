@@ -15,8 +15,8 @@ import { number, type PageUser } from "./text.ts";
 
 /** What is shown beside the list. */
 export type InboxPane =
-  /** `isChosen`: by the address. Otherwise it is the next one, and phones show the list. */
-  | ({ readonly kind: "request"; readonly isChosen: boolean; readonly isWhole: boolean } & HeldRequest)
+  /** `isChosen`: by the address. Otherwise it is the next one, phones show the list, and a long body is cut. */
+  | ({ readonly kind: "request"; readonly isChosen: boolean } & HeldRequest)
   | { readonly kind: "decided"; readonly decided: DecidedRequest }
   | { readonly kind: "review"; readonly requests: readonly ReviewedRequest[]; readonly goneCount: number }
   | { readonly kind: "none" };
@@ -37,7 +37,7 @@ export interface InboxProps {
 /** The inbox: what waits for a decision, and one request of it. */
 export function inboxPage(props: InboxProps): string {
   const { user, inbox, query, pane, decided, now } = props;
-  const { actions, histories, after, total, matching } = inbox;
+  const { actions, histories, after, total } = inbox;
   const viewer = viewerOf(user.role);
   const openId = pane.kind === "request" ? pane.action.id : null;
   const isChosen = pane.kind !== "none" && (pane.kind !== "request" || pane.isChosen);
@@ -87,18 +87,27 @@ export function inboxPage(props: InboxProps): string {
               All approvals
             </a>
           ) : null}
-          <Pane {...props} matching={matching} />
+          <Pane {...props} />
         </section>
       </div>
     </Layout>,
   );
 }
 
-function Pane({ pane, user, query, inbox, now, problem, reason }: InboxProps & { readonly matching: number }) {
+function Pane({ pane, user, query, inbox, now, problem, reason }: InboxProps) {
   if (pane.kind === "request") {
-    const { id } = pane.action;
-    const paths = { path: requestPath(query, id), wholePath: requestPath(query, id, { whole: "yes" }) };
-    return <RequestPane {...pane} {...paths} user={user} now={now} problem={problem} reason={reason} />;
+    const path = requestPath(query, pane.action.id);
+    return (
+      <RequestPane
+        {...pane}
+        path={path}
+        isWhole={pane.isChosen}
+        user={user}
+        now={now}
+        problem={problem}
+        reason={reason}
+      />
+    );
   }
   if (pane.kind === "review") return <ReviewPane {...pane} user={user} now={now} problem={problem} reason={reason} />;
   if (pane.kind === "decided") {

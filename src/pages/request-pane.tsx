@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { mayDo, viewerOf } from "../accounts/roles.ts";
 import type { Action } from "../actions/action.ts";
 import { type DecisionHistory, type Fact, maskedFacts } from "../approvals/facts.ts";
-import { BODY_SHOWN_CHARS_MAX, BODY_SHOWN_LINES_MAX } from "../config/limits.ts";
+import { BODY_BEGINNING_CHARS_MAX, BODY_BEGINNING_LINES_MAX } from "../config/limits.ts";
 import { shownBody } from "./body-view.tsx";
 import { callText, factValue, HiddenValues, Risks } from "./decide.tsx";
 import { DecisionBar } from "./decision-bar.tsx";
@@ -23,33 +23,28 @@ export interface HeldRequest {
 interface RequestPaneProps extends HeldRequest {
   readonly user: PageUser;
   readonly now: Date;
-  /** Where the form is sent, and where the whole body is shown. */
+  /** Its own address, where the form is sent and a long body is shown to its end. */
   readonly path: string;
-  readonly wholePath: string;
-  /** A long body is shown to its end. */
   readonly isWhole: boolean;
   /** What was wrong with the form before. The input is kept. */
   readonly problem?: string | undefined;
   readonly reason?: string | undefined;
 }
 
-const BODY_LIMITS = { lines: BODY_SHOWN_LINES_MAX, chars: BODY_SHOWN_CHARS_MAX };
+/** What a page shows of a body that has not been asked for by its address. */
+export const BEGINNING = { lines: BODY_BEGINNING_LINES_MAX, chars: BODY_BEGINNING_CHARS_MAX };
 
 /** One held request with everything that its approver has to see, and the decision. */
-export function RequestPane({ user, now, path, wholePath, isWhole, problem, reason, ...held }: RequestPaneProps) {
+export function RequestPane({ user, now, path, isWhole, problem, reason, ...held }: RequestPaneProps) {
   const action = maskForDisplay(held.action, viewerOf(user.role));
   const mayDecide = mayDo(user.role, "approve");
-  const body = shownBody(action, isWhole ? undefined : BODY_LIMITS);
+  const body = shownBody(action, isWhole ? undefined : BEGINNING);
   return (
     <div id={`of-${action.id}`} class="request" data-shown={`${action.id} ${action.run}`}>
       <div class="request-body">
         {mayDecide ? <HiddenValues action={action} user={user} /> : null}
         <AskedFor {...held} user={user} now={now}>
-          <RequestParts
-            action={action}
-            isAsked={mayDecide}
-            cut={body === null ? undefined : { body, path: wholePath }}
-          />
+          <RequestParts action={action} isAsked={mayDecide} cut={body === null ? undefined : { body, path }} />
         </AskedFor>
         <p class="foot">{`${waitingText(action)} Secrets are masked as ••••; the request is sent with the real values.`}</p>
       </div>

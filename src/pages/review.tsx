@@ -1,14 +1,13 @@
 /** @jsxImportSource hono/jsx */
 import { mayDo } from "../accounts/roles.ts";
 import { groupAlike, type RequestGroup } from "../approvals/look-alikes.ts";
-import { BODY_REVIEWED_CHARS_MAX, BODY_REVIEWED_LINES_MAX } from "../config/limits.ts";
 import { shownBody } from "./body-view.tsx";
 import { HiddenValues } from "./decide.tsx";
 import { DecisionBar } from "./decision-bar.tsx";
 import { FieldName, GroupName, listedRequest } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
 import { Ago, Table, UntrustedText } from "./parts.tsx";
-import { AskedFor, type HeldRequest } from "./request-pane.tsx";
+import { AskedFor, BEGINNING, type HeldRequest } from "./request-pane.tsx";
 import { RequestParts } from "./request.tsx";
 import { counted, type PageUser } from "./text.ts";
 
@@ -27,8 +26,6 @@ interface ReviewPaneProps {
   readonly reason?: string | undefined;
 }
 
-const BODY_LIMITS = { lines: BODY_REVIEWED_LINES_MAX, chars: BODY_REVIEWED_CHARS_MAX };
-
 type Reviewed = ReturnType<typeof listedRequest> & { readonly held: ReviewedRequest };
 
 /**
@@ -41,7 +38,7 @@ export function ReviewPane({ requests, goneCount, user, now, problem, reason }: 
   );
   const shown = groups.map((group) => ({
     group,
-    rest: shownBody(group.requests[0].action, BODY_LIMITS)?.rest ?? null,
+    rest: shownBody(group.requests[0].action, BEGINNING)?.rest ?? null,
   }));
   const cutCount = shown.reduce((sum, { group, rest }) => sum + (rest === null ? 0 : group.requests.length), 0);
   const what = counted(requests.length, "request");
@@ -65,13 +62,17 @@ export function ReviewPane({ requests, goneCount, user, now, problem, reason }: 
           fields={[["requests", requests.map(shownText).join(" ")]]}
           what={what}
           question={what}
-          unread={cutCount === 0 ? null : `${cutCount} of them`}
+          unread={cutCount < 2 && requests.length < 2 ? (shown[0]?.rest ?? null) : partsOf(cutCount)}
           problem={problem}
           reason={reason}
         />
       )}
     </div>
   );
+}
+
+function partsOf(count: number): string | null {
+  return count === 0 ? null : `parts of ${count}`;
 }
 
 /** A request as the form names it: what was shown, and nothing else, is decided. */
@@ -88,7 +89,7 @@ interface ReviewedGroupProps {
 function ReviewedGroup({ group, user, now }: ReviewedGroupProps) {
   const { requests, differing } = group;
   const [{ action, held }] = requests;
-  const body = shownBody(action, BODY_LIMITS);
+  const body = shownBody(action, BEGINNING);
   return (
     <section class="reviewed" data-asked="">
       {requests.length === 1 ? null : (
@@ -115,7 +116,7 @@ function ReviewedGroup({ group, user, now }: ReviewedGroupProps) {
         <RequestParts
           action={action}
           isAsked
-          cut={body === null ? undefined : { body, path: `/approvals/${action.id}?whole=yes` }}
+          cut={body === null ? undefined : { body, path: `/approvals/${action.id}` }}
         />
       </AskedFor>
     </section>

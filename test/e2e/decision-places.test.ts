@@ -77,7 +77,7 @@ async function placesOf(id: string, run = 1): Promise<Readonly<Record<string, st
     "mail, text": fields["text"] ?? "",
     "mail, HTML": textOf(fields["html"] ?? ""),
     "link page": textOf(await (await fetch(server.url + approve)).text()),
-    inbox: textOf((await ann.pageOf("/approvals")).split("<li ").find((item) => item.includes(`id="${id}"`)) ?? ""),
+    review: textOf(await ann.pageOf(`/approvals/review?id=${id}`)),
     "held page": textOf(await ann.pageOf(`/approvals/${id}`)),
     "action's page": textOf(await ann.pageOf(`/actions/${id}`)),
     "MCP question": await question(id),

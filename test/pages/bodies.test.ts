@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { BODY_SHOWN_LINES_MAX } from "../../src/config/limits.ts";
+import { BODY_BEGINNING_LINES_MAX } from "../../src/config/limits.ts";
 import type { Action } from "../../src/actions/action.ts";
 import { encodeForm } from "../../src/actions/body.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
@@ -32,7 +32,7 @@ const inbox = (action: Action) => inboxOf([action]);
 /** Every place where somebody decides on a page. */
 const decides = (action: Partial<Action>) => {
   const one = held(action);
-  return [inbox(one), requestPageOf(one, true)];
+  return [inbox(one), requestPageOf(one)];
 };
 
 describe("a form", () => {
@@ -51,11 +51,11 @@ describe("a form", () => {
   });
 
   test("that is long is cut in the inbox, which the button says", () => {
-    const long = held(form(Array.from({ length: BODY_SHOWN_LINES_MAX + 8 }, (_, at) => [`f${at}`, "x"] as const)));
+    const long = held(form(Array.from({ length: BODY_BEGINNING_LINES_MAX + 8 }, (_, at) => [`f${at}`, "x"] as const)));
     const page = textOf(inbox(long));
     expect(page).toContain("8 more fields not shown.");
     expect(page).toContain("Approve , with 8 more fields not shown");
-    expect(textOf(requestPageOf(long, true))).toContain(`f${BODY_SHOWN_LINES_MAX + 7} x`);
+    expect(textOf(requestPageOf(long))).toContain(`f${BODY_BEGINNING_LINES_MAX + 7} x`);
   });
 });
 

@@ -12,15 +12,13 @@ const EVERYTHING: InboxQuery = { by: null, host: null, age: null, after: null };
 export function inboxOf(actions: readonly Action[], more: Partial<InboxProps> = {}): string {
   const [action] = actions;
   const pane: InboxPane =
-    action === undefined
-      ? { kind: "none" }
-      : { kind: "request", isChosen: false, isWhole: false, action, history: NO_HISTORY };
+    action === undefined ? { kind: "none" } : { kind: "request", isChosen: false, action, history: NO_HISTORY };
   const { length: total } = actions;
   const inbox = { actions, histories: new Map(), after: null, requesters: [], hosts: [], total, matching: total };
   return inboxPage({ user: ANN, inbox, query: EVERYTHING, pane, decided: [], now: NOON, ...more });
 }
 
-/** One request under its own address. `isWhole`: a long body is not cut. */
-export function requestPageOf(action: Action, isWhole = false): string {
-  return inboxOf([], { pane: { kind: "request", isChosen: true, isWhole, action, history: NO_HISTORY } });
+/** One request under its own address. */
+export function requestPageOf(action: Action): string {
+  return inboxOf([], { pane: { kind: "request", isChosen: true, action, history: NO_HISTORY } });
 }

@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { DECISIONS_AT_ONCE_MAX } from "../../src/config/limits.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { ANN, signedIn } from "./signed-in.ts";
+import { KEYS } from "./stub-server.ts";
+
+let app: RealServer;
+
+let ann: Awaited<ReturnType<typeof signedIn>>;
+
+beforeAll(async () => {
+  app = await openRealServer({ starts: false });
+  ann = await signedIn(app);
+});
+
+afterAll(() => app[Symbol.asyncDispose]());
+
+const NO_TARGET = "http://127.0.0.1:9/";
+
+async function held(members: object = {}, key: string = KEYS.agent): Promise<string> {
+  app.engine.clock.advance(1);
+  const body = JSON.stringify({ url: NO_TARGET, approve: true, ...members });
+  return (await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${key}` })).json.id;
+}
+
+const statusOf = async (id: string) => (await app.engine.actionService.get(app.engine.owner, id)).status;
+
+const pathOf = (ids: readonly string[]) => `/approvals/review?${ids.map((id) => `id=${id}`).join("&")}`;
+
+const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+
+/** The review, whose form is sent with this decision. */
+async function decide(ids: readonly string[], fields: Readonly<Record<string, string>>) {
+  return ann.send("/approvals/review", { ...(await ann.hiddenOf(pathOf(ids))), ...fields });
+}
+
+describe("the review of several requests", () => {
+  test("shows each whole, and decides on exactly those, as the person's, with a link to what came of them", async () => {
+    const ids = [
+      await held({ method: "DELETE", url: `${NO_TARGET}first`, body: { a: "one" } }),
+      await held({ url: `${NO_TARGET}second`, form: { amount: "1200" } }),
+    ];
+    const other = await held();
+    const page = textOf(await ann.pageOf(pathOf(ids)));
+    for (const seen of [
+      "Decide on 2 requests",
+      "/first",
+      "It deletes: the method is DELETE.",
+      "&quot;one&quot;",
+      "/second",
+      "1200",
+    ]) {
+      expect(page).toContain(seen);
+    }
+    const answer = await decide(ids, { decision: "approve", reason: "Agreed." });
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, `/approvals?decided=${ids.join("+")}`]);
+    expect(await Promise.all([...ids, other].map(statusOf))).toEqual(["pending", "pending", "awaiting_approval"]);
+    const told = (await app.engine.events(ids[0] ?? "")).find(({ type }) => type === "approved");
+    expect(told).toEqual({ type: "approved", actor: `user:${ANN}`, reason: "Agreed." });
+    const list = textOf(await ann.pageOf(answer.headers.get("location") ?? ""));
+    expect(list.match(/Approved by ann@example.com/g)).toHaveLength(2);
+    expect(list.match(/About to be sent/g)).toHaveLength(2);
+  });
+
+  test("shows requests that look alike once, with a table of everything in which they differ", async () => {
+    const ids = [];
+    for (const amount of [480, 12, 90]) {
+      ids.push(
+        await held({ url: `${NO_TARGET}refunds`, body: { amount, currency: "eur" }, reason: `Order ${amount}` }),
+      );
+    }
+    const list = textOf(await ann.pageOf("/approvals"));
+    expect(list).toContain("3 × POST /refunds");
+    expect(list).toContain("amount 12 to 480");
+    const page = textOf(await ann.pageOf(pathOf(ids)));
+    expect(page).toMatch(/Reason amount just now Order 480 480 just now Order 12 12 just now Order 90 90/);
+    expect(page.match(/currency/g)).toHaveLength(1);
+    expect(page).toContain("Approve 3 requests");
+    await decide(ids, { decision: "reject" });
+    expect(await Promise.all(ids.map(statusOf))).toEqual(["cancelled", "cancelled", "cancelled"]);
+  });
+
+  test("decides on nothing that it did not show: another run, another digest, another account's", async () => {
+    const [again, altered, decided] = [
+      await held({ body: { n: 1 } }),
+      await held({ body: { n: 2 } }),
+      await held({ body: { n: 3 } }),
+    ];
+    const foreign = await held({}, STRANGER);
+    const ids = [again, altered, decided, foreign];
+    const fields = await ann.hiddenOf(pathOf(ids));
+    const shown = (fields["requests"] ?? "").split(" ");
+    expect(shown.map((text) => text.split(",")[0])).toEqual([again, altered, decided]);
+    for (const id of [again, decided]) await app.call("POST", `/v1/actions/${id}/cancel`);
+    await app.call("POST", `/v1/actions/${again}/retry`);
+    const requests = [shown[0], shown[1]?.replace(/.$/, "x"), shown[2], `${foreign},1,2:00`].join(" ");
+    const answer = await ann.send("/approvals/review", { ...fields, requests, decision: "approve" });
+    expect(answer.status).toBe(303);
+    expect(await Promise.all([again, altered, decided].map(statusOf))).toEqual([
+      "awaiting_approval",
+      "awaiting_approval",
+      "cancelled",
+    ]);
+    expect(textOf(await ann.pageOf(answer.headers.get("location") ?? ""))).toContain("Still waiting");
+  });
+
+  test("says which of them no longer wait, and keeps what was typed where it can't be taken", async () => {
+    const ids = [await held({ body: { n: 4 } }), await held({ body: { n: 5 } })];
+    await app.call("POST", `/v1/actions/${ids[0]}/cancel`);
+    expect(textOf(await ann.pageOf(pathOf(ids)))).toContain("1 selected request no longer waiting");
+    const reason = "x".repeat(1_001);
+    const answer = await decide(ids, { decision: "approve", reason });
+    expect([answer.status, (await answer.text()).includes(`${reason}</textarea>`)]).toEqual([400, true]);
+    expect(await statusOf(ids[1] ?? "")).toBe("awaiting_approval");
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["no request", "x"],
+    ["no digest", "act_1,1,"],
+    ["a run that is none", "act_1,x,2:00"],
+    ["too many", Array.from({ length: DECISIONS_AT_ONCE_MAX + 1 }, (_, at) => `act_${at},1,2:00`).join(" ")],
+  ])("takes no form that names %s", async (_what, requests) => {
+    const fields = await ann.hiddenOf(pathOf([await held()]));
+    const answer = await ann.send("/approvals/review", { ...fields, requests, decision: "approve" });
+    expect([answer.status, (await answer.text()).includes("Select 1 to 50 requests")]).toEqual([400, true]);
+  });
+
+  test("is empty without a selection", async () => {
+    for (const query of ["", "?id=", "?id=../x", "?id=act_nobody"]) {
+      const page = await ann.pageOf(`/approvals/review${query}`);
+      expect(page).toContain("No request is selected");
+      expect(page).not.toContain('name="decision"');
+    }
+  });
+});
+
+describe("the filters of the inbox", () => {
+  test("find what one host gets and what has waited long, and count it truly", async () => {
+    await using server = await openRealServer({ starts: false });
+    const bob = await signedIn(server);
+    const ask = async (url: string) =>
+      (await server.call("POST", "/v1/actions", JSON.stringify({ url, approve: true }))).json.id;
+    const old = await ask("https://b.example/1");
+    server.engine.clock.advance(2 * 3_600_000);
+    const young = await ask("https://b.example/2");
+    const other = await ask("https://c.example/");
+    const idsIn = (html: string) =>
+      [...html.matchAll(/class="inbox-open" href="\/approvals\/(act_\w+)/g)].map(([, id]) => id ?? "");
+    const look = async (query: string) => {
+      const html = await bob.pageOf(`/approvals${query}`);
+      return { ids: idsIn(html), count: /role="status">([^<]*)</.exec(html)?.[1] };
+    };
+    expect(await look("")).toEqual({ ids: [old, young, other], count: "3 waiting" });
+    expect(await look("?host=b.example")).toEqual({ ids: [old, young], count: "2 of 3 waiting" });
+    expect(await look("?age=hour")).toEqual({ ids: [old], count: "1 of 3 waiting" });
+    expect(await look("?host=c.example&age=day")).toEqual({ ids: [], count: "0 of 3 waiting" });
+    expect(await look("?age=long&host=/&by=x")).toEqual({ ids: [old, young, other], count: "3 waiting" });
+    // A decision keeps the filters, and opens the next request of them.
+    const fields = await bob.hiddenOf(`/approvals/${old}?host=b.example`);
+    const answer = await bob.send(`/approvals/${old}?host=b.example`, { ...fields, decision: "reject" });
+    expect(answer.headers.get("location")).toBe(`/approvals?decided=${old}&host=b.example`);
+    const next = await bob.pageOf(`/approvals?decided=${old}&host=b.example`);
+    expect(next).toContain(`data-open-path="/approvals/${young}?host=b.example"`);
+    expect(next).toContain("Rejected by");
+  });
+});

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "bun:test";
+import { jsonTree } from "../../src/json/tree.ts";
+import { JsonView } from "../../src/pages/json-view.tsx";
+import { renderPart } from "../../src/pages/layout.tsx";
+
+function viewOf(value: unknown): string {
+  const tree = jsonTree(JSON.stringify(value), { nodes: 1_000, chars: 10_000 });
+  if (tree === null) throw new Error("It is no tree.");
+  return renderPart(JsonView({ label: "Body", tree }));
+}
+
+/** The lines as a reader sees them. */
+const linesOf = (html: string) =>
+  html
+    .replaceAll(/<\/(?:div|summary|pre)>/g, "\n")
+    .replaceAll(/<[^>]+>/g, "")
+    .replaceAll("&quot;", '"')
+    .split("\n")
+    .filter((line) => line !== "");
+
+describe("JSON on a page", () => {
+  test("reads as JSON, one member a line, with everything open", () => {
+    const html = viewOf({ amount: 12.5, tags: ["a", 1, null], to: { name: "Ann" }, none: {}, empty: [] });
+    expect(linesOf(html)).toEqual([
+      "{",
+      '"amount": 12.5,',
+      '"tags": ["a", 1, null],',
+      '"to": { 1 field },',
+      '"name": "Ann"',
+      "},",
+      '"none": {},',
+      '"empty": []',
+      "}",
+    ]);
+    expect(html.match(/<details/g)).toHaveLength(1);
+    expect(html.match(/<details open/g)).toHaveLength(1);
+    expect(html).toContain('<span class="json-number"><bdi class="untrusted">12.5');
+  });
+
+  test("shows a text of several lines as text in a box of its own, which can't pass for a member", () => {
+    const html = viewOf({ query: 'query {\n  a\n}",\n"approved": true', note: 'one", "approved": true' });
+    expect(html).toContain('<pre class="code" dir="ltr" role="group" aria-label="Text">query {\n  a\n}&quot;,');
+    expect(linesOf(html)).toContain('"query": text, 4 lines');
+    // On one line, a quote is escaped as it is sent.
+    expect(linesOf(html)).toContain('"note": "one\\", \\"approved\\": true"');
+  });
+
+  test("shows a long text of one line in a box, too, and codes for what can't be seen", () => {
+    expect(linesOf(viewOf({ a: "x".repeat(200) }))).toEqual(["{", '"a": text', "x".repeat(200), "}"]);
+    const html = viewOf({ "a\u202eb": "<script>\u2028" });
+    expect(html).toContain("<i>U+202E</i>");
+    expect(html).toContain("<i>U+2028</i>");
+    expect(html).not.toContain("<script>");
+  });
+});

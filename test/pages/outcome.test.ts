@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+import type { Action, Result } from "../../src/actions/action.ts";
+import type { TimelineEvent } from "../../src/actions/timeline.ts";
+import { renderPart } from "../../src/pages/layout.tsx";
+import { DecidedRow, messageIn, Outcome } from "../../src/pages/outcome.tsx";
+import { anAction, later, NOON } from "../support/factory.ts";
+
+const result = (members: Partial<Result>): Result => ({
+  lastError: null,
+  errorSource: null,
+  responseCode: 200,
+  responseBody: null,
+  responseTruncated: false,
+  durationMs: 180,
+  responseHeaders: null,
+  ...members,
+});
+
+const textOf = (html: string) =>
+  html
+    .replaceAll(/<[^>]+>/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+
+const outcome = (action: Partial<Action>) => textOf(renderPart(Outcome({ action: anAction(action) })));
+
+describe("what a decided request has come to", () => {
+  const refused = result({
+    responseCode: 422,
+    lastError: "The target answered 422.",
+    responseBody: '{"error":{"type":"invalid","message":"No such charge: <b>"}}',
+  });
+  test.each<readonly [what: string, action: Partial<Action>, text: string]>([
+    ["waits", { status: "pending" }, "About to be sent"],
+    ["is being sent", { status: "active", attempts: 1 }, "Sending"],
+    ["was taken", { status: "completed", attempts: 1, result: result({}) }, "Sent · 200 in 180 ms"],
+    ["was refused", { status: "failed", attempts: 3, result: refused }, "Sent · 422 No such charge: &lt;b&gt;"],
+    [
+      "was refused without a reason",
+      { status: "failed", attempts: 1, result: result({ responseCode: 500, lastError: "The target answered 500." }) },
+      "Sent · 500 The target answered 500.",
+    ],
+    [
+      "reached nobody",
+      { status: "failed", attempts: 1, result: result({ responseCode: null, lastError: "Connection refused." }) },
+      "Failed Connection refused.",
+    ],
+    [
+      "is tried again",
+      { status: "pending", attempts: 1, dueAt: later(2_000), result: refused },
+      "Sent · 422 next attempt at 4 Mar 2026, 12:00:02 UTC",
+    ],
+    ["was rejected", { status: "cancelled" }, "Not sent"],
+    ["waits for its time", scheduled(), "Scheduled next attempt at 4 Mar 2026, 12:01:00 UTC"],
+  ])("where it %s", (_what, action, text) => {
+    expect(outcome(action)).toBe(text);
+  });
+
+  test("names the request, who decided, and hides secrets", () => {
+    const event: TimelineEvent = { type: "approved", actor: "user:ann@example.com", reason: null };
+    const body = '{"message":"Bad key ghp_a1b2C3d4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"}';
+    const action = anAction({
+      status: "failed",
+      title: "Pay <i>",
+      result: result({ responseCode: 401, responseBody: body }),
+    });
+    const timeline = [{ seq: 1, at: NOON, run: 1, status: "pending", event } as const];
+    const row = renderPart(DecidedRow({ decided: { action, timeline, receiptUrl: "/r/1" }, viewer: "decider" }));
+    expect(textOf(row)).toStartWith("“ Pay &lt;i&gt; ” Approved by ann@example.com");
+    expect(row).toContain("Sent · 401");
+    expect(row).not.toContain("a1b2C3");
+  });
+});
+
+function scheduled(): Partial<Action> {
+  const at = later(60_000);
+  return { status: "pending", dueAt: at, extras: { runAt: at.getTime() } };
+}
+
+describe("the message of an answer", () => {
+  test.each<readonly [body: string | null, message: string | null]>([
+    [null, null],
+    ['"plain text"', null],
+    ["[1]", null],
+    ['{"ok":false}', null],
+    ['{"message":""}', null],
+    ['{"title":"Bad request","detail":"amount is missing"}', "amount is missing"],
+    ['{"error":"nope"}', "nope"],
+    ['{"error":{"error":{"error":{"message":"too deep"}}}}', null],
+    [JSON.stringify({ message: "x".repeat(500) }), `${"x".repeat(160)}…`],
+  ])("of %p is %p", (body, message) => {
+    expect(messageIn(body)).toBe(message);
+  });
+});
