@@ -602,6 +602,13 @@ export const NODE_SESSION_MS_MAX = DAY_MS;
 /** Interval of keep-alives on a stream, so that no proxy closes it. */
 export const KEEP_ALIVE_MS = 10 * SECOND_MS;
 
+// Receipts, which reload themselves until they are final
+
+export const RECEIPT_RELOAD_SECONDS_MIN = 2;
+export const RECEIPT_RELOAD_SECONDS_MAX = 60;
+/** Of the time since the last change: a receipt that waits for an hour is loaded every minute. */
+export const RECEIPT_RELOAD_SHARE = 20;
+
 // Documentation, which needs no log-in
 
 /** How deep the fields of a body are told. */

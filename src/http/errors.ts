@@ -4,6 +4,7 @@ import { DomainError, type ErrorCode, RetryLater } from "../api/domain-error.ts"
 import { type Log, traceOf } from "../observability/log.ts";
 import { problemPage } from "../pages/problem.tsx";
 import { json, isApiPath, acceptsHtml, prefersJson, page } from "./response.ts";
+import type { PageUser } from "../pages/text.ts";
 import type { RequestContext } from "./request.ts";
 import { Misdirected } from "./own-origin.ts";
 
@@ -59,8 +60,21 @@ function hasLeft({ signal }: Request, error: unknown): boolean {
   return signal.aborted && error instanceof Error && error.name === "AbortError";
 }
 
+interface RefuseDeps {
+  readonly log: Log;
+  /** Who is logged in, for the navigation of the page; null: nobody, or it can't be read now. */
+  readonly readerOf: ReaderOf;
+}
+
+/** Never rejects, and leaves the context as it is. */
+export type ReaderOf = (context: RequestContext) => Promise<PageUser | null>;
+
 /** Any error as an envelope, or as a page for people. An unexpected one is logged; the caller sees only `internal_error`. */
-export function refuse(context: RequestContext, error: unknown, log: Log): Response {
+export async function refuse(
+  context: RequestContext,
+  error: unknown,
+  { log, readerOf }: RefuseDeps,
+): Promise<Response> {
   if (hasLeft(context.request, error)) return new Response(null, { status: CLIENT_GONE });
   if (error instanceof EarlyAnswer) return error.answer;
   const failure = error instanceof NotFoundError ? pathNotFound() : asDomainError(error);
@@ -89,7 +103,16 @@ export function refuse(context: RequestContext, error: unknown, log: Log): Respo
   if (kind === null || prefersJson(context.request)) return json(errorText(failure, requestId), status, headers);
   // With a Host that isn't ours no asset would be served to the page.
   const isStandalone = kind !== "own" || isMisdirected;
-  const html = problemPage({ status, message: failure.message, requestId: context.name.id, isStandalone });
+  const html = problemPage({
+    status,
+    code: failure.code,
+    message: failure.message,
+    requestId: context.name.id,
+    user: isStandalone ? null : await readerOf(context),
+    isStandalone,
+    isLink: kind !== "own",
+    canRetry: method === "GET",
+  });
   return page(isStandalone ? "notice" : kind, html, { status, headers });
 }
 

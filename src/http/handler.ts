@@ -8,7 +8,7 @@ import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { clientAddressOf, clientOf, type IsTrustedProxy } from "./client-address.ts";
 import type { Guard } from "./own-origin.ts";
-import { CLIENT_GONE, MethodNotAllowed, pathNotFound, refuse } from "./errors.ts";
+import { CLIENT_GONE, MethodNotAllowed, pathNotFound, type ReaderOf, refuse } from "./errors.ts";
 import { bindContext, contextOf, hasBody, nameRequest, type RequestContext, targetOf } from "./request.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { REFUSED_BODY_BYTES_DROPPED_MAX, REFUSED_BODY_LINGER_MS, REFUSED_BODY_MS_MAX } from "../config/limits.ts";
@@ -21,6 +21,7 @@ interface HandlerDeps {
   readonly log: Log;
   readonly metrics: Pick<Metrics, "requested">;
   readonly isTrustedProxy: IsTrustedProxy;
+  readonly readerOf: ReaderOf;
   /** Checks the Host of a request for a page. */
   readonly pagesGuard: Guard;
   /** Checks Host and Origin of a request for /mcp, which needs a key too. */
@@ -36,10 +37,10 @@ type Handler = (request: Request, server: Server<unknown> | null, known?: Caller
  * limit, route. Every response carries the request's id and is logged in one line.
  */
 export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]): Handler {
-  const { clock, log } = deps;
+  const { clock } = deps;
   const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
   const authenticate = createAuthenticateRequest(deps, rate);
-  const app = createApp(authenticate, log);
+  const app = createApp(authenticate, deps);
   for (const module of modules) app.use(module);
   addOtherMethods(app);
 
@@ -48,7 +49,7 @@ export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]):
     const routed = routable(context);
     bindContext(routed, context);
     // Elysia fails on a thrown `undefined`.
-    const answered = await Promise.try(() => app.fetch(routed)).catch((error: unknown) => refuse(context, error, log));
+    const answered = await Promise.try(() => app.fetch(routed)).catch((error: unknown) => refuse(context, error, deps));
     if (context.errorCode === "rate_limited" && context.caller !== null) {
       context.kind = "wait";
       await rate.slowDown(context.caller);
@@ -62,13 +63,16 @@ export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]):
 
 type App = ReturnType<typeof createApp>;
 
-function createApp(authenticate: (context: RequestContext) => Promise<void>, log: Log) {
+function createApp(
+  authenticate: (context: RequestContext) => Promise<void>,
+  deps: Pick<HandlerDeps, "log" | "readerOf">,
+) {
   // `standardHostname: false`, or a short host name would shift the path (elysia#748).
   return (
     new Elysia({ normalize: false, handler: { standardHostname: false } })
       // Before routing, so that every path under /v1 needs a key, also one that doesn't exist.
       .onRequest(({ request }) => authenticate(contextOf(request)))
-      .onError(({ code, error, request }) => refuse(contextOf(request), code === "PARSE" ? error.cause : error, log))
+      .onError(({ code, error, request }) => refuse(contextOf(request), code === "PARSE" ? error.cause : error, deps))
   );
 }
 

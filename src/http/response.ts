@@ -9,9 +9,9 @@ export function json(text: string, status = 200, headers?: Readonly<Record<strin
 
 /**
  * Which security headers a page gets. `own`: pages behind the log-in. The others are opened by a token in their path: the
- * receipt, the approval page, and `notice` for errors on either.
+ * receipt, `live` as long as it changes, the approval page, and `notice` for errors on either.
  */
-export type PageKind = "own" | "receipt" | "approval" | "notice";
+export type PageKind = "own" | "receipt" | "live" | "approval" | "notice";
 
 interface PageOptions {
   readonly status?: number;
@@ -65,6 +65,8 @@ const POLICIES: Readonly<Record<PageKind, string>> = {
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; " +
     "base-uri 'none'; frame-ancestors 'none'",
   receipt: `${STANDALONE}; form-action 'none'; sandbox`,
+  // A sandboxed page may not reload itself.
+  live: `${STANDALONE}; form-action 'none'`,
   approval: `${STANDALONE}; form-action 'self'`,
   notice: `${STANDALONE}; form-action 'none'`,
 };

@@ -20,6 +20,7 @@ import {
   type FlashDeps,
   createFormOf,
   createPersonOf,
+  createReaderOf,
   createWatchOf,
   createTokenFormOf,
 } from "./session.ts";
@@ -143,7 +144,7 @@ export function createHttp(deps: HttpDeps): Http {
   const routes = modules.flatMap((module) => module.routes);
   const operations = operationsOf(routes);
   const apiDescription = openApiJson(operations, deps.baseUrl);
-  const handler = createHandler(deps, modules);
+  const handler = createHandler({ ...deps, readerOf: createReaderOf(people.sessionOf) }, modules);
   let server: Server<unknown> | null = null;
   let other: Server<unknown> | null = null;
   const answer = (request: Request, from: Server<unknown>) => handler(request, from);
@@ -183,11 +184,13 @@ function sessionsOf(deps: HttpDeps) {
   const cookie = createSessionCookie(deps.baseUrl);
   const deviceCookie = createDeviceCookie(deps.baseUrl);
   const ownOrigin = createOwnOrigin(deps);
+  const sessionOf = createPersonOf({ resume: deps.peopleService.resume, cookie });
   return {
     cookie,
     deviceCookie,
     ownOrigin,
-    personOf: withNavigation(createPersonOf({ resume: deps.peopleService.resume, cookie }), deps),
+    sessionOf,
+    personOf: withBadges(sessionOf, deps),
     watchOf: createWatchOf({ watchSession: deps.peopleService.watchSession, cookie }),
     formOf: createFormOf({ ...deps, deviceCookie, ownOrigin }),
     ownFormOf: createFormOf({ ...deps, deviceCookie, ownOrigin, isStopped: () => false }),
@@ -306,6 +309,13 @@ function unavailableResponse(request: Request, path: string, name: RequestName):
     const text = errorJson({ code: "unavailable", message: MESSAGE, requestId: name.envelopeId(), issues: [] });
     return json(text, STATUS, RETRY_AFTER);
   }
-  const html = problemPage({ status: STATUS, message: MESSAGE, requestId: name.id, isStandalone: true });
+  const html = problemPage({
+    status: STATUS,
+    code: "unavailable",
+    message: MESSAGE,
+    requestId: name.id,
+    isStandalone: true,
+    canRetry: request.method === "GET",
+  });
   return page("notice", html, { status: STATUS, headers: { ...RETRY_AFTER, vary: "Accept" } });
 }

@@ -7,7 +7,7 @@ import { confirmPasswordPage } from "../pages/sign-in.tsx";
 import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../pages/form.tsx";
 import { clientOf } from "./client-address.ts";
 import type { OwnOrigin } from "./own-origin.ts";
-import { EarlyAnswer, headersOf } from "./errors.ts";
+import { EarlyAnswer, headersOf, type ReaderOf } from "./errors.ts";
 import { type Form, readForm, type RequestContext } from "./request.ts";
 import { page, seeOther } from "./response.ts";
 import {
@@ -64,6 +64,16 @@ export function createPersonOf({ resume, cookie }: Pick<SessionDeps, "resume" | 
     if (resumed === null) return null;
     const person = { ...resumed, caller: { ...resumed.caller, client: clientOf(context) } };
     context.caller = person.caller;
+    return person;
+  };
+}
+
+/** For pages of errors: an error of the store must not hide the one that is told. */
+export function createReaderOf(personOf: PersonOf): ReaderOf {
+  return async (context) => {
+    const { caller } = context;
+    const person = await personOf(context).catch(() => null);
+    context.caller = caller;
     return person;
   };
 }

@@ -1,47 +1,118 @@
 /** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
 import type { Action } from "../actions/action.ts";
+import { isTerminal, nextRetryAt } from "../actions/action.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import { APPROVAL_LINK_MS } from "../config/limits.ts";
 import { maskedEntry } from "../receipts/masked-action.ts";
-import { ActionFacts, RequesterSays } from "./action.tsx";
 import { callText } from "./decide.tsx";
 import { Layout, render } from "./layout.tsx";
-import { PageHead, StatusDot } from "./parts.tsx";
-import { maskForDisplay, RequestView, ResponseView } from "./request.tsx";
-import { duration, lastDecision, summaryOf } from "./text.ts";
-import { History } from "./timeline.tsx";
+import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, UntrustedText } from "./parts.tsx";
+import { maskForDisplay, RequestParts, ResponseView, UntrustedUrl } from "./request.tsx";
+import { duration, lastDecision, summaryOf, timeAgo } from "./text.ts";
+import { ActorName, History } from "./timeline.tsx";
 
 interface ReceiptPageProps {
   readonly action: Action;
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];
+  readonly now: Date;
+  /** After how many seconds the browser loads it again; null: it is final. */
+  readonly reloads: number | null;
 }
 
-/** The public page of one action, masked: request, history and response. */
-export function receiptPage({ timeline, ...props }: ReceiptPageProps): string {
+/** The public page of one action, masked: who asked for what, who approved it, when, and what came back. */
+export function receiptPage({ timeline, now, reloads, ...props }: ReceiptPageProps): string {
   const action = maskForDisplay(props.action, "public");
+  const { status, method, url, host, title, result } = action;
   return render(
-    <Layout title={callText(action)} isStandalone>
-      <PageHead title={callText(action)} kind="Receipt">
-        <RequesterSays action={action} />
-        <StatusDot status={action.status} />
-        <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
-        {action.status === "awaiting_approval" ? <p class="quiet on-screen">{howToDecide(action)}</p> : null}
-      </PageHead>
-      <ActionFacts action={action} />
-      <History timeline={timeline.map((entry) => maskedEntry(entry, "public"))} />
-      <RequestView action={action} />
-      <ResponseView action={action} />
-      <p class="foot">Secrets are masked as ••••.</p>
+    <Layout title={`Receipt: ${callText(action)}`} isStandalone>
+      <article class="paper">
+        <header class="paper-head">
+          <p class="paper-kind">
+            <span class="quiet">Receipt</span>
+            <StatusDot status={status} code={isTerminal(status) ? (result?.responseCode ?? null) : null} />
+          </p>
+          <h1 class="paper-call">
+            <b class="method">{method}</b> <UntrustedUrl url={url} host={host} />
+          </h1>
+          {title === null ? null : (
+            <p>
+              <span class="quiet">Requester says:</span> <UntrustedText text={title} />
+            </p>
+          )}
+          <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
+          {status === "awaiting_approval" ? <HowToDecide action={action} /> : null}
+        </header>
+        <section aria-label="Facts">
+          <Facts rows={factsOf(action, timeline, now)} />
+        </section>
+        <ResponseView action={action} />
+        <Card id="request" title="Request">
+          <RequestParts action={action} isAsked />
+          {action.body === null ? <p class="quiet">No body is sent.</p> : null}
+        </Card>
+        <History timeline={timeline.map((entry) => maskedEntry(entry, "public"))} />
+        <footer class="foot">
+          <p>
+            Action <span class="untrusted">{action.id}</span>, as of <Time at={now} />. Secrets are masked as ••••.
+          </p>
+          {reloads === null ? null : (
+            <p class="on-screen" role="status">
+              {`This page loads again every ${duration(reloads * 1_000)} until the action has ended.`}
+            </p>
+          )}
+        </footer>
+      </article>
     </Layout>,
   );
 }
 
-/** Expired approval links redirect here, so the page says where to decide. */
-function howToDecide({ notifyEmail }: Action): string {
-  const links =
-    notifyEmail === null
-      ? ""
-      : `use the links in the approval email, which work for ${duration(APPROVAL_LINK_MS)}, or `;
-  return `This page is read-only. To decide, ${links}log in to Outgate and open Approvals.`;
+function factsOf(action: Action, timeline: readonly TimelineEntry[], now: Date): FactRows {
+  const { createdBy, createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, result } = action;
+  const at = (time: Date | null) => (time === null ? null : <Moment at={time} now={now} />);
+  const next = nextRetryAt(action);
+  const ms = result?.durationMs ?? null;
+  const rejected = timeline.findLast(({ event }) => event.type === "rejected");
+  return [
+    ["Requested by", <ActorName actor={createdBy} />],
+    ["Requested", at(createdAt)],
+    ["Approval", approve ? null : "Not required"],
+    ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
+    ["Approved", at(approvedAt)],
+    ["Rejected", approvedBy === null && rejected !== undefined ? at(rejected.at) : null],
+    ["First attempt", at(startedAt)],
+    ["Ended", at(finishedAt)],
+    ["Run", action.run === 1 ? null : String(action.run)],
+    ["Next attempt", next === null ? null : <Moment at={next} now={now} />],
+    ["Attempts", `${action.attempts} of ${action.retries}`],
+    ["Last attempt took", ms === null ? null : duration(ms)],
+  ];
+}
+
+/** Both forms of a time: no script is here to turn it to the reader's zone. */
+function Moment({ at, now }: { readonly at: Date; readonly now: Date }): Child {
+  return (
+    <>
+      <Time at={at} /> <span class="quiet">({apart(now.getTime() - at.getTime())})</span>
+    </>
+  );
+}
+
+function apart(ms: number): string {
+  return ms >= 0 ? timeAgo(ms) : `in ${duration(Math.ceil(-ms / 1_000) * 1_000)}`;
+}
+
+/** Approval links that have expired lead here, so the page says where to decide. */
+function HowToDecide({ action: { id, notifyEmail } }: Pick<ReceiptPageProps, "action">) {
+  return (
+    <div class="notice notice-wait on-screen">
+      <p>
+        {notifyEmail === null
+          ? "This page is read-only. To decide, log in to Outgate."
+          : `This page is read-only. To decide, log in to Outgate, or use the links in the approval email, which work for ${duration(APPROVAL_LINK_MS)}.`}
+      </p>
+      <LinkButton href={`/approvals/${id}`}>Log in to decide</LinkButton>
+    </div>
+  );
 }

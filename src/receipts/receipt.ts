@@ -8,6 +8,7 @@ import { ReceiptJson, receiptJson, ReceiptToken } from "./schema.ts";
 import { premask } from "./masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { receiptPage } from "../pages/receipt.tsx";
+import { receiptReloadSeconds } from "./reload.ts";
 import { prefersJson, json, page, pageHeaders } from "../http/response.ts";
 import { LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
@@ -58,8 +59,14 @@ export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
       const { timeline } = receipt;
       const action = await premask(receipt.action, "public");
       context.actionId = action.id;
-      if (!isJson) return page("receipt", receiptPage({ action, timeline }), { headers: VARY });
-      return json(receiptJson(action, timeline, clock.now()), 200, { ...pageHeaders("receipt"), ...VARY });
+      const now = clock.now();
+      if (isJson) return json(receiptJson(action, timeline, now), 200, { ...pageHeaders("receipt"), ...VARY });
+      const reloads = receiptReloadSeconds(action, timeline.at(-1)?.at ?? action.createdAt, now);
+      const html = receiptPage({ action, timeline, now, reloads });
+      // A header and no element: a copy that somebody saves stays as it is.
+      return reloads === null
+        ? page("receipt", html, { headers: VARY })
+        : page("live", html, { headers: { ...VARY, refresh: String(reloads) } });
     },
     operation({
       operationId: "getReceipt",

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { page, pageHeaders, type PageKind } from "../../src/http/response.ts";
 import { ASSETS, SHEET_STYLE } from "../../src/pages/assets.ts";
+import { openRealServer } from "./real-server.ts";
+import { signedIn } from "./signed-in.ts";
 import { openStubServer } from "./stub-server.ts";
 
 let app: ReturnType<typeof openStubServer>;
@@ -11,7 +13,7 @@ beforeAll(() => {
 
 afterAll(() => app[Symbol.asyncDispose]());
 
-const KINDS = ["own", "receipt", "approval", "notice"] as const satisfies readonly PageKind[];
+const KINDS = ["own", "receipt", "live", "approval", "notice"] as const satisfies readonly PageKind[];
 
 describe("a page", () => {
   test("is kept to itself, whatever it is", () => {
@@ -29,7 +31,7 @@ describe("a page", () => {
   });
 
   test("that a token opens tells nobody of it", () => {
-    for (const kind of ["receipt", "approval", "notice"] as const) {
+    for (const kind of ["receipt", "live", "approval", "notice"] as const) {
       expect(pageHeaders(kind)).toMatchObject({
         "referrer-policy": "no-referrer",
         "x-robots-tag": "noindex, nofollow, noarchive",
@@ -48,14 +50,39 @@ describe("the page of an error", () => {
 
   test("leads on, and says by what the request is found", async () => {
     const { text, id } = await context("/nothing");
-    expect(text).toContain('<a href="/">Go to the home page</a>');
-    expect(text).toContain(`If you ask for help, include this request ID: ${id}`);
+    expect(text).toContain('<a class="button" href="/approvals">Log in</a>');
+    expect(text.replaceAll(/<[^>]+>/g, "")).toContain(`If you ask for help, include this request ID: ${id}`);
+    expect(text).toContain(`data-copy-text="${id}"`);
+    expect(text).not.toContain('id="navigation"');
   });
 
-  test("leads nowhere in place of a page that stands alone", async () => {
+  test("says of a link that opens nothing what to do and where, and loads nothing", async () => {
     const { text, id } = await context("/r/nothing");
-    expect(text).toContain(`include this request ID: ${id}`);
-    expect(text).not.toContain("<a ");
+    expect(text.replaceAll(/<[^>]+>/g, "")).toContain(`include this request ID: ${id}`);
+    expect(text).toContain("Open it again from the message");
+    expect([...text.matchAll(/<a [^>]*href="([^"]*)"/g)].map(([, href]) => href)).toEqual(["/approvals"]);
+    expect(text).not.toMatch(/<script|<link [^>]*stylesheet/);
+  });
+
+  test("keeps the navigation of whoever is logged in, and reads nobody for others", async () => {
+    await using server = await openRealServer({ starts: false });
+    const ann = await signedIn(server);
+    for (const [path, status, title] of [
+      ["/nothing", 404, "Page not found"],
+      ["/actions/act_nothing", 404, "Page not found"],
+      ["/auth/logout", 405, "This address takes no such request"],
+      ["/docs/nothing", 404, "Page not found"],
+    ] as const) {
+      const response = await ann.context(path, { headers: { accept: "text/html" } });
+      const text = await response.text();
+      expect({ path, status: response.status, has: text.includes('<nav id="navigation"') }).toEqual({
+        path,
+        status,
+        has: true,
+      });
+      expect(text).toContain(`<h1>${title}</h1>`);
+      expect(text).toContain(">Open Approvals</a>");
+    }
   });
 });
 

@@ -197,6 +197,27 @@ describe("a receipt", () => {
     );
   });
 
+  test("reloads itself until the action has ended, and only then is sandboxed: a sandboxed page can't", async () => {
+    const { id, receipt } = await created({ url: "http://127.0.0.1:9/", approve: true, retries: 1 });
+    const { approve } = await app.linksOf(id);
+    const seen = async (path: string, headers = HTML) => {
+      const response = await context(path, headers);
+      const policy = response.headers.get("content-security-policy") ?? "";
+      return { refresh: response.headers.get("refresh"), isSandboxed: policy.endsWith("; sandbox") };
+    };
+    expect(await seen(receipt)).toEqual({ refresh: "2", isSandboxed: false });
+    const page = await context(receipt);
+    expect(page.headers.get("content-security-policy")).toContain("form-action 'none'");
+    expect(await page.text()).toContain("This page loads again every 2 s");
+    // Programs ask when they like, and a form must not be reloaded under somebody's hands.
+    expect((await context(receipt, JSON_ONLY)).headers.get("refresh")).toBeNull();
+    expect((await context(approve)).headers.get("refresh")).toBeNull();
+    await app.call("POST", `/v1/actions/${id}/approve`, "{}");
+    await app.engine.saw(id, { status: "failed" });
+    expect(await seen(receipt)).toEqual({ refresh: null, isSandboxed: true });
+    expect(await (await context(receipt)).text()).not.toContain("loads again");
+  });
+
   test("changes nothing, however often it is looked at", async () => {
     const { id, receipt } = await created({ url: "http://127.0.0.1:9/", approve: true });
     const before = await app.engine.actionService.get(app.engine.owner, id);
@@ -228,7 +249,7 @@ describe("a token that opens nothing", () => {
     const { id } = await created({ url: "http://127.0.0.1:9/", approve: true });
     const { approve } = await app.linksOf(id);
     const page = await words("/r/nonsense");
-    expect(page).toContain("Page not found");
+    expect(page).toContain("This link doesn’t work");
     const changed = (path: string) => path.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
     const paths = [
       changed(receipt),

@@ -11,6 +11,9 @@ import { anApprovalMail } from "../mail/message.ts";
 import { anAction } from "../support/factory.ts";
 import { inboxOf, requestPageOf } from "./inbox-page.ts";
 
+/** As it was opened. */
+const READ = { now: NOON, reloads: null } as const;
+
 const user = { email: "ann@example.com", formToken: "t", role: "owner", hasOthers: false } as const;
 
 const textOf = (page: string) => page.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, " ").replaceAll(/\s+/g, " ");
@@ -83,7 +86,7 @@ describe("bytes", () => {
   });
 
   test("are not on the receipt", () => {
-    const page = receiptPage({ action: anAction(bytes("a text")), timeline: [] });
+    const page = receiptPage({ action: anAction(bytes("a text")), timeline: [], ...READ });
     expect(page).not.toMatch(/a text|YSB0ZXh0/);
     expect(textOf(page)).toContain("Bytes, 6 bytes");
   });
@@ -102,7 +105,7 @@ test("a mail quotes each field on a line of its own", () => {
 
 test("a title is somebody's words on the receipt and in the list, and metadata is not on the receipt", () => {
   const action = anAction({ title: "<b>Pay</b> Ann", extras: { metadata: { order: "4711" } } });
-  const receipt = receiptPage({ action, timeline: [] });
+  const receipt = receiptPage({ action, timeline: [], ...READ });
   expect(textOf(receipt)).toContain("Requester says: &lt;b&gt;Pay&lt;/b&gt; Ann");
   expect(receipt).not.toContain("4711");
 });

@@ -5,10 +5,14 @@ import type { TimelineEvent } from "../../src/actions/timeline.ts";
 import { receiptPage } from "../../src/pages/receipt.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
 
+/** As it was opened. */
+const READ = { now: NOON, reloads: null } as const;
+
 const shownOf = (event: TimelineEvent) =>
   receiptPage({
     action: anAction(),
     timeline: [{ seq: 1, at: NOON, run: 1, status: "pending", event }],
+    ...READ,
   })
     .replaceAll(/<[^>]+>/g, " ")
     .replaceAll(/\s+/g, " ");
@@ -61,13 +65,14 @@ test("what a target answered is said once; what else there is to know of it stan
 });
 
 test("a receipt of what is held says where it is decided: a link of the mail leads to it once its days are over", () => {
-  const textOf = (action: Action) => receiptPage({ action, timeline: [] }).replaceAll(/\s+/g, " ");
+  const textOf = (action: Action) => receiptPage({ action, timeline: [], ...READ }).replaceAll(/\s+/g, " ");
   const held = anAction({ status: "awaiting_approval", approve: true });
-  expect(textOf(held)).toContain("To decide, log in to Outgate and open Approvals.");
+  expect(textOf(held)).toContain("To decide, log in to Outgate.");
   const mailed = textOf({ ...held, notifyEmail: "ann@example.com" });
   expect(mailed).toContain(
-    "To decide, use the links in the approval email, which work for 7 days, or log in to Outgate and open Approvals.",
+    "To decide, log in to Outgate, or use the links in the approval email, which work for 7 days.",
   );
+  expect(mailed).toContain(`href="/approvals/${held.id}">Log in to decide</a>`);
   expect(mailed).not.toContain("ann@example.com");
   expect(textOf(anAction())).not.toContain("To decide");
 });

@@ -8,6 +8,9 @@ import { responseText } from "../../src/pages/request.tsx";
 import { inboxOf, requestPageOf } from "./inbox-page.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
+/** As it was opened. */
+const READ = { now: NOON, reloads: null } as const;
+
 const user = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "t" } as const;
 
 test("every page shows the host in its ASCII form, and no fragment", () => {
@@ -15,7 +18,7 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
   const host = "xn--exmple-4nf.com";
   const action = anAction({ url, host, hostname: host, approve: true });
   const pages = [
-    receiptPage({ action, timeline: [] }),
+    receiptPage({ action, timeline: [], ...READ }),
     confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
     requestPageOf(action),
     inboxOf([action]),
@@ -31,7 +34,7 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
 test("a yes that came through an agent's client says so, on the receipt", () => {
   const event = { type: "approved", actor: "mcp:agent", reason: null, via: "elicitation" } as const;
   const entry = { seq: 1, at: NOON, run: 1, status: "pending", event } as const;
-  const page = receiptPage({ action: anAction(), timeline: [entry] });
+  const page = receiptPage({ action: anAction(), timeline: [entry], ...READ });
   expect(page.replaceAll(/<[^>]+>/g, "")).toContain("Approved by agent over MCP");
   expect(page).toContain("The client reports that it asked its user.");
 });
@@ -52,7 +55,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
     } as const;
     const email = approvalMessage(mail, "confirm");
     return [
-      receiptPage({ action, timeline: [] }),
+      receiptPage({ action, timeline: [], ...READ }),
       confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
       requestPageOf(action),
       email.html,
@@ -96,13 +99,13 @@ test("whoever decides on a request with a callback reads where news of it goes, 
     expect(page).toContain("/news");
   }
   // The path may be a secret, and whoever has the receipt's link is anybody.
-  expect(receiptPage({ action, timeline: [] })).not.toContain("/news");
+  expect(receiptPage({ action, timeline: [], ...READ })).not.toContain("/news");
 });
 
 test("what was rejected was not always by a person: an agent may take its own request back", () => {
   const event = { type: "rejected", actor: "key:agent", reason: null } as const;
   const entry = { seq: 1, at: NOON, run: 1, status: "cancelled", event } as const;
-  const page = receiptPage({ action: anAction({ status: "cancelled" }), timeline: [entry] });
+  const page = receiptPage({ action: anAction({ status: "cancelled" }), timeline: [entry], ...READ });
   expect(page).toContain("It was rejected. Nothing has been sent.");
 });
 
@@ -137,14 +140,14 @@ describe("an answer", () => {
 
   test("of bytes is not shown", () => {
     expect(responseText('{"encoding":"base64","data":"AAAA"}')).toEqual({ kind: "Bytes", text: null });
-    expect(receiptPage({ action: withAnswer('{"encoding":"base64","data":"AAAA"}'), timeline: [] })).toContain(
+    expect(receiptPage({ action: withAnswer('{"encoding":"base64","data":"AAAA"}'), timeline: [], ...READ })).toContain(
       "Binary content is not shown.",
     );
   });
 
   test("that was cut says so, and one without a body too", () => {
-    expect(receiptPage({ action: withAnswer('"x"', true), timeline: [] })).toContain("longer than the limit");
-    expect(receiptPage({ action: withAnswer(null), timeline: [] })).toContain("The response had no body.");
+    expect(receiptPage({ action: withAnswer('"x"', true), timeline: [], ...READ })).toContain("longer than the limit");
+    expect(receiptPage({ action: withAnswer(null), timeline: [], ...READ })).toContain("The response had no body.");
   });
 });
 

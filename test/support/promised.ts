@@ -22,6 +22,8 @@ const OF_PAGES = new Set([
   "cross-origin-opener-policy",
   "cross-origin-resource-policy",
   "referrer-policy",
+  // Of a receipt until it is final.
+  "refresh",
   "x-content-type-options",
   "x-frame-options",
   "x-robots-tag",

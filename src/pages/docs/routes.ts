@@ -15,7 +15,8 @@ export interface DocsPageDeps {
   readonly guides: readonly GuideGroup[];
   readonly baseUrl: string;
   readonly version: string;
-  readonly personOf: PersonOf;
+  /** Without the numbers of the navigation. */
+  readonly sessionOf: PersonOf;
   /** For the API reference. */
   readonly operations: () => readonly ApiOperation[];
 }
@@ -23,11 +24,11 @@ export interface DocsPageDeps {
 const NO_SUCH_PAGE = "The documentation has no such page.";
 
 /** The documentation of this version. It needs no login. */
-export function docsPages({ guides: groups, baseUrl, version, personOf, operations }: DocsPageDeps) {
+export function docsPages({ guides: groups, baseUrl, version, sessionOf, operations }: DocsPageDeps) {
   let made: DocsSite | null = null;
   const site = () => (made ??= createDocsSite({ groups, operations: operations(), baseUrl }));
   const guides = groups.flatMap((group) => group.guides);
-  const readerOf = async (context: RequestContext) => ({ version, isLoggedIn: (await personOf(context)) !== null });
+  const readerOf = async (context: RequestContext) => ({ version, isLoggedIn: (await sessionOf(context)) !== null });
 
   const show = async (context: RequestContext, name: string): Promise<Response> => {
     const shown = site().page(name);
