@@ -39,7 +39,12 @@ export function shownBody(action: Action, limits?: Limits): ShownBody | null {
   if (member === "base64") return shownBytes(action, body, limits);
   if (member === "text") return { kind: `Text, ${contentTypeOf(action)}`, fields: null, ...cut(body, limits) };
   const shown = cut(prettyPrint(body), limits);
-  return { kind: "JSON", fields: null, ...shown, tree: shown.rest === null ? jsonTree(body, TREE_LIMITS) : null };
+  return { kind: "JSON", fields: null, ...shown, tree: shown.rest === null ? bodyTree(body) : null };
+}
+
+/** JSON as a tree for `JsonView`; null: it is none, or large. */
+export function bodyTree(json: string): JsonNode | null {
+  return jsonTree(json, TREE_LIMITS);
 }
 
 const TREE_LIMITS = { nodes: JSON_TREE_NODES_MAX, chars: JSON_TREE_CHARS_MAX };

@@ -6,7 +6,8 @@ import { prettyPrint } from "../json/json.ts";
 import { normalTarget, sentUrl } from "../outbound/target.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
 import { maskUrl } from "../receipts/masking.ts";
-import { BodyView, type ShownBody, shownBody } from "./body-view.tsx";
+import { bodyTree, BodyView, type ShownBody, shownBody } from "./body-view.tsx";
+import { JsonView } from "./json-view.tsx";
 import { Card, SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 
 /** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
@@ -134,12 +135,18 @@ export function ResponseView({ action: { result } }: { readonly action: Action }
           {body.text === null ? (
             <p class="quiet">Binary content is not shown.</p>
           ) : (
-            <UntrustedBlock label="Body of the response" text={body.text} />
+            <ResponseBody json={responseBody ?? ""} kind={body.kind} text={body.text} />
           )}
         </Body>
       )}
     </Card>
   );
+}
+
+function ResponseBody({ json, kind, text }: { readonly json: string; readonly kind: string; readonly text: string }) {
+  const label = "Body of the response";
+  const tree = kind === "JSON" ? bodyTree(json) : null;
+  return tree === null ? <UntrustedBlock label={label} text={text} /> : <JsonView label={label} tree={tree} />;
 }
 
 interface ResponseText {
