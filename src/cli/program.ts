@@ -1,10 +1,10 @@
-import tab from "@bomb.sh/tab/commander";
 import { type Command, CommanderError } from "commander";
 import { VERSION } from "../config/config.ts";
 import { CliCommand, EXIT, type Io, unknownCommand, UsageError } from "./command.ts";
 import { addAccountCommands } from "./commands/account.ts";
 import { addActionCommands } from "./commands/actions.ts";
 import { addBulkCommands } from "./commands/bulk.ts";
+import { addCompletion } from "./commands/completion.ts";
 import { addDemo } from "./commands/demo.ts";
 import { addChannelCommands } from "./commands/channels.ts";
 import { addHostCommands } from "./commands/hosts.ts";
@@ -55,6 +55,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   addDemo(program);
   addLoginCommands(program);
   addHelp(program);
+  addCompletion(program);
   addMore(program);
   program
     .command("version", { hidden: true })
@@ -63,8 +64,6 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
       io.out(`${VERSION}\n`);
       return EXIT.ok;
     });
-  tab(program, { completionCommandName: "completion" });
-  commandNamed(program, ["completion"]).description("print a script by which a shell completes commands and options");
   for (const [group, names] of Object.entries(GROUPS)) {
     for (const name of names) program.commands.find((command) => command.name() === name)?.helpGroup(group);
   }
@@ -76,8 +75,16 @@ const GROUPS = {
   "Send and look up:": ["send", "get", "list", "watch", "open", "export", "demo"],
   "Decide:": ["approve", "reject", "cancel", "retry", "send-now", "bulk"],
   "Account (most need an owner key):": [
-    ...["keys", "people", "channels", "hosts", "callback-hosts"],
-    ...["pause", "pauses", "resume", "accounts", "audit"],
+    "keys",
+    "people",
+    "channels",
+    "hosts",
+    "callback-hosts",
+    "pause",
+    "pauses",
+    "resume",
+    "accounts",
+    "audit",
   ],
   "This command line:": ["login", "logout", "whoami", "help", "completion"],
 } as const;

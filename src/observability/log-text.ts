@@ -185,7 +185,7 @@ function requestLine({ fields }: LogEvent, isWide: boolean): Line {
   const isWrong = typeof status === "number" && status >= 400;
   return {
     word: "request",
-    ...(isWrong && { color: Number(status) >= 500 ? "red" : "yellow" }),
+    ...(isWrong && { color: status >= 500 ? "red" : "yellow" }),
     code: textOf(status),
     text: words.filter((part) => part !== "").join(" "),
     aside: [

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { createProgram, runCommandLine } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { VERSION } from "../../src/config/config.ts";
-import { outgate } from "./outgate.ts";
 
 const NOWHERE = { env: {}, out: () => {}, err: () => {}, isTty: false };
 
@@ -92,38 +91,4 @@ describe("the command line", () => {
     expect(code).toBe(0);
     expect(out).toContain(`outgate ${name}`);
   });
-});
-
-test.each(["bash", "zsh", "fish"])("%s gets a script that completes outgate", async (shell) => {
-  const script = await outgate(["completion", shell]);
-  expect({ code: script.code, err: script.err }).toEqual({ code: 0, err: "" });
-  expect(script.out).toContain(`${shell} completion for outgate`);
-  expect(script.out).toContain("outgate complete --");
-});
-
-test.each([
-  [["ke"], ["keys"]],
-  [
-    ["keys", ""],
-    ["list", "create", "revoke"],
-  ],
-  [
-    ["keys", "create", "--r"],
-    ["--role", "--replaces"],
-  ],
-  [
-    ["keys", "create", "--role", "a"],
-    ["approver", "agent"],
-  ],
-  [["list", "--status", "act"], ["active"]],
-])("%j is completed", async (words, completions) => {
-  const { out } = await outgate(["complete", "--", ...words]);
-  const proposed = out.split("\n").filter((line) => line.includes("\t"));
-  expect(proposed.map((line) => line.split("\t")[0] ?? "").toSorted()).toEqual(completions.toSorted());
-});
-
-test("a shell that is not supported is refused", async () => {
-  const { code, err } = await outgate(["completion", "tcsh"]);
-  expect(code).toBe(2);
-  expect(err).toContain("Allowed choices are zsh, bash, fish, powershell.");
 });
