@@ -460,7 +460,7 @@ export const LARGE_ROW_BYTES = 1_572_864;
 /** Bytes of large actions, and of large callbacks, in flight; one always fits. */
 export const ACTION_BYTES_IN_FLIGHT_MAX = 12 * MEGABYTE;
 export const CALLBACK_BYTES_IN_FLIGHT_MAX = 6 * MEGABYTE;
-/** After so many bytes of large rows the garbage collector runs; a heap up to the second size is collected at once (30 ms). */
+/** After so many bytes of large rows the garbage collector is started in a heap up to the second size. */
 export const LARGE_GARBAGE_BYTES_MAX = 16 * MEGABYTE;
 export const COLLECTED_HEAP_BYTES_MAX = 48 * MEGABYTE;
 /** A lease lasts for the attempt's timeout and this much more, to write the result. */

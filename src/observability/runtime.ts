@@ -1,4 +1,4 @@
-import { fullGC, heapSize } from "bun:jsc";
+import { heapSize } from "bun:jsc";
 import type { Clock } from "../runtime/clock.ts";
 
 const SAMPLE_EVERY_MS = 100;
@@ -46,11 +46,11 @@ export class LoopLag {
 }
 
 /**
- * Frees large texts: the garbage collector lets some fifty megabytes of them pile up. In a larger heap a full
- * collection would block the event loop, so there it is left to the collector.
+ * Frees large texts: the garbage collector lets some fifty megabytes of them pile up. It works beside the event loop, which
+ * a full collection at once would stop for 30 ms. In a larger heap it is left to begin by itself.
  */
 export function collectLargeTexts(heapBytesMax: number): void {
-  if (heapSize() <= heapBytesMax) fullGC();
+  if (heapSize() <= heapBytesMax) Bun.gc(false);
 }
 
 /**
