@@ -22,8 +22,13 @@ interface DecisionBarProps {
   readonly reason?: string | undefined;
 }
 
+/** The end of what a person has to see before a decision. */
+export function EndOfRequest() {
+  return <div data-end="" />;
+}
+
 /**
- * The decision on what stands above it. Where scripts run it stays in view, and until the end of the request was in view too,
+ * The decision on what stands above it. Where scripts run it stays in view, and until its end (`EndOfRequest`) was in view too,
  * the bar and the button say how much is below; without scripts it comes after the whole request.
  */
 export function DecisionBar({
@@ -39,48 +44,45 @@ export function DecisionBar({
 }: DecisionBarProps) {
   const of = what === "" ? "" : ` ${what}`;
   return (
-    <>
-      <div class="end-of-request" data-end="" />
-      <PostForm user={user} action={path} fields={fields} class="decide">
-        <Problem text={problem} />
-        <p class="notice notice-wait" data-gone="" hidden>
-          Someone has already decided.
-        </p>
-        <div class="decide-row">
-          <Button name="decision" value="approve" hotkey={{ key: "a", question: `Approve ${question}?` }}>
-            <span>
-              {`Approve${of}`}
-              {unread === null ? (
-                <span class="decide-rest" data-below="" hidden />
-              ) : (
-                <span class="decide-rest">{`, with ${unread} not shown`}</span>
-              )}
-            </span>
-          </Button>
-          <Button name="decision" value="reject" look="bad" hotkey={{ key: "r", question: `Reject ${question}?` }}>
-            {`Reject${of}`}
-          </Button>
-          <details class="decide-note" open={reason !== "" || problem !== undefined}>
-            <summary>
-              <span class="on-wide">Add a note</span>
-              <span class="on-narrow">Note</span>
-            </summary>
-            <textarea
-              id={`reason-${id}`}
-              name="reason"
-              rows={2}
-              maxlength={REASON_CHARS_MAX}
-              aria-label="Note"
-              placeholder="Shown to the requester and on the receipt."
-            >
-              {reason}
-            </textarea>
-          </details>
-        </div>
-        <a class="decide-more" href="#" data-below-link="" hidden>
-          More below
-        </a>
-      </PostForm>
-    </>
+    <PostForm user={user} action={path} fields={fields} class="decide">
+      <Problem text={problem} />
+      <p class="notice notice-wait" data-gone="" hidden>
+        Someone has already decided.
+      </p>
+      <div class="decide-row">
+        <Button name="decision" value="approve" hotkey={{ key: "a", question: `Approve ${question}?` }}>
+          <span>
+            {`Approve${of}`}
+            {unread === null ? (
+              <span class="decide-rest" data-below="" hidden />
+            ) : (
+              <span class="decide-rest">{`, with ${unread} not shown`}</span>
+            )}
+          </span>
+        </Button>
+        <Button name="decision" value="reject" look="bad" hotkey={{ key: "r", question: `Reject ${question}?` }}>
+          {`Reject${of}`}
+        </Button>
+        <details class="decide-note" open={reason !== "" || problem !== undefined}>
+          <summary>
+            <span class="on-wide">Add a note</span>
+            <span class="on-narrow">Note</span>
+          </summary>
+          <textarea
+            id={`reason-${id}`}
+            name="reason"
+            rows={2}
+            maxlength={REASON_CHARS_MAX}
+            aria-label="Note"
+            placeholder="Shown to the requester and on the receipt."
+          >
+            {reason}
+          </textarea>
+        </details>
+      </div>
+      <a class="decide-more" href="#" data-below-link="" hidden>
+        More below
+      </a>
+    </PostForm>
   );
 }

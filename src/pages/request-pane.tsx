@@ -6,7 +6,7 @@ import { type DecisionHistory, type Fact, maskedFacts } from "../approvals/facts
 import { BODY_BEGINNING_CHARS_MAX, BODY_BEGINNING_LINES_MAX } from "../config/limits.ts";
 import { shownBody } from "./body-view.tsx";
 import { callText, factValue, HiddenValues, Risks } from "./decide.tsx";
-import { DecisionBar } from "./decision-bar.tsx";
+import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
 import { Icon } from "./icons.tsx";
 import { actionPath } from "./layout.tsx";
 import { DecidedBy, type DecidedRequest, Outcome, RequestName } from "./outcome.tsx";
@@ -38,15 +38,21 @@ export const BEGINNING = { lines: BODY_BEGINNING_LINES_MAX, chars: BODY_BEGINNIN
 export function RequestPane({ user, now, path, isWhole, problem, reason, ...held }: RequestPaneProps) {
   const action = maskForDisplay(held.action, viewerOf(user.role));
   const mayDecide = mayDo(user.role, "approve");
+  // What else there is to say about its state is said above it.
+  const isPlain = action.run === 1 && action.callback === null;
   const body = shownBody(action, isWhole ? undefined : BEGINNING);
   return (
     <div id={`of-${action.id}`} class="request" data-shown={`${action.id} ${action.run}`}>
       <div class="request-body">
+        {isPlain ? null : <p class="small">{waitingText(action)}</p>}
         {mayDecide ? <HiddenValues action={action} user={user} /> : null}
         <AskedFor {...held} user={user} now={now}>
           <RequestParts action={action} isAsked={mayDecide} cut={body === null ? undefined : { body, path }} />
         </AskedFor>
-        <p class="foot">{`${waitingText(action)} Secrets are masked as ••••; the request is sent with the real values.`}</p>
+        <EndOfRequest />
+        <p class="foot">
+          {`${isPlain ? `${waitingText(action)} ` : ""}Secrets are masked as ••••; the request is sent with the real values.`}
+        </p>
       </div>
       {mayDecide ? (
         <DecisionBar

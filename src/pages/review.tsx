@@ -3,13 +3,13 @@ import { mayDo } from "../accounts/roles.ts";
 import { groupAlike, type RequestGroup } from "../approvals/look-alikes.ts";
 import { shownBody } from "./body-view.tsx";
 import { HiddenValues } from "./decide.tsx";
-import { DecisionBar } from "./decision-bar.tsx";
+import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
 import { FieldName, GroupName, listedRequest } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
 import { Ago, Table, UntrustedText } from "./parts.tsx";
 import { AskedFor, BEGINNING, type HeldRequest } from "./request-pane.tsx";
 import { RequestParts } from "./request.tsx";
-import { counted, type PageUser } from "./text.ts";
+import { counted, type PageUser, waitingText } from "./text.ts";
 
 /** A request whose decision is for what the page shows of it. */
 export interface ReviewedRequest extends HeldRequest {
@@ -52,6 +52,7 @@ export function ReviewPane({ requests, goneCount, user, now, problem, reason }: 
         {shown.map(({ group }) => (
           <ReviewedGroup group={group} user={user} now={now} />
         ))}
+        <EndOfRequest />
         {requests.length > 0 ? null : <p class="quiet">Select requests in the list, then choose to review them.</p>}
       </div>
       {requests.length === 0 || !mayDo(user.role, "approve") ? null : (
@@ -111,6 +112,7 @@ function ReviewedGroup({ group, user, now }: ReviewedGroupProps) {
           <p class="quiet small">{`The oldest of the ${requests.length}. The others differ from it only as the table says.`}</p>
         </>
       )}
+      {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
       <HiddenValues action={action} user={user} />
       <AskedFor {...held} user={user} now={now}>
         <RequestParts

@@ -91,18 +91,19 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
 
   test("gets requests to approve as they come, counts them in the title, and keeps what is being typed", async () => {
     const first = await created({ approve: true });
-    const page = await open("/approvals");
+    const page = await open(`/approvals/${first}`);
     const before = Number(/^\((\d+)\)/.exec(await page.title())?.[1]);
-    await page.locator(`#${first} textarea`).fill("Not without a ticket.");
+    const pane = page.locator("#request");
+    await pane.getByText("Add a note").click();
+    await pane.locator("textarea").fill("Not without a ticket.");
     const second = await created({ approve: true, method: "DELETE", url: "https://new.example/" });
-    await page.locator(`#${second}`).getByText("New host: no approved call of this key to new.example").waitFor();
-    expect(await page.locator(`#${second}`).getByText("It deletes: the method is DELETE.").count()).toBe(1);
+    await page.locator(`#${second}`).getByText("deletes +1").waitFor();
     expect(await page.title()).toStartWith(`(${before + 1}) Approvals`);
     // Somebody else is first: what was typed stays, and can't be sent any more.
     await app.call("POST", `/v1/actions/${first}/cancel`);
-    await page.locator(`#${first}`).getByText("Someone has already decided on this request.").waitFor();
-    expect(await page.locator(`#${first} textarea`).inputValue()).toBe("Not without a ticket.");
-    expect(await page.locator(`#${first} button[value=reject]`).isDisabled()).toBe(true);
+    await pane.getByText("Someone has already decided.").waitFor();
+    expect(await pane.locator("textarea").inputValue()).toBe("Not without a ticket.");
+    expect(await pane.locator("button[value=reject]").isDisabled()).toBe(true);
     await app.call("POST", `/v1/actions/${second}/cancel`);
     await page.locator(`#${second}`).waitFor({ state: "detached" });
     expect(await isSamePage(page)).toBe(true);
@@ -132,9 +133,9 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
       url: encodeURI(`${target.url}?q=${attack}`),
       body: { [attack]: attack },
     });
-    await page.locator(`#${id} pre`).getByText(attack).first().waitFor();
-    await page.locator(`#${id} h2 a`).click();
+    await page.locator(`#${id} .inbox-open`).click();
     await page.waitForURL(`${app.url}/approvals/${id}`);
+    await page.locator("#request .json").getByText(attack).first().waitFor();
     await page.goto(`${app.url}/actions/${id}`);
     await app.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: attack }));
     await page.locator("#answer").getByText(attack).waitFor();
@@ -192,11 +193,10 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
 
   test("shows the request of the inbox again before a key decides, and has the focus on no button", async () => {
     const id = await created({ approve: true, method: "DELETE", url: "http://127.0.0.1:9/inbox-keys", body: { n: 1 } });
-    const page = await open("/approvals");
-    await page.locator(`#${id} h2 a`).focus();
+    const page = await open(`/approvals/${id}`);
     for (const [key, word] of [
       ["a", "Approve"],
-      ["x", "Reject"],
+      ["r", "Reject"],
     ] as const) {
       await page.keyboard.press(key);
       const dialog = page.getByRole("dialog", { name: `${word} DELETE 127.0.0.1:9?` });
@@ -216,11 +216,52 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
       await dialog.getByRole("button", { name: "Back" }).click();
       await page.locator("dialog[open]").waitFor({ state: "detached" });
     }
-    await page.locator(`#${id} h2 a`).focus();
     await page.keyboard.press("a");
     await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
-    await page.waitForURL(`${app.url}/approvals?decided=${id}`);
+    await page.locator(`#decided-${id}`).getByText("Approved by ann@example.com").waitFor();
     expect((await actionOf(id)).approvedBy).toBe("user:ann@example.com");
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("shows requests beside the list, each under its address, and takes no note from one to another", async () => {
+    const first = await created({ approve: true, url: `${NO_TARGET}one`, title: "The first" });
+    const second = await created({ approve: true, url: `${NO_TARGET}two`, title: "The second" });
+    const page = await open(`/approvals/${first}`);
+    const pane = page.locator("#request");
+    await page.keyboard.press("j");
+    await page.waitForURL(`${app.url}/approvals/${second}`);
+    await pane.getByText("The second").waitFor();
+    expect(await page.locator("#waiting [aria-current]").getAttribute("href")).toBe(`/approvals/${second}`);
+    await pane.getByText("Add a note").click();
+    await pane.locator("textarea").fill("Only for the second.");
+    await page.locator(`#${first} .inbox-open`).click();
+    await page.waitForURL(`${app.url}/approvals/${first}`);
+    await pane.getByText("The first").waitFor();
+    expect(await pane.locator("textarea").inputValue()).toBe("");
+    expect(await pane.locator("form.decide").getAttribute("action")).toBe(`/approvals/${first}`);
+    expect(await isSamePage(page)).toBe(true);
+    // Without a request in its address the page takes that of the one it shows: no update can exchange it.
+    await page.goto(`${app.url}/approvals`);
+    await page.waitForURL(/\/approvals\/act_\w+$/);
+    for (const id of [first, second]) await app.call("POST", `/v1/actions/${id}/cancel`);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("says in the button how much of a request is below, until its end was in view", async () => {
+    const list = Array.from({ length: 60 }, (_, n) => ({ n }));
+    const id = await created({ approve: true, body: { list } });
+    const page = await open(`/approvals/${id}`);
+    const approve = page.locator("#request button[value=approve]");
+    await approve.getByText(/^, \d+ more lines below$/).waitFor();
+    expect(await approve.isVisible()).toBe(true);
+    await page.getByText(/^↓ \d+ more lines below$/).click();
+    await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
+    // What was seen stays seen when the page is updated, and when the person goes back up.
+    await page.locator("#request .asked-head").scrollIntoViewIfNeeded();
+    const other = await created({ approve: true });
+    await page.locator(`#${other}`).waitFor();
+    expect(await approve.textContent()).toBe("Approve");
+    for (const one of [id, other]) await app.call("POST", `/v1/actions/${one}/cancel`);
     expect(watched.troubles).toEqual([]);
   });
 
