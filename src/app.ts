@@ -20,7 +20,8 @@ import { createSignUpGate, type SignUpGate } from "./accounts/sign-up-gate.ts";
 import type { Caller } from "./accounts/roles.ts";
 import { createEngine, type Engine } from "./delivery/engine.ts";
 import { type Http, createHttp, listenForMetrics, type MetricsPortDeps } from "./http/server.ts";
-import { createMailer } from "./mail/mailer.ts";
+import { createMailer, type Mailer } from "./mail/mailer.ts";
+import { createOwnMailService } from "./accounts/own-mails.ts";
 import { addGauges } from "./observability/gauges.ts";
 import { LoopLag } from "./observability/runtime.ts";
 import { Metrics } from "./observability/metrics.ts";
@@ -287,7 +288,7 @@ async function openHttp(
   const leases = node === null ? {} : { leases: node.jobs };
   const { bulkService, bulkRunner } = createBulk({ ...deps, ...leases, store, engine });
   const { http, reads } = createHttpService(
-    { config, policy, encryptedStore, engine, metrics, signUpGate, bulkService, draining: draining.signal },
+    { config, policy, encryptedStore, engine, mailer, metrics, signUpGate, bulkService, draining: draining.signal },
     deps,
   );
 
@@ -400,6 +401,8 @@ interface HttpServiceParts {
   readonly policy: TargetPolicy;
   readonly encryptedStore: EncryptedStore;
   readonly engine: Engine;
+  /** Null: no mail provider is configured. */
+  readonly mailer: Mailer | null;
   readonly metrics: Metrics;
   readonly signUpGate: SignUpGate;
   readonly bulkService: BulkService;
@@ -495,7 +498,8 @@ function peopleServicesOf(parts: HttpServiceParts, deps: HttpServiceDeps) {
     baseUrl: config.baseUrl,
     onMail: config.mail === null ? null : engine.mailWaits,
   });
-  return { peopleService, teamService, oidc: createOidc(parts, deps, { peopleService, teamService }) };
+  const ownMails = createOwnMailService({ ...deps, ...store, mailer: parts.mailer, secrets, baseUrl: config.baseUrl });
+  return { peopleService, teamService, ownMails, oidc: createOidc(parts, deps, { peopleService, teamService }) };
 }
 
 /** Null: no identity provider is configured. */

@@ -38,6 +38,7 @@ test("nothing has to be set", () => {
     host: "127.0.0.1",
     baseUrl: "http://127.0.0.1:3000",
     isBaseUrlSet: false,
+    given: new Set(),
     isOnLoopback: true,
     database: { kind: "file", url: "file:./data/outgate.db", path: "./data/outgate.db" },
     secretKey: null,
@@ -110,6 +111,7 @@ test("everything can be set", () => {
     LOG_FORMAT: "json",
   });
   expect(config).toEqual({
+    given: new Set(settingNames()),
     port: 8_080,
     host: "0.0.0.0",
     baseUrl: "https://outgate.example.com",
@@ -552,7 +554,7 @@ describe(".env", () => {
       ([, name, value]) => [name ?? "", value ?? ""] as const,
     );
     expect(text.split("\n").filter((line) => line !== "" && !line.startsWith("#"))).toEqual([]);
-    expect(read(Object.fromEntries(lines))).toEqual(read());
+    expect({ ...read(Object.fromEntries(lines)), given: new Set() }).toEqual(read());
   });
 });
 

@@ -3,13 +3,14 @@ import { checkCredentials, Credentials, LoggedIn, SignedUp, checkPasswordChange 
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import {
-  logInPage,
-  signedUpPage,
-  signUpPage,
-  welcomePage,
+  noPasswordPage,
+  PASSWORD_LINK_PATH,
+  PASSWORD_PATH,
   passwordChangedPage,
   passwordPage,
-} from "../pages/sign-in.tsx";
+} from "../pages/account.tsx";
+import { logInPage, signedUpPage, signUpPage, welcomePage, withNext } from "../pages/sign-in.tsx";
+import type { OwnMailService } from "./own-mails.ts";
 import { json, page, seeOther } from "../http/response.ts";
 import { LINK_NOT_FOUND, showFormAgain } from "../http/errors.ts";
 import { readJson, isForm, readForm, type Form, readQuery, type RequestContext } from "../http/request.ts";
@@ -22,6 +23,7 @@ import {
   type AnswerPerson,
   type FormOf,
   type OwnCookie,
+  type Person,
   HOME_PATH,
   nextOf,
   nextIn,
@@ -31,7 +33,7 @@ import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, pathP
 import Type from "typebox";
 import { EMPTY_CREDENTIALS, type CredentialInput } from "../pages/form.tsx";
 import type { StartedSession } from "./sessions.ts";
-import type { DomainError, ErrorCode } from "../api/domain-error.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../config/limits.ts";
 
 export interface AuthRouteDeps extends EntryCookies {
@@ -219,24 +221,33 @@ export function entryPages(deps: AuthRouteDeps) {
     if ((await personOf(context)) !== null) return seeOther("own", next ?? HOME_PATH);
     return page("own", show(next));
   };
-  return createPageRoutes("own")
-    .get("/login", async ({ context }) => {
-      const signupsOpen = await peopleService.isSignUpOpen();
-      const provider = deps.oidc?.name ?? null;
-      return unlessLoggedIn(context, (next) => logInPage({ typed: EMPTY_CREDENTIALS, next, signupsOpen, provider }));
-    })
-    .get("/signup", async ({ context }) => {
-      await peopleService.requireSignUpOpen();
-      return unlessLoggedIn(context, (next) => signUpPage({ typed: EMPTY_CREDENTIALS, next }));
-    })
-    .use(
-      createPersonRoutes(personOf).get(SIGNED_UP_PATH, ({ context, person }) => {
-        // Safe: only the sign-up writes a flash for this path.
-        const result = flash.read(context, person) as SignedUpResult | null;
-        return result === null ? seeOther("own", HOME_PATH) : page("own", signedUpPage({ user: person, ...result }));
-      }),
-    )
-    .use(welcomeRoutes(deps));
+  return (
+    createPageRoutes("own")
+      .get("/login", async ({ context }) => {
+        const signupsOpen = await peopleService.isSignUpOpen();
+        const provider = deps.oidc?.name ?? null;
+        return unlessLoggedIn(context, (next) => logInPage({ typed: EMPTY_CREDENTIALS, next, signupsOpen, provider }));
+      })
+      // A refused form is answered at the address that it was sent to, which people load again, or come back to.
+      .get("/auth/login", ({ context }) => backTo("/login", context))
+      .get("/auth/signup", ({ context }) => backTo("/signup", context))
+      .get("/signup", async ({ context }) => {
+        await peopleService.requireSignUpOpen();
+        return unlessLoggedIn(context, (next) => signUpPage({ typed: EMPTY_CREDENTIALS, next }));
+      })
+      .use(
+        createPersonRoutes(personOf).get(SIGNED_UP_PATH, ({ context, person }) => {
+          // Safe: only the sign-up writes a flash for this path.
+          const result = flash.read(context, person) as SignedUpResult | null;
+          return result === null ? seeOther("own", HOME_PATH) : page("own", signedUpPage({ user: person, ...result }));
+        }),
+      )
+      .use(welcomeRoutes(deps))
+  );
+}
+
+function backTo(path: string, { search }: RequestContext): Response {
+  return seeOther("own", withNext(path, nextIn(search)));
 }
 
 /** The path contains the token, so search engines must not index it. */
@@ -286,15 +297,15 @@ export interface PasswordPageDeps extends EntryCookies {
   readonly tokenFormOf: FormOf;
   readonly flash: Flash;
   readonly log: Log;
+  readonly ownMails: Pick<OwnMailService, "hasPassword" | "sendPasswordLink" | "sendsMail">;
+  readonly oidc: { readonly name: string } | null;
 }
 
-const PATH = "/settings/password";
-
-const CHANGED_PATH = `${PATH}/changed`;
+const CHANGED_PATH = `${PASSWORD_PATH}/changed`;
 
 /** Another password for whoever is logged in and knows the one they have. */
 export function passwordPages(deps: PasswordPageDeps) {
-  const { peopleService, personOf, tokenFormOf, flash, log } = deps;
+  const { peopleService, personOf, tokenFormOf, flash, log, ownMails } = deps;
   const change: AnswerPerson = async ({ context, person }) => {
     const form = await tokenFormOf(context, person);
     try {
@@ -309,13 +320,50 @@ export function passwordPages(deps: PasswordPageDeps) {
       return showEntryAgain(context, error, form, (typed) => passwordPage({ user: person, typed }));
     }
   };
-  return createPersonRoutes(personOf)
-    .get(PATH, ({ person }) => page("own", passwordPage({ user: person, typed: EMPTY_CREDENTIALS })))
-    .post(PATH, change)
-    .get(CHANGED_PATH, ({ context, person }) => {
-      if (flash.read(context, person) === null) return seeOther("own", PATH);
-      return page("own", passwordChangedPage({ user: person }));
-    });
+  return (
+    createPersonRoutes(personOf)
+      .get(PASSWORD_PATH, async ({ context, person }) => {
+        if (await ownMails.hasPassword(person)) {
+          return page("own", passwordPage({ user: person, typed: EMPTY_CREDENTIALS }));
+        }
+        const isSent = flash.read(context, person) !== null;
+        return page("own", withoutPassword(deps, person, isSent ? "sent" : null));
+      })
+      .post(PASSWORD_LINK_PATH, mailLink(deps))
+      // Where the address of a refused form is loaded again.
+      .get(PASSWORD_LINK_PATH, () => seeOther("own", PASSWORD_PATH))
+      .post(PASSWORD_PATH, change)
+      .get(CHANGED_PATH, ({ context, person }) => {
+        if (flash.read(context, person) === null) return seeOther("own", PASSWORD_PATH);
+        return page("own", passwordChangedPage({ user: person }));
+      })
+  );
+}
+
+/** Somebody who logs in by the identity provider proves by their mailbox that they may set a password. */
+function mailLink(deps: PasswordPageDeps): AnswerPerson {
+  const { ownMails, tokenFormOf, flash } = deps;
+  return async ({ context, person }) => {
+    // Without the password that others confirm with: they have none, and the link goes to their own address alone.
+    await tokenFormOf(context, person);
+    try {
+      const { error } = await ownMails.sendPasswordLink(person);
+      if (error !== null) throw new DomainError("unavailable", error);
+      return flash.redirect(person, PASSWORD_PATH, {});
+    } catch (error) {
+      return showFormAgain(context, error, CORRECTABLE, (problem) => withoutPassword(deps, person, null, problem));
+    }
+  };
+}
+
+function withoutPassword(
+  { ownMails, oidc }: PasswordPageDeps,
+  user: Person,
+  sent: "sent" | null,
+  problem: string | null = null,
+): string {
+  const state = sent ?? (ownMails.sendsMail ? "offered" : "no_mail");
+  return noPasswordPage({ user, provider: oidc?.name ?? null, state, problem });
 }
 
 /** What a browser in which somebody logs in is given. */

@@ -12,6 +12,7 @@ export const AUDIT_KINDS = [
   "sign_in_throttled",
   "signed_out",
   "password_changed",
+  "password_link_sent",
   "key_created",
   "key_revoked",
   "revealed",

@@ -1,20 +1,14 @@
 import { authorize, type Caller } from "../accounts/roles.ts";
 import type { Creator } from "../actions/action.ts";
 import { describeOutcome } from "../actions/outcome.ts";
-import { DomainError, RetryLater } from "../api/domain-error.ts";
+import { DomainError } from "../api/domain-error.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { type Audited, auditOf, type AuditStore } from "../audit/audit.ts";
-import {
-  CHANNEL_TEST_EVERY_MS,
-  CHANNEL_TESTERS_REMEMBERED_MAX,
-  CHANNEL_TESTS_PER_HOUR_MAX,
-  CHANNELS_MAX,
-  HOUR_MS,
-  MESSAGE_TIMEOUT_MS,
-} from "../config/limits.ts";
+import { CHANNELS_MAX, MESSAGE_TIMEOUT_MS } from "../config/limits.ts";
 import { type PostDeps, postRequest } from "../delivery/channels.ts";
 import { deliveryOf, faultOf } from "../delivery/deliver.ts";
 import type { Delivery } from "../delivery/notification.ts";
+import { createMessageLimit } from "../mail/limit.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -51,7 +45,7 @@ export type ChannelService = ReturnType<typeof createChannelService>;
 
 export function createChannelService(deps: ChannelServiceDeps) {
   const { channels, known, audit, clock, ids, checkTarget } = deps;
-  const countTest = createTestLimit(clock);
+  const countTest = createMessageLimit(clock, "This account has just tested channels.");
   const find = async (caller: Caller, id: string): Promise<Channel> => {
     authorize(caller, "manage");
     const channel = await channels.find(caller.accountId, id);
@@ -183,28 +177,4 @@ const NOT_CONFIGURED: Delivery = {
 function errorOf(delivery: Delivery): string | null {
   if (delivery.kind === "delivered") return null;
   return "error" in delivery ? delivery.error : "Nothing was sent: the service is stopping.";
-}
-
-/**
- * Counts a test of an account. Throws `RetryLater` within `CHANNEL_TEST_EVERY_MS` of the one before, and beyond
- * `CHANNEL_TESTS_PER_HOUR_MAX` within an hour: tests are not in the outbox, whose mails are limited.
- */
-function createTestLimit(clock: Pick<Clock, "monotonicMs">): (accountId: string) => void {
-  const testsOf = new Map<string, readonly number[]>();
-  return (accountId) => {
-    const nowMs = clock.monotonicMs();
-    const recent = (testsOf.get(accountId) ?? []).filter((atMs) => nowMs - atMs < HOUR_MS);
-    const [oldest = nowMs, newest = Number.NEGATIVE_INFINITY] = [recent[0], recent.at(-1)];
-    const isFull = recent.length >= CHANNEL_TESTS_PER_HOUR_MAX;
-    const waitMs = isFull ? oldest + HOUR_MS - nowMs : newest + CHANNEL_TEST_EVERY_MS - nowMs;
-    if (waitMs > 0) {
-      const seconds = Math.ceil(waitMs / 1_000);
-      throw new RetryLater(`This account has just tested channels. Try again in ${seconds} s.`, seconds);
-    }
-    // Deleted first, so that the oldest account comes first.
-    testsOf.delete(accountId);
-    testsOf.set(accountId, [...recent, nowMs]);
-    const [first] = testsOf.keys();
-    if (testsOf.size > CHANNEL_TESTERS_REMEMBERED_MAX && first !== undefined) testsOf.delete(first);
-  };
 }

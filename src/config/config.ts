@@ -14,6 +14,7 @@ import { originOf } from "../outbound/target.ts";
 import { describePolicy, parsePolicy, type TargetPolicy } from "../outbound/policy.ts";
 import { readSettings, type Texts, textsOf, type Settings } from "./settings.ts";
 import { readKey } from "../crypto/master-key.ts";
+import { serverSettings } from "./server-settings.ts";
 import manifest from "../../package.json" with { type: "json" };
 import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "./limits.ts";
 
@@ -95,7 +96,8 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number) {
     /** null: /metrics is served at `port`. */
     metricsPort: settings.METRICS_PORT ?? null,
     logLevel: settings.LOG_LEVEL,
-    logFormat: settings.LOG_FORMAT,
+    /** The names of the settings that the environment has. */
+    given: new Set(Object.keys(texts)),
     /** Notices for the operator about settings that are valid but probably not intended. */
     warnings: warningsOf(settings, { host, baseUrl, dispatchConcurrency, fetchesMax }),
   };
@@ -277,6 +279,8 @@ export function createEffectiveSettings(config: Config, policy: TargetPolicy, ac
       /** 0: any number. */
       rateLimitPerSecond: config.rateLimitPerSecond ?? 0,
       sendsMail: config.mail !== null,
+      /** Every setting by its name; null for people who can't see them. */
+      all: isOperator ? serverSettings(config) : null,
       /** A sentence: where calls may go. */
       targets: describePolicy(isOperator ? policy : { ...policy, listed: countOnly(policy.listed) }),
       /** Only their number for people who can't see them; empty: anyone. */

@@ -171,9 +171,8 @@ export const PRETTY_JSON_CHARS_MAX = 262_144;
 /** Formatted, it may be this many times as long or reach the length below; otherwise it is shown as it is. */
 export const PRETTY_JSON_GROWTH_MAX = 1.5;
 export const PRETTY_JSON_GROWN_CHARS_MAX = 65_536;
-/** Callbacks and mails on the page of the settings, and on a page of their own. */
-export const NOTIFICATIONS_NEWEST_MAX = 5;
-export const NOTIFICATIONS_SHOWN_MAX = 25;
+/** Notifications on a page. */
+export const NOTIFICATIONS_SHOWN_MAX = 50;
 /** Held requests that one call decides on, and characters of the digest of one. */
 export const DECISIONS_AT_ONCE_MAX = 50;
 export const DIGEST_CHARS_MAX = 200;

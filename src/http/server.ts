@@ -67,7 +67,7 @@ export interface HttpDeps
     TeamRouteDeps,
     ReceiptRouteDeps,
     Omit<ApprovalLinkRouteDeps, "ownOrigin">,
-    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewService" | "guides" | "oidc">,
+    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewService" | "guides" | "oidc" | "ownMails">,
     Pick<FlashDeps & OidcRouteDeps, "secrets">,
     OwnAddress {
   readonly actionService: ActionService;

@@ -16,7 +16,8 @@ import {
   invitationMessage,
   type InvitedMail,
   type OutgoingMail,
-  type TestMail,
+  type OwnMailMessage,
+  passwordMessage,
   testMessage,
 } from "./messages.ts";
 
@@ -65,11 +66,12 @@ interface About {
 async function aboutOf(asked: OutgoingMail, approvalLinks: Config["approvalLinks"]): Promise<About> {
   if (asked.event === "invited") return invited(asked);
   if (asked.event === "tested") return { id: asked.id, run: 1, content: testMessage(asked) };
+  if (asked.event === "password_link") return { id: asked.id, run: 1, content: passwordMessage(asked) };
   return aboutAction(asked, approvalLinks);
 }
 
 async function aboutAction(
-  asked: Exclude<OutgoingMail, InvitedMail | TestMail>,
+  asked: Exclude<OutgoingMail, InvitedMail | OwnMailMessage>,
   approvalLinks: Config["approvalLinks"],
 ): Promise<About> {
   const mail = { ...asked, action: await premask(asked.action, "decider") };
@@ -77,7 +79,7 @@ async function aboutAction(
 }
 
 function contentOf(
-  mail: Exclude<OutgoingMail, InvitedMail | TestMail>,
+  mail: Exclude<OutgoingMail, InvitedMail | OwnMailMessage>,
   approvalLinks: Config["approvalLinks"],
 ): EmailContent {
   if (mail.event === "approval") return approvalMessage(mail, approvalLinks);

@@ -7,6 +7,7 @@ import {
   channelMailHtml,
   decisionMailHtml,
   invitationMailHtml,
+  passwordMailHtml,
   type MailPart,
   type MailRequest,
   mailRequest,
@@ -98,10 +99,13 @@ export function channelMessage({ event, action, history, baseUrl, channel }: Cha
   return { subject, text, html: channelMailHtml({ subject, waiting, request, facts, risks, url, terms }) };
 }
 
-/** The mail that shows that a channel works. */
+/** The mail that shows that a channel, or mail at all, works. */
 export function testMessage({ channel }: Pick<TestMail, "channel">): EmailContent {
   const subject = "Test from Outgate";
-  const sentence = `The channel ${visibleText(channel)} works: requests for approval arrive at this address.`;
+  const sentence =
+    channel === null
+      ? "Mail works: this service can send to this address."
+      : `The channel ${visibleText(channel)} works: requests for approval arrive at this address.`;
   return { subject, text: sentence, html: testMailHtml({ subject, sentence }) };
 }
 
@@ -121,6 +125,15 @@ export function invitationMessage({ invitation, link, accountOf }: InvitedMail):
   const terms = `The link works until ${utcMinute(expiresAt)}, once, and only for this address. If you did not expect it, ignore this email.`;
   const text = [sentence, factsText(facts), `Join:\n${link}`, terms, "Don't forward this email."].join("\n\n");
   return { subject, text, html: invitationMailHtml({ subject, sentence, facts, link, terms }) };
+}
+
+/** The mail with a link that sets the first password of somebody who logs in by the identity provider. */
+export function passwordMessage({ link, expiresAt }: Pick<PasswordMail, "link" | "expiresAt">): EmailContent {
+  const subject = `Set a password for Outgate at ${endOfHost(new URL(link).host)}`;
+  const sentence = "You asked for a link that sets a password for your login.";
+  const terms = `The link works until ${utcMinute(expiresAt)}, once. Your other sessions are logged out when it is used. If you did not ask for it, ignore this email and check your sessions.`;
+  const text = [sentence, `Set a password:\n${link}`, terms, "Don't forward this email."].join("\n\n");
+  return { subject, text, html: passwordMailHtml({ subject, sentence, link, terms }) };
 }
 
 const ROLE_TERMS: Readonly<Record<Invitation["role"], string>> = {
@@ -202,16 +215,31 @@ export interface ChannelMail extends Omit<AboutAction, "receiptUrl"> {
   readonly channel: string;
 }
 
-/** Shows that a channel's mails arrive. It is about no action. */
+/** Shows that mails arrive, of a channel or at all. It is about no action. */
 export interface TestMail {
   readonly event: "tested";
   readonly to: string;
   /** Of this test. */
   readonly id: string;
-  readonly channel: string;
+  /** Null: somebody tests the mail of the service. */
+  readonly channel: string | null;
 }
 
-export type OutgoingMail = ApprovalMail | DecidedMail | InvitedMail | ChannelMail | TestMail;
+/** Lets somebody without a password set one. It is about no action. */
+export interface PasswordMail {
+  readonly event: "password_link";
+  readonly to: string;
+  /** Of this link. */
+  readonly id: string;
+  /** Absolute URL. Anyone who has it can log in as this person. */
+  readonly link: string;
+  readonly expiresAt: Date;
+}
+
+/** Mails that are about no action and no invitation. */
+export type OwnMailMessage = TestMail | PasswordMail;
+
+export type OutgoingMail = ApprovalMail | DecidedMail | InvitedMail | ChannelMail | OwnMailMessage;
 
 /** The end of a long host, cut before a label: the registered name is at the end. */
 export function endOfHost(host: string): string {

@@ -145,6 +145,24 @@ export function invitationMailHtml({ subject, sentence, facts, link, terms }: In
   );
 }
 
+type PasswordMailProps = Pick<InvitationMailProps, "subject" | "sentence" | "link" | "terms">;
+
+/** The HTML part of a mail with a link that sets a password. */
+export function passwordMailHtml({ subject, sentence, link, terms }: PasswordMailProps): string {
+  return render(
+    <MailFrame subject={subject}>
+      <h1 style={TITLE}>Set a password</h1>
+      <p style={TEXT}>{sentence}</p>
+      <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
+        <tr>
+          <DecisionButton href={link} label="Set a password" colour="#11683a" />
+        </tr>
+      </table>
+      <p style={SMALL}>{terms}</p>
+    </MailFrame>,
+  );
+}
+
 /**
  * Dark colors need a style sheet, because inline styles have no media queries. Clients that drop it show the light colors.
  * Codes of invisible characters are highlighted.

@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import { AUDIT_KINDS, type AuditKind, type AuditRow } from "../audit/audit.ts";
-import { Button, Select } from "./form.tsx";
-import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
-import { NextPage, PageHead, Table, Time, UntrustedText } from "./parts.tsx";
+import { EmptyState, LinkMenu } from "./controls.tsx";
+import { Name, NextPage, UntrustedText, WhenTime } from "./parts.tsx";
+import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "./text.ts";
 
 export const AUDIT_PATH = "/audit";
@@ -15,49 +15,84 @@ interface AuditPageProps {
   readonly kind: AuditKind | null;
   /** Path of the next page; null when there is none. */
   readonly older: string | null;
+  readonly now: Date;
 }
 
-export function auditPage({ user, entries, kind, older }: AuditPageProps): string {
-  return render(
-    <Layout title="Audit log" nav="Settings" user={user} width="wide">
-      <PageHead title="Audit log" back={SETTINGS_LINK}>
-        <p class="quiet">
-          Who did what to this account. Entries are never changed. <a href="/docs/security">What the log records</a>.
-        </p>
-      </PageHead>
-      <form method="get" action={AUDIT_PATH} class="card">
-        <Select
-          name="kind"
-          label="Event"
-          none="All events"
-          options={AUDIT_KINDS.map((one) => [one, kindLabel(one)])}
-          chosen={kind}
-        />
-        <div class="buttons">
-          <Button look="plain">Show</Button>
-        </div>
-      </form>
-      {entries.length === 0 ? (
-        <p class="quiet">No entries of this kind.</p>
-      ) : (
-        <Table
-          caption="Audit log"
-          heads={["When", "What", "Who", "Subject", "Client", "Details"]}
-          isWide
-          rows={entries.map(({ at, kind: what, actor, subject, client, detail }) => [
-            <Time at={at} />,
-            kindLabel(what),
-            <UntrustedText text={actor} />,
-            <UntrustedText text={subject} />,
-            client === "" ? "the service" : <UntrustedText text={client} />,
-            <span class="small">
-              <UntrustedText text={detailText(detail)} />
-            </span>,
-          ])}
-        />
-      )}
-      <NextPage href={older} name="Older" />
-    </Layout>,
+/** Who did what to the account, for owners. */
+export function auditPage({ user, entries, kind, older, now }: AuditPageProps): string {
+  return settingsFrame({
+    user,
+    section: "Audit log",
+    title: "Audit log",
+    intro: (
+      <>
+        Who did what to this account. Entries are never changed. <a href="/docs/security">What the log records</a>
+      </>
+    ),
+    actions: <KindMenu kind={kind} />,
+    now,
+    children: (
+      <>
+        {entries.length === 0 ? (
+          <EmptyState icon="clock" title="No entries of this kind">
+            <p>
+              <a href={AUDIT_PATH}>Show all events</a>
+            </p>
+          </EmptyState>
+        ) : (
+          <DataTable
+            caption="Audit log"
+            columns={[
+              { name: "When" },
+              { name: "What" },
+              { name: "Who" },
+              { name: "Details", as: "wide" },
+              { name: "From" },
+            ]}
+            rows={entries.map(({ at, kind: what, actor, subject, client, detail }) => [
+              <WhenTime at={at} now={now} />,
+              kindLabel(what),
+              <>
+                <Name text={actor.slice(actor.indexOf(":") + 1)} />
+                <Way of={detail} />
+              </>,
+              <>
+                <UntrustedText text={subject} />
+                <span class="says">
+                  <UntrustedText text={detailText(detail)} />
+                </span>
+              </>,
+              client === "" ? (
+                <None>Service</None>
+              ) : (
+                <span class="nowrap">
+                  <UntrustedText text={client} />
+                </span>
+              ),
+            ])}
+          />
+        )}
+        <NextPage href={older} name="Older" />
+      </>
+    ),
+  });
+}
+
+function KindMenu({ kind }: { readonly kind: AuditKind | null }) {
+  return (
+    <LinkMenu
+      isAtEnd
+      isChosen={kind !== null}
+      label={kind === null ? "All events" : kindLabel(kind)}
+      links={[
+        { href: AUDIT_PATH, name: "All events", isChosen: kind === null },
+        ...AUDIT_KINDS.map((one) => ({
+          href: `${AUDIT_PATH}?kind=${one}`,
+          name: kindLabel(one),
+          isChosen: one === kind,
+        })),
+      ]}
+    />
   );
 }
 
@@ -67,9 +102,18 @@ function kindLabel(kind: AuditKind): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/** How they came: by a page, the API, a tool. */
+function Way({ of: { via } }: { readonly of: AuditRow["detail"] }) {
+  return typeof via === "string" ? (
+    <span class="says">
+      by <UntrustedText text={via} />
+    </span>
+  ) : null;
+}
+
 function detailText(detail: AuditRow["detail"]): string {
   return Object.entries(detail)
-    .filter(([, value]) => value !== null)
+    .filter(([name, value]) => value !== null && name !== "via")
     .map(([name, value]) => `${name.replaceAll("_", " ")}: ${String(value)}`)
     .join(", ");
 }

@@ -6,11 +6,14 @@ import type { ChannelService } from "../channels/service.ts";
 import { showFormAgain } from "../http/errors.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { type AnswerById, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
-import { CHANNEL_FIELDS, type ChannelFields, CHANNELS_PATH, channelsPage } from "./channels.tsx";
+import { type AnswerById, createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { CHANNEL_FIELDS, type ChannelFields, CHANNELS_PATH, channelsPage, type ShownTest } from "./channels.tsx";
 
 export interface ChannelPageDeps extends PersonRouteDeps {
   readonly channelService: ChannelService;
+  readonly flash: Flash;
+  readonly clock: Pick<Clock, "now">;
 }
 
 const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);
@@ -19,16 +22,15 @@ const checkCreate = bodyCheck(CreateChannel);
 
 /** The page of where the account asks for approval, with the same service as /v1/channels. It works without script. */
 export function channelPages(deps: ChannelPageDeps) {
-  const { channelService, personOf, formOf } = deps;
+  const { channelService, personOf, formOf, flash, clock } = deps;
   const html = async (user: Person, more: Shown = {}) =>
-    channelsPage({ user, channels: await channelService.list(user.caller), ...more });
+    channelsPage({ user, channels: await channelService.list(user.caller), now: clock.now(), ...more });
   const test: AnswerById = async ({ context, person, params: { id } }) => {
     await formOf(context, person);
     try {
       const { error } = await channelService.test(person.caller, id);
-      const notice =
-        error === null ? "The test message was delivered." : `The test message was not delivered. ${error}`;
-      return page("own", await html(person, { notice }));
+      const tested: ShownTest = { id, error };
+      return flash.redirect(person, CHANNELS_PATH, tested);
     } catch (error) {
       return showFormAgain(context, error, REFUSED, (problem) => html(person, { problem }));
     }
@@ -47,7 +49,11 @@ export function channelPages(deps: ChannelPageDeps) {
     return seeOther("own", CHANNELS_PATH);
   };
   return createPersonRoutes(personOf)
-    .get(CHANNELS_PATH, async ({ person }) => page("own", await html(person)))
+    .get(CHANNELS_PATH, async ({ context, person }) => {
+      // Safe: only the test of a channel writes a flash for this path.
+      const tested = flash.read(context, person) as ShownTest | null;
+      return page("own", await html(person, { tested }));
+    })
     .post(CHANNELS_PATH, async ({ context, person }) => {
       const form = await formOf(context, person);
       try {
@@ -65,7 +71,7 @@ export function channelPages(deps: ChannelPageDeps) {
 interface Shown {
   readonly typed?: ChannelFields;
   readonly problem?: string;
-  readonly notice?: string;
+  readonly tested?: ShownTest | null;
 }
 
 function typedIn(form: Form): ChannelFields {

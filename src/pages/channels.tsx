@@ -3,8 +3,9 @@ import { CHANNEL_KINDS, type Channel, type ChannelKind } from "../channels/chann
 import { shownUrl } from "../channels/schemas.ts";
 import { CHANNEL_ADDRESSES_MAX, CHANNELS_MAX } from "../config/limits.ts";
 import { Button, Choices, Field, PostForm } from "./form.tsx";
-import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
-import { Card, Dot, Facts, FieldRow, PageHead, Problem, Time, UntrustedText } from "./parts.tsx";
+import { Ago, Dot, Name, Problem, UntrustedText } from "./parts.tsx";
+import { AddForm, DataTable, None, RowMenu, settingsFrame } from "./settings-frame.tsx";
+import { EmptyState } from "./controls.tsx";
 import { type Choice, duration, type PageUser } from "./text.ts";
 import { ActorName } from "./timeline.tsx";
 
@@ -22,44 +23,57 @@ interface ChannelsPageProps {
   readonly channels: readonly Channel[];
   readonly typed?: ChannelFields;
   readonly problem?: string | undefined;
-  /** How a test fared. */
-  readonly notice?: string | undefined;
+  /** How the test of a channel fared. */
+  readonly tested?: ShownTest | null;
+  readonly now: Date;
+}
+
+/** How a test fared, for the page after it. */
+export interface ShownTest {
+  readonly id: string;
+  /** Null: it was delivered. */
+  readonly error: string | null;
 }
 
 /** Where the account asks for approval. */
-export function channelsPage({
-  user,
-  channels,
-  typed = NO_CHANNEL_FIELDS,
-  problem,
-  notice,
-}: ChannelsPageProps): string {
-  return render(
-    <Layout title="Channels" nav="Settings" user={user}>
-      <PageHead title="Channels" back={SETTINGS_LINK}>
-        <p>
-          What awaits approval is told to every channel, with a link to its page. No message decides: that needs a
-          sign-in.
-        </p>
-      </PageHead>
-      {notice === undefined ? null : (
-        <p role="status">
-          <UntrustedText text={notice} />
-        </p>
-      )}
-      {channels.length === 0 ? (
-        <p class="quiet">No channels yet.</p>
-      ) : (
-        <ul class="card rows" aria-label="Channels">
-          {channels.map((channel) => (
-            <ChannelRow channel={channel} user={user} />
-          ))}
-        </ul>
-      )}
-      <Problem text={problem} />
-      {channels.length >= CHANNELS_MAX ? null : <ChannelForm user={user} typed={typed} />}
-    </Layout>,
-  );
+export function channelsPage(props: ChannelsPageProps): string {
+  const { user, channels, typed = NO_CHANNEL_FIELDS, problem, tested = null, now } = props;
+  return settingsFrame({
+    user,
+    section: "Channels",
+    title: "Channels",
+    intro:
+      "Every request that waits for approval is announced in every channel, with a link to its page. Deciding needs a login.",
+    now,
+    children: (
+      <>
+        <Problem text={problem} />
+        {channels.length === 0 ? (
+          <EmptyState icon="send" title="No channels yet">
+            <p>Add an email list, a Slack channel or a webhook, so that approvers hear of waiting requests at once.</p>
+          </EmptyState>
+        ) : (
+          <DataTable
+            caption="Channels"
+            columns={[
+              { name: "Channel", as: "main" },
+              { name: "Kind" },
+              { name: "Goes to", as: "wide" },
+              { name: "Reminder" },
+              { name: "State" },
+              { name: "", as: "buttons" },
+            ]}
+            rows={channels.map((channel) => channelCells(channel, user, tested, now))}
+          />
+        )}
+        {channels.length >= CHANNELS_MAX ? null : (
+          <AddForm id="add" title="Add a channel" isOpen={channels.length === 0 || problem !== undefined}>
+            <ChannelForm user={user} typed={typed} />
+          </AddForm>
+        )}
+      </>
+    ),
+  });
 }
 
 const KIND_LABELS: Readonly<Record<ChannelKind, string>> = { mail: "Email", slack: "Slack", webhook: "Webhook" };
@@ -78,38 +92,38 @@ const KIND_CHOICES: readonly Choice[] = CHANNEL_KINDS.map((kind) => ({
 
 function ChannelForm({ user, typed }: { readonly user: PageUser; readonly typed: ChannelFields }) {
   return (
-    <Card id="add" title="Add a channel">
-      <PostForm user={user} action={CHANNELS_PATH}>
-        <Field name="name" label="Name" value={typed.name} hint="For example ops." required autocomplete="off" />
-        <Choices name="kind" legend="Kind" choices={KIND_CHOICES} chosen={typed.kind === "" ? null : typed.kind} />
-        <Field
-          name="to"
-          label="Addresses"
-          type="lines"
-          value={typed.to}
-          hint={`For email: one a line, at most ${CHANNEL_ADDRESSES_MAX}.`}
-        />
-        <Field
-          name="url"
-          label="URL"
-          value={typed.url}
-          hint="For Slack and webhook. It is stored encrypted, and shown only in part."
-          autocomplete="off"
-        />
-        <Field
-          name="remind_after_minutes"
-          label="Remind after"
-          value={typed.remind_after_minutes}
-          hint="Minutes, 5 to 10080, after which the question is repeated once. Empty: never."
-          autocomplete="off"
-        />
+    <PostForm user={user} action={CHANNELS_PATH}>
+      <Field name="name" label="Name" value={typed.name} hint="For example ops." required autocomplete="off" />
+      <Choices name="kind" legend="Kind" choices={KIND_CHOICES} chosen={typed.kind === "" ? null : typed.kind} />
+      <Field
+        name="to"
+        label="Addresses"
+        type="lines"
+        value={typed.to}
+        hint={`For email: one a line, at most ${CHANNEL_ADDRESSES_MAX}.`}
+      />
+      <Field
+        name="url"
+        label="URL"
+        value={typed.url}
+        hint="For Slack and webhook. It is stored encrypted, and shown only in part."
+        autocomplete="off"
+      />
+      <Field
+        name="remind_after_minutes"
+        label="Remind after"
+        value={typed.remind_after_minutes}
+        hint="Minutes, 5 to 10080, after which the question is repeated once. Empty: never."
+        autocomplete="off"
+      />
+      <div class="buttons">
         <Button>Add channel</Button>
-      </PostForm>
-    </Card>
+      </div>
+    </PostForm>
   );
 }
 
-function ChannelRow({ channel, user }: { readonly channel: Channel; readonly user: PageUser }) {
+function channelCells(channel: Channel, user: PageUser, tested: ShownTest | null, now: Date) {
   const { id, name, kind, to, url, remindAfterMinutes, enabled, createdAt, createdBy } = channel;
   const ofName = (
     <span class="visually-hidden">
@@ -118,43 +132,54 @@ function ChannelRow({ channel, user }: { readonly channel: Channel; readonly use
     </span>
   );
   const target = url === null ? to.join(", ") : shownUrl(url);
-  const reminder = remindAfterMinutes === null ? "Never" : `After ${duration(remindAfterMinutes * 60_000)}, once`;
-  const buttons = (
-    <div class="buttons">
+  return [
+    <>
+      <Name text={name} />
+      <span class="says">
+        Added <Ago at={createdAt} now={now} /> by <ActorName actor={createdBy} />
+      </span>
+    </>,
+    KIND_LABELS[kind],
+    target === "" ? "Can’t be read: remove the channel, and add it again." : <UntrustedText text={target} />,
+    remindAfterMinutes === null ? <None>Never</None> : `After ${duration(remindAfterMinutes * 60_000)}`,
+    <>
+      {enabled ? <Dot tone="good">On</Dot> : <Dot tone="still">Off</Dot>}
+      {tested?.id === id ? <TestResult error={tested.error} /> : null}
+    </>,
+    <div>
       <PostForm user={user} action={`${CHANNELS_PATH}/${id}/test`}>
         <Button look="plain">Test{ofName}</Button>
       </PostForm>
-      <PostForm user={user} action={`${CHANNELS_PATH}/${id}/switch`} fields={[["enabled", String(!enabled)]]}>
-        <Button look="plain">
-          {enabled ? "Switch off" : "Switch on"}
-          {ofName}
-        </Button>
-      </PostForm>
-      <PostForm user={user} action={`${CHANNELS_PATH}/${id}/remove`}>
-        <Button look="bad">Remove{ofName}</Button>
-      </PostForm>
-    </div>
-  );
+      <RowMenu of={name}>
+        <li>
+          <PostForm user={user} action={`${CHANNELS_PATH}/${id}/switch`} fields={[["enabled", String(!enabled)]]}>
+            <Button look="plain">
+              {enabled ? "Switch off" : "Switch on"}
+              {ofName}
+            </Button>
+          </PostForm>
+        </li>
+        <li class="ends">
+          <PostForm user={user} action={`${CHANNELS_PATH}/${id}/remove`}>
+            <Button look="plain">Remove{ofName}</Button>
+          </PostForm>
+        </li>
+      </RowMenu>
+    </div>,
+  ];
+}
+
+function TestResult({ error }: { readonly error: string | null }) {
+  if (error === null) {
+    return (
+      <span class="says" role="status">
+        The test message was delivered.
+      </span>
+    );
+  }
   return (
-    <FieldRow aside={buttons}>
-      <p class="chips">
-        <b class="untrusted">
-          <UntrustedText text={name} />
-        </b>{" "}
-        <Dot tone="still">{KIND_LABELS[kind]}</Dot>
-        {enabled ? null : <Dot tone="wait">Off</Dot>}
-      </p>
-      <Facts
-        rows={[
-          [
-            kind === "mail" ? "Addresses" : "URL",
-            target === "" ? "Can’t be read: remove the channel, and add it again." : <UntrustedText text={target} />,
-          ],
-          ["Reminder", reminder],
-          ["Added", <Time at={createdAt} />],
-          ["By", <ActorName actor={createdBy} />],
-        ]}
-      />
-    </FieldRow>
+    <span class="says says-bad" role="status">
+      The test message was not delivered. <UntrustedText text={error} />
+    </span>
   );
 }

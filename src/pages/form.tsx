@@ -23,13 +23,21 @@ interface PostFormProps {
   readonly class?: "card" | "ask" | "person" | "decide";
   /** It begins a session: a login. */
   readonly beginsSession?: boolean;
+  /** Its answer opens in a window of its own. */
+  readonly opensWindow?: boolean;
   readonly children?: Child;
 }
 
 /** A form that changes something. */
-export function PostForm({ user, action, fields = [], beginsSession, children, ...props }: PostFormProps) {
+export function PostForm({ user, action, fields = [], beginsSession, opensWindow, children, ...props }: PostFormProps) {
   return (
-    <form method="post" action={action} class={props.class} data-session={beginsSession === true ? "new" : undefined}>
+    <form
+      method="post"
+      action={action}
+      class={props.class}
+      data-session={beginsSession === true ? "new" : undefined}
+      target={opensWindow === true ? "_blank" : undefined}
+    >
       {user === undefined ? null : <input type="hidden" name={FORM_TOKEN_FIELD} value={user.formToken} />}
       {fields.map(([name, value]) => (
         <input type="hidden" name={name} value={value} />

@@ -8,45 +8,108 @@ import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { type AnswerPerson, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
 import { authorize } from "../accounts/roles.ts";
-import { HOST_FIELDS, type HostFields, hostFieldsOf, hostFormPage, HOSTS_PATH, hostsPage } from "./hosts.tsx";
+import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
+import type { PauseService } from "../pauses/service.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { CALLBACK_HOSTS_PATH } from "./callback-hosts.tsx";
+import {
+  HOST_FIELDS,
+  type HostFields,
+  hostFieldsOf,
+  hostFormPage,
+  HOSTS_PATH,
+  hostsPage,
+  type HostsPageProps,
+} from "./hosts.tsx";
 
 export interface HostPageDeps extends PersonRouteDeps {
   readonly hostService: HostService;
+  readonly pauseService: Pick<PauseService, "list">;
+  readonly callbackHosts: CallbackHostService;
+  readonly clock: Pick<Clock, "now">;
 }
 
 /** The pages of what an account sets for hosts, with the same service as /v1/hosts. They work without script. */
 export function hostPages(deps: HostPageDeps) {
   const { hostService, personOf, formOf } = deps;
-  return createPersonRoutes(personOf)
-    .get(HOSTS_PATH, async ({ person }) =>
-      page("own", hostsPage({ user: person, ...(await ofOwner(hostService, person)) })),
-    )
-    .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {
-      const { defaults } = await ofOwner(hostService, person);
-      return page("own", hostFormPage({ user: person, host: ALL_HOSTS, typed: hostFieldsOf(defaults) }));
-    })
-    .get(`${HOSTS_PATH}/edit`, edit(deps))
-    .post(HOSTS_PATH, async ({ context, person }) => {
-      const form = await formOf(context, person);
-      const host = form.get("host") ?? "";
-      try {
-        await save(hostService, person, host, valueOf(form));
-      } catch (error) {
-        return showFormAgain(context, error, INVALID, (problem) =>
-          Promise.resolve(hostFormPage({ user: person, host, typed: typedIn(form), problem })),
-        );
-      }
-      return seeOther("own", HOSTS_PATH);
-    })
-    .post(`${HOSTS_PATH}/remove`, async ({ context, person }) => {
-      const host = (await formOf(context, person)).get("host") ?? "";
-      // Somebody else may have removed it already.
-      await hostService.remove(person.caller, host).catch((error: unknown) => {
-        if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
-      });
-      return seeOther("own", HOSTS_PATH);
-    });
+  return (
+    createPersonRoutes(personOf)
+      .get(HOSTS_PATH, async ({ person }) => page("own", await hostsHtml(deps, person)))
+      // Where the address of a refused form is loaded again.
+      .get(CALLBACK_HOSTS_PATH, () => seeOther("own", HOSTS_PATH))
+      .post(CALLBACK_HOSTS_PATH, addCallbackHost(deps))
+      .post(`${CALLBACK_HOSTS_PATH}/remove`, removeCallbackHost(deps))
+      .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {
+        const { defaults } = await ofOwner(hostService, person);
+        return page("own", hostFormPage({ user: person, host: ALL_HOSTS, typed: hostFieldsOf(defaults) }));
+      })
+      .get(`${HOSTS_PATH}/edit`, edit(deps))
+      .post(HOSTS_PATH, async ({ context, person }) => {
+        const form = await formOf(context, person);
+        const host = form.get("host") ?? "";
+        try {
+          await save(hostService, person, host, valueOf(form));
+        } catch (error) {
+          return showFormAgain(context, error, INVALID, (problem) =>
+            Promise.resolve(hostFormPage({ user: person, host, typed: typedIn(form), problem })),
+          );
+        }
+        return seeOther("own", HOSTS_PATH);
+      })
+      .post(`${HOSTS_PATH}/remove`, async ({ context, person }) => {
+        const host = (await formOf(context, person)).get("host") ?? "";
+        // Somebody else may have removed it already.
+        await hostService.remove(person.caller, host).catch((error: unknown) => {
+          if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
+        });
+        return seeOther("own", HOSTS_PATH);
+      })
+  );
 }
+
+type More = Partial<Pick<HostsPageProps, "typed" | "problem">> & {
+  /** The refused host for callbacks, and what is wrong with it. */
+  readonly refused?: { readonly typed: string; readonly problem: string };
+};
+
+async function hostsHtml(deps: HostPageDeps, person: Person, { refused, ...more }: More = {}): Promise<string> {
+  const { hostService, pauseService, callbackHosts, clock } = deps;
+  const [set, pauses, listed] = await Promise.all([
+    ofOwner(hostService, person),
+    pauseService.list(person.caller),
+    callbackHosts.list(person.caller),
+  ]);
+  const callbacks = { hosts: listed, ...refused };
+  return hostsPage({ user: person, ...set, pauses, callbacks, now: clock.now(), ...more });
+}
+
+function addCallbackHost(deps: HostPageDeps): AnswerPerson {
+  const { callbackHosts, formOf } = deps;
+  return async ({ context, person }) => {
+    const typed = (await formOf(context, person)).get("host") ?? "";
+    try {
+      await callbackHosts.add(person.caller, checkCallbackHost(typed.trim(), "validation_error"));
+    } catch (error) {
+      return showFormAgain(context, error, INVALID, (problem) =>
+        hostsHtml(deps, person, { refused: { typed, problem } }),
+      );
+    }
+    return seeOther("own", CALLBACK_HOSTS);
+  };
+}
+
+function removeCallbackHost({ callbackHosts, formOf }: HostPageDeps): AnswerPerson {
+  return async ({ context, person }) => {
+    const host = (await formOf(context, person)).get("host") ?? "";
+    // Somebody else may have removed it already.
+    await callbackHosts.remove(person.caller, host).catch((error: unknown) => {
+      if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
+    });
+    return seeOther("own", CALLBACK_HOSTS);
+  };
+}
+
+const CALLBACK_HOSTS = `${HOSTS_PATH}#callback-hosts`;
 
 /** Pages of owners: readers get the list over the API. */
 function ofOwner(hostService: HostService, { caller }: Person) {
@@ -54,18 +117,17 @@ function ofOwner(hostService: HostService, { caller }: Person) {
   return hostService.list(caller);
 }
 
-function edit({ hostService }: HostPageDeps): AnswerPerson {
+function edit(deps: HostPageDeps): AnswerPerson {
+  const { hostService } = deps;
   return async ({ context, person }) => {
     const typed = new URLSearchParams(context.search).get("host") ?? "";
-    const { hosts, defaults } = await ofOwner(hostService, person);
+    const { hosts } = await ofOwner(hostService, person);
     try {
       const host = checkHost(typed, "validation_error");
       const rules = hosts.find((row) => row.host === host)?.rules ?? NO_HOST_RULES;
       return page("own", hostFormPage({ user: person, host, typed: hostFieldsOf(rules) }));
     } catch (error) {
-      return showFormAgain(context, error, INVALID, (problem) =>
-        Promise.resolve(hostsPage({ user: person, hosts, defaults, typed, problem })),
-      );
+      return showFormAgain(context, error, INVALID, (problem) => hostsHtml(deps, person, { typed, problem }));
     }
   };
 }

@@ -1,10 +1,13 @@
 /** @jsxImportSource hono/jsx */
 import type { Backoff } from "../actions/backoff.ts";
 import type { StatusPattern } from "../actions/rules.ts";
-import { ALL_HOSTS, type HostRules, type HostSettingsRow } from "../hosts/settings.ts";
-import { Button, Field, type FieldProps, OrCancel, PostForm } from "./form.tsx";
-import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
-import { Card, Facts, type FactRows, FieldRow, LinkButton, PageHead, Problem, Time, UntrustedText } from "./parts.tsx";
+import { ALL_HOSTS, type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../hosts/settings.ts";
+import type { Child } from "hono/jsx";
+import type { Pause } from "../pauses/pause.ts";
+import { CallbackHosts, type CallbackHostsProps } from "./callback-hosts.tsx";
+import { Button, Field, type FieldProps, PostForm } from "./form.tsx";
+import { Ago, Card, Dot, LinkButton, Name, Notice, Problem, UntrustedText } from "./parts.tsx";
+import { DataTable, None, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { duration, type PageUser } from "./text.ts";
 import { ActorName } from "./timeline.tsx";
 
@@ -26,84 +29,168 @@ export interface HostsPageProps {
   readonly user: PageUser;
   readonly hosts: readonly HostSettingsRow[];
   readonly defaults: HostRules;
+  /** All pauses in force. */
+  readonly pauses: readonly Pause[];
+  /** Where callbacks of keys with a hold may go. */
+  readonly callbacks: Omit<CallbackHostsProps, "user">;
   /** The refused host, and what is wrong with it. */
   readonly typed?: string;
   readonly problem?: string;
+  readonly now: Date;
 }
 
-/** What the account sets for hosts. */
-export function hostsPage({ user, hosts, defaults, typed = "", problem }: HostsPageProps): string {
-  return render(
-    <Layout title="Hosts" nav="Settings" user={user}>
-      <PageHead title="Hosts" back={SETTINGS_LINK}>
-        <p>
-          How calls to a host are made and repeated. What an action says itself comes first, then its host, then the
-          account, then the server.
-        </p>
-      </PageHead>
-      <ul class="card rows">
-        <FieldRow aside={<LinkButton href={`${HOSTS_PATH}/defaults`}>Change</LinkButton>}>
-          <p>
-            <b>All hosts</b>
-          </p>
-          <Facts rows={rowsOf(defaults)} />
-        </FieldRow>
-        {hosts.map((row) => (
-          <HostRow {...row} user={user} />
-        ))}
-      </ul>
-      <Card id="add" title="Set up a host">
-        <form method="get" action={`${HOSTS_PATH}/edit`} class="ask">
-          <Field
-            name="host"
-            label="Host"
-            value={typed}
-            hint={HOST_HINT}
-            required
-            autocomplete="off"
-            problem={problem ?? null}
-          />
-          <Button>Continue</Button>
-        </form>
-      </Card>
-    </Layout>,
-  );
+/** What the account sets for hosts, and which of them are paused. */
+export function hostsPage(props: HostsPageProps): string {
+  const { user, hosts, defaults, pauses, callbacks, typed = "", problem, now } = props;
+  const paused = new Map(pauses.flatMap((pause) => (pause.kind === "host" ? [[pause.subject, pause]] : [])));
+  const whole = pauses.find(({ kind }) => kind === "account");
+  const rowFor = (host: string, rules: HostRules | null, setting?: HostSettingsRow) =>
+    hostCells({ user, host, rules, pause: paused.get(host), now, ...(setting === undefined ? {} : { setting }) });
+  const unset = [...paused.keys()].filter((host) => !hosts.some((row) => row.host === host));
+  return settingsFrame({
+    user,
+    section: "Hosts",
+    title: "Hosts",
+    intro:
+      "How calls to a host are made and repeated. What an action says itself comes first, then its host, then all hosts, then the server.",
+    now,
+    children: (
+      <>
+        {whole === undefined ? null : (
+          <Notice tone="wait">
+            The whole account is paused: nothing is sent. <a href={SETTINGS_PATHS.pauses}>Pauses</a>
+          </Notice>
+        )}
+        <DataTable
+          caption="Hosts"
+          columns={[
+            { name: "Host", as: "main" },
+            { name: "State" },
+            { name: "Limits" },
+            { name: "Timeout" },
+            { name: "Retry delay" },
+            { name: "Give up on" },
+            { name: "", as: "buttons" },
+          ]}
+          rows={[
+            defaultCells(defaults),
+            ...hosts.map((row) => rowFor(row.host, row.rules, row)),
+            ...unset.map((host) => rowFor(host, null)),
+          ]}
+        />
+        <Card id="add" title="Set up a host">
+          <form method="get" action={`${HOSTS_PATH}/edit`} class="ask">
+            <Field
+              name="host"
+              label="Host"
+              value={typed}
+              hint={HOST_HINT}
+              required
+              autocomplete="off"
+              problem={problem ?? null}
+            />
+            <Button look="plain">Continue</Button>
+          </form>
+        </Card>
+        <CallbackHosts user={user} {...callbacks} />
+      </>
+    ),
+  });
 }
 
 const HOST_HINT = "For example api.example.com or 10.0.0.7:8080.";
 
-function HostRow({ user, host, rules, updatedAt, updatedBy }: HostSettingsRow & { readonly user: PageUser }) {
-  const ofHost = <span class="visually-hidden"> {host}</span>;
-  const buttons = (
-    <div class="buttons">
-      <LinkButton href={`${HOSTS_PATH}/edit?host=${encodeURIComponent(host)}`}>Change{ofHost}</LinkButton>
-      <PostForm user={user} action={`${HOSTS_PATH}/remove`} fields={[["host", host]]}>
-        <Button look="bad">Remove{ofHost}</Button>
-      </PostForm>
-    </div>
-  );
-  return (
-    <FieldRow aside={buttons}>
-      <p>
-        <b class="untrusted">
-          <UntrustedText text={host} />
-        </b>
-      </p>
-      <Facts rows={[...rowsOf(rules), ["Set", <Time at={updatedAt} />], ["By", <ActorName actor={updatedBy} />]]} />
-    </FieldRow>
-  );
+interface HostCellsProps {
+  readonly user: PageUser;
+  readonly host: string;
+  /** Null: nothing is set for it. */
+  readonly rules: HostRules | null;
+  readonly setting?: HostSettingsRow;
+  readonly pause: Pause | undefined;
+  readonly now: Date;
 }
 
-/** What is set, in words. */
-function rowsOf({ timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent }: HostRules): FactRows {
-  const rows: FactRows = [
-    ["Timeout", timeoutMs === null ? null : `${duration(timeoutMs)} for an attempt`],
-    ["Delay", backoffText(backoff)],
-    ["Give up on", giveUpOn === null ? null : patternsText(giveUpOn)],
-    ["Rate", maxPerSecond === null ? null : `${maxPerSecond} calls a second at most`],
-    ["At a time", maxConcurrent === null ? null : `${maxConcurrent} calls at most`],
+function hostCells({ user, host, rules, setting, pause, now }: HostCellsProps) {
+  const ofHost = <span class="visually-hidden"> {host}</span>;
+  const query = `?host=${encodeURIComponent(host)}`;
+  return [
+    <>
+      <Name text={host} />
+      {setting === undefined ? null : (
+        <span class="says">
+          Set <Ago at={setting.updatedAt} now={now} /> by <ActorName actor={setting.updatedBy} />
+        </span>
+      )}
+    </>,
+    pause === undefined ? (
+      <Dot tone="good">Sending</Dot>
+    ) : (
+      <>
+        <Dot tone="wait">Paused</Dot>
+        <span class="says">
+          <Ago at={pause.createdAt} now={now} />
+          {pause.reason === null ? null : (
+            <>
+              : <UntrustedText text={pause.reason} />
+            </>
+          )}
+        </span>
+      </>
+    ),
+    ...ruleCells(rules),
+    <div>
+      <LinkButton href={`${HOSTS_PATH}/edit${query}`}>Change{ofHost}</LinkButton>
+      <RowMenu of={host}>
+        {pause === undefined ? (
+          <li>
+            <a href={`${SETTINGS_PATHS.pauses}${query}`}>Pause{ofHost}</a>
+          </li>
+        ) : (
+          <li>
+            <PostForm user={user} action={`${SETTINGS_PATHS.pauses}/${pause.id}/resume`}>
+              <Button look="plain">Resume{ofHost}</Button>
+            </PostForm>
+          </li>
+        )}
+        {setting === undefined ? null : (
+          <li class="ends">
+            <PostForm user={user} action={`${HOSTS_PATH}/remove`} fields={[["host", host]]}>
+              <Button look="plain">Remove settings{ofHost}</Button>
+            </PostForm>
+          </li>
+        )}
+      </RowMenu>
+    </div>,
   ];
-  return rows.some(([, value]) => value !== null) ? rows : [["Set", "Nothing."]];
+}
+
+function defaultCells(defaults: HostRules) {
+  return [
+    <b>All hosts</b>,
+    <None />,
+    ...ruleCells(defaults),
+    <div>
+      <LinkButton href={`${HOSTS_PATH}/defaults`}>
+        Change<span class="visually-hidden"> all hosts</span>
+      </LinkButton>
+    </div>,
+  ];
+}
+
+/** What is set, in the order of the columns. */
+function ruleCells(rules: HostRules | null): readonly Child[] {
+  const { timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent } = rules ?? NO_HOST_RULES;
+  const limits = [
+    ...(maxPerSecond === null ? [] : [`${maxPerSecond} a second`]),
+    ...(maxConcurrent === null ? [] : [`${maxConcurrent} at a time`]),
+  ];
+  const cells = [
+    limits.length === 0 ? null : limits.join(", "),
+    timeoutMs === null ? null : duration(timeoutMs),
+    backoffText(backoff),
+    giveUpOn === null ? null : patternsText(giveUpOn),
+  ];
+  return cells.map((text) => text ?? <None />);
 }
 
 /** Null: it is not set. */
@@ -130,31 +217,35 @@ export function hostFormPage({ user, host, typed, problem }: HostFormProps): str
   const field = (name: keyof HostFields, label: string, hint: string, more: Partial<FieldProps> = {}) => (
     <Field name={name} label={label} hint={hint} value={typed[name]} autocomplete="off" {...more} />
   );
-  return render(
-    <Layout title={isDefaults ? "All hosts" : "Host"} nav="Settings" user={user}>
-      <PageHead
-        title={isDefaults ? "All hosts" : <UntrustedText text={host} />}
-        back={{ href: HOSTS_PATH, name: "Hosts" }}
-        intro="An empty field sets nothing."
-      />
-      <Problem text={problem} />
-      <PostForm user={user} action={HOSTS_PATH} class="card" fields={[["host", host]]}>
-        {field("timeout_ms", "Timeout", "Milliseconds for a whole attempt, 1000 to 120000.")}
-        {field(
-          "base_ms",
-          "First delay",
-          "Milliseconds after the first failed attempt, doubled after each further one.",
-        )}
-        {field("cap_ms", "Longest delay", "Milliseconds between two attempts. Both delays, or neither.")}
-        {field("give_up_on", "Give up on", "Statuses after which no attempt follows: 401, 422, 5xx.")}
-        {isDefaults ? null : field("max_per_second", "Calls a second", "0.01 to 10000.")}
-        {isDefaults ? null : field("max_concurrent", "Calls at a time", "At most the limit of the server.")}
-        <OrCancel href={HOSTS_PATH}>
-          <Button>Save</Button>
-        </OrCancel>
-      </PostForm>
-    </Layout>,
-  );
+  return settingsFrame({
+    user,
+    section: "Hosts",
+    title: isDefaults ? "All hosts" : <UntrustedText text={host} />,
+    windowTitle: isDefaults ? "All hosts" : "Host",
+    back: { href: HOSTS_PATH, name: "Hosts" },
+    intro: "An empty field sets nothing.",
+    children: (
+      <section class="card" aria-label="Settings of the host">
+        <Problem text={problem} />
+        <PostForm user={user} action={HOSTS_PATH} fields={[["host", host]]}>
+          {field("timeout_ms", "Timeout", "Milliseconds for a whole attempt, 1000 to 120000.")}
+          {field(
+            "base_ms",
+            "First delay",
+            "Milliseconds after the first failed attempt, doubled after each further one.",
+          )}
+          {field("cap_ms", "Longest delay", "Milliseconds between two attempts. Both delays, or neither.")}
+          {field("give_up_on", "Give up on", "Statuses after which no attempt follows: 401, 422, 5xx.")}
+          {isDefaults ? null : field("max_per_second", "Calls a second", "0.01 to 10000.")}
+          {isDefaults ? null : field("max_concurrent", "Calls at a time", "At most the limit of the server.")}
+          <div class="buttons">
+            <Button>Save</Button>
+            <LinkButton href={HOSTS_PATH}>Cancel</LinkButton>
+          </div>
+        </PostForm>
+      </section>
+    ),
+  });
 }
 
 /** What is set, as the form has it. */

@@ -1,4 +1,9 @@
 import type { KeyService } from "../accounts/keys.ts";
+import { authorize, type Caller } from "../accounts/roles.ts";
+import { createCheckCreate } from "../actions/create-schema.ts";
+import type { ActionService } from "../actions/service.ts";
+import { TEST_CALL } from "./key-use.tsx";
+import { actionPath } from "./layout.tsx";
 import type { PauseService } from "../pauses/service.ts";
 import { KeyParams } from "../accounts/routes.ts";
 import { checkCreateKey, type KeyView } from "../accounts/schemas.ts";
@@ -24,6 +29,9 @@ import { page, seeOther } from "../http/response.ts";
 
 export interface KeyPageDeps extends PersonRouteDeps {
   readonly keyService: KeyService;
+  readonly authenticate: (authorization: string | null) => Promise<Caller>;
+  readonly actionService: Pick<ActionService, "create">;
+  readonly checkTarget: Parameters<typeof createCheckCreate>[0]["checkTarget"];
   readonly pauseService: Pick<PauseService, "list">;
   readonly flash: Flash;
   readonly baseUrl: string;
@@ -42,7 +50,8 @@ export function keyPages(deps: KeyPageDeps) {
     const isMore = keys.length > first + shown.length && shown.length > 0;
     const revoked = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
     const next = isMore ? `/keys?page=${pageIn(query) + 1}` : null;
-    const paused = new Set((await pauseService.list(person.caller)).map(({ subject }) => subject));
+    const pauses = await pauseService.list(person.caller);
+    const paused = new Map(pauses.flatMap((pause) => (pause.kind === "key" ? [[pause.subject, pause]] : [])));
     return page(
       "own",
       keysPage({ user: person, keys: shown, next, revoked: revoked ?? null, paused, now: clock.now() }),
@@ -66,16 +75,20 @@ export function keyPages(deps: KeyPageDeps) {
       const keys = await keyService.list(person.caller);
       const replaced = keys.find(({ id }) => id === new URLSearchParams(context.search).get("replaces"));
       const typed = replaced === undefined ? EMPTY_KEY_INPUT : { ...EMPTY_KEY_INPUT, ...likeKey(replaced) };
-      return page("own", newKeyPage({ user: person, typed, keys, formId: deps.ids.request() }));
+      return page("own", newKeyPage({ user: person, typed, replaced, formId: deps.ids.request() }));
     })
+    .post("/keys/:id/test", test(deps), hooks)
     .get("/keys/:id/made", made(deps), hooks)
     .get("/keys/:id/revoke", ask, hooks)
     .post("/keys/:id/revoke", revoke, hooks);
 }
 
 /** The defaults of a key that replaces this one. */
-function likeKey({ id, name, role, hold, scope, hosts, methods, dailyActions }: KeyView): Partial<KeyInput> {
+function likeKey(key: KeyView): Partial<KeyInput> {
+  const { id, name, role, hold, scope, hosts, methods, dailyActions, expiresAt } = key;
   const limits = {
+    // As the field has it: minutes, UTC.
+    expiresAt: expiresAt?.toISOString().slice(0, 16) ?? "",
     hosts: (hosts ?? []).join("\n"),
     methods: methods ?? [],
     dailyActions: dailyActions?.toString() ?? "",
@@ -121,11 +134,46 @@ function create({ keyService, formOf, flash, baseUrl, clock, ids }: KeyPageDeps)
       );
     } catch (error) {
       return showFormAgain(context, error, SHOWN_ON_FORM, async (_problem, refused) => {
-        const keys = await keyService.list(person.caller);
-        return newKeyPage({ user: person, typed: typedOf(form, refused), keys, formId: ids.request() });
+        const replaces = form.get("replaces") ?? "";
+        const replaced = replaces === "" ? undefined : (await keyService.list(person.caller)).find(isKey(replaces));
+        return newKeyPage({ user: person, typed: typedOf(form, refused), replaced, formId: ids.request() });
       });
     }
   };
+}
+
+function isKey(wanted: string) {
+  return ({ id }: KeyView): boolean => id === wanted;
+}
+
+/**
+ * Sends the test call with a key that was just made and is still shown, so that it shows what the key may do. The page has
+ * the key, and sends it along: nobody else can act as it by the rights of a person.
+ */
+function test({ authenticate, actionService, checkTarget, formOf, clock }: KeyPageDeps): AnswerById {
+  const checkCreate = createCheckCreate({ checkTarget });
+  return async ({ context, person, params: { id } }) => {
+    const form = await formOf(context, person);
+    authorize(person.caller, "manage");
+    const caller = await authenticate(`Bearer ${form.get("key") ?? ""}`).catch((error: unknown) => {
+      if (error instanceof DomainError && error.code === "unauthorized") throw noSuchKey();
+      throw error;
+    });
+    if (caller.keyId !== id || caller.accountId !== person.caller.accountId) throw noSuchKey();
+    const { request, reason } = checkCreate({
+      value: { ...TEST_CALL, title: "Test of a new key" },
+      textOf: () => "",
+      idempotencyKey: null,
+      hold: caller.hold,
+      now: clock.now(),
+    });
+    const { action } = await actionService.create(caller, request, { reason });
+    return seeOther("own", actionPath(action.id));
+  };
+}
+
+function noSuchKey(): DomainError {
+  return new DomainError("not_found", "There is no such key.");
 }
 
 const FORM_ID_CHARS_MAX = 64;
@@ -166,6 +214,7 @@ function requestIn(form: Form) {
     scope: role === "agent" ? form.get("scope") : null,
     replaces: replaces === "" ? null : replaces,
     weaker_hold: form.get("weaker_hold") === "yes",
+    inherit_limits: form.get("limits") !== "shown",
     ...limitsIn(form),
   };
 }

@@ -2,11 +2,28 @@
 import type { ListedKeyView } from "../accounts/key-list.ts";
 import type { KeyView } from "../accounts/schemas.ts";
 import type { UnfinishedOnRevoke } from "../pauses/pause.ts";
-import { Button, OrCancel, PostForm } from "./form.tsx";
-import { Layout, listPath, render } from "./layout.tsx";
-import { Dot, DayOf, Facts, LinkButton, Name, NextPage, Notice, PageHead, FieldRow, Time } from "./parts.tsx";
+import type { Hold } from "../accounts/roles.ts";
+import type { Pause } from "../pauses/pause.ts";
 import { KEY_ACTIONS_COUNTED_MAX } from "../config/limits.ts";
-import { holdLabel, number, type PageUser, roleLabel, scopeLabel, timeAgo } from "./text.ts";
+import { maskUrl } from "../receipts/masking.ts";
+import { Button, PostForm } from "./form.tsx";
+import { actionPath, Layout, listPath, render } from "./layout.tsx";
+import {
+  Ago,
+  Dot,
+  Facts,
+  LinkButton,
+  Name,
+  NextPage,
+  Notice,
+  PageHead,
+  StatusDot,
+  Time,
+  UntilTime,
+  UntrustedText,
+} from "./parts.tsx";
+import { DataTable, None, RowMenu, SETTINGS_PATHS } from "./settings-frame.tsx";
+import { counted, number, type PageUser, roleLabel, scopeLabel, timeAgo } from "./text.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 
@@ -18,82 +35,156 @@ interface KeysPageProps {
   readonly next: string | null;
   /** The key that was just revoked. */
   readonly revoked: KeyView | null;
-  /** Ids of those that are paused. */
-  readonly paused: ReadonlySet<string>;
+  /** The pauses of keys, by the id of the key. */
+  readonly paused: ReadonlyMap<string, Pause>;
   readonly now: Date;
 }
 
 /** The keys of the account, for its people. */
-export function keysPage({ user, keys, next, revoked, paused, now }: KeysPageProps): string {
+export function keysPage(props: KeysPageProps): string {
+  const { user, keys, next, revoked, now } = props;
+  const live = keys.filter(({ revokedAt }) => revokedAt === null);
+  const over = keys.filter(({ revokedAt }) => revokedAt !== null);
   return render(
-    <Layout title="Keys" nav="Keys" user={user}>
-      <div class="head-row">
-        <PageHead title="Keys" intro="Programs and agents call the API with a key. Its role sets what it can do." />
-        <div class="buttons">
-          <LinkButton href="/settings/pauses">Pauses</LinkButton>
+    <Layout title="Keys" nav="Keys" user={user} width="wide" now={now}>
+      <PageHead
+        title="Keys"
+        intro="Programs and agents call the API with a key. Its role sets what it can do."
+        actions={
           <LinkButton href="/keys/new" look="main">
             Create a key
           </LinkButton>
-        </div>
-      </div>
+        }
+      />
       {revoked === null ? null : (
         <Notice tone="good">
           <KeyName of={revoked} /> is revoked and no longer works.
         </Notice>
       )}
-      <ul class="card rows">
-        {keys.map((key) => (
-          <KeyRow of={key} isPaused={paused.has(key.id)} now={now} />
-        ))}
-      </ul>
+      {live.length === 0 ? null : (
+        <DataTable
+          caption="Keys"
+          columns={[
+            { name: "Key", as: "main" },
+            { name: "Role" },
+            { name: "Needs approval" },
+            { name: "Limits" },
+            { name: "Last call", as: "wide" },
+            { name: "24 hours", as: "number" },
+            { name: "", as: "buttons" },
+          ]}
+          rows={live.map((key) => liveCells(key, props))}
+        />
+      )}
+      {over.length === 0 ? null : (
+        <details class="uses" open={live.length === 0}>
+          <summary>{counted(over.length, "revoked key")}</summary>
+          <DataTable
+            caption="Revoked keys"
+            columns={[
+              { name: "Key", as: "main" },
+              { name: "Role" },
+              { name: "Revoked" },
+              { name: "Last call", as: "wide" },
+              { name: "", as: "buttons" },
+            ]}
+            rows={over.map((key) => revokedCells(key, props))}
+          />
+        </details>
+      )}
       <NextPage href={next} name="Next page" />
     </Layout>,
   );
 }
 
-interface KeyRowProps {
-  readonly of: ListedKeyView;
-  readonly isPaused: boolean;
-  readonly now: Date;
+function liveCells(key: ListedKeyView, { user, paused, now }: KeysPageProps) {
+  const { id, role, hold, scope, last4, lastUsedAt } = key;
+  const pause = paused.get(id);
+  const wide = scopeLabel(role, scope);
+  const ofKey = <span class="visually-hidden"> {key.name}</span>;
+  return [
+    <>
+      <KeyName of={key} /> <code class="none">…{last4}</code>{" "}
+      {pause === undefined ? null : <Dot tone="wait">Paused</Dot>}
+      {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
+      <span class="says">
+        {lastUsedAt === null ? (
+          "Never used"
+        ) : (
+          <>
+            Used <Ago at={lastUsedAt} now={now} />
+          </>
+        )}
+      </span>
+    </>,
+    <>
+      {roleLabel(role)}
+      {wide === null ? null : <span class="says">{wide}</span>}
+    </>,
+    hold === "none" ? <None>As asked</None> : HOLD_WORDS[hold],
+    <LimitsCell of={key} now={now} />,
+    <LastCall of={key} now={now} />,
+    <a href={listPath({ created_by: id })}>
+      {usedText(key)}
+      <span class="visually-hidden"> actions of {key.name}</span>
+    </a>,
+    <div>
+      <LinkButton href={`/keys/new?replaces=${id}`}>Rotate{ofKey}</LinkButton>
+      <RowMenu of={key.name}>
+        <li>
+          <a href={listPath({ created_by: id })}>Show actions{ofKey}</a>
+        </li>
+        {pause === undefined ? (
+          <li>
+            <a href={`${SETTINGS_PATHS.pauses}?key=${id}`}>Pause{ofKey}</a>
+          </li>
+        ) : (
+          <li>
+            <PostForm user={user} action={`${SETTINGS_PATHS.pauses}/${pause.id}/resume`}>
+              <Button look="plain">Resume{ofKey}</Button>
+            </PostForm>
+          </li>
+        )}
+        <li class="ends">
+          <a href={`/keys/${id}/revoke`}>Revoke{ofKey}</a>
+        </li>
+      </RowMenu>
+    </div>,
+  ];
 }
 
-function KeyRow({ of: key, isPaused, now }: KeyRowProps) {
-  const { id, role, hold, scope, last4, createdAt, lastUsedAt, revokedAt, lastCall } = key;
-  const [held, wide] = [holdLabel(hold), scopeLabel(role, scope)];
+function revokedCells(key: ListedKeyView, { paused, now }: KeysPageProps) {
   const ofKey = <span class="visually-hidden"> {key.name}</span>;
-  const buttons = (
-    <div class="buttons">
-      <LinkButton href={listPath({ created_by: id })}>
-        Actions<span class="visually-hidden"> of {key.name}</span>
-      </LinkButton>
-      <LinkButton href={`/keys/new?replaces=${id}`}>Replace{ofKey}</LinkButton>
-      {isPaused ? null : <LinkButton href={`/settings/pauses?key=${id}`}>Pause{ofKey}</LinkButton>}
-      {revokedAt === null ? (
-        <LinkButton href={`/keys/${id}/revoke`} look="bad">
-          Revoke{ofKey}
-        </LinkButton>
-      ) : null}
-    </div>
-  );
+  return [
+    <>
+      <KeyName of={key} /> <code class="none">…{key.last4}</code>{" "}
+      {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
+    </>,
+    roleLabel(key.role),
+    key.revokedAt === null ? <None /> : <Ago at={key.revokedAt} now={now} />,
+    <LastCall of={key} now={now} />,
+    <div>
+      <LinkButton href={listPath({ created_by: key.id })}>Actions{ofKey}</LinkButton>
+      <LinkButton href={`/keys/new?replaces=${key.id}`}>Replace{ofKey}</LinkButton>
+    </div>,
+  ];
+}
+
+const HOLD_WORDS = { writes: "Writes", all: "Every call" } as const satisfies Record<Exclude<Hold, "none">, string>;
+
+function LastCall({ of: { lastCall }, now }: { readonly of: ListedKeyView; readonly now: Date }) {
+  if (lastCall === null) return <None>No action yet</None>;
+  const { id, method, url, status, responseCode, createdAt } = lastCall;
+  const shown = maskUrl(url, "decider").replace(/^https?:\/\//, "");
   return (
-    <FieldRow aside={buttons}>
-      <p class="chips">
-        <KeyName of={key} /> <Dot tone={role === "owner" ? "wait" : "busy"}>{roleLabel(role)}</Dot>{" "}
-        {held === null ? null : <Dot tone="still">{held}</Dot>}
-        {wide === null ? null : <Dot tone="wait">{wide}</Dot>}
-        {revokedAt === null ? null : <Dot tone="bad">Revoked</Dot>}
-        {isPaused ? <Dot tone="wait">Paused</Dot> : null}
-        {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
-      </p>
-      <p class="quiet small">
-        Ends in <code>{last4}</code>. <DayOf event="Created" at={createdAt} />{" "}
-        {lastUsedAt === null ? "Never used." : `Last used ${timeAgo(now.getTime() - lastUsedAt.getTime())}.`}
-        <DayOf event=" Revoked" at={revokedAt} />
-        {lastCall === null ? null : ` Last action ${timeAgo(now.getTime() - lastCall.createdAt.getTime())}.`}
-        {` ${usedToday(key)}`}
-      </p>
-      <KeyLimitsText of={key} />
-    </FieldRow>
+    <a class="last-call" href={actionPath(id)}>
+      <span class="clipped">
+        <code>{method}</code> <UntrustedText text={shown} />
+      </span>
+      <span class="says">
+        <StatusDot status={status} code={responseCode} /> · <Ago at={createdAt} now={now} />
+      </span>
+    </a>
   );
 }
 
@@ -101,29 +192,62 @@ function isOver({ expiresAt }: KeyView, now: Date): boolean {
   return expiresAt !== null && now >= expiresAt;
 }
 
-function usedToday({ dailyActions, actionsToday }: ListedKeyView): string {
-  if (dailyActions !== null) return `${number(actionsToday)} of ${number(dailyActions)} actions today.`;
-  const more = actionsToday >= KEY_ACTIONS_COUNTED_MAX ? "+" : "";
-  return `${number(actionsToday)}${more} actions today.`;
+function usedText({ actionsLastDay }: ListedKeyView): string {
+  return `${number(actionsLastDay)}${actionsLastDay >= KEY_ACTIONS_COUNTED_MAX ? "+" : ""}`;
 }
 
-/** The limits of a key that has some. */
-function KeyLimitsText({ of: { hosts, methods, expiresAt } }: { readonly of: KeyView }) {
-  if (hosts === null && methods === null && expiresAt === null) return null;
+/** The first host stands for all of them; the tooltip has the rest. */
+function LimitsCell({ of: key, now }: { readonly of: ListedKeyView; readonly now: Date }) {
+  const { hosts, methods, dailyActions, actionsToday, expiresAt } = key;
+  const [first, ...rest] = hosts ?? [];
+  const lines = [
+    ...(first === undefined
+      ? []
+      : [
+          <span class="nowrap" title={hosts?.join(", ")}>
+            <code>{first}</code>
+            {rest.length === 0 ? null : ` +${rest.length}`}
+          </span>,
+        ]),
+    ...(methods === null ? [] : [methods.join(", ")]),
+    ...(dailyActions === null ? [] : [`${number(actionsToday)} of ${number(dailyActions)} today`]),
+    ...(expiresAt === null
+      ? []
+      : [
+          isOver(key, now) ? (
+            <>
+              ended <Ago at={expiresAt} now={now} />
+            </>
+          ) : (
+            <>
+              ends <UntilTime at={expiresAt} now={now} />
+            </>
+          ),
+        ]),
+  ];
+  if (lines.length === 0) return <None>None</None>;
+  return lines.map((line, at) => <span class={at === 0 ? "first-line" : "says"}>{line}</span>);
+}
+
+/** The limits of a key that has some, after what else is said of it. */
+export function LimitsText({ of: { hosts, methods, dailyActions, expiresAt } }: { readonly of: KeyView }) {
   return (
-    <p class="quiet small">
+    <>
       {hosts === null ? null : (
         <>
-          Only <code>{hosts.join(", ")}</code>.{" "}
+          {" · only "}
+          <code>{hosts.join(", ")}</code>
         </>
       )}
-      {methods === null ? null : `Only ${methods.join(", ")}. `}
+      {methods === null ? null : ` · only ${methods.join(", ")}`}
+      {dailyActions === null ? null : ` · ${number(dailyActions)} actions a day`}
       {expiresAt === null ? null : (
         <>
-          Works until <Time at={expiresAt} />.
+          {" · until "}
+          <Time at={expiresAt} />
         </>
       )}
-    </p>
+    </>
   );
 }
 
@@ -171,14 +295,16 @@ export function revokeKeyPage({ user, of: key, now }: RevokeKeyPageProps): strin
         <fieldset>
           <legend>Unfinished actions of this key</legend>
           {UNFINISHED.map(([value, label]) => (
-            <label>
-              <input type="radio" name="unfinished" value={value} checked={value === "keep"} /> {label}
+            <label class="check">
+              <input type="radio" name="unfinished" value={value} checked={value === "keep"} />
+              <span>{label}</span>
             </label>
           ))}
         </fieldset>
-        <OrCancel href="/keys">
-          <Button look="bad">Revoke key</Button>
-        </OrCancel>
+        <div class="buttons">
+          <Button look="danger">Revoke key</Button>
+          <LinkButton href="/keys">Cancel</LinkButton>
+        </div>
       </PostForm>
     </Layout>,
   );

@@ -1,15 +1,14 @@
 /** @jsxImportSource hono/jsx */
-import type { Role } from "../accounts/roles.ts";
 import type { KeyView } from "../accounts/schemas.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
-import { NAME_CHARS_MAX } from "../config/limits.ts";
-import { Button, Choices, Field, PostForm, Select } from "./form.tsx";
-import { keyLabel, KeyName, KEYS_LINK } from "./keys.tsx";
 import { HTTP_METHODS } from "../actions/action.ts";
+import { NAME_CHARS_MAX } from "../config/limits.ts";
+import { Button, Choices, Field, PostForm } from "./form.tsx";
+import { KeyUse } from "./key-use.tsx";
+import { KeyName, KEYS_LINK, LimitsText } from "./keys.tsx";
 import { Layout, render } from "./layout.tsx";
-import { Card, Notice, PageHead, Problem } from "./parts.tsx";
+import { LinkButton, Notice, PageHead, Problem } from "./parts.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
-import { Snippet } from "./snippets.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "./text.ts";
 
 export type KeyField =
@@ -60,8 +59,8 @@ export const EMPTY_KEY_INPUT: KeyInput = {
 interface NewKeyPageProps {
   readonly user: PageUser;
   readonly typed: KeyInput;
-  /** The keys that it can replace. */
-  readonly keys: readonly KeyView[];
+  /** The key that it replaces; undefined: none. */
+  readonly replaced: KeyView | undefined;
   /** Identifies the form, so that submitting it twice creates one key. */
   readonly formId: string;
 }
@@ -73,60 +72,82 @@ const QUESTIONS = [
 ] as const;
 
 /** The form for a new key. */
-export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): string {
-  const { name, replaces, problems, message } = typed;
+export function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string {
+  const { name, problems, message } = typed;
   return render(
-    <Layout title="Create a key" nav="Keys" user={user}>
+    <Layout title={replaced === undefined ? "Create a key" : "Rotate a key"} nav="Keys" user={user}>
       <PageHead
-        title="Create a key"
+        title={replaced === undefined ? "Create a key" : "Rotate a key"}
         back={KEYS_LINK}
-        intro="The next page shows the key once. Have a safe place ready to store it."
+        intro={
+          replaced === undefined ? (
+            "The next page shows the key once. Have a safe place ready to store it."
+          ) : (
+            <>
+              The new key replaces <KeyName of={replaced} /> (…{replaced.last4}): it can also manage the actions that it
+              created. The old key works until you revoke it. The next page shows the new one once.
+            </>
+          )
+        }
       />
-      <PostForm user={user} action="/keys" class="card" fields={[["form_id", formId]]}>
-        <Problem text={message} />
-        <Field
-          name="name"
-          label="Name"
-          value={name}
-          hint="Shown in lists and timelines, like “ci” or “support agent”."
-          required
-          maxlength={NAME_CHARS_MAX}
-          autocomplete="off"
-          problem={problems.name ?? null}
-        />
-        {QUESTIONS.map(({ name: question, legend, choices }) => (
-          <Choices
-            name={question}
-            legend={legend}
-            choices={choices}
-            chosen={typed[question]}
-            problem={problems[question]}
+      <section class="card key-form" aria-label="The key">
+        <PostForm
+          user={user}
+          action="/keys"
+          fields={[
+            ["form_id", formId],
+            // The form shows every limit of the replaced key: what is empty here was taken out.
+            ...(replaced === undefined
+              ? []
+              : ([
+                  ["replaces", replaced.id],
+                  ["limits", "shown"],
+                ] as const)),
+          ]}
+        >
+          <Problem text={message} />
+          <Field
+            name="name"
+            label="Name"
+            value={name}
+            hint="Shown in lists and timelines, like “ci” or “support agent”."
+            required
+            maxlength={NAME_CHARS_MAX}
+            autocomplete="off"
+            problem={problems.name ?? null}
           />
-        ))}
-        {keys.length === 0 ? null : (
-          <>
-            <Select
-              name="replaces"
-              label="Replaces"
-              hint="The new key can also manage the actions that this key created. The old key works until you revoke it."
-              none="No key"
-              options={keys.map((key) => [key.id, keyLabel(key)])}
-              chosen={replaces}
-              problem={problems.replaces ?? null}
+          {QUESTIONS.map(({ name: question, legend, choices }) => (
+            <Choices
+              name={question}
+              legend={legend}
+              choices={choices}
+              chosen={typed[question]}
+              problem={problems[question]}
             />
-            <label class="option">
-              <input type="checkbox" name="weaker_hold" value="yes" />
-              <span>
-                <b>Allow fewer calls to need approval than for the replaced key</b>{" "}
-                <span class="quiet small">Calls that needed approval before are then sent without it.</span>
-              </span>
-            </label>
-          </>
-        )}
-        <LimitFields typed={typed} />
-        <Button>Create key</Button>
-      </PostForm>
+          ))}
+          {replaced === undefined ? null : <WeakerHold of={replaced} />}
+          <LimitFields typed={typed} />
+          <div class="buttons">
+            <Button>Create key</Button>
+            <LinkButton href="/keys">Cancel</LinkButton>
+          </div>
+        </PostForm>
+      </section>
     </Layout>,
+  );
+}
+
+/** Asked where there is a hold that could become weaker. */
+function WeakerHold({ of: { hold } }: { readonly of: KeyView }) {
+  if (hold === "none") return null;
+  return (
+    <label class="option">
+      <input type="checkbox" name="weaker_hold" value="yes" />
+      <span>
+        <b>Allow fewer calls to need approval than for the replaced key</b>{" "}
+        <span class="quiet small">Calls that needed approval before are then sent without it.</span>
+      </span>
+    </label>
   );
 }
 
@@ -135,41 +156,46 @@ function LimitFields({ typed }: Pick<NewKeyPageProps, "typed">) {
   const { hosts, methods, dailyActions, expiresAt, problems } = typed;
   const isOpen = hosts !== "" || methods.length > 0 || dailyActions !== "" || expiresAt !== "";
   return (
-    <details open={isOpen || LIMIT_FIELDS.some((name) => problems[name] !== undefined)}>
+    <details class="uses" open={isOpen || LIMIT_FIELDS.some((name) => problems[name] !== undefined)}>
       <summary>Limits</summary>
-      <Field
-        name="hosts"
-        label="Hosts"
-        type="lines"
-        value={hosts}
-        hint="One a line, like api.stripe.com or *.internal.example. Empty: any host."
-        problem={problems.hosts ?? null}
-      />
-      <fieldset>
-        <legend>Methods</legend>
-        <p class="quiet small">None chosen means every method.</p>
-        {HTTP_METHODS.map((method) => (
-          <label>
-            <input type="checkbox" name={`method_${method}`} value="yes" checked={methods.includes(method)} /> {method}
-          </label>
-        ))}
-      </fieldset>
-      <Field
-        name="daily_actions"
-        label="Actions a day"
-        value={dailyActions}
-        hint="Creates a day, UTC. Empty: any number."
-        autocomplete="off"
-        problem={problems.daily_actions ?? null}
-      />
-      <Field
-        name="expires_at"
-        label="Works until (UTC)"
-        type="datetime-local"
-        value={expiresAt}
-        hint="Empty: until it is revoked."
-        problem={problems.expires_at ?? null}
-      />
+      <div class="asked">
+        <Field
+          name="hosts"
+          label="Hosts"
+          type="lines"
+          value={hosts}
+          hint="One a line, like api.stripe.com or *.internal.example. Empty: any host."
+          problem={problems.hosts ?? null}
+        />
+        <fieldset>
+          <legend>Methods</legend>
+          <p class="quiet small">None chosen means every method.</p>
+          <div class="chips">
+            {HTTP_METHODS.map((method) => (
+              <label class="check">
+                <input type="checkbox" name={`method_${method}`} value="yes" checked={methods.includes(method)} />
+                <code>{method}</code>
+              </label>
+            ))}
+          </div>
+        </fieldset>
+        <Field
+          name="daily_actions"
+          label="Actions a day"
+          value={dailyActions}
+          hint="Creates a day, UTC. Empty: any number."
+          autocomplete="off"
+          problem={problems.daily_actions ?? null}
+        />
+        <Field
+          name="expires_at"
+          label="Works until (UTC)"
+          type="datetime-local"
+          value={expiresAt}
+          hint="Empty: until it is revoked."
+          problem={problems.expires_at ?? null}
+        />
+      </div>
     </details>
   );
 }
@@ -187,15 +213,16 @@ interface MadeKeyPageProps {
   readonly baseUrl: string;
 }
 
-/** Shows a new key once, with snippets that use it. */
+/** Shows a new key once, with what uses it. */
 export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKeyPageProps): string {
-  const { role, hold } = made;
+  const { role, hold, replaces } = made;
   return render(
     <Layout title="Your new key" nav="Keys" user={user}>
       <PageHead title="Your new key">
-        <p>
+        <p class="quiet">
           <KeyName of={made} /> · {roleLabel(role)}
           {holdLabel(hold) === null ? "" : ` · ${holdLabel(hold)?.toLowerCase()}`}
+          <LimitsText of={made} />
         </p>
       </PageHead>
       {closesSignUps ? (
@@ -209,73 +236,21 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
           This key is shown only once. Save it now: it disappears when you leave this page, and after five minutes at
           the latest.
         </Notice>
-        <code class="code" id="key" data-copy="">
-          {key}
-        </code>
-        <a class="button fit" href="/keys">
-          I have saved it
-        </a>
+        <div class="stack">
+          <code class="code" id="key" data-copy="">
+            {key}
+          </code>
+        </div>
+        <div class="buttons">
+          <LinkButton href="/keys" look="main">
+            I have saved it
+          </LinkButton>
+          {replaces === null ? null : (
+            <LinkButton href={`/keys/${replaces}/revoke`}>Revoke the key it replaces</LinkButton>
+          )}
+        </div>
       </section>
-      <Card id="use" title="Use this key">
-        <FirstCall role={role} baseUrl={baseUrl} apiKey={key} />
-        {role === "owner" ? (
-          <p class="quiet">Don’t give an owner key to an agent: create an agent key for each one.</p>
-        ) : (
-          <Agents baseUrl={baseUrl} />
-        )}
-      </Card>
+      <KeyUse user={user} made={made} apiKey={key} baseUrl={baseUrl} />
     </Layout>,
   );
-}
-
-/** How to connect agents. The files contain a variable instead of the key, because they are shared. */
-function Agents({ baseUrl }: { readonly baseUrl: string }) {
-  return (
-    <>
-      <Snippet
-        title="In the shell that starts your agent (paste the key, then press Enter)"
-        text={"read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY"}
-      />
-      <Snippet title="Claude Code (writes the file below)" text={claudeLine(baseUrl)} />
-      <Snippet
-        title="Codex, ~/.codex/config.toml"
-        text={`[mcp_servers.outgate]\nurl = "${baseUrl}/mcp"\nbearer_token_env_var = "OUTGATE_API_KEY"\ntool_timeout_sec = 150`}
-      />
-      <Snippet title="A project’s .mcp.json" text={mcpJson(baseUrl)} />
-      <p class="quiet small">
-        More clients, and the tools: <a href="/docs/mcp">agents over MCP</a>.
-      </p>
-    </>
-  );
-}
-
-/** In single quotes: Claude Code expands the variable, so that the key is neither on the command line nor in a file. */
-function claudeLine(baseUrl: string): string {
-  const header = "'Authorization: Bearer ${OUTGATE_API_KEY}'";
-  return `claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header ${header}`;
-}
-
-function mcpJson(baseUrl: string): string {
-  const headers = { Authorization: "Bearer ${OUTGATE_API_KEY}" };
-  return JSON.stringify({ mcpServers: { outgate: { type: "http", url: `${baseUrl}/mcp`, headers } } }, null, 2);
-}
-
-/** A first request that the role allows. */
-function FirstCall({
-  role,
-  baseUrl,
-  apiKey,
-}: {
-  readonly role: Role;
-  readonly baseUrl: string;
-  readonly apiKey: string;
-}) {
-  const creates = role === "owner" || role === "agent";
-  const body = ` \\
-  -H 'Content-Type: application/json' \\
-  -d '{"url":"https://example.com/","method":"GET","sync":true}'`;
-  const text = `curl -s ${baseUrl}/v1/actions -H @-${creates ? body : ""} <<KEY
-Authorization: Bearer ${apiKey}
-KEY`;
-  return <Snippet title={creates ? "Send a first action" : "List actions"} text={text} />;
 }

@@ -3,8 +3,8 @@ import type { KeyView } from "../accounts/schemas.ts";
 import type { Pause } from "../pauses/pause.ts";
 import { Button, Field, PostForm, ReasonField, Select } from "./form.tsx";
 import { keyLabel, KeyName } from "./keys.tsx";
-import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
-import { Card, Facts, Notice, PageHead, Problem, FieldRow, Time, UntrustedText } from "./parts.tsx";
+import { Ago, Card, Notice, Problem, Time, UntrustedText } from "./parts.tsx";
+import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "./text.ts";
 import { ActorName } from "./timeline.tsx";
 
@@ -21,78 +21,81 @@ export interface PausesPageProps {
   readonly host?: string | undefined;
   readonly problem?: string | undefined;
   readonly reason?: string | undefined;
+  readonly now: Date;
 }
 
 /** Lists the pauses, with a form to add one. */
-export function pausesPage({ user, pauses, keys, chosen, host, problem, reason }: PausesPageProps): string {
-  return render(
-    <Layout title="Pauses" nav="Settings" user={user}>
-      <PageHead title="Pauses" back={SETTINGS_LINK}>
-        <p>
-          Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too.
-          Calls that are already in progress finish as usual. Callbacks and approval emails are still sent.
-        </p>
-      </PageHead>
-      {pauses.length === 0 ? (
-        <p class="quiet">Nothing is paused.</p>
-      ) : (
-        <ul class="card rows">
-          {pauses.map((pause) => (
-            <PauseRow {...pause} user={user} keys={keys} />
-          ))}
-        </ul>
-      )}
-      <Card id="pause" title="Pause now">
-        <Problem text={problem} />
-        <PostForm user={user} action={PAUSES_PATH}>
-          <Select
-            name="key_id"
-            label="What to pause"
-            none="The whole account"
-            options={keys.map((key) => [key.id, `Key ${keyLabel(key)}`])}
-            chosen={chosen}
+export function pausesPage({ user, pauses, keys, chosen, host, problem, reason, now }: PausesPageProps): string {
+  return settingsFrame({
+    user,
+    section: "Pauses",
+    title: "Pauses",
+    intro:
+      "Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too. Calls in progress finish as usual. Callbacks and approval emails are still sent.",
+    now,
+    children: (
+      <>
+        {pauses.length === 0 ? (
+          <p class="quiet">No pause is in force: everything is sent.</p>
+        ) : (
+          <DataTable
+            caption="Pauses"
+            columns={[
+              { name: "Paused", as: "wide" },
+              { name: "Since" },
+              { name: "By" },
+              { name: "Reason" },
+              { name: "", as: "buttons" },
+            ]}
+            rows={pauses.map((pause) => pauseCells(pause, { user, keys, now }))}
           />
-          <Field
-            name="host"
-            label="Or only calls to one host"
-            value={host ?? ""}
-            hint="Optional, instead of a key. For example api.example.com or 10.0.0.7:8080."
-            autocomplete="off"
-          />
-          <ReasonField value={reason} hint="Shown with every paused action." />
-          <div class="buttons">
-            <Button look="bad">Pause</Button>
-          </div>
-        </PostForm>
-      </Card>
-    </Layout>,
-  );
+        )}
+        <Card id="pause" title="Pause now">
+          <Problem text={problem} />
+          <PostForm user={user} action={PAUSES_PATH}>
+            <Select
+              name="key_id"
+              label="What to pause"
+              none="The whole account"
+              options={keys.map((key) => [key.id, `Key ${keyLabel(key)}`])}
+              chosen={chosen}
+            />
+            <Field
+              name="host"
+              label="Or only calls to one host"
+              value={host ?? ""}
+              hint="Optional, instead of a key. For example api.example.com or 10.0.0.7:8080."
+              autocomplete="off"
+            />
+            <ReasonField value={reason} hint="Shown with every paused action." />
+            <div class="buttons">
+              <Button look="bad">Pause</Button>
+            </div>
+          </PostForm>
+        </Card>
+      </>
+    ),
+  });
 }
 
-function PauseRow({ user, keys, ...pause }: Pick<PausesPageProps, "user" | "keys"> & Pause) {
+function pauseCells(pause: Pause, { user, keys, now }: Pick<PausesPageProps, "user" | "keys" | "now">) {
   const { id, kind, subject, createdAt, createdBy, reason, cancels } = pause;
-  const key = keys.find((one) => one.id === subject);
-  const resume =
+  return [
+    <>
+      <Paused kind={kind} subject={subject} of={keys.find((one) => one.id === subject)} />
+      {cancels ? (
+        <span class="says">Its unfinished actions are being cancelled. The pause ends when all are.</span>
+      ) : null}
+    </>,
+    <Ago at={createdAt} now={now} />,
+    <ActorName actor={createdBy} />,
+    reason === null ? <None /> : <UntrustedText text={reason} />,
     kind === "sign_up" ? null : (
       <PostForm user={user} action={`${PAUSES_PATH}/${id}/resume`}>
-        <Button>Resume</Button>
+        <Button look="plain">Resume</Button>
       </PostForm>
-    );
-  return (
-    <FieldRow aside={resume}>
-      <p>
-        <Paused kind={kind} subject={subject} of={key} />
-      </p>
-      <Facts
-        rows={[
-          ["Since", <Time at={createdAt} />],
-          ["By", <ActorName actor={createdBy} />],
-          ["Reason", reason === null ? null : <UntrustedText text={reason} />],
-          ["Unfinished actions", cancels ? "Being cancelled. The pause ends when all are cancelled." : null],
-        ]}
-      />
-    </FieldRow>
-  );
+    ),
+  ];
 }
 
 /** What a pause stops. */

@@ -120,6 +120,7 @@ function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps) {
 }
 
 interface AuditPageDeps {
+  readonly clock: Pick<Clock, "now">;
   readonly auditService: Pick<AuditService, "list">;
   readonly personOf: PersonOf;
 }
@@ -127,7 +128,7 @@ interface AuditPageDeps {
 const PAGE_QUERY = compileQuery(AuditQuery);
 
 /** The audit log for people, filtered by the parameters of /v1/audit. */
-function auditPages({ auditService, personOf }: AuditPageDeps) {
+function auditPages({ auditService, personOf, clock }: AuditPageDeps) {
   return createPersonRoutes(personOf).get(AUDIT_PATH, async ({ context, person }) => {
     const search = withoutEmpty(context.search);
     const asked = checkAudit(readQuery(search, PAGE_QUERY));
@@ -135,7 +136,10 @@ function auditPages({ auditService, personOf }: AuditPageDeps) {
     const next = new URLSearchParams(search);
     if (before !== null) next.set("cursor", encodeCursor(String(before)));
     const older = before === null ? null : `${AUDIT_PATH}?${next.toString()}`;
-    return page("own", auditPage({ user: person, entries: rows, kind: asked.kinds[0] ?? null, older }));
+    return page(
+      "own",
+      auditPage({ user: person, entries: rows, kind: asked.kinds[0] ?? null, older, now: clock.now() }),
+    );
   });
 }
 

@@ -1,14 +1,17 @@
-import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
+import type { OwnMailService } from "../accounts/own-mails.ts";
 import type { SignUpGate } from "../accounts/sign-up-gate.ts";
 import { type SigningService, checkOrigin } from "../accounts/signing-secrets.ts";
 import type { ListNotifications } from "../actions/service.ts";
-import { type Caller, mayDo } from "../accounts/roles.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../config/limits.ts";
+import { authorize, type Caller } from "../accounts/roles.ts";
+import type { ChannelService } from "../channels/service.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { NOTIFICATIONS_SHOWN_MAX } from "../config/limits.ts";
 import type { SigningUse } from "../crypto/secrets.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import { INVALID, showFormAgain } from "../http/errors.ts";
-import { ACCOUNTS_PAGE_PATH, accountsPage, ownSettingsPage, settingsPage } from "./settings.tsx";
+import { ACCOUNTS_PAGE_PATH, accountsPage, MAIL_TEST_PATH, serverPage } from "./settings.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { PAUSES_PATH, pausesPage, type PausesPageProps } from "./pauses.tsx";
 import { checkReasonField } from "./decision-form.ts";
 import { AccountParams } from "../accounts/routes.ts";
@@ -17,8 +20,8 @@ import { PauseParams } from "../pauses/routes.ts";
 import type { PauseService } from "../pauses/service.ts";
 import type { KeyService } from "../accounts/keys.ts";
 import { KEY_ID } from "../runtime/ids.ts";
-import { callbackHostsPage, notificationsPage } from "./callbacks.tsx";
-import { askRotationPage, originPage, rotatedPage, secretPage } from "./signing.tsx";
+import { notificationsPage } from "./notifications.tsx";
+import { askRotationPage, secretPage, signingPage } from "./signing.tsx";
 import {
   type Flash,
   type AnswerPerson,
@@ -31,51 +34,95 @@ import { page, seeOther } from "../http/response.ts";
 
 export interface SettingsPageDeps extends PersonRouteDeps {
   readonly signingService: SigningService;
-  readonly callbackHosts: CallbackHostService;
   readonly listNotifications: ListNotifications;
+  /** Names of channels. */
+  readonly channelService: Pick<ChannelService, "list">;
   /** The server's settings that this caller can see. */
   readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
   readonly signUpGate: Pick<SignUpGate, "isOperator">;
+  readonly ownMails: Pick<OwnMailService, "test">;
   readonly flash: Flash;
+  readonly clock: Pick<Clock, "now">;
+  readonly version: string;
 }
 
-/** The settings pages. A secret is only in the response to a form, never in a URL. */
+/** The pages of notifications, signing secrets and the server. A secret is only in the response to a form, never in a URL. */
 export function settingsPages(deps: SettingsPageDeps) {
-  const { personOf, listNotifications, rulesFor, formOf } = deps;
-  const settings: AnswerPerson = async ({ person }) => {
-    if (!mayDo(person.role, "manage")) return page("own", ownSettingsPage({ user: person }));
-    const [rules, callbackHosts, notifications, isOperator] = await Promise.all([
-      rulesFor(person.caller),
-      deps.callbackHosts.list(person.caller),
-      listNotifications(person.caller, null, NOTIFICATIONS_NEWEST_MAX),
-      deps.signUpGate.isOperator(person.caller),
-    ]);
-    return page("own", settingsPage({ user: person, rules, callbackHosts, notifications, isOperator }));
-  };
-  const callbacks: AnswerPerson = async ({ context: { search }, person }) => {
+  const { personOf, listNotifications, formOf, clock } = deps;
+  const notifications: AnswerPerson = async ({ context: { search }, person }) => {
     const before = rowIn(new URLSearchParams(search).get("before"));
-    const found = await listNotifications(person.caller, before, NOTIFICATIONS_SHOWN_MAX);
-    return page("own", notificationsPage({ user: person, ...found }));
+    const [found, channels] = await Promise.all([
+      listNotifications(person.caller, before, NOTIFICATIONS_SHOWN_MAX),
+      deps.channelService.list(person.caller),
+    ]);
+    const names = new Map(channels.map(({ id, name }) => [id, name]));
+    return page("own", notificationsPage({ user: person, ...found, channels: names, now: clock.now() }));
   };
   const secret: AnswerPerson = async ({ context, person }) => {
     const form = await formOf(context, person);
     const typed = form.get("origin") ?? "";
     const [origin, use] = [originOf(typed), useIn(form)];
-    if (origin === null) return askOrigin(context, person, typed, use);
+    if (origin === null) return askOrigin(deps, context, person, { origin: typed, use });
     const shown = await deps.signingService.read(person.caller, origin, use);
     return page("own", secretPage({ user: person, shown: { ...shown, use } }));
   };
-  return createPersonRoutes(personOf)
-    .get("/settings", settings)
-    .get("/settings/callbacks", callbacks)
-    .get("/settings/signing-secret", ({ person }) => page("own", originPage({ user: person })))
-    .post("/settings/signing-secret", secret)
-    .get("/settings/rotation", ({ person }) => ask(deps, person, { origin: null, use: "calls" }))
-    .post("/settings/rotation", rotate(deps))
-    .get(ROTATED_PATH, showRotated(deps))
-    .post("/settings/callback-hosts", addCallbackHost(deps))
-    .post("/settings/callback-hosts/remove", removeCallbackHost(deps));
+  return (
+    createPersonRoutes(personOf)
+      .get(SETTINGS_PATHS.notifications, notifications)
+      .get("/settings/callbacks", () => seeOther("own", SETTINGS_PATHS.notifications))
+      .get(SETTINGS_PATHS.signing, async ({ person }) => page("own", await signingHtml(deps, person)))
+      // Where the address of a refused form, or of a secret, is loaded again.
+      .get("/settings/signing-secret", () => seeOther("own", SETTINGS_PATHS.signing))
+      .post("/settings/signing-secret", secret)
+      .get("/settings/rotation", ({ person }) => ask(deps, person, { origin: null, use: "calls" }))
+      .post("/settings/rotation", rotate(deps))
+      .get(ROTATED_PATH, showRotated(deps))
+      .get(SETTINGS_PATHS.server, async ({ context, person }) => {
+        // Safe: only the test below writes a flash for this path.
+        const notice = deps.flash.read(context, person) as MailNotice | null;
+        return page("own", await serverHtml(deps, person, notice));
+      })
+      .get(MAIL_TEST_PATH, () => seeOther("own", SETTINGS_PATHS.server))
+      .post(MAIL_TEST_PATH, testMail(deps))
+  );
 }
+
+async function signingHtml(
+  { signingService, clock }: SettingsPageDeps,
+  person: Person,
+  more: Partial<Parameters<typeof signingPage>[0]> = {},
+): Promise<string> {
+  return signingPage({ user: person, origins: await signingService.origins(person.caller), now: clock.now(), ...more });
+}
+
+interface MailNotice {
+  readonly isGood: boolean;
+  readonly text: string;
+}
+
+async function serverHtml(deps: SettingsPageDeps, person: Person, notice: MailNotice | null): Promise<string> {
+  authorize(person.caller, "manage");
+  const { rulesFor, signUpGate, version } = deps;
+  const [rules, isOperator] = await Promise.all([rulesFor(person.caller), signUpGate.isOperator(person.caller)]);
+  return serverPage({ user: person, rules, isOperator, version, notice });
+}
+
+function testMail(deps: SettingsPageDeps): AnswerPerson {
+  const { ownMails, formOf, flash } = deps;
+  return async ({ context, person }) => {
+    await formOf(context, person);
+    authorize(person.caller, "manage");
+    try {
+      const { error } = await ownMails.test(person);
+      const text = error === null ? `The test mail to ${person.email} was delivered to the mail provider.` : error;
+      return flash.redirect(person, SETTINGS_PATHS.server, { isGood: error === null, text });
+    } catch (error) {
+      return showFormAgain(context, error, TOO_OFTEN, (text) => serverHtml(deps, person, { isGood: false, text }));
+    }
+  };
+}
+
+const TOO_OFTEN: ReadonlySet<ErrorCode> = new Set(["rate_limited"]);
 
 /**
  * Asks for confirmation first. A confirmation is valid only for the state that was shown: the same one twice, by a double
@@ -88,7 +135,7 @@ function rotate(deps: SettingsPageDeps): AnswerPerson {
     const typed = form.get("origin") ?? "";
     const origin = typed === "" ? null : originOf(typed);
     const use = useIn(form);
-    if (typed !== "" && origin === null) return askOrigin(context, person, typed, use);
+    if (typed !== "" && origin === null) return askOrigin(deps, context, person, { origin: typed, use });
     const seen = form.get("seen");
     if (seen !== stateOf(await overlapEndOf(deps, person, { origin, use })))
       return ask(deps, person, { origin, use }, seen !== undefined);
@@ -115,14 +162,16 @@ function showRotated(deps: SettingsPageDeps): AnswerPerson {
   return async ({ context, person }) => {
     // Safe: only `rotate` writes a flash for this path.
     const result = deps.flash.read(context, person) as Rotated | null;
-    return result === null ? seeOther("own", "/settings") : page("own", await rotatedHtml(deps, person, result));
+    return result === null
+      ? seeOther("own", SETTINGS_PATHS.signing)
+      : page("own", await rotatedHtml(deps, person, result));
   };
 }
 
-async function rotatedHtml({ signingService }: SettingsPageDeps, person: Person, result: Rotated): Promise<string> {
+async function rotatedHtml(deps: SettingsPageDeps, person: Person, result: Rotated): Promise<string> {
   const { origin, use, untilMs } = result;
-  if (origin === null) return rotatedPage({ user: person, until: new Date(untilMs) });
-  const shown = await signingService.read(person.caller, origin, use);
+  if (origin === null) return signingHtml(deps, person, { rotatedUntil: new Date(untilMs) });
+  const shown = await deps.signingService.read(person.caller, origin, use);
   return secretPage({ user: person, shown: { ...shown, use }, isRotated: true });
 }
 
@@ -141,34 +190,6 @@ function useIn(form: Form): SigningUse {
   return form.get("for") === "callbacks" ? "callbacks" : "calls";
 }
 
-function addCallbackHost(deps: SettingsPageDeps): AnswerPerson {
-  const { callbackHosts, formOf } = deps;
-  return async ({ context, person }) => {
-    const typed = (await formOf(context, person)).get("host") ?? "";
-    try {
-      await callbackHosts.add(person.caller, checkCallbackHost(typed.trim(), "validation_error"));
-    } catch (error) {
-      return showFormAgain(context, error, INVALID, async (problem) =>
-        callbackHostsPage({ user: person, hosts: await callbackHosts.list(person.caller), typed, problem }),
-      );
-    }
-    return seeOther("own", CALLBACK_HOSTS);
-  };
-}
-
-function removeCallbackHost({ callbackHosts, formOf }: SettingsPageDeps): AnswerPerson {
-  return async ({ context, person }) => {
-    const host = (await formOf(context, person)).get("host") ?? "";
-    // Somebody else may have removed it already.
-    await callbackHosts.remove(person.caller, host).catch((error: unknown) => {
-      if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
-    });
-    return seeOther("own", CALLBACK_HOSTS);
-  };
-}
-
-const CALLBACK_HOSTS = "/settings#callback-hosts";
-
 /** A reserved name (RFC 6761, 6.4): its secret stands for every origin that was never rotated alone. */
 const ANY_ORIGIN = "https://any.invalid";
 
@@ -181,10 +202,15 @@ function stateOf(overlapEnd: Date | null): string {
   return overlapEnd?.toISOString() ?? "none";
 }
 
-function askOrigin(context: RequestContext, user: Person, origin: string, use: SigningUse): Response {
+async function askOrigin(
+  deps: SettingsPageDeps,
+  context: RequestContext,
+  person: Person,
+  asked: { readonly origin: string; readonly use: SigningUse },
+): Promise<Response> {
   context.errorCode = "validation_error";
   const problem = "Enter only the scheme, host and port of a target, like https://api.example.com.";
-  return page("own", originPage({ user, origin, use, problem }), { status: 400 });
+  return page("own", await signingHtml(deps, person, { ...asked, problem }), { status: 400 });
 }
 
 /** Null if it is not an origin. A trailing slash, as browsers add, is accepted. */
@@ -205,6 +231,7 @@ function rowIn(text: string | null): string | null {
 export interface PausePageDeps extends PersonRouteDeps {
   readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
   readonly keyService: Pick<KeyService, "list">;
+  readonly clock: Pick<Clock, "now">;
 }
 
 /** The pages of pauses, with the same service as /v1/pauses. They work without script. */
@@ -245,12 +272,12 @@ export function pausePages(deps: PausePageDeps) {
 }
 
 async function pausesHtml(
-  { pauseService, keyService }: PausePageDeps,
+  { pauseService, keyService, clock }: PausePageDeps,
   person: Person,
   more: Pick<PausesPageProps, "chosen" | "host" | "problem" | "reason">,
 ): Promise<string> {
   const [pauses, keys] = await Promise.all([pauseService.list(person.caller), keyService.list(person.caller)]);
-  return pausesPage({ user: person, pauses, keys, ...more });
+  return pausesPage({ user: person, pauses, keys, now: clock.now(), ...more });
 }
 
 export interface AccountsPageDeps extends PersonRouteDeps {

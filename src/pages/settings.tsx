@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { ListedAccount } from "../../db/account-store.ts";
-import type { ListedHost } from "../accounts/callback-hosts.ts";
 import { type SignUpsClosedBy, signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import type { EffectiveSettings } from "../config/config.ts";
+import type { ServerSetting } from "../config/server-settings.ts";
 import {
   DEDUPE_WINDOW_MS,
   NOTIFY_DELAYS_MS,
@@ -11,120 +11,119 @@ import {
   RETRIES_DEFAULT,
   RETRIES_MAX,
 } from "../config/limits.ts";
-import { CallbackHosts, Notifications, type NotificationsProps } from "./callbacks.tsx";
-import { CHANNELS_PATH } from "./channels.tsx";
 import { Button, PostForm } from "./form.tsx";
-import { HOSTS_PATH } from "./hosts.tsx";
-import { Layout, LOG_IN_PATH, render, SETTINGS_LINK } from "./layout.tsx";
-import { Card, Dot, DayOf, type FactRows, Facts, PageHead, FieldRow, UntrustedText } from "./parts.tsx";
-import { OriginForm } from "./signing.tsx";
-import { PEOPLE_PATH } from "./team.tsx";
-import { counted, duration, type PageUser, roleLabel } from "./text.ts";
+import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "./parts.tsx";
+import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { counted, duration, type PageUser } from "./text.ts";
 
-interface SettingsPageProps {
+interface ServerPageProps {
   readonly user: PageUser;
   /** The server's settings that this person can see. */
   readonly rules: EffectiveSettings;
-  /** The newest ones. */
-  readonly notifications: NotificationsProps;
-  readonly callbackHosts: readonly ListedHost[];
   /** The visitor can manage the accounts of the service. */
   readonly isOperator: boolean;
+  readonly version: string;
+  /** How a test mail fared. */
+  readonly notice?: { readonly isGood: boolean; readonly text: string } | null;
 }
 
-/** Settings of the account, and the settings of the server. */
-export function settingsPage({ user, rules, notifications, callbackHosts, isOperator }: SettingsPageProps): string {
-  return render(
-    <Layout title="Settings" nav="Settings" user={user}>
-      <h1>Settings</h1>
-      <Card id="signing" title="Signing secrets">
-        <p class="quiet">
-          Every call and callback is signed. Each origin has its own secret, so that one target can’t forge calls to
-          another. Callbacks have separate secrets. <a href="/docs/verify">Verify signatures</a>.
-        </p>
-        <OriginForm user={user} />
-        <p class="quiet small">
-          If secrets have leaked, <a href="/settings/rotation">rotate the secrets of all origins</a>.
-        </p>
-      </Card>
-      <Card id="callback-hosts" title="Callback hosts">
-        <CallbackHosts user={user} hosts={callbackHosts} />
-      </Card>
-      <ChannelsCard />
-      <Card id="hosts" title="Hosts">
-        <p class="quiet">
-          <a href={HOSTS_PATH}>Set up hosts</a>: the timeout of calls, the delay between attempts, statuses after which
-          none follows, and how many calls a host gets.
-        </p>
-      </Card>
-      <section class="section" aria-labelledby="notifications">
-        <h2 id="notifications">Callbacks and emails</h2>
-        <Notifications {...notifications} />
-      </section>
-      <Card id="watch" title="Pauses and audit log">
-        <p class="quiet">
-          <a href="/settings/pauses">Pause the account, a key or a host</a> to send nothing until you resume. The{" "}
-          <a href="/audit">audit log</a> shows who did what to this account.
-        </p>
-      </Card>
-      {isOperator ? (
-        <Card id="accounts" title="Accounts">
+/** What is in force on the server, for owners. It is changed in its environment. */
+export function serverPage({ user, rules, isOperator, version, notice = null }: ServerPageProps): string {
+  return settingsFrame({
+    user,
+    section: "Server",
+    title: "Server",
+    intro: `Outgate ${version}. These settings come from the server’s environment: changes need a restart.`,
+    actions: isOperator ? <LinkButton href={ACCOUNTS_PAGE_PATH}>Accounts of this service</LinkButton> : undefined,
+    children: (
+      <>
+        {notice === null ? null : (
+          <Notice tone={notice.isGood ? "good" : "bad"}>
+            <UntrustedText text={notice.text} />
+          </Notice>
+        )}
+        <Card id="mail" title="Mail">
           <p class="quiet">
-            <a href={ACCOUNTS_PAGE_PATH}>The accounts of this service</a>: who signed up, and whether sign-ups are open.
+            {rules.sendsMail
+              ? "This server sends mail: requests for approval, invitations and links that set a password."
+              : "This server sends no mail: no mail provider is set (MAILGUN_API_KEY). Approvals wait on the page Approvals, and links are shown where they are created."}
           </p>
+          {rules.sendsMail ? (
+            <PostForm user={user} action={MAIL_TEST_PATH}>
+              <div class="buttons">
+                <Button look="plain">Send a test mail to {user.email}</Button>
+              </div>
+            </PostForm>
+          ) : null}
         </Card>
-      ) : null}
-      <Card id="people" title="People">
-        <p class="quiet">
-          <a href={PEOPLE_PATH}>The people of this account</a>: their roles, and invitations.
-        </p>
-      </Card>
-      <OwnLogin user={user} />
-      {sectionsOf(rules).map(([id, title, rows]) => (
-        <Card id={id} title={title}>
-          <Facts rows={rows} />
-        </Card>
-      ))}
-      <p class="foot">These are settings of the server. Changes need a restart.</p>
-    </Layout>,
-  );
+        {rules.all === null ? (
+          sectionsOf(rules).map(([id, title, rows]) => (
+            <Card id={id} title={title}>
+              <Facts rows={rows} />
+            </Card>
+          ))
+        ) : (
+          <AllSettings settings={rules.all} />
+        )}
+      </>
+    ),
+  });
 }
 
-/** The settings of somebody who doesn't own the account. */
-export function ownSettingsPage({ user }: Pick<SettingsPageProps, "user">): string {
-  return render(
-    <Layout title="Settings" nav="Settings" user={user}>
-      <h1>Settings</h1>
-      <OwnLogin user={user} />
-      <p class="quiet">
-        Your role in this account is {roleLabel(user.role).toLowerCase()}. Its owners manage keys, pauses, people and
-        signing secrets.
-      </p>
-    </Layout>,
-  );
+function AllSettings({ settings }: { readonly settings: readonly ServerSetting[] }) {
+  return TOPICS.map(([id, title, isOf]) => (
+    <section class="section" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      <DataTable
+        caption={title}
+        columns={[{ name: "Setting" }, { name: "Value" }, { name: "What it does", as: "wide" }]}
+        rows={settings
+          .filter(({ name }) => topicOf(name) === isOf)
+          .map(({ name, value, isSet, isSecret, description }) => [
+            <code>{name}</code>,
+            <>
+              {isSecret ? (
+                isSet ? (
+                  <Dot tone="good">Set</Dot>
+                ) : (
+                  <None>Not set</None>
+                )
+              ) : value === null ? (
+                <None>Not set</None>
+              ) : (
+                <code class="address">{value}</code>
+              )}
+              {isSet || isSecret || value === null ? null : <span class="says">Default</span>}
+            </>,
+            <span class="quiet">{description}</span>,
+          ])}
+      />
+    </section>
+  ));
 }
 
-function ChannelsCard() {
-  return (
-    <Card id="channels" title="Channels">
-      <p class="quiet">
-        <a href={CHANNELS_PATH}>Set up channels</a>: where people are asked for approval, by email, in Slack or by a
-        webhook.
-      </p>
-    </Card>
-  );
+type Topic = "access" | "sending" | "approvals" | "mail" | "service";
+
+const TOPICS = [
+  ["sending", "Sending", "sending"],
+  ["approvals", "Approvals", "approvals"],
+  ["mailing", "Mail", "mail"],
+  ["access", "Access", "access"],
+  ["service", "Service", "service"],
+] as const satisfies readonly (readonly [string, string, Topic])[];
+
+const TOPIC_OF: readonly (readonly [RegExp, Topic])[] = [
+  [/^MAILGUN_/, "mail"],
+  [/^(OIDC_|SIGNUPS$|TRUSTED_PROXIES$|RATE_LIMIT_|MCP_|BOOTSTRAP_)/, "access"],
+  [/^(APPROV|AGENT_APPROVAL$)/, "approvals"],
+  [/^(ATTEMPT_|RETRY_|DISPATCH_|KEEP_|ALLOWED_|RETENTION_)/, "sending"],
+];
+
+function topicOf(name: string): Topic {
+  return TOPIC_OF.find(([pattern]) => pattern.test(name))?.[1] ?? "service";
 }
 
-function OwnLogin({ user }: Pick<SettingsPageProps, "user">) {
-  return (
-    <Card id="log-in" title="Your login">
-      <p class="quiet">
-        You are logged in as <UntrustedText text={user.email} />. <a href={LOG_IN_PATH}>Your accounts and sessions</a>.{" "}
-        <a href="/settings/password">Change your password</a>.
-      </p>
-    </Card>
-  );
-}
+export const MAIL_TEST_PATH = "/settings/server/mail-test";
 
 /** A value and the name of its setting. */
 function setting(text: string, name: string) {
@@ -211,55 +210,53 @@ interface AccountsPageProps {
 
 /** The accounts of the service, and which of them are stopped. */
 export function accountsPage({ user, accounts, closedBy }: AccountsPageProps): string {
-  return render(
-    <Layout title="Accounts" nav="Settings" user={user}>
-      <PageHead title="Accounts" back={SETTINGS_LINK}>
-        <p>
-          {closedBy === null
-            ? "Sign-ups are open: anyone who can reach this service can create an account with an owner key."
-            : signUpsClosedMessage(closedBy)}
-        </p>
-        <p class="quiet">
-          Accounts created before sign-ups closed are stopped: their keys are refused and nothing is sent until you
-          allow them. Allow only accounts of people you know.
-        </p>
-      </PageHead>
-      <ul class="card rows">
-        {accounts.map((account) => (
-          <AccountRow {...account} user={user} />
-        ))}
-      </ul>
-    </Layout>,
-  );
+  return settingsFrame({
+    user,
+    section: "Server",
+    title: "Accounts",
+    back: { href: SETTINGS_PATHS.server, name: "Server" },
+    intro: (
+      <>
+        {closedBy === null
+          ? "Sign-ups are open: anyone who can reach this service can create an account with an owner key."
+          : signUpsClosedMessage(closedBy)}{" "}
+        Accounts created before sign-ups closed are stopped: their keys are refused and nothing is sent until you allow
+        them. Allow only accounts of people you know.
+      </>
+    ),
+    children: (
+      <DataTable
+        caption="Accounts"
+        columns={[
+          { name: "First person", as: "wide" },
+          { name: "State" },
+          { name: "Created" },
+          { name: "Allowed" },
+          { name: "ID" },
+          { name: "", as: "buttons" },
+        ]}
+        rows={accounts.map((account) => accountCells(account, user))}
+      />
+    ),
+  });
 }
 
-function AccountRow({
-  id,
-  email,
-  createdAt,
-  isFirst,
-  isStopped,
-  allowedAt,
-  user,
-}: ListedAccount & { readonly user: PageUser }) {
-  const allow = isStopped ? (
-    <PostForm user={user} action={`${ACCOUNTS_PAGE_PATH}/${id}/allow`}>
-      <Button>
-        Allow<span class="visually-hidden"> {email ?? id}</span>
-      </Button>
-    </PostForm>
-  ) : null;
-  return (
-    <FieldRow aside={allow}>
-      <p class="chips">
-        <b class="name">{email === null ? "No user yet" : <UntrustedText text={email} />}</b>{" "}
-        {isFirst ? <Dot tone="still">First account</Dot> : null}
-        {isStopped ? <Dot tone="bad">Stopped</Dot> : null}
-      </p>
-      <p class="quiet small">
-        <code>{id}</code>. <DayOf event="Created" at={createdAt} />
-        <DayOf event=" Allowed" at={allowedAt} />
-      </p>
-    </FieldRow>
-  );
+function accountCells({ id, email, createdAt, isFirst, isStopped, allowedAt }: ListedAccount, user: PageUser) {
+  return [
+    <>
+      {email === null ? <None>No user yet</None> : <Name text={email} />}{" "}
+      {isFirst ? <span class="tag">First account</span> : null}
+    </>,
+    isStopped ? <Dot tone="bad">Stopped</Dot> : <Dot tone="good">Allowed</Dot>,
+    <Day at={createdAt} />,
+    allowedAt === null ? <None /> : <Day at={allowedAt} />,
+    <code>{id}</code>,
+    isStopped ? (
+      <PostForm user={user} action={`${ACCOUNTS_PAGE_PATH}/${id}/allow`}>
+        <Button>
+          Allow<span class="visually-hidden"> {email ?? id}</span>
+        </Button>
+      </PostForm>
+    ) : null,
+  ];
 }

@@ -9,8 +9,8 @@ import {
   PostForm,
   type CredentialInput,
 } from "./form.tsx";
-import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
-import { LinkButton, Notice, PageHead } from "./parts.tsx";
+import { Layout, render } from "./layout.tsx";
+import { LinkButton, PageHead } from "./parts.tsx";
 import type { PageUser } from "./text.ts";
 
 interface SignUpPageProps {
@@ -38,6 +38,7 @@ export function logInPage({ typed, next, signupsOpen, provider }: LogInPageProps
         <CredentialFields typed={typed} password="known" />
         <Button>Log in</Button>
       </PostForm>
+      {provider === null ? null : <p class="or">or</p>}
       <ProviderForm name={provider} next={next} />
       {signupsOpen ? (
         <p class="quiet">
@@ -45,7 +46,8 @@ export function logInPage({ typed, next, signupsOpen, provider }: LogInPageProps
         </p>
       ) : null}
       <p class="quiet small">
-        Forgot your password? Ask whoever runs this server for a reset link (<code>outgate reset-password</code>).
+        Forgot your password? Ask the person who runs this server for a reset link (<code>outgate reset-password</code>
+        ).
       </p>
     </Layout>,
   );
@@ -56,9 +58,7 @@ export function ProviderForm({ name, next }: { readonly name: string | null; rea
   if (name === null) return null;
   return (
     <PostForm action={OIDC_PATH} beginsSession fields={next === null ? [] : [["next", next]]}>
-      <div class="buttons">
-        <Button look="plain">Log in with {name}</Button>
-      </div>
+      <Button look="plain">Log in with {name}</Button>
     </PostForm>
   );
 }
@@ -111,7 +111,8 @@ export function signUpPage({ typed, next }: SignUpPageProps): string {
   );
 }
 
-function withNext(path: string, next: string | null): string {
+/** The address of a page that leads on to a path of this service. */
+export function withNext(path: string, next: string | null): string {
   return next === null ? path : `${path}?${new URLSearchParams({ next }).toString()}`;
 }
 
@@ -170,37 +171,6 @@ export function welcomePage({ path, typed, email }: WelcomePageProps): string {
   );
 }
 
-/** The form for a new password. Password managers need the address. */
-export function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed: CredentialInput }): string {
-  return render(
-    <Layout title="Change your password" nav="Settings" user={user}>
-      <PageHead title="Change your password" back={SETTINGS_LINK} />
-      <PostForm user={user} action="/settings/password" class="card">
-        <p>Your sessions in other browsers are logged out. You stay logged in here.</p>
-        <CredentialFields typed={typed} password="new" emailOf={user.email}>
-          <KnownPassword
-            name="current_password"
-            label="Current password"
-            problem={typed.problems.current_password ?? null}
-          />
-        </CredentialFields>
-        <OrCancel href="/settings">
-          <Button>Change password</Button>
-        </OrCancel>
-      </PostForm>
-    </Layout>,
-  );
-}
-
-export function passwordChangedPage({ user }: { readonly user: PageUser }): string {
-  return render(
-    <Layout title="Your password is changed" nav="Settings" user={user}>
-      <PageHead title="Your password is changed" back={SETTINGS_LINK} />
-      <Notice tone="good">Your other sessions are logged out. You are still logged in here.</Notice>
-    </Layout>,
-  );
-}
-
 interface ConfirmPasswordProps {
   readonly user: PageUser;
   /** The path and query of the form. */
@@ -225,6 +195,9 @@ export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPass
           <Button>Confirm</Button>
         </OrCancel>
       </PostForm>
+      <p class="quiet small">
+        No password here? <a href="/settings/password">Set one</a>, or log out and in again with scripts on.
+      </p>
       <p class="quiet small">
         Outgate could not verify that this change comes from its own page: scripts are off, or the browser’s stored data
         was cleared. On plain http, other programs on this host can read the session cookie.{" "}

@@ -1,10 +1,11 @@
 /** @jsxImportSource hono/jsx */
-import type { Child } from "hono/jsx";
+import type { KnownOrigin } from "../accounts/known-origins.ts";
 import type { SigningSecret } from "../accounts/signing-secrets.ts";
 import type { SigningUse } from "../crypto/secrets.ts";
-import { Button, Field, OrCancel, PostForm } from "./form.tsx";
-import { Layout, render, SETTINGS_LINK } from "./layout.tsx";
-import { Notice, PageHead, Time, UntrustedText } from "./parts.tsx";
+import { EmptyState } from "./controls.tsx";
+import { Button, Field, PostForm } from "./form.tsx";
+import { Ago, Card, LinkButton, Notice, Time, UntilTime, UntrustedText } from "./parts.tsx";
+import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "./text.ts";
 
 interface OriginFormProps {
@@ -15,9 +16,9 @@ interface OriginFormProps {
 }
 
 /** Asks for an origin. A POST, so that the secret is in no URL. */
-export function OriginForm({ user, origin = "", use = "calls", problem = null }: OriginFormProps) {
+function OriginForm({ user, origin = "", use = "calls", problem = null }: OriginFormProps) {
   return (
-    <PostForm user={user} action="/settings/signing-secret" class="ask">
+    <PostForm user={user} action={SECRET_PATH} class="ask">
       <Field
         name="origin"
         label="Origin"
@@ -27,45 +28,101 @@ export function OriginForm({ user, origin = "", use = "calls", problem = null }:
         autocomplete="off"
         problem={problem}
       />
+      <Button look="plain">Show secret</Button>
       <label class="check">
         <input type="checkbox" name="for" value="callbacks" checked={use === "callbacks"} />
         <span>Secret for callbacks</span>
       </label>
-      <Button>Show secret</Button>
     </PostForm>
   );
 }
 
-/** The form on a page of its own. */
-export function originPage(props: OriginFormProps): string {
-  return render(<OriginPage title="Signing secret" {...props} />);
+const SECRET_PATH = "/settings/signing-secret";
+
+const ROTATION_PATH = "/settings/rotation";
+
+interface SigningPageProps extends OriginFormProps {
+  /** Where calls and callbacks went, the last used first. */
+  readonly origins: readonly KnownOrigin[];
+  /** Until when the secrets before a rotation of all are valid; null: there was none just now. */
+  readonly rotatedUntil?: Date | null;
+  readonly now: Date;
 }
 
-/** After a rotation of all secrets. */
-export function rotatedPage({ user, until }: { readonly user: PageUser; readonly until: Date }): string {
-  return render(
-    <OriginPage title="All secrets rotated" user={user}>
-      <Notice tone="good">
-        The previous secrets are valid until <Time at={until} />.
-      </Notice>
-    </OriginPage>,
-  );
+/** The origins that have a signing secret in use, and a form for any other. */
+export function signingPage({ user, origins, rotatedUntil = null, now, ...asked }: SigningPageProps): string {
+  return settingsFrame({
+    user,
+    section: "Signing secrets",
+    title: "Signing secrets",
+    intro: (
+      <>
+        Every call and callback is signed, with a secret of its own for each origin, so that one target can’t forge
+        calls to another. <a href="/docs/verify">Verify signatures</a>
+      </>
+    ),
+    actions: <LinkButton href={ROTATION_PATH}>Rotate all secrets</LinkButton>,
+    now,
+    children: (
+      <>
+        {rotatedUntil === null ? null : (
+          <Notice tone="good">
+            All secrets are rotated. The previous secrets are valid until <Time at={rotatedUntil} />.
+          </Notice>
+        )}
+        {origins.length === 0 ? (
+          <EmptyState icon="send" title="No calls yet">
+            <p>Origins appear here with their first call. You can show the secret of any origin before that.</p>
+          </EmptyState>
+        ) : (
+          <DataTable
+            caption="Origins"
+            columns={[
+              { name: "Origin", as: "wide" },
+              { name: "Signs" },
+              { name: "Last used" },
+              { name: "Rotated" },
+              { name: "", as: "buttons" },
+            ]}
+            rows={origins.map((origin) => originCells(origin, user, now))}
+          />
+        )}
+        <Card id="other" title="Another origin">
+          <OriginForm user={user} {...asked} />
+        </Card>
+      </>
+    ),
+  });
 }
 
-function OriginPage({
-  title,
-  children,
-  ...props
-}: OriginFormProps & { readonly title: string; readonly children?: Child }) {
-  return (
-    <Layout title={title} nav="Settings" user={props.user}>
-      <PageHead title={title} back={SETTINGS_LINK} />
-      {children}
-      <section class="card" aria-label="Which one">
-        <OriginForm {...props} />
-      </section>
-    </Layout>
+function originCells({ origin, use, lastUsedAt, rotatedAt, overlapEndsAt }: KnownOrigin, user: PageUser, now: Date) {
+  const ofOrigin = (
+    <span class="visually-hidden">
+      {" "}
+      of {use} to <UntrustedText text={origin} />
+    </span>
   );
+  return [
+    <UntrustedText text={origin} />,
+    use === "calls" ? "Calls" : "Callbacks",
+    lastUsedAt === null ? <None>Not lately</None> : <Ago at={lastUsedAt} now={now} />,
+    <>
+      {rotatedAt === null ? <None>Never</None> : <Ago at={rotatedAt} now={now} />}
+      {overlapEndsAt === null ? null : (
+        <span class="says">
+          both valid, ends <UntilTime at={overlapEndsAt} now={now} />
+        </span>
+      )}
+    </>,
+    <div>
+      <PostForm user={user} action={SECRET_PATH} fields={fieldsOf(origin, use)}>
+        <Button look="plain">Show secret{ofOrigin}</Button>
+      </PostForm>
+      <PostForm user={user} action={ROTATION_PATH} fields={fieldsOf(origin, use)}>
+        <Button look="plain">Rotate…{ofOrigin}</Button>
+      </PostForm>
+    </div>,
+  ];
 }
 
 interface SecretPageProps {
@@ -77,46 +134,53 @@ interface SecretPageProps {
 /** The secret of an origin, with a button to rotate it. */
 export function secretPage({ user, shown, isRotated = false }: SecretPageProps): string {
   const { origin, use, secret, previous } = shown;
-  return render(
-    <Layout title="Signing secret" nav="Settings" user={user}>
-      <PageHead title={`Signing secret of ${use}`} back={SETTINGS_LINK}>
-        <Origin origin={origin} />
-      </PageHead>
-      {isRotated ? (
-        <Notice tone="good">Secret rotated. Give the new one to the target while both are valid.</Notice>
-      ) : null}
-      <section class="card" aria-label="Secrets">
-        <div class="stack">
-          <h2>{previous === null ? "Secret" : "New secret"}</h2>
-          <code class="code" data-copy="">
-            {secret}
-          </code>
-        </div>
-        {previous === null ? null : (
+  return settingsFrame({
+    user,
+    section: "Signing secrets",
+    title: `Signing secret of ${use}`,
+    back: SIGNING_LINK,
+    intro: <Origin origin={origin} />,
+    children: (
+      <>
+        {isRotated ? (
+          <Notice tone="good">Secret rotated. Give the new one to the target while both are valid.</Notice>
+        ) : null}
+        <section class="card" aria-label="Secrets">
           <div class="stack">
-            <h2>Previous secret</h2>
-            <code class="code">{previous.secret}</code>
-            <p class="quiet small">
-              Valid until <Time at={previous.expiresAt} />.
-            </p>
+            <h2>{previous === null ? "Secret" : "New secret"}</h2>
+            <code class="code" data-copy="">
+              {secret}
+            </code>
           </div>
-        )}
-        <PostForm user={user} action="/settings/rotation" fields={fieldsOf(origin, use)}>
-          <div class="buttons">
-            <Button look="plain">Rotate secret…</Button>
-          </div>
-        </PostForm>
-      </section>
-    </Layout>,
-  );
+          {previous === null ? null : (
+            <div class="stack">
+              <h2>Previous secret</h2>
+              <code class="code" data-copy="">
+                {previous.secret}
+              </code>
+              <p class="quiet small">
+                Valid until <Time at={previous.expiresAt} />.
+              </p>
+            </div>
+          )}
+          <p class="quiet">
+            Targets verify calls with it and any library of Standard Webhooks. <a href="/docs/verify">How to verify</a>
+          </p>
+          <PostForm user={user} action={ROTATION_PATH} fields={fieldsOf(origin, use)}>
+            <div class="buttons">
+              <Button look="plain">Rotate secret…</Button>
+            </div>
+          </PostForm>
+        </section>
+      </>
+    ),
+  });
 }
 
+const SIGNING_LINK = { href: SETTINGS_PATHS.signing, name: "Signing secrets" } as const;
+
 function Origin({ origin }: { readonly origin: string }) {
-  return (
-    <p>
-      <UntrustedText text={origin} />
-    </p>
-  );
+  return <UntrustedText text={origin} />;
 }
 
 function fieldsOf(origin: string, use: SigningUse) {
@@ -141,35 +205,39 @@ interface AskRotationProps {
 
 /** Asks for confirmation before a rotation. */
 export function askRotationPage({ user, origin, use, seen, endsNow, isLate }: AskRotationProps): string {
-  const title = origin === null ? "Rotate the secrets of all origins?" : "Rotate this secret?";
-  return render(
-    <Layout title={title} nav="Settings" user={user}>
-      <PageHead title={title} back={SETTINGS_LINK}>
-        {origin === null ? null : <Origin origin={origin} />}
-      </PageHead>
-      {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing else was changed.</Notice> : null}
-      <PostForm
-        user={user}
-        action="/settings/rotation"
-        class="card"
-        fields={[...fieldsOf(origin ?? "", use), ["seen", seen]]}
-      >
-        <p>
-          For 24 hours, every {SIGNED[origin === null ? "all" : use]} carries two signatures, with the new and with the
-          previous secret. Use this time to give the new one to {origin === null ? "every target" : "the target"}.
-        </p>
-        {endsNow === null ? null : (
-          <Notice tone="bad">
-            It was rotated recently. The previous secret is valid until <Time at={endsNow} />; rotating again ends it
-            immediately.
-          </Notice>
-        )}
-        <OrCancel href="/settings">
-          <Button look="bad">Rotate</Button>
-        </OrCancel>
-      </PostForm>
-    </Layout>,
-  );
+  return settingsFrame({
+    user,
+    section: "Signing secrets",
+    title: origin === null ? "Rotate the secrets of all origins?" : "Rotate this secret?",
+    back: SIGNING_LINK,
+    intro: origin === null ? undefined : <Origin origin={origin} />,
+    children: (
+      <>
+        {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing else was changed.</Notice> : null}
+        <PostForm
+          user={user}
+          action={ROTATION_PATH}
+          class="card"
+          fields={[...fieldsOf(origin ?? "", use), ["seen", seen]]}
+        >
+          <p>
+            For 24 hours, every {SIGNED[origin === null ? "all" : use]} carries two signatures, with the new and with
+            the previous secret. Use this time to give the new one to {origin === null ? "every target" : "the target"}.
+          </p>
+          {endsNow === null ? null : (
+            <Notice tone="bad">
+              It was rotated recently. The previous secret is valid until <Time at={endsNow} />; rotating again ends it
+              immediately.
+            </Notice>
+          )}
+          <div class="buttons">
+            <Button look="bad">Rotate</Button>
+            <LinkButton href={SETTINGS_PATHS.signing}>Cancel</LinkButton>
+          </div>
+        </PostForm>
+      </>
+    ),
+  });
 }
 
 const SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" } as const;

@@ -26,14 +26,14 @@ import {
 } from "../http/session.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { EMPTY_CREDENTIALS } from "./form.tsx";
-import { LOG_IN_PATH } from "./layout.tsx";
+import { accountPage } from "./account.tsx";
+import { LOG_IN_PATH, SETTINGS_LINK } from "./layout.tsx";
 import {
   EMPTY_INVITATION,
   INVITATIONS_PATH,
   type InvitationInput,
   invitedPage,
   joinPage,
-  loginPage,
   PEOPLE_PATH,
   peoplePage,
 } from "./team.tsx";
@@ -172,7 +172,7 @@ function loginPages(deps: TeamPageDeps) {
         throw new DomainError("validation_error", "Tick the box to confirm that you leave.");
       await teamService.leave(person);
     } catch (error) {
-      return showFormAgain(context, error, REFUSED, (problem) => loginHtml(deps, person, problem));
+      return showFormAgain(context, error, REFUSED, (problem) => accountHtml(deps, person, { problem }));
     }
     // Their session in the account has ended.
     return seeOther("own", "/login");
@@ -184,19 +184,20 @@ function loginPages(deps: TeamPageDeps) {
     return seeOther("own", LOG_IN_PATH);
   };
   return createPersonRoutes(personOf)
-    .get(LOG_IN_PATH, async ({ person }) => page("own", await loginHtml(deps, person)))
+    .get(SETTINGS_LINK.href, async ({ person }) => page("own", await accountHtml(deps, person, { isIndex: true })))
+    .get(LOG_IN_PATH, async ({ person }) => page("own", await accountHtml(deps, person)))
     .post(`${LOG_IN_PATH}/account`, switchTo)
     .post(`${LOG_IN_PATH}/leave`, leave)
     .post(`${LOG_IN_PATH}/sessions`, end);
 }
 
-async function loginHtml(
+async function accountHtml(
   { teamService, clock }: TeamPageDeps,
   user: Person,
-  problem: string | null = null,
+  more: { readonly problem?: string; readonly isIndex?: boolean } = {},
 ): Promise<string> {
   const [accounts, sessions] = await Promise.all([teamService.accountsOf(user), teamService.sessions(user)]);
-  return loginPage({ user, accounts, accountId: user.caller.accountId, sessions, problem, now: clock.now() });
+  return accountPage({ user, accounts, accountId: user.caller.accountId, sessions, now: clock.now(), ...more });
 }
 
 export interface JoinPageDeps extends Pick<TeamPageDeps, "teamService" | "personOf" | "ownFormOf"> {

@@ -69,6 +69,36 @@ const UNITS = [
   { unitMs: 60_000, word: "min" },
 ] as const;
 
+/** In the order in which they are looked for: most browsers also name those that they descend from. */
+const BROWSERS = [
+  ["Edg/", "Edge"],
+  ["OPR/", "Opera"],
+  ["SamsungBrowser/", "Samsung Internet"],
+  ["Firefox/", "Firefox"],
+  ["FxiOS/", "Firefox"],
+  ["HeadlessChrome/", "Chrome"],
+  ["CriOS/", "Chrome"],
+  ["Chrome/", "Chrome"],
+  ["Safari/", "Safari"],
+] as const;
+
+const SYSTEMS = [
+  ["Android", "Android"],
+  ["iPhone", "iPhone"],
+  ["iPad", "iPad"],
+  ["Windows", "Windows"],
+  ["Mac OS X", "macOS"],
+  ["Linux", "Linux"],
+] as const;
+
+/** "Firefox on Linux", by what a browser says of itself; null: it is none that is known. */
+export function browserName(agent: string): string | null {
+  const browser = BROWSERS.find(([part]) => agent.includes(part))?.[1];
+  const system = SYSTEMS.find(([part]) => agent.includes(part))?.[1];
+  if (browser === undefined) return null;
+  return system === undefined ? browser : `${browser} on ${system}`;
+}
+
 /** 12,345 */
 export function number(value: number): string {
   return value.toLocaleString("en-GB");

@@ -185,7 +185,7 @@ describe("GET /v1/audit", () => {
   test("is a page for people", async () => {
     const ann = await signedIn(app);
     const html = await ann.pageOf("/audit?kind=signed_up");
-    expect(html).toContain(`user:${ANN}`);
+    expect(html).toContain(`${ANN}</bdi></b>`);
     expect(html).toContain("127.0.0.1");
     expect(await ann.pageOf("/audit?kind=paused")).toContain("No entries of this kind");
     expect((await fetch(`${app.url}/audit`, { redirect: "manual" })).status).toBe(303);

@@ -115,7 +115,7 @@ describe("for people, without script,", () => {
     });
     const page = await ann.pageOf("/settings/hosts");
     expect(page).toContain("401, 5xx");
-    expect(page).toContain("0.5 calls a second at most");
+    expect(page).toContain("0.5 a second");
     expect(await ann.pageOf("/settings/hosts/edit?host=a.example")).toContain('value="401, 5xx"');
     const unknown = await ann.context("/settings/hosts/edit?host=a.example:443");
     expect(unknown.status).toBe(400);

@@ -21,6 +21,19 @@ const shownEmail = ({ text }: PeopleAnswer) => /name="email"[^>]* value="([^"]*)
 const goesTo = ({ headers }: PeopleAnswer) => headers.get("location");
 
 describe("a form of our own pages", () => {
+  test("leaves its address one that can be loaded again after it was refused", async () => {
+    for (const [path, page] of [
+      ["/auth/login", "/login"],
+      ["/auth/signup", "/signup"],
+    ] as const) {
+      expect((await app.form(path, { email: "nobody@example.com", password: "wrong" })).status).toBeOneOf([400, 401]);
+      const again = await app.get(path);
+      expect([again.status, goesTo(again)]).toEqual([303, page]);
+      expect(goesTo(await app.get(`${path}?next=/actions`))).toBe(`${page}?next=%2Factions`);
+      expect(goesTo(await app.get(`${path}?next=//evil.example`))).toBe(page);
+    }
+  });
+
   test("signs up: the page shows the key once, and its person is logged in", async () => {
     const answer = await app.form("/auth/signup", ann({ email: "form@example.com", next: "/approvals?status=x" }));
     expect(answer.status).toBe(200);

@@ -224,7 +224,7 @@ describe("the key pages", () => {
       expires_at: "2026-06-01T12:00:00.000Z",
     });
     const page = await ann.pageOf("/keys");
-    for (const said of ["api.example.com, *.internal.example", "Only POST.", "0 of 25 actions today."]) {
+    for (const said of ['title="api.example.com, *.internal.example"', ">POST<", "0 of 25 today", "ends "]) {
       expect(page).toContain(said);
     }
     const again = await ann.pageOf(`/keys/new?replaces=${key?.id ?? ""}`);

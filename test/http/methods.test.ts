@@ -49,8 +49,12 @@ const at = (path: string) =>
 
 const query = ({ id }: Operation) => (id === "getSigningSecret" ? "?origin=https://a.example" : "");
 
+/** Where a form is refused, its address leads back to the form. */
+const LEADS_BACK: ReadonlySet<string> = new Set(["/auth/login", "/auth/signup"]);
+
 const allowed = (same: readonly Operation[]) => {
-  const methods = same.map<string>(({ method }) => method);
+  const leadsBack = same.some(({ path }) => LEADS_BACK.has(path));
+  const methods = [...same.map<string>(({ method }) => method), ...(leadsBack ? ["GET"] : [])];
   return [...methods, ...(methods.includes("GET") ? ["HEAD"] : [])].toSorted();
 };
 

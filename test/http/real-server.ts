@@ -7,6 +7,9 @@ import { createBulk } from "../../src/bulk/bulk.ts";
 import { createCallbackHostService } from "../../src/accounts/callback-hosts.ts";
 import { createKeyService } from "../../src/accounts/keys.ts";
 import { createSignUpGate, type SignUps } from "../../src/accounts/sign-up-gate.ts";
+import { createOwnMailService } from "../../src/accounts/own-mails.ts";
+import type { EffectiveSettings } from "../../src/config/config.ts";
+import type { Mailer } from "../../src/mail/mailer.ts";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
 import { createLinksOf, createFollowLink } from "../../src/approvals/links.ts";
 import { createListNotifications } from "../../src/actions/service.ts";
@@ -41,6 +44,10 @@ export interface RealServerOptions extends EngineOptions {
   readonly baseUrl?: string;
   /** None unless they are given. */
   readonly trustedProxies?: readonly string[];
+  /** What the page of the server shows; the stub's unless it is given. */
+  readonly rulesFor?: () => Promise<EffectiveSettings>;
+  /** Sends what people mail to themselves; none unless it is given. */
+  readonly ownMailer?: Pick<Mailer, "send">;
   /** Checks requests to /mcp; by default those of this machine pass. */
   readonly mcpGuard?: Guard;
   readonly routes?: readonly AnyElysia[];
@@ -117,6 +124,14 @@ export async function openRealServer(options: RealServerOptions = {}) {
   });
   const ways = {
     teamService,
+    ownMails: createOwnMailService({
+      ...engine.store,
+      mailer: options.ownMailer ?? null,
+      secrets,
+      clock,
+      ids: systemIds,
+      baseUrl,
+    }),
     oidc: options.oidcOf?.({ engine, peopleService, teamService }) ?? null,
     actionService: engine.actionService,
     pauseOf: engine.pauseOf,
@@ -164,6 +179,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     clock,
     baseUrl,
     isTrustedProxy: trustedProxiesOf(options.trustedProxies ?? []),
+    ...(options.rulesFor === undefined ? {} : { rulesFor: options.rulesFor }),
     ...(options.mcpGuard === undefined ? {} : { mcpGuard: options.mcpGuard }),
     routes: [...(options.routes ?? []), ...(options.routesOf?.(engine) ?? [])],
     limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0, mcpSessionsPerAccount: 20 },

@@ -17,6 +17,7 @@ import {
   openStubServer,
   OWN_ORIGIN,
   stubDeps,
+  KEYS,
 } from "./stub-server.ts";
 import { exchange, readAnswer } from "./wire.ts";
 
@@ -34,6 +35,8 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   [`/bulk/${KNOWN_BULK_ID}/stop`, {}],
   ["/keys", { name: "x", role: "owner", hold: "none" }],
   [`/keys/${KNOWN_KEY_ID}/revoke`, { unfinished: "keep" }],
+  ["/keys/key_owner/test", { key: KEYS.owner }],
+  ["/settings/server/mail-test", {}],
   ["/settings/pauses", { key_id: "" }],
   [`/settings/pauses/${KNOWN_PAUSE_ID}/resume`, {}],
   ["/settings/signing-secret", { origin: "https://a.example", for: "calls" }],
@@ -104,8 +107,8 @@ describe("a form of a session", () => {
 
   test("is in the list above wherever it leads: one more needs a row", () => {
     const posts = createHttp(stubDeps()).routes.filter(({ method }) => method === "POST");
-    // Those without a session, and that of the password, which asks for the password itself.
-    const others = /^\/(v1|auth|mcp|a|welcome)\/|^\/settings\/password$/;
+    // Those without a session, and those of the password: one asks for it itself, the other is for people who have none.
+    const others = /^\/(v1|auth|mcp|a|welcome)\/|^\/settings\/password(\/link)?$/;
     expect(posts.filter(({ path }) => !others.test(path))).toHaveLength(FORMS.length);
   });
 });

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../../src/config/limits.ts";
+import { NOTIFICATIONS_SHOWN_MAX } from "../../src/config/limits.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { serverSettings } from "../../src/config/server-settings.ts";
+import type { OutgoingMail } from "../../src/mail/messages.ts";
+import { SOME_RULES } from "./stub-server.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
@@ -76,7 +80,7 @@ describe("signing secrets on the settings page", () => {
     expect([done.status, done.headers.getSetCookie()]).toEqual([200, []]);
     const html = await done.text();
     const after = await apiSecret(origin);
-    expect((await ann.context("/settings/rotated")).headers.get("location")).toBe("/settings");
+    expect((await ann.context("/settings/rotated")).headers.get("location")).toBe("/settings/signing");
     expect(after.previous?.secret).toBe(before.secret);
     for (const shown of [after.secret, before.secret, "Valid until"]) expect(html).toContain(shown);
     expect((await apiSecret(ORIGIN)).previous).toBeNull();
@@ -120,7 +124,7 @@ describe("signing secrets on the settings page", () => {
     const page = await bob.pageOf("/settings/rotation");
     expect(page).toContain("Rotate the secrets of all origins?");
     const done = await bob.send("/settings/rotation", hiddenIn(page));
-    expect(await (await bob.follow(done)).text()).toContain("All secrets rotated");
+    expect(await (await bob.follow(done)).text()).toContain("All secrets are rotated");
     const after = await Promise.all([secretOf(ORIGIN), secretOf("http://b.example:81"), secretOf(ORIGIN, STRANGER)]);
     expect(after.map((secret, at) => secret === before[at])).toEqual([false, false, true]);
     expect(await (await bob.send("/settings/rotation", hiddenIn(page))).text()).toContain("Nothing else was changed.");
@@ -141,27 +145,27 @@ describe("signing secrets on the settings page", () => {
       }
       const out = await fetch(app.url + path, { method: "POST", redirect: "manual" });
       expect(out.headers.get("location")).toBe(`/login?next=${encodeURIComponent(path)}`);
-      expect((await ann.context(path)).status).toBe(200);
+      expect((await ann.context(path)).status).toBe(path === "/settings/rotation" ? 200 : 303);
     }
     expect((await apiSecret(ORIGIN)).previous).toBeNull();
   });
 });
 
-describe("callbacks on the settings page", () => {
+describe("the page of notifications", () => {
   test("tell target, event, attempts, the last error and the next try, masked", async () => {
     await using server = await openRealServer();
     const bob = await signedIn(server);
-    expect(await bob.pageOf("/settings")).toContain("None so far.");
+    expect(await bob.pageOf("/settings/notifications")).toContain("No notifications yet");
     await using target = new Target(500);
     const url = `${target.url}hook?token=canary-tokenx9Kq2Lm8Vb3Zt7Rw`;
     const request = { url: "http://127.0.0.1:9/", approve: true, callback: url };
     const { id } = (await server.call("POST", "/v1/actions", JSON.stringify(request))).json;
     await server.engine.told(id, "callback", 1);
-    const html = await bob.pageOf("/settings");
+    const html = await bob.pageOf("/settings/notifications");
     for (const told of [
       "action.awaiting_approval",
       "Waiting",
-      "1 attempt, next ",
+      "again <time",
       "status 500",
       "hook?token=••••(token,28-chars,…t7Rw)",
       id,
@@ -182,21 +186,23 @@ describe("callbacks on the settings page", () => {
     }
     await server.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` });
     const idsIn = (html: string) => [...html.matchAll(/href="\/actions\/(act_\w+)"/g)].map(([, id]) => id ?? "");
-    const settings = await bob.pageOf("/settings");
-    expect(idsIn(settings)).toEqual(made.slice(0, NOTIFICATIONS_NEWEST_MAX));
-    expect(settings).toContain("not tried yet");
-    const first = await bob.pageOf("/settings/callbacks");
-    const second = await bob.pageOf(/href="(\/settings\/callbacks\?before=[^"]+)"/.exec(first)?.[1] ?? "");
+    const moved = await bob.context("/settings/callbacks");
+    expect([moved.status, moved.headers.get("location")]).toEqual([303, "/settings/notifications"]);
+    const first = await bob.pageOf("/settings/notifications");
+    const second = await bob.pageOf(/href="(\/settings\/notifications\?before=[^"]+)"/.exec(first)?.[1] ?? "");
     expect([...idsIn(first), ...idsIn(second)]).toEqual(made);
     expect(second).not.toContain("Older");
     for (const odd of ["?before=", "?before=%00", "?before=x'--", "?more=1"]) {
-      expect({ odd, status: (await bob.context(`/settings/callbacks${odd}`)).status }).toEqual({ odd, status: 200 });
+      expect({ odd, status: (await bob.context(`/settings/notifications${odd}`)).status }).toEqual({
+        odd,
+        status: 200,
+      });
     }
   });
 });
 
-test("the settings page says in words what is in force, each with its setting", async () => {
-  const text = (await ann.pageOf("/settings")).replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+test("the page of the server says in words what is in force, each with its setting", async () => {
+  const text = (await ann.pageOf("/settings/server")).replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
   for (const words of [
     "Calls may go to public addresses only. ALLOWED_PRIVATE_TARGETS",
     "Approvals expire Never. APPROVAL_TTL_HOURS",
@@ -207,4 +213,38 @@ test("the settings page says in words what is in force, each with its setting", 
   ]) {
     expect(text).toContain(words);
   }
+});
+
+test("the page of the server lists every setting for its operator, and tests the mail", async () => {
+  const sent: OutgoingMail[] = [];
+  const all = serverSettings(readConfig({ MAILGUN_API_KEY: "mail-key-0123456789", MAILGUN_DOMAIN: "mg.example.com" }));
+  await using server = await openRealServer({
+    rulesFor: async () => ({ ...SOME_RULES, sendsMail: true, all }),
+    ownMailer: {
+      send: (mail) => {
+        sent.push(mail);
+        return Promise.resolve({ kind: "delivered" });
+      },
+    },
+  });
+  const bob = await signedIn(server);
+  const html = await bob.pageOf("/settings/server");
+  for (const shown of ["RETENTION_DAYS", "mg.example.com", "Deadline of one attempt"]) expect(html).toContain(shown);
+  expect(html).not.toContain("mail-key");
+  const tested = await bob.send("/settings/server/mail-test", await bob.hiddenOf("/settings/server"));
+  expect(await (await bob.follow(tested)).text()).toContain("was delivered to the mail provider");
+  expect(sent).toMatchObject([{ event: "tested" }]);
+  const again = await bob.send("/settings/server/mail-test", await bob.hiddenOf("/settings/server"));
+  expect([again.status, await again.text()]).toEqual([429, expect.stringContaining("Try again in")]);
+});
+
+test("signing secrets are listed by the origins that were called, with a form for each", async () => {
+  await using server = await openRealServer({ starts: false });
+  const bob = await signedIn(server);
+  expect(await bob.pageOf("/settings/signing")).toContain("No calls yet");
+  await server.call("POST", "/v1/actions", JSON.stringify({ url: "https://used.example:8443/x", approve: true }));
+  const html = await bob.pageOf("/settings/signing");
+  expect(html).toContain('name="origin" value="https://used.example:8443"');
+  const shown = await bob.send("/settings/signing-secret", { ...hiddenIn(html), for: "calls" });
+  expect(await shown.text()).toContain("whsec_");
 });

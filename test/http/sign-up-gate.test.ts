@@ -196,11 +196,11 @@ describe("sign-ups", () => {
     });
     const page = await made.text();
     expect(page).toContain("Sign-ups are closed: a key of the first account has its calls approved");
-    expect(await ann.pageOf("/settings")).toContain("/settings/accounts");
+    expect(await ann.pageOf("/settings/server")).toContain("/settings/accounts");
     const accounts = await ann.pageOf("/settings/accounts");
     expect(accounts).toContain("eve@example.com");
     expect(accounts).toContain("Stopped");
-    const theirs = await fetch(`${app.url}/settings`, { headers: { cookie: eve.cookie } });
+    const theirs = await fetch(`${app.url}/settings/server`, { headers: { cookie: eve.cookie } });
     expect(await theirs.text()).not.toContain("/settings/accounts");
     const refused = await fetch(`${app.url}/settings/accounts`, { headers: { cookie: eve.cookie } });
     expect(refused.status).toBe(403);

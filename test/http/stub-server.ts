@@ -5,6 +5,7 @@ import type { KeyService } from "../../src/accounts/keys.ts";
 import { type StartedSession, personOfSession } from "../../src/accounts/sessions.ts";
 import type { PeopleService } from "../../src/accounts/people.ts";
 import type { TeamService } from "../../src/accounts/team.ts";
+import type { OwnMailService } from "../../src/accounts/own-mails.ts";
 import type { SigningService } from "../../src/accounts/signing-secrets.ts";
 import type { ActionService } from "../../src/actions/service.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -102,6 +103,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     auditService: createAuditService(emptyAudit(), systemClock),
     peopleService: stubPeopleService(calls),
     teamService: stubTeamService(calls),
+    ownMails: stubOwnMails(calls),
     oidc: null,
     signingService: stubSigningService(calls),
     callbackHosts: stubCallbackHosts(calls),
@@ -190,6 +192,7 @@ export const SOME_RULES: EffectiveSettings = {
   agentApproval: "off",
   sendsMail: false,
   retentionDays: null,
+  all: null,
 };
 
 /** Nothing is listed, whatever is added. */
@@ -464,6 +467,20 @@ function stubTeamService(calls: string[]): TeamService {
     switchTo: (_person, id) => came(`switch ${id}`, undefined),
     sessions: () => Promise.resolve([]),
     endSessions: (_person, id) => came(`end ${id ?? "others"}`, undefined),
+  };
+}
+
+/** Nobody can send mail to themselves, and everybody has a password. */
+function stubOwnMails(calls: string[]): OwnMailService {
+  const came = (what: string) => {
+    calls.push(what);
+    return Promise.resolve({ delivered: false, error: "No mail was sent." });
+  };
+  return {
+    sendsMail: false,
+    hasPassword: () => Promise.resolve(true),
+    test: () => came("mail test"),
+    sendPasswordLink: () => came("password link"),
   };
 }
 

@@ -197,7 +197,7 @@ describe("a mail", () => {
     // Nothing that is stored has the token.
     const [row] = await app.engine.store.outbox.list(app.engine.owner.accountId, null, 1);
     expect(JSON.stringify(row)).not.toContain(path.slice("/join/".length));
-    expect(await ann.pageOf("/settings")).toContain("Invitation email");
+    expect(await ann.pageOf("/settings/notifications")).toContain("Invitation email");
   });
 });
 

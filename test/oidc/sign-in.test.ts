@@ -167,7 +167,7 @@ describe("somebody with an account", () => {
     provider.people.set("ann", { subject: "subject-of-ann", email: "bob@example.com" });
     const visitor = new Visitor();
     expect((await visitor.signIn("ann")).status).toBe(303);
-    expect(await (await visitor.ask("/settings/login")).text()).toMatch(/You are logged in as [^.]*ann@example\.com/);
+    expect(await (await visitor.ask("/settings/login")).text()).toMatch(/<dt>You<\/dt><dd>[^.]*ann@example\.com/);
     provider.people.set("ann", { subject: "subject-of-ann", email: "ann@elsewhere.example" });
     await refusedWith(await new Visitor().signIn("ann"), 403, "your domain");
   });

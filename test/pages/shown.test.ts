@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { confirmPage } from "../../src/pages/approval-link.tsx";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
-import { notificationsPage } from "../../src/pages/callbacks.tsx";
+import { inboxPage } from "../../src/pages/inbox.tsx";
+import { notificationsPage } from "../../src/pages/notifications.tsx";
 import { receiptPage } from "../../src/pages/receipt.tsx";
 import { responseText } from "../../src/pages/request.tsx";
 import { inboxOf, requestPageOf } from "./inbox-page.ts";
@@ -121,7 +122,7 @@ test("a mail about a decision is not listed as one that asks for it", () => {
     lastError: null,
     ...times,
   } as const;
-  const page = notificationsPage({ user, entries: [entry], before: null });
+  const page = notificationsPage({ user, entries: [entry], before: null, channels: new Map(), now: NOON });
   expect(page).toContain("Decision email");
   expect(page).not.toContain("Approval email");
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { describeActor } from "../../src/accounts/roles.ts";
-import { timeAgo, duration } from "../../src/pages/text.ts";
+import { browserName, timeAgo, duration } from "../../src/pages/text.ts";
 
 test.each([
   [0, "0 ms"],
@@ -31,4 +31,20 @@ test("an actor is a name and a way in, whatever the name holds", () => {
   });
   expect(describeActor("key:a:b")).toEqual({ name: "a:b", way: "over the API" });
   expect(describeActor("system")).toEqual({ name: "Outgate", way: "by its settings" });
+});
+
+test.each([
+  ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox on Linux"],
+  [
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/138.0 Safari/537.36 Edg/138.0",
+    "Edge on Windows",
+  ],
+  ["Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 Chrome/138.0 Mobile Safari/537.36", "Chrome on Android"],
+  [
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605 Version/18.5 Mobile Safari/604.1",
+    "Safari on iPhone",
+  ],
+  ["curl/8.9", null],
+])("%s is %s", (agent, name) => {
+  expect(browserName(agent)).toBe(name);
 });

@@ -182,7 +182,7 @@ describe("for people, without script,", () => {
     const [row] = (await app.engine.pauseService.list(app.engine.owner)).map((one) => one.id);
     expect((await ann.send(`/settings/pauses/${row}/resume`, hidden)).status).toBe(303);
     await target.saw(1);
-    expect(await ann.pageOf("/settings/pauses")).toContain("Nothing is paused.");
+    expect(await ann.pageOf("/settings/pauses")).toContain("No pause is in force");
   });
 
   test("a page pauses a host, and shows a refused one again", async () => {

@@ -1,0 +1,99 @@
+import type { PeopleStore } from "../../db/account-store.ts";
+import { auditOf, type AuditStore } from "../audit/audit.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { MESSAGE_TIMEOUT_MS, PASSWORD_LINK_MS_MAX } from "../config/limits.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import type { Delivery } from "../delivery/notification.ts";
+import { createMessageLimit } from "../mail/limit.ts";
+import type { Mailer } from "../mail/mailer.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import { NO_PASSWORD } from "./people.ts";
+import type { Person } from "./sessions.ts";
+
+interface OwnMailDeps {
+  /** Null: no mail provider is configured. */
+  readonly mailer: Pick<Mailer, "send"> | null;
+  readonly people: Pick<PeopleStore, "find" | "offer">;
+  readonly audit: Pick<AuditStore, "record">;
+  readonly secrets: Pick<Secrets, "hash" | "newToken">;
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
+  readonly ids: Pick<Ids, "row">;
+  readonly baseUrl: string;
+}
+
+/** How a mail fared. */
+interface OwnMail {
+  readonly delivered: boolean;
+  /** Why it was not; null: it was. */
+  readonly error: string | null;
+}
+
+/** Mails that people send to their own address, at once and limited: a test, and a link that sets a password. */
+export type OwnMailService = ReturnType<typeof createOwnMailService>;
+
+export function createOwnMailService(deps: OwnMailDeps) {
+  const { mailer, people, audit, secrets, clock, ids, baseUrl } = deps;
+  const count = createMessageLimit(clock, "You have just sent a mail to yourself.");
+  const fare = (delivery: Delivery): OwnMail => ({
+    delivered: delivery.kind === "delivered",
+    error: delivery.kind === "delivered" ? null : errorOf(delivery),
+  });
+  /** Null: they are no person any more. */
+  const hashOf = async ({ email, caller }: Person): Promise<string | null> => {
+    const member = await people.find(email);
+    return member?.person.id === caller.personId ? (member?.person.passwordHash ?? null) : null;
+  };
+  return {
+    /** Whether a mail provider is configured. */
+    sendsMail: mailer !== null,
+
+    /** False: they log in by the identity provider alone. */
+    hasPassword: async (person: Person): Promise<boolean> => (await hashOf(person)) !== NO_PASSWORD,
+
+    /** Sends a test mail to the person. Throws `RetryLater` where they do it too often. */
+    async test(person: Person): Promise<OwnMail> {
+      if (mailer === null) return NOT_CONFIGURED;
+      count(personIdOf(person));
+      const id = `test_${ids.row(clock.now())}`;
+      const mail = { event: "tested", to: person.email, id, channel: null } as const;
+      return fare(await mailer.send(mail, { timeoutMs: MESSAGE_TIMEOUT_MS }));
+    },
+
+    /**
+     * Mails somebody who has no password a link that sets one; it voids earlier links. Throws `validation_error` where they
+     * have one, which they can change themselves, and `RetryLater`.
+     */
+    async sendPasswordLink(person: Person): Promise<OwnMail> {
+      if (mailer === null) return NOT_CONFIGURED;
+      if ((await hashOf(person)) !== NO_PASSWORD) {
+        throw new DomainError("validation_error", "You have a password already. Change it with the one that you have.");
+      }
+      const personId = personIdOf(person);
+      count(personId);
+      const { accountId } = person.caller;
+      const [token, now] = [secrets.newToken(), clock.now()];
+      const expiresAt = new Date(now.getTime() + PASSWORD_LINK_MS_MAX);
+      await people.offer({ hash: secrets.hash(token), personId, accountId, createdAt: now, expiresAt });
+      await audit.record(auditOf(person.caller, { kind: "password_link_sent", subject: person.email }, now));
+      const id = `password_${ids.row(now)}`;
+      const link = `${baseUrl}/welcome/${token}`;
+      const mail = { event: "password_link", to: person.email, id, link, expiresAt } as const;
+      return fare(await mailer.send(mail, { timeoutMs: MESSAGE_TIMEOUT_MS }));
+    },
+  };
+}
+
+function personIdOf({ caller: { personId } }: Person): string {
+  if (personId == null) throw new DomainError("forbidden", "Only people have an address.");
+  return personId;
+}
+
+const NOT_CONFIGURED: OwnMail = {
+  delivered: false,
+  error: "No mail was sent: no mail provider is configured (see MAILGUN_API_KEY).",
+};
+
+function errorOf(delivery: Exclude<Delivery, { readonly kind: "delivered" }>): string {
+  return "error" in delivery ? delivery.error : "Nothing was sent: the service is stopping.";
+}

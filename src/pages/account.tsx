@@ -1,0 +1,251 @@
+/** @jsxImportSource hono/jsx */
+import type { ListedSession } from "../accounts/team.ts";
+import type { Membership } from "../../db/team-store.ts";
+import { Copied } from "./controls.tsx";
+import { Button, CredentialFields, type CredentialInput, KnownPassword, OrCancel, PostForm } from "./form.tsx";
+import { LOG_IN_PATH } from "./layout.tsx";
+import { Ago, Card, Facts, LinkButton, Name, Notice, Problem, UntrustedText } from "./parts.tsx";
+import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
+import { browserName, type PageUser, roleLabel } from "./text.ts";
+
+export const PASSWORD_PATH = "/settings/password";
+
+export const PASSWORD_LINK_PATH = `${PASSWORD_PATH}/link`;
+
+interface AccountPageProps {
+  readonly user: PageUser;
+  readonly accounts: readonly Membership[];
+  readonly accountId: string;
+  readonly sessions: readonly ListedSession[];
+  readonly problem?: string | null;
+  readonly now: Date;
+  /** On phones the list of all sections stands in its place. */
+  readonly isIndex?: boolean;
+}
+
+/** The account, and a person's own login: their accounts, sessions and password. */
+export function accountPage(props: AccountPageProps): string {
+  const { user, accounts, accountId, sessions, problem = null, now, isIndex = false } = props;
+  const current = accounts.find((account) => account.accountId === accountId);
+  return settingsFrame({
+    user,
+    section: "Account and login",
+    title: "Account and login",
+    now,
+    isIndex,
+    children: (
+      <>
+        <Problem text={problem} />
+        <Card id="account" title="Account">
+          <Facts
+            rows={[
+              ["Account of", current === undefined || current.email === null ? null : <Name text={current.email} />],
+              ["ID", <Copied text={accountId} what="account ID" />],
+              ["You", <Name text={user.email} />],
+              ["Your role", roleText(user)],
+              [
+                "Password",
+                <a href={PASSWORD_PATH}>
+                  Change<span class="visually-hidden"> your password</span>
+                </a>,
+              ],
+            ]}
+          />
+        </Card>
+        {accounts.length < 2 ? null : (
+          <section class="section" aria-labelledby="accounts">
+            <h2 id="accounts">Your accounts</h2>
+            <DataTable
+              caption="Your accounts"
+              columns={[
+                { name: "Account of", as: "wide" },
+                { name: "Role" },
+                { name: "ID" },
+                { name: "", as: "buttons" },
+              ]}
+              rows={accounts.map((account) => accountCells(account, user, account.accountId === accountId))}
+            />
+          </section>
+        )}
+        <section class="section" aria-labelledby="sessions">
+          <h2 id="sessions">Sessions</h2>
+          <DataTable
+            caption="Sessions"
+            columns={[
+              { name: "Browser", as: "wide" },
+              { name: "Address" },
+              { name: "Logged in" },
+              { name: "Last used" },
+              { name: "", as: "buttons" },
+            ]}
+            rows={sessions.map((session) => sessionCells(session, user, now))}
+          />
+          {sessions.length < 2 ? null : (
+            <PostForm user={user} action={`${LOG_IN_PATH}/sessions`} fields={[["id", ""]]}>
+              <div class="buttons">
+                <Button look="bad">Log out everywhere else</Button>
+              </div>
+            </PostForm>
+          )}
+        </section>
+        <Card id="leave" title="Leave this account">
+          <p class="quiet">You can come back only by another invitation. The last owner can’t leave.</p>
+          <PostForm user={user} action={`${LOG_IN_PATH}/leave`}>
+            <label class="check">
+              <input type="checkbox" name="sure" value="yes" required />
+              <span>I want to leave this account</span>
+            </label>
+            <div class="buttons">
+              <Button look="bad">Leave account</Button>
+            </div>
+          </PostForm>
+        </Card>
+      </>
+    ),
+  });
+}
+
+function roleText({ role }: PageUser): string {
+  if (role === "owner") return roleLabel(role);
+  return `${roleLabel(role)}. Owners manage keys, pauses, people and signing secrets.`;
+}
+
+function accountCells({ accountId, role, email }: Membership, user: PageUser, isCurrent: boolean) {
+  return [
+    <>
+      {email === null ? "Account" : <Name text={email} />} {isCurrent ? <span class="tag">Current</span> : null}
+    </>,
+    roleLabel(role),
+    <code>{accountId}</code>,
+    isCurrent ? null : (
+      <PostForm user={user} action={`${LOG_IN_PATH}/account`} fields={[["account", accountId]]}>
+        <Button look="plain">
+          Switch<span class="visually-hidden"> to the account of {email ?? accountId}</span>
+        </Button>
+      </PostForm>
+    ),
+  ];
+}
+
+function sessionCells(session: ListedSession, user: PageUser, now: Date) {
+  const { id, createdAt, lastSeenAt, client, browser, isCurrent } = session;
+  return [
+    <>
+      {browser === null ? "A program" : <BrowserName agent={browser} />}{" "}
+      {isCurrent ? <span class="tag">This one</span> : null}
+    </>,
+    client === null ? <None>Not known</None> : <code>{client}</code>,
+    <Ago at={createdAt} now={now} />,
+    lastSeenAt === null ? <None /> : <Ago at={lastSeenAt} now={now} />,
+    isCurrent ? null : (
+      <PostForm user={user} action={`${LOG_IN_PATH}/sessions`} fields={[["id", id]]}>
+        <Button look="bad">
+          End<span class="visually-hidden"> the session from {client ?? "an unknown address"}</span>
+        </Button>
+      </PostForm>
+    ),
+  ];
+}
+
+function BrowserName({ agent }: { readonly agent: string }) {
+  const known = browserName(agent);
+  return known === null ? <Name text={agent} /> : <span title={agent}>{known}</span>;
+}
+
+/** How somebody without a password gets one. */
+export type PasswordLinkState =
+  /** A link can be mailed to them. */
+  | "offered"
+  /** It is on its way. */
+  | "sent"
+  /** No mail provider is configured. */
+  | "no_mail";
+
+interface NoPasswordPageProps {
+  readonly user: PageUser;
+  /** The name of the identity provider; null: it isn't configured any more. */
+  readonly provider: string | null;
+  readonly state: PasswordLinkState;
+  readonly problem?: string | null;
+}
+
+/** For people who log in by the identity provider alone. */
+export function noPasswordPage({ user, provider, state, problem = null }: NoPasswordPageProps): string {
+  return settingsFrame({
+    user,
+    section: "Account and login",
+    title: "Password",
+    back: ACCOUNT_LINK,
+    children: (
+      <section class="card" aria-label="Password">
+        <Problem text={problem} />
+        <p>
+          You log in with {provider ?? "an identity provider"} and have no password here. With a password you can also
+          log in while the provider is away, and confirm changes where your browser runs no scripts.
+        </p>
+        {state === "sent" ? (
+          <Notice tone="good">
+            A link is on its way to <UntrustedText text={user.email} />. It works once, for 24 hours.
+          </Notice>
+        ) : null}
+        {state === "offered" ? (
+          <PostForm user={user} action={PASSWORD_LINK_PATH}>
+            <div class="buttons">
+              <Button>Email me a link to set one</Button>
+            </div>
+          </PostForm>
+        ) : null}
+        {state === "no_mail" ? (
+          <p class="quiet">
+            This server sends no mail, so it can’t send you a link. Ask the person who runs it for one:{" "}
+            <code>outgate reset-password {user.email}</code>
+          </p>
+        ) : null}
+      </section>
+    ),
+  });
+}
+
+const ACCOUNT_LINK = { href: LOG_IN_PATH, name: "Account and login" } as const;
+
+/** The form for a new password. Password managers need the address. */
+export function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed: CredentialInput }): string {
+  return settingsFrame({
+    user,
+    section: "Account and login",
+    title: "Change your password",
+    back: ACCOUNT_LINK,
+    intro: "Your sessions in other browsers are logged out. You stay logged in here.",
+    children: (
+      <section class="card" aria-label="Password">
+        <PostForm user={user} action={PASSWORD_PATH}>
+          <CredentialFields typed={typed} password="new" emailOf={user.email}>
+            <KnownPassword
+              name="current_password"
+              label="Current password"
+              problem={typed.problems.current_password ?? null}
+            />
+          </CredentialFields>
+          <OrCancel href={LOG_IN_PATH}>
+            <Button>Change password</Button>
+          </OrCancel>
+        </PostForm>
+      </section>
+    ),
+  });
+}
+
+export function passwordChangedPage({ user }: { readonly user: PageUser }): string {
+  return settingsFrame({
+    user,
+    section: "Account and login",
+    title: "Your password is changed",
+    back: ACCOUNT_LINK,
+    children: (
+      <>
+        <Notice tone="good">Your other sessions are logged out. You are still logged in here.</Notice>
+        <LinkButton href={LOG_IN_PATH}>Back to account and login</LinkButton>
+      </>
+    ),
+  });
+}

@@ -1,0 +1,122 @@
+/** @jsxImportSource hono/jsx */
+import type { OutboxEntry } from "../../db/store.ts";
+import { askOf } from "../delivery/asks.ts";
+import type { NotificationStatus } from "../delivery/notification.ts";
+import { maskText, maskUrl } from "../receipts/masking.ts";
+import { EmptyState } from "./controls.tsx";
+import { actionPath } from "./layout.tsx";
+import { Dot, Name, NextPage, type Tone, UntilTime, UntrustedText, WhenTime } from "./parts.tsx";
+import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { counted, mailName, type PageUser } from "./text.ts";
+
+interface NotificationsProps {
+  readonly user: PageUser;
+  /** Newest first. */
+  readonly entries: readonly ListedNotification[];
+  /** The cursor of older ones; null if there are none. */
+  readonly before: string | null;
+  /** The names of the account's channels, by id. */
+  readonly channels: ReadonlyMap<string, string>;
+  readonly now: Date;
+}
+
+type ListedNotification = Pick<
+  OutboxEntry,
+  "actionId" | "message" | "status" | "attempts" | "createdAt" | "dueAt" | "lastError"
+>;
+
+/** What was mailed, posted to channels and called back, and how it fared. */
+export function notificationsPage({ user, entries, before, channels, now }: NotificationsProps): string {
+  return settingsFrame({
+    user,
+    section: "Notifications",
+    title: "Notifications",
+    intro: (
+      <>
+        Every callback, email and message of a channel, newest first. <a href="/docs/events">When they are sent</a>
+      </>
+    ),
+    now,
+    children: (
+      <>
+        {entries.length === 0 ? (
+          <EmptyState icon="inbox" title="No notifications yet">
+            <p>
+              They follow from actions: give an action a <code>callback</code>, or{" "}
+              <a href={SETTINGS_PATHS.channels}>add a channel</a> that asks for approvals.
+            </p>
+          </EmptyState>
+        ) : (
+          <DataTable
+            caption="Notifications"
+            columns={[
+              { name: "When" },
+              { name: "What" },
+              { name: "To", as: "wide" },
+              { name: "Result" },
+              { name: "Attempts", as: "number" },
+              { name: "", as: "buttons" },
+            ]}
+            rows={entries.map((entry) => cellsOf(entry, channels, now))}
+          />
+        )}
+        <NextPage
+          href={before === null ? null : `${SETTINGS_PATHS.notifications}?before=${encodeURIComponent(before)}`}
+          name="Older"
+        />
+      </>
+    ),
+  });
+}
+
+const STATES: Readonly<Record<NotificationStatus, { readonly tone: Tone; readonly label: string }>> = {
+  pending: { tone: "wait", label: "Waiting" },
+  active: { tone: "busy", label: "Sending" },
+  delivered: { tone: "good", label: "Delivered" },
+  given_up: { tone: "bad", label: "Given up" },
+  dropped: { tone: "still", label: "Not needed" },
+};
+
+function cellsOf(entry: ListedNotification, channels: NotificationsProps["channels"], now: Date) {
+  const { actionId, message, status, attempts, createdAt, dueAt, lastError } = entry;
+  const { kind, event, target } = message;
+  const channel = kind === "message" ? channels.get(target) : undefined;
+  const isFailed = lastError !== null && status !== "delivered";
+  return [
+    <WhenTime at={createdAt} now={now} />,
+    nameOf(event, kind),
+    <>
+      {channel === undefined ? (
+        <UntrustedText text={kind === "callback" ? maskUrl(target, "decider") : maskText(target, "decider")} />
+      ) : (
+        <Name text={channel} />
+      )}
+      {isFailed ? (
+        <span class="says says-bad">
+          <UntrustedText text={maskText(lastError, "decider")} />
+        </span>
+      ) : null}
+    </>,
+    <>
+      <Dot tone={STATES[status].tone}>{STATES[status].label}</Dot>
+      {status === "pending" && dueAt !== null && attempts > 0 ? (
+        <span class="says">
+          again <UntilTime at={dueAt} now={now} />
+        </span>
+      ) : null}
+    </>,
+    attempts === 0 ? <None /> : attempts,
+    kind === "mail" && event === "invited" ? null : (
+      <a href={actionPath(actionId)} title={actionId}>
+        Action<span class="visually-hidden">, {counted(attempts, "attempt")}</span>
+      </a>
+    ),
+  ];
+}
+
+/** The target of a message is the id of its channel. */
+function nameOf(event: string, kind: string): string {
+  const ask = askOf(event);
+  if (ask === null) return kind === "mail" ? mailName(event) : event;
+  return `${kind === "mail" ? "Channel email" : "Channel message"}${ask.kind === "reminded" ? " (reminder)" : ""}`;
+}

@@ -1,0 +1,212 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { mayDo } from "../accounts/roles.ts";
+import { Menu } from "./controls.tsx";
+import { Icon, type IconName } from "./icons.tsx";
+import { Layout, LOG_IN_PATH, render, SETTINGS_LINK } from "./layout.tsx";
+import { PageHead } from "./parts.tsx";
+import type { PageUser } from "./text.ts";
+
+export const SETTINGS_PATHS = {
+  people: "/settings/people",
+  channels: "/settings/channels",
+  notifications: "/settings/notifications",
+  audit: "/audit",
+  hosts: "/settings/hosts",
+  pauses: "/settings/pauses",
+  signing: "/settings/signing",
+  server: "/settings/server",
+  accounts: "/settings/accounts",
+} as const;
+
+interface Section {
+  readonly name: string;
+  readonly path: string;
+  readonly icon: IconName;
+  readonly needs: "read" | "manage";
+}
+
+/** The sections of the settings, in groups, each for whose role allows something there. */
+const GROUPS = [
+  [
+    { name: "Account and login", path: LOG_IN_PATH, icon: "person", needs: "read" },
+    { name: "People", path: SETTINGS_PATHS.people, icon: "people", needs: "manage" },
+    { name: "Keys", path: "/keys", icon: "keys", needs: "manage" },
+  ],
+  [
+    { name: "Channels", path: SETTINGS_PATHS.channels, icon: "send", needs: "manage" },
+    { name: "Notifications", path: SETTINGS_PATHS.notifications, icon: "inbox", needs: "manage" },
+  ],
+  [
+    { name: "Hosts", path: SETTINGS_PATHS.hosts, icon: "host", needs: "manage" },
+    { name: "Pauses", path: SETTINGS_PATHS.pauses, icon: "pause", needs: "manage" },
+    { name: "Signing secrets", path: SETTINGS_PATHS.signing, icon: "shield", needs: "manage" },
+  ],
+  [
+    { name: "Audit log", path: SETTINGS_PATHS.audit, icon: "clock", needs: "manage" },
+    { name: "Server", path: SETTINGS_PATHS.server, icon: "server", needs: "manage" },
+  ],
+] as const satisfies readonly (readonly Section[])[];
+
+export type SectionName = (typeof GROUPS)[number][number]["name"];
+
+interface SettingsPageProps {
+  readonly user: PageUser;
+  /** The current section. */
+  readonly section: SectionName;
+  readonly title: Child;
+  /** The title of the window where `title` is no plain text. */
+  readonly windowTitle?: string;
+  readonly intro?: Child;
+  /** Buttons at the right of the title. */
+  readonly actions?: Child;
+  /** The page above, where it is not the section's first. */
+  readonly back?: { readonly href: string; readonly name: string };
+  /** The page that leads to all sections: on phones they stand in place of the content. */
+  readonly isIndex?: boolean;
+  readonly now?: Date;
+  readonly children?: Child;
+}
+
+/** A page of the settings: the sections at its left, and on phones a link back to them. */
+export function settingsFrame(props: SettingsPageProps): string {
+  const { user, section, title, windowTitle, intro, actions, back, isIndex = false, now, children } = props;
+  const inWindow = windowTitle ?? (typeof title === "string" ? title : section);
+  return render(
+    <Layout title={inWindow} nav="Settings" user={user} width="wide" {...(now === undefined ? {} : { now })}>
+      <div class={isIndex ? "settings settings-index" : "settings"}>
+        <Sections user={user} section={section} />
+        <div class="settings-page">
+          <div class="only-phone">{back === undefined && !isIndex ? <BackToSections /> : null}</div>
+          <PageHead
+            title={title}
+            intro={intro}
+            {...(back === undefined ? {} : { back })}
+            {...(actions === undefined ? {} : { actions })}
+          />
+          {children}
+        </div>
+      </div>
+    </Layout>,
+  );
+}
+
+function BackToSections() {
+  return (
+    <a class="back" href={SETTINGS_LINK.href}>
+      <Icon name="back" />
+      {SETTINGS_LINK.name}
+    </a>
+  );
+}
+
+function Sections({ user, section }: Pick<SettingsPageProps, "user" | "section">) {
+  return (
+    <nav class="sections" aria-label="Settings">
+      <p class="sections-title only-phone">Settings</p>
+      {GROUPS.map((group) => {
+        const shown = group.filter(({ needs }) => mayDo(user.role, needs));
+        return shown.length === 0 ? null : (
+          <ul>
+            {shown.map(({ name, path, icon }) => (
+              <li>
+                <a href={path} aria-current={name === section ? "page" : undefined}>
+                  <Icon name={icon} />
+                  {name}
+                  <Icon name="right" />
+                </a>
+              </li>
+            ))}
+          </ul>
+        );
+      })}
+    </nav>
+  );
+}
+
+interface Column {
+  /** Its head; on phones it stands before each value. Empty: none. */
+  readonly name: string;
+  /** Numbers stand at the right; buttons at the end of the row; the main one is never narrow; a wide one takes what is left. */
+  readonly as?: "number" | "buttons" | "main" | "wide";
+}
+
+interface DataTableProps {
+  /** For screen readers. */
+  readonly caption: string;
+  readonly columns: readonly Column[];
+  readonly rows: readonly (readonly Child[])[];
+}
+
+/** A dense table. On phones each row is a block of names and values, so that nothing scrolls sideways. */
+export function DataTable({ caption, columns, rows }: DataTableProps) {
+  return (
+    <table class="data">
+      <caption class="visually-hidden">{caption}</caption>
+      <thead>
+        <tr>
+          {columns.map(({ name, as }) => (
+            <th scope="col" class={as}>
+              {name === "" ? <span class="visually-hidden">What you can do</span> : name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((cells) => (
+          <tr>
+            {cells.map((cell, at) => (
+              <td class={columns[at]?.as} data-label={columns[at]?.name === "" ? undefined : columns[at]?.name}>
+                <div>{cell}</div>
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** A form that adds a row, closed until somebody wants it. */
+export function AddForm({
+  id,
+  title,
+  isOpen,
+  children,
+}: {
+  readonly id: string;
+  readonly title: string;
+  readonly isOpen: boolean;
+  readonly children?: Child;
+}) {
+  return (
+    <details class="add" id={id} open={isOpen}>
+      <summary>{title}</summary>
+      <div class="card">{children}</div>
+    </details>
+  );
+}
+
+/** What else can be done with a row, behind three dots. */
+export function RowMenu({ of, children }: { readonly of: string; readonly children?: Child }) {
+  return (
+    <span class="more-menu">
+      <Menu
+        isAtEnd
+        label={
+          <>
+            <Icon name="more" />
+            <span class="visually-hidden">More for {of}</span>
+          </>
+        }
+      >
+        {children}
+      </Menu>
+    </span>
+  );
+}
+
+/** A value that is not set. */
+export function None({ children = "–" }: { readonly children?: Child }) {
+  return <span class="none">{children}</span>;
+}

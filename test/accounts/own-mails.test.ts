@@ -1,0 +1,92 @@
+import { beforeEach, expect, test } from "bun:test";
+import type { AuditEntry } from "../../src/audit/audit.ts";
+import type { WelcomeLink } from "../../db/account-store.ts";
+import { createOwnMailService } from "../../src/accounts/own-mails.ts";
+import { NO_PASSWORD } from "../../src/accounts/people.ts";
+import type { Delivery } from "../../src/delivery/notification.ts";
+import type { OutgoingMail } from "../../src/mail/messages.ts";
+import { ACCOUNT, later, NOON } from "../support/factory.ts";
+
+const ANN = {
+  email: "ann@example.com",
+  role: "owner",
+  hasOthers: false,
+  formToken: "t",
+  sessionHash: "s",
+  secretHash: null,
+  caller: {
+    accountId: ACCOUNT,
+    personId: "per_ann",
+    keyId: null,
+    keyName: "ann@example.com",
+    role: "owner",
+    hold: "none",
+    actor: "user:ann@example.com",
+  },
+} as const;
+
+let sent: OutgoingMail[] = [];
+let links: WelcomeLink[] = [];
+let audited: AuditEntry[] = [];
+let nowMs = 0;
+
+beforeEach(() => {
+  [sent, links, audited, nowMs] = [[], [], [], 0];
+});
+
+function serviceOf({ passwordHash = NO_PASSWORD, delivery = { kind: "delivered" } as Delivery, hasMail = true } = {}) {
+  const person = { id: "per_ann", email: ANN.email, passwordHash, createdAt: NOON };
+  const send = (mail: OutgoingMail) => {
+    sent.push(mail);
+    return Promise.resolve(delivery);
+  };
+  return createOwnMailService({
+    mailer: hasMail ? { send } : null,
+    people: {
+      find: (email) => Promise.resolve(email === ANN.email ? { person, accountId: ACCOUNT, role: "owner" } : null),
+      offer: async (link) => links.push(link) > 0,
+    },
+    audit: { record: async (entry) => void audited.push(entry) },
+    secrets: { newToken: () => "the-token", hash: (text) => `hash of ${text}` },
+    clock: { now: () => NOON, monotonicMs: () => nowMs },
+    ids: { row: () => "row" },
+    baseUrl: "https://outgate.example",
+  });
+}
+
+test("a link goes to the person's own address, only its hash is stored, and the log says that it was sent", async () => {
+  expect(await serviceOf().sendPasswordLink(ANN)).toEqual({ delivered: true, error: null });
+  const link = "https://outgate.example/welcome/the-token";
+  expect(sent).toMatchObject([{ event: "password_link", to: ANN.email, link, expiresAt: later(86_400_000) }]);
+  expect(links).toMatchObject([{ hash: "hash of the-token", personId: "per_ann", accountId: ACCOUNT }]);
+  expect(audited).toMatchObject([{ kind: "password_link_sent", subject: ANN.email }]);
+  expect(JSON.stringify(audited)).not.toContain("the-token");
+});
+
+test("who has a password gets no link: they change it with the one that they have", async () => {
+  const service = serviceOf({ passwordHash: "$argon2id$…" });
+  expect(await service.hasPassword(ANN)).toBe(true);
+  expect(await serviceOf().hasPassword(ANN)).toBe(false);
+  await expect(service.sendPasswordLink(ANN)).rejects.toMatchObject({ code: "validation_error" });
+  expect([sent, links]).toEqual([[], []]);
+});
+
+test("without a mail provider nothing is offered, and both say why", async () => {
+  const service = serviceOf({ hasMail: false });
+  for (const fared of [await service.sendPasswordLink(ANN), await service.test(ANN)]) {
+    expect(fared.delivered).toBe(false);
+    expect(fared.error).toContain("MAILGUN_API_KEY");
+  }
+  expect(links).toEqual([]);
+});
+
+test("a test mail says how it fared, and both count against one limit", async () => {
+  const refused: Delivery = { kind: "refused", error: "Mailgun refused it." };
+  const service = serviceOf({ delivery: refused });
+  expect(await service.test(ANN)).toEqual({ delivered: false, error: "Mailgun refused it." });
+  expect(sent).toMatchObject([{ event: "tested", to: ANN.email, channel: null }]);
+  await expect(service.sendPasswordLink(ANN)).rejects.toMatchObject({ code: "rate_limited" });
+  nowMs += 1_001;
+  await service.sendPasswordLink(ANN);
+  expect(sent).toHaveLength(2);
+});
