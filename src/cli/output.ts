@@ -1,6 +1,7 @@
 import { UNSAFE_IN_LINES, visible } from "../observability/terminal.ts";
 import { UsageError, EXIT } from "./command.ts";
 import { OutgateError } from "../client/transport.ts";
+import { inWrittenOrder } from "./ordered.ts";
 
 /** JSON on one line, or indented. Unsafe characters are written as JSON escapes, which doesn't change its meaning. */
 export function jsonText(value: unknown, isIndented: boolean): string {
@@ -26,7 +27,7 @@ const { rawJSON } = JSON as { readonly rawJSON?: (text: string) => unknown };
 
 /**
  * Parses JSON so that `JSON.stringify` prints its numbers as they were written, such as 12345678901234567890 and 1.0. Node
- * before 22 can't: there such a number is rounded.
+ * before 22 can't: there such a number is rounded. Members keep their order.
  */
 export function parseExact(text: string): unknown {
   const revive: ExactReviver = (_name, value, context) => {
@@ -34,7 +35,7 @@ export function parseExact(text: string): unknown {
     const isRounded = typeof value === "number" && source !== undefined && String(value) !== source;
     return isRounded && rawJSON !== undefined ? rawJSON(source) : value;
   };
-  return JSON.parse(text, revive);
+  return inWrittenOrder(JSON.parse(text, revive), text);
 }
 
 /** Parses a JSON object from the command line. Throws `UsageError`. */

@@ -103,6 +103,20 @@ describe("outgate send", () => {
     expect(list.out).toContain("Pay Ann");
   });
 
+  test("keeps the order of fields whose names are numbers, when it sends and when it shows them", async () => {
+    const fields = ["--form", "b=1", "--form", "10=2", "--form", "2=3", "--form", "10=4"];
+    const { said } = await json(["send", target.url, ...fields, "--approve"]);
+    expect(said.out).toContain('"form":{"b":"1","10":["2","4"],"2":"3"}');
+    const { id } = JSON.parse(said.out) as Shown;
+    const shown = await say(["get", id], { terminal: true });
+    expect(shown.out).toMatch(/b: 1\n +10: 2\n +10: 4\n +2: 3\n/);
+    await say(["approve", id, "--wait", "20"]);
+    expect(target.received.at(-1)?.body).toBe("b=1&10=2&10=4&2=3");
+    const whole = `{"url":"${target.url}","sync":true,"form":{"z":"1","3":"2","1":"3"}}`;
+    await say(["send", "-"], { input: whole });
+    expect(target.received.at(-1)?.body).toBe("z=1&3=2&1=3");
+  });
+
   test("takes a body from a file", async () => {
     const file = join(service.folder, "body.json");
     await Bun.write(file, '{"from":"a file"}');

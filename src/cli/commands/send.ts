@@ -3,6 +3,7 @@ import { HTTP_METHODS } from "../../actions/action.ts";
 import type { CreateAction } from "../../actions/schemas.ts";
 import { actionText, exitCodeOf } from "../action-text.ts";
 import { type CliCommand, type Io, oneOf, readValue, several, UsageError, wholeNumber } from "../command.ts";
+import { inOrder } from "../ordered.ts";
 import { parseJson, parseObject } from "../output.ts";
 import { addRuleOptions, type RuleOptions, rulesIn } from "../rules.ts";
 import { addServiceCommand, JSON_OPTION, type Session, waitForEnd, withSession } from "../session.ts";
@@ -135,7 +136,7 @@ function formOf(pairs: readonly Pair[]): Readonly<Record<string, readonly string
   // Not `Map.groupBy`, which Node 20 doesn't have.
   const fields = new Map<string, string[]>();
   for (const [name, value] of pairs) fields.set(name, [...(fields.get(name) ?? []), value]);
-  return Object.fromEntries(fields);
+  return inOrder([...fields]);
 }
 
 type Pair = readonly [name: string, value: string];
