@@ -96,6 +96,7 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number) {
     /** null: /metrics is served at `port`. */
     metricsPort: settings.METRICS_PORT ?? null,
     logLevel: settings.LOG_LEVEL,
+    logFormat: settings.LOG_FORMAT,
     /** The names of the settings that the environment has. */
     given: new Set(Object.keys(texts)),
     /** Notices for the operator about settings that are valid but probably not intended. */

@@ -50,6 +50,7 @@ const VALUES: Readonly<Record<SettingName, ((config: Config) => string | number 
   METRICS_TOKEN: "secret",
   METRICS_PORT: ({ metricsPort }) => metricsPort,
   LOG_LEVEL: ({ logLevel }) => logLevel,
+  LOG_FORMAT: ({ logFormat }) => logFormat,
 };
 
 /** Every setting in the order of `.env.example`, without secrets. */

@@ -190,7 +190,7 @@ function sessionsOf(deps: HttpDeps) {
     deviceCookie,
     ownOrigin,
     sessionOf,
-    personOf: withBadges(sessionOf, deps),
+    personOf: withNavigation(sessionOf, deps),
     watchOf: createWatchOf({ watchSession: deps.peopleService.watchSession, cookie }),
     formOf: createFormOf({ ...deps, deviceCookie, ownOrigin }),
     ownFormOf: createFormOf({ ...deps, deviceCookie, ownOrigin, isStopped: () => false }),

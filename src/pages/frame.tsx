@@ -1,26 +1,22 @@
 /** @jsxImportSource hono/jsx */
 import { mayDo, viewerOf } from "../accounts/roles.ts";
 import type { Action } from "../actions/action.ts";
-import { Icon, type IconName } from "./icons.tsx";
-import { actionPath, Layout, LOG_IN_PATH, NAVIGATION, render, renderPart } from "./layout.tsx";
+import { BULK_PATH } from "./bulk.tsx";
+import { Icon } from "./icons.tsx";
+import { actionPath, Layout, NAVIGATION, render, renderPart } from "./layout.tsx";
 import { Button, PostForm } from "./form.tsx";
 import { PageHead, statusLabel, UntrustedText } from "./parts.tsx";
 import { maskForDisplay } from "./request.tsx";
+import { SETTINGS_SECTIONS } from "./settings-frame.tsx";
 import type { PageUser } from "./text.ts";
 
 /** Pages that the palette finds beside those of the navigation. */
 const PLACES = [
-  { name: "People", path: "/settings/people", needs: "read", icon: "person" },
-  { name: "Channels", path: "/settings/channels", needs: "read", icon: "send" },
-  { name: "Hosts", path: "/settings/hosts", needs: "read", icon: "host" },
-  { name: "Pauses", path: "/settings/pauses", needs: "read", icon: "pause" },
-  { name: "Callbacks and emails", path: "/settings/callbacks", needs: "read", icon: "send" },
-  { name: "Audit log", path: "/audit", needs: "read", icon: "clock" },
-  { name: "Bulk jobs", path: "/actions/bulk", needs: "read", icon: "retry" },
+  ...SETTINGS_SECTIONS.filter(({ name }) => name !== "Keys"),
+  { name: "Bulk jobs", path: BULK_PATH, needs: "read", icon: "retry" },
   { name: "Create a key", path: "/keys/new", needs: "manage", icon: "keys" },
-  { name: "Login and sessions", path: LOG_IN_PATH, needs: "read", icon: "person" },
   { name: "API reference", path: "/docs/api", needs: "read", icon: "docs" },
-] as const satisfies readonly { readonly icon: IconName; readonly [name: string]: string }[];
+] as const;
 
 interface PaletteProps {
   readonly user: PageUser;

@@ -48,6 +48,9 @@ const GROUPS = [
   ],
 ] as const satisfies readonly (readonly Section[])[];
 
+/** All sections. */
+export const SETTINGS_SECTIONS = GROUPS.flat();
+
 export type SectionName = (typeof GROUPS)[number][number]["name"];
 
 interface SettingsPageProps {

@@ -8,7 +8,7 @@ import { receiptPage } from "../../src/pages/receipt.tsx";
 import { bodyLines, shownBody } from "../../src/pages/body-view.tsx";
 import { createSnippets } from "../../src/pages/snippets.tsx";
 import { anApprovalMail } from "../mail/message.ts";
-import { anAction } from "../support/factory.ts";
+import { anAction, NOON } from "../support/factory.ts";
 import { inboxOf, requestPageOf } from "./inbox-page.ts";
 
 /** As it was opened. */

@@ -85,6 +85,13 @@ test("the page behind More leads to everything that the tabs of a phone leave ou
   for (const path of ["/keys", "/settings", "/docs", "/settings/people", "/audit", "/auth/logout"]) {
     expect(html).toContain(`"${path}"`);
   }
+  const [, list = ""] = html.split('<ul class="card more">');
+  const paths = [...list.matchAll(/<a href="([^"]+)"/g)].map(([, path]) => path ?? "");
+  expect(paths.length).toBeGreaterThan(10);
+  for (const path of paths) {
+    const { status } = await ann.context(path);
+    expect({ path, status: status === 303 ? 200 : status }).toEqual({ path, status: 200 });
+  }
 });
 
 describe.skipIf(!HAS_BROWSER)("in a browser", () => {

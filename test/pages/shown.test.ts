@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { confirmPage } from "../../src/pages/approval-link.tsx";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
-import { inboxPage } from "../../src/pages/inbox.tsx";
 import { notificationsPage } from "../../src/pages/notifications.tsx";
 import { receiptPage } from "../../src/pages/receipt.tsx";
 import { responseText } from "../../src/pages/request.tsx";
