@@ -61,7 +61,7 @@ export type ListFilter = Omit<ActionQuery, "accountId">;
 export type CountFilter = Omit<ListFilter, "before" | "limit">;
 
 export function createActionService(deps: ActionServiceDeps) {
-  const { actions, pauses } = deps;
+  const { actions } = deps;
   const decisions = createDecisions(deps);
 
   /** Throws `not_found`, also for actions of other accounts. */
@@ -105,6 +105,28 @@ export function createActionService(deps: ActionServiceDeps) {
     };
   };
 
+  return {
+    create: createCreate(deps),
+    get,
+    ...createHistory(deps, get),
+    list,
+    counts,
+    filterValues,
+    wait: createWait(deps),
+    ...decisions,
+    decideMany: createDecideMany(decisions),
+    /** Identifies what an approver is shown; only for those who may approve, since it covers masked values. */
+    digestOf: (action: Action) => requestDigest(action, deps.hashOf),
+    held: createHeld(deps),
+    heldAmong: createHeldAmong(deps),
+    historyOf: createHistoryOf(deps),
+  };
+}
+
+function createHistory(
+  { actions, pauses }: Pick<ActionServiceDeps, "actions" | "pauses">,
+  get: (caller: Caller, id: string) => Promise<Action>,
+) {
   /** The timeline of one action, oldest first, with the pauses that kept it from being sent. Throws `not_found`. */
   const timeline = async (caller: Caller, id: string): Promise<readonly TimelineEntry[]> => {
     authorize(caller, "read");
@@ -126,23 +148,7 @@ export function createActionService(deps: ActionServiceDeps) {
     return { action, timeline: entries, attempts: pastAttempts(action, entries, kept) };
   };
 
-  return {
-    create: createCreate(deps),
-    get,
-    history,
-    list,
-    counts,
-    filterValues,
-    timeline,
-    wait: createWait(deps),
-    ...decisions,
-    decideMany: createDecideMany(decisions),
-    /** Identifies what an approver is shown; only for those who may approve, since it covers masked values. */
-    digestOf: (action: Action) => requestDigest(action, deps.hashOf),
-    held: createHeld(deps),
-    heldAmong: createHeldAmong(deps),
-    historyOf: createHistoryOf(deps),
-  };
+  return { timeline, history };
 }
 
 interface CreateDeps {

@@ -16,23 +16,12 @@ import { Story } from "./action-story.tsx";
 import { AttemptResponse, Attempts } from "./attempts.tsx";
 import { callText, DecisionForm, RevealForm, Risks } from "./decide.tsx";
 import { actionPath, ACTIONS_PATH, Layout, render } from "./layout.tsx";
-import {
-  Card,
-  Dot,
-  type FactRows,
-  Facts,
-  Notice,
-  PageHead,
-  Problem,
-  StatusDot,
-  Time,
-  UntrustedText,
-} from "./parts.tsx";
+import { Card, Dot, Notice, PageHead, Problem, StatusDot, UntrustedText } from "./parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
 import { maskForDisplay, RequestView, ResponseView, UntrustedUrl } from "./request.tsx";
 import { RequestPane } from "./request-pane.tsx";
-import { duration, lastDecision, type PageUser } from "./text.ts";
-import { ActorName, History } from "./timeline.tsx";
+import { lastDecision, type PageUser } from "./text.ts";
+import { History } from "./timeline.tsx";
 
 export interface ActionProps {
   readonly action: Action;
@@ -60,92 +49,109 @@ export interface ActionProps {
 export function actionPage(props: ActionProps): string {
   const { user, now } = props;
   const action = maskForDisplay(props.action, viewerOf(props.role));
+  const timeline = props.timeline.map((entry) => maskedEntry(entry, viewerOf(props.role)));
   const title = action.title === null ? callText(action) : visibleText(action.title);
   return render(
     <Layout title={title} nav="Actions" user={user} follows={action.id} now={now} width="wide">
-      <ActionPart {...props} action={action} stored={props.action} />
+      <ActionPart {...props} action={action} timeline={timeline} stored={props.action} />
     </Layout>,
   );
 }
 
 interface ActionPartProps extends ActionProps {
-  /** As it is stored; `action` is masked. */
+  /** As it is stored; `action` and `timeline` are masked. */
   readonly stored: Action;
 }
 
 function ActionPart(props: ActionPartProps) {
-  const { action, stored, user, role, now, pause, problem, chosen, attempts, receiptUrl, baseUrl } = props;
-  const viewer = viewerOf(role);
+  const { action, problem, attempts, receiptUrl, baseUrl } = props;
   const isHeld = action.status === "awaiting_approval";
-  const timeline = props.timeline.map((entry) => maskedEntry(entry, viewer));
-  const isRejected = lastDecision(timeline)?.type === "rejected";
-  const isPaused = action.status === "pending" && pause !== null;
-  const last = attempts.at(-1);
-  const isOld = chosen !== null && (chosen.run !== last?.run || chosen.attempt !== last.attempt);
-  const code =
-    action.status === "completed" || action.status === "failed" ? (action.result?.responseCode ?? null) : null;
   return (
     <div id="action" class="action" data-live="">
       <PageHead
         title={<Headline action={action} />}
         back={{ href: ACTIONS_PATH, name: "Actions" }}
-        actions={
-          <Controls
-            {...{ action: stored, user, role, now, baseUrl, isRejected, problem, reason: props.reason }}
-            isUnknown={hasUnknown(timeline)}
-          />
-        }
+        actions={<ActionControls {...props} />}
       >
         <CallLine action={action} />
-        <div class="state">
-          {isPaused ? <Dot tone="wait">Paused</Dot> : <StatusDot status={action.status} code={code} />}
-          {isPaused && pause !== null ? (
-            <PausedNotice pause={pause} />
-          ) : (
-            <Story action={action} timeline={timeline} role={role} now={now} />
-          )}
-        </div>
+        <State {...props} />
       </PageHead>
       {isHeld ? null : <Problem text={problem} />}
       <TabChoice isHeld={isHeld} hasResponse={attempts.length > 0} />
       <div class="action-columns">
         <div class="action-main">
-          {isHeld && props.history !== null ? (
-            <section class="card asked-card part part-request" aria-label="Request">
-              <RequestPane
-                action={stored}
-                history={props.history}
-                user={user}
-                now={now}
-                path={actionPath(action.id)}
-                wholePath={actionPath(action.id)}
-                isWhole
-                problem={problem}
-                reason={props.reason}
-              />
-            </section>
-          ) : null}
-          <div class="part part-response">
-            <Attempts action={action} timeline={timeline} attempts={attempts} chosen={chosen} now={now} />
-            <AttemptResponse action={action} attempt={chosen} isOld={isOld} />
-          </div>
-          {isHeld ? null : (
-            <div class="part part-request">
-              <Risks risks={risksWithoutHistory(stored, action)} />
-              <RequestView
-                action={action}
-                aside={mayDo(role, "approve") ? <RevealForm id={action.id} user={user} /> : null}
-              />
-            </div>
-          )}
+          {isHeld ? <Held {...props} /> : null}
+          <Outcomes {...props} />
+          {isHeld ? null : <Asked {...props} />}
           <div class="part part-timeline">
-            <History timeline={timeline} />
+            <History timeline={props.timeline} />
           </div>
         </div>
         <div class="part part-details">
           <ActionDetails action={action} receiptUrl={receiptUrl} baseUrl={baseUrl} />
         </div>
       </div>
+    </div>
+  );
+}
+
+function ActionControls({ stored, timeline, ...props }: ActionPartProps) {
+  const isRejected = lastDecision(timeline)?.type === "rejected";
+  return <Controls {...props} action={stored} isRejected={isRejected} isUnknown={hasUnknown(timeline)} />;
+}
+
+/** The status with its code, and what happened in a sentence. */
+function State({ action, timeline, role, now, pause }: ActionPartProps) {
+  const isPaused = action.status === "pending" && pause !== null;
+  const isOver = action.status === "completed" || action.status === "failed";
+  return (
+    <div class="state">
+      {isPaused ? (
+        <Dot tone="wait">Paused</Dot>
+      ) : (
+        <StatusDot status={action.status} code={isOver ? (action.result?.responseCode ?? null) : null} />
+      )}
+      {isPaused ? <PausedNotice pause={pause} /> : <Story action={action} timeline={timeline} role={role} now={now} />}
+    </div>
+  );
+}
+
+/** A held request with its risks, and the decision for whoever may make it. */
+function Held({ action, stored, history, user, now, problem, reason }: ActionPartProps) {
+  if (history === null) return null;
+  return (
+    <section class="card asked-card part part-request" aria-label="Request">
+      <RequestPane
+        action={stored}
+        history={history}
+        user={user}
+        now={now}
+        path={actionPath(action.id)}
+        isWhole
+        problem={problem}
+        reason={reason}
+      />
+    </section>
+  );
+}
+
+function Outcomes({ action, timeline, attempts, chosen, now }: ActionPartProps) {
+  const last = attempts.at(-1);
+  const isOld = chosen !== null && (chosen.run !== last?.run || chosen.attempt !== last.attempt);
+  return (
+    <div class="part part-response">
+      <Attempts action={action} timeline={timeline} attempts={attempts} chosen={chosen} now={now} />
+      <AttemptResponse action={action} attempt={chosen} isOld={isOld} />
+    </div>
+  );
+}
+
+/** The request of an action that nobody has to decide on now. */
+function Asked({ action, stored, role, user }: ActionPartProps) {
+  return (
+    <div class="part part-request">
+      <Risks risks={risksWithoutHistory(stored, action)} />
+      <RequestView action={action} aside={mayDo(role, "approve") ? <RevealForm id={action.id} user={user} /> : null} />
     </div>
   );
 }
@@ -209,45 +215,9 @@ function risksWithoutHistory(stored: Action, { url: seenUrl }: Action) {
   return risksOf({ ...stored, ...NO_HISTORY, reason: stored.extras.reason ?? null, seenUrl });
 }
 
-/** The title of an action, as what it is: somebody's words. */
-export function RequesterSays({ action: { title } }: Pick<ActionProps, "action">) {
-  if (title === null) return null;
-  return (
-    <p>
-      <span class="quiet">Requester says:</span> <UntrustedText text={title} />
-    </p>
-  );
-}
-
 /** Whether an attempt has the outcome `unknown`. */
 export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
   return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
-}
-
-/** Facts of an action, and further `rows`. */
-export function ActionFacts({ action, rows = [] }: { readonly action: Action; readonly rows?: FactRows }) {
-  const { approve, approvedBy, approvedAt, startedAt, finishedAt, result, attempts, retries } = action;
-  const ms = result?.durationMs ?? null;
-  const at = (time: Date | null) => (time === null ? null : <Time at={time} />);
-  return (
-    <section class="card" aria-label="Facts">
-      <Facts
-        rows={[
-          ["Action", <span class="untrusted">{action.id}</span>],
-          ["Requested", <Time at={action.createdAt} />],
-          ["Approval", approve ? null : "Not required"],
-          ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
-          ["Approved at", at(approvedAt)],
-          ["First attempt", at(startedAt)],
-          ["Ended", at(finishedAt)],
-          ["Run", action.run === 1 ? null : String(action.run)],
-          ["Attempts", `${attempts} of ${retries}`],
-          ["Last attempt took", ms === null ? null : duration(ms)],
-          ...rows,
-        ]}
-      />
-    </section>
-  );
 }
 
 /** Request and response with secrets, in the response to a form. */

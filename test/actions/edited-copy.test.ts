@@ -29,7 +29,7 @@ const actionIn = (edited: ReturnType<typeof editedCopy>) => {
 
 describe("the fields to edit", () => {
   test("have the mask that the tests below put elsewhere", () => {
-    expect(fieldsToEdit(anAction(SECRETIVE)).headers).toContain(maskOf(SECRET, "credentials"));
+    expect(fieldsToEdit(anAction(SECRETIVE)).headers).toContain(maskOf(SECRET, "Bearer token"));
   });
 
   test("show no secret, and the same of an action without any", () => {
@@ -82,7 +82,7 @@ describe("an edited copy", () => {
     ["a hidden value for another host", { url: "https://evil.example/" }, ["url"]],
     ["a mask that hides nothing here", { body: '{"a":"••••(password,9-chars)"}' }, ["body"]],
     ["a mask alone", { title: "••••" }, ["title"]],
-    ["the mask of one header in another", { headers: `X-Mine: ${maskOf(SECRET, "credentials")}` }, ["headers"]],
+    ["the mask of one header in another", { headers: `X-Mine: ${maskOf(SECRET, "Bearer token")}` }, ["headers"]],
     ["a header twice", { headers: "A: 1\nA: 2" }, ["headers"]],
     ["a line that is no header", { headers: "A" }, ["headers"]],
     ["what is no JSON", { body: "{" }, ["body"]],
