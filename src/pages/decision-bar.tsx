@@ -24,7 +24,7 @@ interface DecisionBarProps {
 
 /** The end of what a person has to see before a decision. */
 export function EndOfRequest() {
-  return <div data-end="" />;
+  return <div id="end-of-request" />;
 }
 
 /**
@@ -80,7 +80,7 @@ export function DecisionBar({
           </textarea>
         </details>
       </div>
-      <a class="decide-more" href="#" data-below-link="" hidden>
+      <a class="decide-more" href="#end-of-request" data-below-link="" hidden>
         More below
       </a>
     </PostForm>

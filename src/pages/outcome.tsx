@@ -109,7 +109,12 @@ export function DecidedRow({ decided, viewer }: { readonly decided: DecidedReque
       <p class="small">
         <DecidedBy {...decided} viewer={viewer} />
       </p>
-      <Outcome action={action} />
+      <p class="inbox-came">
+        <Outcome action={action} />
+        <a class="small" href={decided.receiptUrl}>
+          View receipt
+        </a>
+      </p>
     </li>
   );
 }

@@ -43,7 +43,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     const { page, troubles } = watched;
     await page.goto(app.url + approve);
     expect(await page.textContent("h1")).toBe("Approve this request?");
-    expect(await page.textContent("pre")).toContain('"amount": 1200');
+    expect(await page.textContent(".json")).toContain('"amount": 1200');
     expect(target.received).toHaveLength(0);
     await page.fill("textarea", "Agreed with Ann.");
     await page.click("button[value=approve]");
@@ -116,13 +116,13 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.click("main button");
     await page.waitForURL("**/approvals");
     await page.click(`a[href="/approvals/${id}"]`);
+    await page.click(".decide-note summary");
     await page.fill("textarea", "Not without a ticket.");
     await page.click("button[value=reject]");
     await confirmPassword(page);
     await page.waitForURL("**/approvals?decided=*");
-    expect(await page.textContent(".notice[role=status]")).toContain(
-      "was rejected by ann@example.com on the pages of Outgate",
-    );
+    expect(await page.textContent(`#decided-${id}`)).toContain("Rejected by ann@example.com on the pages of Outgate");
+    expect(await page.textContent(`#decided-${id}`)).toContain("Not sent");
     expect(await statusOf(id)).toBe("cancelled");
     await page.click("text=View receipt");
     await page.waitForURL("**/r/*");

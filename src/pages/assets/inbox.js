@@ -11,7 +11,7 @@
   const look = () => {
     isQueued = false;
     const request = document.querySelector("#request [data-shown]");
-    const end = request?.querySelector("[data-end]");
+    const end = document.getElementById("end-of-request");
     const bar = request?.querySelector("form.decide");
     if (!(request instanceof HTMLElement) || !(end instanceof HTMLElement) || !(bar instanceof HTMLElement)) return;
     // A pane that a phone doesn't show has no size.
@@ -40,11 +40,9 @@
   addEventListener("click", (event) => {
     const { target } = event;
     if (!(target instanceof Element) || target.closest("[data-below-link]") === null) return;
+    // The address stays that of the request.
     event.preventDefault();
-    target
-      .closest("[data-shown]")
-      ?.querySelector("[data-end]")
-      ?.scrollIntoView({ block: "center", behavior: "smooth" });
+    document.getElementById("end-of-request")?.scrollIntoView({ block: "center", behavior: "smooth" });
   });
 
   // The page without a request in its address shows the next one: under its own address no update can exchange it for
