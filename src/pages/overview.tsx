@@ -1,297 +1,517 @@
 /** @jsxImportSource hono/jsx */
-import type { ScheduledRetries } from "../../db/store.ts";
-import type { FailingHost, Overview, OverviewSlot } from "../events/overview.ts";
+import Type, { type Static } from "typebox";
+import type { Child } from "hono/jsx";
+import { DAY_MS, HOUR_MS, OVERVIEW_RANGES } from "../config/limits.ts";
+import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../events/activity.ts";
+import { mayDo } from "../accounts/roles.ts";
+import { OverviewQuery } from "../events/overview-routes.ts";
+import type { Breakdown, Overview, OverviewAnswer, OverviewSlot } from "../events/overview.ts";
 import { maskText } from "../receipts/masking.ts";
-import { ACTIONS_PATH, Layout, render } from "./layout.tsx";
-import { Card, PageHead, Table, Time, UntrustedText } from "./parts.tsx";
-import { counted, duration, number, type PageUser, timeAgo } from "./text.ts";
+import type { ListQuery } from "../actions/list-schemas.ts";
+import { Chart, type ChartSlot, Sparkline } from "./chart.tsx";
+import { FilterLinks } from "./controls.tsx";
+import { AUDIT_PATH } from "./audit.tsx";
+import { Layout, listPath, queryText, render } from "./layout.tsx";
+import { Ago, Card, Facts, Notice, SlotTime, Table, Time, UntilTime, UntrustedText } from "./parts.tsx";
+import { duration, number, type PageUser } from "./text.ts";
 
-interface OverviewPageProps {
+export const OVERVIEW_PATH = "/overview";
+
+const VIEWS = ["charts", "table"] as const;
+
+type OverviewView = (typeof VIEWS)[number];
+
+/** The range as the API has it, and whether its slots are drawn or listed. */
+export const OverviewPageQuery = Type.Object(
+  {
+    ...OverviewQuery.properties,
+    view: Type.Optional(
+      Type.Enum([...VIEWS], { type: "string", description: "Drawn or listed.", examples: ["table"] }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export type OverviewPageQuery = Static<typeof OverviewPageQuery>;
+
+interface OverviewPageProps extends OverviewAnswer {
   readonly user: PageUser;
-  readonly overview: Overview;
-  readonly retries: ScheduledRetries;
+  readonly view: OverviewView;
   readonly now: Date;
 }
 
-/** The last 24 hours of an account, and its scheduled retries. */
-export function overviewPage({ user, overview, retries, now }: OverviewPageProps): string {
-  const { slots, latency, failing } = overview;
+/** What an account did in a range, and what waits. Every number leads to the actions that it counts. */
+export function overviewPage(props: OverviewPageProps): string {
+  const { user, overview, view, now } = props;
   return render(
-    <Layout title="Overview" nav="Overview" user={user} width="wide">
-      <PageHead title="Overview">
-        <Window overview={overview} />
-      </PageHead>
-      <Figures overview={overview} />
-      <div class="pair">
-        <Chart
-          id="throughput"
-          title="Finished actions"
-          layers={[
-            { name: "Completed", look: "good" },
-            { name: "Failed", look: "bad" },
-          ]}
-          isStacked
-          slots={slots}
-          valuesOf={({ completed, failed }) => [completed, failed]}
-          top={(value) => `${number(value)} in half an hour`}
-          summary={`Finished actions, in half hours: ${number(total(slots, "completed"))} completed and ${number(total(slots, "failed"))} failed in all.`}
-        />
-        <Chart
-          id="latency"
-          title="Latency of attempts"
-          layers={[
-            { name: "Median", look: "busy" },
-            { name: "95 %", look: "faint" },
-          ]}
-          isStacked={false}
-          slots={slots}
-          valuesOf={({ p50Ms, p95Ms }) => [p50Ms ?? 0, p95Ms ?? 0]}
-          top={duration}
-          summary={`Latency of attempts, in half hours: ${latency === null ? "no attempts yet" : `median ${duration(latency.p50Ms)}, 95 % ${duration(latency.p95Ms)}`} overall.`}
-        />
+    <Layout title="Overview" nav="Overview" user={user} width="wide" follows="all" now={now}>
+      <div class="head">
+        <div>
+          <h1>Overview</h1>
+        </div>
+        <Ranges range={overview.range} view={view} />
       </div>
-      <HalfHours slots={slots} />
+      <Gaps overview={overview} now={now} />
+      <Figures {...props} />
+      {view === "table" ? <SlotTable overview={overview} /> : <Charts overview={overview} />}
+      <ViewLink range={overview.range} view={view} />
       <div class="pair">
-        <FailingHosts hosts={failing} now={now} />
-        <Retries {...retries} now={now} />
+        <div class="stack">
+          <HostTable overview={overview} />
+          <FailingHosts {...props} />
+        </div>
+        <div class="stack">
+          <AgentTable {...props} />
+          <Approvals {...props} />
+          <Scheduled {...props} />
+        </div>
       </div>
     </Layout>,
   );
 }
 
-/** Says which time the numbers cover. */
-function Window({ overview: { since, slots } }: Pick<OverviewPageProps, "overview">) {
-  const isWhole = since.getTime() <= (slots[0]?.at.getTime() ?? 0);
-  if (isWhole) return <p class="quiet">The last 24 hours, in half-hour steps. Times are in UTC.</p>;
+const RANGE_WORDS = { "1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days" } as const satisfies Record<
+  OverviewRange,
+  string
+>;
+
+const SLOT_WORDS = {
+  "1h": "1 minute",
+  "24h": "30 minutes",
+  "7d": "3 hours",
+  "30d": "12 hours",
+} as const satisfies Record<OverviewRange, string>;
+
+function overviewPath(range: OverviewRange, view: OverviewView): string {
+  return `${OVERVIEW_PATH}?range=${range}${view === "charts" ? "" : `&view=${view}`}`;
+}
+
+function Ranges({ range, view }: { readonly range: OverviewRange; readonly view: OverviewView }) {
+  const links = RANGE_NAMES.map((name) => {
+    return { href: overviewPath(name, view), name: RANGE_WORDS[name], isChosen: name === range };
+  });
+  return <FilterLinks label="Range" links={links} />;
+}
+
+function ViewLink({ range, view }: { readonly range: OverviewRange; readonly view: OverviewView }) {
+  const other = view === "charts" ? "table" : "charts";
   return (
-    <p class="quiet">
-      Counted since <Time at={since} />, less than 24 hours: earlier data is not included.
+    <p class="plot-foot small quiet">
+      <a href={overviewPath(range, other)}>{other === "table" ? "Show as a table" : "Show as charts"}</a>
+      <span>
+        {`Each ${view === "charts" ? "column" : "row"} is ${SLOT_WORDS[range]}.`}
+        <noscript> Times are in UTC.</noscript>
+      </span>
     </p>
   );
 }
 
-function total(slots: readonly OverviewSlot[], name: "created" | "completed" | "failed" | "attempts"): number {
-  return slots.reduce((sum, slot) => sum + slot[name], 0);
-}
-
-function Figures({ overview: { slots, latency } }: Pick<OverviewPageProps, "overview">) {
-  const [completed, failed] = [total(slots, "completed"), total(slots, "failed")];
-  const [median, others] =
-    latency === null
-      ? ["–", "no attempts yet"]
-      : [duration(latency.p50Ms), `95 %: ${duration(latency.p95Ms)} · 99 %: ${duration(latency.p99Ms)}`];
-  const figures = [
-    ["Created", number(total(slots, "created")), null],
-    ["Success rate", rate(completed, failed), `${number(completed)} of ${number(completed + failed)} finished`],
-    ["Failed", number(failed), `${number(total(slots, "attempts"))} attempts in all`],
-    ["Latency, median", median, others],
-  ] as const;
+/** Says so where the numbers don't cover the whole range. */
+function Gaps({ overview: { since, slots, countedUntil }, now }: Pick<OverviewPageProps, "overview" | "now">) {
+  if (countedUntil !== null && countedUntil < now) {
+    return (
+      <Notice tone="wait">
+        Counted up to <Time at={countedUntil} />. Newer actions are being counted; this page updates by itself.
+      </Notice>
+    );
+  }
+  if (since.getTime() <= (slots[0]?.at.getTime() ?? 0)) return null;
   return (
-    <dl class="figures">
-      {figures.map(([name, value, more]) => (
-        <div class="card figure">
-          <dt class="quiet small">{name}</dt>
-          <dd>
-            <b>{value}</b>
-            {more === null ? null : <span class="quiet small">{more}</span>}
-          </dd>
-        </div>
-      ))}
-    </dl>
+    <Notice tone="wait">
+      Counted from <Time at={since} />. Older actions are deleted by this server’s retention.
+    </Notice>
   );
 }
 
+type Count = "created" | "completed" | "failed" | "attempts";
+
+function total(slots: readonly OverviewSlot[], name: Count): number {
+  return slots.reduce((sum, slot) => sum + slot[name], 0);
+}
+
 /** Rounded down, so that a single failure never shows as 100 %. */
-function rate(completed: number, failed: number): string {
+function rate({ completed, failed }: { readonly completed: number; readonly failed: number }): string {
   const all = completed + failed;
   return all === 0 ? "–" : `${Math.floor((completed / all) * 1_000) / 10} %`;
 }
 
-function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; readonly now: Date }) {
+/** The list of actions that were created in the range. */
+function listOf({ since }: Pick<Overview, "since">, filters: ListQuery = {}): string {
+  return listPath({ ...filters, created_after: withoutMs(since) });
+}
+
+function withoutMs(at: Date): string {
+  return at.toISOString().replace(".000Z", "Z");
+}
+
+function Figures({ overview, waiting, now }: OverviewPageProps) {
+  const { slots, latency, decisions } = overview;
+  const [created, completed, failed] = [total(slots, "created"), total(slots, "completed"), total(slots, "failed")];
   return (
-    <Card id="failing" title="Failing hosts">
-      {hosts.length === 0 ? <p class="quiet">No failed attempts.</p> : null}
-      <ul class="plain">
-        {hosts.map(({ host, failed, attempts, lastError, lastFailedAt }) => (
-          <li class="row-split">
-            <div>
-              <p class="line">
-                <HostLink filters={{ host }} />
-              </p>
-              <p class="small reason">
-                <UntrustedText text={maskText(lastError, "decider")} />{" "}
-                <span class="quiet">{`${sentenceCase(timeAgo(now.getTime() - lastFailedAt.getTime()))}.`}</span>
-              </p>
-            </div>
-            <p class="small">
-              <b>{number(failed)}</b> <span class="quiet">of {counted(attempts, "attempt")}</span>
-            </p>
-          </li>
-        ))}
-      </ul>
-    </Card>
+    <ul class="figures">
+      <Figure
+        name="Created"
+        href={listOf(overview)}
+        value={number(created)}
+        more={`${number(total(slots, "attempts"))} ${total(slots, "attempts") === 1 ? "attempt" : "attempts"}`}
+        course={slots.map((slot) => slot.created)}
+      />
+      <Figure
+        name="Success"
+        href={listOf(overview, { status: ["failed"] })}
+        value={rate({ completed, failed })}
+        more={
+          failed === 0 ? `${number(completed)} completed` : `${number(failed)} of ${number(completed + failed)} failed`
+        }
+        course={successOf(slots)}
+      />
+      <Figure
+        name="Latency p95"
+        href={listOf(overview, { status: ["completed", "failed"] })}
+        value={latency === null ? "–" : duration(latency.p95Ms)}
+        more={latency === null ? "No attempts" : `Median ${duration(latency.p50Ms)}, p99 ${duration(latency.p99Ms)}`}
+        course={slots.map(({ p95Ms }) => p95Ms ?? 0)}
+      />
+      <Figure
+        name="Waiting for approval"
+        href="/approvals"
+        value={`${number(waiting.count)}${waiting.isCut ? "+" : ""}`}
+        more={
+          waiting.oldestAt === null ? (
+            decisions.p50Ms === null ? (
+              "No decisions"
+            ) : (
+              `Decided in ${duration(decisions.p50Ms)} (median)`
+            )
+          ) : (
+            <>
+              Oldest <Ago at={waiting.oldestAt} now={now} />
+            </>
+          )
+        }
+        course={null}
+      />
+    </ul>
   );
 }
 
-function Retries({ count, due, isCut, hosts, now }: ScheduledRetries & { readonly now: Date }) {
-  const least = isCut ? "At least " : "";
-  const untilNext = (at: Date) => duration(Math.max(0, Math.ceil((at.getTime() - now.getTime()) / 1_000)) * 1_000);
+/** How far the success of each slot is above that of the worst. */
+function successOf(slots: readonly OverviewSlot[]): readonly number[] {
+  const shares = slots.map(({ completed, failed }) =>
+    completed + failed === 0 ? 1 : completed / (completed + failed),
+  );
+  const worst = Math.min(...shares);
+  return shares.map((share) => share - worst);
+}
+
+interface FigureProps {
+  readonly name: string;
+  readonly href: string;
+  readonly value: string;
+  readonly more: Child;
+  /** Null: it has none. */
+  readonly course: readonly number[] | null;
+}
+
+function Figure({ name, href, value, more, course }: FigureProps) {
   return (
-    <Card id="sleeping" title="Scheduled calls">
-      <p class="quiet">
-        {count === 0 && !isCut ? "No calls are scheduled." : `${least}${counted(count, "call")} scheduled.`}
-        {due === 0 ? "" : ` ${number(due)} more ${due === 1 ? "is" : "are"} due now.`}
-      </p>
-      <ul class="plain">
-        {hosts.map((host) => (
-          <li class="row-split">
-            <p class="line">
-              <HostLink filters={{ host: host.host, status: "pending" }} />
-            </p>
-            <p class="small">
-              <b>{number(host.count)}</b>{" "}
-              <span class="quiet">{`${host.count === 1 ? "action" : "actions"}, next in ${untilNext(host.nextAt)}`}</span>
-            </p>
-          </li>
-        ))}
-      </ul>
-    </Card>
+    <li>
+      <a class="card figure" href={href}>
+        <span class="quiet small">{name}</span>
+        <b>{value}</b>
+        <span class="quiet small">{more}</span>
+        {course === null ? null : <Sparkline values={course} />}
+      </a>
+    </li>
   );
 }
 
-function HostLink({ filters }: { readonly filters: { readonly host: string; readonly status?: "pending" } }) {
+/** Labels of the axis of time: how far apart, and whether they are times of the day. */
+const LABELS = {
+  "1h": { everyMs: HOUR_MS / 6, areTimes: true },
+  "24h": { everyMs: 4 * HOUR_MS, areTimes: true },
+  "7d": { everyMs: DAY_MS, areTimes: false },
+  "30d": { everyMs: 5 * DAY_MS, areTimes: false },
+} as const satisfies Record<OverviewRange, object>;
+
+function Charts({ overview }: Pick<OverviewPageProps, "overview">) {
+  const { range, slots, latency } = overview;
+  const { everyMs, areTimes } = LABELS[range];
+  const axis = { labelEveryMs: everyMs, labelsTimes: areTimes };
+  const [completed, failed] = [total(slots, "completed"), total(slots, "failed")];
   return (
-    <a href={`${ACTIONS_PATH}?${new URLSearchParams(filters).toString()}`}>
-      <UntrustedText text={filters.host} />
-    </a>
+    <div class="pair">
+      <Chart
+        id="throughput"
+        title="Outcomes"
+        kind="bars"
+        series={[
+          { name: "Completed", look: "good", total: number(completed) },
+          { name: "Failed", look: "bad", total: number(failed) },
+        ]}
+        slots={slots.map((slot) => outcomeSlot(overview, slot))}
+        label={number}
+        {...axis}
+        summary={`Actions that finished in the last ${RANGE_WORDS[range]}: ${number(completed)} completed, ${number(failed)} failed.`}
+        empty="No action finished in this range."
+      />
+      <Chart
+        id="latency"
+        title="Latency of attempts"
+        kind="lines"
+        series={[
+          { name: "p95", look: "main", total: latency === null ? "–" : duration(latency.p95Ms) },
+          { name: "Median", look: "second", total: latency === null ? "–" : duration(latency.p50Ms) },
+        ]}
+        slots={slots.map(latencySlot)}
+        label={duration}
+        {...axis}
+        summary={
+          latency === null
+            ? `No attempts in the last ${RANGE_WORDS[range]}.`
+            : `Latency of attempts in the last ${RANGE_WORDS[range]}: median ${duration(latency.p50Ms)}, 95 % within ${duration(latency.p95Ms)}.`
+        }
+        empty="No attempts in this range."
+      />
+    </div>
   );
 }
 
-function sentenceCase(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+function outcomeSlot(overview: Overview, { at, created, completed, failed }: OverviewSlot): ChartSlot {
+  const values = [completed, failed];
+  if (created + completed + failed === 0) return { at, values, href: null, tip: null };
+  const tip = `${number(completed)} completed, ${number(failed)} failed, ${number(created)} created`;
+  return { at, values, href: slotPath(overview, at), tip };
+}
+
+/** The actions that were created in a slot. */
+function slotPath({ range }: Overview, at: Date): string {
+  const end = new Date(at.getTime() + slotMsOf(OVERVIEW_RANGES[range].slotMinutes));
+  return listPath({ created_after: withoutMs(at), created_before: withoutMs(end) });
+}
+
+function latencySlot({ at, p50Ms, p95Ms, attempts }: OverviewSlot): ChartSlot {
+  const isMeasured = p50Ms !== null && p95Ms !== null;
+  const count = `${number(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`;
+  const tip = isMeasured ? `p95 ${duration(p95Ms)}, median ${duration(p50Ms)}, ${count}` : null;
+  return { at, values: [p95Ms, p50Ms], href: null, tip };
 }
 
 /** Both charts as a table. */
-function HalfHours({ slots }: Pick<Overview, "slots">) {
-  const busy = slots.filter(({ created, attempts }) => created + attempts > 0);
-  if (busy.length === 0) return null;
+function SlotTable({ overview }: Pick<OverviewPageProps, "overview">) {
+  const busy = overview.slots.filter(({ created, attempts }) => created + attempts > 0).toReversed();
   return (
-    <details class="card">
-      <summary>Show as a table</summary>
-      <Table
-        caption="The half hours in which something happened"
-        heads={["From", "Created", "Completed", "Failed", "Attempts", "Median", "95 %"]}
-        isWide
-        rows={busy.map(({ at, created, completed, failed, attempts, p50Ms, p95Ms }) => [
-          timeOfDay(at),
-          ...[created, completed, failed, attempts].map(number),
-          ...[p50Ms, p95Ms].map((ms) => (ms === null ? "–" : duration(ms))),
-        ])}
-      />
-    </details>
+    <Card id="slots" title="Outcomes and latency">
+      {busy.length === 0 ? (
+        <p class="quiet">No actions in this range.</p>
+      ) : (
+        <Table
+          caption="What happened, newest first"
+          heads={["From", "Created", "Completed", "Failed", "Attempts", "Median", "p95"]}
+          isWide
+          rows={busy.map(({ at, created, completed, failed, attempts, p50Ms, p95Ms }) => [
+            <a href={slotPath(overview, at)}>
+              <SlotTime at={at} as={overview.range === "1h" ? "minute" : "short"} />
+            </a>,
+            ...[created, completed, failed, attempts].map(number),
+            ...[p50Ms, p95Ms].map(durationOrNone),
+          ])}
+        />
+      )}
+    </Card>
   );
 }
 
-/** In UTC. */
-function timeOfDay(at: Date): string {
-  return at.toISOString().slice(11, 16);
+function durationOrNone(ms: number | null): string {
+  return ms === null ? "–" : duration(ms);
 }
 
-interface ChartProps {
-  readonly id: string;
-  readonly title: string;
-  /** From bottom to top. */
-  readonly layers: readonly { readonly name: string; readonly look: "good" | "bad" | "busy" | "faint" }[];
-  /** Stacked, or drawn in front of each other with the first layer in front. */
-  readonly isStacked: boolean;
-  /** One bar each, oldest first. */
-  readonly slots: readonly OverviewSlot[];
-  /** The values of a bar, one per layer. */
-  readonly valuesOf: (slot: OverviewSlot) => readonly number[];
-  /** The label of the highest bar. */
-  readonly top: (value: number) => string;
-  /** For screen readers. */
-  readonly summary: string;
+const SHARE_HEADS = ["Created", "Success", "Failed", "Median", "p95"] as const;
+
+interface SharesProps {
+  readonly overview: Overview;
+  readonly breakdown: Breakdown;
+  /** The filter of a name; null: there is none. */
+  readonly filterOf: (name: string) => ListQuery | null;
+  readonly nameOf: (name: string) => Child;
+  readonly caption: string;
+  readonly head: string;
+  readonly othersName: string;
 }
 
-/** A bar chart as SVG, without scripts. */
-function Chart(props: ChartProps) {
-  const { id, title, layers, isStacked, slots, valuesOf, top } = props;
-  const highest = Math.max(
-    0,
-    ...slots.map((slot) => (isStacked ? sumOf(valuesOf(slot)) : Math.max(0, ...valuesOf(slot)))),
-  );
-  const [first] = slots;
-  return (
-    <figure class="card" aria-labelledby={id}>
-      <figcaption class="chart-head">
-        <h2 id={id}>{title}</h2>
-        <ul class="legend small">
-          {layers.map(({ name, look }) => (
-            <li class={`key-${look}`}>{name}</li>
-          ))}
-        </ul>
-      </figcaption>
-      <div>
-        <p class="chart-top small quiet">{highest === 0 ? "No data yet" : top(highest)}</p>
-        <Bars {...props} highest={highest} />
-        <p class="chart-ends small quiet">
-          <span>{first === undefined ? "" : timeOfDay(first.at)}</span>
-          <span>now</span>
-        </p>
-      </div>
-    </figure>
-  );
-}
-
-const [BAR_WIDTH, BAR_GAP, HEIGHT] = [8, 2, 100];
-
-function Bars({ layers, isStacked, slots, valuesOf, summary, highest }: ChartProps & { readonly highest: number }) {
-  const bars = slots.map(valuesOf);
-  const width = bars.length * (BAR_WIDTH + BAR_GAP);
-  const pieces = bars.map((values) => piecesOf(values, isStacked, highest));
-  const paths = layers.map(({ look }, layer) => (
-    <path class={`bar-${look}`} d={pieces.map((bar, at) => outline(at, bar[layer] ?? null)).join("")} />
-  ));
-  return (
-    <svg class="chart" viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={summary}>
-      <path class="bar-ground" d={bars.map((_, at) => outline(at, { y: 0, height: HEIGHT })).join("")} />
-      {/* What is drawn last stands in front. */}
-      {isStacked ? paths : paths.toReversed()}
-    </svg>
-  );
-}
-
-interface Piece {
-  readonly y: number;
-  readonly height: number;
-}
-
-/** One path for all bars of a layer, which is a tenth of the size of separate elements. */
-function outline(at: number, piece: Piece | null): string {
-  if (piece === null) return "";
-  return `M${at * (BAR_WIDTH + BAR_GAP)} ${piece.y}h${BAR_WIDTH}v${piece.height}h-${BAR_WIDTH}z`;
-}
-
-/** Every value above 0 stays visible. */
-const HEIGHT_MIN = 1.5;
-
-/** The position of each layer of a bar; null for 0. */
-function piecesOf(values: readonly number[], isStacked: boolean, highest: number): readonly (Piece | null)[] {
-  let ground = HEIGHT;
-  return values.map((value) => {
-    if (value === 0) return null;
-    const height = Math.min(round(Math.max(HEIGHT_MIN, (value / highest) * HEIGHT)), ground);
-    const y = round(ground - height);
-    if (isStacked) ground = y;
-    return { y, height };
+function Shares({ overview, breakdown: { named, others }, filterOf, nameOf, caption, head, othersName }: SharesProps) {
+  const linked = (filters: ListQuery | null, text: string, more: ListQuery = {}) =>
+    filters === null || text === "0" || text === "–" ? (
+      text
+    ) : (
+      <a href={listOf(overview, { ...filters, ...more })}>{text}</a>
+    );
+  const rows = named.map(({ name, ...share }) => {
+    const filters = filterOf(name);
+    return [
+      filters === null ? nameOf(name) : <a href={listOf(overview, filters)}>{nameOf(name)}</a>,
+      linked(filters, number(share.created)),
+      rate(share),
+      linked(filters, number(share.failed), { status: ["failed"] }),
+      durationOrNone(share.p50Ms),
+      durationOrNone(share.p95Ms),
+    ];
   });
+  const rest =
+    others === null
+      ? []
+      : [
+          [
+            <span class="quiet">{othersName}</span>,
+            number(others.created),
+            rate(others),
+            number(others.failed),
+            durationOrNone(others.p50Ms),
+            durationOrNone(others.p95Ms),
+          ],
+        ];
+  return <Table caption={caption} heads={[head, ...SHARE_HEADS]} isWide rows={[...rows, ...rest]} />;
 }
 
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
+function HostTable({ overview }: Pick<OverviewPageProps, "overview">) {
+  return (
+    <section class="card shares" aria-labelledby="hosts">
+      <h2 id="hosts">By host</h2>
+      {overview.hosts.named.length === 0 ? (
+        <p class="quiet">No calls in this range.</p>
+      ) : (
+        <Shares
+          overview={overview}
+          breakdown={overview.hosts}
+          filterOf={(host) => ({ host })}
+          nameOf={(host) => <UntrustedText text={maskText(host, "decider")} />}
+          caption="The busiest hosts"
+          head="Host"
+          othersName="All other hosts"
+        />
+      )}
+    </section>
+  );
 }
 
-function sumOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0);
+function AgentTable({ overview, keyNames }: OverviewPageProps) {
+  return (
+    <section class="card shares" aria-labelledby="agents">
+      <h2 id="agents">By agent</h2>
+      {overview.keys.named.length === 0 ? (
+        <p class="quiet">No actions in this range.</p>
+      ) : (
+        <Shares
+          overview={overview}
+          breakdown={overview.keys}
+          filterOf={(id) => (id === "" ? null : { created_by: id })}
+          nameOf={(id) => (id === "" ? "Without a key" : <UntrustedText text={keyNames.get(id) ?? id} />)}
+          caption="The busiest agents"
+          head="Agent"
+          othersName="All other agents"
+        />
+      )}
+    </section>
+  );
+}
+
+function FailingHosts({ overview, now }: OverviewPageProps) {
+  const { failing } = overview;
+  return (
+    <Card id="failing" title="Failing hosts">
+      {failing.length === 0 ? <p class="quiet">No failed attempts.</p> : null}
+      <ul class="plain rows">
+        {failing.map(({ host, failed, attempts, lastError, lastFailedAt }) => (
+          <li>
+            <p class="row-between">
+              <a href={listOf(overview, { host })}>
+                <UntrustedText text={maskText(host, "decider")} />
+              </a>
+              <span>
+                <b>{number(failed)}</b>{" "}
+                <span class="quiet">{`of ${number(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`}</span>
+              </span>
+            </p>
+            <p class="row-between small quiet reason">
+              <UntrustedText text={maskText(lastError, "decider")} />
+              <Ago at={lastFailedAt} now={now} />
+            </p>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+interface DecidedProps extends Pick<OverviewPageProps, "overview" | "user"> {
+  readonly kind: "approved" | "rejected";
+  readonly count: number;
+}
+
+/** Decisions are listed in the audit log, which is for owners. */
+function Decided({ kind, count, overview, user }: DecidedProps) {
+  const words = `${number(count)} ${kind}`;
+  if (count === 0 || !mayDo(user.role, "manage")) return words;
+  return <a href={AUDIT_PATH + queryText({ kind, since: withoutMs(overview.since) })}>{words}</a>;
+}
+
+function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
+  const { approved, rejected, p50Ms, p95Ms } = overview.decisions;
+  return (
+    <Card id="decisions" title="Approvals">
+      <Facts
+        rows={[
+          [
+            "Waiting now",
+            <>
+              <a href="/approvals">{`${number(waiting.count)}${waiting.isCut ? "+" : ""}`}</a>
+              {waiting.oldestAt === null ? null : (
+                <span class="quiet">
+                  , oldest <Ago at={waiting.oldestAt} now={now} />
+                </span>
+              )}
+            </>,
+          ],
+          [
+            "Decided",
+            <>
+              <Decided kind="approved" count={approved} overview={overview} user={user} />,{" "}
+              <Decided kind="rejected" count={rejected} overview={overview} user={user} />
+            </>,
+          ],
+          [
+            "Time to decision",
+            p50Ms === null || p95Ms === null ? "–" : `${duration(p50Ms)} median, ${duration(p95Ms)} p95`,
+          ],
+        ]}
+      />
+    </Card>
+  );
+}
+
+function Scheduled({ retries: { count, due, isCut, hosts }, now }: OverviewPageProps) {
+  const least = isCut ? "At least " : "";
+  const words = `${least}${number(count)} ${count === 1 ? "call" : "calls"} scheduled${due === 0 ? "" : `, ${number(due)} due now`}.`;
+  return (
+    <Card id="scheduled" title="Scheduled calls">
+      <p class="quiet">
+        {count === 0 && due === 0 ? "No calls are scheduled." : <a href={listPath({ status: ["pending"] })}>{words}</a>}
+      </p>
+      <ul class="plain rows">
+        {hosts.map((one) => (
+          <li class="row-between">
+            <a href={listPath({ host: one.host, status: ["pending"] })}>
+              <UntrustedText text={maskText(one.host, "decider")} />
+            </a>
+            <span>
+              <b>{number(one.count)}</b>{" "}
+              <span class="quiet">
+                next <UntilTime at={one.nextAt} now={now} />
+              </span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
 }

@@ -217,6 +217,29 @@ export function WhenTime({ at, now }: { readonly at: Date; readonly now: Date })
   );
 }
 
+/** Forms of a time on an axis: of the day, of the year, and both. */
+type SlotForm = "minute" | "date" | "short";
+
+const SLOT_DATE = { timeZone: "UTC", day: "numeric", month: "short" } as const;
+
+const SLOT_TIME = { timeZone: "UTC", hour: "2-digit", minute: "2-digit" } as const;
+
+const SLOT_FORMATS: Readonly<Record<SlotForm, Intl.DateTimeFormat>> = {
+  minute: new Intl.DateTimeFormat("en-GB", SLOT_TIME),
+  date: new Intl.DateTimeFormat("en-GB", SLOT_DATE),
+  short: new Intl.DateTimeFormat("en-GB", { ...SLOT_DATE, ...SLOT_TIME }),
+};
+
+/** When a slot of a chart begins; it says elsewhere that times are in UTC without script. */
+export function SlotTime({ at, as }: { readonly at: Date; readonly as: SlotForm }) {
+  // A chart has many: no tooltip.
+  return (
+    <time datetime={at.toISOString().replace(".000Z", "Z")} data-time={as}>
+      {SLOT_FORMATS[as].format(at)}
+    </time>
+  );
+}
+
 /** How long until a time to come. The script keeps it current. */
 export function UntilTime({ at, now }: { readonly at: Date; readonly now: Date }) {
   return (

@@ -43,7 +43,7 @@ import {
 import { RANGE_DEFAULT } from "../events/overview-routes.ts";
 import type { OverviewService } from "../events/overview.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { overviewPage } from "./overview.tsx";
+import { OVERVIEW_PATH, OverviewPageQuery, overviewPage } from "./overview.tsx";
 import { page, acceptsGzip } from "../http/response.ts";
 import { createPersonRoutes, type PersonOf } from "../http/session.ts";
 import { readQuery } from "../http/request.ts";
@@ -106,6 +106,8 @@ export function webPages(deps: PageDeps) {
   ] as const;
 }
 
+const OVERVIEW_QUERY = compileQuery(OverviewPageQuery);
+
 interface OverviewPageDeps {
   readonly overviewService: Pick<OverviewService, "read">;
   readonly personOf: PersonOf;
@@ -113,9 +115,10 @@ interface OverviewPageDeps {
 }
 
 function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps) {
-  return createPersonRoutes(personOf).get("/overview", async ({ person }) => {
-    const answer = await overviewService.read(person.caller, RANGE_DEFAULT);
-    return page("own", overviewPage({ ...answer, user: person, now: clock.now() }));
+  return createPersonRoutes(personOf).get(OVERVIEW_PATH, async ({ context, person }) => {
+    const { range = RANGE_DEFAULT, view = "charts" } = readQuery(withoutEmpty(context.search), OVERVIEW_QUERY);
+    const answer = await overviewService.read(person.caller, range);
+    return page("own", overviewPage({ ...answer, view, user: person, now: clock.now() }));
   });
 }
 

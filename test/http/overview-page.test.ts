@@ -33,34 +33,54 @@ const create = async (url: string, retries: number) => {
 
 test("the overview says that there is nothing, before there is something", async () => {
   await using server = await openRealServer();
-  const text = textOf(await (await signedIn(server)).pageOf("/overview"));
-  for (const words of ["No failed attempts.", "No calls are scheduled.", "Success rate –", "No data yet"]) {
-    expect(text).toContain(words);
-  }
-});
-
-test("the overview shows throughput, success, latency, failing hosts and scheduled retries, each in words too", async () => {
-  for (let count = 0; count < 3; count += 1) await create(good.url, 1);
-  await create(bad.url, 1);
-  await create(bad.url, 3);
-  const html = await ann.pageOf("/overview");
-  const text = textOf(html);
-  const { host } = new URL(bad.url);
+  const ben = await signedIn(server);
+  const text = textOf(await ben.pageOf("/overview"));
   for (const words of [
-    "Created 5",
-    "Success rate 75 % 3 of 4 finished",
-    "Failed 1 5 attempts in all",
-    `${host} The target answered with status 503. Just now.`,
-    "2 of 2 attempts",
-    "1 call scheduled.",
-    `${host} 1 action, next in 2 s`,
+    "No failed attempts.",
+    "No calls are scheduled.",
+    "Success –",
+    "No action finished in this range.",
   ]) {
     expect(text).toContain(words);
   }
-  expect(html.match(/<svg[^>]+role="img" aria-label="[^"]+"/g)).toHaveLength(2);
-  expect(html).toContain("3 completed and 1 failed in all.");
-  // Charts are drawn by attributes: the policy would not let a style in.
-  expect(html).not.toMatch(/<script(?! type="module" src="\/assets\/(?:live|session)-)| style=/);
+  for (const query of ["range=2h", "view=list", "since=1"]) {
+    expect((await ben.context(`/overview?${query}`)).status).toBe(400);
+  }
+});
+
+test("the overview shows outcomes, success, latency, failing hosts and scheduled retries, in every range", async () => {
+  for (let count = 0; count < 3; count += 1) await create(good.url, 1);
+  await create(bad.url, 1);
+  await create(bad.url, 3);
+  const { host } = new URL(bad.url);
+  for (const query of ["", "?range=1h", "?range=24h", "?range=7d", "?range=30d", "?range="]) {
+    const html = await ann.pageOf(`/overview${query}`);
+    const text = textOf(html);
+    for (const words of [
+      "Created 5 5 attempts",
+      "Success 75 % 1 of 4 failed",
+      `${host} 2 of 2 attempts The target answered with status 503. just now`,
+      "1 call scheduled.",
+      `${host} 1 next in 2 s`,
+      "owner 5 75 % 1",
+    ]) {
+      expect(text).toContain(words);
+    }
+    expect(html.match(/<svg[^>]+role="img" aria-label="[^"]+"/g)).toHaveLength(2);
+    expect(html).toContain("3 completed, 1 failed.");
+    // Charts are drawn by attributes: the policy would not let a style in.
+    expect(html).not.toContain(" style=");
+  }
+  const { json } = await app.call("GET", "/v1/overview?range=7d");
+  const overview = json as never as {
+    range: string;
+    hosts: { host: string; failed_attempts: number }[];
+    agents: object[];
+  };
+  expect(overview).toMatchObject({ range: "7d", slot_seconds: 10_800, counted_until: null, other_hosts: null });
+  expect(overview.hosts.find((one) => one.host === host)?.failed_attempts).toBe(2);
+  expect(overview.agents).toMatchObject([{ name: "owner", created: 5, failed: 1 }]);
+  expect(await app.call("GET", "/v1/overview?range=2d")).toMatchObject({ status: 400 });
 });
 
 test("the overview is the account's of whoever is logged in", async () => {

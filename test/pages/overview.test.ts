@@ -1,21 +1,21 @@
-import { expect, test } from "bun:test";
-import { FAILING_HOSTS_SHOWN_MAX } from "../../src/config/limits.ts";
-import type { Overview } from "../../src/events/overview.ts";
+import { describe, expect, test } from "bun:test";
+import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_NAMES_SHOWN_MAX } from "../../src/config/limits.ts";
+import type { NamedFigures, Overview, OverviewAnswer } from "../../src/events/overview.ts";
+import { RANGE_NAMES } from "../../src/events/activity.ts";
 import { ASSETS } from "../../src/pages/assets.ts";
+import { heightOf, scaleOf } from "../../src/pages/chart-scale.ts";
 import { overviewPage } from "../../src/pages/overview.tsx";
 import { later, NOON } from "../support/factory.ts";
-import { anOverview } from "../support/overview.ts";
+import { anOverview, anOverviewAnswer } from "../support/overview.ts";
 
 const VISITOR = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "f".repeat(64) } as const;
 
-const NO_RETRIES = { count: 0, due: 0, isCut: false, hosts: [] };
+/** A page and everything that it loads, compressed as they are sent. */
+const BYTES_MAX = 100_000;
 
-/** A page and everything that it loads. */
-const BYTES_MAX = 60_000;
-
-/** A day in which every half hour was full. */
-function fullDay(overrides: Partial<Overview> = {}): Overview {
-  const slots = anOverview().slots.map((slot, at) => ({
+/** A range in which every slot was full. */
+function fullRange({ range = "24h", ...overrides }: Partial<Overview> = {}): Overview {
+  const slots = anOverview({ range }).slots.map((slot, at) => ({
     ...slot,
     created: 123_456 + at,
     completed: 120_000 - 31 * at,
@@ -24,46 +24,157 @@ function fullDay(overrides: Partial<Overview> = {}): Overview {
     p50Ms: 1_234,
     p95Ms: 12_345 + at,
   }));
-  return anOverview({ slots, latency: { p50Ms: 120, p95Ms: 1_500, p99Ms: 20_000 }, ...overrides });
+  return anOverview({ range, slots, latency: { p50Ms: 120, p95Ms: 1_500, p99Ms: 20_000 }, ...overrides });
 }
 
-const pageOf = (overview: Overview, retries = NO_RETRIES) =>
-  overviewPage({ user: VISITOR, overview, retries, now: NOON });
+interface Shown extends Partial<Omit<OverviewAnswer, "overview">> {
+  readonly view?: "charts" | "table";
+  readonly role?: "owner" | "reader";
+}
+
+const pageOf = (overview: Overview, { view = "charts", role = "owner", ...answer }: Shown = {}) =>
+  overviewPage({ ...anOverviewAnswer(answer), overview, view, user: { ...VISITOR, role }, now: NOON });
 
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
 
-test("the fullest overview is a small page, with all that it loads", () => {
-  const host = { host: `${"h".repeat(60)}.example`, failed: 9, attempts: 99, lastError: "No.", lastFailedAt: NOON };
-  const html = pageOf(fullDay({ failing: Array.from({ length: FAILING_HOSTS_SHOWN_MAX }, () => host) }));
-  expect(Buffer.byteLength(html) + ASSETS.reduce((all, { gzip }) => all + gzip.byteLength, 0)).toBeLessThan(BYTES_MAX);
+const named = (name: string, overrides: Partial<NamedFigures> = {}): NamedFigures => {
+  const counts = { created: 9, completed: 6, failed: 2, attempts: 11, failedAttempts: 5 };
+  return { name, ...counts, p50Ms: 40, p95Ms: 90, ...overrides };
+};
+
+describe("the page of the overview", () => {
+  test.each(RANGE_NAMES)("is small where everything is full, with all that it loads: %s", (range) => {
+    const host = { host: `${"h".repeat(60)}.example`, failed: 9, attempts: 99, lastError: "No.", lastFailedAt: NOON };
+    const names = Array.from({ length: OVERVIEW_NAMES_SHOWN_MAX }, (_, at) => named(`${"n".repeat(60)}${at}.example`));
+    const breakdown = { named: names, others: named("") };
+    const failing = Array.from({ length: FAILING_HOSTS_SHOWN_MAX }, () => host);
+    const html = pageOf(fullRange({ range, failing, hosts: breakdown, keys: breakdown }));
+    const assets = ASSETS.reduce((all, { gzip }) => all + gzip.byteLength, 0);
+    expect(Buffer.byteLength(html) + assets).toBeLessThan(BYTES_MAX);
+  });
+
+  test("says that what failed once is not 100 %", () => {
+    const slots = fullRange().slots.map((slot, at) => ({ ...slot, completed: 1_000_000, failed: at === 0 ? 1 : 0 }));
+    expect(textOf(pageOf(fullRange({ slots })))).toContain("Success 99.9 %");
+    expect(textOf(pageOf(anOverview()))).toContain("Success –");
+  });
+
+  test("says what its numbers don't cover", () => {
+    expect(textOf(pageOf(fullRange()))).not.toContain("Counted");
+    const young = textOf(pageOf(fullRange({ since: later(-60_000) })));
+    expect(young).toContain("Counted from 4 Mar 2026, 11:59:00 UTC");
+    const behind = textOf(pageOf(fullRange({ countedUntil: later(-60_000) })));
+    expect(behind).toContain("Counted up to 4 Mar 2026, 11:59:00 UTC");
+  });
+
+  test("leads from every number to the actions that it counts", () => {
+    const html = pageOf(
+      fullRange({
+        hosts: { named: [named("a.example:81")], others: named("") },
+        keys: { named: [named("key_a"), named("")], others: null },
+        failing: [{ host: "b.example", failed: 1, attempts: 2, lastError: "No.", lastFailedAt: NOON }],
+        decisions: { approved: 3, rejected: 0, p50Ms: 1_000, p95Ms: 90_000 },
+      }),
+      {
+        keyNames: new Map([["key_a", "billing"]]),
+        waiting: { count: 1_000, isCut: true, oldestAt: later(-7_200_000) },
+        retries: { count: 9_999, due: 1, isCut: true, hosts: [{ host: "c.example", count: 2, nextAt: later(60_000) }] },
+      },
+    );
+    const since = "created_after=2026-03-03T12%3A30%3A00Z";
+    for (const link of [
+      `/actions?${since}`,
+      `/actions?status=failed&amp;${since}`,
+      `/actions?host=a.example%3A81&amp;${since}`,
+      `/actions?host=a.example%3A81&amp;status=failed&amp;${since}`,
+      `/actions?created_by=key_a&amp;${since}`,
+      `/actions?created_after=2026-03-04T12%3A00%3A00Z&amp;created_before=2026-03-04T12%3A30%3A00Z`,
+      "/actions?status=pending",
+      "/actions?host=c.example&amp;status=pending",
+      "/audit?kind=approved&amp;since=2026-03-03T12%3A30%3A00Z",
+      "/approvals",
+      "/overview?range=30d",
+      "/overview?range=24h&amp;view=table",
+    ]) {
+      expect(html).toContain(`href="${link}"`);
+    }
+    const text = textOf(html);
+    for (const words of [
+      "billing 9 75 % 2 40 ms 90 ms",
+      "Without a key 9",
+      "All other hosts 9",
+      "3 approved , 0 rejected",
+      "1 s median, 1.5 min p95",
+      "1,000+",
+      "At least 9,999 calls scheduled, 1 due now.",
+    ]) {
+      expect(text).toContain(words);
+    }
+    // The audit log is for owners.
+    expect(
+      pageOf(fullRange({ decisions: { approved: 3, rejected: 0, p50Ms: 1, p95Ms: 1 } }), { role: "reader" }),
+    ).not.toContain("/audit");
+  });
+
+  test("has a table in place of the charts, of what happened, newest first", () => {
+    const [first, second, ...others] = anOverview().slots;
+    if (first === undefined || second === undefined) throw new Error("A day has more slots.");
+    const slots = [{ ...first, created: 2 }, { ...second, attempts: 1, failed: 1, p50Ms: 3, p95Ms: 4 }, ...others];
+    const html = pageOf(anOverview({ slots }), { view: "table" });
+    expect(html).not.toContain("<figure");
+    const rows = [...html.matchAll(/<tbody>(.*?)<\/tbody>/gs)].map(([, body = ""]) => textOf(body).trim());
+    expect(rows[0]).toBe("3 Mar, 13:00 0 0 1 1 3 ms 4 ms 3 Mar, 12:30 2 0 0 0 – –");
+    expect(textOf(pageOf(anOverview(), { view: "table" }))).toContain("No actions in this range.");
+  });
 });
 
-test("what failed once is never 100 %", () => {
-  const slots = fullDay().slots.map((slot, at) => ({ ...slot, completed: 1_000_000, failed: at === 0 ? 1 : 0 }));
-  expect(textOf(pageOf(fullDay({ slots })))).toContain("Success rate 99.9 %");
-});
+describe("a chart", () => {
+  test("draws a bar as high as its number, what stands on it above it, and shows what is little", () => {
+    const slots = anOverview()
+      .slots.slice(0, 3)
+      .map((slot, at) => ({
+        ...slot,
+        completed: [75, 49, 0][at] ?? 0,
+        failed: [25, 1, 0][at] ?? 0,
+      }));
+    const html = pageOf(anOverview({ slots }));
+    const drawn = (look: string) => new RegExp(`<path class="bar-${look}" d="([^"]*)"`).exec(html)?.[1];
+    expect(drawn("good")).toBe("M1 25h8v75h-8zM11 51h8v49h-8z");
+    expect(drawn("bad")).toBe("M1 0h8v25h-8zM11 49.5h8v1.5h-8z");
+    expect(textOf(html)).toContain("0 50 100");
+  });
 
-test("it says how far back it knows", () => {
-  expect(textOf(pageOf(fullDay()))).toContain("The last 24 hours, in half-hour steps.");
-  const young = textOf(pageOf(fullDay({ since: later(-60_000) })));
-  expect(young).toContain("Counted since 4 Mar 2026, 11:59:00 UTC , less than 24 hours");
-  expect(young).toContain("earlier data is not included");
-  expect(textOf(pageOf(fullDay(), { ...NO_RETRIES, count: 9_999, due: 1, isCut: true }))).toContain(
-    "At least 9999 calls scheduled. 1 more is due now.",
-  );
-});
+  test("draws lines that end where nothing was measured, and a dot for a value alone", () => {
+    const measured = [100, 50, null, 25, null];
+    const slots = anOverview()
+      .slots.slice(0, 5)
+      .map((slot, at) => {
+        const ms = measured[at] ?? null;
+        return { ...slot, attempts: 1, p50Ms: ms, p95Ms: ms };
+      });
+    const html = pageOf(anOverview({ slots }));
+    expect(/<path class="line-main" d="([^"]*)"/.exec(html)?.[1]).toBe("M5 0h.01L15 50M35 75h.01");
+  });
 
-test("a bar is as high as its number, what stands on it stands above it, and what is little is seen", () => {
-  const empty = { created: 0, completed: 0, failed: 0, attempts: 1, p50Ms: null, p95Ms: null };
-  const slots = [
-    { ...empty, at: NOON, completed: 75, failed: 25 },
-    { ...empty, at: NOON, completed: 49, failed: 1 },
-    { ...empty, at: NOON },
-  ];
-  const html = pageOf(fullDay({ slots }));
-  const drawn = (look: string) => new RegExp(`<path class="bar-${look}" d="([^"]*)"`).exec(html)?.[1];
-  expect(drawn("good")).toBe("M0 25h8v75h-8zM10 51h8v49h-8z");
-  expect(drawn("bad")).toBe("M0 0h8v25h-8zM10 49.5h8v1.5h-8z");
-  // In front of each other: both stand on the ground, the smaller one is drawn last.
-  expect(html.indexOf("bar-faint")).toBeLessThan(html.indexOf('"bar-busy"'));
+  test("has axes of round steps from 0 to at least the highest value", () => {
+    for (const highest of [0, 1, 3, 4, 7, 19, 20, 21, 99, 123_456, 1_000_000]) {
+      const { ticks, top } = scaleOf(highest, 1);
+      expect([ticks[0], ticks.at(-1), ticks.length <= 6]).toEqual([0, top, true]);
+      expect(top).toBeGreaterThanOrEqual(highest);
+      const step = ticks[1] ?? 0;
+      expect(["1", "2", "5"]).toContain(String(step)[0] ?? "");
+    }
+    const scale = scaleOf(1_000, 1);
+    expect([heightOf(0, scale), heightOf(1, scale), heightOf(500, scale)]).toEqual([0, 1.5, 50]);
+  });
+
+  test("has no script and no style of its own, and its slots are for the pointer alone", () => {
+    const html = pageOf(fullRange());
+    expect(html).not.toMatch(/ style=|<script>/);
+    const links = [...html.matchAll(/<a href="[^"]*created_before[^"]*"[^>]*>/g)].map(([tag]) => tag);
+    expect(links).toHaveLength(48);
+    expect(links.every((tag) => tag.includes('tabindex="-1"'))).toBe(true);
+    // A slot without anything leads nowhere and says nothing.
+    expect(pageOf(anOverview())).not.toMatch(/created_before|class="tip/);
+  });
 });

@@ -478,12 +478,15 @@ function agoWords(/** @type {number} */ ms) {
 
 const day = /** @type {const} */ ({ day: "numeric", month: "short", year: "numeric" });
 const clock = /** @type {const} */ ({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const shortDay = /** @type {const} */ ({ day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const minute = /** @type {const} */ ({ hour: "2-digit", minute: "2-digit" });
+const date = /** @type {const} */ ({ day: "numeric", month: "short" });
 const FORMATS = {
   day: new Intl.DateTimeFormat("en-GB", day),
   clock: new Intl.DateTimeFormat("en-GB", clock),
   full: new Intl.DateTimeFormat("en-GB", { ...day, ...clock }),
-  short: new Intl.DateTimeFormat("en-GB", shortDay),
+  short: new Intl.DateTimeFormat("en-GB", { ...date, ...minute }),
+  minute: new Intl.DateTimeFormat("en-GB", minute),
+  date: new Intl.DateTimeFormat("en-GB", date),
 };
 const zone = new Intl.DateTimeFormat("en-GB", { ...day, ...clock, timeZoneName: "short" });
 
