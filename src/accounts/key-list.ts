@@ -26,7 +26,7 @@ const ListedKey = Type.Object(
     ...keyMembers,
     last_action_at: nullable(dateTime("When it created its newest action; null: none is left.")),
     last_action: nullable(LastAction),
-    actions_24h: Type.Integer({
+    actions_last_day: Type.Integer({
       minimum: 0,
       description: `Actions that it has created in the last 24 hours, of what is left, counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
       examples: [42],
@@ -61,7 +61,7 @@ export function serializeListedKey(row: ListedKeyView): Static<typeof ListedKey>
     ...serializeKey(row),
     last_action_at: row.lastCall?.createdAt.toISOString() ?? null,
     last_action: row.lastCall === null ? null : serializeCall(row.lastCall),
-    actions_24h: row.actionsLastDay,
+    actions_last_day: row.actionsLastDay,
     actions_today: row.actionsToday,
   };
 }

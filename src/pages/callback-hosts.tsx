@@ -45,7 +45,7 @@ export function CallbackHosts({ user, hosts, typed = "", problem = null }: Callb
         <PostForm user={user} action={CALLBACK_HOSTS_PATH} class="ask">
           <Field
             name="host"
-            label="Host"
+            label="Callback host"
             value={typed}
             hint="For example hooks.example.com or 10.0.0.7:8080. The default port is 443 for https and 80 for http."
             required

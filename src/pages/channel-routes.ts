@@ -29,7 +29,7 @@ export function channelPages(deps: ChannelPageDeps) {
     await formOf(context, person);
     try {
       const { error } = await channelService.test(person.caller, id);
-      const tested: ShownTest = { id, error };
+      const tested: ShownTest = { id, error, atMs: clock.now().getTime() };
       return flash.redirect(person, CHANNELS_PATH, tested);
     } catch (error) {
       return showFormAgain(context, error, REFUSED, (problem) => html(person, { problem }));

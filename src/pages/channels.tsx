@@ -33,6 +33,7 @@ export interface ShownTest {
   readonly id: string;
   /** Null: it was delivered. */
   readonly error: string | null;
+  readonly atMs: number;
 }
 
 /** Where the account asks for approval. */
@@ -144,7 +145,7 @@ function channelCells(channel: Channel, user: PageUser, tested: ShownTest | null
     remindAfterMinutes === null ? <None>Never</None> : `After ${duration(remindAfterMinutes * 60_000)}`,
     <>
       {enabled ? <Dot tone="good">On</Dot> : <Dot tone="still">Off</Dot>}
-      {tested?.id === id ? <TestResult error={tested.error} /> : null}
+      {tested?.id === id ? <TestResult {...tested} now={now} /> : null}
     </>,
     <div>
       <PostForm user={user} action={`${CHANNELS_PATH}/${id}/test`}>
@@ -169,17 +170,17 @@ function channelCells(channel: Channel, user: PageUser, tested: ShownTest | null
   ];
 }
 
-function TestResult({ error }: { readonly error: string | null }) {
+function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {
   if (error === null) {
     return (
       <span class="says" role="status">
-        The test message was delivered.
+        The test message was delivered, <Ago at={new Date(atMs)} now={now} />.
       </span>
     );
   }
   return (
     <span class="says says-bad" role="status">
-      The test message was not delivered. <UntrustedText text={error} />
+      The test message of <Ago at={new Date(atMs)} now={now} /> was not delivered. <UntrustedText text={error} />
     </span>
   );
 }

@@ -2,7 +2,7 @@
 import type { KnownOrigin } from "../accounts/known-origins.ts";
 import type { SigningSecret } from "../accounts/signing-secrets.ts";
 import type { SigningUse } from "../crypto/secrets.ts";
-import { EmptyState } from "./controls.tsx";
+import { Copied, EmptyState } from "./controls.tsx";
 import { Button, Field, PostForm } from "./form.tsx";
 import { Ago, Card, LinkButton, Notice, Time, UntilTime, UntrustedText } from "./parts.tsx";
 import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
@@ -103,7 +103,9 @@ function originCells({ origin, use, lastUsedAt, rotatedAt, overlapEndsAt }: Know
     </span>
   );
   return [
-    <UntrustedText text={origin} />,
+    <Copied text={origin} what="origin">
+      <UntrustedText text={origin} />
+    </Copied>,
     use === "calls" ? "Calls" : "Callbacks",
     lastUsedAt === null ? <None>Not lately</None> : <Ago at={lastUsedAt} now={now} />,
     <>

@@ -233,7 +233,7 @@ describe("for people, without script,", () => {
     const [channel] = await app.engine.store.channels.list(app.engine.owner.accountId);
     const of = (verb: string) => `/settings/channels/${channel?.id ?? ""}/${verb}`;
     const tested = async () => (await ann.follow(await ann.send(of("test"), hidden))).text();
-    expect(await tested()).toContain("The test message was delivered.");
+    expect(await tested()).toContain("The test message was delivered,");
     app.engine.clock.advance(1_000);
     expect(await tested()).toContain("answered with status 500");
     expect((await ann.send(of("switch"), { ...hidden, enabled: "false" })).status).toBe(303);

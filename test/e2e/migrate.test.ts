@@ -67,7 +67,7 @@ async function storyOf(client: OutgateClient) {
       last_used_at: null,
       last_action_at: null,
       last_action: null,
-      actions_24h: 0,
+      actions_last_day: 0,
     })),
     pauses: await client.listPauses(),
     hosts: await client.listCallbackHosts(),

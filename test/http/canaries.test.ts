@@ -186,7 +186,7 @@ const PLACES: readonly Place[] = [
   place("page that asks whether to send it again", "over", [], ({ ann, id }) => ann.pageOf(`/actions/${id}/again`)),
   place("page of the newest actions", "over", [], ({ ann }) => ann.pageOf("/actions")),
   place("overview", "over", [], ({ ann }) => ann.pageOf("/overview")),
-  place("page of callbacks and mails", "over", [], ({ ann }) => ann.pageOf("/settings/callbacks")),
+  place("page of callbacks and mails", "over", [], ({ ann }) => ann.pageOf("/settings/notifications")),
   place("command line, reader: the action", "over", [], commandLine("reader", [])),
   place("command line, approver: what is decided on", "held", [], async ({ app, id }) => {
     const env = { OUTGATE_URL: app.url, OUTGATE_API_KEY: KEYS.approver };

@@ -320,7 +320,7 @@ const PATHS = [
     .map((name) => `/actions?${name}=`),
   "/approvals?after=act_",
   "/approvals?decided=",
-  "/settings/callbacks?before=",
+  "/settings/notifications?before=",
   "/search?q=",
   "/login?next=/",
   "/v1/actions/act_",

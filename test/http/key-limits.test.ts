@@ -159,10 +159,10 @@ describe("a key with limits", () => {
 
   test("is listed with the newest action of the key, masked, and how many it created in 24 hours", async () => {
     const { id, create } = await keyWith({});
-    expect(await listed(id)).toMatchObject({ last_action: null, actions_24h: 0 });
+    expect(await listed(id)).toMatchObject({ last_action: null, actions_last_day: 0 });
     await create("https://api.example.com/first");
     const { json } = await create("https://api.example.com/orders?token=8f14e45fceea167a5a36dedd4bea2543");
-    const { last_action, actions_24h } = (await listed(id)) ?? {};
+    const { last_action, actions_last_day } = (await listed(id)) ?? {};
     expect(last_action).toMatchObject({
       id: json.id,
       method: "POST",
@@ -171,9 +171,9 @@ describe("a key with limits", () => {
     });
     expect(JSON.stringify(last_action)).toContain("https://api.example.com/orders?token=");
     expect(JSON.stringify(last_action)).not.toContain("8f14e45fceea167a5a36dedd4bea2543");
-    expect(actions_24h).toBe(2);
+    expect(actions_last_day).toBe(2);
     app.engine.clock.advance(24 * 3_600_000 + 1);
-    expect(await listed(id)).toMatchObject({ last_action: { id: json.id }, actions_24h: 0 });
+    expect(await listed(id)).toMatchObject({ last_action: { id: json.id }, actions_last_day: 0 });
   });
 
   test("is refused from its end on, and its streams and waits end then", async () => {

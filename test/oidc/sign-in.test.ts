@@ -7,6 +7,7 @@ import { createSender } from "../../src/outbound/send.ts";
 import { providerPolicy } from "../../src/outbound/policy.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { ANN, ANN_PASSWORD, cookiesIn, SESSION_SECRET, signedIn } from "../http/signed-in.ts";
+import type { OutgoingMail } from "../../src/mail/messages.ts";
 import { OWN_ORIGIN } from "../http/stub-server.ts";
 import { OIDC_CLIENT, OidcServer } from "../support/oidc.ts";
 
@@ -15,6 +16,9 @@ const CALLBACK = "/auth/oidc/callback";
 let provider: OidcServer;
 let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
+
+/** What people sent to themselves. */
+let mails: OutgoingMail[] = [];
 
 async function open({ tellsInIdToken = false, domains = ["example.com"] } = {}): Promise<void> {
   provider = await OidcServer.open({
@@ -28,8 +32,15 @@ async function open({ tellsInIdToken = false, domains = ["example.com"] } = {}):
       nobody: { subject: "subject-of-nobody" },
     },
   });
+  mails = [];
   app = await openRealServer({
     starts: false,
+    ownMailer: {
+      send: (mail) => {
+        mails.push(mail);
+        return Promise.resolve({ kind: "delivered" });
+      },
+    },
     oidcOf: ({ engine, peopleService, teamService }) => ({
       provider: createOidcProvider(
         { issuer: provider.issuer, ...OIDC_CLIENT },
@@ -148,6 +159,38 @@ describe("somebody with an account", () => {
     const asked = provider.asked.length;
     expect((await visitor.post("/auth/logout", { form_token })).status).toBe(303);
     expect([await visitor.isIn, provider.asked.length]).toEqual([false, asked]);
+  });
+
+  test("sets a password by a link to their own address, and logs in with it from then on", async () => {
+    await invite("bob@example.com");
+    const bob = new Visitor();
+    await bob.signIn("bob");
+    const page = await (await bob.ask("/settings/password")).text();
+    for (const said of ["You log in with id.example and have no password here", "Email me a link to set one"]) {
+      expect(page).toContain(said);
+    }
+    expect(page).not.toContain("Current password");
+    const form_token = /name="form_token" value="(\w+)"/.exec(page)?.[1] ?? "";
+    expect((await bob.post("/settings/password/link", { form_token: "another" })).status).toBe(403);
+    expect((await bob.post("/settings/password/link", { form_token })).status).toBe(303);
+    expect(await (await bob.ask("/settings/password")).text()).toContain("A link is on its way");
+    expect((await bob.ask("/settings/password/link")).headers.get("location")).toBe("/settings/password");
+    // One a second.
+    expect((await bob.post("/settings/password/link", { form_token })).status).toBe(429);
+    const [mail] = mails;
+    expect([mails.length, mail?.to]).toEqual([1, "bob@example.com"]);
+    expect(await auditText()).toContain(`"kind":"password_link_sent"`);
+    const path = mail?.event === "password_link" ? new URL(mail.link).pathname : "";
+    const fields = { email: "bob@example.com", password: "a password of bob" };
+    const fresh = new Visitor();
+    expect((await fresh.post(path, fields)).status).toBe(303);
+    // Setting it ended the other session.
+    expect([await bob.isIn, await fresh.isIn]).toEqual([false, true]);
+    expect((await new Visitor().post("/auth/login", fields)).status).toBe(303);
+    expect(await (await fresh.ask("/settings/password")).text()).toContain("Current password");
+    const token = /name="form_token" value="(\w+)"/.exec(await (await fresh.ask("/settings/password")).text())?.[1];
+    const refused = await fresh.post("/settings/password/link", { form_token: token ?? "" });
+    expect([refused.status, mails.length]).toEqual([400, 1]);
   });
 
   test("also where the provider tells the address in the ID token", async () => {

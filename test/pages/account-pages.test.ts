@@ -24,7 +24,11 @@ const PAGES = [
   "/keys",
   "/keys/new",
   "/settings",
-  "/settings/callbacks",
+  "/settings/notifications",
+  "/settings/channels",
+  "/settings/signing",
+  "/settings/server",
+  "/audit",
   "/settings/rotation",
   "/settings/password",
   "/settings/accounts",
@@ -90,12 +94,13 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     await confirmPassword(page);
     const key = (await page.locator("#key").innerText()).trim();
     expect(key).toMatch(/^og_[0-9A-Za-z]{36}$/);
-    expect((await page.locator("pre").allInnerTexts()).filter((text) => text.includes(key))).toHaveLength(1);
+    expect((await page.locator("pre").allInnerTexts()).filter((text) => text.includes(key))).toHaveLength(2);
     const asks = () => fetch(`${app.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
     expect((await asks()).status).toBe(200);
     await page.getByRole("link", { name: "I have saved it" }).click();
-    await page.getByRole("link", { name: "Revoke phone" }).waitFor();
+    await page.getByText("More for phone").waitFor();
     expect(await page.content()).not.toContain(key);
+    await page.locator("summary", { hasText: "More for phone" }).click();
     await page.getByRole("link", { name: "Revoke phone" }).click();
     await page.getByRole("button", { name: "Revoke key" }).click();
     await confirmPassword(page);
@@ -106,9 +111,9 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
   test("a secret is shown and rotated on a phone, without script", async () => {
     await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });
     const { page } = watched;
-    await page.goto(`${app.url}/settings`);
+    await page.goto(`${app.url}/settings/signing`);
     await page.getByLabel("Origin").fill("https://api.example.com");
-    await page.getByRole("button", { name: "Show secret" }).click();
+    await page.getByRole("button", { name: "Show secret", exact: true }).click();
     await confirmPassword(page);
     const before = (await page.locator("code.code").innerText()).trim();
     expect(before).toStartWith("whsec_");
@@ -142,10 +147,11 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     }
     await page.goto(`${app.url}/keys`);
     expect(await page.locator("main").innerText()).toContain(MARKUP);
-    await page.goto(`${app.url}/settings`);
+    await page.goto(`${app.url}/settings/notifications`);
     expect(await page.locator("main").innerText()).toContain("<script>alert(3)</script>");
+    await page.goto(`${app.url}/settings/signing`);
     await page.getByLabel("Origin").fill(MARKUP);
-    await page.getByRole("button", { name: "Show secret" }).click();
+    await page.getByRole("button", { name: "Show secret", exact: true }).click();
     expect(await page.getByLabel("Origin").inputValue()).toBe(MARKUP);
     // That it was not understood is a line of the browser's own.
     expect(troubles.filter((trouble) => !trouble.includes("status of 400"))).toEqual([]);
@@ -178,8 +184,8 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
       const { page } = watched;
       // As if nothing had been kept.
       await page.addInitScript("localStorage.clear()");
-      await page.goto(`${app.url}/settings`);
-      await page.getByLabel("Host", { exact: true }).fill("a.example");
+      await page.goto(`${app.url}/settings/hosts`);
+      await page.getByLabel("Callback host").fill("a.example");
       await page.getByRole("button", { name: "Add host" }).click();
       await confirmPassword(page, "not the password");
       await page.getByText("This is not your current password.").waitFor();

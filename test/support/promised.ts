@@ -32,10 +32,13 @@ const OF_PAGES = new Set([
 /** What is for people: the description does not speak of it, and other tests look at it. */
 const PAGES = /^\/+(?:$|(?:a|assets|approvals)(?:\/|$))/;
 
+/** Where a browser that loads the address of a refused form is led back to the form. */
+const LEADS_BACK = /^\/auth\/(?:login|signup)\/?$/;
+
 /** Why the API description does not allow this answer; empty when it does. */
 export function broken(exchanged: Exchanged): string[] {
   const path = exchanged.path.split(/[?#]/, 1)[0] ?? "";
-  if (PAGES.test(path)) return [];
+  if (PAGES.test(path) || (LEADS_BACK.test(path) && exchanged.status === 303)) return [];
   const responses = responsesTo(exchanged.method, path);
   const fitting = responses[exchanged.status];
   if (fitting === undefined) return [`${exchanged.status} is none of ${Object.keys(responses).join(", ")}`];
