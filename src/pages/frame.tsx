@@ -12,17 +12,9 @@ import type { PageUser } from "./text.ts";
 
 /** Pages that the palette finds beside those of the navigation. */
 const PLACES = [
-  { name: "People", path: "/settings/people", needs: "manage", icon: "people" },
-  { name: "Channels", path: "/settings/channels", needs: "manage", icon: "send" },
-  { name: "Hosts", path: "/settings/hosts", needs: "manage", icon: "host" },
-  { name: "Pauses", path: "/settings/pauses", needs: "manage", icon: "pause" },
-  { name: "Notifications", path: "/settings/notifications", needs: "manage", icon: "inbox" },
-  { name: "Signing secrets", path: "/settings/signing", needs: "manage", icon: "shield" },
-  { name: "Server", path: "/settings/server", needs: "manage", icon: "server" },
-  { name: "Audit log", path: "/audit", needs: "manage", icon: "clock" },
-  { name: "Bulk jobs", path: "/actions/bulk", needs: "read", icon: "retry" },
+  ...SETTINGS_SECTIONS.filter(({ name }) => name !== "Keys"),
+  { name: "Bulk jobs", path: BULK_PATH, needs: "read", icon: "retry" },
   { name: "Create a key", path: "/keys/new", needs: "manage", icon: "keys" },
-  { name: "Account and login", path: LOG_IN_PATH, needs: "read", icon: "person" },
   { name: "API reference", path: "/docs/api", needs: "read", icon: "docs" },
 ] as const;
 

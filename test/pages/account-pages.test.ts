@@ -112,7 +112,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });
     const { page } = watched;
     await page.goto(`${app.url}/settings/signing`);
-    await page.getByLabel("Origin").fill("https://api.example.com");
+    await page.getByLabel("Origin", { exact: true }).fill("https://api.example.com");
     await page.getByRole("button", { name: "Show secret", exact: true }).click();
     await confirmPassword(page);
     const before = (await page.locator("code.code").innerText()).trim();
@@ -150,9 +150,9 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     await page.goto(`${app.url}/settings/notifications`);
     expect(await page.locator("main").innerText()).toContain("<script>alert(3)</script>");
     await page.goto(`${app.url}/settings/signing`);
-    await page.getByLabel("Origin").fill(MARKUP);
+    await page.getByLabel("Origin", { exact: true }).fill(MARKUP);
     await page.getByRole("button", { name: "Show secret", exact: true }).click();
-    expect(await page.getByLabel("Origin").inputValue()).toBe(MARKUP);
+    expect(await page.getByLabel("Origin", { exact: true }).inputValue()).toBe(MARKUP);
     // That it was not understood is a line of the browser's own.
     expect(troubles.filter((trouble) => !trouble.includes("status of 400"))).toEqual([]);
   });
