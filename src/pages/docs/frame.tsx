@@ -177,12 +177,14 @@ function DocsSearchForm({ query }: { readonly query: string }) {
 
 function DocsNavigation({ current, site }: Pick<DocsFrameProps, "current" | "site">) {
   const isApi = current !== null && (current === "errors" || current.startsWith("api"));
+  const guides = site.groups.filter((group) => group !== site.api);
+  // On pages of the API its own come first, so that the current one is in sight.
+  const groups = isApi ? [site.api, ...site.operations, ...guides] : [...guides, site.api];
   return (
     <>
-      {site.groups.map((group) => (
+      {groups.map((group) => (
         <NavGroup {...group} current={current} />
       ))}
-      {isApi ? site.operations.map((group) => <NavGroup {...group} current={current} />) : null}
     </>
   );
 }

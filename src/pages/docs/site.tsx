@@ -33,6 +33,8 @@ export interface DocsNavGroup {
 /** All pages of the documentation of this version. */
 export interface DocsSite {
   readonly groups: readonly DocsNavGroup[];
+  /** One of the groups: what is about the API as a whole. */
+  readonly api: DocsNavGroup;
   /** Those of the API's operations, which the navigation shows only on pages of the API. */
   readonly operations: readonly DocsNavGroup[];
   /** Null: there is no page of that name. Rendered once, when somebody first asks for it. */
@@ -61,13 +63,15 @@ export function createDocsSite(props: DocsSiteProps): DocsSite {
   const api = { document, groups: groupsOf(entriesOf(document)), operations };
   const made = new Map<string, DocsPage>();
   let search: SearchDocs | null = null;
+  const about: DocsNavGroup = { title: "API", links: [API, OBJECTS, ERRORS] };
   return {
+    api: about,
     groups: [
       ...groups.map(({ title, guides: own }) => ({
         title,
         links: own.map(({ name, title: of }) => ({ name, title: of })),
       })),
-      { title: "API", links: [API, OBJECTS, ERRORS] },
+      about,
     ],
     operations: api.groups.map(({ title, entries }) => ({ title, links: entries.map(linkOf) })),
     page(name) {
