@@ -40,9 +40,9 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
       {request.body === null ? null : <Part title={`Body (${request.bodyKind})`} part={request.body} />}
       <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
         <tr>
-          <DecisionButton href={links.approve} label="Approve" colour="#11683a" />
+          <DecisionButton href={links.approve} label="Approve" colour="#3b5bdb" />
           <td width="4%"></td>
-          <DecisionButton href={links.reject} label="Reject" colour="#ad241c" />
+          <DecisionButton href={links.reject} label="Reject" colour="#c92a2a" />
         </tr>
       </table>
       <p style={SMALL}>{terms}</p>
@@ -137,7 +137,7 @@ export function invitationMailHtml({ subject, sentence, facts, link, terms }: In
       <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
       <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
         <tr>
-          <DecisionButton href={link} label="Join" colour="#11683a" />
+          <DecisionButton href={link} label="Join" colour="#3b5bdb" />
         </tr>
       </table>
       <p style={SMALL}>{terms}</p>
@@ -167,32 +167,33 @@ export function passwordMailHtml({ subject, sentence, link, terms }: PasswordMai
  * Dark colors need a style sheet, because inline styles have no media queries. Clients that drop it show the light colors.
  * Codes of invisible characters are highlighted.
  */
-const SHEET = `:root{color-scheme:light dark}bdi i{font-style:normal;color:#805000;background:#fcefd2}@media (prefers-color-scheme:dark){
-.page{background:#13161a!important;color:#e5e8ec!important}.card{background:#1f242a!important;border-color:#39424c!important}
-.quiet{color:#a1aab5!important}.risk{color:#f1c56f!important;background:#33270b!important}.link{color:#95b4ff!important}bdi i{color:#f1c56f;background:#33270b}}`;
+const SHEET = `:root{color-scheme:light dark}bdi i{font-style:normal;color:#a35507;background:#fdf3e4}@media (prefers-color-scheme:dark){
+.page{background:#0c0d0f!important;color:#eceef1!important}.sheet{background:#131417!important;border-color:#24262b!important}
+.card{background:#0f1012!important;border-color:#24262b!important}.quiet{color:#a2a7b1!important}
+.risk{color:#f0a84b!important;background:#2a2013!important}.link{color:#7c93ff!important}bdi i{color:#f0a84b;background:#2a2013}}`;
 
 const SANS = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
 
 const MONO = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace";
 
-const PAGE = `margin:0;padding:0;background:#f6f7f8;color:#1b2026;${SANS}`;
+const PAGE = `margin:0;padding:0;background:#fafafa;color:#16181d;${SANS}`;
 
-const TITLE = "margin:0 0 8px;font-size:22px;line-height:1.3;overflow-wrap:anywhere";
+const TITLE = "margin:0 0 8px;font-size:20px;line-height:1.3;letter-spacing:-0.01em;overflow-wrap:anywhere";
 
-const TEXT = "margin:0 0 16px;font-size:16px;line-height:1.5";
+const TEXT = "margin:0 0 16px;font-size:15px;line-height:1.5";
 
 const SMALL = "margin:0 0 12px;font-size:14px;line-height:1.5";
 
-const QUIET = `${SMALL};color:#59626d`;
+const QUIET = `${SMALL};color:#5b606b`;
 
-const HEAD = "margin:16px 0 6px;font-size:13px;line-height:1.4;color:#59626d";
+const HEAD = "margin:16px 0 6px;font-size:13px;line-height:1.4;color:#5b606b";
 
 const BOX =
-  "margin:0;padding:12px;background:#ffffff;border:1px solid #dfe3e8;border-radius:6px;overflow-wrap:anywhere";
+  "margin:0;padding:12px;background:#f4f5f7;border:1px solid #e6e7ea;border-radius:6px;overflow-wrap:anywhere";
 
-const LINK = "color:#1f4fbf";
+const LINK = "color:#3b5bdb";
 
-const RISK = `${SMALL};margin:8px 0 0;padding:8px 12px;color:#805000;background:#fcefd2;border-radius:6px;overflow-wrap:anywhere`;
+const RISK = `${SMALL};margin:8px 0 0;padding:8px 12px;color:#a35507;background:#fdf3e4;border-radius:6px;overflow-wrap:anywhere`;
 
 /** The frame of a mail: one column for phones. */
 function MailFrame({ subject, children }: { readonly subject: string; readonly children?: Child }) {
@@ -213,10 +214,12 @@ function MailFrame({ subject, children }: { readonly subject: string; readonly c
               <td align="center" style="padding:24px 16px">
                 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style={FRAME}>
                   <tr>
-                    <td align="left">
-                      <p class="quiet" style={HEAD}>
-                        Outgate
-                      </p>
+                    <td align="left" style={BRAND}>
+                      Outgate
+                    </td>
+                  </tr>
+                  <tr>
+                    <td class="sheet" align="left" style={PAPER}>
                       {children}
                     </td>
                   </tr>
@@ -229,6 +232,10 @@ function MailFrame({ subject, children }: { readonly subject: string; readonly c
     </html>
   );
 }
+
+const BRAND = "padding:0 0 12px;font-size:15px;line-height:1.4;font-weight:600";
+
+const PAPER = "padding:24px;background:#ffffff;border:1px solid #e6e7ea;border-radius:8px";
 
 /** Fixed layout, so that a long line doesn't widen the column. */
 const FRAME = "max-width:600px;table-layout:fixed";
@@ -269,7 +276,7 @@ function Facts({ rows }: { readonly rows: readonly (readonly [name: string, valu
     <table role="presentation" cellpadding="0" cellspacing="0" style="margin:16px 0 0;width:100%;table-layout:fixed">
       {rows.map(([name, value]) => (
         <tr>
-          <td class="quiet" valign="top" style={`${FACT};width:108px;color:#59626d`}>
+          <td class="quiet" valign="top" style={`${FACT};width:108px;color:#5b606b`}>
             {name}
           </td>
           <td valign="top" style={FACT}>
