@@ -40,7 +40,14 @@ const PAGES = [
   "/settings/hosts/edit?host=a.example",
 ];
 
-const DOCS = [...GUIDES.map(({ name }) => docsPath(name)), "/docs/api", "/docs/errors"];
+const DOCS = [
+  ...GUIDES.map(({ name }) => docsPath(name)),
+  "/docs/api",
+  "/docs/api/objects",
+  "/docs/errors",
+  "/docs/search?q=retry",
+  "/docs/api/createAction",
+];
 
 /** What a guide looks like: enough where only colours are looked at, or what somebody else wrote. */
 const SOME_DOCS = IS_LONG ? DOCS : DOCS.slice(-3);

@@ -1,6 +1,5 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
-import type { Child } from "hono/jsx";
 import { Copied } from "../controls.tsx";
 import {
   type ApiEntry,
@@ -13,6 +12,7 @@ import {
 import { requestExamples } from "./api-examples.ts";
 import { API_OBJECTS_PATH, ApiFields, ApiParameters, ApiText, ApiType } from "./api-fields.tsx";
 import { codeBlock } from "./code-block.ts";
+import { DocsSubheading } from "./heading.tsx";
 
 export function apiPath(operationId: string): string {
   return `/docs/api/${operationId}`;
@@ -22,18 +22,6 @@ export function apiPath(operationId: string): string {
 export function operationTitle(id: string): string {
   const words = id.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** The ID of an object's heading; an operation's heading has the name of what it is about. */
-function ApiHeading({ id, children }: { readonly id: string; readonly children?: Child }) {
-  return (
-    <h2 id={id}>
-      {children}
-      <a class="anchor" href={`#${id}`} aria-label="Link to this section">
-        #
-      </a>
-    </h2>
-  );
 }
 
 interface ApiIndexProps {
@@ -58,7 +46,7 @@ export function ApiIndex({ document, groups }: ApiIndexProps) {
       </p>
       {groups.map(({ title, entries }) => (
         <>
-          <ApiHeading id={anchorOf(title)}>{title}</ApiHeading>
+          <DocsSubheading id={anchorOf(title)}>{title}</DocsSubheading>
           <ul class="operations">
             {entries.map((entry) => (
               <li>
@@ -112,24 +100,24 @@ export function ApiOperation({ entry, document, roles }: ApiOperationProps) {
         <p class="quiet">{needsKey ? `Roles of keys: ${roles.join(", ")}.` : "No API key required."}</p>
         {parameters.length === 0 ? null : (
           <>
-            <ApiHeading id="parameters">Parameters</ApiHeading>
+            <DocsSubheading id="parameters">Parameters</DocsSubheading>
             <ApiParameters parameters={parameters} />
           </>
         )}
         {body === null ? null : (
           <>
-            <ApiHeading id="body">Body{body.isRequired ? "" : ", optional"}</ApiHeading>
+            <DocsSubheading id="body">Body{body.isRequired ? "" : ", optional"}</DocsSubheading>
             <ApiFields schema={body.schema} document={document} of="request" />
           </>
         )}
-        <ApiHeading id="responses">Responses</ApiHeading>
+        <DocsSubheading id="responses">Responses</DocsSubheading>
         {successes.map((success) => (
           <Success {...success} />
         ))}
         <ResponseFields successes={successes} document={document} />
         {errors.length === 0 ? null : (
           <>
-            <ApiHeading id="errors">Errors</ApiHeading>
+            <DocsSubheading id="errors">Errors</DocsSubheading>
             <ul class="codes-short">
               {errors.map(({ status, code }) => (
                 <li>
@@ -237,7 +225,7 @@ export function ApiObjects({ document, names }: ApiObjectsProps) {
         const schema = document.components.schemas[name] ?? {};
         return (
           <>
-            <ApiHeading id={name}>{name}</ApiHeading>
+            <DocsSubheading id={name}>{name}</DocsSubheading>
             {schema.description === undefined ? null : (
               <p>
                 <ApiText text={schema.description} />

@@ -3,7 +3,8 @@ import { raw } from "hono/html";
 import { ERROR_CODES, type ErrorCode } from "../../api/domain-error.ts";
 import { ERROR_MEANING, HTTP_STATUS } from "../../api/errors.ts";
 import { codeBlock } from "./code-block.ts";
-import type { DocsSection } from "./markdown.ts";
+import { DocsSubheading } from "./heading.tsx";
+import type { DocsHeading, DocsSection } from "./markdown.ts";
 
 /** What to do about each error. */
 const REMEDIES: Readonly<Record<ErrorCode, string>> = {
@@ -50,6 +51,31 @@ const EXAMPLE = JSON.stringify(
   2,
 );
 
+type Status = (typeof HTTP_STATUS)[ErrorCode];
+
+/** The codes by status, the lowest first. */
+const BY_STATUS = [...Map.groupBy(ERROR_CODES, (code) => HTTP_STATUS[code])].toSorted(([one], [other]) => one - other);
+
+const STATUS_NAMES: Readonly<Record<Status, string>> = {
+  400: "400 Bad request",
+  401: "401 Unauthorized",
+  403: "403 Forbidden",
+  404: "404 Not found",
+  405: "405 Method not allowed",
+  409: "409 Conflict",
+  413: "413 Content too large",
+  429: "429 Too many requests",
+  500: "500 Internal error",
+  503: "503 Unavailable",
+};
+
+/** What the page links to beside its text. */
+export const ERROR_HEADINGS: readonly DocsHeading[] = BY_STATUS.map(([status]) => ({
+  id: `status-${status}`,
+  text: STATUS_NAMES[status],
+  depth: 2,
+}));
+
 /** Every error of the API: what it means, and what to do. */
 export function ErrorsGuide() {
   return (
@@ -61,23 +87,28 @@ export function ErrorsGuide() {
         server’s log. Every response also has it in the <code>X-Request-Id</code> header.
       </p>
       {raw(codeBlock(EXAMPLE, "json", "Response"))}
-      <dl class="codes">
-        {ERROR_CODES.map((code) => (
-          <div id={code}>
-            <dt>
-              <code>{code}</code> <span class="quiet">{HTTP_STATUS[code]}</span>
-            </dt>
-            <dd>
-              {ERROR_MEANING[code]} <span class="quiet">{REMEDIES[code]}</span>
-            </dd>
-          </div>
-        ))}
-      </dl>
       <p>
         Repeating a request doesn’t help after 400, 401, 403, 404, 405, 409 or 413. After 429, 500 and 503, try again
         later. A failed action is not an API error: it is returned with status 200, and its <code>error</code> field
         says why it failed.
       </p>
+      {BY_STATUS.map(([status, codes]) => (
+        <>
+          <DocsSubheading id={`status-${status}`}>{STATUS_NAMES[status]}</DocsSubheading>
+          <dl class="codes">
+            {codes.map((code) => (
+              <div id={code}>
+                <dt>
+                  <code>{code}</code> <span class="quiet">{HTTP_STATUS[code]}</span>
+                </dt>
+                <dd>
+                  {ERROR_MEANING[code]} <span class="quiet">{REMEDIES[code]}</span>
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </>
+      ))}
     </>
   );
 }

@@ -4,7 +4,7 @@ import { type ApiOperation as Listed, openApiJson } from "../../api/openapi.ts";
 import { renderPart } from "../layout.tsx";
 import { type ApiEntry, type ApiGroup, entriesOf, groupsOf, type OpenApiDocument } from "./api-document.ts";
 import { anchorOf, ApiIndex, ApiObjects, ApiOperation, operationTitle } from "./api-pages.tsx";
-import { ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
+import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
 import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
 import { type DocsHeading, type DocsSection, renderGuide } from "./markdown.ts";
 import { createDocsSearch, type DocsEntry, type SearchDocs } from "./search.ts";
@@ -110,7 +110,7 @@ interface Api {
 
 function apiPage(name: string, { document, groups, operations }: Api): DocsPage | null {
   const plain = { isOperation: false };
-  if (name === ERRORS.name) return { ...ERRORS, ...plain, html: renderPart(<ErrorsGuide />), headings: [] };
+  if (name === ERRORS.name) return { ...ERRORS, ...plain, html: renderPart(<ErrorsGuide />), headings: ERROR_HEADINGS };
   if (name === API.name) {
     const headings = groups.map(({ title }) => ({ id: anchorOf(title), text: title, depth: 2 }));
     return { ...API, ...plain, html: renderPart(<ApiIndex document={document} groups={groups} />), headings };
