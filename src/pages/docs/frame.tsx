@@ -131,7 +131,7 @@ function DocsFrame({ title, current, site, query = "", isLoggedIn, children }: D
             <Logo />
             Outgate <span class="quiet">Docs</span>
           </a>
-          <DocsSearchForm query={query} />
+          <DocsSearchForm query={query} isOnResults={current === null} />
           <nav class="docs-links" aria-label="Service">
             <a href={docsPath("api")}>API</a>
             {isLoggedIn ? <a href="/approvals">Console</a> : <a href="/login">Log in</a>}
@@ -148,8 +148,15 @@ function DocsFrame({ title, current, site, query = "", isLoggedIn, children }: D
   );
 }
 
+interface DocsSearchFormProps {
+  readonly query: string;
+  /** The page shows the results itself. */
+  readonly isOnResults: boolean;
+}
+
 /** Without script, Enter opens the page of results. */
-function DocsSearchForm({ query }: { readonly query: string }) {
+function DocsSearchForm({ query, isOnResults }: DocsSearchFormProps) {
+  const [target, swap] = isOnResults ? ["#results", "outerHTML"] : ["#docs-found", "innerHTML"];
   return (
     <form class="docs-search" role="search" action={DOCS_SEARCH_PATH}>
       <Icon name="search" />
@@ -164,9 +171,9 @@ function DocsSearchForm({ query }: { readonly query: string }) {
         autocomplete="off"
         hx-get={DOCS_SEARCH_PATH}
         hx-trigger="input changed delay:120ms"
-        hx-target="#docs-found"
+        hx-target={target}
         hx-select="#results"
-        hx-swap="innerHTML"
+        hx-swap={swap}
         hx-sync="this:replace"
       />
       <kbd aria-hidden="true">/</kbd>
