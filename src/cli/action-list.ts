@@ -1,8 +1,8 @@
 import type { ActionJson } from "../actions/schemas.ts";
 import { targetMessage } from "../actions/target-message.ts";
-import { visible } from "../observability/terminal.ts";
+import { clockTime, type Color, padded, type Paint, shortened, visible } from "../observability/terminal.ts";
 import { age, STATUS_COLOR, STATUS_WORD, withHost } from "./action-text.ts";
-import type { Cell, Column } from "./table.ts";
+import { type Cell, type Column, tableOf } from "./table.ts";
 
 /** The beginning of an id that is its own in practice: 48 bits of time, and some of what counts within a millisecond. */
 export const ID_COLUMNS_MIN = "act_".length + 13;
@@ -33,13 +33,58 @@ export function actionRow(action: ActionJson, now: Date): readonly Cell[] {
   ];
 }
 
+/** Narrower terminals get the beginnings of ids in lines of changes, and no agent. */
+const WIDE_COLUMNS = 120;
+
+const AGENT_COLUMNS = 14;
+
+const EVENT_COLUMNS: readonly Column[] = [
+  { heading: "" },
+  { heading: "" },
+  { heading: "" },
+  { heading: "" },
+  { heading: "", min: 20 },
+  { heading: "", min: 10 },
+];
+
+interface ActionEvent {
+  readonly at: Date;
+  readonly action: ActionJson;
+}
+
+/** A change of an action in one line, in local time, aligned with the lines of others. */
+export function eventLine({ at, action }: ActionEvent, paint: Paint, columns?: number): string {
+  const status = statusCell(action);
+  const isNarrow = columns !== undefined && columns < WIDE_COLUMNS;
+  const agent = shortened(visible(action.created_by.name), AGENT_COLUMNS);
+  const row: readonly Cell[] = [
+    { text: clockTime(at), color: "grey" },
+    { ...status, text: padded(status.text, "completed 200".length) },
+    isNarrow ? action.id.slice(0, ID_COLUMNS_MIN) : action.id,
+    isNarrow ? "" : padded(agent, AGENT_COLUMNS),
+    callOf(action),
+    resultOf(action),
+  ];
+  return tableOf(EVENT_COLUMNS, [row], paint, columns);
+}
+
 /** Method and URL; `https://` is left out, `http://` never is. The host is never cut. */
 export function callOf({ method, url }: Pick<ActionJson, "method" | "url">): Cell {
   return withHost(visible(`${method.padEnd(4)} ${url.replace(/^https:\/\//i, "")}`));
 }
 
+interface ColoredCell {
+  readonly text: string;
+  readonly color: Color;
+}
+
 /** The status with what the target answered: `failed 422`. */
-export function statusCell({ status, response_code: code }: Pick<ActionJson, "status" | "response_code">): Cell {
+export function statusCell({
+  status,
+  response_code: latest,
+}: Pick<ActionJson, "status" | "response_code">): ColoredCell {
+  // While an attempt is under way, the last one's answer is old.
+  const code = status === "active" ? null : latest;
   const isRetried = status === "pending" && code !== null;
   const color = isRetried ? "yellow" : STATUS_COLOR[status];
   return { text: `${STATUS_WORD[status]}${code === null ? "" : ` ${code}`}`, color };
@@ -50,6 +95,7 @@ function resultOf(action: ActionJson): Cell {
   const { status, next_retry_in_seconds: seconds, run_at: runAt, duration_ms: ms } = action;
   if (action.pause !== undefined) return { text: "paused", color: "yellow" };
   if (status === "completed") return { text: ms === null ? "" : `${ms} ms`, color: "grey" };
+  if (status === "active") return { text: `attempt ${action.attempts} of ${action.retries}`, color: "grey" };
   if (status === "pending" && seconds !== undefined) return { text: `again in ${span(seconds)}`, color: "blue" };
   if (status === "pending" && action.attempts === 0 && runAt !== undefined) return `at ${runAt.slice(0, 16)}Z`;
   return visible(failureIn(action) ?? "");

@@ -48,8 +48,10 @@ export function tableOf(
     if (typeof cell === "string") return shortened(cell, width, mark);
     return { ...cell, text: shortened(cell.text, width, mark) };
   };
+  const head = shown.map(({ heading, width }): Cell => ({ text: shortened(heading, width, ""), color: "grey" }));
   const lines = [
-    shown.map(({ heading, width }): Cell => ({ text: shortened(heading, width, ""), color: "grey" })),
+    // No heading at all: a line of a table that goes on.
+    ...(head.some((cell) => textOf(cell) !== "") ? [head] : []),
     ...rows.map((row) => shown.map(({ at, width, mark }) => cut(row[at] ?? "", width, mark))),
   ];
   const shownWidths = shown.map(({ width }) => width);

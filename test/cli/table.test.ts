@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ACTION_COLUMNS, actionRow, failureIn, span } from "../../src/cli/action-list.ts";
+import { ACTION_COLUMNS, actionRow, eventLine, failureIn, span } from "../../src/cli/action-list.ts";
 import { type Column, table, tableOf } from "../../src/cli/table.ts";
 import type { ActionJson } from "../../src/actions/schemas.ts";
 
@@ -92,4 +92,22 @@ test("what comes next is told in place of an error, where something does", () =>
   expect(resultOf({ status: "completed" })).toMatchObject({ text: "193 ms" });
   expect(resultOf({ status: "pending", pause: { id: "pau_1" } })).toMatchObject({ text: "paused" });
   expect([span(59), span(60), span(7_200), span(200_000)]).toEqual(["59 s", "1 min", "2 h", "2 d"]);
+});
+
+test("a change is one aligned line, which fits the terminal and tells the result", () => {
+  const at = new Date(2026, 2, 1, 14, 2, 11);
+  const changes = [
+    action(),
+    action({ status: "awaiting_approval", response_code: null, response_body: null, last_error: null }),
+  ];
+  const [failed = "", held = ""] = changes.map((one) => eventLine({ at, action: one }, plain, 90));
+  expect(failed).toBe("14:02:11  failed 422     act_01m82axjzte7v  POST api.stripe.com/v1/refunds  No such charge\n");
+  expect(held).toStartWith("14:02:11  held           act_01m82axjzte7v  POST api.stripe.com/v1/refunds\n");
+  expect(eventLine({ at, action: action({ status: "active" }) }, plain)).toContain(
+    "active         act_01m82axjzte7v9c",
+  );
+  const wide = eventLine({ at, action: action() }, plain, 200);
+  expect(wide).toBe(
+    "14:02:11  failed 422     act_01m82axjzte7v9c2x4m6n8p0qr  billing-agent   POST api.stripe.com/v1/refunds  No such charge\n",
+  );
 });

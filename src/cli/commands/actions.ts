@@ -1,13 +1,12 @@
 import { Option } from "commander";
 import type { FilterQuery, ListQuery } from "../../actions/list-schemas.ts";
 import type { OutgateClient, OutgateEvent } from "../../client/types.ts";
-import { ACTION_COLUMNS, actionRow } from "../action-list.ts";
+import { ACTION_COLUMNS, actionRow, eventLine } from "../action-list.ts";
 import { actionText, describeDecision, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
 import { actionIdOf } from "../find-action.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
 import { type CliCommand, EXIT, isYesWord, readLine, UsageError, wholeNumber } from "../command.ts";
-import { visible } from "../../observability/terminal.ts";
 import { table } from "../table.ts";
 import {
   addServiceCommand,
@@ -162,12 +161,7 @@ function printEvent(event: OutgateEvent, { io, line, say, paint, isJson }: Sessi
     return;
   }
   const { timestamp, data: action } = event;
-  const time = { text: timestamp.slice(11, 19), color: "grey" } as const;
-  const status = { text: action.status.padEnd("awaiting_approval".length), color: STATUS_COLOR[action.status] };
-  const tries = action.attempts === 0 ? "" : `attempt ${action.attempts} of ${action.retries}, `;
-  const end = action.last_error ?? (action.response_code === null ? "" : `${action.response_code}`);
-  const summary = `${action.method} ${action.url} ${tries}${end}`.trim().replace(/,$/, "");
-  say(table([[time, status, action.id, visible(summary)]], paint, io.columns));
+  say(eventLine({ at: new Date(timestamp), action }, paint, io.columns));
 }
 
 interface Decision {

@@ -86,7 +86,6 @@ async function idsFor(command: string, start: string, io: Io): Promise<readonly 
 }
 
 function descriptionOf(action: ActionJson): string {
-  const cell = statusCell(action);
   const text = action.title ?? `${action.method} ${action.url}`;
-  return shortened(`${typeof cell === "string" ? cell : cell.text}: ${visible(text)}`, TEXT_COLUMNS);
+  return shortened(`${statusCell(action).text}: ${visible(text)}`, TEXT_COLUMNS);
 }
