@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { mayDo, type Role, viewerOf } from "../accounts/roles.ts";
-import type { Action } from "../actions/action.ts";
+import { type Action, awaitsRunAt } from "../actions/action.ts";
 import type { PastAttempt } from "../actions/attempts.ts";
 import { pathOf } from "../actions/search.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
@@ -77,7 +77,7 @@ function ActionPart(props: ActionPartProps) {
         <State {...props} />
       </PageHead>
       {isHeld ? null : <Problem text={problem} />}
-      <TabChoice isHeld={isHeld} hasResponse={attempts.length > 0} />
+      <TabChoice isHeld={isHeld} hasResponse={attempts.length > 0 || action.status === "active"} />
       <div class="action-columns">
         <div class="action-main">
           {isHeld ? <Held {...props} /> : null}
@@ -103,17 +103,22 @@ function ActionControls({ stored, timeline, ...props }: ActionPartProps) {
 /** The status with its code, and what happened in a sentence. */
 function State({ action, timeline, role, now, pause }: ActionPartProps) {
   const isPaused = action.status === "pending" && pause !== null;
-  const isOver = action.status === "completed" || action.status === "failed";
   return (
     <div class="state">
-      {isPaused ? (
-        <Dot tone="wait">Paused</Dot>
-      ) : (
-        <StatusDot status={action.status} code={isOver ? (action.result?.responseCode ?? null) : null} />
-      )}
+      {isPaused ? <Dot tone="wait">Paused</Dot> : <Status action={action} />}
       {isPaused ? <PausedNotice pause={pause} /> : <Story action={action} timeline={timeline} role={role} now={now} />}
     </div>
   );
+}
+
+/** In the words of the list. The result of an action that is sent again is that of an earlier attempt. */
+function Status({ action }: { readonly action: Action }) {
+  const { status, attempts, result } = action;
+  const code = result?.responseCode ?? null;
+  if (awaitsRunAt(action)) return <Dot tone="still">Scheduled</Dot>;
+  if (status === "pending" && attempts > 0)
+    return <Dot tone="busy">{`Retrying${code === null ? "" : ` ${code}`}`}</Dot>;
+  return <StatusDot status={status} code={status === "completed" || status === "failed" ? code : null} />;
 }
 
 /** A held request with its risks, and the decision for whoever may make it. */
@@ -141,7 +146,7 @@ function Outcomes({ action, timeline, attempts, chosen, now }: ActionPartProps) 
   return (
     <div class="part part-response">
       <Attempts action={action} timeline={timeline} attempts={attempts} chosen={chosen} now={now} />
-      <AttemptResponse action={action} attempt={chosen} isOld={isOld} />
+      {last === undefined ? null : <AttemptResponse action={action} attempt={chosen} isOld={isOld} />}
     </div>
   );
 }
@@ -193,7 +198,7 @@ function TabChoice({ isHeld, hasResponse }: { readonly isHeld: boolean; readonly
   const first = hasResponse && !isHeld ? "response" : "request";
   return (
     <div class="part-tabs" role="radiogroup" aria-label="Parts of the action">
-      {PARTS.map(([part, name]) => (
+      {PARTS.filter(([part]) => hasResponse || part !== "response").map(([part, name]) => (
         <label>
           <input type="radio" name="part" value={part} checked={part === first} />
           {name}

@@ -232,7 +232,7 @@ function Bars({
 
 interface AttemptResponseProps {
   readonly action: Action;
-  /** Masked for the reader; null: no attempt of the run has ended. */
+  /** Masked for the reader; null: no attempt of this run has ended, but some of earlier ones. */
   readonly attempt: PastAttempt | null;
   /** Another attempt came after it. */
   readonly isOld: boolean;
@@ -241,11 +241,10 @@ interface AttemptResponseProps {
 /** What came back of one attempt. */
 export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps) {
   if (attempt === null) {
-    if (action.run === 1 && !isTerminal(action.status)) return null;
     return (
       <section class="card" aria-labelledby="response">
         <h2 id="response">Response</h2>
-        <p class="quiet">{`There is no response${action.run === 1 ? "" : ` in run ${action.run} yet`}.`}</p>
+        <p class="quiet">{`Run ${action.run} has no response yet. Choose an attempt of an earlier run to see its own.`}</p>
       </section>
     );
   }

@@ -98,7 +98,7 @@ export function editPage({ action, user, isUnknown, fields, problem, problems = 
         <Field
           name="title"
           label="Title"
-          hint="Optional. What the call does, for whoever reads the list or decides."
+          hint="Optional. What the call does, for the list and for approvers."
           value={fields.title}
           maxlength={TITLE_CHARS_MAX}
           problem={problems.title ?? null}

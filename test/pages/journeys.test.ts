@@ -179,18 +179,21 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.press("#search", "Enter");
     await page.waitForURL(`**/actions/${id}`);
     expect(await page.textContent("main")).toContain("It is up again.");
-    await page.click("text=Send again as a new action");
+    await page.click("text=Edit and resend");
+    await page.click("text=Send unchanged");
     await page.click("text='Send as a new action'");
     await confirmPassword(page);
     await page.waitForURL((url) => /^\/actions\/act_\w+$/.test(url.pathname) && !url.pathname.includes(id));
     await page.goto(`${server.url}/actions/${held.id}`);
+    await page.click(".decide-note summary");
     await page.fill("textarea", "Not this one.");
     await page.click("button[value=reject]");
     await confirmPassword(page);
-    await page.locator("#state").getByText("It was rejected.").waitFor();
+    await page.locator(".state").getByText("rejected it").waitFor();
+    await page.click("summary:has-text('Retry')");
     await page.click("button[value=retry]");
     await confirmPassword(page);
-    await page.locator("#state").getByText("Awaiting approval").waitFor();
+    await page.locator(".state").getByText("Awaiting approval").waitFor();
   });
 
   test("somebody signs up and makes a key, and loading its page again makes nothing again", async () => {

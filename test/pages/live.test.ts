@@ -82,8 +82,8 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.evaluate("window.mark = 1");
     app.engine.clock.advance(4_000);
     await app.engine.saw(id, { status: "completed" });
-    await page.locator("#state").getByText("Completed").waitFor();
-    await page.locator("#answer").getByText('"done": true').waitFor();
+    await page.locator(".state").getByText("Completed").waitFor();
+    await page.locator(".part-response .json").getByText('"done": true').waitFor();
     expect(await page.locator(".span-bad").count()).toBe(2);
     expect(await isSamePage(page)).toBe(true);
     expect(watched.troubles).toEqual([]);
@@ -138,8 +138,8 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.locator("#request .json").getByText(attack).first().waitFor();
     await page.goto(`${app.url}/actions/${id}`);
     await app.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: attack }));
-    await page.locator("#answer").getByText(attack).waitFor();
-    await page.locator("#told").getByText(attack).waitFor();
+    await page.locator(".part-response").getByText(attack).waitFor();
+    await page.locator(".part-timeline").getByText(attack).waitFor();
     expect(await page.evaluate("[window.ran, document.scripts.length, document.images.length]")).toEqual([
       undefined,
       4,
@@ -156,7 +156,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.keyboard.press("Enter");
     await page.waitForURL(`${app.url}/actions/${id}`);
     await page.goto(`${app.url}/actions/${id}`);
-    await page.getByRole("heading", { name: "Your decision" }).waitFor();
+    await page.getByRole("button", { name: "Approve" }).waitFor();
 
     await page.keyboard.press("a");
     await page.getByRole("dialog", { name: "Approve POST 127.0.0.1:9?" }).waitFor();
@@ -164,14 +164,14 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     // Keys in a dialog are the dialog's, and it takes a moment to close.
     await page.locator("dialog[open]").waitFor({ state: "detached" });
     expect((await actionOf(id)).status).toBe("awaiting_approval");
-    await page.keyboard.press("x");
+    await page.keyboard.press("r");
     const dialog = page.getByRole("dialog", { name: "Reject POST 127.0.0.1:9?" });
     await dialog.getByText("http://127.0.0.1:9/keys").waitFor();
     await page.keyboard.press("Enter");
     expect((await actionOf(id)).status).toBe("awaiting_approval");
     await dialog.getByRole("button", { name: "Reject" }).focus();
     await page.keyboard.press("Enter");
-    await page.locator("#state").getByText("Cancelled").waitFor();
+    await page.locator(".state").getByText("Cancelled").waitFor();
     expect((await actionOf(id)).status).toBe("cancelled");
     await page.waitForLoadState();
 
@@ -186,7 +186,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.keyboard.press("r");
     await page.getByRole("dialog", { name: "Retry POST 127.0.0.1:9?" }).waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Retry only" }).click();
-    await page.locator("#state").getByText("Awaiting approval").waitFor();
+    await page.locator(".state").getByText("Awaiting approval").waitFor();
     expect((await actionOf(id)).run).toBe(2);
     expect(watched.troubles).toEqual([]);
   });
@@ -330,8 +330,9 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     const id = await created({ approve: true, headers: { Authorization: "Bearer canary-0123456789abcdef" } });
     const page = await enter(ann, { permissions: ["clipboard-read", "clipboard-write"] });
     await page.goto(`${app.url}/actions/${id}`);
+    await page.getByText("As code").click();
     await page.getByText("curl", { exact: true }).click();
-    await page.getByRole("button", { name: "Copy" }).first().click();
+    await page.locator(".folds").getByRole("button", { name: "Copy" }).first().click();
     await page.getByRole("button", { name: "Copied" }).waitFor();
     const copied = String(await page.evaluate("navigator.clipboard.readText()"));
     expect(copied).toContain('"Authorization": "YOUR_AUTHORIZATION"');
