@@ -4,7 +4,7 @@ import type { Action } from "../actions/action.ts";
 import { isOfResult } from "../actions/attempts.ts";
 import { checkActionForm } from "./decision-form.ts";
 import { showFormAgain } from "../http/errors.ts";
-import { maskedAttempts, maskedPause, premask } from "../receipts/masked-action.ts";
+import { maskedAttempts, maskedPause, premask, premaskAll } from "../receipts/masked-action.ts";
 import { type Caller, mayDo, viewerOf } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
@@ -30,6 +30,7 @@ import { checkFilters, checkList, ExportQuery, ListQuery } from "../actions/list
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { normalTarget } from "../outbound/target.ts";
+import { forRow } from "./action-row.ts";
 import { actionsPage } from "./actions.tsx";
 
 export interface ActionPageRouteDeps extends PersonRouteDeps {
@@ -184,7 +185,8 @@ function list({ actionService, clock, baseUrl, pauseOf }: ActionListRouteDeps): 
     const named = actions.find(({ id }) => id === query.q);
     if (named !== undefined) return seeOther("own", actionPath(named.id));
     const cursor = before === null ? null : encodeCursor(before);
-    return page("own", actionsPage({ ...shared, query, problems: [], actions, cursor, searchedUntil, counts }));
+    const rows = await premaskAll(actions.map(forRow), viewerOf(person.role));
+    return page("own", actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts }));
   };
 }
 

@@ -3,7 +3,7 @@ import { type Action, awaitsRunAt, nextRetryAt } from "../actions/action.ts";
 import { pathOf } from "../actions/search.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../config/limits.ts";
-import { maskForDisplay } from "./request.tsx";
+import { maskedAction } from "../receipts/masked-action.ts";
 
 /** What the last column says: what comes next, or what went wrong. */
 export type RowNote =
@@ -30,9 +30,9 @@ export interface ActionRow {
   readonly note: RowNote;
 }
 
-/** Reads only what a row shows: masking the bodies of a page of actions would block the event loop. */
+/** What a row shows of an action that `forRow` made short. */
 export function actionRow(action: Action, viewer: Viewer): ActionRow {
-  const shown = maskForDisplay(withoutBodies(action), viewer);
+  const shown = maskedAction(action, viewer);
   const { id, createdAt, createdBy, title, method, host, url, status, attempts, retries, result } = shown;
   return {
     id,
@@ -51,7 +51,8 @@ export function actionRow(action: Action, viewer: Viewer): ActionRow {
   };
 }
 
-function withoutBodies(action: Action): Action {
+/** The parts that a row reads: masking the bodies of a page of actions would take long. */
+export function forRow(action: Action): Action {
   const { result } = action;
   const answer = result?.responseBody ?? null;
   const isShown = answer !== null && answer.length <= TARGET_MESSAGE_BODY_CHARS_MAX && result?.errorSource === "target";

@@ -11,7 +11,7 @@ import { duration, type PageUser } from "./text.ts";
 
 interface ActionTableProps {
   readonly user: PageUser;
-  /** Newest first. */
+  /** Newest first, each made by `forRow`. */
   readonly actions: readonly Action[];
   readonly pauseOf: PauseOf;
   readonly now: Date;

@@ -24,7 +24,7 @@ interface ActionsProps {
   readonly query: ListQuery;
   readonly typed: ReadonlyMap<string, readonly string[]>;
   readonly problems: readonly Issue[];
-  /** Newest first. */
+  /** Newest first, each made by `forRow`. */
   readonly actions: readonly Action[];
   readonly pauseOf: PauseOf;
   /** Where the next page begins; null: there is none. */

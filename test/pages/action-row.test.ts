@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { Action, Result } from "../../src/actions/action.ts";
-import { actionRow } from "../../src/pages/action-row.ts";
+import { actionRow, forRow } from "../../src/pages/action-row.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 const SECRET = "canaryx9Kq2Lm8Vb3Zt7Rw";
 
-const rowOf = (action: Partial<Action>) => actionRow(anAction(action), "decider");
+const rowOf = (action: Partial<Action>) => actionRow(forRow(anAction(action)), "decider");
 
 const resultOf = (result: Partial<Result>): Result => ({
   lastError: null,
