@@ -17,9 +17,6 @@ interface ActionTableProps {
   readonly now: Date;
 }
 
-/** The form that the boxes of the rows belong to. */
-export const SELECTION = "selection";
-
 /** A row for each action; its link opens the action's page, over the list where there is script. */
 export function ActionTable({ user, actions, pauseOf, now }: ActionTableProps) {
   const viewer = viewerOf(user.role);
@@ -30,7 +27,7 @@ export function ActionTable({ user, actions, pauseOf, now }: ActionTableProps) {
         <tr>
           <th scope="col" class="select">
             <label>
-              <input type="checkbox" aria-label="Select all on this page" form={SELECTION} data-selects="" hidden />
+              <input type="checkbox" aria-label="Select all on this page" data-selects="" hidden />
             </label>
           </th>
           <th scope="col">Time</th>
@@ -46,7 +43,8 @@ export function ActionTable({ user, actions, pauseOf, now }: ActionTableProps) {
           <th scope="col">Next / error</th>
         </tr>
       </thead>
-      <tbody>
+      {/* Boosted, and not loaded by click: a click with Ctrl or ⌘ still opens a tab. */}
+      <tbody hx-boost="true" hx-target="#drawer" hx-select="#action" hx-swap="innerHTML" hx-inherit="*">
         {actions.map((action) => (
           <Row
             row={actionRow(action, viewer)}
@@ -74,7 +72,7 @@ function Row({ row, isPaused, isScheduled, now }: RowProps) {
     <tr id={id} data-can={operation}>
       <td class="select">
         <label>
-          <input type="checkbox" name="id" value={id} form={SELECTION} aria-label={`Select ${id}`} />
+          <input type="checkbox" name="id" value={id} aria-label="Select" />
         </label>
       </td>
       <td class="when">
@@ -84,16 +82,7 @@ function Row({ row, isPaused, isScheduled, now }: RowProps) {
         <UntrustedText text={agent} />
       </td>
       <td class="what">
-        {/* Boosted, and not loaded by click: a click with Ctrl or ⌘ still opens a tab. */}
-        <a
-          class="row-link"
-          href={actionPath(id)}
-          data-item=""
-          hx-boost="true"
-          hx-target="#drawer"
-          hx-select="#action"
-          hx-swap="innerHTML"
-        >
+        <a class="row-link" href={actionPath(id)} data-item="">
           <What {...row} />
         </a>
       </td>

@@ -9,7 +9,7 @@ import type { Issue } from "../api/domain-error.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../bulk/job.ts";
 import type { PauseOf } from "../pauses/pause.ts";
 import { ActionFilters } from "./action-filters.tsx";
-import { ActionTable, SELECTION } from "./action-table.tsx";
+import { ActionTable } from "./action-table.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, FilterLinks, Menu } from "./controls.tsx";
 import { Button } from "./form.tsx";
@@ -53,9 +53,8 @@ export function actionsPage(props: ActionsProps): string {
       <Problem text={problemText(problems)} />
       <div id="list">
         <StatusChips {...props} />
-        {actions.length === 0 ? problems.length === 0 ? <Empty {...props} /> : null : <ActionTable {...props} />}
-        <Pager query={query} cursor={props.cursor} count={actions.length} />
-        {actions.length === 0 ? null : <SelectionBar {...props} />}
+        {actions.length === 0 && problems.length === 0 ? <Empty {...props} /> : null}
+        {actions.length === 0 ? <Pager {...props} /> : <Selectable {...props} />}
       </div>
     </Layout>,
   );
@@ -116,7 +115,8 @@ function Amount({ name, found }: AmountProps) {
 }
 
 /** There is no link to the previous page, because it changes with every new action. */
-function Pager({ query, cursor, count }: Pick<ActionsProps, "query" | "cursor"> & { readonly count: number }) {
+function Pager({ query, cursor, actions }: Pick<ActionsProps, "query" | "cursor" | "actions">) {
+  const count = actions.length;
   return (
     <nav class="pager" aria-label="Pages">
       {count === 0 ? null : <span class="small quiet">{`${counted(count, "action")} on this page`}</span>}
@@ -229,13 +229,21 @@ function amountText({ count, isMore }: Counted): string {
   return `${number(count)}${isMore ? "+" : ""}`;
 }
 
-/**
- * What can be done with the selected rows: the boxes belong to its form. CSS shows it while one is checked, counts them, and
- * shows the operations that at least one of them allows.
- */
+/** The rows, and what can be done with those that are selected. */
+function Selectable(props: ActionsProps) {
+  return (
+    <form id="selection" method="get" action={`${BULK_PATH}/new`}>
+      <ActionTable {...props} />
+      <Pager {...props} />
+      <SelectionBar {...props} />
+    </form>
+  );
+}
+
+/** CSS shows it while a box is checked, counts them, and shows the operations that at least one of the rows allows. */
 function SelectionBar({ user, query, counts }: ActionsProps) {
   return (
-    <form id={SELECTION} class="selection" method="get" action={`${BULK_PATH}/new`} aria-label="Selected actions">
+    <div class="selection" role="group" aria-label="Selected actions">
       <span class="selected-count">selected</span>
       {operationsFor(user).map((operation) => (
         <Button look="plain" name="operation" value={operation}>
@@ -251,6 +259,6 @@ function SelectionBar({ user, query, counts }: ActionsProps) {
       <button type="reset" class="button-link">
         Clear
       </button>
-    </form>
+    </div>
   );
 }

@@ -165,14 +165,16 @@ interface ExactTimeProps {
   readonly at: Date;
   /** What the script shows instead, in the reader's time zone: how long ago, the date and time, the time alone, the date. */
   readonly as: "ago" | "full" | "clock" | "day" | "when" | "until";
+  /** Without script, the tooltip is for times that aren't exact; lists leave it out. */
+  readonly hasTitle?: boolean;
   readonly children?: Child;
 }
 
 /** The server doesn't know the reader's time zone: without script, times are in UTC. The tooltip has the other form. */
-function ExactTime({ at, as, children }: ExactTimeProps) {
+function ExactTime({ at, as, hasTitle = true, children }: ExactTimeProps) {
   const iso = at.toISOString();
   return (
-    <time datetime={iso} title={iso} data-time={as}>
+    <time datetime={iso} title={hasTitle ? iso : undefined} data-time={as}>
       {children}
     </time>
   );
@@ -211,7 +213,7 @@ export function DayOf({ event, at }: { readonly event: string; readonly at: Date
 export function WhenTime({ at, now }: { readonly at: Date; readonly now: Date }) {
   const isToday = now.toISOString().slice(0, 10) === at.toISOString().slice(0, 10);
   return (
-    <ExactTime at={at} as="when">
+    <ExactTime at={at} as="when" hasTitle={false}>
       {(isToday ? timeFormat : dayAndTimeFormat).format(at)}
     </ExactTime>
   );

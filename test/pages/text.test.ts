@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { describeActor } from "../../src/accounts/roles.ts";
-import { browserName, timeAgo, duration } from "../../src/pages/text.ts";
+import { browserName, timeAgo, timeUntil, duration } from "../../src/pages/text.ts";
 
 test.each([
   [0, "0 ms"],
@@ -22,6 +22,16 @@ test.each([
   [172_800_000, "2 d ago"],
 ])("%d ms ago is %s", (ms, words) => {
   expect(timeAgo(ms)).toBe(words);
+});
+
+test.each([
+  [-5, "now"],
+  [999, "now"],
+  [38_500, "in 38 s"],
+  [60_000, "in 1 min"],
+  [518_400_000, "in 6 d"],
+])("%d ms ahead is %s", (ms, words) => {
+  expect(timeUntil(ms)).toBe(words);
 });
 
 test("an actor is a name and a way in, whatever the name holds", () => {
