@@ -42,7 +42,7 @@ interface ActionsProps {
 
 /** The list of actions, newest first. Its filters are the query parameters of `GET /v1/actions`. */
 export function actionsPage(props: ActionsProps): string {
-  const { user, query, actions, problems, now } = props;
+  const { user, actions, problems, now } = props;
   return render(
     <Layout title="Actions" nav="Actions" user={user} width="wide" follows="all" now={now}>
       <div class="head">
