@@ -44,7 +44,7 @@ export function RequestPane({ user, now, path, isWhole, problem, reason, ...held
   return (
     <div id={`of-${action.id}`} class="request" data-shown={`${action.id} ${action.run}`}>
       <div class="request-body">
-        {isPlain ? null : <p class="small">{waitingText(action)}</p>}
+        {isPlain ? null : <p class="quiet small">{waitingText(action)}</p>}
         {mayDecide ? <HiddenValues action={action} user={user} /> : null}
         <AskedFor {...held} user={user} now={now}>
           <RequestParts action={action} isAsked={mayDecide} cut={body === null ? undefined : { body, path }} />
