@@ -150,6 +150,8 @@ export const LOOK_ALIKE_COLUMNS_MAX = 8;
 /** Characters of a body, and of a field of it, that requests which look alike may have. */
 export const LOOK_ALIKE_BODY_CHARS_MAX = 8_192;
 export const LOOK_ALIKE_VALUE_CHARS_MAX = 200;
+/** Decided requests that a page of the inbox reads at a time, each of them whole. */
+export const DECIDED_READ_AT_ONCE_MAX = 8;
 /** Characters of the message of an answer beside a decided request. */
 export const ANSWER_SAID_CHARS_MAX = 160;
 /** Lines and characters of the beginning of a body, where its request has not been opened by its address; the button says so. */

@@ -5,7 +5,7 @@ import { isHeldIn } from "../actions/changes.ts";
 import { isAlreadyDecided } from "../approvals/decide.ts";
 import { NO_HISTORY } from "../approvals/facts.ts";
 import type { Inbox } from "../approvals/held.ts";
-import { DECISIONS_AT_ONCE_MAX } from "../config/limits.ts";
+import { DECIDED_READ_AT_ONCE_MAX, DECISIONS_AT_ONCE_MAX } from "../config/limits.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { premaskAll, premask } from "../receipts/masked-action.ts";
@@ -188,25 +188,32 @@ function decidedIdsIn(params: URLSearchParams): readonly string[] {
   return [...new Set(ids)].slice(0, DECISIONS_AT_ONCE_MAX);
 }
 
-/** What became of requests; an ID may be made up, or its action deleted. */
+/** What became of requests, some at a time: each is read whole. An ID may be made up, or its action deleted. */
 async function decidedOf(
-  { actionService, receiptPath }: InboxRouteDeps,
-  { caller, role }: Person,
+  deps: InboxRouteDeps,
+  person: Person,
   ids: readonly string[],
 ): Promise<readonly DecidedRequest[]> {
-  const found = await Promise.all(
-    ids.map(async (id): Promise<readonly DecidedRequest[]> => {
-      try {
-        const [action, timeline] = await Promise.all([
-          actionService.get(caller, id),
-          actionService.timeline(caller, id),
-        ]);
-        return [{ action: await premask(action, viewerOf(role)), timeline, receiptUrl: receiptPath(id) }];
-      } catch (error) {
-        if (error instanceof DomainError && error.code === "not_found") return [];
-        throw error;
-      }
-    }),
-  );
-  return found.flat();
+  const found: DecidedRequest[] = [];
+  for (let at = 0; at < ids.length; at += DECIDED_READ_AT_ONCE_MAX) {
+    const some = ids.slice(at, at + DECIDED_READ_AT_ONCE_MAX);
+    found.push(...(await Promise.all(some.map((id) => decidedRequest(deps, person, id)))).flat());
+  }
+  return found;
+}
+
+/** Without what was sent, which a row doesn't show. */
+async function decidedRequest(
+  { actionService, receiptPath }: InboxRouteDeps,
+  { caller, role }: Person,
+  id: string,
+): Promise<readonly DecidedRequest[]> {
+  try {
+    const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
+    const ready = await premask({ ...action, body: null, headers: null }, viewerOf(role));
+    return [{ action: ready, timeline, receiptUrl: receiptPath(id) }];
+  } catch (error) {
+    if (error instanceof DomainError && error.code === "not_found") return [];
+    throw error;
+  }
 }

@@ -100,12 +100,12 @@ function ReviewedGroup({ group, user, now }: ReviewedGroupProps) {
           </h3>
           <Table
             caption="The fields in which they differ"
-            heads={["Age", ...differing.map((field) => <FieldName field={field} />)]}
+            heads={[...differing.map((field) => <FieldName field={field} />), "Age"]}
             rows={requests.map((request, at) => [
+              ...differing.map(({ values }) => <UntrustedText text={values[at] ?? ""} />),
               <a href={`/approvals/${request.action.id}`}>
                 <Ago at={request.action.createdAt} now={now} />
               </a>,
-              ...differing.map(({ values }) => <UntrustedText text={values[at] ?? ""} />),
             ])}
             isWide
           />

@@ -180,6 +180,8 @@ const PLACES: readonly Place[] = [
   place("rejection page", "held", [], (server) => server.context(server.links.reject)),
   place("inbox", "held", [], ({ ann }) => ann.pageOf("/approvals")),
   place("inbox, the action", "held", [], ({ ann, id }) => ann.pageOf(`/approvals/${id}`)),
+  place("inbox, a review", "held", [], ({ ann, id }) => ann.pageOf(`/approvals/review?id=${id}`)),
+  place("inbox, the action when it is over", "over", [], ({ ann, id }) => ann.pageOf(`/approvals/${id}`)),
   place("inbox, what was decided", "over", [], ({ ann, id }) => ann.pageOf(`/approvals?decided=${id}`)),
   place("page of the action while it is held", "held", [], ({ ann, id }) => ann.pageOf(`/actions/${id}`)),
   place("page of the action", "over", [], ({ ann, id }) => ann.pageOf(`/actions/${id}`)),

@@ -111,6 +111,7 @@ const PLACES: Readonly<Record<string, () => Promise<string>>> = {
   "approval page": () => read(rig.approveLink),
   inbox: () => byCookie("/approvals"),
   "inbox, the action": () => byCookie(`/approvals/${rig.held.id}`),
+  "inbox, a review": () => byCookie(`/approvals/review?id=${rig.held.id}`),
   "page of the action": () => byCookie(`/actions/${rig.over.id}`),
   "page that asks whether to send it again": () => byCookie(`/actions/${rig.over.id}/again`),
   "MCP get": async () => {

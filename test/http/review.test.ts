@@ -73,7 +73,7 @@ describe("the review of several requests", () => {
     expect(list).toContain("3 × POST /refunds");
     expect(list).toContain("amount 12 to 480");
     const page = textOf(await ann.pageOf(pathOf(ids)));
-    expect(page).toMatch(/Reason amount just now Order 480 480 just now Order 12 12 just now Order 90 90/);
+    expect(page).toMatch(/Reason amount Age Order 480 480 just now Order 12 12 just now Order 90 90 just now/);
     expect(page.match(/currency/g)).toHaveLength(1);
     expect(page).toContain("Approve 3 requests");
     await decide(ids, { decision: "reject" });

@@ -214,7 +214,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
         await page.locator("[id]").count(),
       );
       await dialog.getByRole("button", { name: "Back" }).click();
-      await page.locator("dialog[open]").waitFor({ state: "detached" });
+      await page.locator("dialog:not(.palette)").waitFor({ state: "detached" });
     }
     await page.keyboard.press("a");
     await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
