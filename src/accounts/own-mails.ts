@@ -85,7 +85,7 @@ export function createOwnMailService(deps: OwnMailDeps) {
 }
 
 function personIdOf({ caller: { personId } }: Person): string {
-  if (personId == null) throw new DomainError("forbidden", "Only people have an address.");
+  if (personId === undefined || personId === null) throw new DomainError("forbidden", "Only people have an address.");
   return personId;
 }
 

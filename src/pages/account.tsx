@@ -25,8 +25,7 @@ interface AccountPageProps {
 
 /** The account, and a person's own login: their accounts, sessions and password. */
 export function accountPage(props: AccountPageProps): string {
-  const { user, accounts, accountId, sessions, problem = null, now, isIndex = false } = props;
-  const current = accounts.find((account) => account.accountId === accountId);
+  const { user, accounts, problem = null, now, isIndex = false } = props;
   return settingsFrame({
     user,
     section: "Account and login",
@@ -36,73 +35,92 @@ export function accountPage(props: AccountPageProps): string {
     children: (
       <>
         <Problem text={problem} />
-        <Card id="account" title="Account">
-          <Facts
-            rows={[
-              ["Account of", current === undefined || current.email === null ? null : <Name text={current.email} />],
-              ["ID", <Copied text={accountId} what="account ID" />],
-              ["You", <Name text={user.email} />],
-              ["Your role", roleText(user)],
-              [
-                "Password",
-                <a href={PASSWORD_PATH}>
-                  Change<span class="visually-hidden"> your password</span>
-                </a>,
-              ],
-            ]}
-          />
-        </Card>
-        {accounts.length < 2 ? null : (
-          <section class="section" aria-labelledby="accounts">
-            <h2 id="accounts">Your accounts</h2>
-            <DataTable
-              caption="Your accounts"
-              columns={[
-                { name: "Account of", as: "wide" },
-                { name: "Role" },
-                { name: "ID" },
-                { name: "", as: "buttons" },
-              ]}
-              rows={accounts.map((account) => accountCells(account, user, account.accountId === accountId))}
-            />
-          </section>
-        )}
-        <section class="section" aria-labelledby="sessions">
-          <h2 id="sessions">Sessions</h2>
-          <DataTable
-            caption="Sessions"
-            columns={[
-              { name: "Browser", as: "wide" },
-              { name: "Address" },
-              { name: "Logged in" },
-              { name: "Last used" },
-              { name: "", as: "buttons" },
-            ]}
-            rows={sessions.map((session) => sessionCells(session, user, now))}
-          />
-          {sessions.length < 2 ? null : (
-            <PostForm user={user} action={`${LOG_IN_PATH}/sessions`} fields={[["id", ""]]}>
-              <div class="buttons">
-                <Button look="bad">Log out everywhere else</Button>
-              </div>
-            </PostForm>
-          )}
-        </section>
-        <Card id="leave" title="Leave this account">
-          <p class="quiet">You can come back only by another invitation. The last owner can’t leave.</p>
-          <PostForm user={user} action={`${LOG_IN_PATH}/leave`}>
-            <label class="check">
-              <input type="checkbox" name="sure" value="yes" required />
-              <span>I want to leave this account</span>
-            </label>
-            <div class="buttons">
-              <Button look="bad">Leave account</Button>
-            </div>
-          </PostForm>
-        </Card>
+        <AccountFacts {...props} />
+        {accounts.length < 2 ? null : <Accounts {...props} />}
+        <Sessions {...props} />
+        <Leave user={user} />
       </>
     ),
   });
+}
+
+function AccountFacts({ user, accounts, accountId }: AccountPageProps) {
+  const current = accounts.find((account) => account.accountId === accountId);
+  const owner = current?.email ?? null;
+  return (
+    <Card id="account" title="Account">
+      <Facts
+        rows={[
+          ["Account of", owner === null ? null : <Name text={owner} />],
+          ["ID", <Copied text={accountId} what="account ID" />],
+          ["You", <Name text={user.email} />],
+          ["Your role", roleText(user)],
+          [
+            "Password",
+            <a href={PASSWORD_PATH}>
+              Change<span class="visually-hidden"> your password</span>
+            </a>,
+          ],
+        ]}
+      />
+    </Card>
+  );
+}
+
+function Accounts({ user, accounts, accountId }: AccountPageProps) {
+  return (
+    <section class="section" aria-labelledby="accounts">
+      <h2 id="accounts">Your accounts</h2>
+      <DataTable
+        caption="Your accounts"
+        columns={[{ name: "Account of", as: "wide" }, { name: "Role" }, { name: "ID" }, { name: "", as: "buttons" }]}
+        rows={accounts.map((account) => accountCells(account, user, account.accountId === accountId))}
+      />
+    </section>
+  );
+}
+
+function Sessions({ user, sessions, now }: AccountPageProps) {
+  return (
+    <section class="section" aria-labelledby="sessions">
+      <h2 id="sessions">Sessions</h2>
+      <DataTable
+        caption="Sessions"
+        columns={[
+          { name: "Browser", as: "wide" },
+          { name: "Address" },
+          { name: "Logged in" },
+          { name: "Last used" },
+          { name: "", as: "buttons" },
+        ]}
+        rows={sessions.map((session) => sessionCells(session, user, now))}
+      />
+      {sessions.length < 2 ? null : (
+        <PostForm user={user} action={`${LOG_IN_PATH}/sessions`} fields={[["id", ""]]}>
+          <div class="buttons">
+            <Button look="bad">Log out everywhere else</Button>
+          </div>
+        </PostForm>
+      )}
+    </section>
+  );
+}
+
+function Leave({ user }: Pick<AccountPageProps, "user">) {
+  return (
+    <Card id="leave" title="Leave this account">
+      <p class="quiet">You can come back only by another invitation. The last owner can’t leave.</p>
+      <PostForm user={user} action={`${LOG_IN_PATH}/leave`}>
+        <label class="check">
+          <input type="checkbox" name="sure" value="yes" required />
+          <span>I want to leave this account</span>
+        </label>
+        <div class="buttons">
+          <Button look="bad">Leave account</Button>
+        </div>
+      </PostForm>
+    </Card>
+  );
 }
 
 function roleText({ role }: PageUser): string {

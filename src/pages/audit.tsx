@@ -45,7 +45,7 @@ export function auditPage({ user, entries, kind, older, now }: AuditPageProps): 
             columns={[
               { name: "When" },
               { name: "What" },
-              { name: "Who" },
+              { name: "Who", as: "main" },
               { name: "Details", as: "wide" },
               { name: "From" },
             ]}
@@ -102,13 +102,18 @@ function kindLabel(kind: AuditKind): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+const WAYS: Readonly<Record<string, string>> = {
+  api: "over the API",
+  page: "on a page",
+  mail: "by the link in a mail",
+  mcp: "over MCP",
+  elicitation: "asked by their MCP client",
+  system: "by itself",
+};
+
 /** How they came: by a page, the API, a tool. */
 function Way({ of: { via } }: { readonly of: AuditRow["detail"] }) {
-  return typeof via === "string" ? (
-    <span class="says">
-      by <UntrustedText text={via} />
-    </span>
-  ) : null;
+  return typeof via === "string" ? <span class="says">{WAYS[via] ?? <UntrustedText text={via} />}</span> : null;
 }
 
 function detailText(detail: AuditRow["detail"]): string {

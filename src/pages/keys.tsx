@@ -1,9 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { ListedKeyView } from "../accounts/key-list.ts";
 import type { KeyView } from "../accounts/schemas.ts";
-import type { UnfinishedOnRevoke } from "../pauses/pause.ts";
 import type { Hold } from "../accounts/roles.ts";
-import type { Pause } from "../pauses/pause.ts";
+import type { Pause, UnfinishedOnRevoke } from "../pauses/pause.ts";
 import { KEY_ACTIONS_COUNTED_MAX } from "../config/limits.ts";
 import { maskUrl } from "../receipts/masking.ts";
 import { Button, PostForm } from "./form.tsx";

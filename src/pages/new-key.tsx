@@ -74,21 +74,13 @@ const QUESTIONS = [
 /** The form for a new key. */
 export function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string {
   const { name, problems, message } = typed;
+  const title = replaced === undefined ? "Create a key" : "Rotate a key";
   return render(
-    <Layout title={replaced === undefined ? "Create a key" : "Rotate a key"} nav="Keys" user={user}>
+    <Layout title={title} nav="Keys" user={user}>
       <PageHead
-        title={replaced === undefined ? "Create a key" : "Rotate a key"}
+        title={title}
         back={KEYS_LINK}
-        intro={
-          replaced === undefined ? (
-            "The next page shows the key once. Have a safe place ready to store it."
-          ) : (
-            <>
-              The new key replaces <KeyName of={replaced} /> (…{replaced.last4}): it can also manage the actions that it
-              created. The old key works until you revoke it. The next page shows the new one once.
-            </>
-          )
-        }
+        intro={replaced === undefined ? SHOWN_ONCE : <RotationIntro of={replaced} />}
       />
       <section class="card key-form" aria-label="The key">
         <PostForm
@@ -134,6 +126,17 @@ export function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): 
         </PostForm>
       </section>
     </Layout>,
+  );
+}
+
+const SHOWN_ONCE = "The next page shows the key once. Have a safe place ready to store it.";
+
+function RotationIntro({ of: replaced }: { readonly of: KeyView }) {
+  return (
+    <>
+      The new key replaces <KeyName of={replaced} /> (…{replaced.last4}): it can also manage the actions that it
+      created. The old key works until you revoke it. The next page shows the new one once.
+    </>
   );
 }
 

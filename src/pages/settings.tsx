@@ -81,25 +81,25 @@ function AllSettings({ settings }: { readonly settings: readonly ServerSetting[]
           .filter(({ name }) => topicOf(name) === isOf)
           .map(({ name, value, isSet, isSecret, description }) => [
             <code>{name}</code>,
-            <>
-              {isSecret ? (
-                isSet ? (
-                  <Dot tone="good">Set</Dot>
-                ) : (
-                  <None>Not set</None>
-                )
-              ) : value === null ? (
-                <None>Not set</None>
-              ) : (
-                <code class="address">{value}</code>
-              )}
-              {isSet || isSecret || value === null ? null : <span class="says">Default</span>}
-            </>,
+            <SettingValue {...{ name, value, isSet, isSecret }} />,
             <span class="quiet">{description}</span>,
           ])}
       />
     </section>
   ));
+}
+
+function SettingValue({ name, value, isSet, isSecret }: Omit<ServerSetting, "description">) {
+  if (isSecret && isSet) return <Dot tone="good">Set</Dot>;
+  if (value === null) return <None>Not set</None>;
+  // What people read, beside what the environment has.
+  const words = [...(name.endsWith("_MS") ? [duration(Number(value))] : []), ...(isSet ? [] : ["default"])].join(", ");
+  return (
+    <>
+      <code class="address">{value}</code>
+      {words === "" ? null : <span class="says">{words}</span>}
+    </>
+  );
 }
 
 type Topic = "access" | "sending" | "approvals" | "mail" | "service";

@@ -73,33 +73,43 @@ export function peoplePage(props: PeoplePageProps): string {
             />
           </section>
         )}
-        <AddForm id="invite" title="Invite a person" isOpen={isRefused || members.length < 2}>
-          <PostForm user={user} action={PEOPLE_PATH}>
-            <Field
-              name="email"
-              label="Email"
-              type="email"
-              value={typed.email}
-              hint="They join with this address. The next page shows a link for them, once."
-              required
-              autocomplete="off"
-              problem={typed.problems.email ?? null}
-            />
-            <Choices
-              name="role"
-              legend="What can they do?"
-              choices={MEMBER_ROLE_CHOICES}
-              chosen={typed.role}
-              problem={typed.problems.role}
-            />
-            <div class="buttons">
-              <Button>Invite</Button>
-            </div>
-          </PostForm>
-        </AddForm>
+        <InviteForm user={user} typed={typed} isOpen={isRefused || members.length < 2} />
       </>
     ),
   });
+}
+
+interface InviteFormProps extends Pick<PeoplePageProps, "user" | "typed"> {
+  readonly isOpen: boolean;
+}
+
+function InviteForm({ user, typed, isOpen }: InviteFormProps) {
+  return (
+    <AddForm id="invite" title="Invite a person" isOpen={isOpen}>
+      <PostForm user={user} action={PEOPLE_PATH}>
+        <Field
+          name="email"
+          label="Email"
+          type="email"
+          value={typed.email}
+          hint="They join with this address. The next page shows a link for them, once."
+          required
+          autocomplete="off"
+          problem={typed.problems.email ?? null}
+        />
+        <Choices
+          name="role"
+          legend="What can they do?"
+          choices={MEMBER_ROLE_CHOICES}
+          chosen={typed.role}
+          problem={typed.problems.role}
+        />
+        <div class="buttons">
+          <Button>Invite</Button>
+        </div>
+      </PostForm>
+    </AddForm>
+  );
 }
 
 interface MemberProps extends TeamMember {

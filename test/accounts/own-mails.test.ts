@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
+import { DomainError } from "../../src/api/domain-error.ts";
 import type { AuditEntry } from "../../src/audit/audit.ts";
 import type { WelcomeLink } from "../../db/account-store.ts";
 import { createOwnMailService } from "../../src/accounts/own-mails.ts";
@@ -34,7 +35,19 @@ beforeEach(() => {
   [sent, links, audited, nowMs] = [[], [], [], 0];
 });
 
-function serviceOf({ passwordHash = NO_PASSWORD, delivery = { kind: "delivered" } as Delivery, hasMail = true } = {}) {
+interface Given {
+  readonly passwordHash?: string;
+  readonly delivery?: Delivery;
+  readonly hasMail?: boolean;
+}
+
+const codeOf = (refused: Promise<unknown>) =>
+  refused.then(
+    () => null,
+    (error: unknown) => (error instanceof DomainError ? error.code : error),
+  );
+
+function serviceOf({ passwordHash = NO_PASSWORD, delivery = { kind: "delivered" }, hasMail = true }: Given = {}) {
   const person = { id: "per_ann", email: ANN.email, passwordHash, createdAt: NOON };
   const send = (mail: OutgoingMail) => {
     sent.push(mail);
@@ -67,7 +80,7 @@ test("who has a password gets no link: they change it with the one that they hav
   const service = serviceOf({ passwordHash: "$argon2id$…" });
   expect(await service.hasPassword(ANN)).toBe(true);
   expect(await serviceOf().hasPassword(ANN)).toBe(false);
-  await expect(service.sendPasswordLink(ANN)).rejects.toMatchObject({ code: "validation_error" });
+  expect(await codeOf(service.sendPasswordLink(ANN))).toBe("validation_error");
   expect([sent, links]).toEqual([[], []]);
 });
 
@@ -85,7 +98,7 @@ test("a test mail says how it fared, and both count against one limit", async ()
   const service = serviceOf({ delivery: refused });
   expect(await service.test(ANN)).toEqual({ delivered: false, error: "Mailgun refused it." });
   expect(sent).toMatchObject([{ event: "tested", to: ANN.email, channel: null }]);
-  await expect(service.sendPasswordLink(ANN)).rejects.toMatchObject({ code: "rate_limited" });
+  expect(await codeOf(service.sendPasswordLink(ANN))).toBe("rate_limited");
   nowMs += 1_001;
   await service.sendPasswordLink(ANN);
   expect(sent).toHaveLength(2);
