@@ -211,7 +211,7 @@ function MailFrame({ subject, children }: { readonly subject: string; readonly c
         <div role="main">
           <table role="presentation" width="100%" cellpadding="0" cellspacing="0">
             <tr>
-              <td align="center" style="padding:24px 16px">
+              <td align="center" style="padding:24px 8px">
                 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style={FRAME}>
                   <tr>
                     <td align="left" style={BRAND}>
@@ -235,7 +235,7 @@ function MailFrame({ subject, children }: { readonly subject: string; readonly c
 
 const BRAND = "padding:0 0 12px;font-size:15px;line-height:1.4;font-weight:600";
 
-const PAPER = "padding:24px;background:#ffffff;border:1px solid #e6e7ea;border-radius:8px";
+const PAPER = "padding:20px 16px;background:#ffffff;border:1px solid #e6e7ea;border-radius:8px";
 
 /** Fixed layout, so that a long line doesn't widen the column. */
 const FRAME = "max-width:600px;table-layout:fixed";
