@@ -618,6 +618,8 @@ export const API_NESTING_MAX = 4;
 export const DOCS_QUERY_CHARS_MAX = 100;
 export const DOCS_QUERY_WORDS_MAX = 8;
 export const DOCS_HITS_MAX = 20;
+/** Parts of pages that are indexed in one turn of the event loop. */
+export const DOCS_INDEXED_AT_ONCE = 20;
 /** Of the text around what was found. */
 export const DOCS_SNIPPET_CHARS = 180;
 

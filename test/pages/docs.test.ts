@@ -56,18 +56,18 @@ test("code has classes and no style, whatever is written in it, and none in a la
 });
 
 describe("a search", () => {
-  const found = (query: string) => SITE.search(query).map(({ path }) => path);
+  const found = async (query: string) => (await SITE.search(query)).map(({ path }) => path);
 
-  test("finds a heading before a mention, by any beginning of a word, and with a slip of the finger", () => {
-    expect(found("rotate a secret")[0]).toBe("/docs/verify#rotate-a-secret");
-    expect(found("create an action")[0]).toBe("/docs/api/createAction");
-    expect(found("rate_limited")).toContain("/docs/errors#rate_limited");
-    expect(found("idempot").length).toBeGreaterThan(2);
-    expect(found("aproval")[0]).toContain("approv");
+  test("finds a heading before a mention, by any beginning of a word, and with a slip of the finger", async () => {
+    expect((await found("rotate a secret"))[0]).toBe("/docs/verify#rotate-a-secret");
+    expect((await found("create an action"))[0]).toBe("/docs/api/createAction");
+    expect(await found("rate_limited")).toContain("/docs/errors#rate_limited");
+    expect((await found("idempot")).length).toBeGreaterThan(2);
+    expect((await found("aproval"))[0]).toContain("approv");
   });
 
-  test("needs all words, and takes some where no part has all", () => {
-    const search = createDocsSearch([
+  test("needs all words, and takes some where no part has all", async () => {
+    const search = await createDocsSearch([
       { path: "/both", page: "P", heading: "A callback", text: "Its signature is checked." },
       { path: "/one", page: "P", heading: "A callback", text: "It is sent." },
     ]);
@@ -75,30 +75,32 @@ describe("a search", () => {
     expect(paths("callback signature")).toEqual(["/both"]);
     expect(paths("callback xyzzyplugh").toSorted()).toEqual(["/both", "/one"]);
     expect(paths("xyzzyplugh")).toEqual([]);
-    expect(found("  ,;. ")).toEqual([]);
+    expect(await found("  ,;. ")).toEqual([]);
   });
 
-  test("is bounded in its query, its results and their text", () => {
+  test("is bounded in its query, its results and their text", async () => {
     expect(boundedQuery("x".repeat(10_000))).toHaveLength(DOCS_QUERY_CHARS_MAX);
-    const hits = SITE.search("a e i o the of action request key call");
+    const hits = await SITE.search("a e i o the of action request key call");
     expect(hits.length).toBeLessThanOrEqual(DOCS_HITS_MAX);
-    const most = SITE.search("action");
+    const most = await SITE.search("action");
     expect(most).toHaveLength(DOCS_HITS_MAX);
     for (const { snippet } of most) {
       expect(snippet.map(({ text }) => text).join("").length).toBeLessThanOrEqual(DOCS_SNIPPET_CHARS + 4);
     }
   });
 
-  test("marks the words that were found", () => {
-    const search = createDocsSearch([{ path: "/p", page: "P", heading: "H", text: "It retries, and retries again." }]);
+  test("marks the words that were found", async () => {
+    const search = await createDocsSearch([
+      { path: "/p", page: "P", heading: "H", text: "It retries, and retries again." },
+    ]);
     const [hit] = search("retr");
     expect(hit?.snippet.filter(({ isFound }) => isFound).map(({ text }) => text)).toEqual(["retries", "retries"]);
     expect(hit?.snippet.map(({ text }) => text).join("")).toBe("It retries, and retries again.");
   });
 
-  test("leads only to pages that are there, whose parts have the headings", () => {
+  test("leads only to pages that are there, whose parts have the headings", async () => {
     for (const query of GUIDES.map(({ title }) => title)) {
-      for (const path of found(query)) {
+      for (const path of await found(query)) {
         const [page = "", part] = path.split("#");
         const html = SITE.page(page === "/docs" ? "start" : page.slice("/docs/".length))?.html ?? "";
         expect({ path, isThere: part === undefined ? html !== "" : html.includes(` id="${part}"`) }).toEqual({

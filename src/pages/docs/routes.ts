@@ -37,7 +37,7 @@ export function docsPages({ guides: groups, baseUrl, version, sessionOf, operati
   };
   const find = async (context: RequestContext): Promise<Response> => {
     const query = boundedQuery(new URLSearchParams(context.search).get("q") ?? "");
-    const hits = site().search(query);
+    const hits = await site().search(query);
     return answer(context, docsSearchPage({ query, hits, site: site(), ...(await readerOf(context)) }));
   };
   const asText = (name: string): Response => {

@@ -1,5 +1,11 @@
 import MiniSearch from "minisearch";
-import { DOCS_HITS_MAX, DOCS_QUERY_CHARS_MAX, DOCS_QUERY_WORDS_MAX, DOCS_SNIPPET_CHARS } from "../../config/limits.ts";
+import {
+  DOCS_INDEXED_AT_ONCE,
+  DOCS_HITS_MAX,
+  DOCS_QUERY_CHARS_MAX,
+  DOCS_QUERY_WORDS_MAX,
+  DOCS_SNIPPET_CHARS,
+} from "../../config/limits.ts";
 
 /** A part of a page that can be found: what stands below one heading. */
 export interface DocsEntry {
@@ -21,24 +27,30 @@ export interface DocsHit extends Pick<DocsEntry, "path" | "page" | "heading"> {
 /** The entries that have every word of the query, best first; without one, those that have some of them. */
 export type SearchDocs = (query: string) => readonly DocsHit[];
 
-/** Indexes all entries, which takes some milliseconds. A search takes less than one, whatever is asked. */
-export function createDocsSearch(entries: readonly DocsEntry[]): SearchDocs {
+/** Indexes all entries in small steps, between which others are served. A search takes a millisecond, and at most some. */
+export async function createDocsSearch(entries: readonly DocsEntry[]): Promise<SearchDocs> {
   const index = new MiniSearch<DocsEntry & { readonly id: number }>({ fields: ["heading", "page", "text"] });
-  index.addAll(entries.map((entry, id) => ({ ...entry, id })));
+  await index.addAllAsync(
+    entries.map((entry, id) => ({ ...entry, id })),
+    { chunkSize: DOCS_INDEXED_AT_ONCE },
+  );
   return (query) => {
     const words = wordsOf(query);
     if (words.length === 0) return [];
-    const find = (combineWith: "AND" | "OR") =>
+    const find = (combineWith: "AND" | "OR", fuzzy: number) =>
       index.search(words.join(" "), {
         boost: { heading: 4, page: 2 },
         combineWith,
-        prefix: (word) => word.length > 1,
-        fuzzy: (word) => (word.length > 4 ? 0.2 : false),
+        // Two letters begin too many words.
+        prefix: (word) => word.length > 2,
+        fuzzy: (word) => word.length > 4 && fuzzy,
         maxFuzzy: 2,
         weights: { prefix: 0.5, fuzzy: 0.2 },
       });
-    const all = find("AND");
-    const found = all.length === 0 ? find("OR") : all;
+    // What costs more, only where there is nothing else: words that are written differently, then some of the words.
+    const exact = find("AND", 0);
+    const near = exact.length === 0 ? find("AND", 0.2) : exact;
+    const found = near.length === 0 ? find("OR", 0.2) : near;
     return found.slice(0, DOCS_HITS_MAX).flatMap(({ id, terms }) => {
       const entry = entries[Number(id)];
       return entry === undefined ? [] : [{ ...entry, snippet: snippetOf(entry.text, terms) }];

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { rolesThatMay } from "../../accounts/roles.ts";
 import { type ApiOperation as Listed, openApiJson } from "../../api/openapi.ts";
 import { renderPart } from "../layout.tsx";
@@ -7,7 +8,7 @@ import { anchorOf, ApiIndex, ApiObjects, ApiOperation, operationTitle } from "./
 import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
 import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
 import { type DocsHeading, type DocsSection, renderGuide } from "./markdown.ts";
-import { createDocsSearch, type DocsEntry, type SearchDocs } from "./search.ts";
+import { createDocsSearch, type DocsEntry, type DocsHit, type SearchDocs } from "./search.ts";
 
 /** A page of the documentation, as the navigation shows it. */
 export interface DocsLink {
@@ -40,7 +41,7 @@ export interface DocsSite {
   /** Null: there is no page of that name. Rendered once, when somebody first asks for it. */
   page(name: string): DocsPage | null;
   /** Indexed once, when somebody first searches. */
-  readonly search: SearchDocs;
+  search(query: string): Promise<readonly DocsHit[]>;
 }
 
 interface DocsSiteProps {
@@ -62,7 +63,7 @@ export function createDocsSite(props: DocsSiteProps): DocsSite {
   const guides = groups.flatMap((group) => group.guides);
   const api = { document, groups: groupsOf(entriesOf(document)), operations };
   const made = new Map<string, DocsPage>();
-  let search: SearchDocs | null = null;
+  let search: Promise<SearchDocs> | null = null;
   const about: DocsNavGroup = { title: "API", links: [API, OBJECTS, ERRORS] };
   return {
     api: about,
@@ -80,13 +81,9 @@ export function createDocsSite(props: DocsSiteProps): DocsSite {
       if (page !== null) made.set(name, page);
       return page;
     },
-    search(query) {
-      search ??= createDocsSearch([
-        ...guides.flatMap((guide) => guideEntries(guide, guides)),
-        ...api.groups.flatMap((group) => group.entries.map(apiEntry)),
-        ...sectionEntries(ERRORS, ERROR_SECTIONS),
-      ]);
-      return search(query);
+    async search(query) {
+      search ??= indexOf(guides, api.groups);
+      return (await search)(query);
     },
   };
 }
@@ -133,6 +130,17 @@ function apiPage(name: string, { document, groups, operations }: Api): DocsPage 
 function objectNames({ components }: OpenApiDocument, entries: readonly ApiEntry[]): readonly string[] {
   const sent = new Set(entries.flatMap(({ body }) => (body === null ? [] : [body.schema])));
   return Object.entries(components.schemas).flatMap(([name, schema]) => (sent.has(schema) ? [] : [name]));
+}
+
+async function indexOf(guides: readonly Guide[], groups: readonly ApiGroup[]): Promise<SearchDocs> {
+  const entries: DocsEntry[] = [];
+  for (const guide of guides) {
+    entries.push(...guideEntries(guide, guides));
+    // A long guide takes milliseconds.
+    await nextTurn();
+  }
+  const operations = groups.flatMap((group) => group.entries.map(apiEntry));
+  return createDocsSearch([...entries, ...operations, ...sectionEntries(ERRORS, ERROR_SECTIONS)]);
 }
 
 function guideEntries(guide: Guide, guides: readonly Guide[]): readonly DocsEntry[] {
