@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import type { Role } from "../../src/accounts/roles.ts";
+import type { Action, Result } from "../../src/actions/action.ts";
+import type { PastAttempt } from "../../src/actions/attempts.ts";
+import { ERROR_KINDS } from "../../src/actions/outcome.ts";
+import type { TimelineEntry, TimelineEvent } from "../../src/actions/timeline.ts";
+import { adviceOn, Story } from "../../src/pages/action-story.tsx";
+import { chosenAttempt, lanesOf } from "../../src/pages/attempts.tsx";
+import { renderPart } from "../../src/pages/layout.tsx";
+import { anAction, later } from "../support/factory.ts";
+
+function attempt(n: number, code: number | null, run = 1): TimelineEntry {
+  const made: TimelineEvent = {
+    type: "attempt",
+    attempt: n,
+    outcome: code === null ? "unknown" : "answered",
+    response_code: code,
+    error: code === 200 ? null : "It failed.",
+    duration_ms: 30,
+    next_retry_at: null,
+    location: null,
+  };
+  return { seq: n, at: later(run * 10_000 + n * 1_000), run, status: "failed", event: made };
+}
+
+function result(code: number | null, lastError: string | null): Result {
+  const source = code === null ? "dispatch" : "target";
+  return {
+    lastError,
+    errorSource: lastError === null ? null : source,
+    responseCode: code,
+    responseBody: null,
+    responseTruncated: false,
+    durationMs: 180,
+    responseHeaders: null,
+  };
+}
+
+function told(overrides: Partial<Action>, timeline: readonly TimelineEntry[] = [], role: Role = "owner"): string {
+  const part = Story({ action: anAction(overrides), timeline, role, now: later(0) });
+  return renderPart(part)
+    .replaceAll(/<[^>]+>/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(" .", ".")
+    .trim();
+}
+
+const REFUSED = "The target answered with status 422.";
+
+describe("the sentence about an action", () => {
+  test("says of a failure what was answered, that no attempt follows, and what helps", () => {
+    const failed = { status: "failed", attempts: 3, result: result(422, REFUSED) } as const;
+    const same = [attempt(1, 422), attempt(2, 422), attempt(3, 422)];
+    expect(told(failed, same)).toBe(
+      "The target answered 422 three times. It will not be retried. Fix the fields that the target names, then edit and resend.",
+    );
+    expect(told(failed, [attempt(1, 503), attempt(2, 503), attempt(3, 422)])).toStartWith(
+      `${REFUSED} It failed after 3 attempts. It will not be retried.`,
+    );
+    // Of an earlier run nothing is counted.
+    expect(told({ ...failed, run: 2, attempts: 1 }, [...same, attempt(1, 422, 2)])).toStartWith(
+      "The target answered 422. It will not",
+    );
+    // Who can't do anything about it is not told to.
+    expect(told(failed, same, "reader")).toBe("The target answered 422 three times. It will not be retried.");
+  });
+
+  test("warns where the target may have received it", () => {
+    const lost = result(null, "The target closed the connection before the whole answer came.");
+    expect(told({ status: "failed", attempts: 1, result: lost }, [attempt(1, null)])).toContain("check there first");
+  });
+
+  test("says when the next attempt follows, and of a completed action how long it took", () => {
+    const retrying = { status: "pending", attempts: 2, dueAt: later(38_000), result: result(503, "Busy.") } as const;
+    expect(told(retrying)).toBe(
+      "Attempt 2 of 3 failed. Busy. The next attempt follows in 38 s. Send it now, or cancel it.",
+    );
+    expect(told(retrying, [], "reader")).not.toContain("Send it now");
+    const done = { status: "completed", attempts: 2, result: result(200, null) } as const;
+    expect(told(done)).toBe("The target answered 200 in 180 ms, on attempt 2.");
+  });
+
+  test("says who rejected it and why, and hides no earlier run", () => {
+    const rejected: TimelineEvent = { type: "rejected", actor: "user:ann@example.com", reason: "Too much" };
+    const entry: TimelineEntry = { seq: 1, at: later(1), run: 2, status: "cancelled", event: rejected };
+    const text = told({ status: "cancelled", run: 2, approve: true }, [entry]);
+    expect(text).toContain("ann@example.com rejected it: Too much");
+    expect(text).toContain("the target may have received it in an earlier run");
+  });
+
+  test("has advice for every kind of failure and every code", () => {
+    for (const kind of ERROR_KINDS) expect(adviceOn(kind, null)).toMatch(/^[A-Z].*\.$/);
+    for (const code of [300, 307, 400, 404, 418, 429, 500, 599])
+      expect(adviceOn("target", code)).toMatch(/^[A-Z].*\.$/);
+  });
+});
+
+function past(n: number, run: number): PastAttempt {
+  const { event, at } = attempt(n, 503, run);
+  if (event.type !== "attempt") throw new Error("It is an attempt.");
+  return { run, attempt: n, at, made: event, responseHeaders: null, responseBody: null, responseTruncated: false };
+}
+
+describe("the attempts of a page", () => {
+  const attempts = [past(2, 1), past(3, 1), past(1, 2)];
+
+  test("are chosen by run and number, else the last of the present run", () => {
+    const chosen = (search: string, run = 2) => {
+      const one = chosenAttempt({ run }, attempts, search);
+      return one === null ? null : [one.run, one.attempt];
+    };
+    expect(chosen("")).toEqual([2, 1]);
+    expect(chosen("?run=1&attempt=3")).toEqual([1, 3]);
+    expect(chosen("?attempt=3")).toEqual([2, 1]);
+    // None of another run stands in for one that has not ended.
+    expect(chosen("", 3)).toBeNull();
+  });
+
+  test("have a row each, with the wait before it, and one for what goes on", () => {
+    const created: TimelineEvent = { type: "created", actor: "key:a" };
+    const timeline: TimelineEntry[] = [
+      { seq: 1, at: later(0), run: 1, status: "pending", event: created },
+      { seq: 2, at: later(10), run: 1, status: "active", event: { type: "started" } },
+      { ...attempt(1, 503), at: later(40), status: "pending" },
+    ];
+    const [run] = lanesOf(timeline, [past(1, 1)], later(100));
+    expect(run?.rows.map(({ attempt: n, spans }) => [n, spans.map(({ kind }) => kind)])).toEqual([
+      [1, ["wait", "bad"]],
+      [null, ["wait"]],
+    ]);
+    // An attempt of which nothing is kept has no row.
+    expect(lanesOf(timeline, [], later(100))[0]?.rows).toHaveLength(1);
+  });
+});
