@@ -98,11 +98,7 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
   if (fields.some(({ value }) => value.length > LOOK_ALIKE_VALUE_CHARS_MAX)) return null;
   const { keyId, createdBy, method, host, callback, run, retries, extras, expiresAt } = action;
   const { reason: _said, metadata: _notes, ...settings } = extras;
-  const names = fields.map(({ place, name, value }) => [
-    place,
-    name,
-    place === "title" ? value !== "" : place === "path" && !HAS_DIGIT.test(value) ? value : null,
-  ]);
+  const names = fields.map((field) => [field.place, field.name, fixedPart(field)]);
   const shape = [
     keyId,
     createdBy,
@@ -117,6 +113,12 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
     names,
   ];
   return { shape: JSON.stringify([...shape, expiresAt === null]), fields };
+}
+
+/** What of a value is equal in requests that look alike: a segment of the path that is no id, and whether there is a title. */
+function fixedPart({ place, value }: Field): string | boolean | null {
+  if (place === "title") return value !== "";
+  return place === "path" && !HAS_DIGIT.test(value) ? value : null;
 }
 
 /** A segment of a path that may be an id. */

@@ -188,7 +188,8 @@ interface GroupRowProps extends RowProps {
   readonly group: RequestGroup<ListedRequest>;
 }
 
-function GroupRow({ group, mayDecide, query, openId, isChosen, selected, now }: GroupRowProps) {
+function GroupRow({ group, ...props }: GroupRowProps) {
+  const { mayDecide, openId, isChosen, now } = props;
   const { requests, differing } = group;
   const [{ action, riskNames }] = requests;
   const ids = requests.map((request) => request.action.id);
@@ -212,49 +213,56 @@ function GroupRow({ group, mayDecide, query, openId, isChosen, selected, now }: 
             <Icon name="right" />
           </a>
         ) : null}
-        <div class="table" role="group" aria-label="Requests that look alike" tabindex={0}>
-          <table>
-            <caption class="visually-hidden">Requests that look alike, with the fields in which they differ</caption>
-            <thead>
-              <tr>
-                {mayDecide ? (
-                  <th scope="col">
-                    <span class="visually-hidden">Select</span>
-                  </th>
-                ) : null}
-                {differing.map((field) => (
-                  <th scope="col">
-                    <FieldName field={field} />
-                  </th>
-                ))}
-                <th scope="col">Age</th>
-              </tr>
-            </thead>
-            <tbody>
-              {requests.map((request, at) => (
-                <tr id={request.action.id}>
-                  {mayDecide ? (
-                    <td>
-                      <Chosen action={request.action} isSelected={selected.has(request.action.id)} />
-                    </td>
-                  ) : null}
-                  {differing.map(({ values }) => (
-                    <td>
-                      <UntrustedText text={values[at] ?? ""} />
-                    </td>
-                  ))}
-                  <td>
-                    <OpenLink id={request.action.id} query={query} openId={openId}>
-                      <Ago at={request.action.createdAt} now={now} />
-                    </OpenLink>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <GroupTable group={group} {...props} />
       </details>
     </li>
+  );
+}
+
+/** The requests of a group, with the fields in which they differ. */
+function GroupTable({ group: { requests, differing }, mayDecide, query, openId, selected, now }: GroupRowProps) {
+  return (
+    <div class="table" role="group" aria-label="Requests that look alike" tabindex={0}>
+      <table>
+        <caption class="visually-hidden">Requests that look alike, with the fields in which they differ</caption>
+        <thead>
+          <tr>
+            {mayDecide ? (
+              <th scope="col">
+                <span class="visually-hidden">Select</span>
+              </th>
+            ) : null}
+            {differing.map((field) => (
+              <th scope="col">
+                <FieldName field={field} />
+              </th>
+            ))}
+            <th scope="col">Age</th>
+          </tr>
+        </thead>
+        <tbody>
+          {requests.map((request, at) => (
+            <tr id={request.action.id}>
+              {mayDecide ? (
+                <td>
+                  <Chosen action={request.action} isSelected={selected.has(request.action.id)} />
+                </td>
+              ) : null}
+              {differing.map(({ values }) => (
+                <td>
+                  <UntrustedText text={values[at] ?? ""} />
+                </td>
+              ))}
+              <td>
+                <OpenLink id={request.action.id} query={query} openId={openId}>
+                  <Ago at={request.action.createdAt} now={now} />
+                </OpenLink>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

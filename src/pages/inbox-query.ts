@@ -31,11 +31,16 @@ export function inboxQueryIn(query: URLSearchParams): InboxQuery {
   const after = query.get("after") ?? "";
   const age = query.get("age");
   return {
-    by: by === NO_KEY ? "" : KEY_ID.test(by) ? by : null,
+    by: keyIn(by),
     host: normalHost(query.get("host") ?? ""),
     age: age === "hour" || age === "day" || age === "week" ? age : null,
     after: ACTION_ID.test(after.replace(/^\d{1,9}\./, "")) ? after : null,
   };
+}
+
+function keyIn(by: string): string | null {
+  if (by === NO_KEY) return "";
+  return KEY_ID.test(by) ? by : null;
 }
 
 /** The filter of the service. */

@@ -39,15 +39,15 @@ export interface InboxRouteDeps extends PersonRouteDeps {
 export function inboxRoutes(deps: InboxRouteDeps) {
   const { personOf } = deps;
   const list: AnswerPerson = async ({ context: { search }, person }) =>
-    page("own", await inboxHtml(deps, person, search, (inbox, decided) => nextPane(inbox, decided)));
+    page("own", await inboxHtml(deps, { person, search }, nextPane));
   const one: AnswerById = async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     const pane = await paneOf(deps, person, id);
-    return page("own", await inboxHtml(deps, person, context.search, () => pane));
+    return page("own", await inboxHtml(deps, { person, search: context.search }, () => pane));
   };
   const review: AnswerPerson = async ({ context: { search }, person }) => {
     const pane = await reviewOf(deps, person, new URLSearchParams(search).getAll("id"));
-    return page("own", await inboxHtml(deps, person, "", () => pane));
+    return page("own", await inboxHtml(deps, { person, search: "" }, () => pane));
   };
   const hooks = { params: ActionParams };
   return createPageRoutes("own")
@@ -68,13 +68,18 @@ export function inboxRoutes(deps: InboxRouteDeps) {
 
 type More = Pick<InboxProps, "problem" | "reason">;
 
+interface InboxRequest {
+  readonly person: Person;
+  /** The query of the page. */
+  readonly search: string;
+  readonly more?: More;
+}
+
 /** The inbox with its filters, and the pane that is chosen once the list is known. */
 async function inboxHtml(
   deps: InboxRouteDeps,
-  person: Person,
-  search: string,
+  { person, search, more = {} }: InboxRequest,
   choose: (inbox: Inbox, decided: readonly DecidedRequest[]) => InboxPane,
-  more: More = {},
 ): Promise<string> {
   const params = new URLSearchParams(search);
   const query = inboxQueryIn(params);
@@ -139,7 +144,8 @@ function decideHere(deps: InboxRouteDeps): AnswerById {
       if (!isAlreadyDecided(error)) {
         return showFormAgain(context, error, INVALID, async (problem) => {
           const pane = await paneOf(deps, person, id);
-          return inboxHtml(deps, person, context.search, () => pane, { problem, reason: form.get("reason") ?? "" });
+          const more = { problem, reason: form.get("reason") ?? "" };
+          return inboxHtml(deps, { person, search: context.search, more }, () => pane);
         });
       }
     }
@@ -163,7 +169,8 @@ function decideOnMany(deps: InboxRouteDeps): AnswerPerson {
           person,
           requests.map(({ id }) => id),
         );
-        return inboxHtml(deps, person, "", () => pane, { problem, reason: form.get("reason") ?? "" });
+        const more = { problem, reason: form.get("reason") ?? "" };
+        return inboxHtml(deps, { person, search: "", more }, () => pane);
       });
     }
     return seeOther(
