@@ -46,7 +46,7 @@ export interface ActivityStore {
 }
 
 /** What an account does once when it begins; `hidden`: a person doesn't want to see the list of it any more. */
-export type FirstStepName = "action" | "approval" | "agent" | "signature" | "hidden";
+export type FirstStepName = "action" | "approval" | "agent" | "hidden";
 
 export interface FirstStep {
   readonly accountId: string;
@@ -54,9 +54,18 @@ export interface FirstStep {
   readonly at: Date;
 }
 
+/** What an action tells about the first steps of its account. */
+export interface NewestAction {
+  readonly createdBy: string;
+  /** Null: nobody had to approve it, or nobody has. */
+  readonly approvedBy: string | null;
+}
+
 export interface FirstStepStore {
   /** The steps of an account and of this person. */
   done(accountId: string, personId: string): Promise<readonly { readonly step: FirstStepName; readonly at: Date }[]>;
+  /** The newest actions of an account, at most `FIRST_ACTIONS_READ_MAX`. */
+  newest(accountId: string): Promise<readonly NewestAction[]>;
   /** A step that is stored already keeps its time. `personId` is empty but for `hidden`. */
   add(step: FirstStep & { readonly personId: string }): Promise<void>;
 }

@@ -43,6 +43,7 @@ import { createAuditService } from "./audit/audit.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createCallbackHostService } from "./accounts/callback-hosts.ts";
 import { createKeyService } from "./accounts/keys.ts";
+import { createFirstStepService } from "./accounts/first-steps.ts";
 import { createSigningService } from "./accounts/signing-secrets.ts";
 import { createFollowLink } from "./approvals/links.ts";
 import { createListNotifications } from "./actions/service.ts";
@@ -450,6 +451,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     bulkService,
     feed: engine.feed,
     overviewService: engine.overview,
+    firstSteps: createFirstStepService({ ...deps, ...store }),
     authenticate,
     secrets,
     keyService: createKeyService({ ...deps, accounts, secrets, pauseService, signUpGate, forget: authenticate.forget }),

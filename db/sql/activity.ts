@@ -6,6 +6,7 @@ import { ACTIVITY_PRUNE_ROWS } from "../../src/config/limits.ts";
 import type { ActivityStore, ActivityWrite } from "../activity-store.ts";
 import type { StoreContext } from "./context.ts";
 import {
+  countWhere,
   isOneOfPlaces,
   itemsOf,
   largerOf,
@@ -116,6 +117,7 @@ const groupsOf = prepareEach((whose: "all" | "one") =>
         at: sql`${t.at}`.as("happened_at"),
         minute: sql`${t.at} / ${MINUTE_MS}`.as("minute"),
         host: actions.host,
+        createdBy: actions.createdBy,
         keyId: actions.keyId,
         kind: sql`case when ${t.type} <> 'attempt' then ${t.type}
           when ${t.status} in ('completed', 'failed') then ${t.status} else 'retry' end`.as("group_kind"),
@@ -139,6 +141,7 @@ const groupsOf = prepareEach((whose: "all" | "one") =>
         kind: c.kind,
         ms: sql`round(avg(${c.ms}))`.as("mean_ms"),
         count: sql`count(*)`.as("count"),
+        byMcp: countWhere(sql`${c.kind} = 'created' and ${c.createdBy} like 'mcp:%'`).as("by_mcp"),
         failed: sql`count(${c.error})`.as("failed"),
         // With one `max`, SQLite takes other columns from the row that has it.
         error: valueOfMax(sql`${c.error}`, c.at).as("last_error"),
@@ -161,6 +164,7 @@ function groupOf(row: Row): ActivityGroup {
     kind: KINDS.find((kind) => kind === row["group_kind"]) ?? "retry",
     ms: typeof row["mean_ms"] === "number" ? row["mean_ms"] : null,
     count: Number(row["count"]),
+    byMcp: Number(row["by_mcp"]),
     failedAttempts: Number(row["failed"]),
     lastError: columns.textOrNull(activity.lastError),
     lastFailedAt: columns.timeOrNull(activity.lastFailedAt),

@@ -1,9 +1,10 @@
-import { and, eq, or, sql } from "drizzle-orm";
+import { and, desc, eq, or, sql } from "drizzle-orm";
+import { FIRST_ACTIONS_READ_MAX } from "../../src/config/limits.ts";
 import type { FirstStep, FirstStepStore } from "../activity-store.ts";
 import type { StoreContext } from "./context.ts";
 import { itemsOf, placeIn } from "./dialect.ts";
 import { type Args, bareNames, changed, prepare, query, typed } from "./query.ts";
-import { firstSteps } from "../libsql/schema.ts";
+import { actions, firstSteps } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 
 /** What accounts did for the first time; a step that is stored keeps its time. */
@@ -12,11 +13,21 @@ export function createFirstStepStore({ sql: reader, writer }: Pick<StoreContext,
     async done(accountId, personId) {
       return OF_PERSON.read(reader, { accountId, personId });
     },
+    newest: (accountId) => NEWEST.read(reader, { accountId }),
     async add({ accountId, personId, step, at }) {
       await writer.write([ADD.bind({ accountId, personId, step, at })]);
     },
   };
 }
+
+const NEWEST = prepare((arg: Args<"accountId">) =>
+  query
+    .select({ createdBy: actions.createdBy, approvedBy: actions.approvedBy })
+    .from(actions)
+    .where(eq(actions.accountId, arg.accountId))
+    .orderBy(desc(actions.id))
+    .limit(FIRST_ACTIONS_READ_MAX),
+);
 
 /** At most one row for each step, and one more of the person. */
 const OF_PERSON = prepare((arg: Args<"accountId" | "personId">) =>

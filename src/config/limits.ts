@@ -213,6 +213,8 @@ export const ACTIVITY_PAUSE_MS = 5;
 export const ACTIVITY_TAIL_ROWS_MAX = 20_000;
 /** Slots that one step of pruning deletes. */
 export const ACTIVITY_PRUNE_ROWS = 1_000;
+/** Newest actions that tell which first steps an account has taken; one that has so many needs no list of them. */
+export const FIRST_ACTIONS_READ_MAX = 100;
 /** An overview is kept for so many times as long as reading it took, up to a maximum; for so many accounts. */
 export const OVERVIEW_FRESH_FACTOR = 10;
 export const OVERVIEW_FRESH_MS_MAX = 5 * SECOND_MS;

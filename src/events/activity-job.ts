@@ -40,12 +40,14 @@ const STEPS = { created: "action", approved: "approval" } as const;
 /** What these accounts have done, perhaps for the first time. */
 function stepsIn(groups: readonly ActivityGroup[]): readonly FirstStep[] {
   const found = new Map<string, FirstStep>();
-  for (const { kind, accountId, at } of groups) {
-    if (kind !== "created" && kind !== "approved") continue;
-    const step = STEPS[kind];
-    const name = `${accountId} ${step}`;
+  const note = (done: FirstStep) => {
+    const name = `${done.accountId} ${done.step}`;
     const known = found.get(name);
-    if (known === undefined || at < known.at) found.set(name, { accountId, step, at });
+    if (known === undefined || done.at < known.at) found.set(name, done);
+  };
+  for (const { kind, byMcp, accountId, at } of groups) {
+    if (kind === "created" || kind === "approved") note({ accountId, step: STEPS[kind], at });
+    if (byMcp > 0) note({ accountId, step: "agent", at });
   }
   return [...found.values()];
 }

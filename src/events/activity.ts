@@ -37,6 +37,8 @@ export interface ActivityGroup {
   /** How long the attempts took, or the decisions; null: not measured. Similar ones are averaged. */
   readonly ms: number | null;
   readonly count: number;
+  /** Creates among them by an MCP client. */
+  readonly byMcp: number;
   /** Attempts among them that failed. */
   readonly failedAttempts: number;
   /** Of the last that failed. */

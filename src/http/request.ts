@@ -355,3 +355,8 @@ export async function readForm(context: RequestContext): Promise<Form> {
   if (form.size <= FORM_FIELDS_MAX) return form;
   throw invalid(`The form has more than ${FORM_FIELDS_MAX} fields.`);
 }
+
+/** A query without empty fields, which forms send too. */
+export function withoutEmpty(search: string): string {
+  return new URLSearchParams([...new URLSearchParams(search)].filter(([, value]) => value !== "")).toString();
+}

@@ -67,7 +67,10 @@ export interface HttpDeps
     TeamRouteDeps,
     ReceiptRouteDeps,
     Omit<ApprovalLinkRouteDeps, "ownOrigin">,
-    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewService" | "guides" | "oidc" | "ownMails">,
+    Pick<
+      PageDeps,
+      "listNotifications" | "rulesFor" | "overviewService" | "firstSteps" | "guides" | "oidc" | "ownMails"
+    >,
     Pick<FlashDeps & OidcRouteDeps, "secrets">,
     OwnAddress {
   readonly actionService: ActionService;

@@ -13,7 +13,7 @@ import { ActionTable } from "./action-table.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, FilterLinks, Menu } from "./controls.tsx";
 import { Button } from "./form.tsx";
-import { ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "./layout.tsx";
+import { ACTIONS_PATH, EXPORT_PATH, Layout, listPath, OVERVIEW_PATH, queryText, render } from "./layout.tsx";
 import { LinkButton, Problem, statusLabel, Time } from "./parts.tsx";
 import { keyHeader } from "./snippets.tsx";
 import { counted, number, type PageUser } from "./text.ts";
@@ -179,6 +179,9 @@ function Empty({ user, query, cursor, searchedUntil, baseUrl }: ActionsProps) {
   ${keyHeader("AGENT_KEY")} -H 'Content-Type: application/json' \\
   -d '{"url":"https://example.com/","method":"GET"}'`}
       />
+      <p>
+        <a href={OVERVIEW_PATH}>All first steps</a>
+      </p>
     </EmptyState>
   );
 }

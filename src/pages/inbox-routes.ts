@@ -9,6 +9,7 @@ import { DECIDED_READ_AT_ONCE_MAX, DECISIONS_AT_ONCE_MAX } from "../config/limit
 import { DomainError } from "../api/domain-error.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { premaskAll, premask } from "../receipts/masked-action.ts";
+import type { FirstStepService } from "../accounts/first-steps.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type InboxPane, type InboxProps, inboxPage, nextOf } from "./inbox.tsx";
 import { filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
@@ -22,6 +23,7 @@ import {
   type PersonRouteDeps,
 } from "../http/session.ts";
 import { page, seeOther } from "../http/response.ts";
+import { OVERVIEW_PATH } from "./layout.tsx";
 import { INVALID, pathNotFound, showFormAgain } from "../http/errors.ts";
 import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
@@ -32,6 +34,7 @@ export interface InboxRouteDeps extends PersonRouteDeps {
     "held" | "heldAmong" | "historyOf" | "digestOf" | "get" | "timeline" | "approve" | "cancel" | "decideMany"
   >;
   readonly receiptPath: (actionId: string) => string;
+  readonly firstSteps: Pick<FirstStepService, "read">;
   readonly clock: Clock;
 }
 
@@ -54,7 +57,10 @@ export function inboxRoutes(deps: InboxRouteDeps) {
     .get("/", async ({ context }) => {
       // Elysia takes // for /.
       if (context.path !== "/") throw pathNotFound();
-      return seeOther("own", (await personOf(context)) === null ? "/login" : HOME_PATH);
+      const person = await personOf(context);
+      if (person === null) return seeOther("own", "/login");
+      const steps = await deps.firstSteps.read(person.caller);
+      return seeOther("own", steps?.isNew === true ? OVERVIEW_PATH : HOME_PATH);
     })
     .use(
       createPersonRoutes(personOf)

@@ -5,7 +5,7 @@ import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_HEADS_MAX } 
 import { EmptyState, LinkMenu } from "./controls.tsx";
 import { RequestRows } from "./inbox-list.tsx";
 import { AGES, type Age, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
-import { Layout, render } from "./layout.tsx";
+import { Layout, OVERVIEW_PATH, render } from "./layout.tsx";
 import { DecidedRow, type DecidedRequest } from "./outcome.tsx";
 import { LinkButton, UntrustedText } from "./parts.tsx";
 import { DecidedPane, type HeldRequest, RequestPane } from "./request-pane.tsx";
@@ -215,6 +215,9 @@ function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }) {
       <p>
         Requests appear here when they are created with <code>"approve": true</code>, or with a key that has a hold.
         They are not sent until you approve them.
+      </p>
+      <p>
+        New here? <a href={OVERVIEW_PATH}>See the first steps</a>
       </p>
     </EmptyState>
   );

@@ -34,7 +34,10 @@ export function KeyUse({ user, made, apiKey, baseUrl }: KeyUseProps) {
         {role === "owner" ? (
           <p class="quiet">Don’t give an owner key to an agent: create an agent key for each one.</p>
         ) : (
-          <Clients baseUrl={baseUrl} />
+          <>
+            <h3>Connect an agent by MCP</h3>
+            <Clients baseUrl={baseUrl} />
+          </>
         )}
       </Card>
     </>
@@ -64,11 +67,10 @@ function TestForm({ user, made, apiKey }: Omit<KeyUseProps, "baseUrl">) {
   );
 }
 
-/** Clients by name, each with its file and its text. They name a variable in place of the key where they can, because such files are shared. */
-function Clients({ baseUrl }: Pick<KeyUseProps, "baseUrl">) {
+/** Clients of MCP by name, each with its file and its text. They name a variable in place of the key where they can, because such files are shared. */
+export function Clients({ baseUrl }: Pick<KeyUseProps, "baseUrl">) {
   return (
     <>
-      <h3>Connect an agent by MCP</h3>
       <div>
         {clientsOf(baseUrl).map(({ name, hint, text }, at) => (
           <details class="uses" name="client" open={at === 0}>

@@ -274,6 +274,8 @@ export function renderPart(part: Html): string {
   return text;
 }
 
+export const OVERVIEW_PATH = "/overview";
+
 export const ACTIONS_PATH = "/actions";
 
 /** The export for people; programs have the one of the API. */

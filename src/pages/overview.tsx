@@ -7,15 +7,15 @@ import { mayDo } from "../accounts/roles.ts";
 import { OverviewQuery } from "../events/overview-routes.ts";
 import type { Breakdown, Overview, OverviewAnswer, OverviewSlot } from "../events/overview.ts";
 import { maskText } from "../receipts/masking.ts";
+import type { FirstSteps } from "../accounts/first-steps.ts";
+import { FirstStepList } from "./first-steps.tsx";
 import type { ListQuery } from "../actions/list-schemas.ts";
 import { Chart, type ChartSlot, Sparkline } from "./chart.tsx";
 import { FilterLinks } from "./controls.tsx";
 import { AUDIT_PATH } from "./audit.tsx";
-import { Layout, listPath, queryText, render } from "./layout.tsx";
+import { Layout, listPath, OVERVIEW_PATH, queryText, render } from "./layout.tsx";
 import { Ago, Card, Facts, Notice, SlotTime, Table, Time, UntilTime, UntrustedText } from "./parts.tsx";
 import { duration, number, type PageUser } from "./text.ts";
-
-export const OVERVIEW_PATH = "/overview";
 
 const VIEWS = ["charts", "table"] as const;
 
@@ -37,12 +37,24 @@ export type OverviewPageQuery = Static<typeof OverviewPageQuery>;
 interface OverviewPageProps extends OverviewAnswer {
   readonly user: PageUser;
   readonly view: OverviewView;
+  /** What to do first; null: no more. */
+  readonly steps: FirstSteps | null;
   readonly now: Date;
+  readonly baseUrl: string;
 }
 
 /** What an account did in a range, and what waits. Every number leads to the actions that it counts. */
 export function overviewPage(props: OverviewPageProps): string {
-  const { user, overview, view, now } = props;
+  const { user, overview, view, steps, now, baseUrl } = props;
+  const list = steps === null ? null : <FirstStepList user={user} steps={steps} baseUrl={baseUrl} />;
+  if (steps?.isNew === true) {
+    return render(
+      <Layout title="Overview" nav="Overview" user={user} width="wide" follows="all" now={now}>
+        <h1>Overview</h1>
+        {list}
+      </Layout>,
+    );
+  }
   return render(
     <Layout title="Overview" nav="Overview" user={user} width="wide" follows="all" now={now}>
       <div class="head">
@@ -51,6 +63,7 @@ export function overviewPage(props: OverviewPageProps): string {
         </div>
         <Ranges range={overview.range} view={view} />
       </div>
+      {list}
       <Gaps overview={overview} now={now} />
       <Figures {...props} />
       {view === "table" ? <SlotTable overview={overview} /> : <Charts overview={overview} />}

@@ -31,6 +31,7 @@ import { type BulkPageDeps, bulkPages } from "./bulk-routes.ts";
 import { framePages, type FrameRouteDeps } from "./frame-routes.ts";
 import { type InboxRouteDeps, inboxRoutes } from "./inbox-routes.ts";
 import { type KeyPageDeps, keyPages } from "./key-routes.ts";
+import { type OverviewPageDeps, overviewPages } from "./overview-routes.ts";
 import { type ResendRouteDeps, resendRoutes } from "./resend-routes.ts";
 import {
   type AccountsPageDeps,
@@ -40,13 +41,10 @@ import {
   type SettingsPageDeps,
   settingsPages,
 } from "./settings-routes.ts";
-import { RANGE_DEFAULT } from "../events/overview-routes.ts";
-import type { OverviewService } from "../events/overview.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { OVERVIEW_PATH, OverviewPageQuery, overviewPage } from "./overview.tsx";
 import { page, acceptsGzip } from "../http/response.ts";
 import { createPersonRoutes, type PersonOf } from "../http/session.ts";
-import { readQuery } from "../http/request.ts";
+import { readQuery, withoutEmpty } from "../http/request.ts";
 import { type DocsPageDeps, docsPages } from "./docs/routes.ts";
 import { ASSETS } from "./assets.ts";
 
@@ -106,22 +104,6 @@ export function webPages(deps: PageDeps) {
   ] as const;
 }
 
-const OVERVIEW_QUERY = compileQuery(OverviewPageQuery);
-
-interface OverviewPageDeps {
-  readonly overviewService: Pick<OverviewService, "read">;
-  readonly personOf: PersonOf;
-  readonly clock: Clock;
-}
-
-function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps) {
-  return createPersonRoutes(personOf).get(OVERVIEW_PATH, async ({ context, person }) => {
-    const { range = RANGE_DEFAULT, view = "charts" } = readQuery(withoutEmpty(context.search), OVERVIEW_QUERY);
-    const answer = await overviewService.read(person.caller, range);
-    return page("own", overviewPage({ ...answer, view, user: person, now: clock.now() }));
-  });
-}
-
 interface AuditPageDeps {
   readonly clock: Pick<Clock, "now">;
   readonly auditService: Pick<AuditService, "list">;
@@ -144,11 +126,6 @@ function auditPages({ auditService, personOf, clock }: AuditPageDeps) {
       auditPage({ user: person, entries: rows, kind: asked.kinds[0] ?? null, older, now: clock.now() }),
     );
   });
-}
-
-/** Without empty fields, which forms send too. */
-function withoutEmpty(search: string): string {
-  return new URLSearchParams([...new URLSearchParams(search)].filter(([, value]) => value !== "")).toString();
 }
 
 /**

@@ -119,6 +119,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["counted activity", countActivity, ["activity", "facts"]],
   ["activity that is too old", ({ activity }) => activity.prune(1, NOON), ["activity_by_age"]],
   ["first steps", ({ firstSteps }) => firstSteps.done(ACCOUNT, "person_x"), ["first_steps"]],
+  ["newest actions", ({ firstSteps }) => firstSteps.newest(ACCOUNT), ["actions_by_account"]],
   ["waiting approvals", on((actions) => actions.waitingApprovals(ACCOUNT)), ["actions_by_status"]],
   ["scheduled retries", on((actions) => actions.scheduledRetries(ACCOUNT, NOON)), ["actions_pending"]],
   ["known position", on((actions) => actions.knowsPosition(7)), []],

@@ -1,5 +1,6 @@
 import type { Oidc } from "../../src/oidc/routes.ts";
 import { createPeopleService, type PeopleService } from "../../src/accounts/people.ts";
+import { createFirstStepService } from "../../src/accounts/first-steps.ts";
 import { createTeamService, type TeamService } from "../../src/accounts/team.ts";
 import { createAuditService } from "../../src/audit/audit.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
@@ -144,6 +145,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     bulkService,
     feed: engine.feed,
     overviewService: engine.overview,
+    firstSteps: createFirstStepService({ ...engine.store, clock: engine.clock }),
     authenticate,
     keyService: createKeyService({
       accounts,

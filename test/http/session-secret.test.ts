@@ -55,6 +55,7 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   [`/settings/people/${KNOWN_PERSON_ID}/remove`, {}],
   [`/settings/invitations/${KNOWN_INVITATION_ID}/withdraw`, {}],
   ["/settings/login/account", { account: "acc_01known" }],
+  ["/overview/first-steps", {}],
   ["/settings/login/leave", { sure: "yes" }],
   ["/settings/login/sessions", { id: "" }],
   ["/join/0123", {}],

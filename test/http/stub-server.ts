@@ -110,6 +110,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     readReceipt: (token) =>
       Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),
+    firstSteps: { read: () => Promise.resolve(null), hide: () => Promise.resolve(void calls.push("hide first steps")) },
     overviewService: { read: (_caller, range) => Promise.resolve(anOverviewAnswer({ range })) },
     guides: GUIDE_GROUPS,
     rulesFor: () => Promise.resolve(SOME_RULES),

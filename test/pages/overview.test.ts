@@ -3,6 +3,7 @@ import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_NAMES_SHOWN_MAX } from "../../src/con
 import type { NamedFigures, Overview, OverviewAnswer } from "../../src/events/overview.ts";
 import { RANGE_NAMES } from "../../src/events/activity.ts";
 import { ASSETS } from "../../src/pages/assets.ts";
+import type { FirstSteps } from "../../src/accounts/first-steps.ts";
 import { heightOf, scaleOf } from "../../src/pages/chart-scale.ts";
 import { overviewPage } from "../../src/pages/overview.tsx";
 import { later, NOON } from "../support/factory.ts";
@@ -30,10 +31,13 @@ function fullRange({ range = "24h", ...overrides }: Partial<Overview> = {}): Ove
 interface Shown extends Partial<Omit<OverviewAnswer, "overview">> {
   readonly view?: "charts" | "table";
   readonly role?: "owner" | "reader";
+  readonly steps?: FirstSteps | null;
 }
 
-const pageOf = (overview: Overview, { view = "charts", role = "owner", ...answer }: Shown = {}) =>
-  overviewPage({ ...anOverviewAnswer(answer), overview, view, user: { ...VISITOR, role }, now: NOON });
+const pageOf = (overview: Overview, { view = "charts", role = "owner", steps = null, ...answer }: Shown = {}) => {
+  const shown = { ...anOverviewAnswer(answer), overview, view, steps, now: NOON, baseUrl: "https://og.example" };
+  return overviewPage({ ...shown, user: { ...VISITOR, role } });
+};
 
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
 
@@ -125,6 +129,35 @@ describe("the page of the overview", () => {
     const rows = [...html.matchAll(/<tbody>(.*?)<\/tbody>/gs)].map(([, body = ""]) => textOf(body).trim());
     expect(rows[0]).toBe("3 Mar, 13:00 0 0 1 1 3 ms 4 ms 3 Mar, 12:30 2 0 0 0 – –");
     expect(textOf(pageOf(anOverview(), { view: "table" }))).toContain("No actions in this range.");
+  });
+});
+
+describe("the first steps", () => {
+  const stepsOf = (...done: readonly ("action" | "approval")[]): FirstSteps => {
+    return { done: new Set(done), isNew: !done.includes("action") };
+  };
+
+  test("take the place of figures while there is no action, and stand above them until they are done", () => {
+    const first = pageOf(anOverview(), { steps: stepsOf() });
+    expect(textOf(first)).toContain("Get started 0 of 3 done");
+    expect(first).not.toContain("<figure");
+    const next = pageOf(anOverview(), { steps: stepsOf("action") });
+    expect(textOf(next)).toContain("Get started 1 of 3 done");
+    expect(next).toContain("<figure");
+    expect(pageOf(anOverview())).not.toContain("Get started");
+  });
+
+  test("open the next one, with a call that names a variable for the key, and tick what is done", () => {
+    const html = pageOf(anOverview(), { steps: stepsOf("action") });
+    expect(textOf(html)).toContain("Send a first action done");
+    expect(html.match(/<details open="?[^>]*>\s*<summary>[^<]*/g)?.map((tag) => textOf(tag).trim())).toContain(
+      "Approve a request",
+    );
+    const first = pageOf(anOverview(), { steps: stepsOf() });
+    expect(first).toContain("$OUTGATE_API_KEY");
+    expect(first).toContain("https://og.example/v1/actions");
+    expect(first).toContain('href="/keys/new"');
+    expect(pageOf(anOverview(), { steps: stepsOf(), role: "reader" })).not.toContain('href="/keys/new"');
   });
 });
 

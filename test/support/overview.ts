@@ -13,6 +13,7 @@ export function aGroup(overrides: Partial<ActivityGroup> = {}): ActivityGroup {
     kind: "completed",
     ms: 20,
     count: 1,
+    byMcp: 0,
     failedAttempts: 0,
     lastError: null,
     lastFailedAt: null,

@@ -50,6 +50,7 @@ export function testHistory(open: OpenTestStore): void {
         kind: "retry",
         ms: 10,
         count: 1,
+        byMcp: 0,
         failedAttempts: 1,
         lastError: "The target answered with status 503.",
         lastFailedAt: later(10),
@@ -76,6 +77,22 @@ export function testHistory(open: OpenTestStore): void {
         ["created", 3, null],
         ["rejected", 1, 7 * MINUTE_MS],
       ]);
+    });
+
+    test("tells the creates of MCP clients, and the newest actions who created and approved them", async () => {
+      await using db = await open();
+      await createdAction(db.actions, { createdBy: "mcp:billing" });
+      await createdAction(db.actions, { createdBy: "key:mcp:", createdAt: later(1) });
+      const held = await createdAction(db.actions, { approve: true, createdAt: later(2) });
+      await db.actions.apply(writeOf(approve(held, aDecision(later(3))), later(3)));
+      const { groups } = await db.store.activity.groups(0, ALL);
+      expect(groups.filter(({ kind }) => kind === "created")).toMatchObject([{ count: 3, byMcp: 1 }]);
+      expect((await db.store.firstSteps.newest(ACCOUNT)).toReversed()).toEqual([
+        { createdBy: "mcp:billing", approvedBy: null },
+        { createdBy: "key:mcp:", approvedBy: null },
+        { createdBy: held.createdBy, approvedBy: aDecision().actor },
+      ]);
+      expect(await db.store.firstSteps.newest(OTHER_ACCOUNT)).toEqual([]);
     });
 
     test("comes in pages that count each row once, and puts similar durations together", async () => {

@@ -1,0 +1,71 @@
+import { expect, test } from "bun:test";
+import { createFirstStepService } from "../../src/accounts/first-steps.ts";
+import { FIRST_ACTIONS_READ_MAX } from "../../src/config/limits.ts";
+import type { FirstStep, NewestAction } from "../../db/activity-store.ts";
+import { FakeClock } from "../support/clock.ts";
+import { NOON } from "../support/factory.ts";
+import { ownerOf } from "../support/owner.ts";
+import { openRealServer } from "../http/real-server.ts";
+import { signedIn } from "../http/signed-in.ts";
+
+const BY_KEY: NewestAction = { createdBy: "key:billing", approvedBy: null };
+
+/** The steps of an account with these newest actions, as Ann sees them. */
+function stepsOf(newest: readonly NewestAction[]) {
+  const stored: (FirstStep & { readonly personId: string })[] = [];
+  const firstSteps = {
+    done: async (accountId: string, personId: string) =>
+      stored.filter((step) => step.accountId === accountId && ["", personId].includes(step.personId)),
+    newest: async () => newest,
+    add: async (step: FirstStep & { readonly personId: string }) => void stored.push(step),
+  };
+  const service = createFirstStepService({ firstSteps, clock: new FakeClock(NOON) });
+  const as = (personId: string) => ({ ...ownerOf("acc_a"), keyId: null, personId });
+  const done = async (personId = "ann") => {
+    const steps = await service.read(as(personId));
+    return steps === null ? null : [...steps.done].toSorted();
+  };
+  return { done, service, stored, as };
+}
+
+test("a step is done as soon as an action says so", async () => {
+  expect(await stepsOf([]).done()).toEqual([]);
+  expect(await stepsOf([BY_KEY]).done()).toEqual(["action"]);
+  expect(await stepsOf([BY_KEY, { ...BY_KEY, approvedBy: "user:ann" }]).done()).toEqual(["action", "approval"]);
+  // A key whose name looks like a client of MCP is none.
+  expect(await stepsOf([{ ...BY_KEY, createdBy: "key:mcp:x" }]).done()).toEqual(["action"]);
+  expect(await stepsOf([{ ...BY_KEY, createdBy: "mcp:x" }]).done()).toEqual(["action", "agent"]);
+});
+
+test("a step stays done when its action is gone, and the list ends when all are", async () => {
+  const { done, stored, service, as } = stepsOf([]);
+  stored.push({ accountId: "acc_a", personId: "", step: "action", at: NOON });
+  expect(await done()).toEqual(["action"]);
+  expect((await service.read(as("ann")))?.isNew).toBe(false);
+  for (const step of ["approval", "agent"] as const) stored.push({ accountId: "acc_a", personId: "", step, at: NOON });
+  expect(await done()).toBeNull();
+});
+
+test("the list ends for who hides it, and for an account with many actions", async () => {
+  const { done, service, as, stored } = stepsOf([BY_KEY]);
+  await service.hide(as("ann"));
+  expect([await done("ann"), await done("ben")]).toEqual([null, ["action"]]);
+  expect(stored).toEqual([{ accountId: "acc_a", personId: "ann", step: "hidden", at: NOON }]);
+  expect(await stepsOf(Array.from({ length: FIRST_ACTIONS_READ_MAX }, () => BY_KEY)).done()).toBeNull();
+});
+
+test("a new account begins with the list, which ticks itself and can be hidden", async () => {
+  await using app = await openRealServer({ starts: false });
+  const ann = await signedIn(app);
+  const home = async () => (await ann.context("/")).headers.get("location");
+  expect(await home()).toBe("/overview");
+  expect(await ann.pageOf("/overview")).toContain("0 of 3 done");
+  const { id } = (await app.call("POST", "/v1/actions", '{"url":"http://127.0.0.1:9/","approve":true}')).json;
+  expect(await home()).toBe("/approvals");
+  expect(await ann.pageOf("/overview")).toContain("1 of 3 done");
+  await app.call("POST", `/v1/actions/${id}/approve`);
+  expect(await ann.pageOf("/overview")).toContain("2 of 3 done");
+  const hidden = await ann.send("/overview/first-steps", await ann.hiddenOf("/overview"));
+  expect([hidden.status, hidden.headers.get("location")]).toEqual([303, "/overview"]);
+  expect(await ann.pageOf("/overview")).not.toContain("Get started");
+});
