@@ -222,6 +222,8 @@ export const OVERVIEW_ACCOUNTS_MAX = 1_000;
 /** Hosts and keys that an overview lists, the busiest; failing hosts that it lists. */
 export const OVERVIEW_NAMES_SHOWN_MAX = 10;
 export const FAILING_HOSTS_SHOWN_MAX = 10;
+/** Failing hosts on the page; the others are in the table of hosts. */
+export const FAILING_HOSTS_DRAWN_MAX = 5;
 /** Pending actions of an account that the overview scans, and hosts that it shows of their retries. */
 export const PENDING_SCAN_ROWS_MAX = 10_000;
 export const RETRY_HOSTS_SHOWN_MAX = 10;

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import Type, { type Static } from "typebox";
 import type { Child } from "hono/jsx";
-import { DAY_MS, HOUR_MS, OVERVIEW_RANGES } from "../config/limits.ts";
+import { DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../config/limits.ts";
 import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../events/activity.ts";
 import { mayDo } from "../accounts/roles.ts";
 import { OverviewQuery } from "../events/overview-routes.ts";
@@ -158,7 +158,7 @@ function withoutMs(at: Date): string {
 }
 
 function Figures({ overview, waiting, now }: OverviewPageProps) {
-  const { slots, latency, decisions } = overview;
+  const { slots, latency } = overview;
   const [created, completed, failed] = [total(slots, "created"), total(slots, "completed"), total(slots, "failed")];
   return (
     <ul class="figures">
@@ -189,22 +189,24 @@ function Figures({ overview, waiting, now }: OverviewPageProps) {
         name="Waiting for approval"
         href="/approvals"
         value={`${number(waiting.count)}${waiting.isCut ? "+" : ""}`}
-        more={
-          waiting.oldestAt === null ? (
-            decisions.p50Ms === null ? (
-              "No decisions"
-            ) : (
-              `Decided in ${duration(decisions.p50Ms)} (median)`
-            )
-          ) : (
-            <>
-              Oldest <Ago at={waiting.oldestAt} now={now} />
-            </>
-          )
-        }
+        more={<WaitingWords overview={overview} waiting={waiting} now={now} />}
         course={null}
       />
     </ul>
+  );
+}
+
+type WaitingProps = Pick<OverviewPageProps, "overview" | "waiting" | "now">;
+
+/** How long the oldest has waited; while none waits, how long decisions take. */
+function WaitingWords({ overview: { decisions }, waiting: { oldestAt }, now }: WaitingProps) {
+  if (oldestAt === null) {
+    return <>{decisions.p50Ms === null ? "No decisions" : `Decided in ${duration(decisions.p50Ms)} (median)`}</>;
+  }
+  return (
+    <>
+      Oldest <Ago at={oldestAt} now={now} />
+    </>
   );
 }
 
@@ -434,7 +436,7 @@ function FailingHosts({ overview, now }: OverviewPageProps) {
     <Card id="failing" title="Failing hosts">
       {failing.length === 0 ? <p class="quiet">No failed attempts.</p> : null}
       <ul class="plain rows">
-        {failing.map(({ host, failed, attempts, lastError, lastFailedAt }) => (
+        {failing.slice(0, FAILING_HOSTS_DRAWN_MAX).map(({ host, failed, attempts, lastError, lastFailedAt }) => (
           <li>
             <p class="row-between">
               <a href={listOf(overview, { host })}>
