@@ -42,7 +42,7 @@ const BY_STATUS: Readonly<Record<number, ProblemText>> = {
     next: "Check the address. What you look for may belong to another account, or was deleted.",
   },
   405: {
-    title: "This address takes no such request",
+    title: "This page can’t be opened directly",
     next: "Open the page from the navigation. A form that was sent twice may lead here.",
   },
   409: { title: "Not possible any more", next: "Go back and reload the page: it shows the present state." },
@@ -58,7 +58,7 @@ const BY_STATUS: Readonly<Record<number, ProblemText>> = {
 
 /** Where the code says more than its status. */
 const BY_CODE: Readonly<Partial<Record<ErrorCode, ProblemText>>> = {
-  not_approvable: { title: "Already decided", next: "Open the action to see who decided, and what became of it." },
+  not_approvable: { title: "Already decided", next: "Open the action to see who decided, and how it ended." },
   not_cancellable: { title: "It can’t be cancelled any more", next: "Open the action to see its present state." },
   not_retryable: { title: "It can’t be retried", next: "Open the action to see its present state." },
   too_many_held: { title: "Limit reached", next: "Decide on some of the waiting requests first." },
@@ -70,7 +70,7 @@ const LINK: ProblemText = {
   title: "This link doesn’t work",
   next:
     "Open it again from the message that it came in. If you have an account, log in: " +
-    "requests that wait are under Approvals, and every action has its receipt. Else ask whoever sent you the link.",
+    "requests that wait are under Approvals, and every action has its receipt. Otherwise ask the person who sent you the link.",
 };
 
 const RETRIED: ReadonlySet<number> = new Set([429, 500, 503]);

@@ -70,7 +70,7 @@ describe("the page of an error", () => {
     for (const [path, status, title] of [
       ["/nothing", 404, "Page not found"],
       ["/actions/act_nothing", 404, "Page not found"],
-      ["/auth/logout", 405, "This address takes no such request"],
+      ["/auth/logout", 405, "This page can’t be opened directly"],
       ["/docs/nothing", 404, "Page not found"],
     ] as const) {
       const response = await ann.context(path, { headers: { accept: "text/html" } });
