@@ -62,7 +62,7 @@ describe("outgate send", () => {
 
   test("takes body or action from standard input, and numbers as they are written", async () => {
     const body = '{"big":12345678901234567890,"one":1.0}';
-    const { said } = await json(["send", target.url, "-d", "-"], { input: body });
+    const { said } = await json(["send", target.url, "-d", "-"], { input: body, program: [process.execPath, MAIN] });
     expect(said.out).toContain(`"body":${body}`);
     const whole = `{"url":"${target.url}","method":"DELETE","body":${body},"retries":7}`;
     const { value, said: other } = await json(["send", "-", "--retries", "2"], { input: whole });
@@ -235,7 +235,7 @@ describe("outgate in bulk", () => {
     expect(asked.out).toContain("Cancel 1 action? [y/N] ");
     expect(asked).toMatchObject({ code: 1, out: expect.stringContaining("Nothing was begun.") });
     expect((await json(["get", id])).value.status).toBe("awaiting_approval");
-    const begun = await say([...cancel, "--wait", "20"], { terminal: true, input: "y\n" });
+    const begun = await say([...cancel, "--wait", "20"], { terminal: "real", input: "y\n" });
     expect(begun).toMatchObject({ code: 0, out: expect.stringContaining("1 of 1 done") });
     const none = await say(cancel, { terminal: true });
     expect(none).toMatchObject({ code: 1, out: expect.stringContaining("No action matches.") });
@@ -498,7 +498,7 @@ describe("outgate keys", () => {
 
 describe("on a terminal", () => {
   const onTerminal = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-    say(args, { terminal: true, env });
+    say(args, { terminal: "real", env });
 
   test("people are told in words and colours, unless NO_COLOR says otherwise", async () => {
     const { out } = await onTerminal(["send", target.url, "--wait", "20"]);

@@ -7,7 +7,7 @@ import { completionsFor } from "../../src/cli/completion.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
-import { MAIN, outgate } from "./outgate.ts";
+import { MAIN, outgate, outgateAlone } from "./outgate.ts";
 
 const NOWHERE: Io = { env: {}, out: () => {}, err: () => {}, isTty: false };
 
@@ -79,7 +79,7 @@ test("a shell that is not supported is refused", async () => {
   const { code, err } = await outgate(["completion", "tcsh"]);
   expect(code).toBe(2);
   expect(err).toContain("completion takes bash, zsh, fish, powershell");
-  expect((await outgate(["completion", "powershell"])).out).toContain("outgate complete '--'");
+  expect((await outgateAlone(["completion", "powershell"])).out).toContain("outgate complete '--'");
 });
 
 describe("with a service, a shell", () => {

@@ -6,7 +6,7 @@ import { HiddenLine } from "../../src/cli/hidden-line.ts";
 import { loginFileOf, readLogin, writeLogin } from "../../src/cli/login-file.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
-import { outgate } from "./outgate.ts";
+import { outgate, outgateAlone } from "./outgate.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "outgate-login-"));
 let service: Service;
@@ -29,7 +29,7 @@ function somebody() {
 
 test("login keeps address and key for all commands, in a file that only its user can read; logout forgets them", async () => {
   const { env, file } = somebody();
-  const said = await outgate(["login", url], { env, input: `${OWNER_KEY}\n` });
+  const said = await outgateAlone(["login", url], { env, input: `${OWNER_KEY}\n` });
   expect({ code: said.code, out: said.out }).toEqual({ code: 0, out: "" });
   expect(said.err).toStartWith(`Logged in to ${url} with the owner key "owner"`);
   expect(said.err).not.toContain(OWNER_KEY);
@@ -61,7 +61,7 @@ test("a key that the service refuses is not kept, and a key on the command line 
 
 test("on a terminal the key is asked for, and not shown", async () => {
   const { env, file } = somebody();
-  const said = await outgate(["login", url], { env, terminal: true, input: `${OWNER_KEY}\r` });
+  const said = await outgate(["login", url], { env, terminal: "real", input: `${OWNER_KEY}\r` });
   expect(said.out).toContain(`API key for ${url}: `);
   expect(said.out).toContain("Logged in");
   // What arrives before the command reads is shown by the terminal itself.

@@ -1,5 +1,8 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Io } from "../../src/cli/command.ts";
+import { runCommandLine } from "../../src/cli/program.ts";
+import { addServerCommands } from "../../src/cli/server-commands.ts";
 import type { Service } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -15,11 +18,17 @@ export interface Said {
 export interface OutgateOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string | ReadableStream<Uint8Array>;
-  /** Runs it under a terminal of its own, by `script` of util-linux: both outputs come together. */
-  readonly terminal?: boolean;
-  /** What runs it; Bun, from source, unless it is said. */
+  /**
+   * As on a terminal: both outputs come together. `real`: in a process under a terminal of its own, by `script` of
+   * util-linux.
+   */
+  readonly terminal?: boolean | "real";
+  /** What runs it, in a process of its own. */
   readonly program?: readonly string[];
 }
+
+/** Nobody is logged in there. */
+const XDG_CONFIG_HOME = join(tmpdir(), "outgate-none");
 
 /** Starts `outgate` as a person does, with nothing of this machine's settings. */
 export function start(
@@ -29,10 +38,9 @@ export function start(
   const { PATH, HOME } = process.env;
   const command = [...program, ...args];
   const quoted = command.map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(" ");
-  return Bun.spawn(terminal ? ["script", "-qec", quoted, "/dev/null"] : command, {
+  return Bun.spawn(terminal !== false ? ["script", "-qec", quoted, "/dev/null"] : command, {
     cwd: tmpdir(),
-    // Nobody is logged in there.
-    env: { PATH, HOME, XDG_CONFIG_HOME: join(tmpdir(), "outgate-none"), TERM: "xterm", COLUMNS: "200", ...env },
+    env: { PATH, HOME, XDG_CONFIG_HOME, TERM: "xterm", COLUMNS: "200", ...env },
     stdin: typeof input === "string" ? new Blob([input]) : input,
     stdout: "pipe",
     stderr: "pipe",
@@ -44,8 +52,30 @@ export async function isWatched(service: Service, id: string): Promise<void> {
   await until(() => service.log().some((line) => line["route"] === "/v1/actions/{id}" && line["action_id"] === id));
 }
 
-/** Runs `outgate` to its end. */
+/**
+ * Runs `outgate` to its end: in this process, as its entry does, since most of what a process of its own takes is to start.
+ * With `program` or a real terminal it is one of its own.
+ */
 export async function outgate(args: readonly string[], options: OutgateOptions = {}): Promise<Said> {
+  const { env = {}, input = "", terminal = false, program } = options;
+  if (program !== undefined || terminal === "real") return outgateAlone(args, options);
+  const said = { out: "", err: "" };
+  const tell = (stream: "out" | "err") => (text: string) => void (said[terminal ? "out" : stream] += text);
+  const io: Io = {
+    env: { XDG_CONFIG_HOME, TERM: "xterm", ...env },
+    out: tell("out"),
+    err: tell("err"),
+    isTty: terminal,
+    canAnswer: terminal,
+    input: typeof input === "string" ? new Blob([input]).stream() : input,
+    openBrowser: () => Promise.resolve(false),
+  };
+  const code = await runCommandLine(args, io, addServerCommands);
+  return { code, ...said };
+}
+
+/** The same in a process of its own. */
+export async function outgateAlone(args: readonly string[], options: OutgateOptions = {}): Promise<Said> {
   const process = start(args, options);
   const [out, err] = await Promise.all([new Response(process.stdout).text(), new Response(process.stderr).text()]);
   return { code: await process.exited, out: out.replaceAll("\r\n", "\n"), err };

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { MAIN, outgate } from "../cli/outgate.ts";
+import { MAIN, outgateAlone as outgate } from "../cli/outgate.ts";
 import { CLIENTS, connect, type Launch } from "../mcp/clients.ts";
 import { begin, callModern, modern, post } from "../mcp/wire.ts";
 import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, watchPage } from "../support/browser.ts";

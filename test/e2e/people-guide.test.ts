@@ -23,7 +23,7 @@ test("the example of the guide invites somebody, and the commands manage them", 
   const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY };
   const say = (...args: string[]) => outgate(["people", ...args], { env });
 
-  const listed = JSON.parse((await say("invitations")).out) as { readonly data: readonly object[] };
+  const listed = JSON.parse((await say("invitations", "--json")).out) as { readonly data: readonly object[] };
   expect(listed.data).toMatchObject([{ id: invited.id, email: "bob@example.com" }]);
   expect(JSON.stringify(listed)).not.toContain("link");
   expect((await say("withdraw", invited.id)).code).toBe(0);
@@ -38,7 +38,7 @@ test("the example of the guide invites somebody, and the commands manage them", 
     body: new URLSearchParams({ password: "a password of Bob" }),
   });
   expect(joined.status).toBe(303);
-  const people = JSON.parse((await say()).out) as { readonly data: readonly { readonly id: string }[] };
+  const people = JSON.parse((await say("--json")).out) as { readonly data: readonly { readonly id: string }[] };
   const bob = people.data[0]?.id ?? "";
   const lowered = await say("role", bob, "reader");
   expect([lowered.code, lowered.err]).toEqual([1, expect.stringContaining("only owner of the account")]);
@@ -63,7 +63,7 @@ test("the examples of keys with limits make such keys", async () => {
   const words = command.trim().split(" ").slice(1);
   const made = await outgate(words, { env });
   expect([made.code, made.out.trim()]).toEqual([0, expect.stringMatching(/^og_/)]);
-  const listed = JSON.parse((await outgate(["keys"], { env })).out) as { readonly data: readonly object[] };
+  const listed = JSON.parse((await outgate(["keys", "--json"], { env })).out) as { readonly data: readonly object[] };
   const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
   const cli = listed.data.find((key) => Reflect.get(key, "hosts")?.length === 1);
   expect(cli).toMatchObject({ ...limits, hosts: ["api.stripe.com"], expires_at: expect.stringContaining(inDays(90)) });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
 import { once } from "node:events";
 import { buildBridge } from "../../scripts/build/bridge.ts";
-import { outgate } from "../cli/outgate.ts";
+import { outgateAlone as outgate } from "../cli/outgate.ts";
 import { type Certificate, TestAuthority } from "../outbound/certificates.ts";
 import { answers, openRawTarget, type RawTarget } from "../support/raw-target.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
