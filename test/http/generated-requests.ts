@@ -186,6 +186,11 @@ export const drafts: fc.Arbitrary<Draft> = fc.oneof(
   { weight: 2, arbitrary: hostile(operationOf("createAction")) },
 );
 
+/** Valid requests of these operations alone, each named by method and path. */
+export function draftsOf(names: readonly string[]): fc.Arbitrary<Draft> {
+  return fc.oneof(...OPERATIONS.filter(({ method, path }) => names.includes(`${method} ${path}`)).map(valid));
+}
+
 function operationOf(id: string): Operation {
   const found = OPERATIONS.find((operation) => operation.id === id);
   if (found === undefined) throw new Error(`There is no operation ${id}.`);
