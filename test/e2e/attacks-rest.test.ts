@@ -251,18 +251,14 @@ async function askedAgain({ w }: Scene, first: object, variants: readonly unknow
   return asked;
 }
 
-/** What whoever decides reads of a request: link page, mail, inbox, page of the inbox. */
+/** What whoever decides reads of a request: mail, link page, page for several at once, page of the inbox. */
 async function placesOf({ w }: Scene, id: string): Promise<Readonly<Record<string, string>>> {
   const mail = await w.mailOf(id);
   const [approve] = linksIn(mail);
-  const inbox = `/approvals?key=${w.keyIds["agent"]}`;
-  const item = (await w.ask("GET", inbox, { headers: { cookie: w.cookie } })).text
-    .split("<li ")
-    .find((one) => one.includes(`id="${id}"`));
   return {
     mail: mail.fields["text"] ?? "",
     link: textOf((await w.ask("GET", approve)).text),
-    inbox: textOf(item ?? ""),
+    review: await w.page(`/approvals/review?id=${id}`),
     held: await w.page(`/approvals/${id}`),
   };
 }
@@ -1547,7 +1543,7 @@ const ATTACKS: readonly Attack[] = [
       for (const [name, request] of dressed) {
         const id = await w.held({ url, ...request, ...NOTIFY });
         for (const [place, text] of Object.entries(await placesOf(scene, id))) {
-          const isShown = !text.includes("••••") || place === "inbox";
+          const isShown = !text.includes("••••") || place === "review";
           expect({ name, place, isToldOrShown: isShown || /values? hidden/.test(text) }).toMatchObject({
             isToldOrShown: true,
           });
@@ -1563,13 +1559,13 @@ const ATTACKS: readonly Attack[] = [
       await w.newAgent();
       const padding = Object.fromEntries(times(2_000, (at) => [`note_${at}`, "nothing to see"]));
       const id = await w.held({ url, body: { ...padding, transfer: "PAYLOAD-last" }, ...NOTIFY });
-      const { mail, link, inbox, held } = await placesOf(scene, id);
+      const { mail, link, review, held } = await placesOf(scene, id);
       expect(link).toContain("PAYLOAD-last");
       expect(held).toContain("PAYLOAD-last");
       expect(held?.indexOf("PAYLOAD-last")).toBeLessThan(held?.lastIndexOf("Approve") ?? 0);
       expect(link?.indexOf("PAYLOAD-last")).toBeLessThan(link?.lastIndexOf("Approve") ?? 0);
-      for (const text of [mail, inbox]) expect(text).toMatch(/PAYLOAD-last|more lines?|characters? more|not shown/);
-      expect(inbox).toMatch(/Approve, with .* not shown|PAYLOAD-last/);
+      for (const text of [mail, review]) expect(text).toMatch(/PAYLOAD-last|more lines?|characters? more|not shown/);
+      expect(review).toMatch(/Approve, with .* not shown|PAYLOAD-last/);
     },
   },
   {
@@ -1587,11 +1583,11 @@ const ATTACKS: readonly Attack[] = [
         body: { pad: "z ".repeat(200_000), to: "PAYLOAD-body" },
         ...NOTIFY,
       });
-      const { mail, link, inbox, held } = await placesOf(scene, id);
+      const { mail, link, review, held } = await placesOf(scene, id);
       for (const text of [link, held]) {
         for (const part of ["PAYLOAD-url", "PAYLOAD-header", "PAYLOAD-body"]) expect(text).toContain(part);
       }
-      for (const text of [mail, inbox]) {
+      for (const text of [mail, review]) {
         expect(text).toContain("PAYLOAD-url");
         expect(text).toMatch(/more characters?|more lines?|characters? more|not shown/);
         expect(text).toContain("Unusually large");
