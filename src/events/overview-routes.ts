@@ -30,8 +30,12 @@ const Slot = Type.Object(
 
 const SHARE = { ...FIGURES, failed_attempts: count("Attempts that failed.") };
 
-const others = nullable(
-  Type.Object(SHARE, { title: "OverviewOthers", description: "All others together; null: there are none." }),
+const others = Type.Union(
+  [Type.Object(SHARE, { title: "OverviewOthers", description: "All others together." }), Type.Null()],
+  {
+    description: "All others together; null: there are none.",
+    examples: [{ created: 17, completed: 15, failed: 2, attempts: 21, p50_ms: 41, p95_ms: 90, failed_attempts: 6 }],
+  },
 );
 
 export const OverviewQuery = Type.Object(

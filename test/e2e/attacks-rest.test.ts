@@ -1565,7 +1565,7 @@ const ATTACKS: readonly Attack[] = [
       expect(held?.indexOf("PAYLOAD-last")).toBeLessThan(held?.lastIndexOf("Approve") ?? 0);
       expect(link?.indexOf("PAYLOAD-last")).toBeLessThan(link?.lastIndexOf("Approve") ?? 0);
       for (const text of [mail, review]) expect(text).toMatch(/PAYLOAD-last|more lines?|characters? more|not shown/);
-      expect(review).toMatch(/Approve, with .* not shown|PAYLOAD-last/);
+      expect(review).toMatch(/Approve[^.]*, with .* not shown|PAYLOAD-last/);
     },
   },
   {

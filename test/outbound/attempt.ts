@@ -7,6 +7,8 @@ import { LOCAL, requestTo } from "./policies.ts";
 /** The beginning of most answers. */
 export const OK = "HTTP/1.1 200 OK\r\n";
 
+type Sent = Awaited<ReturnType<typeof sender.send>>;
+
 export const sender = createSender(LOCAL);
 
 /** One attempt against a target that behaves so, without headers; it must be the only one, and leave no connection when it ends. */
@@ -19,7 +21,11 @@ export async function attempt(behaviour: Behaviour, timeoutMs = 2_000): Promise<
   expect(performance.now() - ended).toBeLessThan(900);
   expect([target.connections, target.requests.length]).toEqual([1, 1]);
   if (outcome.kind === "stopped") throw new Error("It was stopped before it began.");
-  // Which headers are kept has tests of its own.
+  return withoutHeaders(outcome);
+}
+
+/** An outcome as if its target had sent no headers: which ones are kept has tests of its own. */
+export function withoutHeaders<Any extends Sent>(outcome: Any): Any {
   return outcome.kind === "answered" ? { ...outcome, headers: null } : outcome;
 }
 
