@@ -27,7 +27,7 @@ export function ActionDetails({ action, receiptUrl, baseUrl }: ActionDetailsProp
       <h2 id="details">Details</h2>
       <Facts rows={whoRows(action)} />
       <Facts rows={whenRows(action)} />
-      <Facts rows={howRows(action, new URL(receiptUrl, baseUrl).href)} />
+      <Facts rows={howRows(action, receiptUrl, baseUrl)} />
     </section>
   );
 }
@@ -101,7 +101,7 @@ function whenRows(action: Action): FactRows {
   ];
 }
 
-function howRows(action: Action, receipt: string): FactRows {
+function howRows(action: Action, receipt: string, baseUrl: string): FactRows {
   const { run, attempts, retries, extras, onUnknown, dedupe, idempotencyKey, callback, notifyEmail } = action;
   const signedFor = normalTarget(action.url)?.origin ?? null;
   return [
@@ -126,7 +126,7 @@ function howRows(action: Action, receipt: string): FactRows {
     ],
     [
       "Receipt",
-      <Copied text={receipt} what="the link of the receipt">
+      <Copied text={new URL(receipt, baseUrl).href} what="the link of the receipt">
         <a href={receipt}>Open the receipt</a>
       </Copied>,
     ],

@@ -125,7 +125,10 @@ function Status({ action }: { readonly action: Action }) {
 function Held({ action, stored, history, user, now, problem, reason }: ActionPartProps) {
   if (history === null) return null;
   return (
-    <section class="card asked-card part part-request" aria-label="Request">
+    <section class="card asked-card part part-request" aria-labelledby="request">
+      <h2 id="request" class="visually-hidden">
+        Request
+      </h2>
       <RequestPane
         action={stored}
         history={history}

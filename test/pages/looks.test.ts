@@ -91,7 +91,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     .filter((part) => {
       const card = part.closest(".card");
       const end = card.getBoundingClientRect().right - parseFloat(getComputedStyle(card).paddingRight);
-      return part.getBoundingClientRect().right > end + 1;
+      return part.checkVisibility() && part.getBoundingClientRect().right > end + 1;
     })
     .map((part) => part.outerHTML)`;
 
