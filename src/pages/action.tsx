@@ -196,14 +196,17 @@ function CallLine({ action: { method, url, host } }: { readonly action: Action }
   );
 }
 
-/** Where there is room for one part only, a drawer or a phone, these choose it. Without script too. */
+/**
+ * Where there is room for one part only, a drawer or a phone, these choose it. Without script too. By their ids an update finds
+ * them again: it keeps the values of inputs.
+ */
 function TabChoice({ isHeld, hasResponse }: { readonly isHeld: boolean; readonly hasResponse: boolean }) {
   const first = hasResponse && !isHeld ? "response" : "request";
   return (
     <div class="part-tabs" role="radiogroup" aria-label="Parts of the action">
       {PARTS.filter(([part]) => hasResponse || part !== "response").map(([part, name]) => (
-        <label>
-          <input type="radio" name="part" value={part} checked={part === first} />
+        <label id={`choose-${part}`}>
+          <input id={`part-${part}`} type="radio" name="part" value={part} checked={part === first} />
           {name}
         </label>
       ))}

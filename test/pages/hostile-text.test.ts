@@ -102,7 +102,7 @@ describe("what agents and targets write", () => {
   /** Only what our own pages are made of: their tags, with all attributes quoted, and their links. */
   const TAG = /^<(?:!doctype html|\/?[a-z]+[1-3]?(?: [a-zA-Z-]+(?:="[^"]*")?)*\/?)>$/;
   const OURS =
-    /^<script (?:type="module"|defer="") src="\/assets\/(?:console|htmx|idiomorph|session)-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="(?:scale|icon)" [^<]*>$|^<\/svg>$/;
+    /^<script (?:type="module"|defer="") src="\/assets\/(?:console|htmx|idiomorph|session)-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="(?:lane-bars|icon)" [^<]*>$|^<\/svg>$/;
   const STRANGE = /^<\/?(?:script|img|svg|iframe|object|embed|base|video|audio|math)\b/i;
   const OUR_LINK =
     /^(?:\/$|\/auth\/logout$|\/(?:overview|approvals|actions|bulk|search|keys|settings|docs|more|assets|r)\b|#(?:main|end-of-request)$|data:image\/svg\+xml,)/;
