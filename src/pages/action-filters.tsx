@@ -238,12 +238,14 @@ interface TimeLabelProps {
 
 function TimeLabel({ after, before, range }: TimeLabelProps) {
   if (range !== null) return <>{range}</>;
-  if (after === undefined && before === undefined) return <>Time</>;
+  const from = after === undefined ? null : <Time at={new Date(after)} />;
+  const to = before === undefined ? null : <Time at={new Date(before)} />;
+  if (from === null && to === null) return <>Time</>;
+  if (to === null) return <>Since {from}</>;
+  if (from === null) return <>Until {to}</>;
   return (
     <>
-      {after === undefined ? null : <Time at={new Date(after)} />}
-      {after === undefined ? "until" : before === undefined ? "and later" : "to"}
-      {before === undefined ? null : <Time at={new Date(before)} />}
+      {from} – {to}
     </>
   );
 }

@@ -131,7 +131,7 @@ describe("the list of actions", () => {
     expect(after % 60_000).toBe(0);
     expect(await bob.pageOf(`/actions?created_after=${day}`)).toMatch(/<summary>Last 24 h/);
     server.engine.clock.advance(3_600_000);
-    expect(await bob.pageOf(`/actions?created_after=${day}`)).toMatch(/<summary><time/);
+    expect(await bob.pageOf(`/actions?created_after=${day}`)).toMatch(/<summary>Since <time/);
   });
 
   test("says what is wrong with a filter, and keeps what was typed", async () => {

@@ -301,7 +301,7 @@ function move(/** @type {number} */ by) {
   const from = at === -1 ? items.findIndex((item) => item.matches("[aria-current]")) : at;
   const next = items[from === -1 && by < 0 ? items.length - 1 : Math.min(Math.max(from + by, 0), items.length - 1)];
   const isOpened = below === null ? next?.matches("[data-opens]:not([aria-current])") : next !== below.opener;
-  if (next instanceof HTMLElement && isOpened === true) next.click();
+  if (next instanceof HTMLElement && isOpened) next.click();
   return focus(next instanceof HTMLElement ? next : null);
 }
 
