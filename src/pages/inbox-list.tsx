@@ -119,12 +119,10 @@ function Asker({ action, children }: { readonly action: Action; readonly childre
   return (
     <span class="inbox-asker">
       {children}
+      <UntrustedText text={describeActor(action.createdBy).name} />
+      {" · "}
       {action.title === null ? null : <span class="method">{action.method}</span>}
       <UntrustedText text={action.host} />
-      <span>
-        {" · "}
-        <UntrustedText text={describeActor(action.createdBy).name} />
-      </span>
     </span>
   );
 }

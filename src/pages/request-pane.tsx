@@ -44,6 +44,7 @@ export function RequestPane({ user, now, path, isWhole, problem, reason, ...held
   return (
     <div id={`of-${action.id}`} class="request" data-shown={`${action.id} ${action.run}`}>
       <div class="request-body">
+        <h2 class="visually-hidden">Request</h2>
         {isPlain ? null : <p class="quiet small">{waitingText(action)}</p>}
         {mayDecide ? <HiddenValues action={action} user={user} /> : null}
         <AskedFor {...held} user={user} now={now}>
@@ -84,9 +85,9 @@ export function AskedFor({ action, history, user, now, children }: AskedForProps
   if (!mayDo(user.role, "approve")) {
     return (
       <div class="asked">
-        <h2>
+        <p>
           <RequestName action={maskForDisplay(action, viewerOf(user.role))} />
-        </h2>
+        </p>
         {children}
       </div>
     );

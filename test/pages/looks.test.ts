@@ -60,6 +60,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
       `/approvals?decided=${done}`,
       `/approvals/${waiting}`,
       `/approvals/${longest}`,
+      `/approvals/review?id=${waiting}&id=${longest}`,
       `/actions/${longest}`,
       (await app.linksOf(longest)).reject,
       approve,
