@@ -139,7 +139,7 @@ function Lines({ series, slots, scale }: Drawn) {
 /** A label of an earlier slot would touch those of the other axis. */
 const LABEL_SLOT_MIN = 2;
 
-/** What the pointer meets: a column for each slot. Keyboards and screen readers have the table. */
+/** What the pointer meets: a column for each slot, with few bytes, as there are many. Keyboards and screen readers have the table. */
 function Slots({ slots, labelEveryMs, labelsTimes }: Pick<ChartProps, "slots" | "labelEveryMs" | "labelsTimes">) {
   return (
     <div class="plot-slots" aria-hidden="true">
@@ -152,9 +152,9 @@ function Slots({ slots, labelEveryMs, labelsTimes }: Pick<ChartProps, "slots" | 
               </span>
             ) : null}
             {tip === null ? null : (
-              <span class="tip small">
+              <i>
                 <SlotTime at={at} as={labelsTimes ? "minute" : "short"} /> {tip}
-              </span>
+              </i>
             )}
           </>
         );
