@@ -204,7 +204,7 @@ const GROUPS: readonly (readonly [title: string, ...paths: readonly string[]])[]
   ["People", "/v1/people", "/v1/invitations"],
   ["Hosts and pauses", "/v1/hosts", "/v1/defaults", "/v1/pauses"],
   ["Channels", "/v1/channels"],
-  ["Signatures and callbacks", "/v1/signing-secret", "/v1/callback-hosts"],
+  ["Signatures and callbacks", "/v1/signing-", "/v1/callback-hosts"],
   ["Service", "/"],
 ];
 
