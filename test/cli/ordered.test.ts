@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { inOrder } from "../../src/cli/ordered.ts";
 import { parseExact } from "../../src/cli/output.ts";
 

@@ -69,6 +69,6 @@ test("in a variant what is null and words of few values are text, and what diffe
 });
 
 test("two columns of one name are refused: rows are objects", () => {
-  const twice = () => prepare(() => query.select({ one: apiKeys.id, two: apiKeys.id }).from(apiKeys));
+  const twice = () => prepare(() => query.select({ one: apiKeys.id, two: apiKeys.id }).from(apiKeys)).bind({});
   expect(twice).toThrow("Two columns have one name.");
 });
