@@ -76,7 +76,11 @@ const BYTES_OF = prepare((arg: Args<"ids">) =>
 
 const WAITING = prepare((arg: Args<"accountId">) => {
   const held = query.select({ id: actions.id, createdAt: actions.createdAt }).from(actions);
-  const first = held.where(and(isHeld(arg.accountId), IS_BY_STATUS)).orderBy(actions.id).limit(COUNTED_MAX).as("held");
+  const first = held
+    .where(and(isHeld(arg.accountId), IS_BY_STATUS))
+    .orderBy(actions.id)
+    .limit(COUNTED_MAX)
+    .as("held");
   return query
     .select({
       count: sql<number>`count(*)`.as("count"),

@@ -16,7 +16,15 @@ import { findAction, findActionById, readTimeline, findApprovedHosts } from "./f
 import { createFirstStepStore } from "./first-steps.ts";
 import { type StoreContext, HeldCounts, Refused, WrittenActions } from "./context.ts";
 import { createHostSettingsStore } from "./host-settings.ts";
-import { countAllHeld, countHeld, findHeld, findHeldAmong, findHeldHeads, findRequesters, readWaiting } from "./held.ts";
+import {
+  countAllHeld,
+  countHeld,
+  findHeld,
+  findHeldAmong,
+  findHeldHeads,
+  findRequesters,
+  readWaiting,
+} from "./held.ts";
 import { countMatching, findMatching, listActions } from "./list.ts";
 import { keyHolder, pruneKeys } from "./keys.ts";
 import { createOutboxStore } from "./outbox.ts";

@@ -95,7 +95,8 @@ export const HTMX_CONFIG = JSON.stringify({
 });
 
 function Head({ title, user = null, isStandalone = false, beginsSession = false, goesTo }: LayoutProps) {
-  const scripts = user === null ? (beginsSession ? [SESSION] : []) : [SESSION, CONSOLE];
+  const hasForms = user !== null || beginsSession;
+  const scripts = [...(hasForms ? [SESSION] : []), ...(user === null ? [] : [CONSOLE])];
   const icon = (user?.badges?.waiting.count ?? 0) === 0 ? ICON : ICON_WAITING;
   return (
     <head>
@@ -132,7 +133,7 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
       <nav id="navigation" aria-label="Main">
         <ul class="tabs-bottom">
           {entries.map(({ name, path, icon, isRare }) => (
-            <li class={isRare ? (name === FIRST_RARE ? "rare first-rare" : "rare") : undefined}>
+            <li class={classOfEntry(name, isRare)}>
               <a href={path} aria-current={name === nav ? "page" : undefined}>
                 <Icon name={icon} />
                 {name}
@@ -258,6 +259,11 @@ export const NAVIGATION = [
 ] as const;
 
 const FIRST_RARE = "Keys";
+
+function classOfEntry(name: string, isRare: boolean): string | undefined {
+  if (name === FIRST_RARE) return "rare first-rare";
+  return isRare ? "rare" : undefined;
+}
 
 type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 

@@ -92,6 +92,21 @@ export function AskedFor({ action, history, user, now, children }: AskedForProps
       </div>
     );
   }
+  return (
+    <AskedFacts action={action} history={history} now={now}>
+      {children}
+    </AskedFacts>
+  );
+}
+
+interface AskedFactsProps extends HeldRequest {
+  /** Null: times are not told relative to it. */
+  readonly now: Date | null;
+  readonly children?: Child;
+}
+
+/** Risks and facts of a held request for whoever may decide, and what stands between them. */
+export function AskedFacts({ action, history, now, children }: AskedFactsProps) {
   const { facts, risks } = maskedFacts(action, history, "");
   const visible = facts.filter(({ name }) => name !== "hidden");
   const begin = visible.findIndex(({ name }) => name === "requester");
@@ -111,7 +126,7 @@ interface FactListProps {
   readonly facts: readonly Fact[];
   readonly look: "asked-head" | "asked-facts";
   readonly action: Action;
-  readonly now: Date;
+  readonly now: Date | null;
 }
 
 /** Facts that say something else than usual, or in the requester's own words, have a line of their own. */
@@ -125,7 +140,7 @@ function FactList({ facts, look, action, now }: FactListProps) {
           <dt>{fact.label}</dt>
           <dd>
             {fact.name === "title" ? <Quoted text={fact.value} /> : factValue(fact)}
-            {fact.name === "requested_at" ? (
+            {fact.name === "requested_at" && now !== null ? (
               <span class="quiet">
                 {" · "}
                 <Ago at={action.createdAt} now={now} />

@@ -124,10 +124,17 @@ describe("for people, without script,", () => {
     const ann = await signedIn(app);
     const { id } = (await create({ delay_seconds: 3_600, expires_at: inMs(2 * HOUR), give_up_on: ["4xx"] })).json;
     const html = await ann.pageOf(`/actions/${id}`);
-    for (const words of ["It has not been sent. It starts", "Not before", "Expires", "Gives up on", "4xx", "Send now"]) {
+    for (const words of [
+      "It has not been sent. It starts",
+      "Not before",
+      "Expires",
+      "Gives up on",
+      "4xx",
+      "Send now",
+    ]) {
       expect(html).toContain(words);
     }
-    expect(await ann.pageOf("/actions")).toContain("Delayed");
+    expect(await ann.pageOf("/actions")).toContain("Scheduled");
     const hidden = await ann.hiddenOf(`/actions/${id}`);
     const answer = await ann.send(`/actions/${id}`, { ...hidden, decision: "send_now", reason: "now" });
     expect(answer.status).toBe(303);

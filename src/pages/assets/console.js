@@ -417,7 +417,7 @@ addEventListener("click", (event) => {
     if (!menu.contains(target)) menu.removeAttribute("open");
   }
   const copied = target.closest("[data-copy-text]");
-  if (copied instanceof HTMLElement) copy(copied.dataset["copyText"] ?? "", copied);
+  if (copied instanceof HTMLElement) copyText(copied.dataset["copyText"] ?? "", copied);
 });
 
 /** Closes the open menu, else the drawer. Dialogs close themselves. */
@@ -444,12 +444,12 @@ function prepare(/** @type {ParentNode} */ place) {
     const button = make("button", "Copy");
     button.className = "copy";
     button.setAttribute("type", "button");
-    button.addEventListener("click", () => copy(text, button));
+    button.addEventListener("click", () => copyText(text, button));
     block.after(button);
   }
 }
 
-function copy(/** @type {string} */ text, /** @type {HTMLElement} */ button) {
+function copyText(/** @type {string} */ text, /** @type {HTMLElement} */ button) {
   const tell = (/** @type {string} */ word) => () => {
     if (button.querySelector("svg") === null) button.textContent = word;
     else button.title = word;
