@@ -183,7 +183,7 @@ describe("what was said before", () => {
     await post(`/v1/actions/${id}/retry`, { reason: "See https://evil.example/x\n**It** is due." });
     const { approve } = await server.linksOf(id);
     const pages = await Promise.all([
-      ann.pageOf("/approvals"),
+      ann.pageOf(`/approvals/review?id=${id}`),
       ann.pageOf(`/approvals/${id}`),
       ann.pageOf(`/actions/${id}`),
       (await fetch(server.url + approve)).text(),

@@ -136,7 +136,7 @@ describe("an export", () => {
     const bob = await signedIn(server);
     const id = await created(server);
     const html = await bob.pageOf("/actions?status=awaiting_approval&limit=3");
-    const link = /href="(\/actions\/export[^"]+)">CSV</.exec(html)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const link = /href="(\/actions\/export[^"]+)" download="">CSV /.exec(html)?.[1]?.replaceAll("&amp;", "&") ?? "";
     expect(link).toBe("/actions/export?status=awaiting_approval&format=csv");
     const answer = await bob.context(link);
     expect(answer.headers.get("content-disposition")).toBe('attachment; filename="actions.csv"');
