@@ -259,8 +259,8 @@ describe("/v1/callback-hosts", () => {
     const token = (await ann.hiddenOf("/settings"))["form_token"] ?? "";
     expect((await ann.send("/settings/callback-hosts", { host: "a.example" })).status).toBe(403);
     const added = await ann.send("/settings/callback-hosts", { form_token: token, host: " A.example. " });
-    expect(added.headers.get("location")).toBe("/settings#callback-hosts");
-    expect(await ann.pageOf("/settings")).toContain("a.example");
+    expect(added.headers.get("location")).toBe("/settings/hosts#callback-hosts");
+    expect(await ann.pageOf("/settings/hosts")).toContain("a.example");
     const wrong = await ann.send("/settings/callback-hosts", { form_token: token, host: "https://<b>" });
     expect(wrong.status).toBe(400);
     expect(await wrong.text()).toContain("Must be a host name");
@@ -268,6 +268,6 @@ describe("/v1/callback-hosts", () => {
       const removed = await ann.send("/settings/callback-hosts/remove", { form_token: token, host: "a.example" });
       expect(removed.status).toBe(303);
     }
-    expect(await ann.pageOf("/settings")).toContain("No hosts yet");
+    expect(await ann.pageOf("/settings/hosts")).toContain("No hosts yet");
   });
 });
