@@ -56,7 +56,16 @@ test("no line that is printed or shown with a key puts it on a command line", ()
   const user = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "t" } as Parameters<
     typeof madeKeyPage
   >[0]["user"];
-  const made = { id: "key_1", name: "k", hold: "none", last4: "ghij", createdAt: new Date(0), revokedAt: null };
+  const limits = { hosts: null, methods: null, dailyActions: null, expiresAt: null };
+  const made = {
+    id: "key_1",
+    name: "k",
+    hold: "none",
+    last4: "ghij",
+    createdAt: new Date(0),
+    revokedAt: null,
+    ...limits,
+  };
   const pages = ROLES.map((role) => {
     const key = { ...made, role, lastUsedAt: null } as unknown as Parameters<typeof madeKeyPage>[0]["made"];
     return madeKeyPage({ user, made: key, key: KEY, closesSignUps: true, baseUrl: "http://127.0.0.1:3000" });

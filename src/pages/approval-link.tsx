@@ -30,6 +30,7 @@ export function confirmPage({ expiresAt, decision, history, problem, reason, ...
           <p class="quiet">{waitingText(action)}</p>
           <HiddenValues action={action} />
         </header>
+        <h2 class="visually-hidden">Request</h2>
         <AskedFacts action={props.action} history={history} now={null}>
           <RequestParts action={action} isAsked isWhole />
         </AskedFacts>

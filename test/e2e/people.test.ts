@@ -95,8 +95,8 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
         { name: "outgate_device", path: "/", ...kept },
       ]);
 
-      await page.locator(".person-menu summary").click();
-      await page.getByRole("button", { name: "Log out" }).click();
+      await page.goto(`${base}/more`);
+      await page.locator("main").getByRole("button", { name: "Log out" }).click();
       await page.waitForURL("**/login");
       expect((await page.context().cookies(`${base}/`)).map(({ name }) => name)).toEqual(["outgate_device"]);
 

@@ -45,6 +45,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     expect(await page.textContent("h1")).toBe("Approve this request?");
     expect(await page.textContent(".json")).toContain('"amount": 1200');
     expect(target.received).toHaveLength(0);
+    await page.click("text=Add a reason");
     await page.fill("textarea", "Agreed with Ann.");
     await page.click("button[value=approve]");
     await page.waitForURL("**/r/*");
@@ -96,7 +97,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     for (const path of [approve, receiptUrl(id)]) {
       await using watched = await watchPage(chromium);
       await watched.page.goto(app.url + path);
-      expect(await watched.page.evaluate("getComputedStyle(document.querySelector('.card')).display")).toBe("grid");
+      expect(await watched.page.evaluate("getComputedStyle(document.querySelector('.paper')).display")).toBe("grid");
       expect(watched.troubles).toEqual([]);
     }
   });

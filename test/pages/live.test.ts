@@ -271,6 +271,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   test("takes letters for letters where somebody types, and leads from a row to where the whole request stands", async () => {
     const id = await created({ approve: true });
     const page = await open(`/actions/${id}`);
+    await page.locator(".decide-note summary").click();
     await page.locator("textarea").focus();
     await page.keyboard.type("axr?/jk");
     expect(await page.locator("textarea").inputValue()).toBe("axr?/jk");
@@ -354,8 +355,8 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.getByRole("radio", { name: /^Agent/ }).check();
     await page.getByRole("button", { name: "Create key" }).click();
     expect(await copied()).toMatch(/^og_[0-9A-Za-z]{36}$/);
-    await page.goto(`${app.url}/settings`);
-    await page.getByLabel("Origin").fill("https://api.example.com");
+    await page.goto(`${app.url}/settings/signing`);
+    await page.getByRole("textbox", { name: "Origin" }).fill("https://api.example.com");
     await page.getByRole("button", { name: "Show secret" }).click();
     expect(await copied()).toMatch(/^whsec_[0-9A-Za-z+/]+=*$/);
   });

@@ -23,10 +23,12 @@ const wait = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(r
 /** Whether a part has focus or input that would be lost. */
 function isTouched(/** @type {Element} */ part) {
   const inputs = [
-    ...part.querySelectorAll("input:not([type=hidden], [type=checkbox], [type=radio]), textarea, select"),
+    ...part.querySelectorAll(
+      "input:not([type=hidden], [type=checkbox], [type=radio], [type=search]), textarea, select",
+    ),
   ];
   const isChanged = inputs.some((input) => input.value !== input.defaultValue && input.defaultValue !== undefined);
-  return isChanged || inputs.some((input) => input === document.activeElement && input.type !== "search");
+  return isChanged || inputs.includes(document.activeElement);
 }
 
 Object.assign(Idiomorph.defaults.callbacks, {
