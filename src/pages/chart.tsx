@@ -127,8 +127,11 @@ function Lines({ series, slots, scale }: Drawn) {
           const before = isOpen;
           isOpen = value !== null;
           if (value === null) return "";
-          const place = `${index * SLOT + SLOT / 2} ${Math.round((100 - heightOf(value, scale)) * 10) / 10}`;
-          return before ? `L${place}` : `M${place}h.01`;
+          const y = Math.round((100 - heightOf(value, scale)) * 10) / 10;
+          const isAlone = !before && (slots[index + 1]?.values[at] ?? null) === null;
+          // A point between gaps is a dash as wide as its slot, or nobody would see it.
+          if (isAlone) return `M${index * SLOT} ${y}h${SLOT}`;
+          return `${before ? "L" : "M"}${index * SLOT + SLOT / 2} ${y}`;
         });
         return <path class={`line-${look}`} d={parts.join("")} />;
       })}
