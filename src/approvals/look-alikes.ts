@@ -9,6 +9,8 @@ import {
 } from "../config/limits.ts";
 import { compactJson } from "../json/json.ts";
 import { elementsIn, membersIn } from "../json/walk.ts";
+import { visibleText } from "../receipts/visible-text.ts";
+import { utcMinute } from "./facts.ts";
 
 /** A held request as an approver sees it. */
 export interface SeenRequest {
@@ -22,7 +24,7 @@ export interface SeenRequest {
 }
 
 /** Where a field of a request stands. */
-export type FieldPlace = "title" | "reason" | "metadata" | "path" | "query" | "header" | "body";
+export type FieldPlace = "title" | "reason" | "expires" | "metadata" | "path" | "query" | "header" | "body";
 
 /** A field in which requests differ that otherwise look alike. */
 export interface DifferingField {
@@ -55,8 +57,15 @@ export function groupAlike<Request extends SeenRequest>(
     const [first, ...others] = some.map(({ request }) => request);
     if (first === undefined || some.length < LOOK_ALIKES_MIN) return alone;
     const differing = differences(some.map(({ described: one }) => one?.fields ?? []));
-    return differing.length > LOOK_ALIKE_COLUMNS_MAX ? alone : [{ requests: [first, ...others], differing }];
+    if (differing.length > LOOK_ALIKE_COLUMNS_MAX || differing.some(looksEqual)) return alone;
+    return [{ requests: [first, ...others], differing }];
   });
+}
+
+/** Whether different values look the same in a table: in other white space, or in a long run of invisible characters. */
+function looksEqual({ values }: DifferingField): boolean {
+  const shown = values.map((value) => visibleText(value).normalize("NFC").replaceAll(/\s+/g, " ").trim());
+  return new Set(shown).size < new Set(values).size;
 }
 
 interface Field {
@@ -79,9 +88,11 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
   if (hasHistory || body === null || !action.url.startsWith(action.host, start)) return null;
   const rest = action.url.slice(start + action.host.length);
   const queryAt = rest.includes("?") ? rest.indexOf("?") : rest.length;
+  const { keyId, createdBy, method, host, callback, run, retries, extras, expiresAt } = action;
   const fields: readonly Field[] = [
     { place: "title", name: "", value: action.title ?? "" },
     { place: "reason", name: "", value: reason ?? "" },
+    { place: "expires", name: "", value: expiresAt === null ? "" : utcMinute(expiresAt) },
     ...named("metadata", Object.entries(action.extras.metadata ?? {})),
     ...named(
       "path",
@@ -96,7 +107,6 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
   ];
   if (fields.length > LOOK_ALIKE_FIELDS_MAX) return null;
   if (fields.some(({ value }) => value.length > LOOK_ALIKE_VALUE_CHARS_MAX)) return null;
-  const { keyId, createdBy, method, host, callback, run, retries, extras, expiresAt } = action;
   const { reason: _said, metadata: _notes, ...settings } = extras;
   const names = fields.map((field) => [field.place, field.name, fixedPart(field)]);
   const shape = [
@@ -112,12 +122,12 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
     risks,
     names,
   ];
-  return { shape: JSON.stringify([...shape, expiresAt === null]), fields };
+  return { shape: JSON.stringify(shape), fields };
 }
 
-/** What of a value is equal in requests that look alike: a segment of the path that is no id, and whether there is a title. */
+/** What of a value is equal in requests that look alike: a segment of the path that is no id, and whether some are given. */
 function fixedPart({ place, value }: Field): string | boolean | null {
-  if (place === "title") return value !== "";
+  if (place === "title" || place === "expires") return value !== "";
   return place === "path" && !HAS_DIGIT.test(value) ? value : null;
 }
 
@@ -159,7 +169,10 @@ function bodyFields(action: Action): readonly Field[] | null {
 function addLeaves(leaves: Field[], path: string, json: string): void {
   if (leaves.length > LOOK_ALIKE_FIELDS_MAX) return;
   if (json.startsWith("{") && json !== "{}") {
-    for (const [name, value] of membersIn(json)) addLeaves(leaves, path === "" ? name : `${path}.${name}`, value);
+    for (const [name, value] of membersIn(json)) {
+      const step = PLAIN_NAME.test(name) ? name : JSON.stringify(name);
+      addLeaves(leaves, path === "" ? step : `${path}.${step}`, value);
+    }
   } else if (json.startsWith("[") && json !== "[]") {
     let at = 0;
     for (const value of elementsIn(json)) {
@@ -168,6 +181,9 @@ function addLeaves(leaves: Field[], path: string, json: string): void {
     }
   } else leaves.push({ place: "body", name: path, value: json });
 }
+
+/** Other names are quoted in a path, so that no two paths are written the same: `{"a.b":1}` is not `{"a":{"b":1}}`. */
+const PLAIN_NAME = /^[^.[\]"]+$/;
 
 function differences(described: readonly (readonly Field[])[]): readonly DifferingField[] {
   const [first = []] = described;

@@ -314,6 +314,7 @@ export function GroupRange({ differing }: { readonly differing: readonly Differi
 const PLACES: Readonly<Record<DifferingField["place"], string>> = {
   title: "Requester says",
   reason: "Reason",
+  expires: "Expires at",
   metadata: "Note",
   path: "Path",
   query: "Query",
@@ -323,7 +324,7 @@ const PLACES: Readonly<Record<DifferingField["place"], string>> = {
 
 /** The head of a column: the name of a field in the body, else where it stands, too. */
 export function FieldName({ field: { place, name } }: { readonly field: DifferingField }) {
-  if (place === "title" || place === "reason" || place === "path" || name === "") return <>{PLACES[place]}</>;
+  if (place === "path" || name === "") return <>{PLACES[place]}</>;
   return (
     <>
       {place === "body" ? null : `${PLACES[place]} `}

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { mayDo } from "../accounts/roles.ts";
 import { groupAlike, type RequestGroup } from "../approvals/look-alikes.ts";
+import { hiddenValues } from "../receipts/masked-action.ts";
 import { shownBody } from "./body-view.tsx";
 import { HiddenValues } from "./decide.tsx";
 import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
@@ -109,7 +110,10 @@ function ReviewedGroup({ group, user, now }: ReviewedGroupProps) {
             ])}
             isWide
           />
-          <p class="quiet small">{`The oldest of the ${requests.length}. The others differ from it only as the table says.`}</p>
+          <p class="quiet small">
+            {`The oldest of the ${requests.length}. The others differ from it only as the table says`}
+            {hiddenValues(action) === 0 ? "." : ", and perhaps in the values that are hidden."}
+          </p>
         </>
       )}
       {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}

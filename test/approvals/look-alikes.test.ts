@@ -62,6 +62,7 @@ describe("requests that look alike", () => {
     ["one more header", seen({ ...refund(1, "ch_4"), headers: { "X-Mode": "live" } })],
     ["no title", seen({ ...refund(1, "ch_4"), title: null })],
     ["a callback", seen({ ...refund(1, "ch_4"), callback: "https://hooks.example.com/" })],
+    ["an expiry", seen({ ...refund(1, "ch_4"), expiresAt: new Date("2026-02-01T00:00:00Z") })],
     ["another run", seen({ ...refund(1, "ch_4"), run: 2 })],
     ["metadata", seen({ ...refund(1, "ch_4"), extras: { metadata: { order: "1" } } })],
     ["a risk", seen(refund(1, "ch_4"), { risks: ["It deletes."] })],
@@ -69,6 +70,31 @@ describe("requests that look alike", () => {
     ["a long value", seen({ ...refund(1, "ch_4"), ...json({ amount: 1, currency: "eur", charge: "x".repeat(500) }) })],
   ])("keep apart the one with %s", (_what, odd) => {
     expect(sizes([...REFUNDS, odd])).toEqual([3, 1]);
+  });
+
+  test("tell when they expire", () => {
+    const days = [1, 2, 3].map((day) => seen({ expiresAt: new Date(Date.UTC(2026, 1, day)) }));
+    const values = ["1 Feb 2026, 00:00 UTC", "2 Feb 2026, 00:00 UTC", "3 Feb 2026, 00:00 UTC"];
+    expect(groupAlike(days)[0]?.differing).toEqual([{ place: "expires", name: "", values }]);
+  });
+
+  test.each<readonly [what: string, usual: string, odd: string]>([
+    ["a name with a dot for a member of a member", '{"filter":{"id":1}}', '{"filter.id":1}'],
+    ["a name with brackets for an element", '{"ids":[1]}', '{"ids[0]":1}'],
+    ["a name of two quotes for an empty one", '{"":1}', '{"\\"\\"":1}'],
+    ["an empty name for none", '{"id":1}', '{"":{"id":1}}'],
+    ["a member for a value", "1", '{"":1}'],
+  ])("keep apart the one with %s", (_what, usual, odd) => {
+    expect(sizes([usual, usual, usual, odd].map((body) => seen({ body })))).toEqual([3, 1]);
+  });
+
+  test.each<readonly [what: string, one: string, other: string]>([
+    ["white space", "rm -rf a b", "rm -rf a  b"],
+    ["the rest of a long run of invisible characters", `a${"\u200b".repeat(9)}`, `a${"\u200b".repeat(8)}\u2060`],
+    ["how a letter is composed", "caf\u00e9", "cafe\u0301"],
+  ])("are no group where a table can't show the difference: %s", (_what, one, other) => {
+    const texts = [one, other, "c"].map((body) => seen({ body, extras: { bodyKind: "text" } }));
+    expect(sizes(texts)).toEqual([1, 1, 1]);
   });
 
   test("are no group where they differ in more than a table shows", () => {
@@ -86,8 +112,8 @@ describe("requests that look alike", () => {
     expect(groupAlike(texts)[0]?.differing).toEqual([{ place: "body", name: "", values: ["a", "b", "c"] }]);
     const numbers = ["1", "1.0", "1e0"].map((n) => seen({ body: `{"n":${n}}` }));
     expect(groupAlike(numbers)[0]?.differing).toEqual([{ place: "body", name: "n", values: ["1", "1.0", "1e0"] }]);
-    const queries = ["+", "%20", " "].map((q) => seen({ url: `https://api.example.com/?q=${q}` }));
-    expect(groupAlike(queries)[0]?.differing[0]?.values).toEqual(["+", "%20", " "]);
+    const queries = ["+", "%20", "%2B"].map((q) => seen({ url: `https://api.example.com/?q=${q}` }));
+    expect(groupAlike(queries)[0]?.differing[0]?.values).toEqual(["+", "%20", "%2B"]);
     const bytes = [1, 2, 3].map(() => seen({ body: "AAAA", extras: { bodyKind: "base64" } }));
     expect(sizes(bytes)).toEqual([1, 1, 1]);
   });

@@ -80,6 +80,16 @@ describe("the review of several requests", () => {
     expect(await Promise.all(ids.map(statusOf))).toEqual(["cancelled", "cancelled", "cancelled"]);
   });
 
+  test("says that requests which look alike may differ in what it hides", async () => {
+    const ids = [];
+    for (const n of [1, 2, 3]) {
+      ids.push(await held({ url: `${NO_TARGET}users/${n}`, headers: { "X-Api-Key": `kY8vQ2mZr7Lw4Tb9Xc1${n}` } }));
+    }
+    const page = textOf(await ann.pageOf(pathOf(ids)));
+    expect(page).toContain("differ from it only as the table says, and perhaps in the values that are hidden.");
+    await decide(ids, { decision: "reject" });
+  });
+
   test("decides on nothing that it did not show: another run, another digest, another account's", async () => {
     const [again, altered, decided] = [
       await held({ body: { n: 1 } }),
