@@ -110,6 +110,45 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     expect(watched.troubles).toEqual([]);
   });
 
+  test("never puts an earlier request in the place of the one that was opened while an update was under way", async () => {
+    const [first, second] = [await created({ approve: true }), await created({ approve: true })];
+    const page = await open(`/approvals/${first}`);
+    // The update that follows the opening of the stream is over.
+    await page.waitForLoadState("networkidle");
+    const [asked, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route(`**/approvals/${first}`, async (route) => {
+      asked.resolve();
+      await opened.promise;
+      await route.continue();
+    });
+    const third = await created({ approve: true });
+    await asked.promise;
+    await page.locator(`[href="/approvals/${second}"]`).dispatchEvent("click");
+    await page.locator(`#of-${second}`).waitFor();
+    await page.evaluate(`new MutationObserver(() => {
+      window.came ||= document.getElementById("of-${first}") !== null;
+    }).observe(document.body, { childList: true, subtree: true, attributes: true })`);
+    const again = page.waitForResponse(`**/approvals/${second}`);
+    opened.resolve();
+    await again;
+    expect(await page.evaluate("window.came === true")).toBe(false);
+    expect(await page.locator("#request [data-shown]").getAttribute("id")).toBe(`of-${second}`);
+    for (const id of [first, second, third]) await app.call("POST", `/v1/actions/${id}/cancel`);
+  });
+
+  test("gives the request its address on a phone that is turned, so that no update exchanges it", async () => {
+    const id = await created({ approve: true });
+    const page = await enter(ann, { viewport: { width: 390, height: 800 } });
+    await page.goto(`${app.url}/approvals`);
+    await page.waitForLoadState("networkidle");
+    expect(new URL(page.url()).pathname).toBe("/approvals");
+    await page.setViewportSize({ width: 1_000, height: 390 });
+    await page.waitForURL(/\/approvals\/act_/);
+    const shown = await page.locator("#request [data-shown]").getAttribute("data-shown");
+    expect(new URL(page.url()).pathname).toBe(`/approvals/${shown?.split(" ")[0]}`);
+    await app.call("POST", `/v1/actions/${id}/cancel`);
+  });
+
   test("leaves for the log-in as soon as its session has ended elsewhere, before its next look", async () => {
     await using server = await openRealServer({ port: await freePort(), starts: false });
     const bob = await signedIn(server);

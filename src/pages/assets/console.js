@@ -78,6 +78,9 @@ async function refresh() {
   }
 }
 
+/** The address of what #main shows. */
+const mainAddress = () => below?.address ?? location.href;
+
 async function load() {
   if (below !== null) {
     await htmx.ajax("GET", location.href, {
@@ -87,7 +90,7 @@ async function load() {
       swap: "morph:outerHTML",
     });
   }
-  await htmx.ajax("GET", below?.address ?? location.href, {
+  await htmx.ajax("GET", mainAddress(), {
     source: "#main",
     target: "#main",
     select: "#main",
@@ -99,6 +102,15 @@ async function load() {
 addEventListener("htmx:beforeSwap", (event) => {
   const { xhr, requestConfig } = /** @type {CustomEvent} */ (event).detail;
   const asked = new URL(requestConfig.path, location.href);
+  const { id } = requestConfig.elt;
+  const present = new URL(id === "main" ? mainAddress() : location.href);
+  const isLeft = asked.pathname !== present.pathname || asked.search !== present.search;
+  if ((id === "main" || id === "drawer") && isLeft) {
+    // An update for what somebody has left meanwhile: it would put the earlier request in the place of the one they opened.
+    event.preventDefault();
+    isOutdated = true;
+    return;
+  }
   const answered = new URL(xhr.responseURL || asked, location.href);
   if (asked.pathname === answered.pathname) return;
   // The session has ended, or the action is decided.

@@ -58,7 +58,8 @@
     history.replaceState(history.state, "", own);
   };
   keepAddress();
-  addEventListener("htmx:afterSettle", keepAddress);
+  // A phone that is turned may show a pane that it did not show before.
+  for (const type of ["htmx:afterSettle", "resize"]) addEventListener(type, keepAddress);
 
   /** How many requests are selected. */
   const tellSelected = () => {
