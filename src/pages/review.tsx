@@ -19,7 +19,7 @@ export interface ReviewedRequest extends HeldRequest {
 
 interface ReviewPaneProps {
   readonly requests: readonly ReviewedRequest[];
-  /** How many were chosen that wait no longer. */
+  /** How many were chosen that wait no longer, or are too large to be read at once: they are not decided. */
   readonly goneCount: number;
   readonly user: PageUser;
   readonly now: Date;
@@ -48,7 +48,9 @@ export function ReviewPane({ requests, goneCount, user, now, problem, reason }: 
       <div class="request-body">
         <h2>{requests.length === 0 ? "No request is selected" : `Decide on ${what}`}</h2>
         {goneCount === 0 ? null : (
-          <p class="notice notice-wait">{`${counted(goneCount, "selected request")} no longer waiting.`}</p>
+          <p class="notice notice-wait">
+            {`${counted(goneCount, "selected request")} no longer waiting, or too large to be shown with the others.`}
+          </p>
         )}
         {shown.map(({ group }) => (
           <ReviewedGroup group={group} user={user} now={now} />

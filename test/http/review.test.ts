@@ -124,6 +124,15 @@ describe("the review of several requests", () => {
     expect(await statusOf(ids[1] ?? "")).toBe("awaiting_approval");
   });
 
+  test("decides on none that are too large to be shown with the others, and says so", async () => {
+    const ids = [];
+    for (const n of [1, 2, 3]) ids.push(await held({ body: { n, text: "x".repeat(900_000) } }));
+    const page = textOf(await ann.pageOf(pathOf(ids)));
+    expect(page).toContain("1 selected request no longer waiting, or too large to be shown with the others.");
+    await decide(ids, { decision: "reject" });
+    expect(await Promise.all(ids.map(statusOf))).toEqual(["cancelled", "cancelled", "awaiting_approval"]);
+  });
+
   test.each([
     ["nothing", ""],
     ["no request", "x"],
