@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
+import { maskedActor } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
 import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_HEADS_MAX } from "../config/limits.ts";
 import { EmptyState, LinkMenu } from "./controls.tsx";
@@ -135,7 +136,8 @@ function countText({ inbox: { total, matching }, query }: InboxProps): string {
 }
 
 /** Filters by agent, host and age. */
-function Filters({ inbox: { requesters, hosts }, query }: InboxProps) {
+function Filters({ inbox: { requesters, hosts }, query, user }: InboxProps) {
+  const viewer = viewerOf(user.role);
   const { by, host, age } = query;
   const path = (changes: Partial<InboxQuery>) => inboxPath({ ...query, after: null, ...changes });
   const all = (changes: Partial<InboxQuery>, name: string, isChosen: boolean) => ({
@@ -156,7 +158,13 @@ function Filters({ inbox: { requesters, hosts }, query }: InboxProps) {
           all({ by: null }, "Everyone", by === null),
           ...requesters.map(({ keyId, createdBy, count }) => ({
             href: path({ by: keyId }),
-            name: <Counted name={describeActor(createdBy).name} count={count} isMore={count === COUNTED_MAX} />,
+            name: (
+              <Counted
+                name={describeActor(maskedActor(createdBy, viewer)).name}
+                count={count}
+                isMore={count === COUNTED_MAX}
+              />
+            ),
             isChosen: by === keyId,
           })),
         ]}

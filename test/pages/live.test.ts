@@ -307,6 +307,23 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     expect(watched.troubles).toEqual([]);
   });
 
+  test("takes a second click after a decision for no decision on the next request", async () => {
+    const [first, second] = [await created({ approve: true }), await created({ approve: true, body: { next: true } })];
+    await app.call("POST", `/v1/actions/${first}/cancel`);
+    const page = await enter(ann);
+    const at = Date.now();
+    await page.clock.install({ time: at });
+    await page.clock.pauseAt(at + 1_000);
+    await page.goto(`${app.url}/approvals/${second}?decided=${first}`);
+    const click = () => page.evaluate("document.querySelector('#request button[value=approve]').click()");
+    await click();
+    expect((await actionOf(second)).status).toBe("awaiting_approval");
+    await page.clock.runFor(1_000);
+    await click();
+    await until(async () => (await actionOf(second)).status !== "awaiting_approval");
+    expect(watched.troubles).toEqual([]);
+  });
+
   test("takes letters for letters where somebody types, and leads from a row to where the whole request stands", async () => {
     const id = await created({ approve: true });
     const page = await open(`/actions/${id}`);

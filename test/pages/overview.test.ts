@@ -177,7 +177,7 @@ describe("a chart", () => {
     expect(textOf(html)).toContain("0 50 100");
   });
 
-  test("draws lines that end where nothing was measured, and a dot for a value alone", () => {
+  test("draws lines that end where nothing was measured, and a dash for a value alone", () => {
     const measured = [100, 50, null, 25, null];
     const slots = anOverview()
       .slots.slice(0, 5)
@@ -186,7 +186,7 @@ describe("a chart", () => {
         return { ...slot, attempts: 1, p50Ms: ms, p95Ms: ms };
       });
     const html = pageOf(anOverview({ slots }));
-    expect(/<path class="line-main" d="([^"]*)"/.exec(html)?.[1]).toBe("M5 0h.01L15 50M35 75h.01");
+    expect(/<path class="line-main" d="([^"]*)"/.exec(html)?.[1]).toBe("M5 0L15 50M30 75h10");
   });
 
   test("has axes of round steps from 0 to at least the highest value", () => {

@@ -61,6 +61,19 @@
   // A phone that is turned may show a pane that it did not show before.
   for (const type of ["htmx:afterSettle", "resize"]) addEventListener(type, keepAddress);
 
+  // After a decision the next request has its button where the last one had it: a second click is no decision on it.
+  const SECOND_CLICK_MS = 700;
+  const shownMs = performance.now();
+  const isNext = new URLSearchParams(location.search).has("decided");
+  addEventListener(
+    "submit",
+    (event) => {
+      const isDecision = event.target instanceof Element && event.target.matches("form.decide");
+      if (isNext && isDecision && performance.now() - shownMs < SECOND_CLICK_MS) event.preventDefault();
+    },
+    { capture: true },
+  );
+
   /** How many requests are selected. */
   const tellSelected = () => {
     const count = document.querySelectorAll("#waiting input:checked").length;
