@@ -204,7 +204,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.getByRole("dialog", { name: "Approve POST 127.0.0.1:9?" }).waitFor();
     await page.keyboard.press("Escape");
     // Keys in a dialog are the dialog's, and it takes a moment to close.
-    await page.locator("dialog[open]").waitFor({ state: "detached" });
+    await page.locator("dialog:not(#palette)").waitFor({ state: "detached" });
     expect((await actionOf(id)).status).toBe("awaiting_approval");
     await page.keyboard.press("r");
     const dialog = page.getByRole("dialog", { name: "Reject POST 127.0.0.1:9?" });
