@@ -47,11 +47,11 @@ export async function openPostgresStore(): Promise<TestStore> {
 }
 
 /**
- * Reads the event stream when all rows are settled. An open transaction in any database of the server, such as that of
+ * Reads the event stream and counts its rows when all of them are settled. An open transaction in any database of the server, such as that of
  * another test, holds rows back.
  */
 function settledStore(store: Store, look: Sql): Store {
-  const { actions } = store;
+  const { actions, activity } = store;
   const isSettled = async () => {
     const sql = "select coalesce(max(seq) < settled_position(), true)::int as settled from timeline";
     return (await look.read({ sql, args: [] }))[0]?.["settled"] === 1;
@@ -70,6 +70,13 @@ function settledStore(store: Store, look: Sql): Store {
       async changes(accountId, after) {
         await settle();
         return actions.changes(accountId, after);
+      },
+    },
+    activity: {
+      ...activity,
+      async groups(after, filter) {
+        await settle();
+        return activity.groups(after, filter);
       },
     },
   };
