@@ -17,7 +17,7 @@ let target: Target;
 let flaky: Target;
 let url: string;
 beforeAll(async () => {
-  service = new Service({ env: { RETRY_BASE_MS: "1" } });
+  service = new Service({ env: { RETRY_BASE_MS: "1", RATE_LIMIT_PER_SECOND: "0" } });
   target = new Target(() => Response.json({ ok: true }));
   flaky = new Target(() => new Response("no", { status: 500 }));
   url = await service.ready();
