@@ -71,8 +71,9 @@ async function newKey(node: Service, name: string): Promise<{ readonly id: strin
   return { id: String(id), key: String(key) };
 }
 
+// They wait for nodes to join for most of the time, so they run beside each other.
 describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
-  test(
+  test.concurrent(
     "an action that is created on one is approved on the other, and sent though the first one dies",
     async () => {
       using calls = target();
@@ -92,7 +93,7 @@ describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
   );
 
   // It waits for a lease to end: in `npm run test:long`, and as a fault of `npm run faults`.
-  test.skipIf(process.env["LONG_TESTS"] === undefined)(
+  test.concurrent.skipIf(process.env["LONG_TESTS"] === undefined)(
     "what a node held when it died is sent again by the other one, once its lease is over",
     async () => {
       using calls = target();
@@ -116,7 +117,7 @@ describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
     TEST_MS_MAX,
   );
 
-  test(
+  test.concurrent(
     "a key that is revoked on one, and a pause, are in force on the other within five seconds",
     async () => {
       using calls = target();
@@ -147,11 +148,9 @@ describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
     },
     TEST_MS_MAX,
   );
-});
 
-describe.skipIf(!hasPostgres)("three nodes that start at once on an empty database", () => {
-  test(
-    "make one account and one set of keys, and one of them shows it; another key is refused",
+  test.concurrent(
+    "three that start at once on an empty database make one account and one set of keys, and one of them shows it; another key is refused",
     async () => {
       const url = await createDatabase();
       const start = () => new Service({ env: { ...settings(url), BOOTSTRAP_API_KEY: "" } });

@@ -34,14 +34,16 @@ test(
       [{ SIGNUPS: "closed" }, 403],
       [{ BASE_URL: "https://outgate.example.com" }, 403],
     ] as const;
-    for (const [env, status] of expected) {
+    const statusUnder = async (env: Readonly<Record<string, string>>) => {
       // Its own, since a public address or BASE_URL says nothing of where it listens.
       const port = await freePort();
       await using service = new Service({ env: { ...env, PORT: String(port) } });
       await service.ready();
-      const answer = await signUp(`http://127.0.0.1:${port}`, "ann@example.com");
-      expect({ env, status: answer }).toEqual({ env, status });
-    }
+      // Awaited here: the service has gone at the return.
+      return await signUp(`http://127.0.0.1:${port}`, "ann@example.com");
+    };
+    const seen = await Promise.all(expected.map(async ([env]) => [env, await statusUnder(env)]));
+    expect(seen).toEqual(expected.map(([env, status]) => [env, status]));
   },
   TIMEOUT,
 );
