@@ -10,12 +10,16 @@ import { answering } from "../actions/senders.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
+import { runsOf } from "../support/long.ts";
 import { claimDue } from "../db/conformance/steps.ts";
 
 const HOOKS = "http://127.0.0.1:9001/hooks";
 
 /** Many processes one after the other, on a machine that may be busy. */
 const BUSY = { timeout: 60_000 };
+
+/** Ten in `npm run test:long`. */
+const TIMES = runsOf(10);
 
 const HELD = { approve: true, callback: HOOKS };
 
@@ -81,7 +85,7 @@ function dyingAt(point: StopPoint) {
 test.each(STOP_POINTS)(
   "a process that dies %s: the next one delivers what is owed, under the same id",
   async (point) => {
-    for (let time = 0; time < 10; time += 1) {
+    for (let time = 0; time < TIMES; time += 1) {
       const folder = newFolder();
       const dying = dyingAt(point);
       const before = await openEngine({ folder, ...dying });
