@@ -3,7 +3,8 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
-import { isWatched, MAIN, outgate, type OutgateOptions, type Said, start } from "./outgate.ts";
+import { COMMAND_LINE } from "../support/programs.ts";
+import { isWatched, outgate, type OutgateOptions, type Said, start } from "./outgate.ts";
 
 /** The members of answers that these tests look at. */
 interface Shown {
@@ -62,7 +63,10 @@ describe("outgate send", () => {
 
   test("takes body or action from standard input, and numbers as they are written", async () => {
     const body = '{"big":12345678901234567890,"one":1.0}';
-    const { said } = await json(["send", target.url, "-d", "-"], { input: body, program: [process.execPath, MAIN] });
+    const { said } = await json(["send", target.url, "-d", "-"], {
+      input: body,
+      program: [process.execPath, COMMAND_LINE],
+    });
     expect(said.out).toContain(`"body":${body}`);
     const whole = `{"url":"${target.url}","method":"DELETE","body":${body},"retries":7}`;
     const { value, said: other } = await json(["send", "-", "--retries", "2"], { input: whole });
@@ -380,7 +384,7 @@ describe("outgate watch", () => {
 
 test("a command ends quietly when nobody reads on", async () => {
   const env = { PATH: process.env["PATH"], OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY };
-  const line = `"${process.execPath}" "${MAIN}" watch | head -n 1; exit "\${PIPESTATUS[0]}"`;
+  const line = `"${process.execPath}" "${COMMAND_LINE}" watch | head -n 1; exit "\${PIPESTATUS[0]}"`;
   const watching = Bun.spawn(["bash", "-c", line], { env, stdout: "pipe", stderr: "pipe" });
   const isOver = watching.exited.then(() => true);
   // It hears of its reader's end when it tells of the next.

@@ -7,7 +7,8 @@ import { completionsFor } from "../../src/cli/completion.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
-import { MAIN, outgate, outgateAlone } from "./outgate.ts";
+import { COMMAND_LINE } from "../support/programs.ts";
+import { outgate, outgateAlone } from "./outgate.ts";
 
 const NOWHERE: Io = { env: {}, out: () => {}, err: () => {}, isTty: false };
 
@@ -93,7 +94,7 @@ describe("with a service, a shell", () => {
     const action = { url: "http://127.0.0.1:9/", approve: true, title: "Pay Ann" };
     held = String((await service.create(action))["id"]);
     mkdirSync(join(folder, "bin"));
-    writeFileSync(join(folder, "bin", "outgate"), `#!/bin/sh\nexec "${process.execPath}" "${MAIN}" "$@"\n`);
+    writeFileSync(join(folder, "bin", "outgate"), `#!/bin/sh\nexec "${process.execPath}" "${COMMAND_LINE}" "$@"\n`);
     chmodSync(join(folder, "bin", "outgate"), 0o755);
     writeFileSync(join(folder, "key.txt"), "");
   });

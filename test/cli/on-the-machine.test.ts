@@ -3,11 +3,10 @@ import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
+import { COMMAND_LINE } from "../support/programs.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 
 const TIMEOUT = { timeout: 60_000 };
-
-const MAIN = join(import.meta.dir, "../../src/cli/main.ts");
 
 const PASSWORD = "correct horse battery staple";
 
@@ -15,7 +14,12 @@ const PASSWORD = "correct horse battery staple";
 async function outgate(folder: string, ...args: string[]) {
   const { PATH, HOME } = process.env;
   const env = { PATH, HOME, BASE_URL: "http://outgate.test" };
-  const child = Bun.spawn([process.execPath, MAIN, ...args], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn([process.execPath, COMMAND_LINE, ...args], {
+    cwd: folder,
+    env,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

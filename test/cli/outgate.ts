@@ -3,10 +3,9 @@ import { join } from "node:path";
 import type { Io } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
+import { COMMAND_LINE } from "../support/programs.ts";
 import type { Service } from "../support/service.ts";
 import { until } from "../support/until.ts";
-
-export const MAIN = join(import.meta.dir, "../../src/cli/main.ts");
 
 /** What a command has said, and how it ended. */
 export interface Said {
@@ -33,7 +32,7 @@ const XDG_CONFIG_HOME = join(tmpdir(), "outgate-none");
 /** Starts `outgate` as a person does, with nothing of this machine's settings. */
 export function start(
   args: readonly string[],
-  { env = {}, input = "", terminal = false, program = [process.execPath, MAIN] }: OutgateOptions = {},
+  { env = {}, input = "", terminal = false, program = [process.execPath, COMMAND_LINE] }: OutgateOptions = {},
 ) {
   const { PATH, HOME } = process.env;
   const command = [...program, ...args];

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { waitForEnd } from "../../src/cli/session.ts";
 import { createClient } from "../../src/client/client.ts";
 import { OutgateError } from "../../src/client/transport.ts";
-import { MAIN, outgate } from "./outgate.ts";
+import { COMMAND_LINE } from "../support/programs.ts";
+import { outgate } from "./outgate.ts";
 
 type Action = Parameters<typeof waitForEnd>[1];
 
@@ -81,7 +82,7 @@ describe("a wait that the service answers at once", () => {
 test("`outgate get --wait` and `approve --wait` ask a few times a second at most", async () => {
   await using service = stand(() => Response.json(PENDING));
   const env = { OUTGATE_URL: service.url, OUTGATE_API_KEY: "og_x" };
-  const program = [process.execPath, MAIN];
+  const program = [process.execPath, COMMAND_LINE];
   const ends = await Promise.all([
     outgate(["get", "act_1", "--wait", "1"], { env, program }),
     outgate(["approve", "act_1", "--wait", "1"], { env, program }),

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { MAIN, outgateAlone as outgate } from "../cli/outgate.ts";
+import { outgateAlone as outgate } from "../cli/outgate.ts";
 import { CLIENTS, connect, type Launch } from "../mcp/clients.ts";
 import { begin, callModern, modern, post } from "../mcp/wire.ts";
 import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, watchPage } from "../support/browser.ts";
@@ -12,6 +12,7 @@ import { freePort } from "../support/free-port.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
+import { COMMAND_LINE } from "../support/programs.ts";
 import { until } from "../support/until.ts";
 
 /*
@@ -190,7 +191,7 @@ interface Attack {
 
 const launch = (world: World, more: Readonly<Record<string, string>> = {}): Launch => ({
   command: process.execPath,
-  args: [MAIN, "mcp"],
+  args: [COMMAND_LINE, "mcp"],
   env: {
     PATH: process.env["PATH"] ?? "",
     HOME: process.env["HOME"] ?? "",

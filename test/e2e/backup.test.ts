@@ -11,11 +11,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { COMMAND_LINE } from "../support/programs.ts";
 import { newFolder, Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
 
 const ROOT = join(import.meta.dir, "../..");
-const MAIN = join(ROOT, "src/cli/main.ts");
 
 /** Several processes one after the other, on a machine that does other things too. */
 const SLOW_MS = 60_000;
@@ -24,7 +24,7 @@ const SLOW_MS = 60_000;
 async function shell(folder: string, script: string, env: Readonly<Record<string, string>> = {}) {
   const bin = join(folder, ".bin");
   mkdirSync(bin, { recursive: true });
-  writeFileSync(join(bin, "outgate"), `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`);
+  writeFileSync(join(bin, "outgate"), `#!/bin/sh\nexec '${process.execPath}' '${COMMAND_LINE}' "$@"\n`);
   chmodSync(join(bin, "outgate"), 0o755);
   const { PATH, HOME } = process.env;
   const child = Bun.spawn(["sh", "-e", "-c", script], {

@@ -1,13 +1,14 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { SOURCE } from "../support/programs.ts";
 import { newFolder, Service } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const keysIn = (output: string) => output.match(/og_[0-9A-Za-z]{36}/g) ?? [];
 
 test("the first start needs no settings, shows two keys and a line that works when it is pasted", async () => {
-  await using service = new Service({ env: { BOOTSTRAP_API_KEY: "" } });
+  await using service = new Service({ env: { BOOTSTRAP_API_KEY: "" }, program: SOURCE });
   const url = await service.ready();
   await until(() => service.output.includes("sync"));
   const welcome = service.output;

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { createClient } from "../../src/client/client.ts";
 import type { OutgateClient } from "../../src/client/types.ts";
-import { MAIN } from "../cli/outgate.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { createDatabase, hasPostgres } from "../support/postgres.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { Target } from "../support/target.ts";
+import { COMMAND_LINE } from "../support/programs.ts";
 import { until } from "../support/until.ts";
 
 // Six processes one after the other, on a machine that may be busy.
@@ -23,7 +23,7 @@ const KILLS = 3;
 /** The command as a person runs it on the server's machine. */
 function migrate(folder: string, to: string) {
   const { PATH, HOME } = process.env;
-  return Bun.spawn([process.execPath, MAIN, "migrate", "--to", to], {
+  return Bun.spawn([process.execPath, COMMAND_LINE, "migrate", "--to", to], {
     cwd: folder,
     env: { PATH, HOME },
     stdout: "pipe",

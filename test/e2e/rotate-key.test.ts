@@ -3,10 +3,9 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { keyIdOf, readKey, readNextKey } from "../../src/crypto/master-key.ts";
 import { bytesOfDatabase, fillDatabase, readThroughKey } from "../key-files.ts";
+import { COMMAND_LINE } from "../support/programs.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
-
-const MAIN = join(import.meta.dir, "../../src/cli/main.ts");
 
 /** A start costs a second where others run too; then it is left alone to come to its end. */
 const KILLS_MAX = process.env["LONG_TESTS"] === undefined ? 4 : 12;
@@ -17,7 +16,7 @@ const ACTIONS = 1_600;
 /** The command as a person runs it on the server's machine. */
 function rotate(folder: string, ...args: readonly string[]) {
   const { PATH, HOME } = process.env;
-  return Bun.spawn([process.execPath, MAIN, "rotate-secret-key", ...args], {
+  return Bun.spawn([process.execPath, COMMAND_LINE, "rotate-secret-key", ...args], {
     cwd: folder,
     env: { PATH, HOME, DATABASE_URL: `file:${folder}/outgate.db` },
     stdout: "pipe",

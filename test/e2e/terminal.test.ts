@@ -1,10 +1,8 @@
 import { expect, test } from "bun:test";
 import { rmSync } from "node:fs";
-import { join } from "node:path";
+import { SERVICE } from "../support/programs.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { until } from "../support/until.ts";
-
-const MAIN = join(import.meta.dir, "../../src/main.ts");
 
 /** Runs the service under a terminal of its own, by `script` of util-linux, until its output holds all the texts. */
 async function onTerminal(
@@ -14,7 +12,7 @@ async function onTerminal(
 ) {
   const folder = newFolder();
   const { PATH, HOME } = process.env;
-  const child = Bun.spawn(["script", "-qefc", `exec "${process.execPath}" "${MAIN}"`, "/dev/null"], {
+  const child = Bun.spawn(["script", "-qefc", `exec ${SERVICE.map((word) => `"${word}"`).join(" ")}`, "/dev/null"], {
     cwd: folder,
     env: { PATH, HOME, TERM: "xterm", PORT: "0", BUN_CONFIG_MAX_HTTP_REQUESTS: "1024", ...env },
     stdin: "pipe",

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SERVICE } from "./programs.ts";
 
-const ROOT = join(import.meta.dir, "../..");
 export const OWNER_KEY = "og_owner_key_that_a_script_brings_along";
 
 export interface ServiceOptions {
@@ -11,18 +11,16 @@ export interface ServiceOptions {
   readonly folder?: string;
   /** A command that runs it: strace, a namespace, a small disk. */
   readonly wrapper?: readonly string[];
-  /** The command that starts it; else from source. */
+  /** The command that starts it; else `SERVICE`. */
   readonly program?: readonly string[];
 }
-
-const SOURCE = [process.execPath, join(ROOT, "src/main.ts")];
 
 export interface LogLine {
   readonly event: string;
   readonly [field: string]: unknown;
 }
 
-/** The real program in a process of its own, from source, as a person starts it. */
+/** The real program in a process of its own. */
 export class Service implements AsyncDisposable {
   readonly folder: string;
   readonly #ownsFolder: boolean;
@@ -31,7 +29,7 @@ export class Service implements AsyncDisposable {
   readonly #arrivals = new Set<() => void>();
   #url: string | null = null;
 
-  constructor({ env = {}, folder, wrapper = [], program = SOURCE }: ServiceOptions = {}) {
+  constructor({ env = {}, folder, wrapper = [], program = SERVICE }: ServiceOptions = {}) {
     this.folder = folder ?? newFolder();
     this.#ownsFolder = folder === undefined;
     // Nothing of this machine's settings; only what a shell has anyway.

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { openSync, closeSync, readFileSync } from "node:fs";
 import { freePort } from "../free-port.ts";
+import { SERVICE } from "../programs.ts";
 import { OWNER_KEY } from "../service.ts";
 
-const MAIN = join(import.meta.dir, "../../../src/main.ts");
 /** The same on all nodes: without it they could not open each other's secrets. */
 const SECRET_KEY = "5f".repeat(32);
 const READY_MS_MAX = 30_000;
@@ -45,7 +45,7 @@ export class ClusterNode {
     const { PATH, HOME } = process.env;
     const { folder, databaseUrl, env } = this.#options;
     const log = openSync(join(folder, `${this.name}.log`), "a");
-    this.#process = Bun.spawn([process.execPath, MAIN], {
+    this.#process = Bun.spawn([...SERVICE], {
       cwd: folder,
       env: {
         PATH,
