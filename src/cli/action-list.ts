@@ -4,8 +4,11 @@ import { clockTime, type Color, padded, type Paint, shortened, visible } from ".
 import { age, STATUS_COLOR, STATUS_WORD, withHost } from "./action-text.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
 
-/** The beginning of an id that is its own in practice: 48 bits of time, and some of what counts within a millisecond. */
-export const ID_COLUMNS_MIN = "act_".length + 13;
+/**
+ * The beginning of an id that is its own in practice: of a UUIDv7 the 48 bits of its time, the 4 of its version and all 12 that
+ * count within a millisecond. With one character less, two ids in a row look the same.
+ */
+const ID_COLUMNS_MIN = "act_".length + 14;
 
 /** The columns of a list of actions. On a narrow terminal the title, the attempts and the age are left out. */
 export const ACTION_COLUMNS: readonly Column[] = [
@@ -15,7 +18,7 @@ export const ACTION_COLUMNS: readonly Column[] = [
   { heading: "TRIES", leaves: 2 },
   { heading: "AGENT", min: 6 },
   { heading: "TITLE", min: 16, leaves: 1 },
-  { heading: "CALL", min: 20 },
+  { heading: "CALL", min: 20, keeps: 44 },
   { heading: "RESULT", min: 14 },
 ];
 

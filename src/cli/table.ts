@@ -10,6 +10,8 @@ export interface Column {
   readonly min?: number;
   /** Left out where even the cut columns don't fit: the lowest number first; absent: never. */
   readonly leaves?: number;
+  /** Cut below this only when every other column is at its fewest. */
+  readonly keeps?: number;
   /** What stands at the end of a cut text; the beginning of an id is an id, and needs nothing. */
   readonly mark?: "…" | "";
 }
@@ -106,18 +108,24 @@ function fitted(columns: readonly Column[], { naturals, leasts, room }: Widths):
     if (totalOf(widths.map((_, one) => least(one))) <= room) break;
     widths[at] = 0;
   }
+  const kept = (at: number) => Math.max(least(at), Math.min(widths[at] ?? 0, columns[at]?.keeps ?? 0));
+  for (const floor of [kept, least]) cutTo(floor, widths, room);
+  return widths;
+}
+
+/** Cuts the widest columns, none below its floor, until all fit. */
+function cutTo(floor: (at: number) => number, widths: number[], room: number): void {
   for (let excess = totalOf(widths) - room; excess > 0;) {
-    const cuttable = widths.map((width, at) => (width > least(at) ? width : 0));
+    const cuttable = widths.map((width, at) => (width > floor(at) ? width : 0));
     const widest = Math.max(...cuttable);
-    if (widest === 0) break;
+    if (widest === 0) return;
     const at = cuttable.indexOf(widest);
     // Down to the next widest at once; equals give way in turn.
     const next = Math.max(0, ...cuttable.toSpliced(at, 1));
-    const step = Math.max(1, Math.min(excess, widest - Math.max(next, least(at))));
+    const step = Math.max(1, Math.min(excess, widest - Math.max(next, floor(at))));
     widths[at] = widest - step;
     excess -= step;
   }
-  return widths;
 }
 
 function totalOf(widths: readonly number[]): number {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { ACTION_COLUMNS, actionRow, eventLine, failureIn, span } from "../../src/cli/action-list.ts";
 import { type Column, table, tableOf } from "../../src/cli/table.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
 import type { ActionJson } from "../../src/actions/schemas.ts";
 
 const plain = (text: string) => text;
@@ -68,10 +69,27 @@ test("an action tells its agent, its code and its error, at any width", () => {
   );
   expect(wide).toContain("POST http://127.0.0.1:4000/x ");
   const narrow = tableOf(ACTION_COLUMNS, rows, plain, 80);
-  expect(narrow).toContain("act_01m82axjzte7v  failed 422  ");
+  expect(narrow).toContain("act_01m82axjzte7v9  failed 422  ");
   expect(narrow).toContain("POST api.stripe.com");
-  expect(narrow).toContain("No such cha…");
+  expect(narrow).toContain("No such ch…");
   for (const line of narrow.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+});
+
+test("a long title gives way before the path of a call", () => {
+  const long = action({
+    title: "Refund 63.00 EUR to Acme GmbH for order 1837",
+    url: "https://api.stripe.com/v1/refunds/re_18",
+  });
+  const line = tableOf(ACTION_COLUMNS, [actionRow(long, new Date("2026-03-01T12:02:00Z"))], plain, 120);
+  expect(line).toContain("POST api.stripe.com/v1/refunds/re_18");
+  expect(line).toContain("Refund 63.00 EU…");
+});
+
+test("ids made one after the other within a millisecond differ in a narrow list", () => {
+  const at = new Date(1_772_366_400_000);
+  const rows = Array.from({ length: 200 }, () => actionRow(action({ id: systemIds.action(at) }), at));
+  const lines = tableOf(ACTION_COLUMNS, rows, plain, 80).trimEnd().split("\n").slice(1);
+  expect(new Set(lines.map((line) => line.split(" ")[0])).size).toBe(rows.length);
 });
 
 test("the target's own words tell why it failed, unless it did not", () => {
@@ -100,11 +118,11 @@ test("a change is one aligned line, which fits the terminal and tells the result
     action(),
     action({ status: "awaiting_approval", response_code: null, response_body: null, last_error: null }),
   ];
-  const [failed = "", held = ""] = changes.map((one) => eventLine({ at, action: one }, plain, 90));
-  expect(failed).toBe("14:02:11  failed 422     act_01m82axjzte7v  POST api.stripe.com/v1/refunds  No such charge\n");
-  expect(held).toStartWith("14:02:11  held           act_01m82axjzte7v  POST api.stripe.com/v1/refunds\n");
+  const [failed = "", held = ""] = changes.map((one) => eventLine({ at, action: one }, plain, 91));
+  expect(failed).toBe("14:02:11  failed 422     act_01m82axjzte7v9  POST api.stripe.com/v1/refunds  No such charge\n");
+  expect(held).toStartWith("14:02:11  held           act_01m82axjzte7v9  POST api.stripe.com/v1/refunds\n");
   expect(eventLine({ at, action: action({ status: "active" }) }, plain)).toContain(
-    "active         act_01m82axjzte7v9c",
+    "active         act_01m82axjzte7v9c2",
   );
   const wide = eventLine({ at, action: action() }, plain, 200);
   expect(wide).toBe(
