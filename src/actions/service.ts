@@ -1,7 +1,7 @@
 import { createDecideMany } from "../approvals/decide-many.ts";
 import { createDecisions, type DecideDeps } from "../approvals/decide.ts";
 import { createWait, type WaitDeps } from "./wait.ts";
-import { type HistoryDeps, createHistoryOf, createHeld, createHeldAmong } from "../approvals/held.ts";
+import { type HistoryDeps, createHistoryOf, createHeld, createHeldAmong, logHeld } from "../approvals/held.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { type PauseStore, withPauses } from "../pauses/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
@@ -28,6 +28,7 @@ import type { Bus } from "../events/bus.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Dispatcher } from "../delivery/attempt.ts";
 import type { Ids } from "../runtime/ids.ts";
+import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type {
   ActionRows,
@@ -161,6 +162,7 @@ interface CreateDeps {
   readonly dispatcher: Pick<Dispatcher, "reserve">;
   readonly recipients: Pick<Recipients, "factsFor">;
   readonly hashOf: HashOf;
+  readonly log: Pick<Log, "info">;
 }
 
 interface CreateOptions {
@@ -187,7 +189,7 @@ interface CreateAnswer {
  * - `forbidden`: a limit of the key: its hosts, its methods, or how many creates it has a day.
  */
 function createCreate(deps: CreateDeps) {
-  const { actions, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf } = deps;
+  const { actions, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf, log } = deps;
   return async (caller: Caller, requested: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
     const { creator = caller, reason = null } = options;
@@ -238,6 +240,7 @@ function createCreate(deps: CreateDeps) {
     }
     reservation?.release();
     bus.publish(action);
+    if (approve) logHeld(log, action);
     return { action };
   };
 }

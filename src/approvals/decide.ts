@@ -40,6 +40,7 @@ import {
   type UpkeepStore,
 } from "../../db/store.ts";
 import type { Enqueue } from "../actions/serialize.ts";
+import { logHeld } from "./held.ts";
 import { decide, mayApproveIt } from "./policy.ts";
 import type { Log } from "../observability/log.ts";
 
@@ -51,6 +52,7 @@ export interface DecideDeps {
   readonly enqueue: Enqueue;
   readonly rejections: Pick<RejectionStore, "count">;
   readonly hashOf: HashOf;
+  readonly log: Pick<Log, "info">;
 }
 
 /** Decides on an action. `expected`: only while the action is in this run, the one that the decider saw. */
@@ -106,6 +108,7 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
         if (await isWritten(deps.actions, { change, at: now, outbox, audit, rejection })) {
           if (name !== "sendNow") deps.metrics.decided(operation);
           deps.bus.publish(after);
+          if (after.status === "awaiting_approval") logHeld(deps.log, after);
           return after;
         }
       }

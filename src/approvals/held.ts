@@ -6,7 +6,13 @@ import { firstActionId } from "../runtime/ids.ts";
 import { rejectionDigest, type RejectionStore } from "./rejections.ts";
 import type { HashOf } from "../actions/dedupe.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Log } from "../observability/log.ts";
 import type { ActionStore, HeldHead, HeldPage, Requester } from "../../db/store.ts";
+
+/** Says in the log that an action waits for a person: the one event of its life that somebody must act on. */
+export function logHeld(log: Pick<Log, "info">, { id, accountId, method, host, run, keyId }: Action): void {
+  log.info("action.held", { action_id: id, account_id: accountId, method, host, run, key_id: keyId });
+}
 
 /** Histories by action id. */
 type Histories = ReadonlyMap<string, DecisionHistory>;

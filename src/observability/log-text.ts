@@ -53,7 +53,7 @@ const CODE_COLUMNS = 3;
 const METHOD_COLUMNS = "DELETE".length;
 
 /** The first characters of an id that `outgate` takes for the whole one. */
-const SHORT_ID = 17;
+const SHORT_ID = 18;
 
 /** The terminal is wide enough for whole ids. */
 const WIDE_COLUMNS = 120;
@@ -114,6 +114,7 @@ function lineOf(event: LogEvent, isWide: boolean): Line {
 
 const KNOWN: Readonly<Record<string, (event: LogEvent, isWide: boolean) => Line>> = {
   "action.attempted": attemptLine,
+  "action.held": heldLine,
   "http.requested": requestLine,
   "callback.attempted": notificationLine,
   "mail.attempted": notificationLine,
@@ -152,6 +153,16 @@ function attemptLine({ fields }: LogEvent, isWide: boolean): Line {
       { text: duration(fields["duration_ms"]), rank: 1 },
       { text: idText(id, isWide), rank: 3 },
     ],
+  };
+}
+
+/** An action waits for a person. */
+function heldLine({ fields: { method, host, action_id: id } }: LogEvent, isWide: boolean): Line {
+  return {
+    word: "held",
+    color: "bold",
+    text: `${textOf(method).padEnd(METHOD_COLUMNS)} ${textOf(host)}${GAP}Waits for approval`,
+    aside: [{ text: idText(id, isWide), rank: 1 }],
   };
 }
 

@@ -155,6 +155,30 @@ describe("a create", () => {
   });
 });
 
+describe("an action that waits for a person", () => {
+  test("is told in the log when it is held, and when a retry holds it again", async () => {
+    await using engine = await openEngine({ sender: answering(answered(500)) });
+    const { id } = await engine.create({ approve: true, retries: 1, url: "https://api.example.com/?canary=query" });
+    await engine.actionService.approve(engine.owner, id, null);
+    await engine.saw(id, { status: "failed" });
+    await engine.actionService.retry(engine.owner, id, null);
+    const held = engine.lines.filter(({ event }) => event === "action.held").map(({ fields }) => fields);
+    const fields = { action_id: id, method: "POST", host: "api.example.com" };
+    expect(held).toEqual([
+      expect.objectContaining({ ...fields, run: 1 }),
+      expect.objectContaining({ ...fields, run: 2 }),
+    ]);
+    expect(JSON.stringify(held)).not.toContain("canary");
+  });
+
+  test("that was not held is not told", async () => {
+    await using engine = await openEngine({ sender: answering(answered(200)) });
+    const { id } = await engine.create({});
+    await engine.saw(id, { status: "completed" });
+    expect(engine.lines.filter(({ event }) => event === "action.held")).toEqual([]);
+  });
+});
+
 interface OutboxSeen {
   readonly kind: string;
   readonly event: string;

@@ -81,7 +81,7 @@ test("a long title gives way before the path of a call", () => {
     url: "https://api.stripe.com/v1/refunds/re_18",
   });
   const line = tableOf(ACTION_COLUMNS, [actionRow(long, new Date("2026-03-01T12:02:00Z"))], plain, 120);
-  expect(line).toContain("POST api.stripe.com/v1/refunds/re_18");
+  expect(line).toContain("POST api.stripe.com/v1/refunds/re…");
   expect(line).toContain("Refund 63.00 EU…");
 });
 

@@ -54,7 +54,18 @@ test("an attempt is one line: what became of it, where to, what comes next, and 
     next: "completed",
     next_in_ms: undefined,
   });
-  expect(sent).toMatch(/^14:02:11 {2}sent {5}200 {2}PUT {4}api\.example\.com +180 ms {2}act_01m82axjzte7v\n$/);
+  expect(sent).toMatch(/^14:02:11 {2}sent {5}200 {2}PUT {4}api\.example\.com +180 ms {2}act_01m82axjzte7v9\n$/);
+});
+
+test("an action that waits for a person is one line with its id", () => {
+  const line = textWith({ columns: 90 })("action.held", {
+    action_id: ID,
+    account_id: "acc_1",
+    method: "POST",
+    host: "pay.example",
+    run: 1,
+  });
+  expect(line).toMatch(/^14:02:11 {2}held {10}POST {3}pay\.example {2}Waits for approval +act_01m82axjzte7v9\n$/);
 });
 
 test("on a narrow terminal a line fits, with what matters most", () => {
@@ -72,10 +83,10 @@ test("requests that read and succeeded are told to nobody, unless LOG_LEVEL is d
   const read = { method: "GET", route: "/v1/actions/{id}", action_id: ID, status: 200, duration_ms: 1.24 };
   expect(textWith()("http.requested", read)).toBeNull();
   expect(textWith({ isVerbose: true })("http.requested", read)).toBe(
-    `14:02:11  request  200  GET    /v1/actions/act_01m82axjzte7v${" ".repeat(16)}1 ms\n`,
+    `14:02:11  request  200  GET    /v1/actions/act_01m82axjzte7v9${" ".repeat(15)}1 ms\n`,
   );
   const refused = textWith()("http.requested", { ...read, status: 404, code: "not_found" });
-  expect(refused).toMatch(/request {2}404 {2}GET {4}\/v1\/actions\/act_01m82axjzte7v not_found +1 ms\n$/);
+  expect(refused).toMatch(/request {2}404 {2}GET {4}\/v1\/actions\/act_01m82axjzte7v9 not_found +1 ms\n$/);
   const created = textWith({ columns: 130 })("http.requested", {
     ...read,
     method: "POST",
