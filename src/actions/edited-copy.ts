@@ -2,6 +2,7 @@ import { EDITED_BODY_BYTES_MAX } from "../config/limits.ts";
 import { compactJson, prettyPrint, scanJson } from "../json/json.ts";
 import { normalTarget } from "../outbound/target.ts";
 import { maskedBody } from "../receipts/mask-body.ts";
+import { maskedAction } from "../receipts/masked-action.ts";
 import { MASK, MASK_PATTERN, Masking } from "../receipts/mask-rules.ts";
 import { maskHeaders, maskText, maskUrl } from "../receipts/masking.ts";
 import { type Action, HTTP_METHODS } from "./action.ts";
@@ -23,7 +24,7 @@ export interface EditedFields {
 /** What is wrong with the fields. */
 export type EditProblems = Readonly<Partial<Record<keyof EditedFields, string>>>;
 
-/** The fields of an action as a page shows them: secrets are masked. */
+/** The fields of an action as a page shows them: secrets are masked. Call `premask` for deciders before, as a body may be long. */
 export function fieldsToEdit(action: Action): EditedFields {
   const { url, title, headers, body } = textsOf(action);
   const lines = headers.map(([name, { shown }]) => `${name}: ${shown}`);
@@ -46,7 +47,8 @@ export function editedCopy(
 ): { readonly action: Action } | { readonly problems: EditProblems } {
   const texts = textsOf(action);
   const problems: { -readonly [Name in keyof EditedFields]?: string } = {};
-  let usesHidden = edited.body === null && texts.hidesBody;
+  // Of a body that is not edited, what was masked ahead tells it without masking a megabyte here.
+  let usesHidden = edited.body === null && maskedAction(action, "decider").body !== action.body;
   const meant = (field: keyof EditedFields, typed: string, known: Known): string => {
     const text = unmasked(typed, known, texts.secrets);
     if (text === null) problems[field] = STILL_MASKED;
@@ -123,14 +125,11 @@ function textsOf(action: Action) {
   const masking = new RecordedMasking("decider");
   const own = Object.entries(action.headers ?? {}).filter(([name]) => name.toLowerCase() !== "idempotency-key");
   const masked = maskHeaders(Object.fromEntries(own), masking);
-  const before = masking.hidden;
-  const body = bodyOf(action, masking);
   return {
     url: { shown: maskUrl(action.url, masking), whole: action.url },
     title: { shown: maskText(action.title ?? "", masking), whole: action.title ?? "" },
     headers: own.map(([name, whole]) => [name, { shown: masked[name] ?? "", whole }] as const),
-    body,
-    hidesBody: masking.hidden > before || bodyMemberOf(action) === "base64",
+    body: bodyOf(action, masking),
     secrets: masking.secrets,
   };
 }
@@ -139,8 +138,9 @@ function textsOf(action: Action) {
 function bodyOf(action: Action, masking: Masking): Known | null {
   const member = bodyMemberOf(action);
   const { body } = action;
+  if (body === null || member === null || member === "base64" || body.length > EDITED_BODY_BYTES_MAX) return null;
   const shown = maskedBody(action, masking).body;
-  if (body === null || shown === null || member === null || member === "base64") return null;
+  if (shown === null) return null;
   const isJson = member !== "text";
   const print = (text: string) => (isJson ? prettyPrint(member === "form" ? formJson(text) : text) : text);
   const known = { shown: print(shown), whole: print(body), isJson };

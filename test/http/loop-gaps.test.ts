@@ -162,3 +162,10 @@ test.each(Object.entries(PLACES))("%s: a masked read of 1 MB does not hold the e
   expect(text).toContain("••••(password,16-chars,…t7Rw)@");
   expect(gapMs).toBeLessThan(enoughMs);
 });
+
+test("the form that edits an action with a body of 1 MB does not hold the event loop", async () => {
+  const { gapMs, enoughMs } = await leastGap(async () =>
+    expect(await byCookie(`/actions/${rig.over.id}/edit`)).toContain("can’t be edited here"),
+  );
+  expect(gapMs).toBeLessThan(enoughMs);
+});
