@@ -109,6 +109,14 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
   if (fields.some(({ value }) => value.length > LOOK_ALIKE_VALUE_CHARS_MAX)) return null;
   const { reason: _said, metadata: _notes, ...settings } = extras;
   const names = fields.map((field) => [field.place, field.name, fixedPart(field)]);
+  // `/a`, `/a?`, `/a?b` and `/a?b=` have fields that are written alike.
+  const marks = [
+    rest.includes("?"),
+    ...rest
+      .slice(queryAt)
+      .split("&")
+      .map((pair) => pair.includes("=")),
+  ];
   const shape = [
     keyId,
     createdBy,
@@ -120,6 +128,7 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
     retries,
     settings,
     risks,
+    marks,
     names,
   ];
   return { shape: JSON.stringify(shape), fields };

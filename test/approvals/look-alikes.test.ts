@@ -88,6 +88,14 @@ describe("requests that look alike", () => {
     expect(sizes([usual, usual, usual, odd].map((body) => seen({ body })))).toEqual([3, 1]);
   });
 
+  test.each<readonly [what: string, usual: string, odd: string]>([
+    ["a parameter without a value for an empty one", "/orders?force=", "/orders?force"],
+    ["an empty query for none", "/orders", "/orders?"],
+  ])("keep apart the one with %s", (_what, usual, odd) => {
+    const urls = [usual, usual, usual, odd].map((rest) => seen({ url: `https://api.example.com${rest}` }));
+    expect(sizes(urls)).toEqual([3, 1]);
+  });
+
   test.each<readonly [what: string, one: string, other: string]>([
     ["white space", "rm -rf a b", "rm -rf a  b"],
     ["the rest of a long run of invisible characters", `a${"\u200b".repeat(9)}`, `a${"\u200b".repeat(8)}\u2060`],
