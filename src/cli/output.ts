@@ -5,11 +5,14 @@ import { inWrittenOrder } from "./ordered.ts";
 
 /** JSON on one line, or indented. Unsafe characters are written as JSON escapes, which doesn't change its meaning. */
 export function jsonText(value: unknown, isIndented: boolean): string {
-  const text = JSON.stringify(value, null, isIndented ? 2 : undefined);
-  const escaped = text.replaceAll(UNSAFE_IN_LINES, (character) =>
+  return `${visibleJson(JSON.stringify(value, null, isIndented ? 2 : undefined))}\n`;
+}
+
+/** JSON text, or lines of it, for a terminal: unsafe characters occur only inside its strings, where they can be escaped. */
+export function visibleJson(json: string): string {
+  return json.replaceAll(UNSAFE_IN_LINES, (character) =>
     Array.from({ length: character.length }, (_, at) => escapeOf(character.charCodeAt(at))).join(""),
   );
-  return `${escaped}\n`;
 }
 
 function escapeOf(unit: number): string {

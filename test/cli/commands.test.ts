@@ -603,3 +603,32 @@ describe("outgate channels", () => {
     expect((await say([...hook, "--webhook", "https://a.example/"])).err).toContain("takes one of --mail");
   });
 });
+
+/** What ends a line of ours, controls a terminal in one byte and in two, and turns text around. */
+const EVIL = "a\r\u001b[2Jb\u009b2Jc\u202ed";
+
+const UNSAFE_ON_TERMINAL = /[[\p{Cc}\p{Cf}]--[\n]]/v;
+
+describe("what a requester or a target wrote, on a terminal", () => {
+  let id = "";
+  beforeAll(async () => {
+    await using speaking = new Target(() => Response.json({ error: { message: EVIL } }, { status: 422 }));
+    const said = ["--title", "Evil \u202ed", "--reason", EVIL, "--retries", "1"];
+    id = (await json(["send", `${speaking.url}evil`, ...said, "--form", `x=${EVIL}`, "--wait", "30"])).value.id;
+  });
+
+  test.each([
+    [["list", "--search", "evil"]],
+    [["list", "--search", "evil", "--json"]],
+    [["get"]],
+    [["get", "--timeline"]],
+    [["export", "--search", "evil"]],
+    [["export", "--search", "evil", "--format", "csv"]],
+    [["retry", "--failed", "--search", "evil", "--dry-run"]],
+    [["complete", "get", ""]],
+  ])("is never an order to it: %p", async (args) => {
+    const said = await say(args[0] === "get" ? [...args, id] : args, { terminal: true, env: { NO_COLOR: "1" } });
+    expect(said.out).toContain(args.includes("--timeline") ? "<U+001B>" : id.slice(0, 17));
+    expect(UNSAFE_ON_TERMINAL.exec(said.out.replaceAll("\t", " "))).toBeNull();
+  });
+});

@@ -6,6 +6,7 @@ import { STATUS_COLOR } from "../action-text.ts";
 import { type CliCommand, EXIT, isYesWord, readLine, UsageError, wholeNumber } from "../command.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
 import { visible } from "../../observability/terminal.ts";
+import { visibleJson } from "../output.ts";
 import { type Cell, tableOf } from "../table.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 
@@ -238,8 +239,12 @@ async function exportActions(session: Session, { format, ...filters }: ExportOpt
     ...(await filterQueryOf(session, filters)),
     ...(format === undefined ? {} : { format }),
   };
+  // A file gets the export as it is; in CSV, a line ends with a carriage return too.
+  const visibleText = (text: string) =>
+    format === "csv" ? visible(text.replaceAll("\r", ""), true) : visibleJson(text);
+  const print = (text: string) => io.out(io.isTty ? visibleText(text) : text);
   const decoder = new TextDecoder();
-  for await (const chunk of client.exportActions(query)) io.out(decoder.decode(chunk, { stream: true }));
-  io.out(decoder.decode());
+  for await (const chunk of client.exportActions(query)) print(decoder.decode(chunk, { stream: true }));
+  print(decoder.decode());
   return EXIT.ok;
 }
