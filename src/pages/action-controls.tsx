@@ -83,7 +83,7 @@ function Retry(props: ControlsProps) {
   const hotkey = { key: "r", question: `Retry ${callText(action)}?` } as const;
   if (isPlain) {
     return (
-      <PostForm user={user} action={actionPath(action.id)}>
+      <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
         <Button name="decision" value="retry" hotkey={hotkey}>
           <Icon name="retry" />
           Retry now
@@ -103,7 +103,7 @@ function Retry(props: ControlsProps) {
   ) : null;
   return (
     <Panel name="Retry" isOpen={problem !== undefined} isMain>
-      <PostForm user={user} action={actionPath(action.id)}>
+      <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
         <p class="quiet">
           A retry starts a new run of the same action, with the same Idempotency-Key.
           {action.approve ? " It needs approval again before anything is sent." : ""}

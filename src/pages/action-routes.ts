@@ -131,7 +131,8 @@ async function carryOut(
   if (decision === "reject") return cancel(caller, id, reason, { run, isHeld: true });
   if (decision === "cancel") return cancel(caller, id, reason, { run, isHeld: false });
   if (decision === "send_now") return sendNow(caller, id, reason, { run, isHeld: false });
-  const action = await retry(caller, id, reason);
+  // In a later run somebody may have rejected it, or its outcome may be unknown, which the page did not show.
+  const action = await retry(caller, id, reason, { run, isHeld: false });
   if (decision === "retry" || !isHeldIn(action, action.run)) return action;
   return approve(caller, id, reason, { run: action.run, isHeld: true });
 }

@@ -248,6 +248,21 @@ describe("a decision on it", () => {
     expect((await actionOf(id)).status).toBe("awaiting_approval");
   });
 
+  test("to retry is none on a run that was not looked at: somebody may have rejected that", async () => {
+    const id = await created({ approve: true });
+    await say(id, { decision: "reject" });
+    const fields = await ann.hiddenOf(`/actions/${id}`);
+    await app.call("POST", `/v1/actions/${id}/retry`);
+    await app.call("POST", `/v1/actions/${id}/cancel`, JSON.stringify({ reason: "Never do this." }));
+    for (const decision of ["retry", "retry_and_approve"]) {
+      const late = await ann.send(`/actions/${id}`, { ...fields, decision });
+      expect([late.status, textOf(await late.text()).includes("Never do this.")]).toEqual([409, true]);
+    }
+    expect(await actionOf(id)).toMatchObject({ status: "cancelled", run: 2 });
+    await say(id, { decision: "retry_and_approve" });
+    expect(await actionOf(id)).toMatchObject({ run: 3 });
+  });
+
   test("needs our own page and this session's token, as every form here", async () => {
     const id = await created({ approve: true });
     const fields = { ...(await ann.hiddenOf(`/actions/${id}`)), decision: "approve", sure: "yes" };

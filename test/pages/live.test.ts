@@ -325,6 +325,36 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     expect(watched.troubles).toEqual([]);
   });
 
+  test("decides on the run that it shows by now, and a confirmation on the one that it was opened with", async () => {
+    const id = await created({ approve: true });
+    const page = await open(`/approvals/${id}`);
+    // The update that follows the opening of the stream is over, and a retry is shown by one update with the cancel.
+    await page.waitForLoadState("networkidle");
+    const retried = async (run: number) => {
+      await page.waitForTimeout(1_100);
+      await page.route("**/approvals/act_*", async (route) => {
+        await app.call("POST", `/v1/actions/${id}/retry`);
+        await route.continue();
+      });
+      await app.call("POST", `/v1/actions/${id}/cancel`);
+      await page.locator("#request .fact-run").getByText(String(run)).waitFor();
+      await page.unrouteAll({ behavior: "wait" });
+    };
+    await retried(2);
+    expect(await page.locator("#request input[name=run]").inputValue()).toBe("2");
+    await page.keyboard.press("a");
+    await page.getByRole("dialog", { name: "Approve" }).waitFor();
+    await retried(3);
+    await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+    await page.getByRole("dialog", { name: "This has changed" }).waitFor();
+    expect(await actionOf(id)).toMatchObject({ status: "awaiting_approval", run: 3 });
+    await page.keyboard.press("Escape");
+    await page.locator("dialog:not(.palette)").waitFor({ state: "detached" });
+    await page.locator("#request button[value=approve]").click();
+    await until(async () => (await actionOf(id)).status !== "awaiting_approval");
+    expect((await actionOf(id)).approvedBy).toBe("user:ann@example.com");
+  });
+
   test("takes letters for letters where somebody types, and leads from a row to where the whole request stands", async () => {
     const id = await created({ approve: true });
     const page = await open(`/actions/${id}`);

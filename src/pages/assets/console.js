@@ -34,11 +34,11 @@ function isTouched(/** @type {Element} */ part) {
 Object.assign(Idiomorph.defaults.callbacks, {
   beforeNodeMorphed: (/** @type {Node} */ old) => !(old instanceof HTMLFormElement && isTouched(old)),
   beforeNodeRemoved: (/** @type {Node} */ old) => !(old instanceof Element) || !keepsInput(old),
-  // The server sends everything closed and nothing chosen.
+  // The server sends everything closed and nothing chosen. Hidden fields say what a form is for: they go with what is shown.
   beforeAttributeUpdated: (/** @type {string} */ name, /** @type {Element} */ element) => {
     if (name === "aria-current" && element === below?.opener) return false;
     if (name === "open") return !element.matches("details, dialog");
-    return !((name === "checked" || name === "value") && element.matches("input, textarea, select"));
+    return !((name === "checked" || name === "value") && element.matches("input:not([type=hidden]), textarea, select"));
   },
 });
 Idiomorph.defaults.ignoreActiveValue = true;
@@ -342,17 +342,41 @@ function decide(/** @type {string} */ key) {
   return link instanceof HTMLAnchorElement;
 }
 
-/** Shows the request again. The focus is on the question, so that pressing a key twice doesn't decide. */
+/**
+ * Shows the request again. The focus is on the question, so that pressing a key twice doesn't decide. An update below the
+ * question may change what the form is for: then nothing is sent.
+ */
 function confirm(/** @type {HTMLButtonElement} */ button, /** @type {Iterable<Element>} */ asked) {
   const decides = make("button", button.textContent ?? "");
   decides.className = button.className;
-  decides.addEventListener("click", () => button.form?.requestSubmit(button));
+  const meant = sentBy(button);
+  decides.addEventListener("click", () => {
+    if (meant !== null && sentBy(button) === meant) button.form?.requestSubmit(button);
+    else tellChanged();
+  });
   const heading = make("h2", button.dataset.question ?? "");
   heading.tabIndex = -1;
   heading.autofocus = true;
   const parts = [...asked].map((part) => copyOf(part));
   const dialog = openDialog(heading, ...parts, make("div", decides, make("button", "Back")));
   dialog.classList.toggle("wide", parts.length > 0);
+}
+
+/** Where and what a button sends; null: it can't any more. */
+function sentBy(/** @type {HTMLButtonElement} */ { form, disabled }) {
+  if (form === null || !form.isConnected || disabled) return null;
+  return JSON.stringify([form.action, ...new FormData(form)]);
+}
+
+function tellChanged() {
+  const heading = make("h2", "This has changed");
+  heading.tabIndex = -1;
+  heading.autofocus = true;
+  openDialog(
+    heading,
+    make("p", "Nothing was sent, because it is not what you were asked about any more. Look at it again."),
+    make("div", make("button", "Back")),
+  );
 }
 
 /** Without IDs, which must be unique on a page. */
