@@ -1,4 +1,5 @@
-import type { ActivityGroup, ActivityRow, ActivitySlot } from "../src/events/activity.ts";
+import type { ActivityGroup, ActivityRow, ActivitySlot, NameTotals } from "../src/events/activity.ts";
+import type { Histogram } from "../src/events/histogram.ts";
 
 /** Which rows of the timeline to group. */
 export interface ActivityQuery {
@@ -29,6 +30,30 @@ export interface ActivityWrite {
   readonly steps: readonly FirstStep[];
 }
 
+/** Slots of one length of an account, without those that begin at `until` or later. */
+export interface ActivitySpan {
+  readonly accountId: string;
+  readonly slotMinutes: number;
+  readonly since: Date;
+  readonly until: Date;
+}
+
+/** What is counted of a span, and the position up to which it is, of the same moment. */
+export interface CountedActivity {
+  readonly position: number;
+  /** Those of the kind `all`. */
+  readonly slots: readonly ActivityRow[];
+  /** Of the whole span, in no order. */
+  readonly names: readonly NameTotals[];
+}
+
+/** A host or key of a span. */
+export type ActivityName = Pick<NameTotals, "kind" | "name">;
+
+export interface NameLatency extends ActivityName {
+  readonly latency: Histogram;
+}
+
 /** What the overview counts. */
 export interface ActivityStore {
   /** Everything in the timeline up to here is counted. */
@@ -37,8 +62,12 @@ export interface ActivityStore {
   groups(after: number, query: ActivityQuery): Promise<ActivityPage>;
   /** The rows of these slots. */
   stored(slots: readonly ActivitySlot[]): Promise<readonly ActivityRow[]>;
-  /** All rows of one length from a slot on, and the position that they are counted up to, of the same moment. */
-  read(from: ActivitySlot): Promise<{ readonly position: number; readonly rows: readonly ActivityRow[] }>;
+  read(span: ActivitySpan): Promise<CountedActivity>;
+  /** The latencies of some hosts and keys, and the position up to which they are counted; of those without, none. */
+  latencies(
+    span: ActivitySpan,
+    names: readonly ActivityName[],
+  ): Promise<{ readonly position: number; readonly latencies: readonly NameLatency[] }>;
   /** Writes rows and position in one commit. False, and nothing is written: another node has counted on. */
   put(write: ActivityWrite): Promise<boolean>;
   /** Deletes slots of one length that began earlier; true when there may be more. */

@@ -1,7 +1,7 @@
 import { and, asc, type Column, eq, getTableColumns, gt, gte, inArray, lt, lte, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
-import { ACTIVITY_KINDS, type ActivityGroup, type ActivityRow } from "../../src/events/activity.ts";
-import { histogramText, parseHistogram } from "../../src/events/histogram.ts";
+import type { ActivityGroup, ActivityRow } from "../../src/events/activity.ts";
+import { histogramText } from "../../src/events/histogram.ts";
 import { ACTIVITY_PRUNE_ROWS } from "../../src/config/limits.ts";
 import type { ActivityStore, ActivityWrite } from "../activity-store.ts";
 import type { StoreContext } from "./context.ts";
@@ -19,13 +19,11 @@ import {
 } from "./dialect.ts";
 import { readPosition } from "./events.ts";
 import { firstStepRows } from "./first-steps.ts";
+import { activityRowOf, POSITION_FACT, readLatencies, readSpan } from "./overview.ts";
 import { type Args, bareNames, changed, list, prepare, prepareEach, query, typed } from "./query.ts";
 import { Columns } from "./rows.ts";
 import { actions, activity, facts, timeline } from "../libsql/schema.ts";
 import type { Row, Sql, Statement } from "./sql.ts";
-
-/** The fact that names the position of the timeline up to which everything is counted. */
-const POSITION_FACT = "activity";
 
 export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): ActivityStore {
   return {
@@ -44,14 +42,11 @@ export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, 
     async stored(slots) {
       if (slots.length === 0) return [];
       const items = slots.map(({ accountId, slotMinutes, at }) => [accountId, slotMinutes, at.getTime()]);
-      return (await STORED.readRaw(reader, { slots: JSON.stringify(items) })).map(rowOf);
+      return (await STORED.readRaw(reader, { slots: JSON.stringify(items) })).map(activityRowOf);
     },
 
-    async read({ accountId, slotMinutes, at: since }) {
-      const rows = await OF_RANGE.readRaw(reader, { accountId, slotMinutes, since });
-      const found = rows.filter((row) => row["account_id"] !== null);
-      return { position: Number(rows[0]?.["counted"] ?? 0), rows: found.map(rowOf) };
-    },
+    read: (span) => readSpan(reader, span),
+    latencies: (span, names) => readLatencies(reader, span, names),
 
     async put(write) {
       const [, done] = await writer.write([BEGIN.bind({}), ...putStatements(write)]);
@@ -178,42 +173,6 @@ const STORED = prepare((arg: Args<"slots">) => {
   return sql`select ${list(Object.values(getTableColumns(activity)))} from ${itemsOf(arg.slots)}
     cross join ${activity} where ${isSlot}`;
 });
-
-/** With the position that they are counted up to, of the same moment; with no row, the position alone. */
-const OF_RANGE = prepare((arg: Args<"accountId" | "slotMinutes" | "since">) => {
-  const isOfRange = and(
-    eq(activity.accountId, arg.accountId),
-    eq(activity.slotMinutes, arg.slotMinutes),
-    gte(activity.at, arg.since),
-  );
-  return query
-    .select({ counted: sql`${facts.value}`.as("counted"), ...getTableColumns(activity) })
-    .from(facts)
-    .leftJoin(activity, isOfRange)
-    .where(eq(facts.name, POSITION_FACT));
-});
-
-function rowOf(row: Row): ActivityRow {
-  const columns = new Columns(row);
-  return {
-    accountId: columns.text(activity.accountId),
-    slotMinutes: columns.count(activity.slotMinutes, 1),
-    at: columns.time(activity.at),
-    kind: columns.oneOf(activity.kind, ACTIVITY_KINDS, "all"),
-    name: columns.text(activity.name),
-    created: columns.count(activity.created, 0),
-    completed: columns.count(activity.completed, 0),
-    failed: columns.count(activity.failed, 0),
-    attempts: columns.count(activity.attempts, 0),
-    failedAttempts: columns.count(activity.failedAttempts, 0),
-    approved: columns.count(activity.approved, 0),
-    rejected: columns.count(activity.rejected, 0),
-    latency: parseHistogram(columns.text(activity.latency)),
-    waits: parseHistogram(columns.text(activity.waits)),
-    lastError: columns.textOrNull(activity.lastError),
-    lastFailedAt: columns.timeOrNull(activity.lastFailedAt),
-  };
-}
 
 const BEGIN = prepare(() =>
   query.insert(facts).values({ name: POSITION_FACT, value: "0" }).onConflictDoNothing({ target: facts.name }),

@@ -74,19 +74,13 @@ const BYTES_OF = prepare((arg: Args<"ids">) =>
   query.select({ id: actions.id, bytes: BYTES }).from(actions).where(isOneOf(actions.id, arg.ids)),
 );
 
-const WAITING = prepare((arg: Args<"accountId">) => {
-  const held = query.select({ id: actions.id, createdAt: actions.createdAt }).from(actions);
-  const first = held
+/** Ids begin with their time, so the first one is the oldest. */
+const OLDEST = prepare((arg: Args<"accountId">) => {
+  const held = query.select({ createdAt: actions.createdAt }).from(actions);
+  return held
     .where(and(isHeld(arg.accountId), IS_BY_STATUS))
     .orderBy(actions.id)
-    .limit(COUNTED_MAX)
-    .as("held");
-  return query
-    .select({
-      count: sql<number>`count(*)`.as("count"),
-      oldestAt: sql`min(${first.createdAt})`.mapWith(actions.createdAt).as("oldest_at"),
-    })
-    .from(first);
+    .limit(1);
 });
 
 /** The first key with a held action, or the next one. The id of a key may be empty, so there are two statements. */
@@ -177,9 +171,9 @@ export async function countHeld(
 
 /** The actions of an account that await approval, counted up to `COUNTED_MAX`. */
 export async function readWaiting(reader: Sql, accountId: string): Promise<WaitingApprovals> {
-  const [found] = await WAITING.read(reader, { accountId });
-  const count = found?.count ?? 0;
-  return { count, isCut: count === COUNTED_MAX, oldestAt: found?.oldestAt ?? null };
+  const count = await countAllHeld(reader, accountId, COUNTED_MAX);
+  const [oldest] = count === 0 ? [] : await OLDEST.read(reader, { accountId });
+  return { count, isCut: count === COUNTED_MAX, oldestAt: oldest?.createdAt ?? null };
 }
 
 /** A position in the fair order: the first action of every key, then the second of every key, and so on. */

@@ -38,6 +38,8 @@ export async function listActions(db: Reader, search: ActionQuery): Promise<Acti
 
 /** How many actions `listActions` would find: at most `query.limit`, among so many rows. */
 export async function countMatching(db: Reader, search: ActionQuery, rowsMax: number): Promise<CountedRows> {
+  const index = indexFor(search);
+  if (search.limit < rowsMax && isOnlyBy(index, search)) return countEntries(db, search, index);
   let count = 0;
   let last: string | null = null;
   for await (const step of stepsOf(db, search, rowsMax)) {
@@ -46,6 +48,18 @@ export async function countMatching(db: Reader, search: ActionQuery, rowsMax: nu
   }
   if (count > search.limit) return { count: search.limit, isMore: true, searchedUntil: null };
   return { count, isMore: last !== null, searchedUntil: await createdAtOf(db.sql, last) };
+}
+
+/** The entries of the index are the answer: no row has to be looked at. */
+async function countEntries(
+  { sql: reader }: Reader,
+  search: ActionQuery,
+  index: `status ${string}`,
+): Promise<CountedRows> {
+  const { entries } = scanBy(`plain: ${index}`);
+  const [row] = await entries.read(reader, { ...valuesOfSearch(search), rows: search.limit + 1 });
+  const found = row?.count ?? 0;
+  return { count: Math.min(found, search.limit), isMore: found > search.limit, searchedUntil: null };
 }
 
 /** What the actions are that match, at most `query.limit`, without their bodies, newest first. */
@@ -124,6 +138,17 @@ function indexFor({ dedupe, host, createdBy, statuses, search }: ActionQuery): S
   return createdBy === null ? "account" : "key";
 }
 
+/** Whether the index alone says what matches: by status and times, without any other condition. */
+function isOnlyBy(index: ScanIndex, search: ActionQuery): index is `status ${string}` {
+  const {
+    method,
+    createdBy,
+    search: { responseCodes, error, metadata, q },
+  } = search;
+  const isPlain = method === null && createdBy === null && responseCodes.length === 0 && error === null;
+  return index.startsWith("status ") && isPlain && metadata.length === 0 && q === null && !needsRefining(search.search);
+}
+
 type ScanName = "accountId" | "ids" | "from" | "before" | "dedupe" | "hostname" | "createdBy" | "name0" | "value0";
 
 /** The statements of a list, prepared once for each index. */
@@ -157,6 +182,11 @@ const scanBy = prepareEach((variant: `${"texts" | "plain"}: ${ScanIndex}`) => {
       const matching = found.where(and(eq(actions.id, scanned.id), filters(arg)));
       const order = onlyPostgres(desc(scanned.id));
       return (order === undefined ? matching : matching.orderBy(order)).limit(arg.limit);
+    }),
+    /** How many rows there are, so many at most. */
+    entries: prepare((arg: Args<ScanName | "rows">) => {
+      const scanned = scan(arg).limit(arg.rows).as("s");
+      return query.select({ count: sql<number>`count(*)`.as("count") }).from(scanned);
     }),
     /** The last row of a step, if it is full. */
     last: prepare((arg: Args<ScanName | "skipped">) => scan(arg).limit(1).offset(arg.skipped)),

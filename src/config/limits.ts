@@ -219,6 +219,8 @@ export const FIRST_ACTIONS_READ_MAX = 100;
 export const OVERVIEW_FRESH_FACTOR = 10;
 export const OVERVIEW_FRESH_MS_MAX = 5 * SECOND_MS;
 export const OVERVIEW_ACCOUNTS_MAX = 1_000;
+/** How often an overview is read again if the activity is counted on between two of its statements. */
+export const OVERVIEW_READS_MAX = 3;
 /** Hosts and keys that an overview lists, the busiest; failing hosts that it lists. */
 export const OVERVIEW_NAMES_SHOWN_MAX = 10;
 export const FAILING_HOSTS_SHOWN_MAX = 10;

@@ -72,6 +72,16 @@ export interface ActivitySlot {
   readonly at: Date;
 }
 
+/** What a host or key did in a range, or those together that no slot names. Their latencies are read by themselves. */
+export interface NameTotals extends Pick<
+  ActivityFigures,
+  "created" | "completed" | "failed" | "attempts" | "failedAttempts" | "lastError" | "lastFailedAt"
+> {
+  readonly kind: Exclude<ActivityKind, "all">;
+  /** As that of `ActivityRow`. */
+  readonly name: string;
+}
+
 export interface ActivityRow extends ActivitySlot, ActivityFigures {
   readonly kind: ActivityKind;
   /** A host, the id of a key (empty: none), or empty for other kinds. */

@@ -5,7 +5,8 @@ import { json } from "../http/response.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
 import { maskText } from "../receipts/masking.ts";
 import { type OverviewRange, RANGE_NAMES } from "./activity.ts";
-import type { Breakdown, NamedFigures, OverviewAnswer, OverviewService } from "./overview.ts";
+import type { OverviewAnswer, OverviewService } from "./overview.ts";
+import type { Breakdown, NamedFigures } from "./overview-figures.ts";
 
 const count = (description: string) => Type.Integer({ minimum: 0, description, examples: [17] });
 

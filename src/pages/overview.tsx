@@ -5,7 +5,8 @@ import { DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../co
 import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../events/activity.ts";
 import { mayDo } from "../accounts/roles.ts";
 import { OverviewQuery } from "../events/overview-routes.ts";
-import type { Breakdown, Overview, OverviewAnswer, OverviewSlot } from "../events/overview.ts";
+import type { OverviewAnswer } from "../events/overview.ts";
+import type { Breakdown, Overview, OverviewSlot } from "../events/overview-figures.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { FirstSteps } from "../accounts/first-steps.ts";
 import { FirstStepList } from "./first-steps.tsx";

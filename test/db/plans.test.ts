@@ -46,7 +46,7 @@ import {
 
 /** Only what is small in itself may be walked through: one row of values, a bounded page, what waits. */
 const SCANS =
-  /^SCAN (CONSTANT ROW|s|head|held|found|newest|counted|replaced|names|(j|lane|row|json_each) VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force|bulk_jobs USING INDEX bulk_jobs_running)$/;
+  /^SCAN (CONSTANT ROW|s|head|held|found( LEFT-JOIN)?|newest|counted|replaced|names|(j|lane|row|json_each) VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force|bulk_jobs USING INDEX bulk_jobs_running)$/;
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
@@ -56,6 +56,10 @@ const LINK = { actionId: "act_x", run: 1, decision: "approve" } as const;
 
 /** A create that is held counts what its key has waiting. */
 const HELD = "actions_held_by_key";
+
+const SPAN = { accountId: ACCOUNT, slotMinutes: 1, since: NOON, until: later(9) };
+
+const NAMES = [{ kind: "host", name: "api.example.com" }] as const;
 
 const KEYS = { dedupe: "d", idempotencyKey: "i", approve: true, callback: "https://hooks.example.com/" };
 
@@ -117,6 +121,8 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["activity", (store) => countedOf(store, ACCOUNT), ["actions", "timeline_once"]],
   ["activity of all", (store) => countedOf(store, null), ["actions", "timeline_once"]],
   ["counted activity", countActivity, ["activity", "facts"]],
+  ["figures of a range", ({ activity }) => activity.read(SPAN), ["activity", "facts"]],
+  ["latencies of a range", ({ activity }) => activity.latencies(SPAN, NAMES), ["activity", "facts"]],
   ["activity that is too old", ({ activity }) => activity.prune(1, NOON), ["activity_by_age"]],
   ["first steps", ({ firstSteps }) => firstSteps.done(ACCOUNT, "person_x"), ["first_steps"]],
   ["newest actions", ({ firstSteps }) => firstSteps.newest(ACCOUNT), ["actions_by_account"]],
@@ -177,7 +183,9 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     on((actions) => actions.approvedHosts(ACCOUNT, [{ keyId: KEY, hostname: "a" }])),
     ["actions_by_hostname"],
   ],
-  ["list as a count", on((actions) => actions.count(aQuery({ statuses: ["failed"] }), 99)), ["actions_by_status"]],
+  ["count by status", on((actions) => actions.count(aQuery({ statuses: ["failed"] }), 99)), ["actions_by_status"]],
+  ["count what failed since", on((actions) => actions.count(failedSince(), 99)), ["actions_by_status"]],
+  ["list as a count", on((actions) => actions.count(failedSince({ q: "refund" }), 99)), ["actions_by_status"]],
   ["list", listing({}), ["actions_by_account"]],
   ["list after a cursor", listing({ before: "act_x" }), ["actions_by_account"]],
   ["list by times", listing({ createdAfter: NOON, createdBefore: later(9) }), ["actions_by_account"]],
@@ -367,6 +375,7 @@ const SORTED: ReadonlySet<string> = new Set([
   "changes",
   "activity",
   "activity of all",
+  "figures of a range",
   "scheduled retries",
   "person",
   "accounts of a person",
@@ -418,12 +427,16 @@ async function countedOf({ actions, activity }: Store, accountId: string | null)
   await activity.groups(0, { accountId, since: NOON, limit: 500 });
 }
 
+/** As the side bar counts it. */
+function failedSince(search: Partial<Search> = {}): ActionQuery {
+  return aQuery({ statuses: ["failed"], createdAfter: NOON, limit: 9, search: { ...NO_SEARCH, ...search } });
+}
+
 async function countActivity({ activity }: Store): Promise<void> {
   const tally = new ActivityTally(NOON);
   tally.add(aGroup());
   await activity.stored(tally.slotsOf([aGroup()]));
   await activity.put({ from: 0, to: 1, rows: tally.changed, steps: [] });
-  await activity.read({ accountId: ACCOUNT, slotMinutes: 1, at: NOON });
 }
 
 async function heldInTurns({ actions }: Store): Promise<void> {

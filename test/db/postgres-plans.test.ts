@@ -18,6 +18,7 @@ import {
   answered,
   aQuery,
   KEY,
+  later,
   NOON,
   settled,
   writeOf,
@@ -42,6 +43,8 @@ const ROWS = 20_000;
 const READ_WHOLE = new Set(["positions"]);
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
+
+const SPAN = { accountId: ACCOUNT, slotMinutes: 30, since: NOON, until: later(9) };
 
 const KEYS = { dedupe: "d", idempotencyKey: "i" };
 
@@ -87,6 +90,15 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["list by a name of metadata", searching({ metadata: [{ name: "customer", value: null }] })],
   ["list by unknown outcome", searchUnknown],
   ["count", ({ actions }) => actions.count(aQuery({ statuses: ["failed"] }), 99)],
+  ["count what failed since", ({ actions }) => actions.count(aQuery({ statuses: ["failed"], createdAfter: NOON }), 99)],
+  ["waiting approvals", ({ actions }) => actions.waitingApprovals(ACCOUNT)],
+  ["scheduled retries", ({ actions }) => actions.scheduledRetries(ACCOUNT, NOON)],
+  ["activity", ({ activity }) => activity.groups(4096 * 1000, { accountId: ACCOUNT, since: NOON, limit: 9 })],
+  ["figures of a range", ({ activity }) => activity.read(SPAN)],
+  ["latencies of a range", ({ activity }) => activity.latencies(SPAN, [{ kind: "host", name: "h7.example" }])],
+  ["first steps", ({ firstSteps }) => firstSteps.done(ACCOUNT, "per_7")],
+  ["newest actions", ({ firstSteps }) => firstSteps.newest(ACCOUNT)],
+  ["who has something held", ({ actions }) => actions.requesters(ACCOUNT)],
   ["what may have been received", ({ actions }) => actions.withUnknown(["act_x"])],
   ["expired", ({ upkeep }) => upkeep.expired(NOON, null, 9)],
   ["settings of hosts", ({ hostSettings }) => hostSettings.list(ACCOUNT)],
@@ -255,6 +267,10 @@ async function fill(client: Client): Promise<void> {
     `insert into invitations select 'inv_' || n, 'acc_' || n % 50, n || '@example.com', n || '@example.com', 'reader', 'h' || n, n, 'x', n
       from generate_series(1, ${ROWS}) n`,
     `insert into identities select 'i', 's' || n, 'per_' || n, n from generate_series(1, ${ROWS}) n`,
+    `insert into activity select 'acc_' || n % 50, 30, n / 50 * 1800000, 'host', 'h' || n % 7, 1, 1, 0, 1, 0, 0, 0, '7:1', '', null, null
+      from generate_series(1, ${ROWS}) n`,
+    `insert into first_steps select 'acc_' || n, 'per_' || n, 'hidden', n from generate_series(1, ${ROWS}) n`,
+    `insert into facts select 'fact ' || n, '7' from generate_series(1, ${ROWS}) n`,
     "update positions set base = 1000000",
     "vacuum analyze",
   ];

@@ -7,16 +7,20 @@ import {
   OVERVIEW_FRESH_FACTOR,
   OVERVIEW_NAMES_SHOWN_MAX,
   OVERVIEW_RANGES,
+  OVERVIEW_READS_MAX,
 } from "../../src/config/limits.ts";
 import {
   type ActivityGroup,
+  type ActivityRow,
   ActivityTally,
   firstSlotOf,
   type OverviewRange,
   RANGE_NAMES,
 } from "../../src/events/activity.ts";
 import { createOverview } from "../../src/events/overview.ts";
-import type { ActivityPage } from "../../db/activity-store.ts";
+import { namesOf } from "../../src/events/overview-figures.ts";
+import { mergeHistograms } from "../../src/events/histogram.ts";
+import type { ActivityName, ActivityPage, ActivitySpan } from "../../db/activity-store.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
@@ -39,17 +43,36 @@ interface Made {
   readonly stored?: readonly ActivityGroup[];
   readonly clock?: FakeClock;
   readonly retentionDays?: number;
+  /** Up to where the latencies are counted that are read as the nth. */
+  readonly positionAt?: (nth: number) => number;
 }
 
 /** An overview over rows and pages that a test makes up. */
-function overviewOf({ pageAt = () => aPage(), stored = [], clock = new FakeClock(NOON), retentionDays }: Made = {}) {
+function overviewOf(made: Made = {}) {
+  const {
+    pageAt = () => aPage(),
+    stored = [],
+    clock = new FakeClock(NOON),
+    retentionDays,
+    positionAt = () => 4,
+  } = made;
   const reads: number[] = [];
+  const asked: (readonly ActivityName[])[] = [];
+  let rows: readonly ActivityRow[] = [];
   const activity = {
     read: async ({ slotMinutes }: { readonly slotMinutes: number }) => {
       const range = RANGE_NAMES.find((name) => OVERVIEW_RANGES[name].slotMinutes === slotMinutes) ?? "1h";
       const tally = new ActivityTally(NOON, [range]);
       for (const group of stored) tally.add(group);
-      return { position: 4, rows: tally.rows };
+      rows = tally.rows;
+      return { position: 4, slots: rows.filter(({ kind }) => kind === "all"), names: namesOf([], rows) };
+    },
+    latencies: async (_: ActivitySpan, names: readonly ActivityName[]) => {
+      asked.push(names);
+      const latencyOf = ({ kind, name }: ActivityName) =>
+        mergeHistograms(rows.flatMap((row) => (row.kind === kind && row.name === name ? [row.latency] : [])));
+      const latencies = names.map(({ kind, name }) => ({ kind, name, latency: latencyOf({ kind, name }) }));
+      return { position: positionAt(asked.length), latencies };
     },
     groups: async (after: number) => pageAt(reads.push(after) - 1),
   };
@@ -64,7 +87,7 @@ function overviewOf({ pageAt = () => aPage(), stored = [], clock = new FakeClock
   const service = createOverview({ actions, activity, accounts, clock, retentionDays: retentionDays ?? null });
   const answer = (range: OverviewRange = "24h") => service.read(ownerOf(ACCOUNT), range);
   const read = async (range?: OverviewRange) => (await answer(range)).overview;
-  return { read, answer, service, clock, reads };
+  return { read, answer, service, clock, reads, asked };
 }
 
 const sumOf = (slots: readonly { readonly created: number; readonly attempts: number }[]) =>
@@ -184,6 +207,46 @@ describe("the overview", () => {
       undefined,
       undefined,
     ]);
+  });
+
+  test("reads the latencies of the names that it shows, however many there are, and knows those of all others", async () => {
+    const stored = Array.from({ length: 45 }, (_, at) =>
+      aGroup({
+        host: `h${at}.example`,
+        keyId: `key_${at}`,
+        count: 100 - at,
+        ms: at < OVERVIEW_NAMES_SHOWN_MAX ? 9 : 30,
+      }),
+    );
+    // One of the busy ones, one of the others, and one that no slot knows.
+    const tail = [
+      aGroup({ host: "h0.example", ms: 20, count: 901 }),
+      aGroup({ host: "h44.example", ms: 20, count: 1 }),
+    ];
+    const busy = [...tail, aGroup({ host: "new.example", keyId: "", ms: 25, count: 500 })];
+    const { read, asked } = overviewOf({ stored, pageAt: () => aPage({ groups: busy }) });
+    const { hosts } = await read();
+    expect(asked.map((names) => names.length)).toEqual([2 * OVERVIEW_NAMES_SHOWN_MAX]);
+    expect(hosts.named.slice(0, 3).map(({ name, attempts, p50Ms, p95Ms }) => [name, attempts, p50Ms, p95Ms])).toEqual([
+      ["h0.example", 1_001, 20, 20],
+      ["new.example", 500, 25, 25],
+      ["h1.example", 99, 9, 9],
+    ]);
+    const named = hosts.named.reduce((all, { attempts }) => all + attempts, 0);
+    const all = [...stored, ...busy].reduce((sum, { count }) => sum + count, 0);
+    // The ninth of the stored ones is among the others too: it took 9 ms, 91 times.
+    expect(hosts.others).toMatchObject({ attempts: all - named, p50Ms: 30, p95Ms: 30 });
+    expect((await overviewOf({ stored: stored.slice(0, 10) }).read()).hosts.others).toBeNull();
+  });
+
+  test("is read again if the activity is counted on meanwhile, a bounded number of times", async () => {
+    const groups = [aGroup({ ms: 9 })];
+    const once = overviewOf({ positionAt: (nth) => (nth === 1 ? 5 : 4), pageAt: () => aPage({ groups }) });
+    expect((await once.read()).hosts.named).toMatchObject([{ attempts: 1, p50Ms: 9 }]);
+    expect(once.asked).toHaveLength(2);
+    const always = overviewOf({ positionAt: () => 5, pageAt: () => aPage({ groups }) });
+    expect((await always.read()).hosts.named).toMatchObject([{ attempts: 1 }]);
+    expect(always.asked).toHaveLength(OVERVIEW_READS_MAX);
   });
 
   test("tells how long decisions took", async () => {

@@ -1,6 +1,7 @@
 import { OVERVIEW_RANGES } from "../../src/config/limits.ts";
 import { type ActivityGroup, firstSlotOf, type OverviewRange, slotMsOf } from "../../src/events/activity.ts";
-import type { Overview, OverviewAnswer } from "../../src/events/overview.ts";
+import type { OverviewAnswer } from "../../src/events/overview.ts";
+import type { Overview } from "../../src/events/overview-figures.ts";
 import { ACCOUNT, KEY, NOON } from "./factory.ts";
 
 /** One attempt that completed at noon. */

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { approve, cancel } from "../../../src/actions/changes.ts";
 import { DAY_MS, RETRY_HOSTS_SHOWN_MAX } from "../../../src/config/limits.ts";
+import type { ActivitySpan } from "../../../db/activity-store.ts";
 import { type ActivityGroup, type ActivityRow, ActivityTally } from "../../../src/events/activity.ts";
+import { percentilesOf } from "../../../src/events/histogram.ts";
 import { ACCOUNT, aDecision, answered, KEY, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import { aGroup } from "../../support/overview.ts";
 import type { OpenTestStore } from "../../support/store.ts";
@@ -9,10 +11,18 @@ import { attempted, createdAction, decided, failedAction } from "./steps.ts";
 
 const MINUTE_MS = 60_000;
 
+const SLOT_MS = 30 * MINUTE_MS;
+
 /** What the overview counts. */
 export function testHistory(open: OpenTestStore): void {
   describe("the activity of accounts", () => {
     const ALL = { accountId: null, since: later(-DAY_MS), limit: 100 };
+
+    const API_HOST = { kind: "host", name: "api.example.com" } as const;
+
+    const aSpan = (span: Partial<ActivitySpan> = {}): ActivitySpan => {
+      return { accountId: ACCOUNT, slotMinutes: 30, since: NOON, until: later(SLOT_MS), ...span };
+    };
 
     const kindsOf = (groups: readonly ActivityGroup[]) =>
       groups
@@ -151,19 +161,56 @@ export function testHistory(open: OpenTestStore): void {
       const steps = [{ accountId: ACCOUNT, step: "action", at: later(9) }] as const;
       expect(await activity.put({ from: 5, to: 9, rows: tally.changed, steps })).toBe(true);
       expect(await firstSteps.done(ACCOUNT, "person_a")).toEqual([{ step: "action", at: NOON }]);
-      const read = await activity.read({ accountId: ACCOUNT, slotMinutes: 30, at: NOON });
+      const stored = tally.rows.filter(({ slotMinutes }) => slotMinutes === 30);
+      const read = await activity.read(aSpan());
       expect(read.position).toBe(9);
-      expect(sorted(read.rows)).toEqual(sorted(tally.rows.filter(({ slotMinutes }) => slotMinutes === 30)));
+      expect(read.slots).toEqual(stored.filter(({ kind }) => kind === "all"));
       // A stretch in which nothing is counted moves the position on.
       expect(await activity.put({ from: 9, to: 12, rows: [], steps: [] })).toBe(true);
-      expect(await activity.read({ accountId: ACCOUNT, slotMinutes: 30, at: later(1) })).toEqual({
-        position: 12,
-        rows: [],
-      });
-      expect(await activity.read({ accountId: OTHER_ACCOUNT, slotMinutes: 30, at: NOON })).toEqual({
-        position: 12,
-        rows: [],
-      });
+      for (const other of [{ since: later(1) }, { until: NOON }, { accountId: OTHER_ACCOUNT }, { slotMinutes: 7 }]) {
+        expect(await activity.read(aSpan(other))).toEqual({ position: 12, slots: [], names: [] });
+        expect(await activity.latencies(aSpan(other), [API_HOST])).toEqual({ position: 12, latencies: [] });
+      }
+    });
+
+    test("is read by host and key with sums of all slots, and with the latencies of those that are asked for", async () => {
+      await using db = await open();
+      const { activity } = db.store;
+      const tally = new ActivityTally(later(SLOT_MS));
+      const failed = (at: Date, lastError: string) =>
+        aGroup({ at, kind: "failed", ms: 2_000, failedAttempts: 1, lastError, lastFailedAt: at });
+      for (const group of [
+        failed(later(SLOT_MS), "Newer."),
+        failed(NOON, "Older."),
+        aGroup({ kind: "created", ms: null, host: "idle.example" }),
+        aGroup({ kind: "approved", host: "idle.example" }),
+        aGroup({ at: later(SLOT_MS), count: 5, host: "other.example", keyId: "" }),
+      ])
+        tally.add(group);
+      await activity.put({ from: 0, to: 1, rows: tally.changed, steps: [] });
+      const span = aSpan({ until: later(2 * SLOT_MS) });
+      const { slots, names } = await activity.read(span);
+      expect(slots.map(({ at, attempts }) => [at, attempts])).toEqual([
+        [NOON, 1],
+        [later(SLOT_MS), 6],
+      ]);
+      const none = { created: 0, completed: 0, failed: 0, attempts: 0, failedAttempts: 0 };
+      const failures = { failed: 2, failedAttempts: 2, attempts: 2 };
+      const noError = { lastError: null, lastFailedAt: null };
+      expect(names.toSorted((a, b) => (`${a.kind}${a.name}` < `${b.kind}${b.name}` ? -1 : 1))).toEqual([
+        { kind: "host", name: API_HOST.name, ...none, ...failures, lastError: "Newer.", lastFailedAt: later(SLOT_MS) },
+        { kind: "host", name: "idle.example", ...none, created: 1, ...noError },
+        { kind: "host", name: "other.example", ...none, completed: 5, attempts: 5, ...noError },
+        { kind: "key", name: "", ...none, completed: 5, attempts: 5, ...noError },
+        { kind: "key", name: KEY, ...none, ...failures, created: 1, ...noError },
+      ]);
+      const asked = [API_HOST, { kind: "key", name: "" }, { kind: "host", name: "gone.example" }] as const;
+      const { latencies } = await activity.latencies(span, asked);
+      expect(latencies.map(({ kind, name, latency }) => [kind, name, percentilesOf(latency, [0, 1])])).toEqual([
+        ["host", API_HOST.name, [2_000, 2_000].map((ms) => expect.closeTo(ms, -2))],
+        ["key", "", [20, 20]],
+      ]);
+      expect(await activity.latencies(span, [])).toEqual({ position: 1, latencies: [] });
     });
 
     test("is pruned by the length of its slots", async () => {

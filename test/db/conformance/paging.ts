@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Action, ACTION_STATUSES, HTTP_METHODS } from "../../../src/actions/action.ts";
+import { NO_SEARCH, type Search } from "../../../src/actions/search.ts";
 import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
 import type { ActionQuery, ActionStore } from "../../../db/store.ts";
 import { aCreation, anAction, aQuery, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
@@ -68,6 +69,43 @@ export function testPaging(open: OpenTestStore): void {
       searchedUntil: null,
     });
     expect(await counted({ host: "nobody.example" })).toEqual({ count: 0, isMore: false, searchedUntil: null });
+  });
+
+  test("a count by status, by index alone or with other filters, is of what the list has", async () => {
+    await using db = await open();
+    for (const status of ACTION_STATUSES) {
+      for (const at of [0, 1, 2])
+        await actionInStatus(db.actions, status, { createdAt: later(at), keyId: `key_${at}` });
+    }
+    await actionInStatus(db.actions, "failed", {
+      method: "PUT",
+      title: "Refund",
+      extras: { metadata: { order: "7" } },
+    });
+    const filters: readonly Partial<ActionQuery>[] = [
+      {},
+      { createdAfter: NOON },
+      { createdBefore: later(2) },
+      { method: "PUT" },
+      { createdBy: "key_1" },
+      { host: "nobody.example" },
+      ...[
+        { q: "refund" },
+        { title: "refund" },
+        { responseCodes: ["200"] },
+        { error: "target" },
+        { ids: ["act_x"] },
+      ].map((search) => ({ search: { ...NO_SEARCH, ...search } as Search })),
+      { search: { ...NO_SEARCH, metadata: [{ name: "order", value: null }] } },
+    ];
+    for (const statuses of [["failed"], ["awaiting_approval", "pending"], ["completed"], ["active"]] as const) {
+      for (const filter of filters) {
+        const query = aQuery({ statuses, limit: 3, ...filter });
+        const { length } = (await db.actions.list({ ...query, limit: 99 })).actions;
+        const counted = await db.actions.count(query, LIST_SCAN_ROWS_MAX);
+        expect(counted).toEqual({ count: Math.min(3, length), isMore: length > 3, searchedUntil: null });
+      }
+    }
   });
 
   describe("a filter", () => {

@@ -1,0 +1,216 @@
+import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_NAMES_SHOWN_MAX, OVERVIEW_RANGES } from "../config/limits.ts";
+import type { ActivityName, NameLatency } from "../../db/activity-store.ts";
+import { type ActivityFigures, type ActivityRow, type NameTotals, type OverviewRange, slotMsOf } from "./activity.ts";
+import { type Histogram, mergeHistograms, percentilesOf, withoutHistograms } from "./histogram.ts";
+
+/** What an account did in a range. */
+export interface Overview {
+  readonly range: OverviewRange;
+  /** Nothing before this is counted. */
+  readonly since: Date;
+  /** Nothing after this is counted yet; null: everything is. */
+  readonly countedUntil: Date | null;
+  /** Oldest first, without gaps; the last one is not over yet. */
+  readonly slots: readonly OverviewSlot[];
+  /** Duration of all attempts; null: there was none. */
+  readonly latency: { readonly p50Ms: number; readonly p95Ms: number; readonly p99Ms: number } | null;
+  /** Where attempts failed, most failures first. */
+  readonly failing: readonly FailingHost[];
+  /** By host, and by the id of the key, the busiest first. */
+  readonly hosts: Breakdown;
+  readonly keys: Breakdown;
+  /** What people decided, and how long it took. */
+  readonly decisions: Decisions;
+}
+
+/** The numbers of a slot. */
+export interface OverviewSlot {
+  readonly at: Date;
+  readonly created: number;
+  /** Actions that completed in it. */
+  readonly completed: number;
+  readonly failed: number;
+  readonly attempts: number;
+  /** Duration of attempts in milliseconds; null: there was none. */
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+}
+
+/** The figures of hosts or keys. */
+export interface Breakdown {
+  readonly named: readonly NamedFigures[];
+  /** All others together; null: there are none. */
+  readonly others: ShareOfAll | null;
+}
+
+interface ShareOfAll extends Omit<OverviewSlot, "at"> {
+  readonly failedAttempts: number;
+}
+
+export interface NamedFigures extends ShareOfAll {
+  readonly name: string;
+}
+
+/** A host where attempts failed. */
+export interface FailingHost {
+  readonly host: string;
+  readonly failed: number;
+  readonly attempts: number;
+  readonly lastError: string;
+  readonly lastFailedAt: Date;
+}
+
+interface Decisions {
+  readonly approved: number;
+  readonly rejected: number;
+  /** From the request to the decision; null: there was none. */
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+}
+
+const SUMMED = ["created", "completed", "failed", "attempts", "failedAttempts"] as const;
+
+type Summed = Pick<ActivityFigures, (typeof SUMMED)[number]>;
+
+/** What each host and key did, as it is stored and since then. */
+export function namesOf(stored: readonly NameTotals[], tail: readonly ActivityRow[]): readonly NameTotals[] {
+  const found = new Map(stored.map((one) => [placeOf(one), one]));
+  for (const { kind, ...row } of tail) {
+    if (kind === "all") continue;
+    const place = placeOf({ kind, name: row.name });
+    const known = found.get(place);
+    found.set(place, known === undefined ? { kind, ...row } : both(known, { kind, ...row }));
+  }
+  return [...found.values()];
+}
+
+function both(one: NameTotals, other: NameTotals): NameTotals {
+  const isNewer = (other.lastFailedAt ?? 0) >= (one.lastFailedAt ?? 0);
+  const { lastError, lastFailedAt } = isNewer ? other : one;
+  return { kind: one.kind, name: one.name, ...sumOf([one, other]), lastError, lastFailedAt };
+}
+
+function placeOf({ kind, name }: ActivityName): string {
+  return `${kind} ${name}`;
+}
+
+function sumOf(all: readonly Summed[]): Summed {
+  const total = (name: keyof Summed) => all.reduce((sum, one) => sum + one[name], 0);
+  const [created, completed, failed] = [total("created"), total("completed"), total("failed")];
+  return { created, completed, failed, attempts: total("attempts"), failedAttempts: total("failedAttempts") };
+}
+
+/** The busiest hosts and keys: only of these a latency is needed. */
+export function shownNames(names: readonly NameTotals[]): readonly NameTotals[] {
+  return (["host", "key"] as const).flatMap((kind) =>
+    names
+      .filter((one) => one.kind === kind)
+      .map((one) => ({ one, size: Math.max(one.created, one.attempts) }))
+      .toSorted((a, b) => b.size - a.size || (a.one.name < b.one.name ? -1 : 1))
+      .slice(0, OVERVIEW_NAMES_SHOWN_MAX)
+      .map(({ one }) => one),
+  );
+}
+
+interface Counted {
+  readonly range: OverviewRange;
+  readonly since: Date;
+  /** Those of the kind `all`, as they are stored. */
+  readonly slots: readonly ActivityRow[];
+  /** With the tail. */
+  readonly names: readonly NameTotals[];
+  readonly shown: readonly NameTotals[];
+  /** As they are stored. */
+  readonly latencies: readonly NameLatency[];
+  /** What happened since the others were stored. */
+  readonly tail: readonly ActivityRow[];
+}
+
+/** The figures of an overview. */
+export function figuresOf(counted: Counted): Omit<Overview, "range" | "since" | "countedUntil"> {
+  const { range, since, names, tail } = counted;
+  const ofAll = [...counted.slots, ...tail.filter(({ kind }) => kind === "all")];
+  const latency = mergeHistograms(ofAll.map((row) => row.latency));
+  const [p50Ms, p95Ms, p99Ms] = percentilesOf(latency, [0.5, 0.95, 0.99]);
+  const isMeasured = p50Ms !== undefined && p95Ms !== undefined && p99Ms !== undefined;
+  const all = { ...sumOf(ofAll), latency };
+  return {
+    slots: slotsOf(range, since, ofAll),
+    latency: isMeasured ? { p50Ms, p95Ms, p99Ms } : null,
+    failing: failingOf(names),
+    hosts: breakdownOf("host", counted, all),
+    keys: breakdownOf("key", counted, all),
+    decisions: decisionsOf(ofAll),
+  };
+}
+
+function slotsOf(range: OverviewRange, since: Date, ofAll: readonly ActivityRow[]): readonly OverviewSlot[] {
+  const { slotMinutes, slots } = OVERVIEW_RANGES[range];
+  const byTime = Map.groupBy(ofAll, ({ at }) => at.getTime());
+  return Array.from({ length: slots }, (_, index) => {
+    const at = new Date(since.getTime() + index * slotMsOf(slotMinutes));
+    const rows = byTime.get(at.getTime()) ?? [];
+    const latency = mergeHistograms(rows.map((row) => row.latency));
+    const { failedAttempts: _failed, ...figures } = shareOf({ ...sumOf(rows), latency });
+    return { at, ...figures };
+  });
+}
+
+type Share = Summed & { readonly latency: Histogram };
+
+function shareOf({ created, completed, failed, attempts, failedAttempts, latency }: Share): ShareOfAll {
+  const [p50Ms = null, p95Ms = null] = percentilesOf(latency, [0.5, 0.95]);
+  return { created, completed, failed, attempts, failedAttempts, p50Ms, p95Ms };
+}
+
+const OTHERS = { host: "other_hosts", key: "other_keys" } as const;
+
+/** All others together are what is left of all: every call counts for one host and for one key. */
+function breakdownOf(kind: "host" | "key", { names, shown, latencies, tail }: Counted, all: Share): Breakdown {
+  const stored = new Map(latencies.map((one) => [placeOf(one), one.latency]));
+  const named = shown
+    .filter((one) => one.kind === kind)
+    .map((one) => {
+      const since = tail.filter((row) => row.kind === kind && row.name === one.name).map(({ latency }) => latency);
+      return { ...one, latency: mergeHistograms([stored.get(placeOf(one)) ?? new Map(), ...since]) };
+    });
+  const count = names.filter((one) => one.kind === kind || one.kind === OTHERS[kind]).length;
+  return {
+    named: named.map((one) => ({ name: one.name, ...shareOf(one) })),
+    others: count === named.length ? null : shareOf(without(all, named)),
+  };
+}
+
+function without(all: Share, named: readonly Share[]): Share {
+  const sum = sumOf(named);
+  // Counts that were altered may take away more than there is.
+  const left = (name: keyof Summed) => Math.max(0, all[name] - sum[name]);
+  return {
+    created: left("created"),
+    completed: left("completed"),
+    failed: left("failed"),
+    attempts: left("attempts"),
+    failedAttempts: left("failedAttempts"),
+    latency: withoutHistograms(
+      all.latency,
+      named.map(({ latency }) => latency),
+    ),
+  };
+}
+
+function failingOf(names: readonly NameTotals[]): readonly FailingHost[] {
+  const failing = names.flatMap(({ kind, name, failedAttempts, attempts, lastError, lastFailedAt }) => {
+    if (kind !== "host" || failedAttempts === 0 || lastFailedAt === null) return [];
+    return [{ host: name, failed: failedAttempts, attempts, lastError: lastError ?? "", lastFailedAt }];
+  });
+  return failing
+    .toSorted((a, b) => b.failed - a.failed || b.lastFailedAt.getTime() - a.lastFailedAt.getTime())
+    .slice(0, FAILING_HOSTS_SHOWN_MAX);
+}
+
+function decisionsOf(rows: readonly ActivityRow[]): Decisions {
+  const total = (name: "approved" | "rejected") => rows.reduce((sum, row) => sum + row[name], 0);
+  const waits = mergeHistograms(rows.map((row) => row.waits));
+  const [p50Ms = null, p95Ms = null] = percentilesOf(waits, [0.5, 0.95]);
+  return { approved: total("approved"), rejected: total("rejected"), p50Ms, p95Ms };
+}
