@@ -34,11 +34,8 @@ export function ActionTable({ user, actions, pauseOf, now }: ActionTableProps) {
           <th scope="col">Agent</th>
           <th scope="col">Action</th>
           <th scope="col">Status</th>
-          <th scope="col" class="number">
-            Attempts
-          </th>
-          <th scope="col" class="number">
-            Duration
+          <th scope="col" class="tries">
+            <span>Attempts</span> <span>Duration</span>
           </th>
           <th scope="col">Next / error</th>
         </tr>
@@ -66,7 +63,7 @@ interface RowProps {
 }
 
 function Row({ row, isPaused, isScheduled, now }: RowProps) {
-  const { id, createdAt, agent, status, attempts, retries, durationMs, note } = row;
+  const { id, createdAt, agent, status, note } = row;
   const operation = BULK_OPERATIONS.find((one) => sources(one).includes(status));
   return (
     <tr id={id} data-can={operation}>
@@ -89,8 +86,9 @@ function Row({ row, isPaused, isScheduled, now }: RowProps) {
       <td class="status">
         <RowStatus row={row} isPaused={isPaused} isScheduled={isScheduled} />
       </td>
-      <td class="number">{attempts === 0 ? <span class="faint">–</span> : `${attempts} of ${retries}`}</td>
-      <td class="number took">{durationMs === null ? <span class="faint">–</span> : duration(durationMs)}</td>
+      <td class="tries">
+        <Tries row={row} />
+      </td>
       <td class="note">
         <Note note={note} now={now} />
       </td>
@@ -98,29 +96,34 @@ function Row({ row, isPaused, isScheduled, now }: RowProps) {
   );
 }
 
-/** A title is the requester's: it stands in quotation marks, and never without method and host. */
+/**
+ * What is asked for, and below it the call. A title is the requester's: it stands in quotation marks, and never without
+ * method, host and path.
+ */
 function What({ method, host, title, path }: ActionRow) {
-  const place = (
-    <span class="host">
-      <UntrustedText text={host} />
-    </span>
-  );
+  const hostPart = <UntrustedText text={host} />;
+  const pathPart = <UntrustedText text={path.slice(0, PATH_CHARS)} />;
+  const isBare = title === null && path === "/";
   return (
     <>
-      <span class="method">{method}</span>{" "}
-      {title === null ? (
-        <span class="path">
-          {place}
-          <UntrustedText text={path.slice(0, PATH_CHARS)} />
-        </span>
-      ) : (
-        <>
-          <q class="path">
-            <UntrustedText text={title} />
-          </q>{" "}
-          {place}
-        </>
-      )}
+      <span class="headline">
+        {title === null ? isBare ? hostPart : pathPart : <q>{<UntrustedText text={title} />}</q>}
+      </span>
+      <small>
+        <span class="method">{method}</span> {isBare ? null : hostPart}
+        {title === null ? null : pathPart}
+      </small>
+    </>
+  );
+}
+
+/** Attempts and the duration of the newest. That the first one was enough is usual, and stays in the background. */
+function Tries({ row: { status, attempts, retries, durationMs } }: Pick<RowProps, "row">) {
+  if (attempts === 0) return <span class="faint">–</span>;
+  return (
+    <>
+      <span class={attempts === 1 && status === "completed" ? "usual" : undefined}>{`${attempts} of ${retries}`}</span>{" "}
+      <span class="took">{durationMs === null ? "–" : duration(durationMs)}</span>
     </>
   );
 }

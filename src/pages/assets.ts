@@ -66,9 +66,12 @@ export const ICON_WAITING = assetOf("icon-waiting", "svg", "image/svg+xml", icon
 /** Everything that a page may load. */
 export const ASSETS: readonly Asset[] = [APP_STYLE, CONSOLE, ...LIBRARIES, SESSION, ICON, ICON_WAITING];
 
-/** Comments are for readers of the source. */
+/** Comments and indents are for readers of the source. */
 function styleOf(name: string, parts: readonly string[]): Asset {
-  const text = parts.join("").replaceAll(/\/\*[^*]*\*\//g, "");
+  const text = parts
+    .join("")
+    .replaceAll(/\/\*[^*]*\*\//g, "")
+    .replaceAll(/\n\s+/g, "\n");
   return assetOf(name, "css", "text/css; charset=utf-8", text);
 }
 

@@ -123,13 +123,50 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
     expect(watched.troubles).toEqual([]);
   });
 
-  test("has two lines for each action on a phone, and nothing to scroll sideways", async () => {
+  const TITLE = "Refund 412.50 EUR to Maximilian Mustermann, order 1882";
+  const PATH = "services/data/v61.0/sobjects/Account/001Hs00001aBc53";
+
+  test("shows titles and paths of 50 characters whole in rows of 36 px, also beside an open drawer", async () => {
+    const titled = await app.engine.create({ url: `${target.url}v1/refunds`, title: TITLE, approve: true });
+    const untitled = await app.engine.create({ url: target.url + PATH, approve: true });
+    const rowsOf = (page: Page) =>
+      page.evaluate(`[...document.querySelectorAll("tbody tr")].slice(0, 2).map((row) => {
+        const headline = row.querySelector(".headline");
+        const { height, right } = row.getBoundingClientRect();
+        return { text: headline.innerText, isCut: headline.scrollWidth > headline.clientWidth, height, right };
+      })`);
+    const found = [
+      { text: `/${PATH}`, isCut: false },
+      { text: TITLE, isCut: false },
+    ];
+    for (const width of [1_280, 1_440]) {
+      const page = await open("/actions", width);
+      const closed = await rowsOf(page);
+      expect(closed).toMatchObject(found);
+      await page.locator(`#${untitled.id} .row-link`).click();
+      await page.locator("#drawer .drawer-bar").waitFor();
+      const left = await page.evaluate("document.querySelector('#drawer').getBoundingClientRect().left");
+      for (const list of [closed, await rowsOf(page)]) {
+        for (const { height, right } of list as readonly { height: number; right: number }[]) {
+          expect(height).toBeGreaterThanOrEqual(32);
+          expect(height).toBeLessThanOrEqual(37);
+          if (list !== closed) expect(right).toBeLessThan(Number(left));
+        }
+      }
+      if (width > 1_280) expect(await rowsOf(page)).toMatchObject(found);
+      await watched[Symbol.asyncDispose]();
+    }
+    for (const { id } of [titled, untitled]) await app.engine.actionService.cancel(app.engine.owner, id, null);
+    await open("/actions");
+  });
+
+  test("has three lines for each action on a phone, and nothing to scroll sideways", async () => {
     const page = await open("/actions", 375);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(375);
     const [row] = await page.locator("tbody tr").all();
     const box = await row?.boundingBox();
     expect(box?.width).toBeLessThanOrEqual(343);
-    expect(box?.height).toBeLessThanOrEqual(64);
+    expect(box?.height).toBeLessThanOrEqual(73);
     await page.locator("tbody input[type=checkbox]").first().click();
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(375);
   });
