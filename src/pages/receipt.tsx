@@ -8,6 +8,7 @@ import { maskedEntry } from "../receipts/masked-action.ts";
 import { callText } from "./decide.tsx";
 import { Layout, render } from "./layout.tsx";
 import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, UntrustedText } from "./parts.tsx";
+import { RELOAD_PARAMETER, type ReceiptReload } from "../receipts/reload.ts";
 import { maskForDisplay, RequestParts, ResponseView, UntrustedUrl } from "./request.tsx";
 import { duration, lastDecision, summaryOf, timeAgo } from "./text.ts";
 import { ActorName, History } from "./timeline.tsx";
@@ -17,12 +18,12 @@ interface ReceiptPageProps {
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];
   readonly now: Date;
-  /** After how many seconds the browser loads it again; null: it is final. */
-  readonly reloads: number | null;
+  /** When the browser loads it again; null: it is final. */
+  readonly reload: ReceiptReload | null;
 }
 
 /** The public page of one action, masked: who asked for what, who approved it, when, and what came back. */
-export function receiptPage({ timeline, now, reloads, ...props }: ReceiptPageProps): string {
+export function receiptPage({ timeline, now, reload, ...props }: ReceiptPageProps): string {
   const action = maskForDisplay(props.action, "public");
   const { status, method, url, host, title, result } = action;
   return render(
@@ -42,6 +43,7 @@ export function receiptPage({ timeline, now, reloads, ...props }: ReceiptPagePro
             </p>
           )}
           <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
+          {reload === null ? null : <Reloading reload={reload} />}
           {status === "awaiting_approval" ? <HowToDecide action={action} /> : null}
         </header>
         <section aria-label="Facts">
@@ -57,14 +59,21 @@ export function receiptPage({ timeline, now, reloads, ...props }: ReceiptPagePro
           <p>
             Action <span class="untrusted">{action.id}</span>, as of <Time at={now} />. Secrets are masked as ••••.
           </p>
-          {reloads === null ? null : (
-            <p class="on-screen" role="status">
-              {`This page loads again every ${duration(reloads * 1_000)} until the action has ended.`}
-            </p>
-          )}
         </footer>
       </article>
     </Layout>,
+  );
+}
+
+/** Readers can stop it, because it may take the page from under their eyes (WCAG 2.2.2). The links keep the secret path. */
+function Reloading({ reload: { seconds, isOn } }: { readonly reload: ReceiptReload }) {
+  return (
+    <p class="on-screen small quiet">
+      {isOn
+        ? `This page loads again every ${duration(seconds * 1_000)} until the action has ended.`
+        : "This page stays as it is. The action has not ended."}{" "}
+      <a href={`?${RELOAD_PARAMETER}=${isOn ? "off" : "on"}`}>{isOn ? "Stop reloading" : "Reload automatically"}</a>
+    </p>
   );
 }
 

@@ -8,7 +8,7 @@ import { ReceiptJson, receiptJson, ReceiptToken } from "./schema.ts";
 import { premask } from "./masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { receiptPage } from "../pages/receipt.tsx";
-import { receiptReloadSeconds } from "./reload.ts";
+import { receiptReload } from "./reload.ts";
 import { prefersJson, json, page, pageHeaders } from "../http/response.ts";
 import { LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
@@ -61,12 +61,13 @@ export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
       context.actionId = action.id;
       const now = clock.now();
       if (isJson) return json(receiptJson(action, timeline, now), 200, { ...pageHeaders("receipt"), ...VARY });
-      const reloads = receiptReloadSeconds(action, timeline.at(-1)?.at ?? action.createdAt, now);
-      const html = receiptPage({ action, timeline, now, reloads });
+      const times = { since: timeline.at(-1)?.at ?? action.createdAt, now };
+      const reload = receiptReload(action, times, context.search);
+      const html = receiptPage({ action, timeline, now, reload });
+      if (reload === null) return page("receipt", html, { headers: VARY });
       // A header and no element: a copy that somebody saves stays as it is.
-      return reloads === null
-        ? page("receipt", html, { headers: VARY })
-        : page("live", html, { headers: { ...VARY, refresh: String(reloads) } });
+      const refresh = reload.isOn ? { refresh: String(reload.seconds) } : {};
+      return page("live", html, { headers: { ...VARY, ...refresh } });
     },
     operation({
       operationId: "getReceipt",
@@ -74,7 +75,7 @@ export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
       tag: "Actions",
       summary: "Get the receipt of an action by its link, as JSON or as a page",
       description:
-        "Needs no key: anyone with the link can read it. JSON with Accept: application/json, else a page for people; errors have the same form.",
+        "Needs no key: anyone with the link can read it. JSON with Accept: application/json, else a page for people; errors have the same form. The page reloads itself until the action has ended, unless `?reload=off` is added.",
       params: TokenParams,
       answers: {
         200: {

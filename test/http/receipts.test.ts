@@ -218,6 +218,24 @@ describe("a receipt", () => {
     expect(await (await context(receipt)).text()).not.toContain("loads again");
   });
 
+  test("stops reloading where its reader asks for that, under the same link and without script (WCAG 2.2.2)", async () => {
+    const { id, receipt } = await created({ url: "http://127.0.0.1:9/", approve: true, retries: 1 });
+    const seen = async (query: string) => {
+      const response = await context(receipt + query);
+      const text = await response.text();
+      const links = [...text.matchAll(/<a href="(\?[^"]*)">([^<]*)</g)].map(([, href, name]) => `${href} ${name}`);
+      return { refresh: response.headers.get("refresh"), links, script: text.includes("<script") };
+    };
+    const on = { refresh: "2", links: ["?reload=off Stop reloading"], script: false };
+    const off = { refresh: null, links: ["?reload=on Reload automatically"], script: false };
+    expect(await seen("")).toEqual(on);
+    expect(await seen("?reload=off")).toEqual(off);
+    expect(await seen("?reload=on")).toEqual(on);
+    expect(await seen("?utm_source=mail&reload=%3Cb%3E")).toEqual(on);
+    await app.call("POST", `/v1/actions/${id}/cancel`, "{}");
+    expect(await seen("?reload=off")).toEqual({ refresh: null, links: [], script: false });
+  });
+
   test("changes nothing, however often it is looked at", async () => {
     const { id, receipt } = await created({ url: "http://127.0.0.1:9/", approve: true });
     const before = await app.engine.actionService.get(app.engine.owner, id);

@@ -12,7 +12,7 @@ import { anAction, NOON } from "../support/factory.ts";
 import { inboxOf, requestPageOf } from "./inbox-page.ts";
 
 /** As it was opened. */
-const READ = { now: NOON, reloads: null } as const;
+const READ = { now: NOON, reload: null } as const;
 
 const user = { email: "ann@example.com", formToken: "t", role: "owner", hasOthers: false } as const;
 

@@ -6,7 +6,7 @@ import { receiptPage } from "../../src/pages/receipt.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 /** As it was opened. */
-const READ = { now: NOON, reloads: null } as const;
+const READ = { now: NOON, reload: null } as const;
 
 const shownOf = (event: TimelineEvent) =>
   receiptPage({

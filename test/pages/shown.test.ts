@@ -9,7 +9,7 @@ import { inboxOf, requestPageOf } from "./inbox-page.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 /** As it was opened. */
-const READ = { now: NOON, reloads: null } as const;
+const READ = { now: NOON, reload: null } as const;
 
 const user = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "t" } as const;
 
