@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { type Viewer, viewerOf } from "../accounts/roles.ts";
 import { dateTime, nullable, plainText } from "../api/schema-helpers.ts";
 import { OVERVIEW_RANGES } from "../config/limits.ts";
 import { json } from "../http/response.ts";
@@ -146,7 +147,7 @@ export function overviewRoutes({ overviewService }: OverviewRouteDeps) {
   return createApiRoutes().get(
     "/v1/overview",
     async ({ caller, query: { range = RANGE_DEFAULT } }) =>
-      json(JSON.stringify(serializeOverview(await overviewService.read(caller, range)))),
+      json(JSON.stringify(serializeOverview(await overviewService.read(caller, range), viewerOf(caller.role)))),
     operation({
       operationId: "getOverview",
       permission: "read",
@@ -160,7 +161,8 @@ export function overviewRoutes({ overviewService }: OverviewRouteDeps) {
   );
 }
 
-function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAnswer): OverviewJson {
+/** Texts are masked as the page of an action masks them for the viewer. */
+function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAnswer, viewer: Viewer): OverviewJson {
   const { range, since, countedUntil, slots, latency, decisions } = overview;
   return {
     range,
@@ -175,13 +177,13 @@ function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAns
     })),
     latency: latency === null ? null : { p50_ms: latency.p50Ms, p95_ms: latency.p95Ms, p99_ms: latency.p99Ms },
     hosts: overview.hosts.named.map(({ name, ...figures }) => ({
-      host: maskText(name, "decider"),
+      host: maskText(name, viewer),
       ...shareJson(figures),
     })),
     other_hosts: othersJson(overview.hosts),
     agents: overview.keys.named.map(({ name, ...figures }) => ({
       key_id: name,
-      name: keyNames.get(name) ?? null,
+      name: maskedName(keyNames.get(name), viewer),
       ...shareJson(figures),
     })),
     other_agents: othersJson(overview.keys),
@@ -196,8 +198,8 @@ function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAns
     },
     failing_hosts: overview.failing.map(({ lastError, lastFailedAt, ...failing }) => ({
       ...failing,
-      host: maskText(failing.host, "decider"),
-      last_error: maskText(lastError, "decider"),
+      host: maskText(failing.host, viewer),
+      last_error: maskText(lastError, viewer),
       last_failed_at: lastFailedAt.toISOString(),
     })),
     retries: {
@@ -205,12 +207,16 @@ function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAns
       due: retries.due,
       is_more: retries.isCut,
       hosts: retries.hosts.map((one) => ({
-        host: maskText(one.host, "decider"),
+        host: maskText(one.host, viewer),
         scheduled: one.count,
         next_at: one.nextAt.toISOString(),
       })),
     },
   };
+}
+
+function maskedName(name: string | undefined, viewer: Viewer): string | null {
+  return name === undefined ? null : maskText(name, viewer);
 }
 
 function shareJson({ failedAttempts, p50Ms, p95Ms, ...counts }: Omit<NamedFigures, "name">) {

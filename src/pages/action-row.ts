@@ -4,6 +4,7 @@ import { pathOf } from "../actions/search.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../config/limits.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
+import { maskText } from "../receipts/masking.ts";
 
 /** What the last column says: what comes next, or what went wrong. */
 export type RowNote =
@@ -40,7 +41,7 @@ export function actionRow(action: Action, viewer: Viewer): ActionRow {
     agent: describeActor(createdBy).name,
     title,
     method,
-    host,
+    host: maskText(host, viewer),
     path: pathOf(url),
     status,
     code: result?.responseCode ?? null,

@@ -3,7 +3,7 @@ import Type, { type Static } from "typebox";
 import type { Child } from "hono/jsx";
 import { DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../config/limits.ts";
 import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../events/activity.ts";
-import { mayDo } from "../accounts/roles.ts";
+import { mayDo, type Viewer, viewerOf } from "../accounts/roles.ts";
 import { OverviewQuery } from "../events/overview-routes.ts";
 import type { OverviewAnswer } from "../events/overview.ts";
 import type { Breakdown, Overview, OverviewSlot } from "../events/overview-figures.ts";
@@ -71,7 +71,7 @@ export function overviewPage(props: OverviewPageProps): string {
       <ViewLink range={overview.range} view={view} />
       <div class="pair">
         <div class="stack">
-          <HostTable overview={overview} />
+          <HostTable {...props} />
           <FailingHosts {...props} />
         </div>
         <div class="stack">
@@ -389,7 +389,26 @@ function Shares({ overview, breakdown: { named, others }, filterOf, nameOf, capt
   return <Table caption={caption} heads={[head, ...SHARE_HEADS]} isWide rows={[...rows, ...rest]} />;
 }
 
-function HostTable({ overview }: Pick<OverviewPageProps, "overview">) {
+/** A reader sees texts as on the page of an action. What is hidden there stands in no address either. */
+function hostFilter(host: string, viewer: Viewer): ListQuery | null {
+  return maskText(host, viewer) === host ? { host } : null;
+}
+
+interface HostLinkProps {
+  readonly host: string;
+  readonly viewer: Viewer;
+  /** The path of its list, by its filter. */
+  readonly pathOf: (filters: ListQuery) => string;
+}
+
+function HostLink({ host, viewer, pathOf }: HostLinkProps) {
+  const name = <UntrustedText text={maskText(host, viewer)} />;
+  const filters = hostFilter(host, viewer);
+  return filters === null ? name : <a href={pathOf(filters)}>{name}</a>;
+}
+
+function HostTable({ overview, user }: Pick<OverviewPageProps, "overview" | "user">) {
+  const viewer = viewerOf(user.role);
   return (
     <section class="card shares" aria-labelledby="hosts">
       <h2 id="hosts">By host</h2>
@@ -399,8 +418,8 @@ function HostTable({ overview }: Pick<OverviewPageProps, "overview">) {
         <Shares
           overview={overview}
           breakdown={overview.hosts}
-          filterOf={(host) => ({ host })}
-          nameOf={(host) => <UntrustedText text={maskText(host, "decider")} />}
+          filterOf={(host) => hostFilter(host, viewer)}
+          nameOf={(host) => <UntrustedText text={maskText(host, viewer)} />}
           caption="The busiest hosts"
           head="Host"
           othersName="All other hosts"
@@ -410,7 +429,8 @@ function HostTable({ overview }: Pick<OverviewPageProps, "overview">) {
   );
 }
 
-function AgentTable({ overview, keyNames }: OverviewPageProps) {
+function AgentTable({ overview, keyNames, user }: OverviewPageProps) {
+  const nameOf = (id: string) => maskText(keyNames.get(id) ?? id, viewerOf(user.role));
   return (
     <section class="card shares" aria-labelledby="agents">
       <h2 id="agents">By agent</h2>
@@ -421,7 +441,7 @@ function AgentTable({ overview, keyNames }: OverviewPageProps) {
           overview={overview}
           breakdown={overview.keys}
           filterOf={(id) => (id === "" ? null : { created_by: id })}
-          nameOf={(id) => (id === "" ? "Without a key" : <UntrustedText text={keyNames.get(id) ?? id} />)}
+          nameOf={(id) => (id === "" ? "Without a key" : <UntrustedText text={nameOf(id)} />)}
           caption="The busiest agents"
           head="Agent"
           othersName="All other agents"
@@ -431,8 +451,9 @@ function AgentTable({ overview, keyNames }: OverviewPageProps) {
   );
 }
 
-function FailingHosts({ overview, now }: OverviewPageProps) {
+function FailingHosts({ overview, user, now }: OverviewPageProps) {
   const { failing } = overview;
+  const viewer = viewerOf(user.role);
   return (
     <Card id="failing" title="Failing hosts">
       {failing.length === 0 ? <p class="quiet">No failed attempts.</p> : null}
@@ -440,16 +461,14 @@ function FailingHosts({ overview, now }: OverviewPageProps) {
         {failing.slice(0, FAILING_HOSTS_DRAWN_MAX).map(({ host, failed, attempts, lastError, lastFailedAt }) => (
           <li>
             <p class="row-between">
-              <a href={listOf(overview, { host })}>
-                <UntrustedText text={maskText(host, "decider")} />
-              </a>
+              <HostLink host={host} viewer={viewer} pathOf={(filters) => listOf(overview, filters)} />
               <span>
                 <b>{number(failed)}</b>{" "}
                 <span class="quiet">{`of ${number(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`}</span>
               </span>
             </p>
             <p class="row-between small quiet reason">
-              <UntrustedText text={maskText(lastError, "decider")} />
+              <UntrustedText text={maskText(lastError, viewer)} />
               <Ago at={lastFailedAt} now={now} />
             </p>
           </li>
@@ -505,7 +524,7 @@ function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
   );
 }
 
-function Scheduled({ retries: { count, due, isCut, hosts }, now }: OverviewPageProps) {
+function Scheduled({ retries: { count, due, isCut, hosts }, user, now }: OverviewPageProps) {
   const least = isCut ? "At least " : "";
   const words = `${least}${number(count)} ${count === 1 ? "call" : "calls"} scheduled${due === 0 ? "" : `, ${number(due)} due now`}.`;
   return (
@@ -516,9 +535,11 @@ function Scheduled({ retries: { count, due, isCut, hosts }, now }: OverviewPageP
       <ul class="plain rows">
         {hosts.map((one) => (
           <li class="row-between">
-            <a href={listPath({ host: one.host, status: ["pending"] })}>
-              <UntrustedText text={maskText(one.host, "decider")} />
-            </a>
+            <HostLink
+              host={one.host}
+              viewer={viewerOf(user.role)}
+              pathOf={(filters) => listPath({ ...filters, status: ["pending"] })}
+            />
             <span>
               <b>{number(one.count)}</b>{" "}
               <span class="quiet">

@@ -84,6 +84,26 @@ test("the overview shows outcomes, success, latency, failing hosts and scheduled
   expect(await app.call("GET", "/v1/overview?range=2d")).toMatchObject({ status: 400 });
 });
 
+test("the overview shows a reader no more than the page of an action does, and a decider no less", async () => {
+  await using server = await openRealServer();
+  const keyOf = async (name: string, role: string) => {
+    const made = (await server.call("POST", "/v1/keys", JSON.stringify({ name, role }))).json as unknown;
+    return (made as { readonly key: string }).key;
+  };
+  const as = (key: string) => ({ authorization: `Bearer ${key}` });
+  const agent = await keyOf("billing token=rose33", "agent");
+  const request = JSON.stringify({ url: good.url, approve: true });
+  const { id } = (await server.call("POST", "/v1/actions", request, as(agent))).json;
+  for (const role of ["reader", "approver"]) {
+    const key = await keyOf(role, role);
+    const { json } = await server.call("GET", "/v1/overview", undefined, as(key));
+    const action = await server.call("GET", `/v1/actions/${id}`, undefined, as(key));
+    const [shown] = (json as never as { agents: { name: string }[] }).agents;
+    expect(`key:${shown?.name}`).toBe((action.json as never as { created_by: string }).created_by);
+    expect(shown?.name.includes("rose33")).toBe(role === "approver");
+  }
+});
+
 test("the overview is the account's of whoever is logged in", async () => {
   const response = await fetch(`${app.url}/overview`, { redirect: "manual" });
   expect(response.headers.get("location")).toBe("/login?next=%2Foverview");

@@ -74,6 +74,7 @@ describe("a row of the list", () => {
     const row = rowOf({
       status: "failed",
       url: `https://api.example.com/x?token=${SECRET}`,
+      host: "sk_live_0123456789canaryhijklmn.example.com",
       title: `Rotate Bearer ${SECRET}`,
       body: JSON.stringify({ note: "body of the request" }),
       result: refused({ message: `Wrong key, password=${SECRET}` }),

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_NAMES_SHOWN_MAX } from "../../src/config/limits.ts";
-import type { OverviewAnswer } from "../../src/events/overview.ts";
-import type { NamedFigures, Overview } from "../../src/events/overview-figures.ts";
+import { MEMBER_ROLES, type MemberRole, viewerOf } from "../../src/accounts/roles.ts";
+import { maskText } from "../../src/receipts/masking.ts";
+import type { NamedFigures, Overview, OverviewAnswer } from "../../src/events/overview.ts";
 import { RANGE_NAMES } from "../../src/events/activity.ts";
 import { ASSETS } from "../../src/pages/assets.ts";
 import type { FirstSteps } from "../../src/accounts/first-steps.ts";
@@ -31,7 +32,7 @@ function fullRange({ range = "24h", ...overrides }: Partial<Overview> = {}): Ove
 
 interface Shown extends Partial<Omit<OverviewAnswer, "overview">> {
   readonly view?: "charts" | "table";
-  readonly role?: "owner" | "reader";
+  readonly role?: MemberRole;
   readonly steps?: FirstSteps | null;
 }
 
@@ -62,6 +63,30 @@ describe("the page of the overview", () => {
     const slots = fullRange().slots.map((slot, at) => ({ ...slot, completed: 1_000_000, failed: at === 0 ? 1 : 0 }));
     expect(textOf(pageOf(fullRange({ slots })))).toContain("Success 99.9 %");
     expect(textOf(pageOf(anOverview()))).toContain("Success –");
+  });
+
+  test.each(MEMBER_ROLES)("shows texts as the page of an action shows them: %s", (role) => {
+    const secretHost = "sk_live_0123456789abcdefghijklmn.example";
+    const lastError = "Wrong key, password=tulip22";
+    const html = pageOf(
+      fullRange({
+        hosts: { named: [named(secretHost), named("a.example")], others: null },
+        keys: { named: [named("key_a")], others: null },
+        failing: [{ host: secretHost, failed: 1, attempts: 2, lastError, lastFailedAt: NOON }],
+      }),
+      {
+        role,
+        keyNames: new Map([["key_a", "billing token=rose33"]]),
+        retries: { count: 1, due: 0, isCut: false, hosts: [{ host: secretHost, count: 2, nextAt: later(60_000) }] },
+      },
+    );
+    // Deciders see values that only their names make secret; nobody sees what has the format of a secret.
+    for (const word of ["tulip22", "rose33"]) expect(html.includes(word)).toBe(role !== "reader");
+    for (const text of [secretHost, lastError, "billing token=rose33"]) {
+      expect(textOf(html)).toContain(maskText(text, viewerOf(role)));
+    }
+    expect(html).not.toContain("0123456789abcdefghijklmn");
+    expect(html).toContain("host=a.example");
   });
 
   test("says what its numbers don't cover", () => {
