@@ -75,7 +75,7 @@ export interface ActivityStore {
 }
 
 /** What an account does once when it begins; `hidden`: a person doesn't want to see the list of it any more. */
-export type FirstStepName = "action" | "approval" | "agent" | "hidden";
+export type FirstStepName = "action" | "approval" | "agent" | "signature" | "hidden";
 
 export interface FirstStep {
   readonly accountId: string;

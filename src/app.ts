@@ -44,6 +44,7 @@ import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createCallbackHostService } from "./accounts/callback-hosts.ts";
 import { createKeyService } from "./accounts/keys.ts";
 import { createFirstStepService } from "./accounts/first-steps.ts";
+import { createVerifyService } from "./accounts/verify-signature.ts";
 import { createSigningService } from "./accounts/signing-secrets.ts";
 import { createFollowLink } from "./approvals/links.ts";
 import { createListNotifications } from "./actions/service.ts";
@@ -472,6 +473,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     },
     draining,
     signingService: createSigningService({ ...deps, ...store, ...engine, secrets }),
+    verifyService: createVerifyService({ ...deps, ...store, ...engine }),
     callbackHosts: createCallbackHostService({ ...deps, ...store }),
     approvalLinks: config.approvalLinks,
     followLink: createFollowLink({ ...deps, ...store, ...engine, secrets }),

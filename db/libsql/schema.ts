@@ -657,7 +657,7 @@ export const firstSteps = sqliteTable(
   {
     accountId: text("account_id").notNull(),
     personId: text("person_id").notNull(),
-    step: text({ enum: ["action", "approval", "agent", "hidden"] }).notNull(),
+    step: text({ enum: ["action", "approval", "agent", "signature", "hidden"] }).notNull(),
     at: time("at").notNull(),
   },
   (table) => [primaryKey({ columns: [table.accountId, table.personId, table.step] })],

@@ -13,6 +13,7 @@ import { KeyList } from "../../src/accounts/key-list.ts";
 import { SigningOriginList } from "../../src/accounts/known-origins.ts";
 import { CallbackHost, CallbackHostList } from "../../src/accounts/callback-hosts.ts";
 import { RotationJson, SigningSecretJson, SigningSecretQuery } from "../../src/accounts/signing-secrets.ts";
+import { SignatureCheckJson, VerifySignature } from "../../src/accounts/verify-signature.ts";
 import { AttemptList } from "../../src/actions/attempt-schemas.ts";
 import {
   ActionCounts,
@@ -113,6 +114,8 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   SigningOriginList,
   SigningSecretJson,
   SigningSecretQuery,
+  SignatureCheckJson,
+  VerifySignature,
   Timeline,
 };
 

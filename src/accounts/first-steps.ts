@@ -4,7 +4,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { authorize, type Caller } from "./roles.ts";
 
 /** What an account does to begin: what is done was done, and nobody has to say so. */
-export const FIRST_STEPS = ["action", "approval", "agent"] as const satisfies readonly FirstStepName[];
+export const FIRST_STEPS = ["action", "approval", "agent", "signature"] as const satisfies readonly FirstStepName[];
 
 export interface FirstSteps {
   readonly done: ReadonlySet<FirstStepName>;
@@ -20,8 +20,9 @@ interface FirstStepDeps {
 export type FirstStepService = ReturnType<typeof createFirstStepService>;
 
 /**
- * The first steps of accounts: a first action, a first approval, a first action of an MCP client. Each is known from what was
- * stored of it (`src/events/activity-job.ts`), or from the newest actions, so that it shows at once.
+ * The first steps of accounts: a first action, a first approval, a first action of an MCP client, a first verified signature.
+ * Each is known from what was stored of it (`src/events/activity-job.ts`, `verify-signature.ts`), or from the newest actions,
+ * so that it shows at once.
  */
 export function createFirstStepService({ firstSteps, clock }: FirstStepDeps) {
   return {

@@ -48,6 +48,13 @@ import {
   SigningSecretQuery,
   type SigningService,
 } from "./signing-secrets.ts";
+import {
+  receivedIn,
+  serializeCheck,
+  SignatureCheckJson,
+  VerifySignature,
+  type VerifyService,
+} from "./verify-signature.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 
 export interface AccountRouteDeps {
@@ -56,6 +63,7 @@ export interface AccountRouteDeps {
   readonly keyService: KeyService;
   readonly callbackHosts: CallbackHostService;
   readonly signingService: SigningService;
+  readonly verifyService: VerifyService;
   readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperator" | "requireOperator">;
 }
 
@@ -80,6 +88,7 @@ export function accountRoutes(deps: AccountRouteDeps) {
     keyRoutes(deps),
     callbackHostRoutes(deps),
     signingSecretRoutes(deps),
+    verifyRoutes(deps),
     accountsRoutes(deps),
   ] as const;
 }
@@ -254,6 +263,29 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         errors: [...API_ERRORS, ...BODY_ERRORS],
       }),
     );
+}
+
+function verifyRoutes({ verifyService }: AccountRouteDeps) {
+  return createApiRoutes().post(
+    "/v1/signing-secret/verify",
+    async ({ caller, query: { origin, for: use = "calls" }, body }) => {
+      const [checked, message] = [checkOrigin(origin), receivedIn(body)];
+      const found = await verifyService.check(caller, checked, use, message);
+      return json(JSON.stringify(serializeCheck({ origin: checked, use }, found)));
+    },
+    bodyOperation({
+      operationId: "verifySignature",
+      permission: "manage",
+      tag: "Auth",
+      summary: "Check why a receiver can't verify a signature",
+      description:
+        "Says whether a signature that was received matches, with which secret, and if not, why. It shows no secret and makes no signature. Nothing of the request is stored. A timestamp beyond the tolerance of five minutes is a warning here; a receiver should refuse it.",
+      query: SigningSecretQuery,
+      body: jsonBody(VerifySignature),
+      answers: { 200: { description: "What was found, also where nothing matches.", schema: SignatureCheckJson } },
+      errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
+    }),
+  );
 }
 
 export const AccountParams = pathParams(Type.Object({ id: AccountId }), "There is no such account.");

@@ -88,7 +88,8 @@ export function createSigningService({ signing, audit, signingSecrets, secrets, 
   };
 }
 
-function throwExplained(error: unknown): never {
+/** What an owner can do about a secret that can't be decrypted. Throws any other error as it is. */
+export function throwExplained(error: unknown): never {
   if (!(error instanceof UnreadableSecret)) throw error;
   const message =
     "This signing secret can't be decrypted: its row in the database was altered. Rotate it, or restore a backup; the log names the row.";
@@ -121,7 +122,7 @@ interface FoundSecrets extends OriginSecrets {
 /** Secrets and root secrets that are cached, of each kind; then the cache begins anew. */
 const CACHED_MAX = 10_000;
 
-type SigningSecrets = ReturnType<typeof createSigningSecrets>;
+export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
 
 /**
  * Derives signing secrets and caches them, since every attempt signs. A rotation drops them at once in this process; another

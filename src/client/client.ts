@@ -34,6 +34,7 @@ import type {
 } from "../accounts/team-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson } from "../accounts/signing-secrets.ts";
+import type { SignatureCheckJson, VerifySignature } from "../accounts/verify-signature.ts";
 import type { DecideRequests, RequestDecisions } from "../approvals/routes.ts";
 import type {
   BulkJobJson,
@@ -253,6 +254,12 @@ function accountCalls(send: Send) {
       send<SigningSecretJson>("GET /v1/signing-secret", options, { query: { origin, for: use } }),
     rotateSigningSecret: ({ origin, for: use, ...options }: RotateOptions = {}) =>
       send<RotationJson>("POST /v1/signing-secret/rotate", options, { query: { origin, for: use } }),
+    verifySignature: (origin: string, message: VerifySignature, { for: use, ...options }: SigningSecretOptions = {}) =>
+      send<SignatureCheckJson>("POST /v1/signing-secret/verify", options, {
+        query: { origin, for: use },
+        body: message,
+        ...REPEATABLE,
+      }),
     listAccounts: (options?: CallOptions) => send<AccountList>("GET /v1/accounts", options),
     allowAccount: (id: string, options?: CallOptions) =>
       send<undefined>(`POST /v1/accounts/${encodeURIComponent(id)}/allow`, options, REPEATABLE),

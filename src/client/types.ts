@@ -47,6 +47,7 @@ import type {
 } from "../accounts/team-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson, SigningSecretQuery } from "../accounts/signing-secrets.ts";
+import type { SignatureCheckJson, VerifySignature } from "../accounts/verify-signature.ts";
 
 // The text of this file, without its imports, is part of the declarations of the npm package: it declares types only.
 
@@ -248,6 +249,12 @@ export interface OutgateClient {
   /** Where calls and callbacks went, the last used first. */
   readonly listSigningOrigins: (options?: CallOptions) => Promise<SigningOriginList>;
   readonly getSigningSecret: (origin: string, options?: SigningSecretOptions) => Promise<SigningSecretJson>;
+  /** Why a receiver can't verify what it got. */
+  readonly verifySignature: (
+    origin: string,
+    message: VerifySignature,
+    options?: SigningSecretOptions,
+  ) => Promise<SignatureCheckJson>;
   /** Never retried: a second rotation would end the previous secret at once. */
   readonly rotateSigningSecret: (options?: RotateOptions) => Promise<RotationJson>;
   readonly listAccounts: (options?: CallOptions) => Promise<AccountList>;

@@ -77,6 +77,15 @@ export const WAITERS_PER_ACCOUNT_MAX = 1_000;
 /** The window of `dedupe` and `Idempotency-Key`. */
 export const DEDUPE_WINDOW_MS = DAY_MS;
 
+// Signatures that somebody asks about
+
+/** Signatures of one header that are compared; a call has two at most. */
+export const SIGNATURES_CHECKED_MAX = 16;
+/** Of a longer body no likely changes are tried. */
+export const SIGNATURE_HINT_BYTES_MAX = 65_536;
+/** A receiver should refuse a timestamp that differs by more (Standard Webhooks 1.0.0). */
+export const SIGNATURE_TOLERANCE_MS = 5 * MINUTE_MS;
+
 // Approvals
 
 /** The lifetime of the links of an approval mail. */

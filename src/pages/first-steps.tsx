@@ -7,6 +7,7 @@ import { Button, PostForm } from "./form.tsx";
 import { Icon } from "./icons.tsx";
 import { Clients } from "./key-use.tsx";
 import { LinkButton } from "./parts.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { keyHeader } from "./snippets.tsx";
 import type { PageUser } from "./text.ts";
 
@@ -26,6 +27,7 @@ const TITLES = {
   action: "Send a first action",
   approval: "Approve a request",
   agent: "Connect an agent",
+  signature: "Verify a signature",
 } as const satisfies Record<StepName, string>;
 
 /** What to do first. Each step ticks itself when it was done; the next one is open. */
@@ -50,9 +52,6 @@ export function FirstStepList(props: FirstStepsProps) {
           </Step>
         ))}
       </ol>
-      <p class="quiet small">
-        Then let your services check that a call comes from Outgate: <a href="/docs/verify">verify signatures</a>.
-      </p>
     </section>
   );
 }
@@ -130,12 +129,31 @@ function StepBody({ step, user, baseUrl }: FirstStepsProps & { readonly step: St
       </>
     );
   }
+  if (step === "signature") return <SignatureStep user={user} />;
   return (
     <>
       <p class="quiet">
         Done when an MCP client has created an action. Ask your agent to call https://example.com/ through Outgate.
       </p>
       <Clients baseUrl={baseUrl} />
+    </>
+  );
+}
+
+function SignatureStep({ user }: { readonly user: PageUser }) {
+  return (
+    <>
+      <p class="quiet">
+        Let your services check that a call comes from Outgate, as <a href="/docs/verify">Verify what you receive</a>{" "}
+        shows in six languages. Then paste one that arrived: this step is done when its signature matches.
+      </p>
+      {mayDo(user.role, "manage") ? (
+        <p>
+          <LinkButton href={`${SETTINGS_PATHS.signing}#check`}>Check a signature</LinkButton>
+        </p>
+      ) : (
+        <p class="quiet">Ask an owner of this account for the signing secret of your service.</p>
+      )}
     </>
   );
 }

@@ -41,6 +41,7 @@ import {
   type SettingsPageDeps,
   settingsPages,
 } from "./settings-routes.ts";
+import { type CheckPageDeps, signatureCheckPages } from "./signature-check-routes.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { page, acceptsGzip } from "../http/response.ts";
 import { createPersonRoutes, type PersonOf } from "../http/session.ts";
@@ -65,6 +66,7 @@ export type PageDeps = AuthRouteDeps &
   AuditPageDeps &
   OverviewPageDeps &
   SettingsPageDeps &
+  CheckPageDeps &
   PasswordPageDeps &
   TeamPageDeps &
   Omit<JoinPageDeps, "startSession"> &
@@ -95,6 +97,7 @@ export function webPages(deps: PageDeps) {
     auditPages(deps),
     overviewPages(deps),
     settingsPages(deps),
+    signatureCheckPages(deps),
     passwordPages(deps),
     teamPages(deps),
     joinPages(entering),

@@ -5,6 +5,7 @@ import type { SigningUse } from "../crypto/secrets.ts";
 import { Copied, EmptyState } from "./controls.tsx";
 import { Button, Field, PostForm } from "./form.tsx";
 import { Ago, Card, LinkButton, Notice, Time, UntilTime, UntrustedText } from "./parts.tsx";
+import { CheckForm, type CheckFormProps } from "./signature-check.tsx";
 import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "./text.ts";
 
@@ -46,11 +47,20 @@ interface SigningPageProps extends OriginFormProps {
   readonly origins: readonly KnownOrigin[];
   /** Until when the secrets before a rotation of all are valid; null: there was none just now. */
   readonly rotatedUntil?: Date | null;
+  /** The state of the form that checks a signature. */
+  readonly check?: Omit<CheckFormProps, "user" | "newest">;
   readonly now: Date;
 }
 
 /** The origins that have a signing secret in use, and a form for any other. */
-export function signingPage({ user, origins, rotatedUntil = null, now, ...asked }: SigningPageProps): string {
+export function signingPage({
+  user,
+  origins,
+  rotatedUntil = null,
+  check = {},
+  now,
+  ...asked
+}: SigningPageProps): string {
   return settingsFrame({
     user,
     section: "Signing secrets",
@@ -90,6 +100,7 @@ export function signingPage({ user, origins, rotatedUntil = null, now, ...asked 
         <Card id="other" title="Another origin">
           <OriginForm user={user} {...asked} />
         </Card>
+        <CheckForm user={user} newest={origins[0]} {...check} />
       </>
     ),
   });

@@ -42,7 +42,8 @@ test("a step stays done when its action is gone, and the list ends when all are"
   stored.push({ accountId: "acc_a", personId: "", step: "action", at: NOON });
   expect(await done()).toEqual(["action"]);
   expect((await service.read(as("ann")))?.isNew).toBe(false);
-  for (const step of ["approval", "agent"] as const) stored.push({ accountId: "acc_a", personId: "", step, at: NOON });
+  for (const step of ["approval", "agent", "signature"] as const)
+    stored.push({ accountId: "acc_a", personId: "", step, at: NOON });
   expect(await done()).toBeNull();
 });
 
@@ -59,12 +60,12 @@ test("a new account begins with the list, which ticks itself and can be hidden",
   const ann = await signedIn(app);
   const home = async () => (await ann.context("/")).headers.get("location");
   expect(await home()).toBe("/overview");
-  expect(await ann.pageOf("/overview")).toContain("0 of 3 done");
+  expect(await ann.pageOf("/overview")).toContain("0 of 4 done");
   const { id } = (await app.call("POST", "/v1/actions", '{"url":"http://127.0.0.1:9/","approve":true}')).json;
   expect(await home()).toBe("/approvals");
-  expect(await ann.pageOf("/overview")).toContain("1 of 3 done");
+  expect(await ann.pageOf("/overview")).toContain("1 of 4 done");
   await app.call("POST", `/v1/actions/${id}/approve`);
-  expect(await ann.pageOf("/overview")).toContain("2 of 3 done");
+  expect(await ann.pageOf("/overview")).toContain("2 of 4 done");
   const hidden = await ann.send("/overview/first-steps", await ann.hiddenOf("/overview"));
   expect([hidden.status, hidden.headers.get("location")]).toEqual([303, "/overview"]);
   expect(await ann.pageOf("/overview")).not.toContain("Get started");

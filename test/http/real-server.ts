@@ -11,6 +11,7 @@ import { createSignUpGate, type SignUps } from "../../src/accounts/sign-up-gate.
 import { createOwnMailService } from "../../src/accounts/own-mails.ts";
 import type { EffectiveSettings } from "../../src/config/config.ts";
 import type { Mailer } from "../../src/mail/mailer.ts";
+import { createVerifyService } from "../../src/accounts/verify-signature.ts";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
 import { createLinksOf, createFollowLink } from "../../src/approvals/links.ts";
 import { createListNotifications } from "../../src/actions/service.ts";
@@ -166,6 +167,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
       ids: systemIds,
       clock,
     }),
+    verifyService: createVerifyService({ ...engine.store, signingSecrets: engine.signingSecrets, clock }),
     callbackHosts: createCallbackHostService({
       audit: engine.store.audit,
       callbackHosts: engine.store.callbackHosts,

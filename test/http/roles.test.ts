@@ -32,6 +32,7 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   listSigningOrigins: ["owner"],
   getSigningSecret: ["owner"],
   rotateSigningSecret: ["owner"],
+  verifySignature: ["owner"],
   listCallbackHosts: ["owner"],
   addCallbackHost: ["owner"],
   removeCallbackHost: ["owner"],
@@ -98,11 +99,13 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     createChannel: `{"name":"ops","kind":"slack","url":"https://hooks.example.com/"}`,
     changeChannel: `{"enabled":false}`,
     createInvitation: `{"email":"bob@example.com","role":"reader"}`,
+    verifySignature: `{"headers":{}}`,
     changePerson: `{"role":"approver"}`,
     retryAction: `{"reason":"It was rejected before."}`,
   };
   const queries: Readonly<Record<string, string>> = {
     getSigningSecret: "?origin=https://a.example",
+    verifySignature: "?origin=https://a.example",
     removeCallbackHost: "?host=old.example.com",
   };
   await engine.store.callbackHosts.add(engine.owner.accountId, "old.example.com", engine.clock.now());

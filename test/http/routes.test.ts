@@ -42,6 +42,7 @@ const BODIES: Readonly<Record<string, string>> = {
   "POST /v1/channels": `{"name":"ops","kind":"slack","url":"https://hooks.example.com/"}`,
   "PATCH /v1/channels/{id}": `{"enabled":false}`,
   "PUT /v1/defaults": "{}",
+  "POST /v1/signing-secret/verify": `{"headers":{}}`,
   "POST /v1/invitations": `{"email":"bob@example.com","role":"reader"}`,
   "PATCH /v1/people/{id}": `{"role":"approver"}`,
   "POST /auth/signup": `{"email":"ann@example.com","password":"12345678"}`,
@@ -50,6 +51,7 @@ const BODIES: Readonly<Record<string, string>> = {
 
 const QUERIES: Readonly<Record<string, string>> = {
   "GET /v1/signing-secret": "?origin=https://a.example",
+  "POST /v1/signing-secret/verify": "?origin=https://a.example",
   "DELETE /v1/callback-hosts": "?host=hooks.example.com",
 };
 

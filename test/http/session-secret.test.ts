@@ -40,6 +40,7 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   ["/settings/pauses", { key_id: "" }],
   [`/settings/pauses/${KNOWN_PAUSE_ID}/resume`, {}],
   ["/settings/signing-secret", { origin: "https://a.example", for: "calls" }],
+  ["/settings/signing/check", { origin: "https://a.example", headers: "", body: "" }],
   ["/settings/rotation", { origin: "", seen: "none" }],
   ["/settings/callback-hosts", { host: "hooks.example.com" }],
   ["/settings/callback-hosts/remove", { host: "hooks.example.com" }],

@@ -106,6 +106,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     ownMails: stubOwnMails(calls),
     oidc: null,
     signingService: stubSigningService(calls),
+    verifyService: { check: () => Promise.resolve({ secret: "current", problems: [], warnings: [] }) },
     callbackHosts: stubCallbackHosts(calls),
     readReceipt: (token) =>
       Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),

@@ -165,10 +165,10 @@ describe("the first steps", () => {
 
   test("take the place of figures while there is no action, and stand above them until they are done", () => {
     const first = pageOf(anOverview(), { steps: stepsOf() });
-    expect(textOf(first)).toContain("Get started 0 of 3 done");
+    expect(textOf(first)).toContain("Get started 0 of 4 done");
     expect(first).not.toContain("<figure");
     const next = pageOf(anOverview(), { steps: stepsOf("action") });
-    expect(textOf(next)).toContain("Get started 1 of 3 done");
+    expect(textOf(next)).toContain("Get started 1 of 4 done");
     expect(next).toContain("<figure");
     expect(pageOf(anOverview())).not.toContain("Get started");
   });

@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Target } from "../support/target.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { signedIn } from "./signed-in.ts";
+import { tablesIn } from "./tables.ts";
+
+const BODY = '{"order": 7,\n "note": "<b>"}';
+
+let app: RealServer;
+
+let target: Target;
+
+let id: string;
+
+/** The headers of the call that arrived. */
+let headers: Readonly<Record<string, string>>;
+
+beforeAll(async () => {
+  app = await openRealServer();
+  target = new Target(200);
+  const create = JSON.stringify({
+    url: `${target.url}hook`,
+    text: BODY,
+    headers: { Authorization: "Bearer secret-1" },
+  });
+  ({ id } = (await app.call("POST", "/v1/actions", create)).json);
+  await app.engine.saw(id, { status: "completed" });
+  const [got] = target.received;
+  headers = Object.fromEntries(got?.headers ?? []);
+});
+
+afterAll(async () => {
+  await app[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+});
+
+interface Asked {
+  readonly origin?: string;
+  readonly use?: string;
+  readonly key?: string;
+  readonly body: object;
+}
+
+async function verify({ origin = new URL(target.url).origin, use = "calls", key, body }: Asked) {
+  const by: Readonly<Record<string, string>> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const path = `/v1/signing-secret/verify?origin=${origin}&for=${use}`;
+  const { status, text } = await app.call("POST", path, JSON.stringify(body), by);
+  // What the route answers, which the description has checked.
+  const json: { valid: boolean; secret: string | null; problems: { code: string; message: string }[] } =
+    JSON.parse(text);
+  return { status, text, json };
+}
+
+describe("POST /v1/signing-secret/verify", () => {
+  test("matches a call as it arrived, as text and as bytes, and stores nothing of it", async () => {
+    const before = tablesIn(app.engine.folder);
+    for (const body of [
+      { headers, text: BODY },
+      { headers, base64: Buffer.from(BODY).toString("base64") },
+      { headers: Object.fromEntries(Object.entries(headers).map(([n, v]) => [n.toUpperCase(), v])), text: BODY },
+    ]) {
+      expect((await verify({ body })).json).toMatchObject({ valid: true, secret: "current", problems: [] });
+    }
+    const { first_steps: steps, ...rest } = tablesIn(app.engine.folder);
+    const { first_steps: stepsBefore, ...restBefore } = before;
+    expect(rest).toEqual(restBefore);
+    expect([stepsBefore?.length, steps?.length]).toEqual([0, 1]);
+    expect(JSON.stringify(app.lines)).not.toContain("secret-1");
+  });
+
+  test("knows what was sent by the id, and says what differs", async () => {
+    const codeOf = async (asked: Asked) => (await verify(asked)).json.problems[0]?.code;
+    const changed = (await verify({ body: { headers, text: BODY.replace("7", "8") } })).json;
+    expect(changed).toMatchObject({ valid: false, secret: null, problems: [{ code: "body_changed" }] });
+    expect(changed.problems[0]?.message).toContain("byte 11 is the first that differs");
+    expect(await codeOf({ origin: "https://other.example", body: { headers, text: BODY } })).toBe("other_origin");
+    expect(await codeOf({ use: "callbacks", body: { headers, text: BODY } })).toBe("other_use");
+    const later = { ...headers, "webhook-timestamp": "1772625601" };
+    expect(await codeOf({ body: { headers: later, text: BODY } })).toBe("no_match");
+    expect(await codeOf({ body: { headers: { ...headers, "webhook-id": "act_nobody" }, text: BODY } })).toBe(
+      "unknown_id",
+    );
+    // To another account it tells nothing about the action.
+    const theirs = await verify({ key: STRANGER, body: { headers, text: BODY } });
+    expect(theirs.json).toMatchObject({ valid: false, problems: [{ code: "unknown_id" }] });
+    expect(theirs.text).not.toContain(id);
+  });
+
+  test("answers with no secret and no signature", async () => {
+    const origin = new URL(target.url).origin;
+    const { secret } = (await app.call("GET", `/v1/signing-secret?origin=${origin}`)).json;
+    const forged = { ...headers, "webhook-signature": `v1,${"A".repeat(43)}=` };
+    for (const body of [{ headers, text: BODY }, { headers: forged, text: BODY }, { headers: forged }]) {
+      const { text } = await verify({ body });
+      for (const hidden of [secret, headers["webhook-signature"]?.slice(3)]) expect(text).not.toContain(String(hidden));
+    }
+  });
+
+  test.each([
+    [{ headers: {}, text: "a", base64: "YQ==" }, "base64"],
+    [{ headers: {}, base64: "YQ" }, "base64"],
+    [{ headers: {}, text: "\ud800" }, "text"],
+    [{ text: "a" }, "headers"],
+    [{ headers: { "webhook-id": 7 } }, "headers.webhook-id"],
+    [{ headers: { "webhook-id": "act_1", "Webhook-Id": "act_2" } }, "headers.webhook-id"],
+  ])("refuses %j", async (body, field) => {
+    const { status, text } = await app.call(
+      "POST",
+      "/v1/signing-secret/verify?origin=https://a.example",
+      JSON.stringify(body),
+    );
+    expect([status, JSON.parse(text)]).toMatchObject([400, { error: { details: [{ field }] } }]);
+  });
+});
+
+describe("Check a signature, on the page of signing secrets", () => {
+  let ann: Awaited<ReturnType<typeof signedIn>>;
+
+  beforeAll(async () => {
+    ann = await signedIn(app);
+  });
+
+  const asked = () => ({ origin: `${new URL(target.url).origin}/`, body: BODY.replaceAll("\n", "\r\n") });
+  const lines = () =>
+    ["id", "timestamp", "signature"].map((name) => `webhook-${name}: ${headers[`webhook-${name}`]}\r\n`).join("");
+
+  test("takes headers as lines or JSON and a body whose line breaks the browser changed", async () => {
+    const own = await ann.hiddenOf("/settings/signing");
+    const quoted = lines().replaceAll(/(webhook-\w+): (.+)\r/g, `  "$1": "$2",\r`);
+    for (const typed of [lines(), quoted, JSON.stringify(headers, null, 2)]) {
+      const answer = await ann.send("/settings/signing/check", { ...own, ...asked(), headers: typed });
+      const html = await answer.text();
+      expect([answer.status, html.includes("The signature matches the current secret")]).toEqual([200, true]);
+      expect(html).not.toContain("whsec_");
+    }
+    const again = await ann.context("/settings/signing/check");
+    expect([again.status, again.headers.get("location")]).toEqual([303, "/settings/signing#check"]);
+  });
+
+  test("says what is wrong, and keeps what was typed", async () => {
+    const own = await ann.hiddenOf("/settings/signing");
+    const send = async (fields: Readonly<Record<string, string>>) => {
+      const answer = await ann.send("/settings/signing/check", { ...own, ...asked(), headers: lines(), ...fields });
+      return { status: answer.status, html: await answer.text() };
+    };
+    const other = await send({ body: "<b>other</b>" });
+    expect(other.status).toBe(200);
+    for (const shown of ["is not the one that was sent", "&lt;b&gt;other", "webhook-signature: v1,"]) {
+      expect(other.html).toContain(shown);
+    }
+    expect(await send({ for: "callbacks" })).toMatchObject({ html: expect.stringContaining("separate ones") });
+    expect(await send({ headers: "" })).toMatchObject({ html: expect.stringContaining("webhook-id is missing") });
+    expect(await send({ origin: "nowhere" })).toMatchObject({
+      status: 400,
+      html: expect.stringContaining("origin-check-problem"),
+    });
+    expect(await send({ base64: "yes" })).toMatchObject({ status: 400, html: expect.stringContaining("body-problem") });
+  });
+
+  test("ticks the last of the first steps", async () => {
+    await using server = await openRealServer();
+    const ann = await signedIn(server);
+    const create = JSON.stringify({ url: target.url, method: "GET" });
+    const before = target.received.length;
+    await server.call("POST", "/v1/actions", create);
+    await target.saw(before + 1);
+    expect(await ann.pageOf("/overview")).toContain("1 of 4 done");
+    const got = JSON.stringify(Object.fromEntries(target.received.at(-1)?.headers ?? []));
+    const origin = new URL(target.url).origin;
+    const own = await ann.hiddenOf("/settings/signing");
+    await ann.send("/settings/signing/check", { ...own, origin, headers: got, body: "x" });
+    expect(await ann.pageOf("/overview")).toContain("1 of 4 done");
+    await ann.send("/settings/signing/check", { ...own, origin, headers: got, body: "" });
+    expect(await ann.pageOf("/overview")).toContain("2 of 4 done");
+  });
+});
