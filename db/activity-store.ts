@@ -97,4 +97,6 @@ export interface FirstStepStore {
   newest(accountId: string): Promise<readonly NewestAction[]>;
   /** A step that is stored already keeps its time. `personId` is empty but for `hidden`. */
   add(step: FirstStep & { readonly personId: string }): Promise<void>;
+  /** Idempotent. */
+  remove(step: Omit<FirstStep, "at"> & { readonly personId: string }): Promise<void>;
 }

@@ -17,6 +17,9 @@ export function createFirstStepStore({ sql: reader, writer }: Pick<StoreContext,
     async add({ accountId, personId, step, at }) {
       await writer.write([ADD.bind({ accountId, personId, step, at })]);
     },
+    async remove({ accountId, personId, step }) {
+      await writer.write([REMOVE.bind({ accountId, personId, step })]);
+    },
   };
 }
 
@@ -47,6 +50,18 @@ const ADD = prepare((arg: Args<"accountId" | "personId" | "step" | "at">) =>
     .insert(firstSteps)
     .values({ accountId: arg.accountId, personId: arg.personId, step: sql`${arg.step}`, at: sql`${arg.at}` })
     .onConflictDoNothing(),
+);
+
+const REMOVE = prepare((arg: Args<"accountId" | "personId" | "step">) =>
+  query
+    .delete(firstSteps)
+    .where(
+      and(
+        eq(firstSteps.accountId, arg.accountId),
+        eq(firstSteps.personId, arg.personId),
+        eq(firstSteps.step, sql`${arg.step}`),
+      ),
+    ),
 );
 
 const ADD_ALL = prepare((arg: Args<"steps">) => {

@@ -14,6 +14,8 @@ import { SigningOriginList } from "../../src/accounts/known-origins.ts";
 import { CallbackHost, CallbackHostList } from "../../src/accounts/callback-hosts.ts";
 import { RotationJson, SigningSecretJson, SigningSecretQuery } from "../../src/accounts/signing-secrets.ts";
 import { SignatureCheckJson, VerifySignature } from "../../src/accounts/verify-signature.ts";
+import { ChangeFirstSteps, FirstStepsJson } from "../../src/accounts/first-step-routes.ts";
+import { ServerJson, TestMail, TestMailResult } from "../../src/accounts/server-routes.ts";
 import { AttemptList } from "../../src/actions/attempt-schemas.ts";
 import {
   ActionCounts,
@@ -115,6 +117,11 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   SigningSecretJson,
   SigningSecretQuery,
   SignatureCheckJson,
+  FirstStepsJson,
+  ChangeFirstSteps,
+  ServerJson,
+  TestMail,
+  TestMailResult,
   VerifySignature,
   Timeline,
 };

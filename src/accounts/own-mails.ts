@@ -1,7 +1,8 @@
 import type { PeopleStore } from "../../db/account-store.ts";
+import type { TeamStore } from "../../db/team-store.ts";
 import { auditOf, type AuditStore } from "../audit/audit.ts";
 import { DomainError } from "../api/domain-error.ts";
-import { MESSAGE_TIMEOUT_MS, PASSWORD_LINK_MS_MAX } from "../config/limits.ts";
+import { MESSAGE_TIMEOUT_MS, PASSWORD_LINK_MS_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../config/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Delivery } from "../delivery/notification.ts";
 import { createMessageLimit } from "../mail/limit.ts";
@@ -9,12 +10,14 @@ import type { Mailer } from "../mail/mailer.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import { NO_PASSWORD } from "./people.ts";
+import { authorize, type Caller } from "./roles.ts";
 import type { Person } from "./sessions.ts";
 
 interface OwnMailDeps {
   /** Null: no mail provider is configured. */
   readonly mailer: Pick<Mailer, "send"> | null;
   readonly people: Pick<PeopleStore, "find" | "offer">;
+  readonly team: Pick<TeamStore, "members">;
   readonly audit: Pick<AuditStore, "record">;
   readonly secrets: Pick<Secrets, "hash" | "newToken">;
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
@@ -29,16 +32,21 @@ interface OwnMail {
   readonly error: string | null;
 }
 
-/** Mails that people send to their own address, at once and limited: a test, and a link that sets a password. */
+/** Mails to people of the account that somebody asks for, sent at once and limited: a test, and a link that sets a password. */
 export type OwnMailService = ReturnType<typeof createOwnMailService>;
 
 export function createOwnMailService(deps: OwnMailDeps) {
-  const { mailer, people, audit, secrets, clock, ids, baseUrl } = deps;
+  const { mailer, people, team, audit, secrets, clock, ids, baseUrl } = deps;
   const count = createMessageLimit(clock, "You have just sent a mail to yourself.");
+  const countOfKeys = createMessageLimit(clock, "This account has just sent a test mail.");
   const fare = (delivery: Delivery): OwnMail => ({
     delivered: delivery.kind === "delivered",
     error: delivery.kind === "delivered" ? null : errorOf(delivery),
   });
+  const sendTest = async (sender: Pick<Mailer, "send">, to: string): Promise<OwnMail> => {
+    const id = `test_${ids.row(clock.now())}`;
+    return fare(await sender.send({ event: "tested", to, id, channel: null }, { timeoutMs: MESSAGE_TIMEOUT_MS }));
+  };
   /** Null: they are no person any more. */
   const hashOf = async ({ email, caller }: Person): Promise<string | null> => {
     const member = await people.find(email);
@@ -55,9 +63,27 @@ export function createOwnMailService(deps: OwnMailDeps) {
     async test(person: Person): Promise<OwnMail> {
       if (mailer === null) return NOT_CONFIGURED;
       count(personIdOf(person));
-      const id = `test_${ids.row(clock.now())}`;
-      const mail = { event: "tested", to: person.email, id, channel: null } as const;
-      return fare(await mailer.send(mail, { timeoutMs: MESSAGE_TIMEOUT_MS }));
+      return sendTest(mailer, person.email);
+    },
+
+    /**
+     * The same for a key, to a person of its account: a key has no address. Throws `validation_error` for any other
+     * address, and `RetryLater` where the account does it too often.
+     */
+    async testTo(caller: Caller, email: string): Promise<OwnMail> {
+      authorize(caller, "manage");
+      const { accountId } = caller;
+      const members = await team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);
+      const member = members.find((one) => one.email.toLowerCase() === email.toLowerCase());
+      if (member === undefined) {
+        const message = "Is not the address of a person of this account.";
+        throw new DomainError("validation_error", "The request has fields that are not valid.", [
+          { field: "to", message },
+        ]);
+      }
+      if (mailer === null) return NOT_CONFIGURED;
+      countOfKeys(accountId);
+      return sendTest(mailer, member.email);
     },
 
     /**

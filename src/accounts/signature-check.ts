@@ -1,6 +1,5 @@
-import { timingSafeEqual } from "node:crypto";
 import { SIGNATURE_HINT_BYTES_MAX, SIGNATURE_TOLERANCE_MS, SIGNATURES_CHECKED_MAX } from "../config/limits.ts";
-import { sign } from "../crypto/secrets.ts";
+import { isSignedBy, SIGNATURE_BYTES } from "../crypto/secrets.ts";
 
 /** The headers of Standard Webhooks that a signature covers or is in. */
 export const SIGNATURE_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
@@ -82,10 +81,8 @@ export function checkSignature(message: ReceivedMessage, secrets: SignatureSecre
   if (missing.length > 0 || typeof seconds === "object" || signatures.length === 0) return failed(malformed, []);
 
   const id = (headers["webhook-id"] ?? "").trim();
-  const isOf = (secret: string, body: Uint8Array) => {
-    const right = digestIn(sign(secret, { id, timestampSeconds: seconds, body }));
-    return signatures.filter((given) => timingSafeEqual(given, right)).length > 0;
-  };
+  const isOf = (secret: string, body: Uint8Array) =>
+    isSignedBy(secret, { id, timestampSeconds: seconds, body }, signatures);
   const warnings = timeWarnings(seconds, now);
   const made = secrets.own.find(({ secret }) => bodies.some((body) => isOf(secret, body)));
   if (made !== undefined) return { secret: made.name, problems: [], warnings: [...warnings, ...endOf(made, now)] };
@@ -130,8 +127,6 @@ function secondsIn(text: string): number | SignatureProblem {
   return problem("bad_timestamp", `The header webhook-timestamp must be whole seconds since 1970. ${what}`);
 }
 
-const DIGEST_BYTES = 32;
-
 interface ParsedSignatures {
   readonly signatures: readonly Uint8Array[];
   readonly problems: readonly SignatureProblem[];
@@ -160,17 +155,13 @@ function signatureIn(part: string): Uint8Array | SignatureProblem {
   }
   const base64 = part.slice(comma + 1);
   const bytes = Buffer.from(base64, "base64");
-  if (bytes.length !== DIGEST_BYTES) {
-    const size = `A signature has ${bytes.length} bytes after decoding its base64, and must have ${DIGEST_BYTES}`;
+  if (bytes.length !== SIGNATURE_BYTES) {
+    const size = `A signature has ${bytes.length} bytes after decoding its base64, and must have ${SIGNATURE_BYTES}`;
     return problem("wrong_length", `${size}: it was cut or is not HMAC-SHA256.`);
   }
   // The decoder skips unknown characters and takes base64url, which other decoders refuse.
   if (bytes.toString("base64") === base64) return bytes;
   return problem("bad_signature", "A signature is not standard base64 with padding.");
-}
-
-function digestIn(signature: string): Uint8Array {
-  return Buffer.from(signature.slice(signature.indexOf(",") + 1), "base64");
 }
 
 function timeWarnings(seconds: number, now: Date): readonly SignatureWarning[] {

@@ -34,6 +34,8 @@ import type {
 } from "../accounts/team-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson } from "../accounts/signing-secrets.ts";
+import type { ChangeFirstSteps, FirstStepsJson } from "../accounts/first-step-routes.ts";
+import type { ServerJson, TestMail, TestMailResult } from "../accounts/server-routes.ts";
 import type { SignatureCheckJson, VerifySignature } from "../accounts/verify-signature.ts";
 import type { DecideRequests, RequestDecisions } from "../approvals/routes.ts";
 import type {
@@ -263,6 +265,12 @@ function accountCalls(send: Send) {
     listAccounts: (options?: CallOptions) => send<AccountList>("GET /v1/accounts", options),
     allowAccount: (id: string, options?: CallOptions) =>
       send<undefined>(`POST /v1/accounts/${encodeURIComponent(id)}/allow`, options, REPEATABLE),
+    getFirstSteps: (options?: CallOptions) => send<FirstStepsJson>("GET /v1/first-steps", options),
+    changeFirstSteps: (change: ChangeFirstSteps, options?: CallOptions) =>
+      send<FirstStepsJson>("PATCH /v1/first-steps", options, { body: change, ...REPEATABLE }),
+    getServer: (options?: CallOptions) => send<ServerJson>("GET /v1/server", options),
+    sendTestMail: (mail: TestMail, options?: CallOptions) =>
+      send<TestMailResult>("POST /v1/server/test-mail", options, { body: mail }),
     getAccount: (options?: CallOptions) => send<AccountJson>("GET /v1/account", options),
     ...peopleCalls(send),
   };

@@ -47,6 +47,8 @@ import type {
 } from "../accounts/team-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson, SigningSecretQuery } from "../accounts/signing-secrets.ts";
+import type { ChangeFirstSteps, FirstStepsJson } from "../accounts/first-step-routes.ts";
+import type { ServerJson, TestMail, TestMailResult } from "../accounts/server-routes.ts";
 import type { SignatureCheckJson, VerifySignature } from "../accounts/verify-signature.ts";
 
 // The text of this file, without its imports, is part of the declarations of the npm package: it declares types only.
@@ -257,6 +259,13 @@ export interface OutgateClient {
   ) => Promise<SignatureCheckJson>;
   /** Never retried: a second rotation would end the previous secret at once. */
   readonly rotateSigningSecret: (options?: RotateOptions) => Promise<RotationJson>;
+  /** What a new account does to begin. */
+  readonly getFirstSteps: (options?: CallOptions) => Promise<FirstStepsJson>;
+  readonly changeFirstSteps: (change: ChangeFirstSteps, options?: CallOptions) => Promise<FirstStepsJson>;
+  /** What is in force on the server. */
+  readonly getServer: (options?: CallOptions) => Promise<ServerJson>;
+  /** Never retried: it would be sent twice. */
+  readonly sendTestMail: (mail: TestMail, options?: CallOptions) => Promise<TestMailResult>;
   readonly listAccounts: (options?: CallOptions) => Promise<AccountList>;
   readonly allowAccount: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly listPeople: (options?: CallOptions) => Promise<PersonList>;

@@ -1,6 +1,7 @@
 import type { Server } from "bun";
 import type { ActionService } from "../actions/service.ts";
 import type { Authenticate } from "../accounts/authenticate.ts";
+import type { OwnMailService } from "../accounts/own-mails.ts";
 import type { PeopleService } from "../accounts/people.ts";
 import type { Caller } from "../accounts/roles.ts";
 import { DRAIN_MS_MAX } from "../config/limits.ts";
@@ -25,6 +26,8 @@ import {
   createTokenFormOf,
 } from "./session.ts";
 import { notificationRoutes } from "../delivery/notification-routes.ts";
+import { firstStepRoutes } from "../accounts/first-step-routes.ts";
+import { serverRoutes, type ServerRouteDeps } from "../accounts/server-routes.ts";
 import { overviewRoutes } from "../events/overview-routes.ts";
 import { createHandler } from "./handler.ts";
 import { isApiPath, acceptsHtml, prefersJson, json, page } from "./response.ts";
@@ -66,15 +69,14 @@ export interface HttpDeps
     AccountRouteDeps,
     TeamRouteDeps,
     ReceiptRouteDeps,
+    Omit<ServerRouteDeps, "ownMails">,
     Omit<ApprovalLinkRouteDeps, "ownOrigin">,
-    Pick<
-      PageDeps,
-      "listNotifications" | "rulesFor" | "overviewService" | "firstSteps" | "guides" | "oidc" | "ownMails"
-    >,
+    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewService" | "firstSteps" | "guides" | "oidc">,
     Pick<FlashDeps & OidcRouteDeps, "secrets">,
     OwnAddress {
   readonly actionService: ActionService;
   readonly pauseOf: PauseOf;
+  readonly ownMails: OwnMailService;
   readonly peopleService: PeopleService;
   readonly feed: Pick<Feed, "open">;
   readonly authenticate: Authenticate;
@@ -137,6 +139,8 @@ export function createHttp(deps: HttpDeps): Http {
     approvalRoutes(deps),
     notificationRoutes(deps),
     overviewRoutes(deps),
+    firstStepRoutes(deps),
+    serverRoutes(deps),
     receiptRoutes(deps),
     authRoutes(people),
     systemRoutes({ ...deps, apiDescription: () => apiDescription }),

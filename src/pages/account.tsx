@@ -3,6 +3,7 @@ import type { ListedSession } from "../accounts/team.ts";
 import type { Membership } from "../../db/team-store.ts";
 import { Copied } from "./controls.tsx";
 import { Button, CredentialFields, type CredentialInput, KnownPassword, OrCancel, PostForm } from "./form.tsx";
+import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { LOG_IN_PATH } from "./layout.tsx";
 import { Ago, Card, Facts, LinkButton, Name, Notice, Problem, UntrustedText } from "./parts.tsx";
 import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
@@ -18,6 +19,8 @@ interface AccountPageProps {
   readonly accountId: string;
   readonly sessions: readonly ListedSession[];
   readonly problem?: string | null;
+  /** They have hidden the first steps, and some are left. */
+  readonly hasHiddenSteps: boolean;
   readonly now: Date;
   /** On phones the list of all sections stands in its place. */
   readonly isIndex?: boolean;
@@ -44,7 +47,7 @@ export function accountPage(props: AccountPageProps): string {
   });
 }
 
-function AccountFacts({ user, accounts, accountId }: AccountPageProps) {
+function AccountFacts({ user, accounts, accountId, hasHiddenSteps }: AccountPageProps) {
   const current = accounts.find((account) => account.accountId === accountId);
   const owner = current?.email ?? null;
   return (
@@ -61,9 +64,20 @@ function AccountFacts({ user, accounts, accountId }: AccountPageProps) {
               Change<span class="visually-hidden"> your password</span>
             </a>,
           ],
+          ["First steps", hasHiddenSteps ? <ShowSteps user={user} /> : null],
         ]}
       />
     </Card>
+  );
+}
+
+function ShowSteps({ user }: Pick<AccountPageProps, "user">) {
+  return (
+    <PostForm user={user} action={FIRST_STEPS_PATH} fields={[["hidden", "no"]]}>
+      <Button look="link">
+        Show<span class="visually-hidden"> the first steps</span> again
+      </Button>
+    </PostForm>
   );
 }
 

@@ -34,8 +34,8 @@ export function overviewPages({ overviewService, firstSteps, personOf, formOf, c
       // Where the address of a refused form is loaded again.
       .get(FIRST_STEPS_PATH, () => seeOther("own", OVERVIEW_PATH))
       .post(FIRST_STEPS_PATH, async ({ context, person }) => {
-        await formOf(context, person);
-        await firstSteps.hide(person.caller);
+        const isShown = (await formOf(context, person)).get("hidden") === "no";
+        await (isShown ? firstSteps.show(person.caller) : firstSteps.hide(person.caller));
         return seeOther("own", OVERVIEW_PATH);
       })
   );

@@ -1,4 +1,5 @@
 import Type from "typebox";
+import type { FirstStepService } from "../accounts/first-steps.ts";
 import { AccountParams } from "../accounts/routes.ts";
 import { checkCredentials } from "../accounts/schemas.ts";
 import type { StartedSession } from "../accounts/sessions.ts";
@@ -40,6 +41,7 @@ import {
 
 export interface TeamPageDeps extends PersonRouteDeps {
   readonly teamService: TeamService;
+  readonly firstSteps: Pick<FirstStepService, "state">;
   readonly flash: Flash;
   readonly clock: Pick<Clock, "now">;
   /** As `formOf`, also where the account is stopped: for what concerns the person alone. */
@@ -192,12 +194,18 @@ function loginPages(deps: TeamPageDeps) {
 }
 
 async function accountHtml(
-  { teamService, clock }: TeamPageDeps,
+  { teamService, firstSteps, clock }: TeamPageDeps,
   user: Person,
   more: { readonly problem?: string; readonly isIndex?: boolean } = {},
 ): Promise<string> {
-  const [accounts, sessions] = await Promise.all([teamService.accountsOf(user), teamService.sessions(user)]);
-  return accountPage({ user, accounts, accountId: user.caller.accountId, sessions, now: clock.now(), ...more });
+  const [accounts, sessions, { isHidden, isOver }] = await Promise.all([
+    teamService.accountsOf(user),
+    teamService.sessions(user),
+    firstSteps.state(user.caller),
+  ]);
+  const { accountId } = user.caller;
+  const hasHiddenSteps = isHidden && !isOver;
+  return accountPage({ user, accounts, accountId, sessions, hasHiddenSteps, now: clock.now(), ...more });
 }
 
 export interface JoinPageDeps extends Pick<TeamPageDeps, "teamService" | "personOf" | "ownFormOf"> {

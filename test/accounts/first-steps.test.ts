@@ -6,6 +6,7 @@ import { FakeClock } from "../support/clock.ts";
 import { NOON } from "../support/factory.ts";
 import { ownerOf } from "../support/owner.ts";
 import { openRealServer } from "../http/real-server.ts";
+import { refusalOf } from "../actions/callers.ts";
 import { signedIn } from "../http/signed-in.ts";
 
 const BY_KEY: NewestAction = { createdBy: "key:billing", approvedBy: null };
@@ -18,6 +19,10 @@ function stepsOf(newest: readonly NewestAction[]) {
       stored.filter((step) => step.accountId === accountId && ["", personId].includes(step.personId)),
     newest: async () => newest,
     add: async (step: FirstStep & { readonly personId: string }) => void stored.push(step),
+    remove: async ({ personId, step }: Pick<FirstStep, "step"> & { readonly personId: string }) => {
+      const at = stored.findIndex((one) => one.personId === personId && one.step === step);
+      if (at !== -1) stored.splice(at, 1);
+    },
   };
   const service = createFirstStepService({ firstSteps, clock: new FakeClock(NOON) });
   const as = (personId: string) => ({ ...ownerOf("acc_a"), keyId: null, personId });
@@ -69,4 +74,54 @@ test("a new account begins with the list, which ticks itself and can be hidden",
   const hidden = await ann.send("/overview/first-steps", await ann.hiddenOf("/overview"));
   expect([hidden.status, hidden.headers.get("location")]).toEqual([303, "/overview"]);
   expect(await ann.pageOf("/overview")).not.toContain("Get started");
+});
+
+test("a key hides them for everybody, and who manages shows them again", async () => {
+  const { done, service, as } = stepsOf([BY_KEY]);
+  const key = ownerOf("acc_a");
+  await service.hide(key);
+  expect([await done("ann"), await done("ben")]).toEqual([null, null]);
+  const reader = { ...as("cid"), role: "reader" } as const;
+  await service.show(reader);
+  expect(await service.read(reader)).toBeNull();
+  await service.show(as("ann"));
+  expect([await done("ann"), await done("ben")]).toEqual([["action"], ["action"]]);
+  await service.hide(as("ben"));
+  await service.show(key);
+  expect([await done("ann"), await done("ben")]).toEqual([["action"], null]);
+  for (const change of [service.hide, service.show]) {
+    expect(await refusalOf(change({ ...key, role: "reader" }))).toMatchObject({ code: "forbidden" });
+  }
+});
+
+test("over the API they are read, hidden and shown again; on the page a person shows them again", async () => {
+  await using app = await openRealServer({ starts: false });
+  const ann = await signedIn(app);
+  const steps = async (hidden?: boolean) =>
+    JSON.parse(
+      (hidden === undefined
+        ? await app.call("GET", "/v1/first-steps")
+        : await app.call("PATCH", "/v1/first-steps", JSON.stringify({ hidden }))
+      ).text,
+    );
+  await app.call("POST", "/v1/actions", '{"url":"http://127.0.0.1:9/","approve":true}');
+  expect(await steps()).toEqual({
+    data: [
+      { step: "action", done: true, done_at: null },
+      ...["approval", "agent", "signature"].map((step) => ({ step, done: false, done_at: null })),
+    ],
+    hidden: false,
+  });
+  expect(await steps(true)).toMatchObject({ hidden: true });
+  expect(await ann.pageOf("/overview")).not.toContain("Get started");
+  expect(await steps(false)).toMatchObject({ hidden: false });
+  expect(await ann.pageOf("/overview")).toContain("Get started");
+  expect(await ann.pageOf("/settings/login")).not.toContain("the first steps");
+  await ann.send("/overview/first-steps", await ann.hiddenOf("/overview"));
+  expect(await ann.pageOf("/settings/login")).toContain("the first steps");
+  // Only for her: over the API they are what everybody sees.
+  expect(await steps()).toMatchObject({ hidden: false });
+  const shown = await ann.send("/overview/first-steps", { ...(await ann.hiddenOf("/overview")), hidden: "no" });
+  expect(shown.headers.get("location")).toBe("/overview");
+  expect(await ann.pageOf("/overview")).toContain("Get started");
 });

@@ -7,6 +7,7 @@ import { NO_PASSWORD } from "../../src/accounts/people.ts";
 import type { Delivery } from "../../src/delivery/notification.ts";
 import type { OutgoingMail } from "../../src/mail/messages.ts";
 import { ACCOUNT, later, NOON } from "../support/factory.ts";
+import { ownerOf } from "../support/owner.ts";
 
 const ANN = {
   email: "ann@example.com",
@@ -24,6 +25,14 @@ const ANN = {
     hold: "none",
     actor: "user:ann@example.com",
   },
+} as const;
+
+const MEMBER = {
+  personId: "per_ann",
+  email: "Ann@example.com",
+  role: "owner",
+  joinedAt: NOON,
+  lastSeenAt: null,
 } as const;
 
 let sent: OutgoingMail[] = [];
@@ -59,6 +68,7 @@ function serviceOf({ passwordHash = NO_PASSWORD, delivery = { kind: "delivered" 
       find: (email) => Promise.resolve(email === ANN.email ? { person, accountId: ACCOUNT, role: "owner" } : null),
       offer: async (link) => links.push(link) > 0,
     },
+    team: { members: async (accountId) => (accountId === ACCOUNT ? [MEMBER] : []) },
     audit: { record: async (entry) => void audited.push(entry) },
     secrets: { newToken: () => "the-token", hash: (text) => `hash of ${text}` },
     clock: { now: () => NOON, monotonicMs: () => nowMs },
@@ -101,5 +111,23 @@ test("a test mail says how it fared, and both count against one limit", async ()
   expect(await codeOf(service.sendPasswordLink(ANN))).toBe("rate_limited");
   nowMs += 1_001;
   await service.sendPasswordLink(ANN);
+  expect(sent).toHaveLength(2);
+});
+
+test("a key sends a test to people of its account alone, and has a limit of its own", async () => {
+  const service = serviceOf();
+  const key = ownerOf(ACCOUNT);
+  expect(await service.testTo(key, "ann@EXAMPLE.com")).toEqual({ delivered: true, error: null });
+  expect(sent).toMatchObject([{ event: "tested", to: "Ann@example.com", channel: null }]);
+  expect(await codeOf(service.testTo(key, "ann@example.com"))).toBe("rate_limited");
+  await service.test(ANN);
+  nowMs += 1_001;
+  for (const [caller, to] of [
+    [key, "bob@example.com"],
+    [ownerOf("acc_other"), "ann@example.com"],
+  ] as const) {
+    expect(await codeOf(service.testTo(caller, to))).toBe("validation_error");
+  }
+  expect(await codeOf(service.testTo({ ...key, role: "approver" }, "ann@example.com"))).toBe("forbidden");
   expect(sent).toHaveLength(2);
 });

@@ -60,6 +60,10 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   listInvitations: ["owner"],
   createInvitation: ["owner"],
   withdrawInvitation: ["owner"],
+  getFirstSteps: ["owner", "approver", "agent", "reader"],
+  changeFirstSteps: ["owner"],
+  getServer: ["owner"],
+  sendTestMail: ["owner"],
   getAccount: ["owner", "approver", "agent", "reader"],
 };
 
@@ -100,6 +104,7 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     changeChannel: `{"enabled":false}`,
     createInvitation: `{"email":"bob@example.com","role":"reader"}`,
     verifySignature: `{"headers":{}}`,
+    changeFirstSteps: `{"hidden":true}`,
     changePerson: `{"role":"approver"}`,
     retryAction: `{"reason":"It was rejected before."}`,
   };
@@ -110,6 +115,10 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
   };
   await engine.store.callbackHosts.add(engine.owner.accountId, "old.example.com", engine.clock.now());
   const query = queries[id] ?? "";
+  if (id === "sendTestMail") {
+    const { person } = await joined(engine.store, { accountId: engine.owner.accountId });
+    return { method, path, body: JSON.stringify({ to: person.email }), thing: null };
+  }
   if (!path.includes("{id}")) return { method, path: path + query, body: body[id], thing: null };
   if (path.startsWith("/v1/keys/")) {
     const key = anApiKey({ accountId: engine.owner.accountId });

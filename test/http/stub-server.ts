@@ -111,7 +111,12 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     readReceipt: (token) =>
       Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),
-    firstSteps: { read: () => Promise.resolve(null), hide: () => Promise.resolve(void calls.push("hide first steps")) },
+    firstSteps: {
+      read: () => Promise.resolve(null),
+      state: () => Promise.resolve({ times: new Map(), isHidden: false, isOver: false }),
+      hide: () => Promise.resolve(void calls.push("hide first steps")),
+      show: () => Promise.resolve(void calls.push("show first steps")),
+    },
     overviewService: { read: (_caller, range) => Promise.resolve(anOverviewAnswer({ range })) },
     guides: GUIDE_GROUPS,
     rulesFor: () => Promise.resolve(SOME_RULES),
@@ -482,6 +487,7 @@ function stubOwnMails(calls: string[]): OwnMailService {
     sendsMail: false,
     hasPassword: () => Promise.resolve(true),
     test: () => came("mail test"),
+    testTo: () => came("mail test"),
     sendPasswordLink: () => came("password link"),
   };
 }

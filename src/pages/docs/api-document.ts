@@ -200,7 +200,7 @@ const GROUPS: readonly (readonly [title: string, ...paths: readonly string[]])[]
   ["Actions", "/v1/actions", "/v1/approvals", "/r/"],
   ["Bulk jobs", "/v1/bulk"],
   ["Events and figures", "/v1/events", "/v1/notifications", "/v1/overview"],
-  ["Keys and account", "/v1/keys", "/v1/account", "/v1/audit", "/auth/"],
+  ["Keys and account", "/v1/keys", "/v1/account", "/v1/first-steps", "/v1/audit", "/auth/"],
   ["People", "/v1/people", "/v1/invitations"],
   ["Hosts and pauses", "/v1/hosts", "/v1/defaults", "/v1/pauses"],
   ["Channels", "/v1/channels"],

@@ -240,6 +240,13 @@ export function testHistory(open: OpenTestStore): void {
         "hidden",
       ]);
       expect(await firstSteps.done(OTHER_ACCOUNT, "person_a")).toEqual([]);
+      const hidden = { accountId: ACCOUNT, personId: "person_a", step: "hidden" } as const;
+      for (const other of [{ accountId: OTHER_ACCOUNT }, { personId: "" }, { step: "agent" } as const]) {
+        await firstSteps.remove({ ...hidden, ...other });
+      }
+      expect(await firstSteps.done(ACCOUNT, "person_a")).toHaveLength(2);
+      for (let twice = 0; twice < 2; twice += 1) await firstSteps.remove(hidden);
+      expect(await firstSteps.done(ACCOUNT, "person_a")).toEqual([{ step: "agent", at: NOON }]);
     });
   });
 

@@ -1,0 +1,150 @@
+import Type, { type Static } from "typebox";
+import type { EffectiveSettings } from "../config/config.ts";
+import { emailSchema, nullable, plainText } from "../api/schema-helpers.ts";
+import { API_ERRORS, BODY_ERRORS, bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
+import { json } from "../http/response.ts";
+import type { OwnMailService } from "./own-mails.ts";
+import type { Caller } from "./roles.ts";
+
+const milliseconds = (description: string, example: number) =>
+  Type.Integer({ minimum: 0, description: `${description}, in milliseconds.`, examples: [example] });
+
+const SettingJson = Type.Object(
+  {
+    name: plainText("Its name in the environment.", "RETENTION_DAYS"),
+    value: nullable(plainText("What is in force; null: nothing is, or it is a secret.", "30")),
+    set: Type.Boolean({
+      description: "Whether the environment has it; otherwise it is the default.",
+      examples: [true],
+    }),
+    secret: Type.Boolean({ description: "Whether its value is shown nowhere.", examples: [false] }),
+    description: plainText("What it is, and what it means to leave it unset.", "Days that finished actions are kept."),
+  },
+  { title: "ServerSetting", description: "A setting of the server." },
+);
+
+export const ServerJson = Type.Object(
+  {
+    version: plainText("Version of the service.", "0.1.0"),
+    targets: plainText("Where calls may go, as a sentence.", "Calls may go to public addresses only."),
+    rate_limit_per_second: nullable(
+      Type.Integer({ minimum: 1, description: "Requests of an account in a second; null: no limit.", examples: [100] }),
+    ),
+    attempt_timeout_ms: milliseconds("Deadline of one attempt", 30_000),
+    retry_base_ms: milliseconds("Delay after the first failure", 2_000),
+    retry_cap_ms: milliseconds("Longest delay between two attempts", 3_600_000),
+    approval_ttl_hours: nullable(
+      Type.Integer({ minimum: 1, description: "Hours that an action awaits approval; null: forever.", examples: [72] }),
+    ),
+    approval_links: Type.Enum(["confirm", "one_click"], {
+      type: "string",
+      description: "Whether the links of approval mails ask for confirmation.",
+      examples: ["confirm"],
+    }),
+    approvers: Type.Array(
+      Type.String({ description: "An address, a domain, or for other accounts how many there are." }),
+      {
+        description: "Who can be asked beside the people of an account; empty: no list is set.",
+        examples: [["boss@example.com"]],
+      },
+    ),
+    agent_approval: Type.Enum(["off", "elicit"], {
+      type: "string",
+      description: "Whether an MCP client can ask its user to approve.",
+      examples: ["off"],
+    }),
+    sends_mail: Type.Boolean({ description: "Whether a mail provider is set.", examples: [true] }),
+    retention_days: nullable(
+      Type.Integer({ minimum: 1, description: "Days that finished actions are kept; null: forever.", examples: [30] }),
+    ),
+    settings: nullable(
+      Type.Array(SettingJson, { description: "Every setting; null for keys of other accounts than the first." }),
+    ),
+  },
+  { title: "Server", description: "What is in force on the server. It is changed in its environment." },
+);
+
+export type ServerJson = Static<typeof ServerJson>;
+
+export const TestMail = Type.Object(
+  { to: emailSchema("Where to send it: the address of a person of this account.") },
+  { title: "TestMail", additionalProperties: false, description: "Who gets the test mail." },
+);
+
+export type TestMail = Static<typeof TestMail>;
+
+export const TestMailResult = Type.Object(
+  {
+    delivered: Type.Boolean({ description: "Whether the mail provider took it.", examples: [true] }),
+    error: nullable(plainText("Why not; null: it did.", "No mail was sent: no mail provider is configured.")),
+  },
+  { title: "TestMailResult", description: "How a test mail fared." },
+);
+
+export type TestMailResult = Static<typeof TestMailResult>;
+
+export interface ServerRouteDeps {
+  /** The server's settings that this caller can see. */
+  readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
+  readonly ownMails: Pick<OwnMailService, "testTo">;
+  readonly version: string;
+}
+
+/** /v1/server: what the page of the server shows and tests. */
+export function serverRoutes({ rulesFor, ownMails, version }: ServerRouteDeps) {
+  return createApiRoutes()
+    .get(
+      "/v1/server",
+      async ({ caller }) => json(JSON.stringify(serializeServer(await rulesFor(caller), version))),
+      operation({
+        operationId: "getServer",
+        permission: "manage",
+        tag: "System",
+        summary: "Get the settings in force on the server",
+        description:
+          "Keys of the first account see every setting, others what concerns them, without internal names. Values of secrets are never shown.",
+        answers: { 200: { description: "The settings.", schema: ServerJson } },
+        errors: API_ERRORS,
+      }),
+    )
+    .post(
+      "/v1/server/test-mail",
+      async ({ caller, body }) => json(JSON.stringify(await ownMails.testTo(caller, body.to))),
+      bodyOperation({
+        operationId: "sendTestMail",
+        permission: "manage",
+        tag: "System",
+        summary: "Send a test mail to a person of the account",
+        description: "Sends at once and waits for at most 10 seconds. At most one a second and 30 an hour.",
+        body: jsonBody(TestMail),
+        answers: { 200: { description: "How it fared.", schema: TestMailResult } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
+      }),
+    );
+}
+
+function serializeServer(rules: EffectiveSettings, version: string): ServerJson {
+  const { rateLimitPerSecond, all } = rules;
+  return {
+    version,
+    targets: rules.targets,
+    rate_limit_per_second: rateLimitPerSecond === 0 ? null : rateLimitPerSecond,
+    attempt_timeout_ms: rules.attemptTimeoutMs,
+    retry_base_ms: rules.retryBaseMs,
+    retry_cap_ms: rules.retryCapMs,
+    approval_ttl_hours: rules.approvalTtlHours,
+    approval_links: rules.approvalLinks,
+    approvers: [...rules.approvers],
+    agent_approval: rules.agentApproval,
+    sends_mail: rules.sendsMail,
+    retention_days: rules.retentionDays,
+    settings:
+      all?.map(({ name, value, isSet, isSecret, description }) => ({
+        name,
+        value,
+        set: isSet,
+        secret: isSecret,
+        description,
+      })) ?? null,
+  };
+}
