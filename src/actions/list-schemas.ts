@@ -25,6 +25,7 @@ import {
   key,
   nullable,
   plainText,
+  RESPONSE_CODE,
 } from "../api/schema-helpers.ts";
 import { TIMELINE_EVENT_TYPES } from "./timeline.ts";
 
@@ -74,7 +75,7 @@ export const FILTERS = {
   created_after: Type.Optional(dateTime("Created later than this.")),
   created_before: Type.Optional(dateTime("Created earlier than this.")),
   response_code: Type.Optional(
-    Type.Array(Type.String({ pattern: "^[1-5]([0-9][0-9]|xx)$" }), {
+    Type.Array(Type.String({ pattern: RESPONSE_CODE }), {
       maxItems: SEARCH_VALUES_MAX,
       description: "Any of these statuses of the target, or classes of them; may repeat.",
       examples: [["422", "5xx"]],

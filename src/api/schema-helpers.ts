@@ -37,11 +37,15 @@ const HOST = "^[^\\x00-\\x20/\\x7f-\\xa0]{1,260}$";
 /** No control characters and no other line breaks. */
 export const ONE_LINE = "^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$";
 
+/** A status of a target, or a class of them. */
+export const RESPONSE_CODE = "^[1-5]([0-9][0-9]|xx)$";
+
 /** Messages by pattern, in place of one that quotes the regular expression. */
 const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
   [PRINTABLE, "May hold only printable ASCII characters."],
   [ONE_LINE, "Must be one line without control characters."],
   [HOST, "Must be a host name, with or without a port."],
+  [RESPONSE_CODE, "Must be a status such as 422, or a class of them such as 4xx."],
 ]);
 
 /** Names of formats, for messages. */

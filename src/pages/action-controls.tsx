@@ -3,6 +3,7 @@ import type { Child } from "hono/jsx";
 import { mayDo, type Role } from "../accounts/roles.ts";
 import { type Action, isTerminal } from "../actions/action.ts";
 import { operationsOf } from "../actions/changes.ts";
+import { needsEdit } from "./action-story.tsx";
 import { callText } from "./decide.tsx";
 import { Icon } from "./icons.tsx";
 import { Button, PostForm, ReasonField } from "./form.tsx";
@@ -31,13 +32,24 @@ export function Controls(props: ControlsProps) {
   const { action, role, now } = props;
   const may = new Set(operationsOf(action, now).filter((operation) => mayDo(role, operation)));
   const canResend = isTerminal(action.status) && mayDo(role, "create");
+  // The last button is the main one.
+  const isEditFirst = canResend && needsEdit(action);
   return (
     <div class="buttons controls">
       <AsCode action={action} baseUrl={props.baseUrl} />
-      {canResend ? <LinkButton href={`${actionPath(action.id)}/edit`}>Edit and resend</LinkButton> : null}
+      {canResend && !isEditFirst ? <EditAndResend action={action} look="plain" /> : null}
       {may.has("cancel") && !may.has("approve") && action.status === "pending" ? <Cancel {...props} /> : null}
-      {may.has("retry") ? <Retry {...props} /> : null}
+      {may.has("retry") ? <Retry {...props} isEditFirst={isEditFirst} /> : null}
+      {isEditFirst ? <EditAndResend action={action} look="main" /> : null}
     </div>
+  );
+}
+
+function EditAndResend({ action, look }: { readonly action: Action; readonly look: "main" | "plain" }) {
+  return (
+    <LinkButton href={`${actionPath(action.id)}/edit`} look={look}>
+      Edit and resend
+    </LinkButton>
   );
 }
 
@@ -76,15 +88,15 @@ function Cancel({ action, user, role, now, problem, reason }: ControlsProps) {
 }
 
 /** One press where it is plain what happens; else a panel says what to know first. */
-function Retry(props: ControlsProps) {
-  const { action, user, role, isUnknown, isRejected, problem, reason } = props;
+function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
+  const { action, user, role, isUnknown, isRejected, problem, reason, isEditFirst } = props;
   const needsApproval = action.approve && mayDo(role, "approve");
   const isPlain = !isUnknown && !action.approve && problem === undefined;
   const hotkey = { key: "r", question: `Retry ${callText(action)}?` } as const;
   if (isPlain) {
     return (
       <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
-        <Button name="decision" value="retry" hotkey={hotkey}>
+        <Button name="decision" value="retry" look={isEditFirst ? "plain" : "main"} hotkey={hotkey}>
           <Icon name="retry" />
           Retry now
         </Button>
@@ -102,7 +114,7 @@ function Retry(props: ControlsProps) {
     </Button>
   ) : null;
   return (
-    <Panel name="Retry" isOpen={problem !== undefined} isMain>
+    <Panel name="Retry" isOpen={problem !== undefined} isMain={!isEditFirst}>
       <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
         <p class="quiet">
           A retry starts a new run of the same action, with the same Idempotency-Key.

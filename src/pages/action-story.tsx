@@ -111,6 +111,18 @@ function times(count: number): string {
   return [" twice", " three times", " four times", " five times"][count - 2] ?? ` ${count} times`;
 }
 
+/** The codes after which the same request may well succeed. */
+const SAME_REQUEST_CODES: ReadonlySet<number> = new Set([408, 409, 429]);
+
+/** Whether the same request would fail again, as far as its failure tells: sending it again needs an edit. */
+export function needsEdit({ status, result }: Action): boolean {
+  if (status !== "failed" || result === null) return false;
+  const kind = errorKindOf(result);
+  if (kind !== "target") return kind === "dns" || kind === "not_allowed";
+  const code = result.responseCode ?? 0;
+  return code >= 300 && code < 500 && !SAME_REQUEST_CODES.has(code);
+}
+
 /** What helps, by the kind of the failure. Pure; our own words only. */
 export function adviceOn(kind: ErrorKind, code: number | null): string {
   return kind === "target" ? adviceOnCode(code ?? 0) : ADVICE[kind];

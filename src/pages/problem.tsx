@@ -104,17 +104,18 @@ function textOf({ status, code, isLink = false }: ProblemProps): ProblemText {
 }
 
 /** The first one is the likeliest. A page at another Host has none: it may not be ours. */
-function Steps({ status, user = null, isStandalone = false, isLink = false, canRetry = false }: ProblemProps) {
+function Steps({ status, code, user = null, isStandalone = false, isLink = false, canRetry = false }: ProblemProps) {
   if (status === 421) return null;
-  const isRetried = RETRIED.has(status) && canRetry;
-  // An empty address is the page's own.
-  const retry = isRetried ? (
-    <LinkButton href="" look="main">
-      Try again
+  // An empty address is the page's own; an empty query is the page without one.
+  const own = RETRIED.has(status) ? { href: "", text: "Try again" } : { href: "?", text: "Clear filters" };
+  const canHelp = canRetry && (RETRIED.has(status) || code === "invalid_query");
+  const retry = canHelp ? (
+    <LinkButton href={own.href} look="main">
+      {own.text}
     </LinkButton>
   ) : null;
   if (isStandalone && !isLink) return retry;
-  const look = isRetried ? "plain" : "main";
+  const look = canHelp ? "plain" : "main";
   return (
     <>
       {retry}

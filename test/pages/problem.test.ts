@@ -29,6 +29,11 @@ describe("the page of an error", () => {
     expect(shown({ code: "not_found", canRetry: true }).links.join()).not.toContain("Try again");
   });
 
+  test("of a filter that is not valid offers the page without filters", () => {
+    expect(shown({ code: "invalid_query", canRetry: true, user: USER }).links[0]).toBe("Clear filters: ?");
+    expect(shown({ code: "invalid_query", user: USER }).links.join()).not.toContain("Clear filters");
+  });
+
   test("keeps the navigation of whoever is logged in, and leads others to the log-in", () => {
     const ann = shown({ code: "not_found", user: USER });
     expect(ann.html).toContain('<nav id="navigation"');

@@ -4,6 +4,7 @@ import type { Action, Result } from "../../src/actions/action.ts";
 import type { PastAttempt } from "../../src/actions/attempts.ts";
 import { ERROR_KINDS } from "../../src/actions/outcome.ts";
 import type { TimelineEntry, TimelineEvent } from "../../src/actions/timeline.ts";
+import { Controls } from "../../src/pages/action-controls.tsx";
 import { adviceOn, Story } from "../../src/pages/action-story.tsx";
 import { chosenAttempt, lanesOf } from "../../src/pages/attempts.tsx";
 import { renderPart } from "../../src/pages/layout.tsx";
@@ -92,6 +93,36 @@ describe("the sentence about an action", () => {
     for (const kind of ERROR_KINDS) expect(adviceOn(kind, null)).toMatch(/^[A-Z].*\.$/);
     for (const code of [300, 307, 400, 404, 418, 429, 500, 599])
       expect(adviceOn("target", code)).toMatch(/^[A-Z].*\.$/);
+  });
+});
+
+describe("the main button of a failed action", () => {
+  const mainOf = (overrides: Partial<Action>, role: "owner" | "reader" = "owner") => {
+    const action = anAction({ status: "failed", attempts: 3, ...overrides });
+    const user = { email: "ann@example.com", role, hasOthers: false, formToken: "t" } as const;
+    const page = { action, user, role, now: later(0), baseUrl: "http://127.0.0.1:3000" };
+    const html = renderPart(Controls({ ...page, isUnknown: false, isRejected: false }));
+    // A plain button names its look; the main one has none.
+    const buttons = [...html.matchAll(/<(?:button|a) [^>]*>.*?<\/(?:button|a)>/gs)].map(([text]) => text);
+    const main = buttons.filter((text) => !text.includes("button-plain") && !text.includes("copy"));
+    return main.map((text) =>
+      text
+        .replaceAll(/<svg.*?<\/svg>/gs, "")
+        .replaceAll(/<[^>]+>/g, "")
+        .trim(),
+    );
+  };
+
+  test("edits the request where the same one would fail again, and else sends it again", () => {
+    for (const code of [301, 400, 404, 422])
+      expect(mainOf({ result: result(code, REFUSED) })).toEqual(["Edit and resend"]);
+    for (const code of [408, 409, 429, 500, 503])
+      expect(mainOf({ result: result(code, "Busy.") })).toEqual(["Retry now"]);
+    expect(mainOf({ result: result(null, "The target refused the connection.") })).toEqual(["Retry now"]);
+  });
+
+  test("is not there for who may do neither", () => {
+    expect(mainOf({ result: result(422, REFUSED) }, "reader")).toEqual([]);
   });
 });
 
