@@ -71,7 +71,7 @@ export interface HttpDeps
     ReceiptRouteDeps,
     Omit<ServerRouteDeps, "ownMails">,
     Omit<ApprovalLinkRouteDeps, "ownOrigin">,
-    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewService" | "firstSteps" | "guides" | "oidc">,
+    Pick<PageDeps, "listNotifications" | "overviewService" | "firstSteps" | "guides" | "oidc">,
     Pick<FlashDeps & OidcRouteDeps, "secrets">,
     OwnAddress {
   readonly actionService: ActionService;

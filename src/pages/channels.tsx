@@ -93,23 +93,27 @@ const KIND_CHOICES: readonly Choice[] = CHANNEL_KINDS.map((kind) => ({
 
 function ChannelForm({ user, typed }: { readonly user: PageUser; readonly typed: ChannelFields }) {
   return (
-    <PostForm user={user} action={CHANNELS_PATH}>
+    <PostForm user={user} action={CHANNELS_PATH} class="channel-form">
       <Field name="name" label="Name" value={typed.name} hint="For example ops." required autocomplete="off" />
       <Choices name="kind" legend="Kind" choices={KIND_CHOICES} chosen={typed.kind === "" ? null : typed.kind} />
-      <Field
-        name="to"
-        label="Addresses"
-        type="lines"
-        value={typed.to}
-        hint={`For email: one a line, at most ${CHANNEL_ADDRESSES_MAX}.`}
-      />
-      <Field
-        name="url"
-        label="URL"
-        value={typed.url}
-        hint="For Slack and webhook. It is stored encrypted, and shown only in part."
-        autocomplete="off"
-      />
+      <div class="for-mail">
+        <Field
+          name="to"
+          label="Addresses"
+          type="lines"
+          value={typed.to}
+          hint={`For email: one a line, at most ${CHANNEL_ADDRESSES_MAX}.`}
+        />
+      </div>
+      <div class="for-url">
+        <Field
+          name="url"
+          label="URL"
+          value={typed.url}
+          hint="For Slack and webhook. It is stored encrypted, and shown only in part."
+          autocomplete="off"
+        />
+      </div>
       <Field
         name="remind_after_minutes"
         label="Remind after"

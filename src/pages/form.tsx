@@ -20,7 +20,7 @@ interface PostFormProps {
   readonly action?: string | undefined;
   /** Hidden fields. */
   readonly fields?: readonly (readonly [name: string, value: string | number])[];
-  readonly class?: "card" | "ask" | "person" | "decide";
+  readonly class?: "card" | "ask" | "person" | "decide" | "pause-form" | "channel-form";
   /** It begins a session: a login. */
   readonly beginsSession?: boolean;
   /** Its answer opens in a window of its own. */
@@ -95,21 +95,34 @@ export interface FieldProps extends Omit<LabelledProps, "id" | "children"> {
   readonly minlength?: number;
   readonly maxlength?: number;
   readonly autocomplete?: string;
+  /** What holds while the field is empty. */
+  readonly placeholder?: string;
+  /** Offered while typing; anything else may be typed. */
+  readonly known?: readonly string[];
   /** Where one page has several forms with the same fields. */
   readonly idSuffix?: string;
 }
 
 /** A labelled input. */
-export function Field({ label, type = "text", value = "", hint, problem = null, idSuffix = "", ...rest }: FieldProps) {
+export function Field(props: FieldProps) {
+  const { label, type = "text", value = "", hint, problem = null, idSuffix = "", known = [], ...rest } = props;
   const labelled = { id: `${rest.name}${idSuffix}`, label, hint, problem };
   const shared = {
     ...rest,
     id: labelled.id,
     "aria-invalid": problem === null ? undefined : "true",
     "aria-describedby": describedBy(labelled),
+    list: known.length === 0 ? undefined : `${labelled.id}-known`,
   };
   return (
     <Labelled {...labelled}>
+      {known.length === 0 ? null : (
+        <datalist id={shared.list}>
+          {known.map((text) => (
+            <option value={text} />
+          ))}
+        </datalist>
+      )}
       {type === "lines" || type === "code" ? (
         <textarea
           {...shared}

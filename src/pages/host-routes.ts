@@ -7,7 +7,9 @@ import { INVALID, showFormAgain } from "../http/errors.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { type AnswerPerson, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
-import { authorize } from "../accounts/roles.ts";
+import { authorize, type Caller } from "../accounts/roles.ts";
+import type { SigningService } from "../accounts/signing-secrets.ts";
+import { calledHosts } from "./settings-routes.ts";
 import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
 import type { PauseService } from "../pauses/service.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -19,6 +21,8 @@ import {
   hostFormPage,
   HOSTS_PATH,
   hostsPage,
+  inheritedRules,
+  type ServerRules,
   type HostsPageProps,
 } from "./hosts.tsx";
 
@@ -26,6 +30,9 @@ export interface HostPageDeps extends PersonRouteDeps {
   readonly hostService: HostService;
   readonly pauseService: Pick<PauseService, "list">;
   readonly callbackHosts: CallbackHostService;
+  readonly signingService: Pick<SigningService, "origins">;
+  /** The server's settings, which hold where the account sets nothing. */
+  readonly rulesFor: (caller: Caller) => Promise<ServerRules>;
   readonly clock: Pick<Clock, "now">;
 }
 
@@ -41,7 +48,7 @@ export function hostPages(deps: HostPageDeps) {
       .post(`${CALLBACK_HOSTS_PATH}/remove`, removeCallbackHost(deps))
       .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {
         const { defaults } = await ofOwner(hostService, person);
-        return page("own", hostFormPage({ user: person, host: ALL_HOSTS, typed: hostFieldsOf(defaults) }));
+        return page("own", await formHtml(deps, person, { host: ALL_HOSTS, typed: hostFieldsOf(defaults) }));
       })
       .get(`${HOSTS_PATH}/edit`, edit(deps))
       .post(HOSTS_PATH, async ({ context, person }) => {
@@ -51,7 +58,7 @@ export function hostPages(deps: HostPageDeps) {
           await save(hostService, person, host, valueOf(form));
         } catch (error) {
           return showFormAgain(context, error, INVALID, (problem) =>
-            Promise.resolve(hostFormPage({ user: person, host, typed: typedIn(form), problem })),
+            formHtml(deps, person, { host, typed: typedIn(form), problem }),
           );
         }
         return seeOther("own", HOSTS_PATH);
@@ -73,14 +80,28 @@ type More = Partial<Pick<HostsPageProps, "typed" | "problem">> & {
 };
 
 async function hostsHtml(deps: HostPageDeps, person: Person, { refused, ...more }: More = {}): Promise<string> {
-  const { hostService, pauseService, callbackHosts, clock } = deps;
-  const [set, pauses, listed] = await Promise.all([
-    ofOwner(hostService, person),
-    pauseService.list(person.caller),
-    callbackHosts.list(person.caller),
+  const { hostService, pauseService, callbackHosts, signingService, rulesFor, clock } = deps;
+  const { caller } = person;
+  const set = await ofOwner(hostService, person);
+  const [pauses, listed, called, server] = await Promise.all([
+    pauseService.list(caller),
+    callbackHosts.list(caller),
+    calledHosts(signingService, caller),
+    rulesFor(caller),
   ]);
   const callbacks = { hosts: listed, ...refused };
-  return hostsPage({ user: person, ...set, pauses, callbacks, now: clock.now(), ...more });
+  const known = called.filter((host) => !set.hosts.some((row) => row.host === host));
+  return hostsPage({ user: person, ...set, server, known, pauses, callbacks, now: clock.now(), ...more });
+}
+
+async function formHtml(
+  { hostService, rulesFor }: HostPageDeps,
+  person: Person,
+  form: Omit<Parameters<typeof hostFormPage>[0], "user" | "inherited">,
+): Promise<string> {
+  const [{ defaults }, server] = await Promise.all([ofOwner(hostService, person), rulesFor(person.caller)]);
+  const inherited = hostFieldsOf(inheritedRules(form.host === ALL_HOSTS ? NO_HOST_RULES : defaults, server));
+  return hostFormPage({ user: person, inherited, ...form });
 }
 
 function addCallbackHost(deps: HostPageDeps): AnswerPerson {
@@ -125,7 +146,7 @@ function edit(deps: HostPageDeps): AnswerPerson {
     try {
       const host = checkHost(typed, "validation_error");
       const rules = hosts.find((row) => row.host === host)?.rules ?? NO_HOST_RULES;
-      return page("own", hostFormPage({ user: person, host, typed: hostFieldsOf(rules) }));
+      return page("own", await formHtml(deps, person, { host, typed: hostFieldsOf(rules) }));
     } catch (error) {
       return showFormAgain(context, error, INVALID, (problem) => hostsHtml(deps, person, { typed, problem }));
     }

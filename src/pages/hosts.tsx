@@ -8,6 +8,7 @@ import { CallbackHosts, type CallbackHostsProps } from "./callback-hosts.tsx";
 import { Button, Field, type FieldProps, PostForm } from "./form.tsx";
 import { Ago, Card, Dot, LinkButton, Name, Notice, Problem, UntrustedText } from "./parts.tsx";
 import { DataTable, None, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import type { EffectiveSettings } from "../config/config.ts";
 import { duration, type PageUser } from "./text.ts";
 import { ActorName } from "./timeline.tsx";
 
@@ -29,6 +30,9 @@ export interface HostsPageProps {
   readonly user: PageUser;
   readonly hosts: readonly HostSettingsRow[];
   readonly defaults: HostRules;
+  readonly server: ServerRules;
+  /** The other hosts that the account has called. */
+  readonly known: readonly string[];
   /** All pauses in force. */
   readonly pauses: readonly Pause[];
   /** Where callbacks of keys with a hold may go. */
@@ -39,9 +43,21 @@ export interface HostsPageProps {
   readonly now: Date;
 }
 
+/** What the server does where an account sets nothing. */
+export type ServerRules = Pick<EffectiveSettings, "attemptTimeoutMs" | "retryBaseMs" | "retryCapMs">;
+
+/** These rules, with the server's where they set nothing. */
+export function inheritedRules(rules: HostRules, server: ServerRules): HostRules {
+  return {
+    ...rules,
+    timeoutMs: rules.timeoutMs ?? server.attemptTimeoutMs,
+    backoff: rules.backoff ?? { baseMs: server.retryBaseMs, capMs: server.retryCapMs },
+  };
+}
+
 /** What the account sets for hosts, and which of them are paused. */
 export function hostsPage(props: HostsPageProps): string {
-  const { user, hosts, defaults, pauses, callbacks, typed = "", problem, now } = props;
+  const { user, hosts, defaults, server, known, pauses, callbacks, typed = "", problem, now } = props;
   const paused = new Map(pauses.flatMap((pause) => (pause.kind === "host" ? [[pause.subject, pause]] : [])));
   const whole = pauses.find(({ kind }) => kind === "account");
   const rowFor = (host: string, rules: HostRules | null, setting?: HostSettingsRow) =>
@@ -73,7 +89,7 @@ export function hostsPage(props: HostsPageProps): string {
             { name: "", as: "buttons" },
           ]}
           rows={[
-            defaultCells(defaults),
+            defaultCells(inheritedRules(defaults, server)),
             ...hosts.map((row) => rowFor(row.host, row.rules, row)),
             ...unset.map((host) => rowFor(host, null)),
           ]}
@@ -87,6 +103,7 @@ export function hostsPage(props: HostsPageProps): string {
               hint={HOST_HINT}
               required
               autocomplete="off"
+              known={known}
               problem={problem ?? null}
             />
             <Button look="plain">Continue</Button>
@@ -166,7 +183,10 @@ function hostCells({ user, host, rules, setting, pause, now }: HostCellsProps) {
 
 function defaultCells(defaults: HostRules) {
   return [
-    <b>All hosts</b>,
+    <>
+      <b>All hosts</b>
+      <span class="says">Where a host sets nothing</span>
+    </>,
     <None />,
     ...ruleCells(defaults),
     <div>
@@ -208,14 +228,24 @@ interface HostFormProps {
   /** Empty: all hosts. */
   readonly host: string;
   readonly typed: HostFields;
+  /** What holds where a field is empty; an empty one: nothing. */
+  readonly inherited: HostFields;
   readonly problem?: string | undefined;
 }
 
 /** The form that sets everything of a host, or of all. */
-export function hostFormPage({ user, host, typed, problem }: HostFormProps): string {
+export function hostFormPage({ user, host, typed, inherited, problem }: HostFormProps): string {
   const isDefaults = host === ALL_HOSTS;
   const field = (name: keyof HostFields, label: string, hint: string, more: Partial<FieldProps> = {}) => (
-    <Field name={name} label={label} hint={hint} value={typed[name]} autocomplete="off" {...more} />
+    <Field
+      name={name}
+      label={label}
+      hint={hint}
+      value={typed[name]}
+      placeholder={inherited[name]}
+      autocomplete="off"
+      {...more}
+    />
   );
   return settingsFrame({
     user,
@@ -223,7 +253,7 @@ export function hostFormPage({ user, host, typed, problem }: HostFormProps): str
     title: isDefaults ? "All hosts" : <UntrustedText text={host} />,
     windowTitle: isDefaults ? "All hosts" : "Host",
     back: { href: HOSTS_PATH, name: "Hosts" },
-    intro: "An empty field sets nothing.",
+    intro: "An empty field sets nothing: what it shows in grey holds.",
     children: (
       <section class="card" aria-label="Settings of the host">
         <Problem text={problem} />

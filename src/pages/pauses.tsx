@@ -1,11 +1,11 @@
 /** @jsxImportSource hono/jsx */
 import type { KeyView } from "../accounts/schemas.ts";
 import type { Pause } from "../pauses/pause.ts";
-import { Button, Field, PostForm, ReasonField, Select } from "./form.tsx";
+import { Button, Choices, Field, PostForm, ReasonField, Select } from "./form.tsx";
 import { keyLabel, KeyName } from "./keys.tsx";
 import { Ago, Card, Notice, Problem, Time, UntrustedText } from "./parts.tsx";
 import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
-import type { PageUser } from "./text.ts";
+import type { Choice, PageUser } from "./text.ts";
 import { ActorName } from "./timeline.tsx";
 
 export const PAUSES_PATH = "/settings/pauses";
@@ -15,17 +15,34 @@ export interface PausesPageProps {
   readonly pauses: readonly Pause[];
   /** All keys of the account. */
   readonly keys: readonly KeyView[];
+  /** The hosts that the account has called. */
+  readonly hosts: readonly string[];
+  /** What is chosen to be paused; null: nothing yet. */
+  readonly scope: PauseScope | null;
   /** The key that is chosen; empty: none. */
   readonly chosen: string;
   /** The host that is typed. */
-  readonly host?: string | undefined;
+  readonly host: string;
   readonly problem?: string | undefined;
   readonly reason?: string | undefined;
   readonly now: Date;
 }
 
+export const PAUSE_SCOPES = ["host", "key", "account"] as const;
+
+export type PauseScope = (typeof PAUSE_SCOPES)[number];
+
+const SCOPE_TEXTS = {
+  host: { label: "One host", hint: "Calls to it wait, whoever asks for them." },
+  key: { label: "One key", hint: "What an agent created waits." },
+  account: { label: "The whole account", hint: "Nothing is sent." },
+} as const satisfies Readonly<Record<PauseScope, Omit<Choice, "value">>>;
+
+const SCOPES: readonly Choice[] = PAUSE_SCOPES.map((value) => ({ value, ...SCOPE_TEXTS[value] }));
+
 /** Lists the pauses, with a form to add one. */
-export function pausesPage({ user, pauses, keys, chosen, host, problem, reason, now }: PausesPageProps): string {
+export function pausesPage(props: PausesPageProps): string {
+  const { user, pauses, keys, hosts, scope, chosen, host, problem, reason, now } = props;
   return settingsFrame({
     user,
     section: "Pauses",
@@ -52,21 +69,27 @@ export function pausesPage({ user, pauses, keys, chosen, host, problem, reason, 
         )}
         <Card id="pause" title="Pause now">
           <Problem text={problem} />
-          <PostForm user={user} action={PAUSES_PATH}>
-            <Select
-              name="key_id"
-              label="What to pause"
-              none="The whole account"
-              options={keys.map((key) => [key.id, `Key ${keyLabel(key)}`])}
-              chosen={chosen}
-            />
-            <Field
-              name="host"
-              label="Or only calls to one host"
-              value={host ?? ""}
-              hint="Optional, instead of a key. For example api.example.com or 10.0.0.7:8080."
-              autocomplete="off"
-            />
+          <PostForm user={user} action={PAUSES_PATH} class="pause-form">
+            <Choices name="scope" legend="What to pause" choices={SCOPES} chosen={scope} />
+            <div class="for-host">
+              <Field
+                name="host"
+                label="Host"
+                value={host}
+                hint="For example api.example.com or 10.0.0.7:8080."
+                autocomplete="off"
+                known={hosts}
+              />
+            </div>
+            <div class="for-key">
+              <Select
+                name="key_id"
+                label="Key"
+                none="Choose a key"
+                options={keys.map((key) => [key.id, keyLabel(key)])}
+                chosen={chosen}
+              />
+            </div>
             <ReasonField value={reason} hint="Shown with every paused action." />
             <div class="buttons">
               <Button look="bad">Pause</Button>

@@ -12,7 +12,7 @@ import type { EffectiveSettings } from "../config/config.ts";
 import { INVALID, showFormAgain } from "../http/errors.ts";
 import { ACCOUNTS_PAGE_PATH, accountsPage, MAIL_TEST_PATH, serverPage } from "./settings.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
-import { PAUSES_PATH, pausesPage, type PausesPageProps } from "./pauses.tsx";
+import { PAUSE_SCOPES, PAUSES_PATH, pausesPage, type PausesPageProps } from "./pauses.tsx";
 import { checkReasonField } from "./decision-form.ts";
 import { AccountParams } from "../accounts/routes.ts";
 import { checkPausedHost } from "../pauses/pause.ts";
@@ -231,6 +231,7 @@ function rowIn(text: string | null): string | null {
 export interface PausePageDeps extends PersonRouteDeps {
   readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
   readonly keyService: Pick<KeyService, "list">;
+  readonly signingService: Pick<SigningService, "origins">;
   readonly clock: Pick<Clock, "now">;
 }
 
@@ -241,21 +242,23 @@ export function pausePages(deps: PausePageDeps) {
     .get(PAUSES_PATH, async ({ context, person }) => {
       const search = new URLSearchParams(context.search);
       const asked = { chosen: search.get("key") ?? "", host: search.get("host") ?? "" };
-      return page("own", await pausesHtml(deps, person, asked));
+      const scope = asked.host !== "" ? "host" : asked.chosen !== "" ? "key" : null;
+      return page("own", await pausesHtml(deps, person, { ...asked, scope }));
     })
     .post(PAUSES_PATH, async ({ context, person }) => {
       const form = await formOf(context, person);
       const keyId = form.get("key_id") ?? "";
       const typedHost = (form.get("host") ?? "").trim();
+      const scope = PAUSE_SCOPES.find((one) => one === form.get("scope")) ?? null;
       try {
-        // A malformed key id must not be dropped, or the whole account would be paused.
-        if (keyId !== "" && !KEY_ID.test(keyId)) throw new DomainError("not_found", "There is no such key.");
         const reason = checkReasonField(form);
-        const key = keyId === "" ? null : keyId;
-        const host = typedHost === "" ? null : checkPausedHost(typedHost, key);
-        await pauseService.pause(person.caller, { keyId: key, host, reason });
+        // What the reader can't see of the form doesn't count: only the field of what was chosen does.
+        if (scope === null) throw new DomainError("validation_error", "Choose what to pause.");
+        if (scope === "key" && !KEY_ID.test(keyId)) throw new DomainError("validation_error", "Choose a key.");
+        const host = scope === "host" ? checkPausedHost(typedHost, null) : null;
+        await pauseService.pause(person.caller, { keyId: scope === "key" ? keyId : null, host, reason });
       } catch (error) {
-        const typed = { chosen: keyId, host: typedHost, reason: form.get("reason") };
+        const typed = { scope, chosen: keyId, host: typedHost, reason: form.get("reason") };
         return showFormAgain(context, error, INVALID, (problem) => pausesHtml(deps, person, { ...typed, problem }));
       }
       return seeOther("own", PAUSES_PATH);
@@ -272,12 +275,23 @@ export function pausePages(deps: PausePageDeps) {
 }
 
 async function pausesHtml(
-  { pauseService, keyService, clock }: PausePageDeps,
+  { pauseService, keyService, signingService, clock }: PausePageDeps,
   person: Person,
-  more: Pick<PausesPageProps, "chosen" | "host" | "problem" | "reason">,
+  more: Pick<PausesPageProps, "scope" | "chosen" | "host" | "problem" | "reason">,
 ): Promise<string> {
-  const [pauses, keys] = await Promise.all([pauseService.list(person.caller), keyService.list(person.caller)]);
-  return pausesPage({ user: person, pauses, keys, now: clock.now(), ...more });
+  const { caller } = person;
+  const [pauses, keys, hosts] = await Promise.all([
+    pauseService.list(caller),
+    keyService.list(caller),
+    calledHosts(signingService, caller),
+  ]);
+  return pausesPage({ user: person, pauses, keys, hosts, now: clock.now(), ...more });
+}
+
+/** The hosts that the account's calls went to, with their ports, the last called first. */
+export async function calledHosts(signingService: Pick<SigningService, "origins">, caller: Caller) {
+  const origins = await signingService.origins(caller);
+  return [...new Set(origins.flatMap(({ origin, use }) => (use === "calls" ? [new URL(origin).host] : [])))];
 }
 
 export interface AccountsPageDeps extends PersonRouteDeps {

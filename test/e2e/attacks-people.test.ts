@@ -298,7 +298,7 @@ const formsFor = (id: string, keyId: string): readonly (readonly [string, Readon
   ["/actions", { status: "failed" }],
   ["/keys", { name: "evil", role: "owner", hold: "none" }],
   [`/keys/${keyId}/revoke`, { unfinished: "keep" }],
-  ["/settings/pauses", { key_id: "" }],
+  ["/settings/pauses", { scope: "account" }],
   ["/settings/pauses/pse_00000000000000000000000000/resume", {}],
   ["/settings/signing-secret", { origin: "https://a.example", for: "calls" }],
   ["/settings/rotation", { origin: "https://a.example", for: "calls", seen: "none" }],

@@ -234,7 +234,7 @@ describe("a role", () => {
       ["/settings/people", { email: "new@example.com", role: "owner" }],
       [`/settings/people/${await idOf(BOB)}/role`, { role: "owner" }],
       [`/settings/people/${await idOf(ANN)}/remove`, {}],
-      ["/settings/pauses", { key_id: "" }],
+      ["/settings/pauses", { scope: "account" }],
       ["/settings/callback-hosts", { host: "hooks.example.com" }],
       ["/settings/hosts", { host: "a.example", timeout_ms: "5000" }],
       ["/settings/hosts/remove", { host: "a.example" }],

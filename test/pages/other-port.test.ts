@@ -59,7 +59,7 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     [`/actions/${id}/reveal`, {}],
     [`/actions/${id}/again`, { sure: "yes" }],
     ["/keys", { name: "evil", role: "owner", hold: "none" }],
-    ["/settings/pauses", { key_id: "" }],
+    ["/settings/pauses", { scope: "account" }],
     ["/settings/signing-secret", { origin: "https://a.example", for: "calls" }],
     ["/settings/rotation", { origin: "https://a.example", for: "calls", seen: "none" }],
     ["/settings/callback-hosts", { host: "evil.example" }],

@@ -170,7 +170,7 @@ describe("for people, without script,", () => {
     const page = await ann.pageOf(`/settings/pauses?key=${keyId}`);
     expect(page).toContain(`value="${keyId}" selected`);
     const hidden = await ann.hiddenOf("/settings/pauses");
-    const answer = await ann.send("/settings/pauses", { ...hidden, key_id: keyId, reason: "<b>loops</b>" });
+    const answer = await ann.send("/settings/pauses", { ...hidden, scope: "key", key_id: keyId, reason: "<b>loops</b>" });
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/settings/pauses"]);
     const { id } = (await create()).json;
     expect(await ann.pageOf("/settings/pauses")).toContain("&lt;b&gt;loops&lt;/b&gt;");
@@ -189,20 +189,36 @@ describe("for people, without script,", () => {
     const ann = await signedIn(app);
     const hidden = await ann.hiddenOf("/settings/pauses");
     const { host } = new URL(target.url);
-    const refused = await ann.send("/settings/pauses", { ...hidden, key_id: "", host: "<b>" });
+    const refused = await ann.send("/settings/pauses", { ...hidden, scope: "host", host: "<b>" });
     expect(refused.status).toBe(400);
     expect(await refused.text()).toContain("&lt;b&gt;");
     expect(await read("/v1/pauses")).toEqual({ data: [] });
-    expect((await ann.send("/settings/pauses", { ...hidden, key_id: "", host: ` ${host} ` })).status).toBe(303);
+    expect((await ann.send("/settings/pauses", { ...hidden, scope: "host", key_id: "", host: ` ${host} ` })).status).toBe(303);
     expect(await ann.pageOf("/settings/pauses")).toContain(host);
     const { id } = (await create()).json;
     expect(await ann.pageOf(`/actions/${id}`)).toContain("nothing is sent to this host");
     expect(await ann.pageOf("/settings/pauses?host=a.example")).toContain('value="a.example"');
   });
 
+  test("a page pauses nothing until it was chosen what, and then what was chosen alone", async () => {
+    const ann = await signedIn(app);
+    const hidden = await ann.hiddenOf("/settings/pauses");
+    const unclear = [
+      { key_id: "", host: "" },
+      { scope: "key", key_id: "" },
+      { scope: "host", host: "", key_id: await agentId() },
+      { scope: "everything" },
+    ];
+    for (const form of unclear) expect((await ann.send("/settings/pauses", { ...hidden, ...form })).status).toBe(400);
+    expect(await read("/v1/pauses")).toEqual({ data: [] });
+    const whole = { ...hidden, scope: "account", host: "left.example", key_id: await agentId() };
+    expect((await ann.send("/settings/pauses", whole)).status).toBe(303);
+    expect(await read("/v1/pauses")).toMatchObject({ data: [{ kind: "account" }] });
+  });
+
   test("a form without the token of the session pauses nothing", async () => {
     const ann = await signedIn(app);
-    expect((await ann.send("/settings/pauses", { key_id: "" })).status).toBe(403);
+    expect((await ann.send("/settings/pauses", { scope: "account" })).status).toBe(403);
     expect(await read("/v1/pauses")).toEqual({ data: [] });
   });
 
