@@ -9,6 +9,7 @@ import { page, seeOther } from "../http/response.ts";
 import { type AnswerPerson, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
 import { authorize, type Caller } from "../accounts/roles.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
+import { readDuration } from "./text.ts";
 import { calledHosts } from "./settings-routes.ts";
 import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
 import type { PauseService } from "../pauses/service.ts";
@@ -169,11 +170,17 @@ function typedIn(form: Form): HostFields {
 
 /** The fields as the body of a request; what is no number stays text, which the check refuses. */
 function valueOf(form: Form): object {
-  const { base_ms: base, cap_ms: cap, give_up_on: giveUpOn, ...others } = typedIn(form);
+  const { timeout_ms: timeout, base_ms: base, cap_ms: cap, give_up_on: giveUpOn, ...others } = typedIn(form);
   const numbers = Object.entries(others).filter(([, text]) => text !== "");
-  const backoff = base === "" && cap === "" ? {} : { backoff: { base_ms: numberIn(base), cap_ms: numberIn(cap) } };
+  const times = timeout === "" ? {} : { timeout_ms: durationIn(timeout) };
+  const backoff = base === "" && cap === "" ? {} : { backoff: { base_ms: durationIn(base), cap_ms: durationIn(cap) } };
   const patterns = giveUpOn === "" ? {} : { give_up_on: giveUpOn.split(",").map((text) => numberIn(text.trim())) };
-  return { ...Object.fromEntries(numbers.map(([name, text]) => [name, numberIn(text)])), ...backoff, ...patterns };
+  const limits = Object.fromEntries(numbers.map(([name, text]) => [name, numberIn(text)]));
+  return { ...limits, ...times, ...backoff, ...patterns };
+}
+
+function durationIn(text: string): number | string {
+  return readDuration(text) ?? text;
 }
 
 function numberIn(text: string): number | string {

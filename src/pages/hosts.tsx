@@ -9,7 +9,7 @@ import { Button, Field, type FieldProps, PostForm } from "./form.tsx";
 import { Ago, Card, Dot, LinkButton, Name, Notice, Problem, UntrustedText } from "./parts.tsx";
 import { DataTable, None, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { EffectiveSettings } from "../config/config.ts";
-import { duration, type PageUser } from "./text.ts";
+import { duration, exactDuration, type PageUser } from "./text.ts";
 import { ActorName } from "./timeline.tsx";
 
 export const HOSTS_PATH = "/settings/hosts";
@@ -258,13 +258,9 @@ export function hostFormPage({ user, host, typed, inherited, problem }: HostForm
       <section class="card" aria-label="Settings of the host">
         <Problem text={problem} />
         <PostForm user={user} action={HOSTS_PATH} fields={[["host", host]]}>
-          {field("timeout_ms", "Timeout", "Milliseconds for a whole attempt, 1000 to 120000.")}
-          {field(
-            "base_ms",
-            "First delay",
-            "Milliseconds after the first failed attempt, doubled after each further one.",
-          )}
-          {field("cap_ms", "Longest delay", "Milliseconds between two attempts. Both delays, or neither.")}
+          {field("timeout_ms", "Timeout", "For a whole attempt, 1 s to 120 s. For example 30 s or 2 min.")}
+          {field("base_ms", "First delay", "After the first failed attempt, doubled after each further one.")}
+          {field("cap_ms", "Longest delay", "Between two attempts. Set both delays, or neither.")}
           {field("give_up_on", "Give up on", "Statuses after which no attempt follows: 401, 422, 5xx.")}
           {isDefaults ? null : field("max_per_second", "Calls a second", "0.01 to 10000.")}
           {isDefaults ? null : field("max_concurrent", "Calls at a time", "At most the limit of the server.")}
@@ -280,11 +276,12 @@ export function hostFormPage({ user, host, typed, inherited, problem }: HostForm
 
 /** What is set, as the form has it. */
 export function hostFieldsOf({ timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent }: HostRules): HostFields {
-  const text = (value: number | null | undefined) => (value === null || value === undefined ? "" : String(value));
+  const text = (value: number | null) => (value === null ? "" : String(value));
+  const time = (ms: number | null | undefined) => (ms === null || ms === undefined ? "" : exactDuration(ms));
   return {
-    timeout_ms: text(timeoutMs),
-    base_ms: text(backoff?.baseMs),
-    cap_ms: text(backoff?.capMs),
+    timeout_ms: time(timeoutMs),
+    base_ms: time(backoff?.baseMs),
+    cap_ms: time(backoff?.capMs),
     give_up_on: giveUpOn?.join(", ") ?? "",
     max_per_second: text(maxPerSecond),
     max_concurrent: text(maxConcurrent),

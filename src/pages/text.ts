@@ -50,6 +50,27 @@ export function duration(ms: number): string {
   return days === "1" ? "1 day" : `${days} days`;
 }
 
+/** The units of durations in forms, the longest first. */
+const DURATION_UNITS = [
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1_000],
+  ["ms", 1],
+] as const;
+
+/** A duration for a form, in the longest unit that tells it exactly: "90 s". `readDuration` reads it back. */
+export function exactDuration(ms: number): string {
+  const [unit, unitMs] = DURATION_UNITS.find(([, unitMs]) => ms >= unitMs && ms % unitMs === 0) ?? (["ms", 1] as const);
+  return `${ms / unitMs} ${unit}`;
+}
+
+/** Milliseconds of "90 s", "1.5 min" or "500"; a number without a unit is milliseconds. Null: it is none of these. */
+export function readDuration(text: string): number | null {
+  const [, digits = "", unit = "ms"] = /^(\d{1,9}(?:\.\d{1,3})?) ?(ms|s|min|h)?$/.exec(text.trim()) ?? [];
+  const unitMs = DURATION_UNITS.find(([name]) => name === unit)?.[1] ?? 1;
+  return digits === "" ? null : Math.round(Number(digits) * unitMs);
+}
+
 /** "5 min ago". `console.js` has the same. */
 export function timeAgo(ms: number): string {
   const unit = UNITS.find(({ unitMs }) => ms >= unitMs);

@@ -98,7 +98,7 @@ describe("for people, without script,", () => {
     expect(await ann.pageOf("/settings")).toContain('href="/settings/hosts"');
     expect(await ann.pageOf("/settings/hosts/edit?host=A.example")).toContain("a.example");
     const empty = { ...hidden, timeout_ms: "", base_ms: "", cap_ms: "", give_up_on: "" };
-    const fields = { ...empty, host: "a.example", timeout_ms: "60000", base_ms: "100", cap_ms: "1000" };
+    const fields = { ...empty, host: "a.example", timeout_ms: "60000", base_ms: "100", cap_ms: "1 s" };
     const refused = await ann.send("/settings/hosts", { ...fields, give_up_on: "<b>", max_per_second: "0.5" });
     const html = await refused.text();
     expect(refused.status).toBe(400);
@@ -110,9 +110,20 @@ describe("for people, without script,", () => {
     await ann.send("/settings/hosts", { ...empty, host: "", timeout_ms: "2000" });
     const { json } = await call("GET", "/v1/hosts");
     expect(json).toMatchObject({
-      data: [{ host: "a.example", timeout_ms: 60_000, give_up_on: [401, "5xx"], max_per_second: 0.5 }],
+      data: [
+        {
+          host: "a.example",
+          timeout_ms: 60_000,
+          backoff: { base_ms: 100, cap_ms: 1_000 },
+          give_up_on: [401, "5xx"],
+          max_per_second: 0.5,
+        },
+      ],
       defaults: { timeout_ms: 2_000 },
     });
+    // What a field would set if it were empty.
+    expect(await ann.pageOf("/settings/hosts/edit?host=b.example")).toContain('placeholder="2 s"');
+    expect(await ann.pageOf("/settings/hosts/edit?host=a.example")).toContain('value="1 min"');
     const page = await ann.pageOf("/settings/hosts");
     expect(page).toContain("401, 5xx");
     expect(page).toContain("0.5 a second");

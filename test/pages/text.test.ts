@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { describeActor } from "../../src/accounts/roles.ts";
-import { browserName, timeAgo, timeUntil, duration } from "../../src/pages/text.ts";
+import { browserName, duration, exactDuration, readDuration, timeAgo, timeUntil } from "../../src/pages/text.ts";
 
 test.each([
   [0, "0 ms"],
@@ -57,4 +57,22 @@ test.each([
   ["curl/8.9", null],
 ])("%s is %s", (agent, name) => {
   expect(browserName(agent)).toBe(name);
+});
+
+test("a duration of a form is read back as it was written", () => {
+  const written = [0, 1, 999, 1_000, 1_500, 60_000, 90_000, 3_600_000, 86_400_000].map((ms) => [ms, exactDuration(ms)]);
+  expect(written.map(([, text]) => text)).toEqual([
+    "0 ms",
+    "1 ms",
+    "999 ms",
+    "1 s",
+    "1500 ms",
+    "1 min",
+    "90 s",
+    "1 h",
+    "24 h",
+  ]);
+  for (const [ms, text] of written) expect(readDuration(String(text))).toBe(Number(ms));
+  expect(["1.5min", " 500 ", "0.25 s"].map((text) => readDuration(text))).toEqual([90_000, 500, 250]);
+  for (const text of ["", "s", "-1 s", "1 day", "1e9", "1 s 5"]) expect(readDuration(text)).toBeNull();
 });
