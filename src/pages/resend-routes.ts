@@ -11,6 +11,7 @@ import { page, seeOther } from "../http/response.ts";
 import { type AnswerById, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
 import { premask } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
 import { hasUnknown } from "./action.tsx";
 import { actionPath } from "./layout.tsx";
 import { editPage, resendPage } from "./resend.tsx";
@@ -18,6 +19,7 @@ import { editPage, resendPage } from "./resend.tsx";
 export interface ResendRouteDeps extends CreateRules, PersonRouteDeps {
   readonly actionService: Pick<ActionService, "get" | "timeline" | "create">;
   readonly clock: Clock;
+  readonly ids: Pick<Ids, "request">;
 }
 
 /** Sends an action again as a new one, as it is or edited. */
@@ -48,9 +50,10 @@ function refusal({ action, isUnknown }: Original, form: Form): string | null {
 /** Creates a request as a new action, with the checks of every create, and returns its path, or the issues. */
 function createCopies(deps: ResendRouteDeps) {
   const checkCreate = createCheckCreate(deps);
-  return async ({ caller }: Person, copy: Action): Promise<string | readonly Issue[]> => {
+  return async ({ caller }: Person, copy: Action, form: Form): Promise<string | readonly Issue[]> => {
     try {
-      const { request } = checkCreate(createInputOf(copy, caller.hold, deps.clock.now()));
+      const input = createInputOf(copy, caller.hold, deps.clock.now());
+      const { request } = checkCreate({ ...input, idempotencyKey: idempotencyKeyIn(form) });
       // The limits of the original key still apply, for example to its callback.
       const { action } = await deps.actionService.create(caller, request, { creator: copy.creator });
       return actionPath(action.id);
@@ -61,10 +64,23 @@ function createCopies(deps: ResendRouteDeps) {
   };
 }
 
+const FORM_ID = /^req_[0-9a-z]{1,64}$/;
+
+/**
+ * The same for a form that is sent twice, by a double click or from the history: the target must not get the call twice. A
+ * form that was changed since is another request. Null: the form has no id.
+ */
+function idempotencyKeyIn(form: Form): string | null {
+  const id = form.get("form_id") ?? "";
+  if (!FORM_ID.test(id)) return null;
+  const typed = JSON.stringify(["method", "url", "title", "headers", "body"].map((name) => form.get(name) ?? null));
+  return `${id}-${new Bun.CryptoHasher("sha256").update(typed).digest("hex").slice(0, 32)}`;
+}
+
 function showResend(deps: ResendRouteDeps): AnswerById {
   return async ({ context, person, params }) => {
     const original = await originalOf(deps, person, actionIdOf(context, params));
-    return page("own", resendPage({ ...original, user: person }));
+    return page("own", resendPage({ ...original, user: person, formId: deps.ids.request() }));
   };
 }
 
@@ -76,11 +92,12 @@ function resend(deps: ResendRouteDeps): AnswerById {
     const form = await deps.formOf(context, person);
     const original = await originalOf(deps, person, id);
     const refuse = (problem: string) =>
-      page("own", resendPage({ ...original, user: person, problem }), { status: 400 });
+      page("own", resendPage({ ...original, user: person, problem, formId: deps.ids.request() }), { status: 400 });
     const refused = refusal(original, form);
     if (refused !== null) return refuse(refused);
     const { action } = original;
-    const created = await create(person, { ...action, extras: { ...action.extras, metadata: metadataOfCopy(action) } });
+    const copy = { ...action, extras: { ...action.extras, metadata: metadataOfCopy(action) } };
+    const created = await create(person, copy, form);
     if (typeof created === "string") return seeOther("own", created);
     context.errorCode = "validation_error";
     return refuse(textOf(created));
@@ -90,7 +107,8 @@ function resend(deps: ResendRouteDeps): AnswerById {
 function showEdit(deps: ResendRouteDeps): AnswerById {
   return async ({ context, person, params }) => {
     const original = await originalOf(deps, person, actionIdOf(context, params));
-    return page("own", editPage({ ...original, user: person, fields: fieldsToEdit(original.action) }));
+    const fields = fieldsToEdit(original.action);
+    return page("own", editPage({ ...original, user: person, fields, formId: deps.ids.request() }));
   };
 }
 
@@ -103,13 +121,14 @@ function resendEdited(deps: ResendRouteDeps): AnswerById {
     const fields = fieldsIn(form, fieldsToEdit(original.action));
     const refuse = (problem: string | undefined, problems: EditProblems = {}) => {
       context.errorCode = "validation_error";
-      return page("own", editPage({ ...original, user: person, fields, problem, problems }), { status: 400 });
+      const formId = deps.ids.request();
+      return page("own", editPage({ ...original, user: person, fields, problem, problems, formId }), { status: 400 });
     };
     const refused = refusal(original, form);
     if (refused !== null) return refuse(refused);
     const copy = editedCopy(original.action, fields);
     if ("problems" in copy) return refuse(undefined, copy.problems);
-    const created = await create(person, copy.action);
+    const created = await create(person, copy.action, form);
     return typeof created === "string" ? seeOther("own", created) : refuse(textOf(created));
   };
 }

@@ -19,10 +19,12 @@ interface ResendPageProps {
   /** An attempt has the outcome `unknown`, so the person has to confirm. */
   readonly isUnknown: boolean;
   readonly problem?: string | undefined;
+  /** By which a form that is sent twice is known: it creates one action. */
+  readonly formId: string;
 }
 
 /** Asks for confirmation before an action is created anew. */
-export function resendPage({ user, isUnknown, problem, ...props }: ResendPageProps): string {
+export function resendPage({ user, isUnknown, problem, formId, ...props }: ResendPageProps): string {
   const action = maskForDisplay(props.action, "decider");
   return render(
     <Layout title={`Send again: ${callText(action)}`} nav="Actions" user={user}>
@@ -32,7 +34,7 @@ export function resendPage({ user, isUnknown, problem, ...props }: ResendPagePro
         intro={introOf(action)}
       />
       <RequestView action={action} tellsCallback />
-      <PostForm user={user} action={`${actionPath(action.id)}/again`} class="card">
+      <PostForm user={user} action={`${actionPath(action.id)}/again`} fields={[["form_id", formId]]} class="card">
         <Problem text={problem} />
         {isUnknown ? <SureField /> : null}
         <div class="buttons">
@@ -70,7 +72,8 @@ interface EditPageProps extends ResendPageProps {
 }
 
 /** A form with the request of an action, to send it again as a new one. */
-export function editPage({ action, user, isUnknown, fields, problem, problems = {} }: EditPageProps): string {
+export function editPage(props: EditPageProps): string {
+  const { action, user, isUnknown, fields, problem, problems = {}, formId } = props;
   const path = actionPath(action.id);
   const masked = maskForDisplay(action, "decider");
   const risks = risksOf({ ...action, ...NO_HISTORY, reason: null, seenUrl: masked.url });
@@ -82,7 +85,7 @@ export function editPage({ action, user, isUnknown, fields, problem, problems = 
         intro={`The original stays as it is. ${introOf(action)}`}
       />
       <Risks risks={risks} />
-      <PostForm user={user} action={`${path}/edit`} class="card">
+      <PostForm user={user} action={`${path}/edit`} fields={[["form_id", formId]]} class="card">
         <Problem text={problem} />
         <div class="edit-target">
           <div class="field">

@@ -375,6 +375,26 @@ describe("send again as new", () => {
     expect(taken.headers.get("location")).toStartWith("/actions/act_");
   });
 
+  test.each(["/again", "/edit"])("creates one action of a form that is sent twice: %s", async (tail) => {
+    await using target = new Target(422, 200);
+    const id = await ended({ url: target.url, method: "PUT", body: { n: 1 } }, "failed");
+    const path = `/actions/${id}${tail}`;
+    const fields = { ...(await ann.hiddenOf(path)), method: "PUT", url: target.url, body: '{"n":2}' };
+    const copyOf = async (sent: Readonly<Record<string, string>>) => {
+      const { status, headers } = await ann.send(path, sent);
+      return [status, headers.get("location")?.replace("/actions/", "")] as const;
+    };
+    const [one, other] = await Promise.all([copyOf(fields), copyOf(fields)]);
+    expect(one[0]).toBe(303);
+    expect(other).toEqual(one);
+    await app.engine.saw(one[1] ?? "", { status: "completed" });
+    expect(target.received).toHaveLength(2);
+    // Another form, or the same one with other values, is another request.
+    const again = await copyOf({ ...fields, ...(await ann.hiddenOf(path)) });
+    expect(again[1]).not.toBe(one[1]);
+    if (tail === "/edit") expect((await copyOf({ ...fields, body: '{"n":3}' }))[1]).not.toBe(one[1]);
+  });
+
   test("is judged as every create is", async () => {
     const id = await ended({}, "failed");
     const { store } = app.engine;
