@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
 import type { ListedKeyView } from "../accounts/key-list.ts";
 import type { KeyView } from "../accounts/schemas.ts";
 import type { Hold } from "../accounts/roles.ts";
@@ -65,13 +66,14 @@ export function keysPage(props: KeysPageProps): string {
           caption="Keys"
           columns={[
             { name: "Key", as: "main" },
-            { name: "Role" },
-            { name: "Needs approval" },
+            { name: "Role", as: "fact" },
+            { name: "Needs approval", as: "fact" },
             { name: "Limits" },
             { name: "Last call", as: "wide" },
             { name: "24 hours", as: "number" },
             { name: "", as: "buttons" },
           ]}
+          isCompact
           rows={live.map((key) => liveCells(key, props))}
         />
       )}
@@ -82,11 +84,12 @@ export function keysPage(props: KeysPageProps): string {
             caption="Revoked keys"
             columns={[
               { name: "Key", as: "main" },
-              { name: "Role" },
-              { name: "Revoked" },
+              { name: "Role", as: "fact" },
+              { name: "Revoked", as: "fact" },
               { name: "Last call", as: "wide" },
               { name: "", as: "buttons" },
             ]}
+            isCompact
             rows={over.map((key) => revokedCells(key, props))}
           />
         </details>
@@ -103,7 +106,7 @@ function liveCells(key: ListedKeyView, { user, paused, now }: KeysPageProps) {
   const ofKey = <span class="visually-hidden"> {key.name}</span>;
   return [
     <>
-      <KeyName of={key} /> <code class="none">…{last4}</code>{" "}
+      <KeyName of={key} /> <code class="none nowrap">…{last4}</code>{" "}
       {pause === undefined ? null : <Dot tone="wait">Paused</Dot>}
       {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
       <span class="says">
@@ -118,7 +121,7 @@ function liveCells(key: ListedKeyView, { user, paused, now }: KeysPageProps) {
     </>,
     <>
       {roleLabel(role)}
-      {wide === null ? null : <span class="says">{wide}</span>}
+      {wide === null ? null : <span class="says nowrap">{wide}</span>}
     </>,
     hold === "none" ? <None>As asked</None> : HOLD_WORDS[hold],
     <LimitsCell of={key} now={now} />,
@@ -128,8 +131,10 @@ function liveCells(key: ListedKeyView, { user, paused, now }: KeysPageProps) {
       <span class="visually-hidden"> actions of {key.name}</span>
     </a>,
     <div>
-      <LinkButton href={`/keys/new?replaces=${id}`}>Rotate{ofKey}</LinkButton>
       <RowMenu of={key.name}>
+        <li>
+          <a href={`/keys/new?replaces=${id}`}>Rotate{ofKey}</a>
+        </li>
         <li>
           <a href={listPath({ created_by: id })}>Show actions{ofKey}</a>
         </li>
@@ -162,10 +167,14 @@ function revokedCells(key: ListedKeyView, { paused, now }: KeysPageProps) {
     roleLabel(key.role),
     key.revokedAt === null ? <None /> : <Ago at={key.revokedAt} now={now} />,
     <LastCall of={key} now={now} />,
-    <div>
-      <LinkButton href={listPath({ created_by: key.id })}>Actions{ofKey}</LinkButton>
-      <LinkButton href={`/keys/new?replaces=${key.id}`}>Replace{ofKey}</LinkButton>
-    </div>,
+    <RowMenu of={key.name}>
+      <li>
+        <a href={`/keys/new?replaces=${key.id}`}>Replace{ofKey}</a>
+      </li>
+      <li>
+        <a href={listPath({ created_by: key.id })}>Show actions{ofKey}</a>
+      </li>
+    </RowMenu>,
   ];
 }
 
@@ -195,37 +204,61 @@ function usedText({ actionsLastDay }: ListedKeyView): string {
   return `${number(actionsLastDay)}${actionsLastDay >= KEY_ACTIONS_COUNTED_MAX ? "+" : ""}`;
 }
 
-/** The first host stands for all of them; the tooltip has the rest. */
-function LimitsCell({ of: key, now }: { readonly of: ListedKeyView; readonly now: Date }) {
+interface ShownLimit {
+  readonly name: string;
+  /** In a line with others. */
+  readonly short: Child;
+  /** Whether `short` is all there is. */
+  readonly isWhole: boolean;
+  readonly whole: Child;
+  /** Whether the key is refused because of it. */
+  readonly isReached: boolean;
+}
+
+/** The limits of a key: those that refuse it come first. */
+function limitsOf(key: ListedKeyView, now: Date): readonly ShownLimit[] {
   const { hosts, methods, dailyActions, actionsToday, expiresAt } = key;
   const [first, ...rest] = hosts ?? [];
-  const lines = [
-    ...(first === undefined
-      ? []
-      : [
-          <span class="nowrap" title={hosts?.join(", ")}>
-            <code>{first}</code>
-            {rest.length === 0 ? null : ` +${rest.length}`}
-          </span>,
-        ]),
-    ...(methods === null ? [] : [methods.join(", ")]),
-    ...(dailyActions === null ? [] : [`${number(actionsToday)} of ${number(dailyActions)} today`]),
-    ...(expiresAt === null
-      ? []
-      : [
-          isOver(key, now) ? (
-            <>
-              ended <Ago at={expiresAt} now={now} />
-            </>
-          ) : (
-            <>
-              ends <UntilTime at={expiresAt} now={now} />
-            </>
-          ),
-        ]),
-  ];
-  if (lines.length === 0) return <None>None</None>;
-  return lines.map((line, at) => <span class={at === 0 ? "first-line" : "says"}>{line}</span>);
+  const limits: ShownLimit[] = [];
+  if (hosts !== null && first !== undefined) {
+    const short = [<code>{first}</code>, ...(rest.length === 0 ? [] : [` +${rest.length}`])];
+    const whole = hosts.map((host) => <code class="one-line">{host}</code>);
+    limits.push({ name: "Hosts", short, whole, isWhole: rest.length === 0, isReached: false });
+  }
+  if (methods !== null) {
+    const short = methods.join(", ");
+    limits.push({ name: "Methods", short, whole: short, isWhole: true, isReached: false });
+  }
+  if (dailyActions !== null) {
+    const used = `${number(actionsToday)} of ${number(dailyActions)}`;
+    const isReached = actionsToday >= dailyActions;
+    limits.push({ name: "Today", short: `${used} today`, whole: `${used} actions`, isWhole: true, isReached });
+  }
+  if (expiresAt !== null) {
+    const isReached = isOver(key, now);
+    const when = isReached ? <Ago at={expiresAt} now={now} /> : <UntilTime at={expiresAt} now={now} />;
+    const name = isReached ? "Ended" : "Ends";
+    limits.push({ name, short: [`${name} `, when], whole: <Time at={expiresAt} />, isWhole: true, isReached });
+  }
+  return limits.toSorted((a, b) => Number(b.isReached) - Number(a.isReached));
+}
+
+/** One line; opened, all limits in full. */
+function LimitsCell({ of: key, now }: { readonly of: ListedKeyView; readonly now: Date }) {
+  const [first, ...rest] = limitsOf(key, now);
+  if (first === undefined) return <None>None</None>;
+  const short = <span class={first.isReached ? "says-bad" : undefined}>{first.short}</span>;
+  if (rest.length === 0 && first.isWhole) return short;
+  return (
+    <details class="limits">
+      <summary>
+        {short}
+        {rest.length === 0 ? null : <span class="quiet">{` · ${rest.length} more`}</span>}
+        <span class="visually-hidden"> limits of {key.name}</span>
+      </summary>
+      <Facts rows={[first, ...rest].map(({ name, whole }) => [name, whole])} />
+    </details>
+  );
 }
 
 /** The limits of a key that has some, after what else is said of it. */

@@ -130,8 +130,11 @@ function Sections({ user, section }: Pick<SettingsPageProps, "user" | "section">
 interface Column {
   /** Its head; on phones it stands before each value. Empty: none. */
   readonly name: string;
-  /** Numbers stand at the right; buttons at the end of the row; the main one is never narrow; a wide one takes what is left. */
-  readonly as?: "number" | "buttons" | "main" | "wide";
+  /**
+   * Numbers stand at the right; buttons at the end of the row; the main one is never narrow; a wide one takes what is left. A
+   * fact is a word or two.
+   */
+  readonly as?: "number" | "buttons" | "main" | "wide" | "fact";
 }
 
 interface DataTableProps {
@@ -139,12 +142,14 @@ interface DataTableProps {
   readonly caption: string;
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly Child[])[];
+  /** On phones, facts and numbers stand in one line, and what can be done beside the main one. */
+  readonly isCompact?: boolean;
 }
 
 /** A dense table. On phones each row is a block of names and values, so that nothing scrolls sideways. */
-export function DataTable({ caption, columns, rows }: DataTableProps) {
+export function DataTable({ caption, columns, rows, isCompact = false }: DataTableProps) {
   return (
-    <table class="data">
+    <table class={isCompact ? "data compact" : "data"}>
       <caption class="visually-hidden">{caption}</caption>
       <thead>
         <tr>
