@@ -125,8 +125,12 @@ const SIGN_UP = operation({
   permission: null,
   tag: "Auth",
   summary: "Sign up: a new account with an owner key",
-  description:
-    "Returns 403 where sign-ups are closed, by SIGNUPS or because approvals are in use. Only this response shows the key; it also sets the session cookie of the pages. The service's own pages send a form here and get HTML, which is not described.",
+  description: "Creates an account and its first person. Only this response shows the key.",
+  notes: [
+    "It also sets the session cookie of the pages.",
+    "It returns 403 where sign-ups are closed, by SIGNUPS or because approvals are in use.",
+    "The service's own pages send a form here and get HTML, which is not described.",
+  ],
   body: { schema: Credentials, isRequired: true },
   answers: {
     201: { description: "The new account.", schema: SignedUp, headers: ["Set-Cookie", "Cache-Control"] },
@@ -139,8 +143,8 @@ const LOG_IN = operation({
   permission: null,
   tag: "Auth",
   summary: "Log in on the pages for people",
-  description:
-    "Sets the session cookie of the pages for people, which does not authenticate under /v1. Too many wrong passwords get 429. The service's own pages send a form here and get a redirect.",
+  description: "Sets the session cookie of the pages for people, which does not authenticate under /v1.",
+  notes: ["Too many wrong passwords get 429.", "The service's own pages send a form here and get a redirect."],
   body: { schema: Credentials, isRequired: true },
   answers: {
     200: { description: "Who logged in.", schema: LoggedIn, headers: ["Set-Cookie", "Cache-Control"] },
@@ -153,8 +157,11 @@ const LOG_OUT = operation({
   permission: null,
   tag: "Auth",
   summary: "Log out, from a page of this service",
-  description:
-    "Ends the session and clears its cookie. Needs an Origin or Sec-Fetch-Site of this service. A form of the service's own pages gets a redirect.",
+  description: "Ends the session and clears its cookie.",
+  notes: [
+    "Needs an `Origin` or `Sec-Fetch-Site` of this service.",
+    "A form of the service's own pages gets a redirect.",
+  ],
   answers: {
     204: { description: "The session has ended.", schema: null, headers: ["Set-Cookie", "Cache-Control"] },
   },

@@ -107,8 +107,8 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "List the account's keys",
-        description:
-          "Live keys first, then revoked ones, with their limits and what they have done. The secret keys themselves are never shown.",
+        description: "Lists live keys first, then revoked ones, with their limits and what they have done.",
+        notes: ["The secret keys themselves are never shown."],
         answers: { 200: { description: "The keys.", schema: KeyList } },
         errors: API_ERRORS,
       }),
@@ -124,8 +124,13 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "Create a key; it is shown once",
-        description:
-          "Only this response shows the key. An account can have 500 live keys; a further one gets 409. A key that replaces another acts on what that key created, and has each of its limits that the request leaves out, unless inherit_limits is false. A create or retry beyond a limit gets 403. The first key with a hold in the first account closes sign-ups, unless SIGNUPS is open.",
+        description: "Creates a key. Only this response shows it.",
+        notes: [
+          "A key that replaces another acts on what that key created. It has each of its limits that the request leaves out, unless `inherit_limits` is false.",
+          "A create or retry beyond a limit gets 403.",
+          "An account can have 500 live keys; a further one gets 409.",
+          "The first key with a hold in the first account closes sign-ups, unless SIGNUPS is open.",
+        ],
         body: jsonBody(CreateKey),
         answers: { 201: { description: "The new key.", schema: CreatedKey, headers: ["Cache-Control"] } },
         errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "too_many_keys"],
@@ -142,8 +147,8 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "Revoke a key",
-        description:
-          "Takes effect at once, also for open streams and sessions. Revoking a revoked key returns 204 again.",
+        description: "Revokes a key at once, also for open streams and sessions.",
+        notes: ["Revoking a revoked key returns 204 again."],
         params: KeyParams,
         query: RevokeQuery,
         answers: { 204: { description: "The key is revoked.", schema: null } },
@@ -164,7 +169,8 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "List the hosts for callbacks of keys with a hold",
-        description: "Callbacks of keys without a hold may go to other hosts too.",
+        description: "Lists the hosts that keys with a hold can use in `callback`.",
+        notes: ["Callbacks of keys without a hold may go to other hosts too."],
         answers: { 200: { description: "The hosts.", schema: CallbackHostList } },
         errors: API_ERRORS,
       }),
@@ -180,8 +186,8 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "Allow callbacks of keys with a hold to a host",
-        description:
-          "A key with a hold can use only listed hosts in callback. Adding a listed host changes nothing. An account can list up to 100 hosts.",
+        description: "Adds a host to those that a key with a hold can use in `callback`.",
+        notes: ["Adding a listed host changes nothing.", "An account can list up to 100 hosts."],
         body: jsonBody(AddCallbackHost),
         answers: { 200: { description: "The host, listed.", schema: CallbackHost } },
         errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
@@ -198,8 +204,8 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "Remove a host from the list for callbacks of keys with a hold",
-        description:
-          "Takes effect at once: waiting callbacks to it are given up at their next attempt, and the timeline says so.",
+        description: "Removes a host at once.",
+        notes: ["Waiting callbacks to it are given up at their next attempt, and the timeline says so."],
         query: RemoveCallbackHostQuery,
         answers: { 204: { description: "The host was removed from the list.", schema: null } },
         errors: [...API_ERRORS, "not_found"],
@@ -218,7 +224,8 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         tag: "Auth",
         summary: "List the origins whose signing secrets are in use",
         description:
-          "Where calls and callbacks of the account went, with the newest origin of each host name, and what was rotated. It shows no secret: read one with getSigningSecret.",
+          "Lists where calls and callbacks of the account went, with the newest origin of each host name, and what was rotated.",
+        notes: ["It shows no secret: read one with `getSigningSecret`."],
         answers: { 200: { description: "The origins.", schema: SigningOriginList } },
         errors: API_ERRORS,
       }),
@@ -235,8 +242,11 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "Get the secret that signs calls, or callbacks, to an origin",
-        description:
-          "The secret that signs calls to this origin (Standard Webhooks), and for 24 hours after a rotation also the previous one. Callbacks have a separate secret: read it with for=callbacks.",
+        description: "Returns the secret that signs calls to this origin (Standard Webhooks).",
+        notes: [
+          "For 24 hours after a rotation the previous one comes too.",
+          "Callbacks have a separate secret: read it with `for=callbacks`.",
+        ],
         query: SigningSecretQuery,
         answers: { 200: { description: "The secret.", schema: SigningSecretJson, headers: ["Cache-Control"] } },
         errors: API_ERRORS,
@@ -253,8 +263,12 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "Rotate the signing secret of an origin, or of all origins",
-        description:
-          "Both secrets sign for 24 hours; a second rotation within that time ends the oldest at once. Takes no body: without the parameter origin every origin gets new secrets, for calls and for callbacks. With an origin it rotates the secret for calls, or with for=callbacks the one for callbacks.",
+        description: "Makes a new signing secret. Takes no body.",
+        notes: [
+          "Both secrets sign for 24 hours; a second rotation within that time ends the oldest at once.",
+          "Without the parameter `origin` every origin gets new secrets, for calls and for callbacks.",
+          "With an `origin` it rotates the secret for calls, or with `for=callbacks` the one for callbacks.",
+        ],
         query: RotateQuery,
         body: optionalBody(NoBody),
         answers: {
@@ -303,8 +317,11 @@ function accountsRoutes({ signUpGate }: AccountRouteDeps) {
         requires,
         tag: "Auth",
         summary: "List the accounts of the service, for owners of the first one",
-        description:
-          "Stopped accounts first. An account that signed up before sign-ups closed is stopped until it is allowed. Keys of other accounts than the first get 403.",
+        description: "Lists the accounts of the service, stopped ones first.",
+        notes: [
+          "An account that signed up before sign-ups closed is stopped until it is allowed.",
+          "Keys of other accounts than the first get 403.",
+        ],
         answers: { 200: { description: "The accounts.", schema: AccountList } },
         errors: API_ERRORS,
       }),
@@ -321,8 +338,11 @@ function accountsRoutes({ signUpGate }: AccountRouteDeps) {
         requires,
         tag: "Auth",
         summary: "Allow an account that signed up before sign-ups closed",
-        description:
-          "For owners of the first account. Its keys work again, and its waiting actions are sent at once. Allowing an allowed account returns 204 again.",
+        description: "Lets a stopped account work again, for owners of the first account.",
+        notes: [
+          "Its keys work again, and its waiting actions are sent at once.",
+          "Allowing an allowed account returns 204 again.",
+        ],
         params: AccountParams,
         body: optionalBody(NoBody),
         answers: { 204: { description: "The account is allowed.", schema: null } },

@@ -248,8 +248,13 @@ const CREATE_ACTION = bodyOperation({
   permission: "create",
   tag: "Actions",
   summary: "Create an action",
-  description:
-    "Stores the call durably, then sends it. Returns 200 and the earlier action where Idempotency-Key, or else dedupe, matches one. A key with a hold creates held actions, whatever approve says. For an agent's key an earlier action of another key is masked, and differs compares the masked values. With sync the response comes when the action has ended, or shows its current state after wait seconds. Where a person has rejected the same request within 24 hours, an agent's key must give a reason (else 400), and may repeat it twice (then 403).",
+  description: "Stores the call durably, then sends it.",
+  notes: [
+    "An earlier action with the same `Idempotency-Key`, or else the same `dedupe`, is returned with 200. For an agent's key it is masked if another key created it, and `differs` compares the masked values.",
+    "A key with a hold creates held actions, whatever `approve` says.",
+    "With `sync` the response comes when the action has ended, or shows its current state after `wait` seconds.",
+    "Where a person has rejected the same request within 24 hours, an agent's key must give a `reason` (else 400), and may repeat it twice (then 403).",
+  ],
   query: WaitQuery,
   headers: ["Idempotency-Key"],
   // Checked together with the header, so that an error lists the issues of both.
@@ -274,8 +279,12 @@ const LIST_ACTIONS = operation({
   permission: "read",
   tag: "Actions",
   summary: "List actions, newest first",
-  description:
-    "A page of the account's actions that match every parameter. Only status, response_code and metadata may be repeated. There is no total; pass next_cursor as cursor, with the same parameters, for the next page. A page looks at 10,000 actions at most for what no index serves; where it stops early it has searched_until, and next_cursor goes on from there, also if data is empty.",
+  description: "Returns a page of the account's actions that match every parameter, newest first.",
+  notes: [
+    "Only `id`, `status`, `response_code` and `metadata` may be repeated.",
+    "For the next page, pass `next_cursor` as `cursor`, with the same parameters. There is no total.",
+    "For what no index serves, a page looks at 10,000 actions at most. Where it stops early it has `searched_until`, and `next_cursor` goes on from there, also if `data` is empty.",
+  ],
   query: ListQuery,
   answers: { 200: { description: "A page of actions.", schema: ActionPageJson } },
   errors: API_ERRORS,
@@ -286,8 +295,8 @@ const COUNT_ACTIONS = operation({
   permission: "read",
   tag: "Actions",
   summary: "Count actions by status",
-  description:
-    "How many actions match every parameter, by status, up to 1,000 each. It looks at 10,000 actions at most, the newest; counted_until says where it stopped.",
+  description: "Counts the actions that match every parameter, by status, up to 1,000 each.",
+  notes: ["It looks at the newest 10,000 actions at most; `counted_until` says where it stopped."],
   query: FilterQuery,
   answers: { 200: { description: "The counts.", schema: ActionCounts } },
   errors: API_ERRORS,
@@ -298,8 +307,12 @@ const EXPORT_ACTIONS = operation({
   permission: "read",
   tag: "Actions",
   summary: "Export actions",
-  description:
-    "Streams every action that matches, newest first, as far as it existed at the start. A cell of CSV that a spreadsheet would take for a formula begins with an apostrophe. An export that breaks off ends without the end of the chunked body. An account may have 10 open; further ones get 429.",
+  description: "Streams every action that matches, newest first, as far as it existed at the start.",
+  notes: [
+    "A cell of CSV that a spreadsheet would take for a formula begins with an apostrophe.",
+    "An export that breaks off ends without the end of the chunked body.",
+    "An account may have 10 open; further ones get 429.",
+  ],
   query: ExportQuery,
   answers: {
     200: {
@@ -321,8 +334,11 @@ const GET_ACTION = operation({
   permission: "read",
   tag: "Actions",
   summary: "Get an action, or wait for its end",
-  description:
-    "The current state of the action; with wait, as soon as it has ended, or after wait seconds. The receipt page is at receipt_url.",
+  description: "Returns the current state of the action.",
+  notes: [
+    "With `wait`, the response comes as soon as the action has ended, or after that many seconds.",
+    "People see it at `receipt_url`.",
+  ],
   params: ActionParams,
   query: ReadQuery,
   answers: { 200: { description: "The action.", schema: ActionJson } },
@@ -334,8 +350,10 @@ const GET_DECISION_FACTS = operation({
   permission: "read",
   tag: "Actions",
   summary: "Get what a person is shown before deciding on an action",
-  description:
-    "The facts, masked and in order, and the risks that the approval mail, the pages, MCP clients and the command line show. For programs that ask a person themselves.",
+  description: "Returns the facts and risks that a person sees before a decision, masked and in order.",
+  notes: [
+    "For programs that ask a person themselves: the approval mail, the pages, MCP clients and the command line show the same.",
+  ],
   params: ActionParams,
   answers: { 200: { description: "Facts and risks.", schema: DecisionFacts } },
   errors: [...API_ERRORS, "not_found"],
@@ -346,8 +364,8 @@ const GET_TIMELINE = operation({
   permission: "read",
   tag: "Actions",
   summary: "Get the timeline of an action",
-  description:
-    "Every change of status, every attempt and every notification of all runs, oldest first; beyond 2,000 entries the oldest are left out.",
+  description: "Returns every change of status, attempt and notification of all runs, oldest first.",
+  notes: ["Beyond 2,000 entries the oldest are left out."],
   params: ActionParams,
   answers: { 200: { description: "Its timeline.", schema: Timeline } },
   errors: [...API_ERRORS, "not_found"],
@@ -358,8 +376,11 @@ const GET_ATTEMPTS = operation({
   permission: "read",
   tag: "Actions",
   summary: "Get what came back of the newest attempts of an action",
-  description:
-    "The newest 5 attempts that have ended, of all runs, oldest first, each with the status, headers and body of its own answer. Of a body 16 KiB are kept. Values of headers that may be secret are never stored.",
+  description: "Returns the newest 5 attempts that have ended, of all runs, oldest first.",
+  notes: [
+    "Each has the status, headers and body of its own answer. Of a body 16 KiB are kept.",
+    "Values of headers that may be secret are never stored.",
+  ],
   params: ActionParams,
   answers: { 200: { description: "Its attempts.", schema: AttemptList } },
   errors: [...API_ERRORS, "not_found"],
@@ -370,8 +391,11 @@ const APPROVE_ACTION = bodyOperation({
   permission: "approve",
   tag: "Actions",
   summary: "Approve a held action",
-  description:
-    "Approves one run of an action that is awaiting_approval, which becomes pending. Of several decisions the first wins; the others get 409, and so does one for another run than the current one.",
+  description: "Approves one run of an action that is `awaiting_approval`, which becomes `pending`.",
+  notes: [
+    "Of several decisions the first wins; the others get 409.",
+    "A request for another run than the current one gets 409 too.",
+  ],
   params: ActionParams,
   body: optionalBody(DecisionBody),
   answers: { 200: { description: "The action, approved.", schema: ActionJson } },
@@ -383,8 +407,11 @@ const CANCEL_ACTION = bodyOperation({
   permission: "cancel",
   tag: "Actions",
   summary: "Cancel an action, or reject it",
-  description:
-    "Cancels an action that is pending, or rejects one that is awaiting_approval. An action that is active or has ended gets 409, and so does a request for another run than the current one. An agent's key cancels only actions that it created (else 403), unless its scope is account.",
+  description: "Cancels an action that is `pending`, or rejects one that is `awaiting_approval`.",
+  notes: [
+    "An action that is `active` or has ended gets 409, and so does a request for another run than the current one.",
+    "An agent's key cancels only actions that it created (else 403), unless its scope is `account`.",
+  ],
   params: ActionParams,
   body: optionalBody(DecisionBody),
   answers: { 200: { description: "The action, cancelled.", schema: ActionJson } },
@@ -396,8 +423,14 @@ const RETRY_ACTION = bodyOperation({
   permission: "retry",
   tag: "Actions",
   summary: "Send a failed or cancelled action again",
-  description:
-    "Begins a new run of an action that is failed or cancelled: attempts are counted from 0, and the target sees the same Idempotency-Key. If it needed approval, it needs it again. Returns 409 also where another action has its dedupe key by now. An agent's key retries only actions that it created (else 403), unless its scope is account. Where a person has rejected the request within 24 hours, an agent's key must give a reason (else 400), and may repeat it twice (then 409).",
+  description: "Begins a new run of an action that is `failed` or `cancelled`.",
+  notes: [
+    "Attempts are counted from 0, and the target sees the same `Idempotency-Key`.",
+    "If it needed approval, it needs it again.",
+    "It gets 409 also where another action has its `dedupe` key by now.",
+    "An agent's key retries only actions that it created (else 403), unless its scope is `account`.",
+    "Where a person has rejected the request within 24 hours, an agent's key must give a `reason` (else 400), and may repeat it twice (then 409).",
+  ],
   params: ActionParams,
   body: optionalBody(Retry),
   answers: { 200: { description: "The action, pending or awaiting approval again.", schema: ActionJson } },
@@ -409,8 +442,12 @@ const SEND_ACTION_NOW = bodyOperation({
   permission: "retry",
   tag: "Actions",
   summary: "Send a waiting action now",
-  description:
-    "Makes a pending action due now that waits for its run_at or for its next attempt; a Retry-After of the target no longer counts. Any other action gets 409. An agent's key brings forward only actions that it created (else 403), unless its scope is account.",
+  description: "Makes a `pending` action due now that waits for its `run_at` or for its next attempt.",
+  notes: [
+    "A `Retry-After` of the target no longer counts.",
+    "Any other action gets 409.",
+    "An agent's key brings forward only actions that it created (else 403), unless its scope is `account`.",
+  ],
   params: ActionParams,
   body: optionalBody(Retry),
   answers: { 200: { description: "The action, due now.", schema: ActionJson } },
@@ -422,8 +459,11 @@ const STREAM_EVENTS = operation({
   permission: "read",
   tag: "Actions",
   summary: "Stream every change of status as server-sent events",
-  description:
-    "Stays open and sends every change of status of the account's actions as it happens. Last-Event-ID continues after an event that was received. An account may have 100 open streams; further ones get 429.",
+  description: "Stays open and sends every change of status of the account's actions as it happens.",
+  notes: [
+    "`Last-Event-ID` continues after an event that was received.",
+    "An account may have 100 open streams; further ones get 429.",
+  ],
   headers: ["Last-Event-ID"],
   answers: {
     200: {

@@ -72,13 +72,14 @@ const retries = (extra: { default?: number }) =>
 const switchedOff = (description: string) => Type.Boolean({ default: false, description, examples: [true] });
 
 const callHeaders = stringMap(
-  `Headers of the call: names are unique regardless of case, names and values have at most ${HEADERS_BYTES_MAX} bytes ` +
-    "in all. Refused are headers of message framing, of the connection and of Outgate itself: host, date, " +
-    "content-length, content-encoding, transfer-encoding, connection, keep-alive, te, trailer, upgrade, expect, via, " +
-    "forwarded, accept-encoding, cdn-loop, http2-settings, x-real-ip, x-http-method, x-http-method-override, " +
-    "x-method-override, x-original-url, x-rewrite-url, and names that begin with proxy-, sec-, webhook-, x-forwarded- or " +
-    "x-outgate-. With body or json, content-type must be application/json or application/*+json; with form its own type; with " +
-    "text and base64 neither.",
+  [
+    "Headers of the call.",
+    [
+      `- Names are unique regardless of case; names and values have at most ${HEADERS_BYTES_MAX} bytes in all.`,
+      "- `content-type`: with body or json, `application/json` or `application/*+json`; with form its own type; with text and base64 neither.",
+      "- Refused are headers of message framing, of the connection and of Outgate itself: host, date, content-length, content-encoding, transfer-encoding, connection, keep-alive, te, trailer, upgrade, expect, via, forwarded, accept-encoding, cdn-loop, http2-settings, x-real-ip, x-http-method, x-http-method-override, x-method-override, x-original-url, x-rewrite-url, and names that begin with proxy-, sec-, webhook-, x-forwarded- or x-outgate-.",
+    ].join("\n"),
+  ].join("\n\n"),
   describedOnly({
     maxProperties: HEADERS_MAX,
     propertyNames: { pattern: HEADER_NAME_PATTERN },

@@ -73,13 +73,13 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
 }
 
 function operationOf(operation: ApiOperation, schemas: SchemaPrinter): Json {
-  const { operationId, tag, summary, description, permission, errors, takesMetricsToken, body } = operation;
+  const { operationId, tag, summary, permission, errors, takesMetricsToken, body } = operation;
   const answers = Object.entries(operation.answers).map(([status, info]) => [status, answerOf(info, schemas)] as const);
   return {
     operationId,
     tags: [tag],
     summary,
-    description,
+    description: descriptionOf(operation),
     ...(permission === null ? { security: takesMetricsToken === true ? [{}, { metricsToken: [] }] : [] } : {}),
     parameters: parametersOf(operation, schemas),
     ...(body === undefined ? {} : { requestBody: bodyOf(body, schemas) }),
@@ -88,6 +88,11 @@ function operationOf(operation: ApiOperation, schemas: SchemaPrinter): Json {
       ...Object.fromEntries(answers),
     },
   };
+}
+
+/** CommonMark, as OpenAPI has it: a paragraph, and a list of the notes. */
+function descriptionOf({ description, notes = [] }: ApiOperation): string {
+  return notes.length === 0 ? description : `${description}\n\n${notes.map((note) => `- ${note}`).join("\n")}`;
 }
 
 function bodyOf({ schema, isRequired }: NonNullable<OperationInfo["body"]>, schemas: SchemaPrinter): Json {

@@ -79,8 +79,11 @@ export function approvalRoutes({ actionService }: ApprovalRouteDeps) {
       permission: "approve",
       tag: "Actions",
       summary: "Approve or reject several held requests",
-      description:
-        "Decides on exactly the requests that were shown: one that is in another run by now, has another digest or was decided meanwhile is refused by itself. Always 200, with a result for each.",
+      description: "Decides on exactly the requests that were shown.",
+      notes: [
+        "One that is in another run by now, has another digest or was decided meanwhile is refused by itself.",
+        "The response is always 200, with a result for each.",
+      ],
       body: jsonBody(DecideRequests),
       answers: { 200: { description: "What became of each.", schema: RequestDecisions } },
       errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],

@@ -38,8 +38,11 @@ export function auditRoutes({ auditService }: AuditRouteDeps) {
       permission: "manage",
       tag: "Auth",
       summary: "Read the audit log, newest first, or export it",
-      description:
-        "Who did what, when and from where. A page as JSON, with next_cursor for the next page; with Accept: application/x-ndjson the whole log, one entry per line.",
+      description: "Lists who did what, when and from where.",
+      notes: [
+        "A page as JSON, with `next_cursor` for the next page.",
+        "With `Accept: application/x-ndjson` the whole log, one entry per line.",
+      ],
       query: AuditQuery,
       answers: {
         200: {

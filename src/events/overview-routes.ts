@@ -153,7 +153,11 @@ export function overviewRoutes({ overviewService }: OverviewRouteDeps) {
       permission: "read",
       tag: "Actions",
       summary: "Get the figures of an hour, a day, a week or 30 days",
-      description: "The figures of the page Overview. They may be some seconds old.",
+      description: "Returns the figures of the page Overview.",
+      notes: [
+        "They may be some seconds old.",
+        "Hosts, names and errors are masked as the role sees them on an action.",
+      ],
       query: OverviewQuery,
       answers: { 200: { description: "The figures.", schema: OverviewJson } },
       errors: API_ERRORS,

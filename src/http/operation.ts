@@ -76,8 +76,10 @@ export interface OperationInfo {
   readonly permission: Permission | null;
   readonly tag: "Actions" | "Auth" | "System";
   readonly summary: string;
-  /** What a caller needs to know beyond the summary and the schemas. */
+  /** What it does, in a sentence or two. */
   readonly description: string;
+  /** What else a caller needs to know beyond the schemas, one rule each. */
+  readonly notes?: readonly string[];
   readonly params?: { readonly schema: TObject };
   readonly query?: TObject;
   /** Request headers that it reads, beside X-Request-Id. */

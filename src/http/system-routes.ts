@@ -56,7 +56,8 @@ const GET_HEALTH = operation({
   permission: null,
   tag: "System",
   summary: "Check whether the process runs",
-  description: "For supervisors. Doesn't check the database.",
+  description: "For supervisors: answers while the process runs.",
+  notes: ["Doesn't check the database."],
   answers: { 200: { description: "The process runs.", schema: Health } },
   errors: [],
 });
@@ -102,8 +103,11 @@ const GET_METRICS = operation({
   permission: null,
   tag: "System",
   summary: "Get metrics in the Prometheus text format",
-  description:
-    "Needs METRICS_TOKEN as a bearer token where that is set. Where METRICS_PORT is set, only that port serves them, and this path returns 404.",
+  description: "Returns the metrics of this node, as Prometheus reads them.",
+  notes: [
+    "Needs METRICS_TOKEN as a bearer token where that is set.",
+    "Where METRICS_PORT is set, only that port serves them, and this path returns 404.",
+  ],
   takesMetricsToken: true,
   answers: {
     200: {

@@ -28,7 +28,8 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "List the pauses in force",
-        description: "Oldest first. The audit log has earlier pauses.",
+        description: "Lists the pauses in force, oldest first.",
+        notes: ["The audit log has earlier pauses."],
         answers: { 200: { description: "The pauses in force.", schema: PauseList } },
         errors: API_ERRORS,
       }),
@@ -45,8 +46,11 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "Pause sending for the account, for one key or to one host",
-        description:
-          "No new attempt starts after the response; attempts under way end as usual. Actions can still be created, and wait. Returns 200 and the existing pause where one is in force.",
+        description: "Stops new attempts: none starts after the response.",
+        notes: [
+          "Attempts under way end as usual. Actions can still be created, and wait.",
+          "Where a pause is in force already, it is returned with 200.",
+        ],
         body: jsonBody(CreatePause),
         answers: {
           201: { description: "The pause. No attempt that it covers is started any more.", schema: PauseJson },
@@ -66,7 +70,8 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "End a pause",
-        description: "Waiting actions that are due are sent at once. Ending an ended pause returns 204 again.",
+        description: "Ends a pause. Waiting actions that are due are sent at once.",
+        notes: ["Ending an ended pause returns 204 again."],
         params: PauseParams,
         answers: { 204: { description: "The pause has ended.", schema: null } },
         errors: [...API_ERRORS, "not_found"],

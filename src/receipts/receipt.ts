@@ -74,8 +74,11 @@ export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
       permission: null,
       tag: "Actions",
       summary: "Get the receipt of an action by its link, as JSON or as a page",
-      description:
-        "Needs no key: anyone with the link can read it. JSON with Accept: application/json, else a page for people; errors have the same form. The page reloads itself until the action has ended, unless `?reload=off` is added.",
+      description: "Returns the receipt of an action. Needs no key: anyone with the link can read it.",
+      notes: [
+        "JSON with `Accept: application/json`, else a page for people; errors have the same form.",
+        "The page reloads itself until the action has ended, unless `?reload=off` is added.",
+      ],
       params: TokenParams,
       answers: {
         200: {

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { openApiJson } from "../../src/api/openapi.ts";
-import { entriesOf, groupsOf, type OpenApiDocument } from "../../src/pages/docs/api-document.ts";
+import { entriesOf, groupsOf, type OpenApiDocument, partsOf } from "../../src/pages/docs/api-document.ts";
+import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
+import { createDocsSite } from "../../src/pages/docs/site.tsx";
 import { bodyExample, requestExamples } from "../../src/pages/docs/api-examples.ts";
 import { OPERATIONS } from "../support/operations.ts";
 
@@ -57,6 +59,37 @@ test("an example names the address, the key as a file, and the media type where 
   const [, typescript, python] = requestExamples(ENTRIES.find(({ id }) => id === "createAction") ?? never(), document);
   expect(typescript?.text).toContain('"approve": true');
   expect(python?.text).toContain('"approve": True,');
+});
+
+test("a description begins with a short sentence, and lists one rule each after it", () => {
+  for (const { id, description } of ENTRIES) {
+    const { paragraphs, notes } = partsOf(description);
+    expect({ id, paragraphs: paragraphs.length }).toEqual({ id, paragraphs: 1 });
+    expect({ id, isShort: (paragraphs[0] ?? "").length <= 125 }).toEqual({ id, isShort: true });
+    expect({ id, long: notes.filter((note) => note.length > 230) }).toEqual({ id, long: [] });
+  }
+  expect(partsOf("One.\n\nTwo.\n\n- a\n- b - c")).toEqual({ paragraphs: ["One.", "Two."], notes: ["a", "b - c"] });
+});
+
+test("the page of every operation has a request, a response, and its errors with what they mean", () => {
+  const site = createDocsSite({ groups: GUIDE_GROUPS, operations: OPERATIONS, baseUrl: "http://outgate.example" });
+  expect(ENTRIES.length).toBeGreaterThan(50);
+  for (const { id, path, errors, successes } of ENTRIES) {
+    const html = site.page(`api/${id}`)?.html ?? "";
+    const [, code = ""] = html.split('<div class="operation-code">');
+    expect({ id, request: code.includes(">Request<") && code.includes("http://outgate.example/") }).toEqual({
+      id,
+      request: true,
+    });
+    for (const { status } of successes) expect(code).toMatch(new RegExp(`Response [^<]*${status}`));
+    const [, table = ""] = html.split('<table class="operation-errors">');
+    const rows = table.split("<tr>").slice(2);
+    expect({ id, path, rows: rows.length }).toEqual({ id, path, rows: errors.length });
+    for (const [at, { status, code: name }] of errors.entries()) {
+      expect(rows[at]).toContain(`<td>${status}</td><td><a href="/docs/errors#${name}"><code>${name}</code></a>`);
+      expect(rows[at]).toMatch(/<\/a> \w.{10,}/);
+    }
+  }
 });
 
 test("every operation is in one group", () => {

@@ -3,7 +3,11 @@ export interface OpenApiDocument {
   readonly info: { readonly description: string; readonly version: string };
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Named<Named<OpenApiOperation>>;
-  readonly components: { readonly schemas: Named<ApiSchema>; readonly parameters: Named<ApiParameter> };
+  readonly components: {
+    readonly schemas: Named<ApiSchema>;
+    readonly parameters: Named<ApiParameter>;
+    readonly responses: Named<ApiResponse>;
+  };
 }
 
 type Named<T> = Readonly<Record<string, T>>;
@@ -63,6 +67,13 @@ export interface ApiSuccess {
   readonly content: readonly { readonly mediaType: string; readonly schema: ApiSchema }[];
 }
 
+export interface ApiError {
+  readonly status: string;
+  readonly code: string;
+  /** When it comes. */
+  readonly meaning: string;
+}
+
 /** An operation with its references in place. */
 export interface ApiEntry {
   readonly id: string;
@@ -75,7 +86,7 @@ export interface ApiEntry {
   readonly parameters: readonly ApiParameter[];
   readonly body: { readonly schema: ApiSchema; readonly isRequired: boolean } | null;
   readonly successes: readonly ApiSuccess[];
-  readonly errors: readonly { readonly status: string; readonly code: string }[];
+  readonly errors: readonly ApiError[];
 }
 
 /** All operations, in the order of the document. */
@@ -105,9 +116,9 @@ function entryOf(document: OpenApiDocument, path: string, method: string, operat
         ? null
         : { schema: dereferenced(schema, document), isRequired: requestBody?.required === true },
     successes: responses.flatMap(([status, response]) =>
-      "$ref" in response || errorCodes(response).length > 0 ? [] : successOf(status, response),
+      "$ref" in response || errorsOf(document, status, response).length > 0 ? [] : successOf(status, response),
     ),
-    errors: responses.flatMap(([status, response]) => errorCodes(response).map((code) => ({ status, code }))),
+    errors: responses.flatMap(([status, response]) => errorsOf(document, status, response)),
   };
 }
 
@@ -120,10 +131,14 @@ function successOf(status: string, { description, headers = {}, content = {} }: 
   };
 }
 
-/** The codes of an error response: the name of a shared one, or the list in its description. */
-function errorCodes(response: ApiResponse | Ref): readonly string[] {
-  if ("$ref" in response) return [nameOf(response.$ref)];
-  return [...response.description.matchAll(/^- `(\w+)`/gm)].map(([, code = ""]) => code);
+/** The errors of a response: one that is shared, with its name, or those that its description lists. */
+function errorsOf({ components }: OpenApiDocument, status: string, response: ApiResponse | Ref): readonly ApiError[] {
+  if ("$ref" in response) {
+    const code = nameOf(response.$ref);
+    return [{ status, code, meaning: components.responses[code]?.description ?? "" }];
+  }
+  const listed = response.description.matchAll(/^- `(\w+)`: (.*)$/gm);
+  return [...listed].map(([, code = "", meaning = ""]) => ({ status, code, meaning }));
 }
 
 /** The schema behind a reference; one that consists of others has the members of all. */
@@ -137,6 +152,21 @@ export function dereferenced(schema: ApiSchema, document: Pick<OpenApiDocument, 
     required: parts.flatMap(({ required = [] }) => required),
   };
 }
+
+/** A description of the document: its paragraphs, and what it lists after them. */
+export function partsOf(description: string): {
+  readonly paragraphs: readonly string[];
+  readonly notes: readonly string[];
+} {
+  const parts = description.split("\n\n");
+  const isList = (part: string) => part.startsWith(NOTE_MARK);
+  return {
+    paragraphs: parts.filter((part) => !isList(part)),
+    notes: parts.filter(isList).flatMap((part) => part.slice(NOTE_MARK.length).split(`\n${NOTE_MARK}`)),
+  };
+}
+
+const NOTE_MARK = "- ";
 
 /** The last part of a reference. */
 export function nameOf(ref: string): string {

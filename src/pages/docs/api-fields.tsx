@@ -8,6 +8,7 @@ import {
   dereferenced,
   nameOf,
   type OpenApiDocument,
+  partsOf,
   typeText,
 } from "./api-document.ts";
 
@@ -66,6 +67,7 @@ interface FieldProps {
 
 function Field({ name, schema, mark, place, description = schema.description, children }: FieldProps) {
   const bounds = boundsText(schema);
+  const { paragraphs, notes } = partsOf(description ?? "");
   return (
     <li>
       <p class="field-head">
@@ -75,9 +77,10 @@ function Field({ name, schema, mark, place, description = schema.description, ch
       </p>
       {description === undefined && bounds === "" ? null : (
         <p>
-          <ApiText text={description ?? ""} /> {bounds === "" ? null : <span class="quiet">{bounds}</span>}
+          <ApiText text={paragraphs.join(" ")} /> {bounds === "" ? null : <span class="quiet">{bounds}</span>}
         </p>
       )}
+      <ApiNotes notes={notes} />
       {children}
     </li>
   );
@@ -87,6 +90,20 @@ function Field({ name, schema, mark, place, description = schema.description, ch
 export function ApiText({ text }: { readonly text: string }) {
   const parts = text.split("`");
   return <>{parts.map((part, at) => (at % 2 === 1 && at < parts.length - 1 ? <code>{part}</code> : part))}</>;
+}
+
+/** Rules, one each. */
+export function ApiNotes({ notes }: { readonly notes: readonly string[] }) {
+  if (notes.length === 0) return null;
+  return (
+    <ul class="notes">
+      {notes.map((note) => (
+        <li>
+          <ApiText text={note} />
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 /** Parameters of the path, the query and the headers. */

@@ -6,11 +6,12 @@ import {
   type ApiGroup,
   dereferenced,
   exampleOf,
+  partsOf,
   type OpenApiDocument,
   type ApiSuccess,
 } from "./api-document.ts";
 import { requestExamples } from "./api-examples.ts";
-import { API_OBJECTS_PATH, ApiFields, ApiParameters, ApiText, ApiType } from "./api-fields.tsx";
+import { API_OBJECTS_PATH, ApiFields, ApiNotes, ApiParameters, ApiText, ApiType } from "./api-fields.tsx";
 import { codeBlock } from "./code-block.ts";
 import { DocsSubheading } from "./heading.tsx";
 
@@ -94,9 +95,7 @@ export function ApiOperation({ entry, document, roles }: ApiOperationProps) {
             <Call entry={{ method, path }} />
           </Copied>
         </p>
-        <p>
-          <ApiText text={description} />
-        </p>
+        <Description text={description} />
         <p class="quiet">{needsKey ? `Roles of keys: ${roles.join(", ")}.` : "No API key required."}</p>
         {parameters.length === 0 ? null : (
           <>
@@ -118,17 +117,7 @@ export function ApiOperation({ entry, document, roles }: ApiOperationProps) {
         {errors.length === 0 ? null : (
           <>
             <DocsSubheading id="errors">Errors</DocsSubheading>
-            <ul class="codes-short">
-              {errors.map(({ status, code }) => (
-                <li>
-                  <a href={`/docs/errors#${code}`}>
-                    <code>
-                      {status} {code}
-                    </code>
-                  </a>
-                </li>
-              ))}
-            </ul>
+            <Errors errors={errors} />
           </>
         )}
       </div>
@@ -137,6 +126,48 @@ export function ApiOperation({ entry, document, roles }: ApiOperationProps) {
         <Responses successes={successes} document={document} />
       </div>
     </div>
+  );
+}
+
+function Description({ text }: { readonly text: string }) {
+  const { paragraphs, notes } = partsOf(text);
+  return (
+    <>
+      {paragraphs.map((paragraph) => (
+        <p>
+          <ApiText text={paragraph} />
+        </p>
+      ))}
+      <ApiNotes notes={notes} />
+    </>
+  );
+}
+
+/** Each error with what it means. What to do about it is on a page of its own. */
+function Errors({ errors }: Pick<ApiEntry, "errors">) {
+  return (
+    <table class="operation-errors">
+      <caption class="visually-hidden">Errors by status</caption>
+      <thead>
+        <tr>
+          <th scope="col">Status</th>
+          <th scope="col">Error</th>
+        </tr>
+      </thead>
+      <tbody>
+        {errors.map(({ status, code, meaning }) => (
+          <tr>
+            <td>{status}</td>
+            <td>
+              <a href={`/docs/errors#${code}`}>
+                <code>{code}</code>
+              </a>{" "}
+              {meaning}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 
@@ -195,18 +226,25 @@ function Requests({ entry, document }: Pick<ApiOperationProps, "entry" | "docume
   );
 }
 
+/** An example of each success. What two of them have in common is shown once. */
 function Responses({ successes, document }: ResponsesProps) {
+  const examples = Map.groupBy(successes, (success) => responseText(success, document));
   return (
     <>
-      {successes.map(({ status, content: [first] }) => {
-        if (first === undefined) return raw(codeBlock(`HTTP/1.1 ${status}`, "", `Response ${status}`));
-        const value = exampleOf(first.schema, document);
-        const isJson = first.mediaType === "application/json";
-        const text = typeof value === "string" && !isJson ? value : JSON.stringify(value, null, 2);
-        return raw(codeBlock(text, isJson ? "json" : "", `Response ${status}`));
+      {[...examples].map(([text, same]) => {
+        const statuses = same.map(({ status }) => status).join(" or ");
+        const isJson = same[0]?.content[0]?.mediaType === "application/json";
+        return raw(codeBlock(text, isJson ? "json" : "", `Response ${statuses}`));
       })}
     </>
   );
+}
+
+function responseText({ status, content: [first] }: ApiSuccess, document: OpenApiDocument): string {
+  if (first === undefined) return `HTTP/1.1 ${status}`;
+  const value = exampleOf(first.schema, document);
+  const isPlain = typeof value === "string" && first.mediaType !== "application/json";
+  return isPlain ? value : JSON.stringify(value, null, 2);
 }
 
 interface ApiObjectsProps {

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { rolesThatMay } from "../../accounts/roles.ts";
 import { type ApiOperation as Listed, openApiJson } from "../../api/openapi.ts";
 import { renderPart } from "../layout.tsx";
-import { type ApiEntry, type ApiGroup, entriesOf, groupsOf, type OpenApiDocument } from "./api-document.ts";
+import { type ApiEntry, type ApiGroup, entriesOf, groupsOf, type OpenApiDocument, partsOf } from "./api-document.ts";
 import { anchorOf, ApiIndex, ApiObjects, ApiOperation, operationTitle } from "./api-pages.tsx";
 import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
 import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
@@ -158,11 +158,12 @@ function sectionEntries({ name, title }: DocsLink, sections: readonly DocsSectio
 
 function apiEntry(entry: ApiEntry): DocsEntry {
   const { method, path, summary, description, parameters, body } = entry;
+  const { paragraphs, notes } = partsOf(description);
   const fields = [...parameters.map(({ name }) => name), ...Object.keys(body?.schema.properties ?? {})];
   return {
     path: docsPath(linkOf(entry).name),
     page: API.title,
     heading: summary,
-    text: `${method} ${path} ${description} ${fields.join(", ")}`,
+    text: `${method} ${path} ${[...paragraphs, ...notes].join(" ")} ${fields.join(", ")}`,
   };
 }
