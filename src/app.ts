@@ -446,6 +446,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     pauseService,
     hostService: engine.hostService,
     channelService: engine.createChannels((url) => checkTarget(policy, url)),
+    callbackTests: engine.createCallbackTests((url) => checkTarget(policy, url)),
     isStopped,
     signUpGate,
     auditService: createAuditService(store.audit, deps.clock),

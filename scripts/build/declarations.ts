@@ -11,6 +11,7 @@ import {
 import { AccountJson, AccountList, CreatedKey, CreateKey } from "../../src/accounts/schemas.ts";
 import { KeyList } from "../../src/accounts/key-list.ts";
 import { SigningOriginList } from "../../src/accounts/known-origins.ts";
+import { CallbackTestJson, TestCallback } from "../../src/accounts/callback-test.ts";
 import { CallbackHost, CallbackHostList } from "../../src/accounts/callback-hosts.ts";
 import { RotationJson, SigningSecretJson, SigningSecretQuery } from "../../src/accounts/signing-secrets.ts";
 import { SignatureCheckJson, VerifySignature } from "../../src/accounts/verify-signature.ts";
@@ -117,6 +118,8 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   SigningSecretJson,
   SigningSecretQuery,
   SignatureCheckJson,
+  TestCallback,
+  CallbackTestJson,
   FirstStepsJson,
   ChangeFirstSteps,
   ServerJson,

@@ -55,6 +55,7 @@ import {
   VerifySignature,
   type VerifyService,
 } from "./verify-signature.ts";
+import { CallbackTestJson, type CallbackTestService, serializeCallbackTest, TestCallback } from "./callback-test.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 
 export interface AccountRouteDeps {
@@ -62,6 +63,7 @@ export interface AccountRouteDeps {
   readonly limits: AccountLimits;
   readonly keyService: KeyService;
   readonly callbackHosts: CallbackHostService;
+  readonly callbackTests: CallbackTestService;
   readonly signingService: SigningService;
   readonly verifyService: VerifyService;
   readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperator" | "requireOperator">;
@@ -87,6 +89,7 @@ export function accountRoutes(deps: AccountRouteDeps) {
     ownAccount,
     keyRoutes(deps),
     callbackHostRoutes(deps),
+    callbackTestRoutes(deps),
     signingSecretRoutes(deps),
     verifyRoutes(deps),
     accountsRoutes(deps),
@@ -211,6 +214,25 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         errors: [...API_ERRORS, "not_found"],
       }),
     );
+}
+
+function callbackTestRoutes({ callbackTests }: AccountRouteDeps) {
+  return createApiRoutes().post(
+    "/v1/callback-hosts/test",
+    async ({ caller, body: { url, wrong_signature: withWrong = false } }) =>
+      json(JSON.stringify(serializeCallbackTest(await callbackTests.test(caller, url, withWrong)))),
+    bodyOperation({
+      operationId: "testCallback",
+      permission: "manage",
+      tag: "Auth",
+      summary: "Send a test callback to a URL on a listed host",
+      description:
+        "Sends a fixed body at once, signed as every callback, and waits for at most 10 seconds. With wrong_signature it then sends another one whose signature is wrong, to see whether the receiver verifies. Keys with a hold get 403. At most one test a second and 30 an hour.",
+      body: jsonBody(TestCallback),
+      answers: { 200: { description: "How it fared.", schema: CallbackTestJson } },
+      errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
+    }),
+  );
 }
 
 function signingSecretRoutes({ signingService }: AccountRouteDeps) {

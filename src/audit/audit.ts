@@ -32,6 +32,7 @@ export const AUDIT_KINDS = [
   "channel_changed",
   "channel_removed",
   "channel_tested",
+  "callback_tested",
   "signups_closed",
   "account_allowed",
   "member_invited",

@@ -34,6 +34,7 @@ import type {
 } from "../accounts/team-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson } from "../accounts/signing-secrets.ts";
+import type { CallbackTestJson, TestCallback } from "../accounts/callback-test.ts";
 import type { ChangeFirstSteps, FirstStepsJson } from "../accounts/first-step-routes.ts";
 import type { ServerJson, TestMail, TestMailResult } from "../accounts/server-routes.ts";
 import type { SignatureCheckJson, VerifySignature } from "../accounts/verify-signature.ts";
@@ -251,6 +252,8 @@ function accountCalls(send: Send) {
       send<CallbackHost>("POST /v1/callback-hosts", options, { body: { host }, ...REPEATABLE }),
     removeCallbackHost: (host: string, options?: CallOptions) =>
       send<undefined>("DELETE /v1/callback-hosts", options, { query: { host } }),
+    testCallback: (test: TestCallback, options?: CallOptions) =>
+      send<CallbackTestJson>("POST /v1/callback-hosts/test", options, { body: test }),
     listSigningOrigins: (options?: CallOptions) => send<SigningOriginList>("GET /v1/signing-origins", options),
     getSigningSecret: (origin: string, { for: use, ...options }: SigningSecretOptions = {}) =>
       send<SigningSecretJson>("GET /v1/signing-secret", options, { query: { origin, for: use } }),

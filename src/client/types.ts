@@ -47,6 +47,7 @@ import type {
 } from "../accounts/team-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
 import type { RotationJson, SigningSecretJson, SigningSecretQuery } from "../accounts/signing-secrets.ts";
+import type { CallbackTestJson, TestCallback } from "../accounts/callback-test.ts";
 import type { ChangeFirstSteps, FirstStepsJson } from "../accounts/first-step-routes.ts";
 import type { ServerJson, TestMail, TestMailResult } from "../accounts/server-routes.ts";
 import type { SignatureCheckJson, VerifySignature } from "../accounts/verify-signature.ts";
@@ -248,6 +249,8 @@ export interface OutgateClient {
   readonly listCallbackHosts: (options?: CallOptions) => Promise<CallbackHostList>;
   readonly addCallbackHost: (host: string, options?: CallOptions) => Promise<CallbackHost>;
   readonly removeCallbackHost: (host: string, options?: CallOptions) => Promise<undefined>;
+  /** Never retried: the receiver would get it twice. */
+  readonly testCallback: (test: TestCallback, options?: CallOptions) => Promise<CallbackTestJson>;
   /** Where calls and callbacks went, the last used first. */
   readonly listSigningOrigins: (options?: CallOptions) => Promise<SigningOriginList>;
   readonly getSigningSecret: (origin: string, options?: SigningSecretOptions) => Promise<SigningSecretJson>;

@@ -3,6 +3,7 @@ import { createEnqueue } from "../actions/serialize.ts";
 import { createRecipients } from "../approvals/recipients.ts";
 import { createActionService } from "../actions/service.ts";
 import { createHistoryOf } from "../approvals/held.ts";
+import { type CallbackTestService, createCallbackTestService } from "../accounts/callback-test.ts";
 import { type ChannelService, createChannelService } from "../channels/service.ts";
 import type { CheckChannelUrl } from "../channels/schemas.ts";
 import { KnownChannels } from "../channels/known.ts";
@@ -137,6 +138,8 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     hostService,
     /** The service of channels, under the policy for targets. */
     createChannels: channelsUnder({ ...deps, known, signingSecrets }),
+    /** Tests of receivers of callbacks, under the same policy. */
+    createCallbackTests: callbackTestsUnder({ ...deps, signingSecrets }),
     knownHosts: hosts,
     knownChannels: known,
     pauseOf: paused.pauseOf,
@@ -193,6 +196,19 @@ function channelsUnder({ store, ...parts }: ChannelParts) {
   const signedHeaders = createSignedHeaders(parts, "callbacks");
   return (checkTarget: CheckChannelUrl): ChannelService =>
     createChannelService({ ...parts, channels, audit, signedHeaders, checkTarget });
+}
+
+type CallbackTestParts = Omit<
+  Parameters<typeof createCallbackTestService>[0],
+  "callbackHosts" | "firstSteps" | "audit" | "signedHeaders" | "checkTarget"
+> &
+  SigningDeps &
+  Pick<EngineParts, "store">;
+
+function callbackTestsUnder({ store, ...parts }: CallbackTestParts) {
+  const signedHeaders = createSignedHeaders(parts, "callbacks");
+  return (checkTarget: CheckChannelUrl): CallbackTestService =>
+    createCallbackTestService({ ...store, ...parts, signedHeaders, checkTarget });
 }
 
 function mailLane(accountId: string, host: string, dueAt: Date) {

@@ -1,12 +1,15 @@
 /** @jsxImportSource hono/jsx */
 import type { ListedHost } from "../accounts/callback-hosts.ts";
+import type { CallbackTest } from "../accounts/callback-test.ts";
 import { CALLBACK_HOSTS_MAX } from "../config/limits.ts";
 import { Button, Field, PostForm } from "./form.tsx";
-import { Card, Day, Name } from "./parts.tsx";
+import { Card, Day, Name, Notice, SubSection } from "./parts.tsx";
 import { DataTable } from "./settings-frame.tsx";
-import type { PageUser } from "./text.ts";
+import { duration, type PageUser } from "./text.ts";
 
 export const CALLBACK_HOSTS_PATH = "/settings/callback-hosts";
+
+export const CALLBACK_TEST_PATH = `${CALLBACK_HOSTS_PATH}/test`;
 
 export interface CallbackHostsProps {
   readonly user: PageUser;
@@ -14,10 +17,21 @@ export interface CallbackHostsProps {
   /** The refused input, and what is wrong with it. */
   readonly typed?: string;
   readonly problem?: string | null;
+  /** The URL that was tested, and how it fared or what is wrong with it. */
+  readonly tested?: ShownCallbackTest | null;
+}
+
+/** A test for the page after it. */
+export interface ShownCallbackTest {
+  readonly url: string;
+  readonly asksWrong: boolean;
+  /** Null: it was refused. */
+  readonly result: CallbackTest | null;
+  readonly problem: string | null;
 }
 
 /** The hosts that callbacks may go to before an approval, with a form to add one. */
-export function CallbackHosts({ user, hosts, typed = "", problem = null }: CallbackHostsProps) {
+export function CallbackHosts({ user, hosts, typed = "", problem = null, tested = null }: CallbackHostsProps) {
   return (
     <Card id="callback-hosts" title="Hosts for callbacks">
       <p class="quiet">
@@ -56,6 +70,60 @@ export function CallbackHosts({ user, hosts, typed = "", problem = null }: Callb
           <Button look="plain">Add host</Button>
         </PostForm>
       )}
+      {hosts.length === 0 ? null : <CallbackTester user={user} tested={tested} />}
     </Card>
   );
+}
+
+/** Sends a test callback to a URL on one of the hosts. */
+function CallbackTester({ user, tested }: { readonly user: PageUser; readonly tested: ShownCallbackTest | null }) {
+  return (
+    <SubSection title="Test a receiver">
+      <p class="quiet">
+        Sends a signed callback of the type <code>callback.test</code>, at once. What the receiver answers is not
+        stored.
+      </p>
+      {tested === null || tested.result === null ? null : <Result {...tested.result} />}
+      <PostForm user={user} action={CALLBACK_TEST_PATH} class="ask">
+        <Field
+          name="url"
+          label="URL of the receiver"
+          value={tested?.url ?? ""}
+          hint="On a host above, like https://hooks.example.com/outgate."
+          required
+          autocomplete="off"
+          problem={tested?.problem ?? null}
+        />
+        <Button look="plain">Send test callback</Button>
+        <label class="check">
+          <input type="checkbox" name="wrong_signature" value="yes" checked={tested?.asksWrong ?? true} />
+          <span>Then send one with a wrong signature, which the receiver should refuse</span>
+        </label>
+      </PostForm>
+    </SubSection>
+  );
+}
+
+function Result({ signed, wrong, verifies }: CallbackTest) {
+  if (signed.error !== null) {
+    return (
+      <Notice tone="bad">{`The callback was not delivered, after ${duration(signed.durationMs)}. ${signed.error}`}</Notice>
+    );
+  }
+  return (
+    <>
+      <Notice tone="good">{`The callback was delivered: ${signed.code ?? ""} in ${duration(signed.durationMs)}.`}</Notice>
+      {wrong === null ? null : (
+        <Notice tone={verifies === null ? "wait" : verifies ? "good" : "bad"}>{verdictOf(wrong, verifies)}</Notice>
+      )}
+    </>
+  );
+}
+
+function verdictOf({ code, error }: CallbackTest["signed"], verifies: boolean | null): string {
+  if (verifies === true) return `The receiver verifies signatures: it refused the wrong one with ${code ?? ""}.`;
+  if (verifies === false) {
+    return `The receiver does not verify signatures: it took a callback with a wrong one (${code ?? ""}). Anybody can forge callbacks to it.`;
+  }
+  return `Whether the receiver verifies signatures can’t be told. To the wrong one: ${error ?? ""} It should answer with 401.`;
 }

@@ -1,20 +1,24 @@
 import { bodyCheck } from "../api/schema-helpers.ts";
-import { DomainError } from "../api/domain-error.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
 import { checkHost } from "../hosts/host.ts";
 import type { HostService } from "../hosts/service.ts";
 import { ALL_HOSTS, hostRulesFrom, NO_HOST_RULES, PutDefaults, PutHostSettings } from "../hosts/settings.ts";
 import { INVALID, showFormAgain } from "../http/errors.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { type AnswerPerson, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
-import { authorize, type Caller } from "../accounts/roles.ts";
-import type { SigningService } from "../accounts/signing-secrets.ts";
-import { readDuration } from "./text.ts";
-import { calledHosts } from "./settings-routes.ts";
+import {
+  type AnswerPerson,
+  createPersonRoutes,
+  type Flash,
+  type Person,
+  type PersonRouteDeps,
+} from "../http/session.ts";
+import { authorize } from "../accounts/roles.ts";
 import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
+import type { CallbackTestService } from "../accounts/callback-test.ts";
 import type { PauseService } from "../pauses/service.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { CALLBACK_HOSTS_PATH } from "./callback-hosts.tsx";
+import { CALLBACK_HOSTS_PATH, CALLBACK_TEST_PATH, type ShownCallbackTest } from "./callback-hosts.tsx";
 import {
   HOST_FIELDS,
   type HostFields,
@@ -31,9 +35,8 @@ export interface HostPageDeps extends PersonRouteDeps {
   readonly hostService: HostService;
   readonly pauseService: Pick<PauseService, "list">;
   readonly callbackHosts: CallbackHostService;
-  readonly signingService: Pick<SigningService, "origins">;
-  /** The server's settings, which hold where the account sets nothing. */
-  readonly rulesFor: (caller: Caller) => Promise<ServerRules>;
+  readonly callbackTests: CallbackTestService;
+  readonly flash: Flash;
   readonly clock: Pick<Clock, "now">;
 }
 
@@ -42,11 +45,17 @@ export function hostPages(deps: HostPageDeps) {
   const { hostService, personOf, formOf } = deps;
   return (
     createPersonRoutes(personOf)
-      .get(HOSTS_PATH, async ({ person }) => page("own", await hostsHtml(deps, person)))
+      .get(HOSTS_PATH, async ({ context, person }) => {
+        // Safe: only the test of a receiver writes a flash for this path.
+        const tested = deps.flash.read(context, person) as ShownCallbackTest | null;
+        return page("own", await hostsHtml(deps, person, { tested }));
+      })
       // Where the address of a refused form is loaded again.
       .get(CALLBACK_HOSTS_PATH, () => seeOther("own", HOSTS_PATH))
       .post(CALLBACK_HOSTS_PATH, addCallbackHost(deps))
       .post(`${CALLBACK_HOSTS_PATH}/remove`, removeCallbackHost(deps))
+      .get(CALLBACK_TEST_PATH, () => seeOther("own", CALLBACK_HOSTS))
+      .post(CALLBACK_TEST_PATH, testCallback(deps))
       .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {
         const { defaults } = await ofOwner(hostService, person);
         return page("own", await formHtml(deps, person, { host: ALL_HOSTS, typed: hostFieldsOf(defaults) }));
@@ -78,31 +87,22 @@ export function hostPages(deps: HostPageDeps) {
 type More = Partial<Pick<HostsPageProps, "typed" | "problem">> & {
   /** The refused host for callbacks, and what is wrong with it. */
   readonly refused?: { readonly typed: string; readonly problem: string };
+  readonly tested?: ShownCallbackTest | null;
 };
 
-async function hostsHtml(deps: HostPageDeps, person: Person, { refused, ...more }: More = {}): Promise<string> {
-  const { hostService, pauseService, callbackHosts, signingService, rulesFor, clock } = deps;
-  const { caller } = person;
-  const set = await ofOwner(hostService, person);
-  const [pauses, listed, called, server] = await Promise.all([
-    pauseService.list(caller),
-    callbackHosts.list(caller),
-    calledHosts(signingService, caller),
-    rulesFor(caller),
-  ]);
-  const callbacks = { hosts: listed, ...refused };
-  const known = called.filter((host) => !set.hosts.some((row) => row.host === host));
-  return hostsPage({ user: person, ...set, server, known, pauses, callbacks, now: clock.now(), ...more });
-}
-
-async function formHtml(
-  { hostService, rulesFor }: HostPageDeps,
+async function hostsHtml(
+  deps: HostPageDeps,
   person: Person,
-  form: Omit<Parameters<typeof hostFormPage>[0], "user" | "inherited">,
+  { refused, tested = null, ...more }: More = {},
 ): Promise<string> {
-  const [{ defaults }, server] = await Promise.all([ofOwner(hostService, person), rulesFor(person.caller)]);
-  const inherited = hostFieldsOf(inheritedRules(form.host === ALL_HOSTS ? NO_HOST_RULES : defaults, server));
-  return hostFormPage({ user: person, inherited, ...form });
+  const { hostService, pauseService, callbackHosts, clock } = deps;
+  const [set, pauses, listed] = await Promise.all([
+    ofOwner(hostService, person),
+    pauseService.list(person.caller),
+    callbackHosts.list(person.caller),
+  ]);
+  const callbacks = { hosts: listed, tested, ...refused };
+  return hostsPage({ user: person, ...set, pauses, callbacks, now: clock.now(), ...more });
 }
 
 function addCallbackHost(deps: HostPageDeps): AnswerPerson {
@@ -130,6 +130,27 @@ function removeCallbackHost({ callbackHosts, formOf }: HostPageDeps): AnswerPers
     return seeOther("own", CALLBACK_HOSTS);
   };
 }
+
+function testCallback(deps: HostPageDeps): AnswerPerson {
+  const { callbackTests, formOf, flash } = deps;
+  return async ({ context, person }) => {
+    const form = await formOf(context, person);
+    const asked = { url: (form.get("url") ?? "").trim(), asksWrong: form.get("wrong_signature") === "yes" };
+    try {
+      const result = await callbackTests.test(person.caller, asked.url, asked.asksWrong);
+      const tested: ShownCallbackTest = { ...asked, result, problem: null };
+      const answer = flash.redirect(person, HOSTS_PATH, tested);
+      answer.headers.set("location", CALLBACK_HOSTS);
+      return answer;
+    } catch (error) {
+      return showFormAgain(context, error, REFUSED, (problem) =>
+        hostsHtml(deps, person, { tested: { ...asked, result: null, problem } }),
+      );
+    }
+  };
+}
+
+const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);
 
 const CALLBACK_HOSTS = `${HOSTS_PATH}#callback-hosts`;
 

@@ -140,6 +140,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     pauseService: engine.pauseService,
     hostService: engine.hostService,
     channelService: engine.createChannels((url) => checkTarget(policy, url)),
+    callbackTests: engine.createCallbackTests((url) => checkTarget(policy, url)),
     signUpGate,
     isStopped,
     auditService: createAuditService(engine.store.audit, clock),

@@ -36,6 +36,7 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   listCallbackHosts: ["owner"],
   addCallbackHost: ["owner"],
   removeCallbackHost: ["owner"],
+  testCallback: ["owner"],
   listKeys: ["owner"],
   createKey: ["owner"],
   revokeKey: ["owner"],
@@ -104,6 +105,7 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     changeChannel: `{"enabled":false}`,
     createInvitation: `{"email":"bob@example.com","role":"reader"}`,
     verifySignature: `{"headers":{}}`,
+    testCallback: `{"url":"http://127.0.0.1:9/hook"}`,
     changeFirstSteps: `{"hidden":true}`,
     changePerson: `{"role":"approver"}`,
     retryAction: `{"reason":"It was rejected before."}`,
@@ -114,6 +116,7 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     removeCallbackHost: "?host=old.example.com",
   };
   await engine.store.callbackHosts.add(engine.owner.accountId, "old.example.com", engine.clock.now());
+  await engine.store.callbackHosts.add(engine.owner.accountId, "127.0.0.1:9", engine.clock.now());
   const query = queries[id] ?? "";
   if (id === "sendTestMail") {
     const { person } = await joined(engine.store, { accountId: engine.owner.accountId });

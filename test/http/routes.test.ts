@@ -42,6 +42,7 @@ const BODIES: Readonly<Record<string, string>> = {
   "POST /v1/channels": `{"name":"ops","kind":"slack","url":"https://hooks.example.com/"}`,
   "PATCH /v1/channels/{id}": `{"enabled":false}`,
   "PUT /v1/defaults": "{}",
+  "POST /v1/callback-hosts/test": `{"url":"https://hooks.example.com/x"}`,
   "PATCH /v1/first-steps": `{"hidden":true}`,
   "POST /v1/server/test-mail": `{"to":"ann@example.com"}`,
   "POST /v1/signing-secret/verify": `{"headers":{}}`,

@@ -43,6 +43,7 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   ["/settings/signing/check", { origin: "https://a.example", headers: "", body: "" }],
   ["/settings/rotation", { origin: "", seen: "none" }],
   ["/settings/callback-hosts", { host: "hooks.example.com" }],
+  ["/settings/callback-hosts/test", { url: "https://hooks.example.com/x" }],
   ["/settings/callback-hosts/remove", { host: "hooks.example.com" }],
   ["/settings/hosts", { host: "a.example", timeout_ms: "5000" }],
   ["/settings/hosts/remove", { host: "a.example" }],

@@ -108,6 +108,12 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     signingService: stubSigningService(calls),
     verifyService: { check: () => Promise.resolve({ secret: "current", problems: [], warnings: [] }) },
     callbackHosts: stubCallbackHosts(calls),
+    callbackTests: {
+      test(_caller, url) {
+        calls.push(`test callback ${url}`);
+        return Promise.resolve({ signed: { code: 200, durationMs: 5, error: null }, wrong: null, verifies: null });
+      },
+    },
     readReceipt: (token) =>
       Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),

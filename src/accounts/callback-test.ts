@@ -1,0 +1,216 @@
+import Type, { type Static } from "typebox";
+import type { FirstStepStore } from "../../db/activity-store.ts";
+import { describeOutcome, type Fault, isSuccess, type Outcome } from "../actions/outcome.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { nullable, plainText, targetUrl } from "../api/schema-helpers.ts";
+import { auditOf, type AuditStore } from "../audit/audit.ts";
+import { MESSAGE_TIMEOUT_MS } from "../config/limits.ts";
+import type { Header, SignedHeaders } from "../delivery/attempt.ts";
+import { faultOf } from "../delivery/deliver.ts";
+import { createMessageLimit } from "../mail/limit.ts";
+import type { Sender } from "../outbound/deadline.ts";
+import { normalTarget } from "../outbound/target.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import { type CallbackHostStore, isListedHost } from "./callback-hosts.ts";
+import { limitRefusal } from "./key-limits.ts";
+import { authorize, type Caller } from "./roles.ts";
+
+interface CallbackTestDeps {
+  readonly callbackHosts: Pick<CallbackHostStore, "list">;
+  readonly firstSteps: Pick<FirstStepStore, "add">;
+  readonly audit: Pick<AuditStore, "record">;
+  readonly sender: Sender;
+  readonly signedHeaders: SignedHeaders;
+  /** `Outgate/<version>`. */
+  readonly userAgent: string;
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
+  readonly ids: Pick<Ids, "row">;
+  readonly checkTarget: (url: string) => { readonly refused: string } | object;
+}
+
+/** How one test callback fared. What the receiver answered beside its status is not read on. */
+interface Try {
+  /** Null: it did not answer. */
+  readonly code: number | null;
+  readonly durationMs: number;
+  /** Null: it answered with 2xx. */
+  readonly error: string | null;
+}
+
+export interface CallbackTest {
+  /** The one that is signed as every callback. */
+  readonly signed: Try;
+  /** The one whose signature is wrong; null: it was not sent. */
+  readonly wrong: Try | null;
+  /** Whether the receiver refused the wrong one and took the other; null: that is not known. */
+  readonly verifies: boolean | null;
+}
+
+/** Tests of receivers of callbacks, for owners. */
+export type CallbackTestService = ReturnType<typeof createCallbackTestService>;
+
+export function createCallbackTestService(deps: CallbackTestDeps) {
+  const { callbackHosts, firstSteps, audit, sender, signedHeaders, userAgent, clock, ids, checkTarget } = deps;
+  const count = createMessageLimit(clock, "This account has just tested callbacks.");
+
+  const send = async (accountId: string, url: string, alter: (headers: readonly Header[]) => readonly Header[]) => {
+    const now = clock.now();
+    const body = testBody(now);
+    const signed = await signedHeaders({ accountId, url, id: `test_${ids.row(now)}`, body }, now).catch(faultOf);
+    if (typeof signed === "string") return tryOf({ kind: "not_sent", fault: signed }, 0);
+    const own: readonly Header[] = [
+      ["User-Agent", userAgent],
+      ["Content-Type", "application/json"],
+    ];
+    const request = { url, method: "POST", headers: [...own, ...alter(signed)], body } as const;
+    const startedMs = clock.monotonicMs();
+    const outcome = await sender.send(request, { timeoutMs: MESSAGE_TIMEOUT_MS, keepFor: null });
+    const durationMs = Math.round(clock.monotonicMs() - startedMs);
+    return tryOf(outcome.kind === "stopped" ? { kind: "unknown", fault: "interrupted" } : outcome, durationMs);
+  };
+
+  return {
+    /**
+     * Sends a callback with a fixed body to a URL on a listed host at once, and with `withWrong` another one whose signature
+     * is wrong, which a receiver should refuse. One that does has verified a signature. Throws `forbidden` for keys with
+     * a hold or a limit on hosts, `validation_error` for URLs that callbacks may not go to, and `RetryLater`.
+     */
+    async test(caller: Caller, url: string, withWrong: boolean): Promise<CallbackTest> {
+      authorize(caller, "manage");
+      requireFree(caller, url);
+      const { accountId } = caller;
+      const checked = checkTarget(url);
+      if ("refused" in checked) throw badUrl(checked.refused);
+      const listed = await callbackHosts.list(accountId);
+      if (
+        !isListedHost(
+          url,
+          listed.map(({ host }) => host),
+        )
+      )
+        throw badUrl(NOT_LISTED);
+      count(accountId);
+      const signed = await send(accountId, url, (headers) => headers);
+      const wrong = withWrong && signed.error === null ? await send(accountId, url, withWrongSignature) : null;
+      const verifies = wrong === null ? null : verifiesBy(wrong);
+      const at = clock.now();
+      const detail = { delivered: signed.error === null, ...(verifies === null ? {} : { verifies }) };
+      const subject = normalTarget(url)?.host ?? "";
+      await audit.record(auditOf(caller, { kind: "callback_tested", subject, detail }, at));
+      if (verifies === true) await firstSteps.add({ accountId, personId: "", step: "signature", at });
+      return { signed, wrong, verifies };
+    },
+  };
+}
+
+const NOT_LISTED =
+  "Its host is not on the list for callbacks. Add the host first, with its port unless that is the default.";
+
+/** What is sent carries our own body, but it is a call all the same. */
+function requireFree({ hold, limits }: Caller, url: string): void {
+  if (hold !== "none") {
+    throw new DomainError(
+      "forbidden",
+      "A key with a hold can’t send test callbacks. Ask an owner whose calls are not held.",
+    );
+  }
+  const refusal = limits === undefined ? null : limitRefusal(limits, { method: "POST", url });
+  if (refusal !== null) throw refusal;
+}
+
+function badUrl(message: string): DomainError {
+  return new DomainError("validation_error", "The request has fields that are not valid.", [{ field: "url", message }]);
+}
+
+function testBody(at: Date): string {
+  const data = { message: "This is a test callback of Outgate. It is about no action." };
+  return JSON.stringify({ type: "callback.test", timestamp: at.toISOString(), data });
+}
+
+/** Every digest with all its bits turned over: of the right form, and never valid. */
+function withWrongSignature(headers: readonly Header[]): readonly Header[] {
+  return headers.map(([name, value]) => (name === "webhook-signature" ? [name, wrongOf(value)] : [name, value]));
+}
+
+function wrongOf(signature: string): string {
+  const wrong = signature.split(" ").map((one) => {
+    const digest = Buffer.from(one.slice(one.indexOf(",") + 1), "base64");
+    return `v1,${Buffer.from(digest.map((byte) => 255 - byte)).toString("base64")}`;
+  });
+  return wrong.join(" ");
+}
+
+type Tried = Outcome | { readonly kind: "not_sent"; readonly fault: Fault };
+
+function tryOf(outcome: Tried, durationMs: number): Try {
+  const error = isSuccess(outcome, "POST") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS);
+  return { code: outcome.kind === "answered" ? outcome.code : null, durationMs, error };
+}
+
+/** Statuses that say that the receiver was busy, and nothing about the signature. */
+const BUSY: ReadonlySet<number> = new Set([408, 425, 429]);
+
+function verifiesBy({ code, error }: Try): boolean | null {
+  if (error === null) return false;
+  return code !== null && code >= 400 && code < 500 && !BUSY.has(code) ? true : null;
+}
+
+export const TestCallback = Type.Object(
+  {
+    url: targetUrl("Where to send it: a URL on a listed host.", "https://app.example.com/outgate"),
+    wrong_signature: Type.Optional(
+      Type.Boolean({
+        description: "Whether to send another one whose signature is wrong: a receiver that verifies refuses it.",
+        default: false,
+        examples: [true],
+      }),
+    ),
+  },
+  { title: "TestCallback", additionalProperties: false, description: "Which receiver of callbacks to test." },
+);
+
+export type TestCallback = Static<typeof TestCallback>;
+
+const Tried = Type.Object(
+  {
+    response_code: nullable(Type.Integer({ description: "The status; null: no answer came.", examples: [200] })),
+    duration_ms: Type.Integer({ minimum: 0, description: "How long it took.", examples: [41] }),
+    error: nullable(
+      plainText("Why it failed; null: it was answered with 2xx.", "The target answered with status 404."),
+    ),
+  },
+  { title: "CallbackTry", description: "A callback that was sent." },
+);
+
+export const CallbackTestJson = Type.Object(
+  {
+    delivered: Type.Boolean({ description: "Whether the receiver took the callback.", examples: [true] }),
+    verifies: nullable(
+      Type.Boolean({
+        description:
+          "Whether it then refused the one with a wrong signature, by a status 400 to 499; null: not asked, or it can't be told.",
+        examples: [true],
+      }),
+    ),
+    signed: Tried,
+    wrong_signature: Type.Union([Tried, Type.Null()], {
+      description: "The one whose signature is wrong; null: it was not sent.",
+      examples: [{ response_code: 401, duration_ms: 12, error: "The target answered with status 401." }],
+    }),
+  },
+  { title: "CallbackTest", description: "How a receiver of callbacks fared." },
+);
+
+export type CallbackTestJson = Static<typeof CallbackTestJson>;
+
+/** A test as the API shows it. */
+export function serializeCallbackTest({ signed, wrong, verifies }: CallbackTest): CallbackTestJson {
+  const shown = ({ code, durationMs, error }: Try) => ({ response_code: code, duration_ms: durationMs, error });
+  return {
+    delivered: signed.error === null,
+    verifies,
+    signed: shown(signed),
+    wrong_signature: wrong === null ? null : shown(wrong),
+  };
+}
