@@ -105,7 +105,10 @@ function resultOf(action: ActionJson): Cell {
 }
 
 /** What the target says of its error, or else our sentence; a status alone is in its column. */
-export function failureIn({ response_body: body = null, last_error: error }: ActionJson): string | null {
+export function failureIn({
+  response_body: body = null,
+  last_error: error,
+}: Pick<ActionJson, "response_body" | "last_error">): string | null {
   const said = error === null ? null : targetMessage(JSON.stringify(body));
   return said ?? (error === null || / with status \d{3}\.$/.test(error) ? null : error.replace(/\.$/, ""));
 }

@@ -3,6 +3,7 @@ import { VERSION } from "../config/config.ts";
 import { CliCommand, EXIT, type Io, unknownCommand, UsageError } from "./command.ts";
 import { addAccountCommands } from "./commands/account.ts";
 import { addActionCommands } from "./commands/actions.ts";
+import { addAttempts } from "./commands/attempts.ts";
 import { addBulkCommands } from "./commands/bulk.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDemo } from "./commands/demo.ts";
@@ -10,6 +11,8 @@ import { addChannelCommands } from "./commands/channels.ts";
 import { addHostCommands } from "./commands/hosts.ts";
 import { addLoginCommands } from "./commands/login.ts";
 import { addOpen } from "./commands/open.ts";
+import { addLookCommands } from "./commands/service.ts";
+import { addSigningCommands } from "./commands/signing.ts";
 import { addSend } from "./commands/send.ts";
 
 /** Adds the commands that don't run on plain Node. */
@@ -47,11 +50,14 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
     .addHelpText("after", `\n${AFTER_HELP}`);
   addSend(program);
   addActionCommands(program);
+  addAttempts(program);
   addOpen(program);
   addBulkCommands(program);
   addAccountCommands(program);
   addHostCommands(program);
   addChannelCommands(program);
+  addSigningCommands(program);
+  addLookCommands(program);
   addDemo(program);
   addLoginCommands(program);
   addHelp(program);
@@ -72,7 +78,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
 
 /** Other commands are for the server's machine. */
 const GROUPS = {
-  "Send and look up:": ["send", "get", "list", "watch", "open", "export", "demo"],
+  "Send and look up:": ["send", "get", "list", "attempts", "watch", "open", "export", "overview", "demo"],
   "Decide:": ["approve", "reject", "cancel", "retry", "send-now", "bulk"],
   "Account (most need an owner key):": [
     "keys",
@@ -80,11 +86,14 @@ const GROUPS = {
     "channels",
     "hosts",
     "callback-hosts",
+    "signing",
+    "notifications",
     "pause",
     "pauses",
     "resume",
     "accounts",
     "audit",
+    "server",
   ],
   "This command line:": ["login", "logout", "whoami", "help", "completion"],
 } as const;

@@ -84,7 +84,7 @@ function CallbackTester({ user, tested }: { readonly user: PageUser; readonly te
         stored.
       </p>
       {tested === null || tested.result === null ? null : <Result {...tested.result} />}
-      <PostForm user={user} action={CALLBACK_TEST_PATH} class="ask">
+      <PostForm user={user} action={CALLBACK_TEST_PATH}>
         <Field
           name="url"
           label="URL of the receiver"
@@ -94,11 +94,13 @@ function CallbackTester({ user, tested }: { readonly user: PageUser; readonly te
           autocomplete="off"
           problem={tested?.problem ?? null}
         />
-        <Button look="plain">Send test callback</Button>
         <label class="check">
           <input type="checkbox" name="wrong_signature" value="yes" checked={tested?.asksWrong ?? true} />
           <span>Then send one with a wrong signature, which the receiver should refuse</span>
         </label>
+        <div class="buttons">
+          <Button look="plain">Send test callback</Button>
+        </div>
       </PostForm>
     </SubSection>
   );

@@ -145,11 +145,13 @@ function SignatureStep({ user }: { readonly user: PageUser }) {
     <>
       <p class="quiet">
         Let your services check that a call comes from Outgate, as <a href="/docs/verify">Verify what you receive</a>{" "}
-        shows in six languages. Then paste one that arrived: this step is done when its signature matches.
+        shows in six languages. Then paste one that arrived, or test your receiver of callbacks: this step is done when
+        a signature was verified.
       </p>
       {mayDo(user.role, "manage") ? (
         <p>
-          <LinkButton href={`${SETTINGS_PATHS.signing}#check`}>Check a signature</LinkButton>
+          <LinkButton href={`${SETTINGS_PATHS.signing}#check`}>Check a signature</LinkButton>{" "}
+          <LinkButton href={`${SETTINGS_PATHS.hosts}#callback-hosts`}>Test a receiver</LinkButton>
         </p>
       ) : (
         <p class="quiet">Ask an owner of this account for the signing secret of your service.</p>

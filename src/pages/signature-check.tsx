@@ -92,15 +92,12 @@ function Found({ found: { secret, problems, warnings } }: { readonly found: Sign
       {secret === null ? null : (
         <Notice tone="good">{`The signature matches the ${secret} secret of this origin.`}</Notice>
       )}
-      {problems.map(({ message }) => (
-        <Notice tone="bad">
-          <UntrustedText text={message} />
-        </Notice>
+      {problems.map(({ code, message }) => (
+        // One names the host of an action, which its agent chose.
+        <Notice tone="bad">{code === "other_origin" ? <UntrustedText text={message} /> : message}</Notice>
       ))}
       {warnings.map(({ message }) => (
-        <Notice tone="wait">
-          <UntrustedText text={message} />
-        </Notice>
+        <Notice tone="wait">{message}</Notice>
       ))}
     </>
   );

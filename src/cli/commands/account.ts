@@ -147,7 +147,7 @@ async function revokeKey({ client, io }: Session, { unfinished }: RevokeKeyOptio
 function addCallbackHostCommands(program: CliCommand): void {
   const summary = "list and change the hosts for callbacks of keys with a hold (owner key)";
   const hosts = addServiceCommand(program, "callback-hosts", summary).usage(
-    "[list] | callback-hosts add <host> | callback-hosts remove <host>",
+    "[list] | callback-hosts add <host> | callback-hosts remove <host> | callback-hosts test <url>",
   );
   addServiceCommand(hosts, "list", "list the hosts to which callbacks of keys with a hold may go", { isDefault: true })
     .option(...JSON_OPTION)
@@ -173,6 +173,27 @@ function addCallbackHostCommands(program: CliCommand): void {
       return EXIT.ok;
     }),
   );
+  addServiceCommand(hosts, "test <url>", "send a signed test callback to a URL on a listed host")
+    .option("--wrong-signature", "then send one with a wrong signature: a receiver that verifies refuses it")
+    .option(...JSON_OPTION)
+    .runs(withSession(testCallback));
+}
+
+interface CallbackTestOptions {
+  readonly wrongSignature?: boolean;
+}
+
+async function testCallback({ client, print }: Session, options: CallbackTestOptions, url: string): Promise<number> {
+  const found = await client.testCallback({ url, wrong_signature: options.wrongSignature === true });
+  const { signed, wrong_signature: wrong, verifies, delivered } = found;
+  print(found, () => {
+    const first = delivered ? `Delivered: ${signed.response_code} in ${signed.duration_ms} ms.` : (signed.error ?? "");
+    if (wrong === null) return visible(first);
+    const answer = wrong.error ?? `It was taken with ${wrong.response_code}.`;
+    const verdict = verifies === true ? "It verifies signatures." : "It is not known to verify signatures.";
+    return visible(`${first}\nWith a wrong signature: ${answer} ${verdict}`, true);
+  });
+  return delivered && verifies !== false ? EXIT.ok : EXIT.failed;
 }
 
 async function listCallbackHosts(session: Session): Promise<number> {

@@ -1,4 +1,4 @@
-import type { ChannelJson, CreateChannel } from "../../channels/schemas.ts";
+import type { ChangeChannel, ChannelJson, CreateChannel } from "../../channels/schemas.ts";
 import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
@@ -9,7 +9,9 @@ export function addChannelCommands(program: CliCommand): void {
     program,
     "channels",
     "show or set where people are asked for approval (owner key)",
-  ).usage("[list] | channels add <name> [options] | channels remove <id> | channels test <id>");
+  ).usage(
+    "[list] | channels add <name> [options] | channels set <id> [options] | channels remove <id> | channels test <id>",
+  );
   addServiceCommand(channels, "list", "show the channels", { isDefault: true })
     .option(...JSON_OPTION)
     .runs(withSession(listChannels));
@@ -20,6 +22,19 @@ export function addChannelCommands(program: CliCommand): void {
     .option("--remind-after <minutes>", "repeat the question once, 5 to 10080", wholeNumber("remind-after"))
     .option(...JSON_OPTION)
     .runs(withSession(addChannel));
+  addServiceCommand(channels, "set <id>", "change a channel, or switch it off; what is not named stays")
+    .option("--name <name>", "its new name")
+    .option("--mail <addresses>", "for mail: new addresses, separated by commas")
+    .option("--url <url>", "for slack and webhook: a new URL")
+    .option(
+      "--remind-after <minutes>",
+      "repeat the question once, 5 to 10080; 0: never",
+      wholeNumber("remind-after", 0),
+    )
+    .option("--on", "switch it on")
+    .option("--off", "switch it off: nothing is sent")
+    .option(...JSON_OPTION)
+    .runs(withSession(setChannel));
   addServiceCommand(channels, "remove <id>", "remove a channel").runs(
     withSession(async ({ client, io }, _options, id) => {
       await client.removeChannel(id);
@@ -49,7 +64,7 @@ interface AddOptions {
 async function addChannel({ client, print }: Session, options: AddOptions, name: string): Promise<number> {
   const { mail, slack, webhook, remindAfter } = options;
   const targets: readonly Pick<CreateChannel, "kind" | "to" | "url">[] = [
-    ...(mail === undefined ? [] : [{ kind: "mail" as const, to: mail.split(",").map((address) => address.trim()) }]),
+    ...(mail === undefined ? [] : [{ kind: "mail" as const, to: addressesIn(mail) }]),
     ...(slack === undefined ? [] : [{ kind: "slack" as const, url: slack }]),
     ...(webhook === undefined ? [] : [{ kind: "webhook" as const, url: webhook }]),
   ];
@@ -61,6 +76,33 @@ async function addChannel({ client, print }: Session, options: AddOptions, name:
   const channel = await client.createChannel({ name, ...target, ...reminder });
   print(channel, () => channelText(channel));
   return EXIT.ok;
+}
+
+interface SetOptions extends Pick<AddOptions, "mail" | "remindAfter"> {
+  readonly name?: string;
+  readonly url?: string;
+  readonly on?: boolean;
+  readonly off?: boolean;
+}
+
+async function setChannel({ client, print }: Session, options: SetOptions, id: string): Promise<number> {
+  const { name, mail, url, remindAfter, on, off } = options;
+  if (on === true && off === true) throw new UsageError("channels set takes --on or --off.");
+  const change: ChangeChannel = {
+    ...(name === undefined ? {} : { name }),
+    ...(mail === undefined ? {} : { to: addressesIn(mail) }),
+    ...(url === undefined ? {} : { url }),
+    ...(remindAfter === undefined ? {} : { remind_after_minutes: remindAfter }),
+    ...(on === true || off === true ? { enabled: on === true } : {}),
+  };
+  if (Object.keys(change).length === 0) throw new UsageError("Say what to change.");
+  const channel = await client.changeChannel(id, change);
+  print(channel, () => channelText(channel));
+  return EXIT.ok;
+}
+
+function addressesIn(text: string): string[] {
+  return text.split(",").map((address) => address.trim());
 }
 
 async function testChannel({ client, print }: Session, _options: object, id: string): Promise<number> {

@@ -6,6 +6,7 @@ import { type CliCommand, type Io, oneOf, readValue, several, UsageError, wholeN
 import { inOrder } from "../ordered.ts";
 import { parseJson, parseObject } from "../output.ts";
 import { addRuleOptions, type RuleOptions, rulesIn } from "../rules.ts";
+import { headersIn } from "../headers.ts";
 import { addServiceCommand, JSON_OPTION, type Session, waitForEnd, withSession } from "../session.ts";
 
 const WHEN_UNKNOWN = ["retry", "stop"] as const;
@@ -98,7 +99,6 @@ async function actionOf(url: string, options: SendOptions, io: Io): Promise<Crea
   if ([url, data, text, base64, ...header].filter((value) => value === "-").length > 1)
     throw new UsageError("Only one of the action, its body and its headers can come from standard input.");
   const given = url === "-" ? parseObject(await readValue("-", io), "Standard input") : { url };
-  const lines = await Promise.all(header.map((value) => headerLines(value, io)));
   const read = {
     ...Object.fromEntries(FLAGS.map((name) => [name, options[name]])),
     method,
@@ -107,7 +107,7 @@ async function actionOf(url: string, options: SendOptions, io: Io): Promise<Crea
     delay_seconds: options.delay,
     expires_at: options.expiresAt,
     ...rulesIn(options),
-    headers: header.length === 0 ? undefined : headersOf(lines.flat()),
+    headers: header.length === 0 ? undefined : await headersIn(header, io),
     ...(await bodyOf(options, io)),
     metadata: options.metadata === undefined ? undefined : Object.fromEntries(pairsOf(options.metadata, "--metadata")),
     notify: notify === undefined ? undefined : { email: notify },
@@ -148,24 +148,4 @@ function pairsOf(given: readonly string[], option: string): readonly Pair[] {
     if (at < 1) throw new UsageError(`${option} takes 'name=value'; number ${index + 1} has another form.`);
     return [text.slice(0, at), text.slice(at + 1)] as const;
   });
-}
-
-/** One header, or as in curl the lines of a file or of standard input. */
-async function headerLines(value: string, io: Io): Promise<readonly string[]> {
-  const isRead = value === "-" || value.startsWith("@");
-  if (!isRead) return [value];
-  const text = await readValue(value, io);
-  return text.split(/\r?\n/).filter((line) => line.trim() !== "");
-}
-
-function headersOf(lines: readonly string[]): Readonly<Record<string, string>> {
-  const pairs = lines.map((line, index) => {
-    const at = line.indexOf(":");
-    // The message doesn't quote the header, which may be a secret.
-    if (at < 1) throw new UsageError(`--header takes 'Name: value'; header ${index + 1} has another form.`);
-    return [line.slice(0, at), line.slice(at + 1).trim()] as const;
-  });
-  const names = new Set(pairs.map(([name]) => name.toLowerCase()));
-  if (names.size < pairs.length) throw new UsageError("A header is given twice. Each can be sent only once.");
-  return Object.fromEntries(pairs);
 }

@@ -1,0 +1,120 @@
+import type { NotificationList, NotificationQuery } from "../../delivery/notification-routes.ts";
+import type { OverviewJson, OverviewQuery } from "../../events/overview-routes.ts";
+import { type Color, visible } from "../../observability/terminal.ts";
+import { type CliCommand, EXIT, wholeNumber } from "../command.ts";
+import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
+import { type Cell, table, tableOf } from "../table.ts";
+
+/** The commands that show figures, notifications and the server. */
+export function addLookCommands(program: CliCommand): void {
+  addServiceCommand(program, "overview", "show the figures of an hour, a day, a week or 30 days")
+    .choice("--range <range>", "how far back; default 24h", RANGES)
+    .option(...JSON_OPTION)
+    .runs(withSession(showOverview));
+  addServiceCommand(program, "notifications", "list callbacks, mails and messages, newest first (owner key)")
+    .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
+    .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
+    .option(...JSON_OPTION)
+    .runs(withSession(listNotifications));
+  const server = addServiceCommand(
+    program,
+    "server",
+    "show the settings of the server, or test its mail (owner key)",
+  ).usage("[show] | server test-mail <address>");
+  addServiceCommand(server, "show", "show what is in force; secrets are shown nowhere", { isDefault: true })
+    .option(...JSON_OPTION)
+    .runs(withSession(showServer));
+  addServiceCommand(server, "test-mail <address>", "send a test mail to a person of the account")
+    .option(...JSON_OPTION)
+    .runs(withSession(sendTestMail));
+}
+
+const RANGES = ["1h", "24h", "7d", "30d"] as const satisfies readonly OverviewQuery["range"][];
+
+async function showOverview({ client, print, paint, io }: Session, { range }: OverviewQuery): Promise<number> {
+  const overview = await client.getOverview(range === undefined ? {} : { range });
+  print(overview, () => overviewText(overview, paint, io.columns));
+  return EXIT.ok;
+}
+
+function overviewText(overview: OverviewJson, paint: Session["paint"], room: number | undefined): string {
+  const { range, slots, latency, approvals, hosts, retries } = overview;
+  const sum = (member: "created" | "completed" | "failed") => slots.reduce((total, slot) => total + slot[member], 0);
+  const more = approvals.is_more ? "+" : "";
+  const figures: readonly (readonly [string, string])[] = [
+    [`created in ${range}`, String(sum("created"))],
+    ["completed", String(sum("completed"))],
+    ["failed", String(sum("failed"))],
+    ["latency p50, p95", latency === null ? "" : `${latency.p50_ms} ms, ${latency.p95_ms} ms`],
+    ["waiting for approval", `${approvals.waiting}${more}`],
+    ["scheduled retries", `${retries.scheduled}${retries.is_more ? "+" : ""}`],
+  ];
+  const rows = hosts.map((one): readonly Cell[] => [
+    visible(one.host),
+    String(one.created),
+    String(one.completed),
+    { text: String(one.failed), ...(one.failed > 0 && { color: "red" as const }) },
+    one.p95_ms === null ? "" : `${one.p95_ms} ms`,
+  ]);
+  const columns = ["HOST", "CREATED", "COMPLETED", "FAILED", "P95"].map((heading) => ({ heading }));
+  const byHost = rows.length === 0 ? "" : `\n${tableOf(columns, rows, paint, room)}`;
+  return table(figures, paint, room) + byHost;
+}
+
+type NotificationItem = NotificationList["data"][number];
+
+const STATE_COLOR: Readonly<Record<NotificationItem["status"], Color>> = {
+  pending: "blue",
+  active: "blue",
+  delivered: "green",
+  given_up: "red",
+  dropped: "grey",
+};
+
+async function listNotifications(session: Session, query: NotificationQuery): Promise<number> {
+  return printList(session, await session.client.listNotifications(query), {
+    headings: [
+      { heading: "AT" },
+      { heading: "STATE" },
+      { heading: "TRIES", leaves: 1 },
+      { heading: "EVENT" },
+      { heading: "ACTION", min: 17, mark: "" },
+      { heading: "TARGET", min: 20 },
+      { heading: "ERROR", min: 14 },
+    ],
+    rowOf: (one) => [
+      one.created_at,
+      { text: one.status, color: STATE_COLOR[one.status] },
+      String(one.attempts),
+      visible(one.event),
+      one.action_id,
+      visible(one.target),
+      visible(one.status === "delivered" ? "" : (one.last_error ?? "")),
+    ],
+    empty: "No notifications yet.",
+    command: "outgate notifications",
+  });
+}
+
+async function showServer({ client, print, paint, io }: Session): Promise<number> {
+  const server = await client.getServer();
+  const { settings, version, targets } = server;
+  print(server, () => {
+    const head = `Outgate ${visible(version)}. ${visible(targets)}\n`;
+    if (settings === null) return head;
+    const rows = settings.map(({ name, value, set, secret }): readonly Cell[] => [
+      name,
+      secret && set ? { text: "set, not shown", color: "grey" } : visible(value ?? ""),
+      set ? "" : { text: "default", color: "grey" },
+    ]);
+    const columns = [{ heading: "SETTING" }, { heading: "VALUE", min: 20 }, { heading: "" }];
+    return head + tableOf(columns, rows, paint, io.columns);
+  });
+  return EXIT.ok;
+}
+
+async function sendTestMail({ client, print }: Session, _options: object, to: string): Promise<number> {
+  const { delivered, error } = await client.sendTestMail({ to });
+  print({ delivered, error }, () => (delivered ? "The mail provider took the test mail." : visible(error ?? "")));
+  return delivered ? EXIT.ok : EXIT.failed;
+}
