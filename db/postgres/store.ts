@@ -4,7 +4,7 @@ import { createStore } from "../sql/store.ts";
 import type { Store } from "../store.ts";
 import { postgresQueue } from "./claim.ts";
 import { createNodeStore } from "./cluster.ts";
-import { openPostgres } from "./connection.ts";
+import { openPostgres, type PostgresSql } from "./connection.ts";
 import { refusalIn } from "./faults.ts";
 import { createChangeReader } from "./feed.ts";
 import { createHintSender, createListen } from "./hints.ts";
@@ -32,6 +32,14 @@ export async function openPostgresStore({ url, nodeId, seal, now }: PostgresSett
     await sql.close();
     throw refusalIn(error) ?? error;
   }
+  return createPostgresStore(sql, { nodeId, seal });
+}
+
+/** The store over connections to tables of this version. */
+export function createPostgresStore(
+  sql: PostgresSql,
+  { nodeId, seal }: Pick<PostgresSettings, "nodeId" | "seal">,
+): Store {
   return createStore({
     sql,
     seal,

@@ -1,11 +1,13 @@
-import { SQL } from "bun";
 import { openPostgres } from "../../db/postgres/connection.ts";
+import { createHintSender } from "../../db/postgres/hints.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
+import { createPostgresStore } from "../../db/postgres/store.ts";
 import type { Sql } from "../../db/sql/sql.ts";
 import type { Store } from "../../db/store.ts";
 import { createDatabase } from "./postgres.ts";
 import { NOON } from "./factory.ts";
-import { openStoreOf, type TestStore, testStore } from "./store.ts";
+import { openKept } from "./kept.ts";
+import { openStoreOf, testSecrets } from "./store.ts";
 
 const TEMPLATE = {
   name: [
@@ -24,27 +26,25 @@ export function createMigrated(): Promise<string> {
   return createDatabase(TEMPLATE);
 }
 
-/** Databases that no test uses now, with no rows. Creating one takes ten times as long as emptying it. */
-const idle: string[] = [];
+const NODE = "node of the tests";
 
-/** The store that the service opens for a `postgres:` URL, in a database that no other test uses meanwhile. */
-export async function openPostgresStore(): Promise<TestStore> {
-  const url = idle.pop() ?? (await createMigrated());
-  const look = lookInto(url);
-  const open = async () => settledStore(await openStoreOf(url), look);
-  return testStore(await open(), {
-    folder: {
-      async [Symbol.asyncDispose]() {
-        await empty(url);
-        idle.push(url);
-      },
-    },
+/** The store of the service, in a database that no other test uses meanwhile. */
+export const openPostgresStore = openKept(async () => {
+  const url = await createMigrated();
+  const sql = openPostgres(url, { onCommit: createHintSender(NODE) });
+  const look = lookOver(sql);
+  return {
+    sql,
     look,
-    open,
+    over: (kept) => settledStore(createPostgresStore({ ...sql, ...kept }, { nodeId: NODE, seal: testSecrets }), look),
+    open: async () => settledStore(await openStoreOf(url), look),
     columns: `select table_name || '.' || column_name as name from information_schema.columns
       where table_schema = 'public' and column_name like ? order by 1`,
-  });
-}
+    tables: "select tablename as name from pg_tables where schemaname = 'public'",
+    // What a table counts begins again without making anything new in the catalogue, as RESTART would.
+    begin: "select setval(quote_ident(sequencename)::regclass, 1, false) from pg_sequences where schemaname = 'public'",
+  };
+});
 
 /**
  * Reads the event stream and counts its rows when all of them are settled. An open transaction in any database of the server, such as that of
@@ -82,19 +82,12 @@ function settledStore(store: Store, look: Sql): Store {
   };
 }
 
-/** Deletes all rows that the service writes, and begins its sequences again. */
-async function empty(url: string): Promise<void> {
-  await using connection = new SQL(url, { max: 1 });
-  await connection.unsafe(`do $$ declare name text; begin
-    for name in select tablename from pg_tables where schemaname = 'public' and tablename not in ('migrations', 'positions')
-    loop execute format('delete from %I', name); end loop;
-    for name in select sequencename from pg_sequences where schemaname = 'public'
-    loop execute format('alter sequence %I restart', name); end loop; end $$`);
-}
-
 /** A connection for tests that look at rows. Their statements have SQLite's placeholders. */
 export function lookInto(url: string): Sql {
-  const sql = openPostgres(url);
+  return lookOver(openPostgres(url));
+}
+
+function lookOver(sql: Sql): Sql {
   const numbered = (text: string) => {
     let number = 0;
     return text.replaceAll("?", () => `$${(number += 1)}`);

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { sqliteQueue } from "../../db/libsql/claim.ts";
-import { migrate } from "../../db/libsql/migrate.ts";
 import { openRemote } from "../../db/libsql/remote.ts";
 import type { LockTimes } from "../../db/libsql/service-lock.ts";
 import type { Sql } from "../../db/sql/sql.ts";
@@ -41,6 +40,8 @@ export interface TestStore extends AsyncDisposable {
   rowsUpTo(position: number): Promise<number>;
   /** How many rows a table has. */
   count(table: string): Promise<number>;
+  /** Adds rows like that of an action, with ids after its own that have its time: what a test only has to get past. */
+  copy(actionId: string, count: number): Promise<void>;
   /** Columns whose name is like this, as `table.column`, in order. */
   columns(like: string): Promise<readonly string[]>;
 }
@@ -79,31 +80,6 @@ export async function openFileStore(): Promise<TestStore> {
   return testStore(store, { folder, look: openFile(path), open: () => openStoreAt(path) });
 }
 
-/** The store behind `@libsql/client`, as for `libsql://`, on a file. */
-export async function openClientStore(): Promise<TestStore> {
-  const folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  await putEmptyDatabase(path);
-  const url = `file:${path}`;
-  const look = openRemote(url, null);
-  // As the servers behind `libsql://` have it.
-  await look.read({ sql: "PRAGMA journal_mode = WAL", args: [] });
-  const open = async () => {
-    const sql = openRemote(url, null);
-    await migrate(sql, NOON);
-    return createStore({
-      sql,
-      seal: testSecrets,
-      queueStatements: sqliteQueue,
-      cluster: null,
-      isOnlyProcess: false,
-      onFatal: failTest,
-      release: () => {},
-    });
-  };
-  return testStore(await open(), { folder, look, open });
-}
-
 /** Opens the file as the service does; whoever opens it closes it. */
 export function openStoreAt(path: string): Promise<Store> {
   return openStore({ url: `file:${path}`, authToken: null, seal: testSecrets, now: NOON, onFatal: failTest });
@@ -131,19 +107,19 @@ export async function openServerStore(url: string): Promise<TestStore> {
 }
 
 /** A store that stands over any connection, for tests that listen to what goes over it. */
-export function storeOver(sql: Sql): Store {
+export function storeOver(sql: Sql, { isOnlyProcess = true } = {}): Store {
   return createStore({
     sql,
     seal: testSecrets,
     queueStatements: sqliteQueue,
     cluster: null,
-    isOnlyProcess: true,
+    isOnlyProcess,
     onFatal: failTest,
     release: () => {},
   });
 }
 
-function failTest(cause: unknown): never {
+export function failTest(cause: unknown): never {
   throw new Error("A commit could not be made durable.", { cause });
 }
 
@@ -189,6 +165,15 @@ export function testStore(first: Store, { folder, look, open, columns = SQLITE_C
     },
     keyCount: () => countIn(look, "action_keys"),
     count: (table) => countIn(look, table),
+    async copy(actionId, count) {
+      const all = (await look.read({ sql: columns, args: ["%"] })).map(({ name }) => String(name));
+      const names = all.flatMap((name) => (name.startsWith("actions.") ? [name.slice("actions.".length)] : []));
+      const values = names.map((name) => (name === "id" ? "substr(id, 1, 25) || (10000 + n)" : name));
+      const sql = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
+        INSERT INTO actions (${names.join()}) SELECT ${values.join()} FROM actions, numbers WHERE id = ?`;
+      const [done] = await look.batch([{ sql, args: [actionId] }]);
+      if (done?.changes !== count) throw new Error(`${actionId} was copied ${done?.changes ?? 0} times.`);
+    },
     async columns(like) {
       return (await look.read({ sql: columns, args: [like] })).map(({ name }) => String(name));
     },

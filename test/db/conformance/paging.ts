@@ -248,7 +248,8 @@ export function testPaging(open: OpenTestStore): void {
     await using db = await open();
     const rare = { url: "https://rare.example/", method: "PUT", dedupe: "rare" } as const;
     const action = await actionInStatus(db.actions, "failed", rare);
-    await many(db.actions, LIST_SCAN_ROWS_MAX);
+    const [other = ""] = await many(db.actions, 1);
+    await db.copy(other, LIST_SCAN_ROWS_MAX - 1);
 
     const unindexed = await db.actions.list(aQuery({ method: "PUT" }));
     expect(unindexed.actions).toEqual([]);
@@ -268,8 +269,7 @@ export function testPaging(open: OpenTestStore): void {
     ] as const) {
       expect(await db.actions.list(aQuery(filter))).toEqual({ actions: [action], before: null, searchedUntil: null });
     }
-    // Ten thousand creates, on a machine that may be busy.
-  }, 60_000);
+  });
 }
 
 /** Ids in the order in which they were made. */
