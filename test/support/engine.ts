@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bootstrap, forgetFirstKeys } from "../../src/accounts/first-start.ts";
 import { type Config, readConfig } from "../../src/config/config.ts";
@@ -20,6 +19,7 @@ import type { Sender } from "../../src/outbound/deadline.ts";
 import type { Store } from "../../db/store.ts";
 import { keyFileOf, loadMasterKey } from "../../src/crypto/master-key.ts";
 import { openEncryptedStore } from "../../src/crypto/encrypted-store.ts";
+import { DATABASES } from "./folder.ts";
 import { FakeClock } from "./clock.ts";
 import { eventually } from "./eventually.ts";
 import { putEmptyDatabase } from "./store.ts";
@@ -39,7 +39,7 @@ export interface EngineOptions {
 
 /** The whole engine on a real store in a folder of its own, with a clock that the test moves and jitter that is none. */
 export async function openEngine(options: EngineOptions = {}) {
-  const folder = options.folder ?? mkdtempSync(join(tmpdir(), "outgate-"));
+  const folder = options.folder ?? mkdtempSync(join(DATABASES, "outgate-"));
   const clock = options.clock ?? new FakeClock();
   const config: Config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db`, ...options.env });
   const ids: Ids = { ...systemIds, random: () => 0.5 };

@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { sqliteQueue } from "../../db/libsql/claim.ts";
@@ -12,6 +11,7 @@ import { systemIds } from "../../src/runtime/ids.ts";
 import type { ActionStore, OutboxStore, Store } from "../../db/store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 import { NOON } from "./factory.ts";
+import { DATABASES } from "./folder.ts";
 
 /** Seals headers as the service does, under a key that is the same in every test and process. */
 export const testSecrets = createSecrets(new Uint8Array(32).fill(7), (count) => systemIds.bytes(count));
@@ -51,7 +51,7 @@ export type OpenTestStore = () => Promise<TestStore>;
 
 /** A folder that is gone with everything in it at the end of the test. */
 export async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await mkdtemp(join(tmpdir(), "outgate-"));
+  const path = await mkdtemp(join(DATABASES, "outgate-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
