@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { URL_CHARS_MAX } from "../../src/config/limits.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { barriersOf, HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
+import { barriersInBoth, openFolds, type Printed, printedOf } from "./visits.ts";
 
 // A browser, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -76,10 +77,9 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     await target[Symbol.asyncDispose]();
   });
 
-  const openAs = async (colorScheme: "light" | "dark", width: number) => {
+  const openAt = async (width: number) => {
     const watched = await watchPage(chromium, {
       bypassCSP: true,
-      colorScheme,
       viewport: { width, height: 700 },
       hasTouch: width < 800,
     });
@@ -96,71 +96,51 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     })
     .map((part) => part.outerHTML)`;
 
-  /** What is folded away is a part of the page, too. */
-  const openAll = (page: Page) =>
-    page.evaluate(
-      "for (const fold of document.querySelectorAll('details')) { fold.removeAttribute('name'); fold.open = true; }",
+  interface Seen {
+    readonly path: string;
+    readonly printed: Printed;
+    readonly light: readonly string[];
+    readonly dark: readonly string[];
+  }
+
+  let seen: readonly Seen[];
+  /** Each page is opened once for all that is looked at on a wide screen: opening takes longer than looking. */
+  const look = async () => {
+    await using watched = await openAt(900);
+    const { page } = watched;
+    const all: Seen[] = [];
+    for (const path of paths) {
+      await page.goto(app.url + path);
+      all.push({ path, printed: await printedOf(page), ...(await barriersInBoth(page)) });
+    }
+    return all;
+  };
+  beforeAll(async () => {
+    seen = await look();
+  }, 120_000);
+  const everywhere = <Part>(part: (one: Seen) => Part, expected: Part) =>
+    expect(seen.map((one) => ({ path: one.path, found: part(one) }))).toEqual(
+      paths.map((path) => ({ path, found: expected })),
     );
 
-  test.each(["light", "dark"] as const)("can be read by everybody (axe finds nothing), %s", async (scheme) => {
-    await using watched = await openAs(scheme, 900);
-    for (const path of paths) {
-      await watched.page.goto(app.url + path);
-      await openAll(watched.page);
-      expect({ path, found: await barriersOf(watched.page, scheme === "light" ? "all" : "of looks") }).toEqual({
-        path,
-        found: [],
-      });
-    }
-  });
+  test("can be read by everybody (axe finds nothing)", () => everywhere(({ light }) => light, []));
+
+  test("can be read by everybody in the dark", () => everywhere(({ dark }) => dark, []));
+
+  test("is printed whole: no buttons, no navigation, and nothing in a window", () =>
+    everywhere(({ printed: { buttons, cut, bare } }) => ({ buttons, cut, bare }), { buttons: 0, cut: 0, bare: [] }));
+
+  test("is printed dark on white, whatever the screen is", () => everywhere(({ printed }) => printed.isDark, false));
 
   test("fits a screen of 320 px, and a finger finds its buttons", async () => {
-    await using watched = await openAs("light", 320);
+    await using watched = await openAt(320);
     for (const path of paths) {
       await watched.page.goto(app.url + path);
-      await openAll(watched.page);
+      await openFolds(watched.page);
       expect({ path, overflow: await overflowOf(watched.page) }).toEqual({ path, overflow: 0 });
       expect({ path, outside: await watched.page.evaluate(OUTSIDE) }).toEqual({ path, outside: [] });
       const heights = await heightsOf(watched.page, "button:not(.copy), .button, nav a, summary");
       expect({ path, small: heights.filter((height) => height < 44) }).toEqual({ path, small: [] });
-    }
-  });
-
-  test("is printed whole: no buttons, no navigation, and nothing in a window", async () => {
-    await using watched = await openAs("light", 900);
-    await watched.page.emulateMedia({ media: "print" });
-    const bare = `[...document.querySelectorAll("section.card")]
-      .filter((card) => card.checkVisibility() && card.innerText.trim() === card.querySelector("h2")?.innerText.trim())
-      .map((card) => card.innerText)`;
-    for (const path of paths) {
-      await watched.page.goto(app.url + path);
-      expect({ path, buttons: await watched.page.locator("button:visible, nav:visible").count() }).toEqual({
-        path,
-        buttons: 0,
-      });
-      const cut =
-        "[...document.querySelectorAll('pre')].filter((pre) => pre.scrollHeight > pre.clientHeight + 2).length";
-      expect({ path, cut: await watched.page.evaluate(cut) }).toEqual({ path, cut: 0 });
-      expect({ path, bare: await watched.page.evaluate(bare) }).toEqual({ path, bare: [] });
-    }
-  });
-
-  test("is printed dark on white, whatever the screen is", async () => {
-    const colours = `["html", ".card", ".code", ".quiet", "h1"].flatMap((name) => {
-      const part = document.querySelector(name);
-      if (part === null) return [];
-      const { color, backgroundColor, colorScheme } = getComputedStyle(part);
-      return [[name, color, backgroundColor, colorScheme]];
-    })`;
-    await using dark = await openAs("dark", 900);
-    await using light = await openAs("light", 900);
-    const printed = async ({ page }: typeof dark, path: string) => {
-      await page.emulateMedia({ media: "print" });
-      await page.goto(app.url + path);
-      return page.evaluate(colours);
-    };
-    for (const path of paths) {
-      expect({ path, colours: await printed(dark, path) }).toEqual({ path, colours: await printed(light, path) });
     }
   });
 });
