@@ -24,7 +24,7 @@ interface DecisionBarProps {
 
 /** The end of what a person has to see before a decision. */
 export function EndOfRequest() {
-  return <div id="end-of-request" />;
+  return <div id="end-of-request" data-end="" />;
 }
 
 /**

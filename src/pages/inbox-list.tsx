@@ -41,26 +41,31 @@ const RISK_WORDS: Readonly<Record<RiskName, string>> = {
 };
 
 interface RowsProps {
-  /** As they are stored, oldest first. */
-  readonly actions: readonly Action[];
-  readonly histories: ReadonlyMap<string, DecisionHistory>;
+  readonly groups: readonly RequestGroup<ListedRequest>[];
   readonly user: PageUser;
   readonly query: InboxQuery;
-  /** The request that is shown beside the list; `isChosen`: by the address. */
+  /** The request that is shown beside the list. */
   readonly openId: string | null;
-  readonly isChosen: boolean;
   /** Selected: those that are shown to be decided at once. */
   readonly selected: ReadonlySet<string>;
   readonly now: Date;
 }
 
-/** The waiting requests; those that look alike are one row, which opens into a table. */
-export function RequestRows({ actions, histories, user, ...props }: RowsProps) {
+/** The waiting requests, as they are stored, with the oldest first. Those that look alike are one group. */
+export function listedGroups(
+  actions: readonly Action[],
+  histories: ReadonlyMap<string, DecisionHistory>,
+  user: PageUser,
+): readonly RequestGroup<ListedRequest>[] {
+  return groupAlike(actions.map((action) => listedRequest(action, histories.get(action.id) ?? NO_HISTORY, user)));
+}
+
+/** Each group is one row, which opens into a table. */
+export function RequestRows({ groups, user, ...props }: RowsProps) {
   const mayDecide = mayDo(user.role, "approve");
-  const listed = actions.map((action) => listedRequest(action, histories.get(action.id) ?? NO_HISTORY, user));
   return (
     <>
-      {groupAlike(listed).map((group) =>
+      {groups.map((group) =>
         group.requests.length === 1 ? (
           <RequestRow request={group.requests[0]} mayDecide={mayDecide} {...props} />
         ) : (
@@ -86,7 +91,7 @@ export function listedRequest(action: Action, history: DecisionHistory, user: Pa
   };
 }
 
-interface RowProps extends Pick<RowsProps, "query" | "openId" | "isChosen" | "selected" | "now"> {
+interface RowProps extends Pick<RowsProps, "query" | "openId" | "selected" | "now"> {
   readonly mayDecide: boolean;
 }
 
@@ -179,6 +184,8 @@ const OPENS_BESIDE = {
   "hx-select": "#request",
   "hx-select-oob": "#waiting:morph:outerHTML",
   "hx-swap": "outerHTML show:window:top",
+  // Of several that are asked for, the last one is shown.
+  "hx-sync": "#inbox:replace",
   "data-opens": "",
 } as const;
 
@@ -187,11 +194,11 @@ interface GroupRowProps extends RowProps {
 }
 
 function GroupRow({ group, ...props }: GroupRowProps) {
-  const { mayDecide, openId, isChosen, now } = props;
+  const { mayDecide, openId, now } = props;
   const { requests, differing } = group;
   const [{ action, riskNames }] = requests;
   const ids = requests.map((request) => request.action.id);
-  const isOpen = isChosen && openId !== null && ids.includes(openId);
+  const isOpen = openId !== null && ids.includes(openId);
   return (
     <li id={`group-${action.id}`} class="inbox-group">
       <details open={isOpen}>

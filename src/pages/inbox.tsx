@@ -3,13 +3,13 @@ import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
 import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_HEADS_MAX } from "../config/limits.ts";
-import { EmptyState, LinkMenu } from "./controls.tsx";
-import { RequestRows } from "./inbox-list.tsx";
+import { EmptyState, LinkMenu, Skeleton } from "./controls.tsx";
+import { listedGroups, RequestRows, reviewPath } from "./inbox-list.tsx";
 import { AGES, type Age, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { Layout, OVERVIEW_PATH, render } from "./layout.tsx";
 import { DecidedRow, type DecidedRequest } from "./outcome.tsx";
 import { LinkButton, UntrustedText } from "./parts.tsx";
-import { DecidedPane, type HeldRequest, RequestPane } from "./request-pane.tsx";
+import { DecidedPane, type HeldRequest, type LookAlikes, RequestPane } from "./request-pane.tsx";
 import { Icon } from "./icons.tsx";
 import { ReviewPane, type ReviewedRequest } from "./review.tsx";
 import { number, type PageUser } from "./text.ts";
@@ -39,6 +39,7 @@ export interface InboxProps {
 export function inboxPage(props: InboxProps): string {
   const { user, inbox, query, pane, decided, now } = props;
   const { actions, histories, after, total } = inbox;
+  const groups = listedGroups(actions, histories, user);
   const viewer = viewerOf(user.role);
   const openId = pane.kind === "request" ? pane.action.id : null;
   const isChosen = pane.kind !== "none" && (pane.kind !== "request" || pane.isChosen);
@@ -60,16 +61,7 @@ export function inboxPage(props: InboxProps): string {
               {decided.map((one) => (
                 <DecidedRow decided={one} viewer={viewer} />
               ))}
-              <RequestRows
-                actions={actions}
-                histories={histories}
-                user={user}
-                query={query}
-                openId={openId}
-                isChosen={isChosen}
-                selected={selected}
-                now={now}
-              />
+              <RequestRows groups={groups} user={user} query={query} openId={openId} selected={selected} now={now} />
             </ol>
             <div id="pager" class="inbox-pager">
               {query.after === null ? null : (
@@ -88,14 +80,33 @@ export function inboxPage(props: InboxProps): string {
               All approvals
             </a>
           ) : null}
-          <Pane {...props} />
+          <Pane {...props} alike={openId === null ? null : alikeIn(groups, openId)} />
+          <Skeleton label="Loading the request" />
         </section>
       </div>
     </Layout>,
   );
 }
 
-function Pane({ pane, user, query, inbox, now, problem, reason }: InboxProps) {
+type Groups = ReturnType<typeof listedGroups>;
+
+/** Where a request is among those that look like it; null: none does. */
+function alikeIn(groups: Groups, id: string): LookAlikes | null {
+  for (const { requests } of groups) {
+    const at = requests.findIndex(({ action }) => action.id === id);
+    if (at === -1) continue;
+    const ids = requests.map(({ action }) => action.id);
+    return ids.length === 1 ? null : { place: at + 1, count: ids.length, path: reviewPath(ids) };
+  }
+  return null;
+}
+
+interface PaneProps extends InboxProps {
+  /** Of the request that is shown. */
+  readonly alike: LookAlikes | null;
+}
+
+function Pane({ pane, user, query, inbox, now, problem, reason, alike }: PaneProps) {
   if (pane.kind === "request") {
     const path = requestPath(query, pane.action.id);
     return (
@@ -103,6 +114,7 @@ function Pane({ pane, user, query, inbox, now, problem, reason }: InboxProps) {
         {...pane}
         path={path}
         isWhole={pane.isChosen}
+        alike={alike}
         user={user}
         now={now}
         problem={problem}

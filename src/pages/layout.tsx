@@ -7,6 +7,7 @@ import type { ListQuery } from "../actions/list-schemas.ts";
 import type { Counted } from "../../db/store.ts";
 import { APP_STYLE, CONSOLE, ICON, ICON_WAITING, LIBRARIES, SESSION, SHEET_STYLE } from "./assets.ts";
 import { Button, PostForm } from "./form.tsx";
+import { Skeleton } from "./controls.tsx";
 import { Icon, Logo } from "./icons.tsx";
 import { UntrustedText } from "./parts.tsx";
 import { type NavAccount, number, type PageUser } from "./text.ts";
@@ -60,6 +61,9 @@ export function Layout(props: LayoutProps) {
           <SideBar nav={nav} user={user} />
           <div class="view">{main}</div>
           <div id="drawer" role="dialog" aria-label="Details" />
+          <div class="drawer-loading">
+            <Skeleton label="Loading the action" />
+          </div>
           <Palette />
         </body>
       )}
@@ -235,6 +239,7 @@ function Palette() {
         hx-sync="this:replace"
       />
       <ul id="found" />
+      <Skeleton label="Searching" />
     </dialog>
   );
 }

@@ -20,12 +20,22 @@ export interface HeldRequest {
   readonly history: DecisionHistory;
 }
 
+/** The requests that look like the one that is shown, of which the decision is for one. */
+export interface LookAlikes {
+  /** Its place among them, from 1. */
+  readonly place: number;
+  readonly count: number;
+  /** Where all of them are decided together. */
+  readonly path: string;
+}
+
 interface RequestPaneProps extends HeldRequest {
   readonly user: PageUser;
   readonly now: Date;
   /** Its own address, where the form is sent and a long body is shown to its end. */
   readonly path: string;
   readonly isWhole: boolean;
+  readonly alike?: LookAlikes | null;
   /** What was wrong with the form before. The input is kept. */
   readonly problem?: string | undefined;
   readonly reason?: string | undefined;
@@ -35,7 +45,7 @@ interface RequestPaneProps extends HeldRequest {
 export const BEGINNING = { lines: BODY_BEGINNING_LINES_MAX, chars: BODY_BEGINNING_CHARS_MAX };
 
 /** One held request with everything that its approver has to see, and the decision. */
-export function RequestPane({ user, now, path, isWhole, problem, reason, ...held }: RequestPaneProps) {
+export function RequestPane({ user, now, path, isWhole, alike = null, problem, reason, ...held }: RequestPaneProps) {
   const action = maskForDisplay(held.action, viewerOf(user.role));
   const mayDecide = mayDo(user.role, "approve");
   // What else there is to say about its state is said above it.
@@ -45,6 +55,12 @@ export function RequestPane({ user, now, path, isWhole, problem, reason, ...held
     <div id={`of-${action.id}`} class="request" data-shown={`${action.id} ${action.run}`}>
       <div class="request-body">
         <h2 class="visually-hidden">Request</h2>
+        {alike === null ? null : (
+          <p class="alike">
+            {`${alike.place} of ${alike.count} look-alikes`}
+            {mayDecide ? <a href={alike.path}>{`Review all ${alike.count}`}</a> : null}
+          </p>
+        )}
         {isPlain ? null : <p class="quiet small">{waitingText(action)}</p>}
         {mayDecide ? <HiddenValues action={action} user={user} /> : null}
         <AskedFor {...held} user={user} now={now}>
@@ -61,7 +77,7 @@ export function RequestPane({ user, now, path, isWhole, problem, reason, ...held
           id={action.id}
           path={path}
           fields={[["run", action.run]]}
-          what=""
+          what={alike === null ? "" : "this one"}
           question={callText(action)}
           unread={body?.rest ?? null}
           problem={problem}

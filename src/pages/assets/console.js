@@ -121,6 +121,29 @@ addEventListener("htmx:beforeSwap", (event) => {
 
 addEventListener("htmx:afterSwap", () => prepare(document));
 
+/* What loads into a place that a person waits for. */
+
+/** How many requests are opened at the moment, in the pane or the drawer. */
+let openings = 0;
+
+addEventListener("htmx:beforeRequest", (event) => {
+  const { target } = /** @type {CustomEvent} */ (event).detail;
+  if (!target.matches("#request, #drawer, #found")) return;
+  target.classList.add("is-loading");
+  if (target.id !== "found") openings += 1;
+});
+addEventListener("htmx:afterRequest", (event) => {
+  const { target } = /** @type {CustomEvent} */ (event).detail;
+  if (!target.matches("#request, #drawer, #found")) return;
+  target.classList.remove("is-loading");
+  if (target.id !== "found") openings -= 1;
+});
+// The one that looks chosen is then again the one that is shown.
+addEventListener("htmx:sendError", (event) => {
+  if (/** @type {CustomEvent} */ (event).detail.target.id === "request")
+    focus(document.querySelector("#waiting [aria-current]"));
+});
+
 /* The drawer: the page of one row, over the list that it is of. */
 
 const drawer = document.getElementById("drawer");
@@ -129,8 +152,8 @@ let below = /** @type {{ address: string, title: string, opener: Element | null,
 
 addEventListener("htmx:beforeSwap", (event) => {
   const { target, xhr, pathInfo, requestConfig } = /** @type {CustomEvent} */ (event).detail;
+  if ((target === drawer || target.id === "request") && xhr.status >= 400) return location.assign(pathInfo.requestPath);
   if (drawer === null || target !== drawer || event.defaultPrevented) return;
-  if (xhr.status >= 400) return location.assign(pathInfo.requestPath);
   drawer.dataset["isOpen"] = String(below !== null);
   below ??= { address: location.href, title: document.title, opener: null, depth: 0 };
   below.opener?.removeAttribute("aria-current");
@@ -303,10 +326,17 @@ function press(/** @type {string} */ key) {
   return ["a", "x", "r"].includes(key) && decide(key);
 }
 
-function focus(/** @type {HTMLElement | null | undefined} */ element) {
-  element?.focus();
-  element?.scrollIntoView({ block: "nearest" });
-  return element !== null && element !== undefined;
+function focus(/** @type {Element | null | undefined} */ element) {
+  if (!(element instanceof HTMLElement)) return false;
+  element.focus();
+  element.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+/** The request that its decision is for: that of the open drawer, else that of the page. */
+function shownRequest() {
+  const request = (below === null ? mainOf() : drawer)?.querySelector(".request[data-shown]");
+  return request instanceof HTMLElement ? request : null;
 }
 
 function move(/** @type {number} */ by) {
@@ -315,16 +345,22 @@ function move(/** @type {number} */ by) {
   const from = at === -1 ? items.findIndex((item) => item.matches("[aria-current]")) : at;
   const next = items[from === -1 && by < 0 ? items.length - 1 : Math.min(Math.max(from + by, 0), items.length - 1)];
   const isOpened = below === null ? next?.matches("[data-opens]:not([aria-current])") : next !== below.opener;
+  // In a closed fold it could not have the focus, and another request would be open than the one that looks chosen.
+  next?.closest("details")?.setAttribute("open", "");
   if (next instanceof HTMLElement && isOpened) next.click();
-  return focus(next instanceof HTMLElement ? next : null);
+  return focus(next);
 }
 
 /** For the request that is open, the focused item, or the page's only action. In the list of actions, it opens the action. */
 function decide(/** @type {string} */ key) {
-  const open = document.querySelector("#request [data-shown]");
+  // While another one loads, what looks chosen is not what is shown.
+  if (openings > 0) return true;
+  const open = shownRequest();
   const decision = open?.querySelector(`button[data-key="${key}"]`);
   if (decision instanceof HTMLButtonElement && !decision.disabled) {
-    confirm(decision, open?.querySelectorAll("[data-asked]:not([data-asked] *)") ?? []);
+    const dialog = confirm(decision, open?.querySelectorAll("[data-asked]:not([data-asked] *)") ?? []);
+    dialog.dataset["shown"] = open?.dataset["shown"] ?? "";
+    tellBelow();
     return true;
   }
   // An open drawer is the place of what its keys decide.
@@ -347,7 +383,7 @@ function decide(/** @type {string} */ key) {
  * question may change what the form is for: then nothing is sent.
  */
 function confirm(/** @type {HTMLButtonElement} */ button, /** @type {Iterable<Element>} */ asked) {
-  const decides = make("button", button.textContent ?? "");
+  const decides = make("button", ...[...button.childNodes].map((child) => child.cloneNode(true)));
   decides.className = button.className;
   const meant = sentBy(button);
   decides.addEventListener("click", () => {
@@ -358,8 +394,26 @@ function confirm(/** @type {HTMLButtonElement} */ button, /** @type {Iterable<El
   heading.tabIndex = -1;
   heading.autofocus = true;
   const parts = [...asked].map((part) => copyOf(part));
-  const dialog = openDialog(heading, ...parts, make("div", decides, make("button", "Back")));
+  const end = make("div");
+  end.dataset["end"] = "";
+  const dialog = openDialog(heading, ...parts, end, make("div", decides, make("button", "Back"), ...noteOf(button)));
   dialog.classList.toggle("wide", parts.length > 0);
+  return dialog;
+}
+
+/** The note of the form, to be written in the confirmation too. */
+function noteOf(/** @type {HTMLButtonElement} */ button) {
+  const note = button.form?.querySelector("textarea");
+  if (!(note instanceof HTMLTextAreaElement)) return [];
+  const copy = make("textarea");
+  if (!(copy instanceof HTMLTextAreaElement)) return [];
+  copy.rows = 1;
+  copy.maxLength = note.maxLength;
+  copy.value = note.value;
+  copy.placeholder = "Add a note";
+  copy.setAttribute("aria-label", "Note");
+  copy.addEventListener("input", () => (note.value = copy.value));
+  return [copy];
 }
 
 /** Where and what a button sends; null: it can't any more. */
@@ -402,7 +456,7 @@ function openDialog(/** @type {HTMLElement} */ heading, /** @type {HTMLElement[]
   if (list !== undefined) list.className = "facts";
   const row = dialog.lastElementChild;
   if (row !== null) row.className = "buttons";
-  for (const [at, button] of [...(row?.children ?? [])].entries()) {
+  for (const [at, button] of [...(row?.querySelectorAll("button") ?? [])].entries()) {
     button.addEventListener("click", () => dialog.close());
     if (at > 0) button.className = "button-plain";
   }
@@ -411,6 +465,9 @@ function openDialog(/** @type {HTMLElement} */ heading, /** @type {HTMLElement[]
   dialog.showModal();
   return dialog;
 }
+
+/** Says in the decision how much of the request is below; `inbox.js` does. */
+let tellBelow = () => {};
 
 /** Strings are added as text, not HTML. */
 function make(/** @type {string} */ name, /** @type {(string | Node)[]} */ ...children) {

@@ -8,12 +8,16 @@
   const LINE_PX = 20;
   let isQueued = false;
 
+  /** In a confirmation, too: it is of the same request. */
   const look = () => {
     isQueued = false;
-    const request = document.querySelector("#request [data-shown]");
-    const end = document.getElementById("end-of-request");
-    const bar = request?.querySelector("form.decide");
-    if (!(request instanceof HTMLElement) || !(end instanceof HTMLElement) || !(bar instanceof HTMLElement)) return;
+    const dialog = document.querySelector("dialog[data-shown]");
+    for (const request of [dialog, shownRequest()]) if (request instanceof HTMLElement) tell(request);
+  };
+  const tell = (/** @type {HTMLElement} */ request) => {
+    const end = request.querySelector("[data-end]");
+    const bar = request.querySelector("form.decide, .buttons:last-child");
+    if (!(end instanceof HTMLElement) || !(bar instanceof HTMLElement)) return;
     // A pane that a phone doesn't show has no size.
     if (bar.offsetHeight === 0) return;
     const name = request.dataset["shown"] ?? "";
@@ -35,6 +39,7 @@
   // Scrolling and opening don't bubble.
   for (const type of ["scroll", "toggle"]) addEventListener(type, queue, { capture: true, passive: true });
   for (const type of ["resize", "htmx:afterSettle"]) addEventListener(type, queue);
+  tellBelow = queue;
   look();
 
   addEventListener("click", (event) => {
@@ -42,7 +47,8 @@
     if (!(target instanceof Element) || target.closest("[data-below-link]") === null) return;
     // The address stays that of the request.
     event.preventDefault();
-    document.getElementById("end-of-request")?.scrollIntoView({ block: "center", behavior: "smooth" });
+    const end = target.closest("[data-shown]")?.querySelector("[data-end]");
+    end?.scrollIntoView({ block: "center", behavior: "smooth" });
   });
 
   // The page without a request in its address shows the next one: under its own address no update can exchange it for

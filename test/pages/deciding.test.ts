@@ -1,0 +1,185 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { KEYS } from "../http/stub-server.ts";
+import { BROWSER_START_MS_MAX, HAS_BROWSER, openBrowser, type Watched, watchPage } from "../support/browser.ts";
+import { freePort } from "../support/free-port.ts";
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
+  let chromium: Browser;
+  let app: RealServer;
+  let ann: Awaited<ReturnType<typeof signedIn>>;
+  let watched: Watched;
+  const made: string[] = [];
+  beforeAll(async () => {
+    chromium = await openBrowser();
+    app = await openRealServer({ port: await freePort() });
+    ann = await signedIn(app);
+  }, BROWSER_START_MS_MAX);
+  afterAll(async () => {
+    await chromium.close();
+    await app[Symbol.asyncDispose]();
+  });
+  afterEach(async () => {
+    await watched[Symbol.asyncDispose]();
+    for (const id of made.splice(0)) await app.call("POST", `/v1/actions/${id}/cancel`);
+  });
+
+  let count = 0;
+  /** Each another request: what was rejected of one is nothing to the others. */
+  async function created({
+    body: content = {},
+    ...members
+  }: {
+    readonly body?: object;
+    readonly [name: string]: unknown;
+  }) {
+    count += 1;
+    app.engine.clock.advance(1);
+    const all = { url: "http://127.0.0.1:9/v1/messages", approve: true, ...members, body: { ...content, n: count } };
+    const body = JSON.stringify(all);
+    const { id } = (await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${KEYS.agent}` })).json;
+    made.push(String(id));
+    return String(id);
+  }
+
+  async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+    watched = await watchPage(chromium, { viewport: { width: 1_280, height: 500 }, ...options });
+    await ann.enter(watched.page.context());
+    await watched.page.goto(app.url + path);
+    return watched.page;
+  }
+
+  const LONG = { text: Array.from({ length: 300 }, (_, n) => `line ${n}`).join("\n") };
+  const MORE_BELOW = /^Approve, \d+ more lines below$/;
+  const textOf = (page: Page, selector: string) => page.locator(selector).innerText();
+
+  /** The request whose row has the focus, the one that the list marks, and the one that a decision would be for. */
+  const aims = (page: Page): Promise<readonly string[]> =>
+    page.evaluate(`[
+      document.activeElement.closest("li, tr")?.id,
+      document.querySelector("#waiting [aria-current]")?.closest("li, tr").id,
+      document.querySelector("#request [data-shown]")?.dataset.shown.split(" ")[0],
+    ]`);
+
+  async function pressUntilShown(page: Page, key: "j" | "k", id: string) {
+    await page.keyboard.press(key);
+    await page.locator(`#of-${id}`).waitFor();
+    await page.waitForURL(`${app.url}/approvals/${id}`);
+    // What takes long to load would otherwise be seen before its row is marked.
+    await page.locator(`#${id} [aria-current]`).waitFor({ state: "attached" });
+    expect(await aims(page)).toEqual([id, id, id]);
+  }
+
+  test("is told on the action's own page how much of it is below, at any width, until it was in view", async () => {
+    const id = await created({ body: LONG });
+    for (const viewport of [
+      { width: 1_280, height: 500 },
+      { width: 375, height: 812 },
+    ]) {
+      const page = await open(`/actions/${id}`, { viewport });
+      await page.getByRole("button", { name: MORE_BELOW }).waitFor();
+      await page.locator(".asked-card [data-end]").scrollIntoViewIfNeeded();
+      await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
+      expect(watched.troubles).toEqual([]);
+    }
+  });
+
+  test("is told so in the drawer, too", async () => {
+    const id = await created({ body: LONG });
+    const page = await open("/actions?status=awaiting_approval");
+    await page.locator(`#${id} .row-link`).click();
+    const drawer = page.locator("#drawer");
+    await drawer.getByRole("button", { name: MORE_BELOW }).waitFor();
+    await drawer.getByText(/^↓ \d+ more lines below$/).click();
+    await drawer.getByRole("button", { name: "Approve", exact: true }).waitFor();
+  });
+
+  test("has the buttons of a confirmation in view, with the note, and is told there what is below", async () => {
+    const id = await created({ body: LONG });
+    const page = await open(`/approvals/${id}`);
+    await page.getByRole("button", { name: MORE_BELOW }).waitFor();
+    await page.keyboard.press("a");
+    const dialog = page.getByRole("dialog", { name: "Approve POST 127.0.0.1:9?" });
+    const approve = dialog.getByRole("button", { name: MORE_BELOW });
+    await approve.waitFor();
+    const box = await approve.boundingBox();
+    expect((box?.y ?? 999) + (box?.height ?? 0)).toBeLessThan(500);
+    await dialog.getByLabel("Note").fill("Order 1882 is paid.");
+    await dialog.locator("[data-end]").scrollIntoViewIfNeeded();
+    await dialog.getByRole("button", { name: "Approve", exact: true }).click();
+    await page.locator(`#decided-${id}`).waitFor();
+    const { extras } = await app.engine.actionService.get(app.engine.owner, id);
+    const timeline = await app.engine.actionService.timeline(app.engine.owner, id);
+    expect(JSON.stringify([extras, timeline])).toContain("Order 1882 is paid.");
+  });
+
+  test("walks with j and k through folded look-alikes, and the ring is always on what is shown", async () => {
+    const single = await created({ url: "http://127.0.0.1:9/other", title: "Alone" });
+    const alike = [];
+    for (const amount of [12, 48, 99]) alike.push(await created({ body: { amount } }));
+    const last = await created({ url: "http://127.0.0.1:9/last", title: "Last" });
+    const page = await open(`/approvals/${single}`);
+    const fold = page.locator(".inbox-group details");
+    expect(await fold.getAttribute("open")).toBeNull();
+    for (const id of [...alike, last]) await pressUntilShown(page, "j", id);
+    expect(await fold.getAttribute("open")).toBe("");
+    // A live update between two keys changes neither; a fold that a person closed opens again.
+    const [first = "", second = "", third = ""] = alike;
+    await fold.locator("summary").click();
+    const news = await created({ url: "http://127.0.0.1:9/news", title: "News" });
+    await page.locator(`#${news}`).waitFor();
+    await page.locator(`#${last} .inbox-open`).focus();
+    await pressUntilShown(page, "k", third);
+    await app.call("POST", `/v1/actions/${news}/cancel`);
+    await page.locator(`#${news}`).waitFor({ state: "detached" });
+    expect(await aims(page)).toEqual([third, third, third]);
+    await pressUntilShown(page, "k", second);
+    await pressUntilShown(page, "k", first);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("sees the last of several requests that were asked for fast, and decides on none before it is there", async () => {
+    const [first = "", second = "", third = ""] = [
+      await created({ title: "1", url: "http://127.0.0.1:9/1" }),
+      await created({ title: "2", url: "http://127.0.0.1:9/2" }),
+      await created({ title: "3", url: "http://127.0.0.1:9/3" }),
+    ];
+    const page = await open(`/approvals/${first}`);
+    await page.waitForLoadState("networkidle");
+    const late = Promise.withResolvers<void>();
+    for (const id of [second, third]) {
+      await page.route(`**/approvals/${id}`, async (route) => {
+        await late.promise;
+        await route.continue().catch(() => {});
+      });
+    }
+    await page.keyboard.press("j");
+    await page.locator("#request > .skeleton").waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("a");
+    expect(await page.locator("dialog[open]").count()).toBe(0);
+    late.resolve();
+    await page.locator(`#of-${third}`).waitFor();
+    await page.waitForURL(`${app.url}/approvals/${third}`);
+    expect(await aims(page)).toEqual([third, third, third]);
+    expect(await page.locator("#request > .skeleton").isVisible()).toBe(false);
+  });
+
+  test("reads on first sight that it is one of several look-alikes", async () => {
+    const alike = [];
+    for (const amount of [12, 48, 99]) alike.push(await created({ body: { amount } }));
+    const page = await open("/approvals");
+    await page.waitForURL(`${app.url}/approvals/${alike[0]}`);
+    expect(await page.locator(".inbox-group details").getAttribute("open")).toBe("");
+    expect(await textOf(page, ".alike")).toContain("1 of 3 look-alikes");
+    await page.getByRole("button", { name: "Approve this one" }).waitFor();
+    await page.locator(".alike").getByRole("link", { name: "Review all 3" }).click();
+    await page.getByRole("heading", { name: "Decide on 3 requests" }).waitFor();
+    await page.getByRole("button", { name: "Approve 3 requests" }).waitFor();
+  });
+});
