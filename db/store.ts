@@ -244,9 +244,18 @@ export interface CountedRows extends Counted {
   readonly searchedUntil: Date | null;
 }
 
+/** An action that a bulk job would cover. */
+export interface MatchedAction {
+  readonly id: string;
+  readonly run: number;
+  readonly host: string;
+  /** What its newest attempt was answered; null: nothing. */
+  readonly responseCode: number | null;
+}
+
 /** Actions that match a query, newest first. */
 export interface MatchedActions {
-  readonly actions: readonly { readonly id: string; readonly run: number }[];
+  readonly actions: readonly MatchedAction[];
   /** There may be more. */
   readonly isMore: boolean;
 }

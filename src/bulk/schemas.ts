@@ -3,7 +3,7 @@ import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import { FILTERS } from "../actions/list-schemas.ts";
 import { ActionId } from "../actions/schemas.ts";
 import { dateTime, encodeCursor, isJsonObject, nullable, plainText, reason, run } from "../api/schema-helpers.ts";
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
+import { BULK_GROUPS_SHOWN_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import { BULK_OPERATIONS, BULK_STATUSES, type BulkJob, type BulkResult } from "./job.ts";
@@ -57,6 +57,18 @@ export const BulkDryRun = Type.Object(
     matching: count("How many actions match."),
     is_more: Type.Boolean({ description: "Whether there are more than one job covers.", examples: [false] }),
     unknown_outcomes: count("How many of them the target may have carried out already, without having answered."),
+    groups: Type.Array(
+      Type.Object({
+        host: plainText("Where they go.", "api.example.com"),
+        response_code: nullable(
+          Type.Integer({ description: "What the newest attempt was answered; null: nothing.", examples: [503] }),
+        ),
+        count: count("How many of those that match."),
+      }),
+      {
+        description: `Those that match by host and status, the largest group first, at most ${BULK_GROUPS_SHOWN_MAX}.`,
+      },
+    ),
   },
   { title: "BulkDryRun", description: "What a bulk job would do." },
 );

@@ -1,16 +1,16 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { authorize, type Caller, hasScope, mayChange } from "../accounts/roles.ts";
+import { authorize, type Caller, hasScope, mayChange, type Viewer, viewerOf } from "../accounts/roles.ts";
 import { checkFilters, type FilterQuery } from "../actions/list-schemas.ts";
 import type { CountFilter } from "../actions/service.ts";
 import { sources } from "../actions/status.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { type Audited, auditOf } from "../audit/audit.ts";
-import { BULK_ACTIONS_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../config/limits.ts";
+import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../config/limits.ts";
 import { searchedAs } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
-import type { ActionStore, MatchedActions } from "../../db/store.ts";
+import type { ActionStore, MatchedAction, MatchedActions } from "../../db/store.ts";
 import type { BulkJob, BulkOperation, BulkResult, BulkResultQuery, BulkStore } from "./job.ts";
 
 interface BulkDeps {
@@ -33,6 +33,16 @@ export interface DryRun {
   readonly isMore: boolean;
   /** How many of them the target may have carried out already. */
   readonly unknownOutcomes: number;
+  /** Those that match by host and newest status, the largest first: `BULK_GROUPS_SHOWN_MAX` at most. */
+  readonly groups: readonly BulkGroup[];
+}
+
+export interface BulkGroup {
+  /** Masked as the caller sees hosts. */
+  readonly host: string;
+  /** Null: no answer came. */
+  readonly responseCode: number | null;
+  readonly count: number;
 }
 
 /** Every use case of bulk jobs. */
@@ -53,7 +63,12 @@ export function createBulkService({ bulk, actions, runner, clock, ids }: BulkDep
     async dryRun(caller: Caller, request: BulkRequest): Promise<DryRun> {
       const found = await matching(caller, request);
       const unknown = await actions.withUnknown(found.actions.map(({ id }) => id));
-      return { matching: found.actions.length, isMore: found.isMore, unknownOutcomes: unknown.size };
+      return {
+        matching: found.actions.length,
+        isMore: found.isMore,
+        unknownOutcomes: unknown.size,
+        groups: groupsOf(found.actions, viewerOf(caller.role)),
+      };
     },
 
     /** Begins a job on the actions that match now. Throws `too_many_jobs`. */
@@ -99,6 +114,17 @@ export function createBulkService({ bulk, actions, runner, clock, ids }: BulkDep
       await bulk.end(id, { status: "stopped", at, by: caller.actor }, auditOf(caller, audited, at));
     },
   };
+}
+
+function groupsOf(actions: readonly MatchedAction[], viewer: Viewer): readonly BulkGroup[] {
+  const groups = new Map<string, BulkGroup>();
+  for (const { host, responseCode } of actions) {
+    const name = `${responseCode} ${host}`;
+    const { count = 0 } = groups.get(name) ?? {};
+    groups.set(name, { host, responseCode, count: count + 1 });
+  }
+  const largest = [...groups.values()].toSorted((one, other) => other.count - one.count);
+  return largest.slice(0, BULK_GROUPS_SHOWN_MAX).map((group) => ({ ...group, host: maskText(group.host, viewer) }));
 }
 
 function newJob(

@@ -119,7 +119,11 @@ export function needsEdit({ status, result }: Action): boolean {
   if (status !== "failed" || result === null) return false;
   const kind = errorKindOf(result);
   if (kind !== "target") return kind === "dns" || kind === "not_allowed";
-  const code = result.responseCode ?? 0;
+  return refusesSame(result.responseCode ?? 0);
+}
+
+/** Whether a target that answered with this status would answer the same request so again. */
+export function refusesSame(code: number): boolean {
   return code >= 300 && code < 500 && !SAME_REQUEST_CODES.has(code);
 }
 

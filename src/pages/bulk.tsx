@@ -6,6 +6,7 @@ import type { DryRun } from "../bulk/service.ts";
 import { describeActor, type Viewer, viewerOf } from "../accounts/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
+import { refusesSame } from "./action-story.tsx";
 import { EmptyState } from "./controls.tsx";
 import { Button, PostForm, ReasonField } from "./form.tsx";
 import { actionPath, Layout, queryText, render } from "./layout.tsx";
@@ -78,6 +79,7 @@ export function newBulkPage({ user, operation, query, found, problem, reason = "
           </p>
         ) : (
           <>
+            <Groups operation={operation} found={found} />
             <p>{what}</p>
             {isMore ? <p>More actions match. Start again when this job has ended.</p> : null}
             <UnknownOutcomes operation={operation} found={found} />
@@ -99,6 +101,25 @@ export function newBulkPage({ user, operation, query, found, problem, reason = "
 
 function countedActions(count: number): string {
   return `${number(count)} ${count === 1 ? "action" : "actions"}`;
+}
+
+/** What a job covers, by host and status: whoever retries sees what would fail again. */
+function Groups({ operation, found: { groups, matching } }: Pick<NewBulkProps, "operation" | "found">) {
+  const left = matching - groups.reduce((sum, { count }) => sum + count, 0);
+  return (
+    <ul class="stack">
+      {groups.map(({ host, responseCode, count }) => (
+        <li>
+          {`${number(count)} × `}
+          {responseCode === null ? null : <b>{responseCode}</b>} <UntrustedText text={host} />
+          {operation === "retry" && responseCode !== null && refusesSame(responseCode) ? (
+            <span class="says">Likely to fail again: the target refused the request. Edit and resend instead.</span>
+          ) : null}
+        </li>
+      ))}
+      {left === 0 ? null : <li class="quiet">{`${number(left)} of other hosts and statuses`}</li>}
+    </ul>
+  );
 }
 
 /** Selected actions that the operation isn't for. */

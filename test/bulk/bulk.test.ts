@@ -53,7 +53,11 @@ describe("a bulk job", () => {
     const owner = await keyOf(engine, "owner");
     const { bulkService, bulkRunner } = bulkOf(engine);
     const ids = await failed(engine, BULK_STEP_ACTIONS + 7);
-    expect(await bulkService.dryRun(owner, RETRY)).toEqual({ matching: ids.length, isMore: false, unknownOutcomes: 0 });
+    expect(await bulkService.dryRun(owner, RETRY)).toMatchObject({
+      matching: ids.length,
+      isMore: false,
+      unknownOutcomes: 0,
+    });
     const job = await bulkService.start(owner, { ...RETRY, reason: "It is up again." });
     expect(job).toMatchObject({ status: "running", matching: ids.length });
     const [young = ""] = await failed(engine, 1);
@@ -114,7 +118,7 @@ describe("a bulk job", () => {
     const done = await engine.create({});
     await engine.saw(done.id, { status: "completed" });
     const selected: BulkRequest = { ...RETRY, filter: { id: [one, held.id, done.id, "act_unknown"] } };
-    expect(await bulkService.dryRun(owner, selected)).toEqual({ matching: 2, isMore: false, unknownOutcomes: 0 });
+    expect(await bulkService.dryRun(owner, selected)).toMatchObject({ matching: 2, isMore: false, unknownOutcomes: 0 });
     const job = await bulkService.start(owner, selected);
     await bulkRunner.run();
     expect((await bulkService.results(owner, job.id, ALL)).map(({ id, status }) => [id, status])).toEqual([
@@ -124,6 +128,20 @@ describe("a bulk job", () => {
     expect([await runOf(engine, held.id), await runOf(engine, other), await runOf(engine, done.id)]).toEqual([2, 1, 1]);
     const agent = await keyOf(engine, "agent");
     expect(await bulkService.dryRun(agent, selected)).toMatchObject({ matching: 0 });
+  });
+
+  test("tells what it covers by host and status, the largest group first", async () => {
+    const sender = answering(...[503, 422, 503].map((code) => answered(code)), { kind: "unknown", fault: "closed" });
+    await using engine = await openEngine({ sender });
+    const owner = await keyOf(engine, "owner");
+    await failed(engine, 1);
+    await failed(engine, 1);
+    await failed(engine, 1);
+    await failed(engine, 1);
+    const { groups } = await bulkOf(engine).bulkService.dryRun(owner, RETRY);
+    expect(groups[0]).toMatchObject({ responseCode: 503, count: 2 });
+    expect(groups.map(({ responseCode }) => responseCode)).toEqual(expect.arrayContaining([422, null, 503]));
+    expect(groups).toHaveLength(3);
   });
 
   test("tells how many the target may have carried out already", async () => {

@@ -31,7 +31,12 @@ describe("POST /v1/bulk", () => {
       server.call("POST", "/v1/bulk", JSON.stringify({ operation: "retry", filter, ...more }));
     expect(await bulk({ dry_run: true })).toMatchObject({
       status: 200,
-      json: { matching: 2, is_more: false, unknown_outcomes: 0 },
+      json: {
+        matching: 2,
+        is_more: false,
+        unknown_outcomes: 0,
+        groups: [{ host: filter.host, response_code: 500, count: 2 }],
+      },
     });
     expect((await server.call("GET", "/v1/bulk")).json).toEqual({ data: [], next_cursor: null } as never);
     const begun = await bulk({ reason: "It is up again." });
@@ -139,13 +144,15 @@ describe("the pages of bulk jobs", () => {
     expect(await bob.pageOf(`/actions/export?${query}&format=csv`)).toContain(ids[0] ?? "");
   });
 
-  test("say how many outcomes are unknown before a retry", async () => {
+  test("say before a retry how many outcomes are unknown, and what would be refused again", async () => {
     await using server = await openRealServer();
     await using silent = await new RawTarget((socket) => socket.destroy(), {}).start();
     const bob = await signedIn(server);
+    await using strict = new Target(422);
     await failed(server, { url: `http://127.0.0.1:${silent.port}/` });
-    await failed(server);
+    await failed(server, { url: strict.url });
     const asked = await bob.pageOf("/bulk/new?operation=retry&status=failed");
+    expect(asked).toMatch(/1 × <b>422<\/b>.*Likely to fail again/s);
     expect(asked).toContain("2 actions, 1 with unknown outcome: the target may have done it already.");
     expect(await bob.pageOf("/bulk/new?operation=cancel&status=pending")).not.toContain("unknown outcome");
   });

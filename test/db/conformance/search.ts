@@ -228,7 +228,7 @@ export function testSearch(open: OpenTestStore): void {
       });
       expect(await db.actions.matching(query, LIST_SCAN_ROWS_MAX)).toEqual({ actions: [], isMore: true });
       const more = await db.actions.matching(query, LIST_SCAN_ROWS_MAX + 1);
-      expect(more.actions).toEqual([{ id: old.id, run: 1 }]);
+      expect(more.actions).toEqual([{ id: old.id, run: 1, host: old.host, responseCode: null }]);
     });
 
     test("reads titles behind long bodies in pieces", async () => {
