@@ -22,7 +22,7 @@ export const CreateToolOptions = Type.Object(
   closed,
 );
 
-/** In few words, for a model's context: a refusal names each problem. The service checks them as it does for REST. */
+/** In few words, since each argument costs tokens in every conversation: a refusal names each problem. The service checks them as it does for REST. */
 const IN_FEW_WORDS = {
   headers: Type.Optional(stringMap("Headers of the call; content-type must fit the body.")),
   notify: Type.Optional(
@@ -44,20 +44,27 @@ export const CreateArguments = Type.Object(
   closed,
 );
 
-const {
-  id: _id,
-  path: _path,
-  response_code: _code,
-  outcome: _outcome,
-  error: _error,
-  title: _title,
-  reason: _reason,
-  metadata: _metadata,
-  ...listed
-} = ListQuery.properties;
+const text = (description: string) => Type.Optional(Type.String({ description }));
 
-/** The list of REST with free text alone beside the old filters: each argument costs tokens in every conversation. */
-export const ListArguments = Type.Object(listed, closed);
+const texts = (description: string) => Type.Optional(Type.Array(Type.String(), { description }));
+
+/** The filters of REST, in few words as well: a page is asked for by one or two of them. */
+export const ListArguments = Type.Object(
+  {
+    ...ListQuery.properties,
+    q: text("Text in host, path or title, a status such as 422 or 5xx, or the start of an id."),
+    id: texts("Any of these actions."),
+    host: text("Host name, with a port or for any port."),
+    path: text("Start of the path."),
+    dedupe: text("The dedupe of the create."),
+    created_by: text("Id of a key."),
+    response_code: texts("Statuses of the target: 422, 5xx."),
+    title: text("Text in it."),
+    reason: text("Text in it."),
+    metadata: texts("name:value, or a name; all of them."),
+  },
+  closed,
+);
 
 export const GetArguments = Type.Object({ id: ActionId }, closed);
 

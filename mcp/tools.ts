@@ -12,7 +12,7 @@ import type { Static, TObject } from "typebox";
 import { authorize, type Permission } from "../src/accounts/roles.ts";
 import { type Action, isTerminal } from "../src/actions/action.ts";
 import { createCheckCreate } from "../src/actions/create-schema.ts";
-import { checkList } from "../src/actions/list-schemas.ts";
+import { checkList, ListQuery } from "../src/actions/list-schemas.ts";
 import { DomainError, type Issue } from "../src/api/domain-error.ts";
 import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts";
 import {
@@ -91,7 +91,7 @@ export const TOOLS = {
   list: {
     title: "List actions",
     description:
-      "Lists actions, newest first, by free text, status, method, host, dedupe and time. Use it to find an " +
+      "Lists actions, newest first, that match all filters. Use it to find an " +
       'action, or those that need approval: status ["awaiting_approval"]. Returns data, without bodies (use get), and ' +
       "next_cursor when there are more, even if data is empty.",
     annotations: READS,
@@ -233,7 +233,7 @@ function withAction<S extends TObject>(
   });
 }
 
-const readList = compileArguments(ListArguments, "invalid_query");
+const readList = compileArguments(ListQuery, "invalid_query");
 
 async function list(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
   const query = { ...checkList(readList(call.arguments)), bytesMax: TOOL_LIST_BYTES_MAX };

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ListQuery } from "../../src/actions/list-schemas.ts";
 import { TOOL_LIST_BYTES_MAX } from "../../src/config/limits.ts";
 import { TOOLS, type ToolName } from "../../mcp/tools.ts";
 import { KEYS } from "../http/stub-server.ts";
@@ -134,6 +135,47 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(page.content[0]?.text).not.toMatch(/the (request|answer)|"(response_)?body"/);
   });
 
+  test("finds actions by every filter of REST, and is told of each that is wrong", async () => {
+    await using broken = new Target(() => new Response("no", { status: 422 }));
+    await using agent = await connect(kind, server.mcpUrl);
+    const title = `Refund for ${kind}`;
+    const said = { title, reason: `asked by ${kind}`, metadata: { client: kind, order: "7" }, dedupe: `by ${kind}` };
+    const failed = await agent.call("create", { url: `${broken.url}v1/refunds`, ...said, retries: 1, sync: true });
+    const { id, created_at: createdAt } = actionIn(failed);
+    const other = actionIn(await agent.call("create", { url: target.url, title, approve: true }));
+    const found = async (filters: Record<string, unknown>) => {
+      const page = (await agent.call("list", { title, ...filters })).structuredContent as { data: { id: string }[] };
+      return page.data.map((one) => one.id);
+    };
+    expect(await found({})).toEqual([other.id, id]);
+    const { host } = new URL(broken.url);
+    const at = Date.parse(String(createdAt));
+    for (const filters of [
+      { q: "v1/refunds" },
+      { id: [id, "act_01kjwa5v00e7v8c9x2m4n6p8qr"] },
+      { status: ["failed", "completed"] },
+      { host },
+      { path: "/v1/re" },
+      { dedupe: `by ${kind}` },
+      { response_code: ["4xx"] },
+      { outcome: "answered" },
+      { error: "target" },
+      { reason: "asked by" },
+      { metadata: [`client:${kind}`, "order"] },
+      { method: "POST", created_after: new Date(at - 1).toISOString(), metadata: ["order:7"] },
+    ]) {
+      expect([filters, await found(filters)]).toEqual([filters, [id]]);
+    }
+    expect(await found({ metadata: ["order:8"] })).toEqual([]);
+    expect(await found({ created_before: new Date(at).toISOString() })).toEqual([]);
+    const wrong = { response_code: ["600"], metadata: ["a b"], host: "a b", q: "", created_by: "x", id: ["x"] };
+    const { code, details } = errorIn(await agent.call("list", wrong));
+    expect([code, details?.map(({ field }) => field.split(/[.[]/)[0]).toSorted()]).toEqual([
+      "invalid_query",
+      Object.keys(wrong).toSorted(),
+    ]);
+  });
+
   test("gets a domain error as a tool error with code and next step", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     const codes = async (name: string, args: Record<string, unknown>) => errorIn(await agent.call(name, args));
@@ -235,6 +277,16 @@ describe("the table of tools", () => {
     const ofTool = Object.keys(tools[0]?.inputSchema.properties ?? {});
     expect(ofTool.toSorted()).toEqual([...ofRest, "idempotency_key", "wait"].toSorted());
     expect(tools[0]?.description).toContain("Same intent, same idempotency_key");
+  });
+
+  test("takes for list the query of REST, in few words", async () => {
+    await using agent = await connect("modern", server.mcpUrl);
+    const { tools } = await agent.client.listTools();
+    const list = tools.find(({ name }) => name === "list");
+    expect(Object.keys(list?.inputSchema.properties ?? {}).toSorted()).toEqual(
+      Object.keys(ListQuery.properties).toSorted(),
+    );
+    expect(JSON.stringify(list).length).toBeLessThan(2_400);
   });
 
   test("has no format but date-time, since some model providers refuse others", async () => {
