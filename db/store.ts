@@ -337,19 +337,18 @@ export interface ActionStore extends Queue<Action> {
   /** Which of these actions had an attempt in any run that the target may have received without an answer. */
   withUnknown(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /**
-   * Which of these hosts received an approved call of the key that completed, by `hostOfKey`. It looks at the account's
-   * newest actions for each host only.
+   * Which of these hosts received an approved call of the key that completed, by `hostOfKey`.
    */
   approvedHosts(accountId: string, asked: readonly HostOfKey[]): Promise<ReadonlySet<string>>;
   /**
-   * Actions awaiting approval in an account, or of one key, after `after` (a page's `after`, or an action id). With
-   * several keys a page takes the oldest of each key in turn.
+   * Actions awaiting approval in an account after `after` (a page's `after`, or an action id). With several keys a page
+   * takes the oldest of each key in turn.
    */
-  held(accountId: string, after: string | null, limit: number, keyId?: string): Promise<HeldPage>;
-  /** Actions awaiting approval in an account without what they send, oldest first. */
-  heldHeads(accountId: string, limit: number): Promise<readonly HeldHead[]>;
+  held(accountId: string, after: string | null, limit: number, filter?: HeldFilter): Promise<HeldPage>;
   /** How many actions of an account await approval, at most `limit`. */
-  heldTotal(accountId: string, limit: number): Promise<number>;
+  heldTotal(accountId: string, filter: HeldFilter, limit: number): Promise<number>;
+  /** Hosts with actions awaiting approval, the first by name: one more than `HELD_HOSTS_SHOWN_MAX` if there are more. */
+  heldHosts(accountId: string): Promise<readonly WaitingHost[]>;
   /** Those of the actions that await approval in the account, oldest first, of `LIST_BYTES_MAX` bytes at most. */
   heldAmong(accountId: string, ids: readonly string[]): Promise<readonly Action[]>;
   /** Keys with actions awaiting approval, at most `HELD_REQUESTERS_SHOWN_MAX`, the longest waiting first. */
@@ -517,16 +516,24 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** A key with actions that await approval. */
-/** An action that awaits approval, for filters. */
-export interface HeldHead {
-  readonly id: string;
-  /** Empty: a person, or no key was stored. */
-  readonly keyId: string;
-  readonly createdBy: Actor;
-  readonly host: string;
+/** Which of the actions that await approval. Null: all. */
+export interface HeldFilter {
+  /** Empty: of no key. */
+  readonly keyId: string | null;
+  /** With the port, unless it is the scheme's default. */
+  readonly host: string | null;
+  /** Created before this time. */
+  readonly before: Date | null;
 }
 
+/** A host with actions that await approval. */
+export interface WaitingHost {
+  readonly host: string;
+  /** Up to `COUNTED_MAX`. */
+  readonly count: number;
+}
+
+/** A key with actions that await approval. */
 export interface Requester {
   /** Empty: a person, or no key was stored. */
   readonly keyId: string;

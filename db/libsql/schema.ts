@@ -268,9 +268,14 @@ export const actions = sqliteTable("actions", actionColumns, (table) => {
     index("actions_active")
       .on(table.accountId, table.id, table.leaseUntil)
       .where(sql`${table.status} = 'active'`),
-    // Held actions: to count them, to cancel them when they expire, and by key.
+    // Held actions: to count them, to cancel them when they expire, by key, and by host.
     index("actions_held").on(table.id).where(isHeld),
     index("actions_held_by_key").on(table.accountId, table.keyId, table.id).where(isHeld),
+    index("actions_held_by_host").on(table.accountId, table.host, table.keyId, table.id).where(isHeld),
+    // Where approved calls went.
+    index("actions_approved")
+      .on(table.accountId, table.hostname, table.keyId)
+      .where(sql`${table.status} = 'completed' and ${table.approvedAt} is not null`),
     index("actions_expiring").on(table.expiresAt, table.id).where(isWaitingToExpire(table)),
     index("actions_broken").on(table.id).where(isBrokenAction(table)),
     // No crash and no manual change may leave a row that would be sent without approval, too often, or never.

@@ -242,6 +242,11 @@ export const actions = pgTable("actions", actionColumns, (table) => {
       .where(sql`${table.status} = 'active'`),
     index("actions_held").on(table.id).where(isHeld),
     index("actions_held_by_key").on(table.accountId, table.keyId, table.id).where(isHeld),
+    index("actions_held_by_host").on(table.accountId, table.host, table.keyId, table.id).where(isHeld),
+    // Where approved calls went.
+    index("actions_approved")
+      .on(table.accountId, table.hostname, table.keyId)
+      .where(sql`${table.status} = 'completed' and ${table.approvedAt} is not null`),
     index("actions_expiring").on(table.expiresAt, table.id).where(isWaitingToExpire(table)),
     index("actions_broken").on(table.id).where(isBrokenAction(table, POSTGRES_VALUES)),
     check(

@@ -10,7 +10,7 @@ import type { StoreContext } from "./context.ts";
 import { always, hasHeldRoom, itemsOf, placeIn } from "./dialect.ts";
 import { hasBudget, hasBudgetLeft, spendBudget } from "./key-days.ts";
 import { bindKey, keyHolder, isFree, keysOf, take, windowStart } from "./keys.ts";
-import { countHeld } from "./held.ts";
+import { countHeld } from "./held-counts.ts";
 import { budgetLock, heldLock, keyLock, pauseLocks, rejectionLock } from "./locks.ts";
 import { isPaused } from "./pauses.ts";
 import {

@@ -9,7 +9,7 @@ import type { Sql } from "./sql.ts";
  * The values of a column that an index orders after the account: one look into the index for each, however many rows have
  * it. The builder has no recursion. `also` has to be in the condition of a partial index.
  */
-function valuesOf(
+export function valuesOf(
   column: Column,
   { accountId, also = sql`` }: { readonly accountId: Placeholder; readonly also?: SQL },
 ) {

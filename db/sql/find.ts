@@ -2,10 +2,10 @@ import { and, desc, eq, sql } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
 import type { TimelineEntry } from "../../src/actions/timeline.ts";
 import { type HostOfKey, hostOfKey } from "../../src/approvals/facts.ts";
-import { HOST_ACTIONS_SCANNED_MAX, RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/config/limits.ts";
+import { RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/config/limits.ts";
 import type { LaneName } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOf, isAbsent, isOneOf, isWhole, itemsOf, placeIn } from "./dialect.ts";
+import { bytesOf, indexedBy, isAbsent, isOneOf, isWhole, itemsOf, placeIn } from "./dialect.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, actionOf, shownActionOf, timelineEntryOf } from "./rows.ts";
 import { actions, timeline } from "../libsql/schema.ts";
@@ -79,23 +79,14 @@ export async function readTimeline(reader: Sql, accountId: string, id: string): 
   return rows.flatMap((row) => timelineEntryOf(row) ?? []).toReversed();
 }
 
-/** Only the newest actions of a host are read. `j` are pairs of a key and a host. */
+/** One look into an index for each pair of a key and a host (`j`). */
 const APPROVED = prepare((arg: Args<"accountId" | "pairs">) => {
-  const { keyId, status, approvedAt } = actions;
-  const isOfHost = sql`${actions.hostname} = ${placeIn(1)}`;
-  const newest = query
-    .select({ keyId, status, approvedAt })
-    .from(actions)
-    .where(and(eq(actions.accountId, arg.accountId), isOfHost))
-    .orderBy(desc(actions.id))
-    .limit(HOST_ACTIONS_SCANNED_MAX)
-    .as("newest");
-  const isApproved = sql`${newest.status} = 'completed' and ${newest.approvedAt} is not null`;
-  const approved = query
-    .select({ keyId: newest.keyId })
-    .from(newest)
-    .where(and(sql`${newest.keyId} = ${placeIn(0)}`, isApproved));
-  return sql<{ readonly pair: string }>`select j.value as pair from ${itemsOf(arg.pairs)} where exists ${approved}`;
+  const { accountId, hostname, keyId, status, approvedAt } = actions;
+  const isOfPair = sql`${keyId} = ${placeIn(0)} and ${hostname} = ${placeIn(1)}`;
+  const isApproved = sql`${status} = 'completed' and ${approvedAt} is not null`;
+  return sql<{ readonly pair: string }>`select j.value as pair from ${itemsOf(arg.pairs)} where exists (
+    select ${keyId} from ${indexedBy(actions, "actions_approved")}
+    where ${accountId} = ${arg.accountId} and ${isOfPair} and ${isApproved})`;
 });
 
 /** Hosts that received an approved call of the key that completed, by `hostOfKey`. */

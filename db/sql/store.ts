@@ -16,15 +16,8 @@ import { findAction, findActionById, readTimeline, findApprovedHosts } from "./f
 import { createFirstStepStore } from "./first-steps.ts";
 import { type StoreContext, HeldCounts, Refused, WrittenActions } from "./context.ts";
 import { createHostSettingsStore } from "./host-settings.ts";
-import {
-  countAllHeld,
-  countHeld,
-  findHeld,
-  findHeldAmong,
-  findHeldHeads,
-  findRequesters,
-  readWaiting,
-} from "./held.ts";
+import { findHeld, findHeldAmong } from "./held.ts";
+import { countAllHeld, countHeld, findHeldHosts, findRequesters, NO_FILTER, readWaiting } from "./held-counts.ts";
 import { countMatching, findMatching, listActions } from "./list.ts";
 import { keyHolder, pruneKeys } from "./keys.ts";
 import { createOutboxStore } from "./outbox.ts";
@@ -115,9 +108,9 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     force: (write) => forceChange(db, write),
     extendLease: (action, leaseUntil) => extendLease(writer, action, leaseUntil),
     find: (accountId, id) => findAction(db, accountId, id),
-    held: (accountId, after, limit, keyId) => findHeld(db, accountId, { after, keyId: keyId ?? null }, limit),
-    heldHeads: (accountId, limit) => findHeldHeads(sql, accountId, limit),
-    heldTotal: (accountId, limit) => countAllHeld(sql, accountId, limit),
+    held: (accountId, after, limit, filter = NO_FILTER) => findHeld(db, accountId, { ...filter, after, limit }),
+    heldTotal: (accountId, filter, limit) => countAllHeld(sql, accountId, filter, limit),
+    heldHosts: (accountId) => findHeldHosts(sql, accountId),
     heldAmong: (accountId, ids) => findHeldAmong(db, accountId, ids),
     requesters: (accountId) => findRequesters(sql, accountId),
     heldCount: (accountId, keyId) => countHeld(sql, accountId, keyId),

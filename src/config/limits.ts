@@ -101,8 +101,6 @@ export const REPEATS_PER_REJECTION_MAX = 2;
 export const REJECTIONS_PER_KEY_MAX = 10_000;
 /** Earlier rejections and repetitions of a request that an approver sees, the newest. */
 export const EARLIER_REJECTIONS_SHOWN_MAX = 10;
-/** Newest actions for a host that are searched for an approved and completed one of a key. */
-export const HOST_ACTIONS_SCANNED_MAX = 1_000;
 /** Approvers are warned of larger requests. */
 export const USUAL_URL_CHARS_MAX = 1_024;
 export const USUAL_HEADERS_BYTES_MAX = 4_096;
@@ -149,9 +147,11 @@ export const TARGET_MESSAGE_BODY_CHARS_MAX = 4_096;
 export const TARGET_MESSAGE_CHARS_MAX = 200;
 /** Requests on one page of the inbox. */
 export const HELD_LISTED_MAX = 50;
-/** Held requests that the inbox counts, and those among which it filters by host and age, the oldest. */
+/** Held requests that the inbox counts. */
 export const HELD_COUNTED_MAX = 10_000;
-export const HELD_HEADS_MAX = 2_000;
+/** Keys with held requests that take turns on its pages, and hosts that it lists with theirs. */
+export const HELD_KEYS_MAX = 1_000;
+export const HELD_HOSTS_SHOWN_MAX = 50;
 /** Requests that look alike before a row of the inbox folds them, fields of one that are compared, and fields that may differ. */
 export const LOOK_ALIKES_MIN = 3;
 export const LOOK_ALIKE_FIELDS_MAX = 60;

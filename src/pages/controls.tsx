@@ -32,12 +32,14 @@ export interface ChoiceLink {
   readonly isChosen: boolean;
 }
 
+interface LinkMenuProps extends Omit<MenuProps, "children"> {
+  readonly links: readonly ChoiceLink[];
+  /** What the menu leaves out. */
+  readonly note?: string | undefined;
+}
+
 /** A menu of links, one of which is chosen. */
-export function LinkMenu({
-  label,
-  links,
-  ...props
-}: Omit<MenuProps, "children"> & { readonly links: readonly ChoiceLink[] }) {
+export function LinkMenu({ label, links, note, ...props }: LinkMenuProps) {
   return (
     <Menu label={label} {...props}>
       {links.map(({ href, name, isChosen }) => (
@@ -47,6 +49,7 @@ export function LinkMenu({
           </a>
         </li>
       ))}
+      {note === undefined ? null : <li class="menu-note quiet small">{note}</li>}
     </Menu>
   );
 }

@@ -46,6 +46,9 @@ interface RowsProps {
   readonly query: InboxQuery;
   /** The request that is shown beside the list. */
   readonly openId: string | null;
+  readonly isChosen: boolean;
+  /** More requests are on other pages: a row of look-alikes has those of this page only. */
+  readonly isPart: boolean;
   /** Selected: those that are shown to be decided at once. */
   readonly selected: ReadonlySet<string>;
   readonly now: Date;
@@ -91,7 +94,7 @@ export function listedRequest(action: Action, history: DecisionHistory, user: Pa
   };
 }
 
-interface RowProps extends Pick<RowsProps, "query" | "openId" | "selected" | "now"> {
+interface RowProps extends Pick<RowsProps, "query" | "openId" | "isChosen" | "isPart" | "selected" | "now"> {
   readonly mayDecide: boolean;
 }
 
@@ -194,7 +197,7 @@ interface GroupRowProps extends RowProps {
 }
 
 function GroupRow({ group, ...props }: GroupRowProps) {
-  const { mayDecide, openId, now } = props;
+  const { mayDecide, openId, isChosen, isPart, now } = props;
   const { requests, differing } = group;
   const [{ action, riskNames }] = requests;
   const ids = requests.map((request) => request.action.id);
@@ -208,6 +211,7 @@ function GroupRow({ group, ...props }: GroupRowProps) {
             <Ago at={action.createdAt} now={now} />
           </span>
           <Asker action={action}>
+            {isPart ? "On this page · " : null}
             <GroupRange differing={differing} />
           </Asker>
           <RiskMark names={riskNames} />

@@ -1,7 +1,7 @@
 import { HOUR_MS, DAY_MS } from "../config/limits.ts";
 import { normalHost } from "../outbound/target.ts";
 import { ACTION_ID, KEY_ID } from "../runtime/ids.ts";
-import type { InboxFilter } from "../approvals/held.ts";
+import type { HeldFilter } from "../../db/store.ts";
 
 /** How long a request has waited at least. */
 export const AGES = {
@@ -44,7 +44,7 @@ function keyIn(by: string): string | null {
 }
 
 /** The filter of the service. */
-export function filterOf({ by, host, age }: InboxQuery, now: Date): InboxFilter {
+export function filterOf({ by, host, age }: InboxQuery, now: Date): HeldFilter {
   return { keyId: by, host, before: age === null ? null : new Date(now.getTime() - AGES[age].ms) };
 }
 

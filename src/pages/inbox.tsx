@@ -2,9 +2,9 @@
 import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
-import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_HEADS_MAX } from "../config/limits.ts";
-import { EmptyState, LinkMenu, Skeleton } from "./controls.tsx";
-import { listedGroups, RequestRows, reviewPath } from "./inbox-list.tsx";
+import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../config/limits.ts";
+import { EmptyState, LinkMenu } from "./controls.tsx";
+import { RequestRows } from "./inbox-list.tsx";
 import { AGES, type Age, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { Layout, OVERVIEW_PATH, render } from "./layout.tsx";
 import { DecidedRow, type DecidedRequest } from "./outcome.tsx";
@@ -61,7 +61,17 @@ export function inboxPage(props: InboxProps): string {
               {decided.map((one) => (
                 <DecidedRow decided={one} viewer={viewer} />
               ))}
-              <RequestRows groups={groups} user={user} query={query} openId={openId} selected={selected} now={now} />
+              <RequestRows
+                actions={actions}
+                histories={histories}
+                user={user}
+                query={query}
+                openId={openId}
+                isChosen={isChosen}
+                isPart={query.after !== null || after !== null}
+                selected={selected}
+                now={now}
+              />
             </ol>
             <div id="pager" class="inbox-pager">
               {query.after === null ? null : (
@@ -143,12 +153,11 @@ function totalText(total: number): string {
 
 function countText({ inbox: { total, matching }, query }: InboxProps): string {
   if (query.by === null && query.host === null && query.age === null) return `${totalText(total)} waiting`;
-  const isMore = total > HELD_HEADS_MAX;
-  return `${number(matching)} of ${totalText(total)} waiting${isMore ? `, among the oldest ${number(HELD_HEADS_MAX)}` : ""}`;
+  return `${totalText(matching)} of ${totalText(total)} waiting`;
 }
 
 /** Filters by agent, host and age. */
-function Filters({ inbox: { requesters, hosts }, query, user }: InboxProps) {
+function Filters({ inbox: { requesters, hosts, hasMoreHosts }, query, user }: InboxProps) {
   const viewer = viewerOf(user.role);
   const { by, host, age } = query;
   const path = (changes: Partial<InboxQuery>) => inboxPath({ ...query, after: null, ...changes });
@@ -180,6 +189,11 @@ function Filters({ inbox: { requesters, hosts }, query, user }: InboxProps) {
             isChosen: by === keyId,
           })),
         ]}
+        note={
+          requesters.length < HELD_REQUESTERS_SHOWN_MAX
+            ? undefined
+            : `At most ${requesters.length} are listed: those that have waited longest.`
+        }
       />
       <LinkMenu
         label="Host"
@@ -188,10 +202,11 @@ function Filters({ inbox: { requesters, hosts }, query, user }: InboxProps) {
           all({ host: null }, "Every host", host === null),
           ...hosts.map(({ host: name, count }) => ({
             href: path({ host: name }),
-            name: <Counted name={name} count={count} isMore={false} />,
+            name: <Counted name={name} count={count} isMore={count === COUNTED_MAX} />,
             isChosen: host === name,
           })),
         ]}
+        note={hasMoreHosts ? `Only ${hosts.length} hosts are listed.` : undefined}
       />
       <LinkMenu label="Age" isChosen={age !== null} links={[all({ age: null }, "Any age", age === null), ...ages]} />
     </div>

@@ -8,7 +8,8 @@ import { NO_SEARCH, type Search } from "../../src/actions/search.ts";
 import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
 import { ActivityTally } from "../../src/events/activity.ts";
 import { settleNotification } from "../../src/delivery/notification.ts";
-import type { ActionQuery, ActionStore, Store } from "../../db/store.ts";
+import { NO_FILTER } from "../../db/sql/held-counts.ts";
+import type { ActionQuery, ActionStore, HeldFilter, Store } from "../../db/store.ts";
 import {
   aBulkJob,
   ACCOUNT,
@@ -60,6 +61,8 @@ const HELD = "actions_held_by_key";
 const SPAN = { accountId: ACCOUNT, slotMinutes: 1, since: NOON, until: later(9) };
 
 const NAMES = [{ kind: "host", name: "api.example.com" }] as const;
+
+const HELD_AT = "actions_held_by_host";
 
 const KEYS = { dedupe: "d", idempotencyKey: "i", approve: true, callback: "https://hooks.example.com/" };
 
@@ -170,18 +173,25 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["orphaned callbacks", ({ outbox }) => outbox.callbacks.orphans(null, 9, null), ["outbox_active"]],
   ["what an account was owed", ({ outbox }) => outbox.list(ACCOUNT, "x", 9), ["outbox_by_account"]],
   ["count what is owed", ({ outbox }) => outbox.waiting(), ["outbox_active", "outbox_pending"]],
-  ["held", on((actions) => actions.held(ACCOUNT, "act_x", 9)), ["actions_by_status"]],
-  ["heads of what is held", on((actions) => actions.heldHeads(ACCOUNT, 9)), ["actions_by_status"]],
-  ["count what is held", on((actions) => actions.heldTotal(ACCOUNT, 9)), ["actions_by_status"]],
+  ["held", heldOf({}), [HELD]],
+  ["held at a host", heldOf({ host: "api.example.com" }), [HELD_AT]],
+  ["held before a time", heldOf({ before: NOON }), [HELD]],
+  ["held at a host, of a key and before a time", heldOf({ keyId: KEY, host: "a.example", before: NOON }), [HELD_AT]],
+  ["count what is held", counting({}), ["actions_by_status"]],
+  ["count what is held before a time", counting({ before: NOON }), ["actions_by_status"]],
+  ["count what is held of a key", counting({ keyId: KEY }), [HELD]],
+  ["count what is held at a host", counting({ host: "a.example", before: NOON }), [HELD_AT]],
+  ["count what is held at a host of a key", counting({ host: "a.example", keyId: KEY }), [HELD_AT]],
+  ["hosts with something held", on((actions) => actions.heldHosts(ACCOUNT)), [HELD_AT]],
   ["held among some", on((actions) => actions.heldAmong(ACCOUNT, ["act_x"])), ["actions_by_account"]],
   ["held, in turns", heldInTurns, ["action_keys", "actions", HELD]],
-  ["held of a key", on((actions) => actions.held(ACCOUNT, "act_x", 9, KEY)), [HELD]],
-  ["who has something held", on((actions) => actions.requesters(ACCOUNT)), [HELD]],
+  ["held of a key", heldOf({ keyId: KEY }), [HELD]],
+  ["who has something held", on((actions) => actions.requesters(ACCOUNT)), ["actions", HELD]],
   ["create what is held", on((actions) => actions.create(aCreation({ approve: true }))), [HELD]],
   [
     "hosts that were approved",
     on((actions) => actions.approvedHosts(ACCOUNT, [{ keyId: KEY, hostname: "a" }])),
-    ["actions_by_hostname"],
+    ["actions_approved"],
   ],
   ["count by status", on((actions) => actions.count(aQuery({ statuses: ["failed"] }), 99)), ["actions_by_status"]],
   ["count what failed since", on((actions) => actions.count(failedSince(), 99)), ["actions_by_status"]],
@@ -437,6 +447,17 @@ async function countActivity({ activity }: Store): Promise<void> {
   tally.add(aGroup());
   await activity.stored(tally.slotsOf([aGroup()]));
   await activity.put({ from: 0, to: 1, rows: tally.changed, steps: [] });
+}
+
+/** A page by ids, and one on which the keys take turns. */
+function heldOf(filter: Partial<HeldFilter>): Operation {
+  return async ({ actions }) => {
+    for (const after of ["act_x", "2.act_x"]) await actions.held(ACCOUNT, after, 9, { ...NO_FILTER, ...filter });
+  };
+}
+
+function counting(filter: Partial<HeldFilter>): Operation {
+  return ({ actions }) => actions.heldTotal(ACCOUNT, { ...NO_FILTER, ...filter }, 9);
 }
 
 async function heldInTurns({ actions }: Store): Promise<void> {

@@ -5,6 +5,7 @@ import { postgresQueue } from "../../db/postgres/claim.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { createStore } from "../../db/sql/store.ts";
 import type { Sql, Statement } from "../../db/sql/sql.ts";
+import { NO_FILTER } from "../../db/sql/held-counts.ts";
 import type { Store } from "../../db/store.ts";
 import { approve } from "../../src/actions/changes.ts";
 import { NO_SEARCH, type Search } from "../../src/actions/search.ts";
@@ -48,6 +49,8 @@ const SPAN = { accountId: ACCOUNT, slotMinutes: 30, since: NOON, until: later(9)
 
 const KEYS = { dedupe: "d", idempotencyKey: "i" };
 
+const AT_HOST = { ...NO_FILTER, host: "h3.example", before: NOON };
+
 const PAIR = [{ keyId: KEY, hostname: "api.example.com" }];
 
 /** What a working day consists of. Each is explained with the plan that holds for all values, as prepared statements get it. */
@@ -73,10 +76,14 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["broken rows", ({ actions }) => actions.broken(9, "")],
   ["first due", ({ actions }) => actions.firstDueAt()],
   ["held", ({ actions }) => actions.held(ACCOUNT, "act_x", 9)],
-  ["heads of what is held", ({ actions }) => actions.heldHeads(ACCOUNT, 9)],
-  ["count what is held", ({ actions }) => actions.heldTotal(ACCOUNT, 9)],
+  ["held at a host", ({ actions }) => actions.held("acc_3", "act_x", 9, { ...NO_FILTER, host: "h3.example" })],
+  ["held at a host, in turns", ({ actions }) => actions.held("acc_3", "2.act_x", 9, AT_HOST)],
+  ["count what is held", ({ actions }) => actions.heldTotal(ACCOUNT, NO_FILTER, 9)],
+  ["count what is held at a host", ({ actions }) => actions.heldTotal(ACCOUNT, AT_HOST, 9)],
+  ["count what is held of a key", ({ actions }) => actions.heldTotal(ACCOUNT, { ...AT_HOST, keyId: KEY }, 9)],
+  ["hosts with something held", ({ actions }) => actions.heldHosts(ACCOUNT)],
   ["held among some", ({ actions }) => actions.heldAmong(ACCOUNT, ["act_x"])],
-  ["held of a key", ({ actions }) => actions.held(ACCOUNT, "act_x", 9, KEY)],
+  ["held of a key", ({ actions }) => actions.held(ACCOUNT, "act_x", 9, { ...NO_FILTER, keyId: KEY })],
   ["approved hosts", ({ actions }) => actions.approvedHosts(ACCOUNT, PAIR)],
   ["list", ({ actions }) => actions.list(aQuery())],
   ["list by status", ({ actions }) => actions.list(aQuery({ statuses: ["failed"] }))],

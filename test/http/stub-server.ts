@@ -280,6 +280,7 @@ export function stubActionService(calls: string[]): ActionService {
         after: null,
         requesters: [],
         hosts: [],
+        hasMoreHosts: false,
         total: 1,
         matching: 1,
         histories: new Map(),

@@ -14,7 +14,8 @@ export function inboxOf(actions: readonly Action[], more: Partial<InboxProps> = 
   const pane: InboxPane =
     action === undefined ? { kind: "none" } : { kind: "request", isChosen: false, action, history: NO_HISTORY };
   const { length: total } = actions;
-  const inbox = { actions, histories: new Map(), after: null, requesters: [], hosts: [], total, matching: total };
+  const none = { histories: new Map(), after: null, requesters: [], hosts: [], hasMoreHosts: false };
+  const inbox = { actions, ...none, total, matching: total };
   return inboxPage({ user: ANN, inbox, query: EVERYTHING, pane, decided: [], now: NOON, ...more });
 }
 

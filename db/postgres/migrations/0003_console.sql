@@ -37,4 +37,6 @@ CREATE TABLE "first_steps" (
 );
 --> statement-breakpoint
 ALTER TABLE "actions" ADD COLUMN "response_headers" text collate "C";--> statement-breakpoint
-CREATE INDEX "activity_by_age" ON "activity" USING btree ("slot_minutes","at");
+CREATE INDEX "activity_by_age" ON "activity" USING btree ("slot_minutes","at");--> statement-breakpoint
+CREATE INDEX "actions_held_by_host" ON "actions" USING btree ("account_id","host","key_id","id") WHERE "actions"."status" = 'awaiting_approval';--> statement-breakpoint
+CREATE INDEX "actions_approved" ON "actions" USING btree ("account_id","hostname","key_id") WHERE "actions"."status" = 'completed' and "actions"."approved_at" is not null;

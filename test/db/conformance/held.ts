@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { ACTION_STATUSES } from "../../../src/actions/action.ts";
+import { type Action, ACTION_STATUSES } from "../../../src/actions/action.ts";
 import { approve, cancel } from "../../../src/actions/changes.ts";
-import { HELD_PER_KEY_MAX, LIST_BYTES_MAX } from "../../../src/config/limits.ts";
+import {
+  HELD_HOSTS_SHOWN_MAX,
+  HELD_PER_KEY_MAX,
+  HELD_REQUESTERS_SHOWN_MAX,
+  LIST_BYTES_MAX,
+} from "../../../src/config/limits.ts";
+import type { HeldPage } from "../../../db/store.ts";
+import { NO_FILTER } from "../../../db/sql/held-counts.ts";
 import { ACCOUNT, aCreation, answered, later, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, createdAction, decided, stored } from "./steps.ts";
@@ -69,31 +76,95 @@ export function testHeld(open: OpenTestStore): void {
         { keyId: "key_b", createdBy: "key:test", count: 5 },
         { keyId: "key_a", createdBy: "key:late", count: 1 },
       ]);
-      const first = await db.actions.held(ACCOUNT, null, 3, "key_b");
+      const first = await db.actions.held(ACCOUNT, null, 3, { ...NO_FILTER, keyId: "key_b" });
       expect(first).toEqual({ actions: flood.slice(0, 3), after: flood[2]?.id ?? "" });
-      expect(await db.actions.held(ACCOUNT, first.after, 3, "key_b")).toEqual({ actions: flood.slice(3), after: null });
-      expect(await db.actions.held(ACCOUNT, null, 3, "key_c")).toEqual({ actions: [], after: null });
+      expect(await db.actions.held(ACCOUNT, first.after, 3, { ...NO_FILTER, keyId: "key_b" })).toEqual({
+        actions: flood.slice(3),
+        after: null,
+      });
+      expect(await db.actions.held(ACCOUNT, null, 3, { ...NO_FILTER, keyId: "key_c" })).toEqual({
+        actions: [],
+        after: null,
+      });
       expect(await db.actions.heldCount(ACCOUNT, "key_b")).toBe(5);
     });
 
-    test("is counted, told by key and host without what it sends, and found again while it waits", async () => {
+    test("is counted, and found again while it waits", async () => {
       await using db = await open();
-      const members = { approve: true, keyId: "key_a", url: "https://b.example/" } as const;
-      const young = await createdAction(db.actions, { ...members, createdAt: later(5) });
-      const old = await createdAction(db.actions, { approve: true, keyId: "", createdBy: "user:ann@example.com" });
+      const young = await createdAction(db.actions, { approve: true, keyId: "key_a", createdAt: later(5) });
+      const old = await createdAction(db.actions, { approve: true, keyId: "" });
       const other = await createdAction(db.actions, { approve: true, accountId: OTHER_ACCOUNT });
       const gone = await createdAction(db.actions, { approve: true });
       await decided(db.actions, cancel, gone);
       await createdAction(db.actions);
-      const heads = [
-        { id: old.id, keyId: "", createdBy: "user:ann@example.com", host: "api.example.com" },
-        { id: young.id, keyId: "key_a", createdBy: "key:test", host: "b.example" },
-      ] as const;
-      expect(await db.actions.heldHeads(ACCOUNT, 10)).toEqual([...heads]);
-      expect(await db.actions.heldHeads(ACCOUNT, 1)).toEqual([heads[0]]);
-      expect([await db.actions.heldTotal(ACCOUNT, 10), await db.actions.heldTotal(ACCOUNT, 1)]).toEqual([2, 1]);
+      expect(await db.actions.heldTotal(ACCOUNT, NO_FILTER, 10)).toBe(2);
+      expect(await db.actions.heldTotal(ACCOUNT, NO_FILTER, 1)).toBe(1);
       expect(await db.actions.heldAmong(ACCOUNT, [young.id, other.id, gone.id, "act_x", old.id])).toEqual([old, young]);
       expect(await db.actions.heldAmong(ACCOUNT, [])).toEqual([]);
+    });
+
+    test("is found, paged and counted by key, host and age, and by all of them", async () => {
+      await using db = await open();
+      const all: Action[] = [];
+      for (const [at, keyId] of ["key_a", "key_b", "key_a", "", "key_a", "key_b", "key_a", "key_a"].entries()) {
+        const host = at % 3 === 0 ? "a.example:8443" : "b.example";
+        const members = { approve: true, keyId, url: `https://${host}/${at}`, createdAt: later(at) };
+        all.push(await createdAction(db.actions, members));
+        await actionInStatus(db.actions, "completed", { ...members, approve: false });
+        await createdAction(db.actions, { ...members, accountId: OTHER_ACCOUNT });
+      }
+      const options = <Value>(...values: readonly Value[]) => [null, ...values];
+      for (const keyId of options("key_a", "key_b", "", "key_none")) {
+        for (const host of options("a.example:8443", "b.example", "a.example")) {
+          for (const before of options(later(0), later(4), later(99))) {
+            const filter = { keyId, host, before };
+            const matching = all.filter(
+              (one) =>
+                (keyId === null || one.keyId === keyId) &&
+                (host === null || one.host === host) &&
+                (before === null || one.createdAt < before),
+            );
+            const seen: string[] = [];
+            let after: string | null = null;
+            do {
+              const page: HeldPage = await db.actions.held(ACCOUNT, after, 2, filter);
+              expect(page.actions.map(({ id }) => id)).toEqual(page.actions.map(({ id }) => id).toSorted());
+              seen.push(...page.actions.map(({ id }) => id));
+              ({ after } = page);
+            } while (after !== null);
+            expect(seen.toSorted()).toEqual(matching.map(({ id }) => id));
+            expect(await db.actions.heldTotal(ACCOUNT, filter, 99)).toBe(matching.length);
+            expect(await db.actions.heldTotal(ACCOUNT, filter, 1)).toBe(Math.min(1, matching.length));
+          }
+        }
+      }
+      // A page that begins with an id goes on by ids, even if several keys have requests meanwhile.
+      const page = await db.actions.held(ACCOUNT, all[3]?.id ?? "", 3, { ...NO_FILTER, host: "b.example" });
+      expect(page.actions).toEqual([4, 5, 7].flatMap((at) => all[at] ?? []));
+      expect(await db.actions.heldHosts(ACCOUNT)).toEqual([
+        { host: "a.example:8443", count: 3 },
+        { host: "b.example", count: 5 },
+      ]);
+      for (const one of all) await decided(db.actions, cancel, one);
+      expect(await db.actions.heldHosts(ACCOUNT)).toEqual([]);
+      expect(await db.actions.requesters(ACCOUNT)).toEqual([]);
+    });
+
+    test("of many hosts and keys is listed up to a bound", async () => {
+      await using db = await open();
+      const host = (at: number) => `h${String(at).padStart(2, "0")}.example`;
+      for (let at = HELD_HOSTS_SHOWN_MAX + 5; at >= 0; at -= 1) {
+        const members = { approve: true, keyId: `key_${at}`, createdAt: later(1_000 - at) };
+        await createdAction(db.actions, { ...members, url: `https://${host(at)}/` });
+      }
+      const hosts = await db.actions.heldHosts(ACCOUNT);
+      expect(hosts).toEqual(
+        Array.from({ length: HELD_HOSTS_SHOWN_MAX + 1 }, (_, at) => ({ host: host(at), count: 1 })),
+      );
+      const requesters = await db.actions.requesters(ACCOUNT);
+      expect(requesters.map(({ keyId }) => keyId)).toEqual(
+        Array.from({ length: HELD_REQUESTERS_SHOWN_MAX }, (_, at) => `key_${HELD_HOSTS_SHOWN_MAX + 5 - at}`),
+      );
     });
 
     test("is ten thousand of one key at most, however many race; what was asked before is found", async () => {
@@ -110,7 +181,7 @@ export function testHeld(open: OpenTestStore): void {
       expect(await create(0)).toMatchObject({ kind: "matched" });
       expect(await create(1, "key_other")).toMatchObject({ kind: "created" });
       expect(await db.actions.create(aCreation({ keyId: "key_flood" }))).toMatchObject({ kind: "created" });
-      const [oldest] = (await db.actions.held(ACCOUNT, null, 1, "key_flood")).actions;
+      const [oldest] = (await db.actions.held(ACCOUNT, null, 1, { ...NO_FILTER, keyId: "key_flood" })).actions;
       if (oldest !== undefined) await decided(db.actions, cancel, oldest);
       expect((await create(1)).kind).toBe("created");
       expect((await create(1)).kind).toBe("too_many_held");

@@ -41,7 +41,10 @@ export async function contentsOf(store: Store): Promise<unknown> {
       (await actions.holderOf(ACCOUNT, "dedupe", "order 7", NOON))?.id,
       (await actions.holderOf(ACCOUNT, "idempotency", "key 7", NOON))?.id,
     ],
-    held: [idsOf(await actions.held(ACCOUNT, null, 99)), idsOf(await actions.held(ACCOUNT, null, 99, KEY))],
+    held: [
+      idsOf(await actions.held(ACCOUNT, null, 99)),
+      idsOf(await actions.held(ACCOUNT, null, 99, { keyId: KEY, host: null, before: null })),
+    ],
     requesters: await actions.requesters(ACCOUNT),
     heldCount: await actions.heldCount(ACCOUNT, KEY),
     changes: (await actions.changes(ACCOUNT, 0)).changes.map(({ seq, at, action }) => [
