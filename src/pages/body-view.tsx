@@ -2,13 +2,13 @@
 import type { Child } from "hono/jsx";
 import { type Action, formatSize } from "../actions/action.ts";
 import { bodyMemberOf, contentTypeOf, type FormPair, formPairs } from "../actions/body.ts";
-import { JSON_TREE_CHARS_MAX, JSON_TREE_NODES_MAX } from "../config/limits.ts";
+import { JSON_TREE_CHARS_MAX, JSON_TREE_LINES_MAX, JSON_TREE_NODES_MAX } from "../config/limits.ts";
 import { compactJson, prettyPrint } from "../json/json.ts";
 import { type JsonNode, jsonTree } from "../json/tree.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { seenBytes } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { JsonView } from "./json-view.tsx";
+import { countLines, JsonView } from "./json-view.tsx";
 import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted, cutText } from "./text.ts";
 
@@ -44,7 +44,11 @@ export function shownBody(action: Action, limits?: Limits): ShownBody | null {
 
 /** JSON as a tree for `JsonView`; null: it is none, or large. */
 export function bodyTree(json: string): JsonNode | null {
-  return jsonTree(json, TREE_LIMITS);
+  return drawable(jsonTree(json, TREE_LIMITS));
+}
+
+function drawable(tree: JsonNode | null): JsonNode | null {
+  return tree !== null && countLines(tree) <= JSON_TREE_LINES_MAX ? tree : null;
 }
 
 const TREE_LIMITS = { nodes: JSON_TREE_NODES_MAX, chars: JSON_TREE_CHARS_MAX };
@@ -52,7 +56,7 @@ const TREE_LIMITS = { nodes: JSON_TREE_NODES_MAX, chars: JSON_TREE_CHARS_MAX };
 /** The tree of a JSON text with its white space; null: it is too large, or no JSON. */
 export function shownTree(json: string): JsonNode | null {
   try {
-    return jsonTree(compactJson(json), TREE_LIMITS);
+    return drawable(jsonTree(compactJson(json), TREE_LIMITS));
   } catch {
     return null;
   }

@@ -26,6 +26,14 @@ export function JsonView({ label, tree }: JsonViewProps) {
 /** A list of plain values up to this length stays on one line. */
 const SHORT_LIST_CHARS_MAX = 72;
 
+/** So many values make a list in which one looks for differences: small objects in it stay on one line each. */
+const ROWS_MIN = 4;
+
+const ROW_CHARS_MAX = 160;
+
+/** So many are counted for the reader. */
+const COUNTED_MIN = 10;
+
 /** A longer text has a box of its own. */
 const TEXT_IN_LINE_CHARS_MAX = 140;
 
@@ -36,9 +44,11 @@ interface LineProps {
   readonly isRoot?: boolean;
   /** Nothing follows in its object or list. */
   readonly isLast?: boolean;
+  /** One of many in a list. */
+  readonly isRow?: boolean;
 }
 
-function Line({ node, name, isRoot = false, isLast = true }: LineProps) {
+function Line({ node, name, isRoot = false, isLast = true, isRow = false }: LineProps) {
   const comma = isRoot || isLast ? "" : ",";
   const begin = name === undefined ? null : <Name text={name} />;
   if (node.kind === "string" && isLong(node.value)) {
@@ -52,6 +62,14 @@ function Line({ node, name, isRoot = false, isLast = true }: LineProps) {
           <UntrustedBlock label="Text" text={node.value} isOpen />
         </div>
       </>
+    );
+  }
+  if (isRow && isShortObject(node)) {
+    return (
+      <div class="json-line json-row">
+        <UntrustedText text={rowText(node)} />
+        {comma}
+      </div>
     );
   }
   const inside = insideOf(node);
@@ -69,7 +87,10 @@ function Line({ node, name, isRoot = false, isLast = true }: LineProps) {
   if (isRoot) {
     return (
       <>
-        <div class="json-line">{open}</div>
+        <div class="json-line">
+          {open}
+          <Count of={node} />
+        </div>
         <div class="json-in">{inside}</div>
         {end}
       </>
@@ -82,6 +103,7 @@ function Line({ node, name, isRoot = false, isLast = true }: LineProps) {
           {begin}
           {open}
           <span class="json-note">{` ${countOf(node)} ${close}${comma}`}</span>
+          <Count of={node} />
         </summary>
         <div class="json-in">{inside}</div>
         {end}
@@ -100,9 +122,49 @@ function insideOf(node: JsonNode): Child {
   }
   if (node.kind === "list" && !isShortList(node)) {
     const last = node.elements.length - 1;
-    return node.elements.map((value, at) => <Line node={value} isLast={at === last} />);
+    const isRow = hasRows(node);
+    return node.elements.map((value, at) => <Line node={value} isLast={at === last} isRow={isRow} />);
   }
   return null;
+}
+
+function hasRows({ elements }: Extract<JsonNode, { kind: "list" }>): boolean {
+  return elements.length >= ROWS_MIN;
+}
+
+/** A small object on one line, with the tokens as they are written. Without colours: each costs more than its text. */
+function rowText(node: JsonNode): string {
+  if (node.kind === "object") {
+    return `{${node.members.map(([name, value]) => `${JSON.stringify(name)}: ${rowText(value)}`).join(", ")}}`;
+  }
+  return node.kind === "list" ? `[${node.elements.map(rowText).join(", ")}]` : node.text;
+}
+
+/** How many lines `JsonView` makes of it, but for closing brackets. */
+export function countLines(node: JsonNode): number {
+  if (node.kind === "list") {
+    if (isShortList(node)) return 1;
+    const areRows = hasRows(node);
+    return node.elements.reduce((sum, one) => sum + (areRows && isShortObject(one) ? 1 : countLines(one)), 1);
+  }
+  return node.kind === "object" ? node.members.reduce((sum, [, value]) => sum + countLines(value), 1) : 1;
+}
+
+/** How many values follow, where they are many. */
+function Count({ of: node }: { readonly of: JsonNode }) {
+  if (node.kind !== "list" || node.elements.length < COUNTED_MIN) return null;
+  return <span class="json-count">{` ${countOf(node)}`}</span>;
+}
+
+function isShortObject(node: JsonNode): boolean {
+  if (node.kind !== "object" || node.text.length > ROW_CHARS_MAX) return false;
+  return node.members.every(([, value]) => (value.kind === "list" ? isShortList(value) : isShortValue(value)));
+}
+
+/** No long text, and no object with members. */
+function isShortValue(node: JsonNode): boolean {
+  if (node.kind === "string") return !isLong(node.value);
+  return node.kind === "object" ? node.members.length === 0 : node.kind !== "list";
 }
 
 function isShortList({ text, elements }: Extract<JsonNode, { kind: "list" }>): boolean {

@@ -65,8 +65,8 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
         {mayDecide ? <HiddenValues action={action} user={user} /> : null}
         <AskedFor {...held} user={user} now={now}>
           <RequestParts action={action} isAsked={mayDecide} cut={body === null ? undefined : { body, path }} />
+          <EndOfRequest />
         </AskedFor>
-        <EndOfRequest />
         <p class="foot">
           {`${isPlain ? `${waitingText(action)} ` : ""}Secrets are masked as ••••; the request is sent with the real values.`}
         </p>
@@ -126,7 +126,8 @@ export function AskedFacts({ action, history, now, children }: AskedFactsProps) 
   const { facts, risks } = maskedFacts(action, history, "");
   const visible = facts.filter(({ name }) => name !== "hidden");
   const begin = visible.findIndex(({ name }) => name === "requester");
-  const end = visible.findIndex(({ name }) => name === "attempts");
+  // Its id says nothing about the request.
+  const end = visible.findIndex(({ name }) => name === "action");
   return (
     <div class="asked" data-asked="">
       <FactList facts={visible.slice(0, begin)} look="asked-head" action={action} now={now} />

@@ -70,7 +70,7 @@ describe("the documentation", () => {
     const of = async (id: string) => textOf((await get(`/docs/api/${id}`)).text);
     expect(await of("createAction")).toContain("Headers: Location");
     expect(await of("getReceipt")).toContain("Headers: Cache-Control, Vary, Referrer-Policy");
-    expect(await of("getReceipt")).toContain("404 not_found The account has no such object");
+    expect(await of("getReceipt")).toContain("404not_found The account has no such object");
     expect(await of("getHealth")).not.toContain("Headers:");
   });
 

@@ -4,7 +4,7 @@ import { JsonView } from "../../src/pages/json-view.tsx";
 import { renderPart } from "../../src/pages/layout.tsx";
 
 function viewOf(value: unknown): string {
-  const tree = jsonTree(JSON.stringify(value), { nodes: 1_000, chars: 10_000 });
+  const tree = jsonTree(JSON.stringify(value), { nodes: 1_000, chars: 20_000 });
   if (tree === null) throw new Error("It is no tree.");
   return renderPart(JsonView({ label: "Body", tree }));
 }
@@ -43,6 +43,25 @@ describe("JSON on a page", () => {
     expect(linesOf(html)).toContain('"query": text, 4 lines');
     // On one line, a quote is escaped as it is sent.
     expect(linesOf(html)).toContain('"note": "one\\", \\"approved\\": true"');
+  });
+
+  test("keeps small objects of a list on one line each where there are many, and counts them", () => {
+    const contact = (id: number) => ({ id, name: "Ann", tags: ["a", "b"], none: {} });
+    const line = (id: number) => `{"id": ${id}, "name": "Ann", "tags": ["a", "b"], "none": {}}`;
+    const many = Array.from({ length: 12 }, (_, id) => contact(id));
+    const lines = linesOf(viewOf({ contacts: many }));
+    expect(lines[1]).toBe('"contacts": [ 12 items ] 12 items');
+    expect(lines.slice(2, 14)).toEqual(many.map(({ id }) => `${line(id)}${id === 11 ? "" : ","}`));
+    expect(linesOf(viewOf(many))[0]).toBe("[ 12 items");
+    // A few are read member by member, and so is what is long or has objects inside.
+    for (const value of [
+      [contact(1), contact(2), contact(3)],
+      many.map((one) => ({ ...one, to: contact(0) })),
+      many.map((one) => ({ ...one, note: "two\nlines" })),
+      many.map((one) => ({ ...one, note: "x".repeat(130) })),
+    ]) {
+      expect(linesOf(viewOf(value))).toContain('"name": "Ann",');
+    }
   });
 
   test("shows a long text of one line in a box, too, and codes for what can't be seen", () => {
