@@ -235,6 +235,17 @@ function callbackTestRoutes({ callbackTests }: AccountRouteDeps) {
   );
 }
 
+const SECRET_NOTES = [
+  "For 24 hours after a rotation the previous one comes too.",
+  "Callbacks have a separate secret: read it with `for=callbacks`.",
+] as const;
+
+const ROTATION_NOTES = [
+  "Both secrets sign for 24 hours; a second rotation within that time ends the oldest at once.",
+  "Without the parameter `origin` every origin gets new secrets, for calls and for callbacks.",
+  "With an `origin` it rotates the secret for calls, or with `for=callbacks` the one for callbacks.",
+] as const;
+
 function signingSecretRoutes({ signingService }: AccountRouteDeps) {
   return createApiRoutes()
     .get(
@@ -265,10 +276,7 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         tag: "Auth",
         summary: "Get the secret that signs calls, or callbacks, to an origin",
         description: "Returns the secret that signs calls to this origin (Standard Webhooks).",
-        notes: [
-          "For 24 hours after a rotation the previous one comes too.",
-          "Callbacks have a separate secret: read it with `for=callbacks`.",
-        ],
+        notes: SECRET_NOTES,
         query: SigningSecretQuery,
         answers: { 200: { description: "The secret.", schema: SigningSecretJson, headers: ["Cache-Control"] } },
         errors: API_ERRORS,
@@ -286,11 +294,7 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         tag: "Auth",
         summary: "Rotate the signing secret of an origin, or of all origins",
         description: "Makes a new signing secret. Takes no body.",
-        notes: [
-          "Both secrets sign for 24 hours; a second rotation within that time ends the oldest at once.",
-          "Without the parameter `origin` every origin gets new secrets, for calls and for callbacks.",
-          "With an `origin` it rotates the secret for calls, or with `for=callbacks` the one for callbacks.",
-        ],
+        notes: ROTATION_NOTES,
         query: RotateQuery,
         body: optionalBody(NoBody),
         answers: {

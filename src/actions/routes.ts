@@ -302,6 +302,15 @@ const COUNT_ACTIONS = operation({
   errors: API_ERRORS,
 });
 
+/** The beginnings of lines: a whole action is long. */
+const NDJSON_EXAMPLE = `{"id":"act_01kjwa5v00e7v8c9x2m4n6p8qr","status":"completed","method":"POST", …}
+{"id":"act_01kjwa5tz0b3d5f7h9k1m3p5r7","status":"failed","method":"PUT", …}
+`;
+
+const CSV_EXAMPLE = `id,status,title,method,host, …
+act_01kjwa5v00e7v8c9x2m4n6p8qr,completed,Refund 12.00 EUR,POST,api.example.com, …
+`;
+
 const EXPORT_ACTIONS = operation({
   operationId: "exportActions",
   permission: "read",
@@ -317,11 +326,11 @@ const EXPORT_ACTIONS = operation({
   answers: {
     200: {
       description: "The actions.",
-      schema: Type.String({ description: "Actions as JSON, one a line.", examples: ["{}\n"] }),
+      schema: Type.String({ description: "Actions as JSON, one a line.", examples: [NDJSON_EXAMPLE] }),
       mediaType: "application/x-ndjson",
       onRequestAs: {
         mediaType: "text/csv",
-        schema: Type.String({ description: "Actions as CSV, with a header.", examples: ["id,status\r\n"] }),
+        schema: Type.String({ description: "Actions as CSV, with a header.", examples: [CSV_EXAMPLE] }),
       },
       headers: ["Cache-Control", "Content-Disposition"],
     },

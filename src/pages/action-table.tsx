@@ -100,21 +100,37 @@ function Row({ row, isPaused, isScheduled, now }: RowProps) {
  * What is asked for, and below it the call. A title is the requester's: it stands in quotation marks, and never without
  * method, host and path.
  */
-function What({ method, host, title, path }: ActionRow) {
-  const hostPart = <UntrustedText text={host} />;
-  const pathPart = <UntrustedText text={path.slice(0, PATH_CHARS)} />;
-  const isBare = title === null && path === "/";
+function What(row: ActionRow) {
+  const { method, host, title, path } = row;
   return (
     <>
       <span class="headline">
-        {title === null ? isBare ? hostPart : pathPart : <q>{<UntrustedText text={title} />}</q>}
+        <Headline {...row} />
       </span>
       <small>
-        <span class="method">{method}</span> {isBare ? null : hostPart}
-        {title === null ? null : pathPart}
+        <span class="method">{method}</span> {isBare(row) ? null : <UntrustedText text={host} />}
+        {title === null ? null : <Path text={path} />}
       </small>
     </>
   );
+}
+
+function Headline(row: ActionRow) {
+  if (row.title === null) return isBare(row) ? <UntrustedText text={row.host} /> : <Path text={row.path} />;
+  return (
+    <q>
+      <UntrustedText text={row.title} />
+    </q>
+  );
+}
+
+/** A host says more than a lone slash. */
+function isBare({ title, path }: ActionRow): boolean {
+  return title === null && path === "/";
+}
+
+function Path({ text }: { readonly text: string }) {
+  return <UntrustedText text={text.slice(0, PATH_CHARS)} />;
 }
 
 /** Attempts and the duration of the newest. That the first one was enough is usual, and stays in the background. */

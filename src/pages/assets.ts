@@ -47,7 +47,7 @@ export const APP_STYLE = styleOf("app", [
 ]);
 
 /** Live updates, keyboard, palette, copy buttons and local times. Every page works without it. */
-export const CONSOLE = assetOf("console", "js", "text/javascript; charset=utf-8", `${consoleJs}\n${inboxJs}`);
+export const CONSOLE = assetOf("console", "js", "text/javascript; charset=utf-8", scriptOf(`${consoleJs}\n${inboxJs}`));
 
 /** What `console.js` builds on: htmx loads parts of pages, idiomorph changes only what differs. */
 export const LIBRARIES = [
@@ -66,7 +66,12 @@ export const ICON_WAITING = assetOf("icon-waiting", "svg", "image/svg+xml", icon
 /** Everything that a page may load. */
 export const ASSETS: readonly Asset[] = [APP_STYLE, CONSOLE, ...LIBRARIES, SESSION, ICON, ICON_WAITING];
 
-/** Comments and indents are for readers of the source. */
+/** Comments and indents are for readers of the source; names stay. */
+function scriptOf(source: string): string {
+  return new Bun.Transpiler({ loader: "js", target: "browser", minifyWhitespace: true }).transformSync(source);
+}
+
+/** The same of a stylesheet. */
 function styleOf(name: string, parts: readonly string[]): Asset {
   const text = parts
     .join("")

@@ -64,14 +64,7 @@ function Line({ node, name, isRoot = false, isLast = true, isRow = false }: Line
       </>
     );
   }
-  if (isRow && isShortObject(node)) {
-    return (
-      <div class="json-line json-row">
-        <UntrustedText text={rowText(node)} />
-        {comma}
-      </div>
-    );
-  }
+  if (isRow && isShortObject(node)) return <Row node={node} comma={comma} />;
   const inside = insideOf(node);
   if (inside === null) {
     return (
@@ -128,11 +121,21 @@ function insideOf(node: JsonNode): Child {
   return null;
 }
 
+/** Without colours: each costs more than its text. */
+function Row({ node, comma }: { readonly node: JsonNode; readonly comma: string }) {
+  return (
+    <div class="json-line json-row">
+      <UntrustedText text={rowText(node)} />
+      {comma}
+    </div>
+  );
+}
+
 function hasRows({ elements }: Extract<JsonNode, { kind: "list" }>): boolean {
   return elements.length >= ROWS_MIN;
 }
 
-/** A small object on one line, with the tokens as they are written. Without colours: each costs more than its text. */
+/** A small object on one line, with the tokens as they are written. */
 function rowText(node: JsonNode): string {
   if (node.kind === "object") {
     return `{${node.members.map(([name, value]) => `${JSON.stringify(name)}: ${rowText(value)}`).join(", ")}}`;

@@ -437,7 +437,8 @@ function tellChanged() {
 function copyOf(/** @type {Element} */ part) {
   const copy = make("div", part.cloneNode(true));
   for (const element of copy.querySelectorAll("[id]")) element.removeAttribute("id");
-  for (const form of copy.querySelectorAll("form")) form.remove();
+  // The dialog has an end of its own.
+  for (const other of copy.querySelectorAll("form, [data-end]")) other.remove();
   for (const card of copy.querySelectorAll(".card")) card.className = "asked";
   return copy;
 }

@@ -101,7 +101,9 @@ function entryOf(document: OpenApiDocument, path: string, method: string, operat
   const parameters = operation.parameters
     .flatMap((one) => ("$ref" in one ? (document.components.parameters[nameOf(one.$ref)] ?? []) : one))
     .filter(({ name }) => name !== "X-Request-Id");
-  const schema = requestBody?.content["application/json"]?.schema;
+  const sent = requestBody?.content["application/json"]?.schema;
+  // A body that can only be empty is nothing to tell.
+  const schema = sent?.properties !== undefined && Object.keys(sent.properties).length === 0 ? undefined : sent;
   const responses = Object.entries(operation.responses);
   return {
     id,

@@ -228,23 +228,40 @@ function Requests({ entry, document }: Pick<ApiOperationProps, "entry" | "docume
 
 /** An example of each success. What two of them have in common is shown once. */
 function Responses({ successes, document }: ResponsesProps) {
-  const examples = Map.groupBy(successes, (success) => responseText(success, document));
+  const examples = Map.groupBy(
+    successes.flatMap((success) => examplesOf(success, document)),
+    ({ text }) => text,
+  );
   return (
     <>
       {[...examples].map(([text, same]) => {
-        const statuses = same.map(({ status }) => status).join(" or ");
-        const isJson = same[0]?.content[0]?.mediaType === "application/json";
-        return raw(codeBlock(text, isJson ? "json" : "", `Response ${statuses}`));
+        const labels = same.map(({ label }) => label).join(" or ");
+        return raw(codeBlock(text, same[0]?.language ?? "", `Response ${labels}`));
       })}
     </>
   );
 }
 
-function responseText({ status, content: [first] }: ApiSuccess, document: OpenApiDocument): string {
-  if (first === undefined) return `HTTP/1.1 ${status}`;
-  const value = exampleOf(first.schema, document);
-  const isPlain = typeof value === "string" && first.mediaType !== "application/json";
-  return isPlain ? value : JSON.stringify(value, null, 2);
+interface ResponseExample {
+  /** The status, and the media type where there are several. */
+  readonly label: string;
+  readonly language: "json" | "";
+  readonly text: string;
+}
+
+/** One for each media type, but for pages. */
+function examplesOf({ status, content }: ApiSuccess, document: OpenApiDocument): readonly ResponseExample[] {
+  if (content.length === 0) return [{ label: status, language: "", text: `HTTP/1.1 ${status}` }];
+  const forPrograms = content.filter(({ mediaType }) => mediaType !== "text/html");
+  return forPrograms.map(({ mediaType, schema }) => {
+    const value = exampleOf(schema, document);
+    const isJson = mediaType === "application/json";
+    return {
+      label: forPrograms.length === 1 ? status : `${status}, ${mediaType}`,
+      language: isJson ? "json" : "",
+      text: typeof value === "string" && !isJson ? value : JSON.stringify(value, null, 2),
+    };
+  });
 }
 
 interface ApiObjectsProps {
