@@ -7,6 +7,7 @@ import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, watchPage } from "../su
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 import { ownMs } from "../support/core.ts";
+import { IS_LONG } from "../support/long.ts";
 
 /** Who may be asked, with what has a meaning in HTML in it. */
 const APPROVERS = "o'hara&co@example.com";
@@ -175,42 +176,45 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
   }, BROWSER_START_MS_MAX);
   afterAll(() => chromium.close());
 
-  test.each([
-    ["with our policy", false],
-    ["even without it", true],
-  ])("nothing of it runs, loads or leads away, %s", async (_what, bypassCSP) => {
-    await using target = hostileTarget();
-    await using app = await openRealServer({ port: await freePort(), env: { APPROVERS } });
-    const ann = await signedIn(app);
-    await using watched = await watchPage(chromium, { bypassCSP });
-    const { page, troubles } = watched;
-    await ann.enter(page.context());
-    const look = async (path: string, buttons: readonly string[]) => {
-      await page.goto(app.url + path);
-      // Images and frames are in before that; what leads away by itself does so now.
-      await page.waitForTimeout(100);
-      // The list of what waits takes the address of the request that it shows.
-      expect(new URL(page.url()).pathname.replace(/^\/approvals\/act_\w+$/, "/approvals")).toBe(
-        (path.split("?")[0] ?? "").replace(/^\/approvals\/act_\w+$/, "/approvals"),
-      );
-      const found = await page.evaluate("[window.ran, document.scripts.length, document.images.length, frames.length]");
-      const ours = (await page.locator("#navigation").count()) * 4;
-      expect({ path, found }).toEqual({ path, found: [undefined, ours, 0, 0] });
-      const shown = (await page.locator("button:visible:not(.copy)").allTextContents()).map((text) =>
-        text.trim().replace(/^Approve, (?:with .* not shown|\d+ more lines? below)$/, "Approve"),
-      );
-      expect({ path, shown }).toEqual({ path, shown: [...buttons] });
-    };
-    const { id, held, ended } = await hostileAction(app, target.url);
-    const decisions = ["Approve", "Reject"];
-    const list = ["Search"];
-    const onItsPage = ["Approve", "Reject"];
-    const whileHeld = [decisions, decisions, ["Approve", "Reject"], list, onItsPage];
-    for (const [at, path] of held.entries()) await look(path, whileHeld[at] ?? []);
-    await letRun(app, id);
-    const onceEnded = ["Show secrets"];
-    const whenEnded = [[], [], list, onceEnded, ["Send as a new action"]];
-    for (const [at, path] of ended.entries()) await look(path, whenEnded[at] ?? []);
-    expect(troubles).toEqual([]);
-  });
+  // Whoever gets by without the policy gets by with it.
+  test.each([["even without our policy", true], ...(IS_LONG ? [["with our policy", false] as const] : [])] as const)(
+    "nothing of it runs, loads or leads away, %s",
+    async (_what, bypassCSP) => {
+      await using target = hostileTarget();
+      await using app = await openRealServer({ port: await freePort(), env: { APPROVERS } });
+      const ann = await signedIn(app);
+      await using watched = await watchPage(chromium, { bypassCSP });
+      const { page, troubles } = watched;
+      await ann.enter(page.context());
+      const look = async (path: string, buttons: readonly string[]) => {
+        await page.goto(app.url + path);
+        // Images and frames are in before that; what leads away by itself does so now.
+        await page.waitForTimeout(100);
+        // The list of what waits takes the address of the request that it shows.
+        expect(new URL(page.url()).pathname.replace(/^\/approvals\/act_\w+$/, "/approvals")).toBe(
+          (path.split("?")[0] ?? "").replace(/^\/approvals\/act_\w+$/, "/approvals"),
+        );
+        const found = await page.evaluate(
+          "[window.ran, document.scripts.length, document.images.length, frames.length]",
+        );
+        const ours = (await page.locator("#navigation").count()) * 4;
+        expect({ path, found }).toEqual({ path, found: [undefined, ours, 0, 0] });
+        const shown = (await page.locator("button:visible:not(.copy)").allTextContents()).map((text) =>
+          text.trim().replace(/^Approve, (?:with .* not shown|\d+ more lines? below)$/, "Approve"),
+        );
+        expect({ path, shown }).toEqual({ path, shown: [...buttons] });
+      };
+      const { id, held, ended } = await hostileAction(app, target.url);
+      const decisions = ["Approve", "Reject"];
+      const list = ["Search"];
+      const onItsPage = ["Approve", "Reject"];
+      const whileHeld = [decisions, decisions, ["Approve", "Reject"], list, onItsPage];
+      for (const [at, path] of held.entries()) await look(path, whileHeld[at] ?? []);
+      await letRun(app, id);
+      const onceEnded = ["Show secrets"];
+      const whenEnded = [[], [], list, onceEnded, ["Send as a new action"]];
+      for (const [at, path] of ended.entries()) await look(path, whenEnded[at] ?? []);
+      expect(troubles).toEqual([]);
+    },
+  );
 });

@@ -128,7 +128,6 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
         return [opaque, await fetch(url, init).then(() => "read it", () => "blocked")];
       })()`);
       expect({ path, told }).toEqual({ path, told: [expect.not.stringMatching(/false$/), "blocked"] });
-      await page2.goto(evil.url);
       const inputs = Object.entries(all).map(([name, value]) => [name, value] as const);
       const answered = page2.waitForResponse(app.url + path);
       await page2.evaluate(`{
