@@ -15,6 +15,8 @@ export interface DocsEntry {
   readonly page: string;
   /** The title of the page again where the entry is its beginning. */
   readonly heading: string;
+  /** Found like the heading, and not shown. */
+  readonly summary?: string;
   /** On one line. */
   readonly text: string;
 }
@@ -29,7 +31,7 @@ export type SearchDocs = (query: string) => readonly DocsHit[];
 
 /** Indexes all entries in small steps, between which others are served. A search takes a millisecond, and at most some. */
 export async function createDocsSearch(entries: readonly DocsEntry[]): Promise<SearchDocs> {
-  const index = new MiniSearch<DocsEntry & { readonly id: number }>({ fields: ["heading", "page", "text"] });
+  const index = new MiniSearch<DocsEntry & { readonly id: number }>({ fields: ["heading", "summary", "page", "text"] });
   await index.addAllAsync(
     entries.map((entry, id) => ({ ...entry, id })),
     { chunkSize: DOCS_INDEXED_AT_ONCE },
@@ -39,7 +41,7 @@ export async function createDocsSearch(entries: readonly DocsEntry[]): Promise<S
     if (words.length === 0) return [];
     const find = (combineWith: "AND" | "OR", fuzzy: number) =>
       index.search(words.join(" "), {
-        boost: { heading: 4, page: 2 },
+        boost: { heading: 4, summary: 2, page: 2 },
         combineWith,
         // Two letters begin too many words.
         prefix: (word) => word.length > 2,

@@ -163,7 +163,8 @@ function apiEntry(entry: ApiEntry): DocsEntry {
   return {
     path: docsPath(linkOf(entry).name),
     page: API.title,
-    heading: summary,
+    heading: linkOf(entry).title,
+    summary,
     text: `${method} ${path} ${[...paragraphs, ...notes].join(" ")} ${fields.join(", ")}`,
   };
 }
