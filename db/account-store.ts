@@ -11,6 +11,14 @@ export interface Account {
   readonly createdAt: Date;
 }
 
+/** By what people tell accounts apart. */
+export interface AccountLabel {
+  /** As its owners call it, untrusted for whoever they invite; null: they don't. */
+  readonly name: string | null;
+  /** Address of its first person; null: it has none. */
+  readonly email: string | null;
+}
+
 /** An account as the operator sees it. */
 export interface ListedAccount {
   readonly id: string;
@@ -204,8 +212,9 @@ type Welcomed = "taken" | "gone" | "email_taken";
 export interface PeopleStore {
   /** By address, without case; null: no person with it, or one without an account. */
   find(email: string): Promise<Member | null>;
-  /** The address of the account's first person; null when there is none. */
-  emailOf(accountId: string): Promise<string | null>;
+  labelOf(accountId: string): Promise<AccountLabel>;
+  /** Null: it has no name any more. */
+  renameAccount(accountId: string, name: string | null, audit: AuditEntry): Promise<void>;
   /** Whether a person with this address, compared without case, is in the account and may approve there. */
   mayApprove(accountId: string, email: string): Promise<boolean>;
   /** False, and nothing is written: the address is taken, or sign-ups are closed by a hold. */

@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../src/audit/audit.ts";
 import type { Actor, MemberRole } from "../src/accounts/roles.ts";
-import type { Member, PersonRow, SessionRow } from "./account-store.ts";
+import type { AccountLabel, Member, PersonRow, SessionRow } from "./account-store.ts";
 
 /** A person as the owners of their account see them. */
 export interface TeamMember {
@@ -13,11 +13,9 @@ export interface TeamMember {
 }
 
 /** An account of a person. */
-export interface Membership {
+export interface Membership extends AccountLabel {
   readonly accountId: string;
   readonly role: MemberRole;
-  /** Address of the account's first person, by which people tell accounts apart. */
-  readonly email: string | null;
 }
 
 /** An invitation that was not accepted yet. */

@@ -23,6 +23,8 @@ export const accounts = sqliteTable("accounts", {
    */
   allowedAt: time("allowed_at"),
   allowedBy: text("allowed_by"),
+  /** As its owners call it; null: by the address of its first person. */
+  name: text(),
 });
 
 export const apiKeys = sqliteTable(

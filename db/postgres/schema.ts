@@ -30,6 +30,8 @@ export const accounts = pgTable("accounts", {
   createdAt: time("created_at").notNull(),
   allowedAt: time("allowed_at"),
   allowedBy: text("allowed_by"),
+  /** As its owners call it; null: by the address of its first person. */
+  name: text(),
   /** The order in which they were added. SQLite has it without a column. */
   seq: bigserial({ mode: "number" }).notNull().unique(),
 });

@@ -25,7 +25,7 @@ import type { StoreContext } from "./context.ts";
 import { always, isSame } from "./dialect.ts";
 import { firstPersonLock, signUpLock } from "./locks.ts";
 import { type Args, changed, insertWhere, prepare, query, typed, valuesOf } from "./query.ts";
-import { members, people, sessions, welcomeLinks } from "../libsql/schema.ts";
+import { accounts, members, people, sessions, welcomeLinks } from "../libsql/schema.ts";
 import type { Lock, Statement } from "./sql.ts";
 
 /** People, their sessions and welcome links: rarely read or written, so not optimised. */
@@ -39,7 +39,16 @@ export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "s
       const [member] = await FIND.read(reader, { emailKey: emailKey(email) });
       return member === undefined ? null : memberOf(member);
     },
-    emailOf: async (accountId) => (await FIRST_EMAIL.read(reader, { accountId }))[0]?.email ?? null,
+    async labelOf(accountId) {
+      const [[named], [first]] = await Promise.all([
+        ACCOUNT_NAME.read(reader, { accountId }),
+        FIRST_EMAIL.read(reader, { accountId }),
+      ]);
+      return { name: named?.name ?? null, email: first?.email ?? null };
+    },
+    async renameAccount(accountId, name, audit) {
+      await writer.write([RENAME.bind({ accountId, name }), ...auditChange(audit)]);
+    },
     async mayApprove(accountId, email) {
       const [member] = await IS_IN.read(reader, { accountId, emailKey: emailKey(email) });
       return member !== undefined && mayDo(member.role, "approve");
@@ -132,6 +141,17 @@ const FIND = prepare((arg: Args<"emailKey">) =>
 
 const IS_IN = prepare((arg: Args<"emailKey" | "accountId">) =>
   joined().where(and(eq(people.emailKey, arg.emailKey), eq(members.accountId, arg.accountId))),
+);
+
+const ACCOUNT_NAME = prepare((arg: Args<"accountId">) =>
+  query.select({ name: accounts.name }).from(accounts).where(eq(accounts.id, arg.accountId)),
+);
+
+const RENAME = prepare((arg: Args<"accountId" | "name">) =>
+  query
+    .update(accounts)
+    .set({ name: sql`${arg.name}` })
+    .where(eq(accounts.id, arg.accountId)),
 );
 
 const FIRST_EMAIL = prepare((arg: Args<"accountId">) => {

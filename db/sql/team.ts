@@ -32,7 +32,16 @@ import {
   SWITCH,
 } from "./people.ts";
 import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
-import { identities, invitations, members, outbox, people, sessions, welcomeLinks } from "../libsql/schema.ts";
+import {
+  accounts,
+  identities,
+  invitations,
+  members,
+  outbox,
+  people,
+  sessions,
+  welcomeLinks,
+} from "../libsql/schema.ts";
 import type { Lock, Statement } from "./sql.ts";
 
 /** The people of accounts, their invitations and identities: rarely written, so not optimised. */
@@ -159,8 +168,10 @@ const ACCOUNTS = prepare((arg: Args<"personId" | "limit">) => {
       accountId: members.accountId,
       role: members.role,
       email: sql<string | null>`${email}`.as("first_email"),
+      name: accounts.name,
     })
     .from(members)
+    .leftJoin(accounts, eq(accounts.id, members.accountId))
     .where(eq(members.personId, arg.personId))
     .orderBy(...lastUsedFirst)
     .limit(arg.limit);

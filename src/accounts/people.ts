@@ -6,7 +6,7 @@ import type { Ids } from "../runtime/ids.ts";
 import type { KnownDevice } from "../crypto/tokens.ts";
 import type { Passwords, HashLane } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { Account, Member, PeopleStore, PersonRow } from "../../db/account-store.ts";
+import type { Account, AccountLabel, Member, PeopleStore, PersonRow } from "../../db/account-store.ts";
 import { keyCreated, keyRow } from "./keys.ts";
 import { authorize, type Caller, SYSTEM } from "./roles.ts";
 import type { Credentials, PasswordChange } from "./schemas.ts";
@@ -46,10 +46,18 @@ export function createPeopleService(deps: PeopleDeps) {
     auditRefused: createSignInAudit(deps),
   };
   return {
-    /** The caller's own account, for every role; `email` is that of its first person, null: none yet. */
-    async readAccount(caller: Caller): Promise<{ readonly id: string; readonly email: string | null }> {
+    /** The caller's own account, for every role. */
+    async readAccount(caller: Caller): Promise<AccountLabel & { readonly id: string }> {
       authorize(caller, "read");
-      return { id: caller.accountId, email: await people.emailOf(caller.accountId) };
+      return { id: caller.accountId, ...(await people.labelOf(caller.accountId)) };
+    },
+    /** Gives the account a name, or takes it (empty); for owners. */
+    async renameAccount(caller: Caller, given: string): Promise<void> {
+      authorize(caller, "manage");
+      const { accountId } = caller;
+      const name = given === "" ? null : given;
+      const entry = { kind: "account_renamed", subject: "", detail: { name } } as const;
+      await people.renameAccount(accountId, name, auditOf(caller, entry, clock.now()));
     },
     isSignUpOpen: async () => (await signUpGate.closedBy()) === null,
     /** Throws `forbidden` if sign-ups are closed. Call it before checking anything else. */

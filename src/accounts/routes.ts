@@ -5,6 +5,7 @@ import {
   AccountJson,
   type AccountLimits,
   AccountList,
+  ChangeAccount,
   CreatedKey,
   CreateKey,
   KeyId,
@@ -59,7 +60,7 @@ import { CallbackTestJson, type CallbackTestService, serializeCallbackTest, Test
 import type { SignUpGate } from "./sign-up-gate.ts";
 
 export interface AccountRouteDeps {
-  readonly peopleService: Pick<PeopleService, "readAccount">;
+  readonly peopleService: Pick<PeopleService, "readAccount" | "renameAccount">;
   readonly limits: AccountLimits;
   readonly keyService: KeyService;
   readonly callbackHosts: CallbackHostService;
@@ -71,20 +72,41 @@ export interface AccountRouteDeps {
 
 /** The account of the caller, its keys, callback hosts and signing secrets, and the accounts of the service. */
 export function accountRoutes(deps: AccountRouteDeps) {
-  const ownAccount = createApiRoutes().get(
-    "/v1/account",
-    async ({ caller }) =>
-      json(JSON.stringify(serializeAccount(await deps.peopleService.readAccount(caller), caller, deps.limits))),
-    operation({
-      operationId: "getAccount",
-      permission: "read",
-      tag: "Auth",
-      summary: "Get the account, key, role and limits of the caller",
-      description: "Shows what the key of the request may do, and its limits.",
-      answers: { 200: { description: "The account, and the key of the request.", schema: AccountJson } },
-      errors: API_ERRORS,
-    }),
-  );
+  const { peopleService, limits } = deps;
+  const accountOf = async (caller: Caller) =>
+    json(JSON.stringify(serializeAccount(await peopleService.readAccount(caller), caller, limits)));
+  const ownAccount = createApiRoutes()
+    .get(
+      "/v1/account",
+      ({ caller }) => accountOf(caller),
+      operation({
+        operationId: "getAccount",
+        permission: "read",
+        tag: "Auth",
+        summary: "Get the account, key, role and limits of the caller",
+        description: "Shows what the key of the request may do, and its limits.",
+        answers: { 200: { description: "The account, and the key of the request.", schema: AccountJson } },
+        errors: API_ERRORS,
+      }),
+    )
+    .patch(
+      "/v1/account",
+      async ({ caller, body: { name } }) => {
+        await peopleService.renameAccount(caller, name);
+        return accountOf(caller);
+      },
+      bodyOperation({
+        operationId: "changeAccount",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Name the account",
+        description:
+          "Everybody in the account sees its name, and whoever is invited. Without one it is shown by the address of its first person.",
+        body: jsonBody(ChangeAccount),
+        answers: { 200: { description: "The account with its name.", schema: AccountJson } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
+      }),
+    );
   return [
     ownAccount,
     keyRoutes(deps),

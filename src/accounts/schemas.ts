@@ -2,8 +2,9 @@ import Type, { type Static } from "typebox";
 import type { ApiKey, ListedAccount } from "../../db/account-store.ts";
 import { HTTP_METHODS } from "../actions/action.ts";
 import { hasScope, HOLDS, KEY_SCOPES, ROLES, type Caller, unauthorized } from "./roles.ts";
-import { dateTime, nameSchema, nullable, plainText, emailSchema, bodyCheck } from "../api/schema-helpers.ts";
+import { dateTime, nameSchema, nullable, ONE_LINE, plainText, emailSchema, bodyCheck } from "../api/schema-helpers.ts";
 import {
+  ACCOUNT_NAME_CHARS_MAX,
   DEDUPE_WINDOW_MS,
   EVENT_STREAMS_PER_ACCOUNT_MAX,
   HEADERS_BYTES_MAX,
@@ -225,9 +226,31 @@ export const AccountId = Type.String({
   examples: ["acc_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
+const accountName = Type.Refine(
+  Type.String({
+    maxLength: ACCOUNT_NAME_CHARS_MAX,
+    pattern: ONE_LINE,
+    description: "What people call the account, in one line; empty: nothing.",
+    examples: ["Acme Payments"],
+  }),
+  (name) => isStorableText(name) && (name === "" || name.trim() !== ""),
+  () => "Must be well-formed text, not only spaces.",
+);
+
+/** What an owner changes of their account. */
+export const ChangeAccount = Type.Object(
+  { name: accountName },
+  { title: "ChangeAccount", additionalProperties: false, description: "The changes." },
+);
+
+export type ChangeAccount = Static<typeof ChangeAccount>;
+
+export const checkAccountName = bodyCheck(ChangeAccount);
+
 export const AccountJson = Type.Object(
   {
     id: AccountId,
+    name: nullable(plainText("As its owners call it; null: they don't.", "Acme Payments")),
     email: nullable(plainText("Address of the account's first person; null: none yet.", "ann@example.com")),
     key: Type.Object(
       {
@@ -253,13 +276,14 @@ export interface AccountLimits {
 
 /** The account of a caller as the API shows it. Throws `unauthorized` for a person: /v1 is for keys. */
 export function serializeAccount(
-  { id, email }: Pick<AccountJson, "id" | "email">,
+  { id, name, email }: Pick<AccountJson, "id" | "name" | "email">,
   caller: Caller,
   { rateLimitPerSecond, mcpSessionsPerAccount }: AccountLimits,
 ): AccountJson {
   if (caller.keyId === null) throw unauthorized();
   return {
     id,
+    name,
     email,
     key: { id: caller.keyId, name: caller.keyName, role: caller.role },
     limits: {

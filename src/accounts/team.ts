@@ -10,7 +10,7 @@ import type { Secrets } from "../crypto/secrets.ts";
 import { hostOf } from "../delivery/notification.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
-import type { PeopleStore, SessionRow } from "../../db/account-store.ts";
+import type { AccountLabel, PeopleStore, SessionRow } from "../../db/account-store.ts";
 import type {
   Identity,
   Invitation,
@@ -26,7 +26,7 @@ import { emailKey } from "./throttle.ts";
 
 interface TeamDeps {
   readonly team: TeamStore;
-  readonly people: Pick<PeopleStore, "emailOf" | "endSessions" | "find" | "sessionsOf" | "switchAccount">;
+  readonly people: Pick<PeopleStore, "labelOf" | "endSessions" | "find" | "sessionsOf" | "switchAccount">;
   readonly peopleService: Pick<PeopleService, "authenticate" | "hashPassword" | "recheckPerson">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "invitationToken" | "newToken">;
   readonly ids: Pick<Ids, "invitation" | "person" | "row">;
@@ -49,8 +49,7 @@ interface NewInvitation {
 export interface OpenInvitation {
   readonly email: string;
   readonly role: MemberRole;
-  /** The address of the account's first person; null: it has none. */
-  readonly accountOf: string | null;
+  readonly account: AccountLabel;
   /** Somebody has this address already, and logs in instead of choosing a password. */
   readonly isKnown: boolean;
 }
@@ -136,8 +135,8 @@ function invitationCases(deps: TeamDeps) {
     /** Reads an invitation by its link and changes nothing. Throws `not_found` if it was used or is over. */
     async findInvitation(token: string): Promise<OpenInvitation> {
       const { email, role, accountId } = await openInvitation(deps, token);
-      const [accountOf, known] = await Promise.all([people.emailOf(accountId), people.find(email)]);
-      return { email, role, accountOf, isKnown: known !== null };
+      const [account, known] = await Promise.all([people.labelOf(accountId), people.find(email)]);
+      return { email, role, account, isKnown: known !== null };
     },
   };
 }

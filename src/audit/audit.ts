@@ -43,6 +43,7 @@ export const AUDIT_KINDS = [
   "member_left",
   "sessions_ended",
   "identity_linked",
+  "account_renamed",
 ] as const;
 
 export type AuditKind = (typeof AUDIT_KINDS)[number];

@@ -1,4 +1,4 @@
-import type { AccountJson, AccountList, CreatedKey, CreateKey } from "../accounts/schemas.ts";
+import type { AccountJson, AccountList, ChangeAccount, CreatedKey, CreateKey } from "../accounts/schemas.ts";
 import type { KeyList } from "../accounts/key-list.ts";
 import type { SigningOriginList } from "../accounts/known-origins.ts";
 import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
@@ -275,6 +275,8 @@ function accountCalls(send: Send) {
     sendTestMail: (mail: TestMail, options?: CallOptions) =>
       send<TestMailResult>("POST /v1/server/test-mail", options, { body: mail }),
     getAccount: (options?: CallOptions) => send<AccountJson>("GET /v1/account", options),
+    changeAccount: (change: ChangeAccount, options?: CallOptions) =>
+      send<AccountJson>("PATCH /v1/account", options, { body: change, ...REPEATABLE }),
     ...peopleCalls(send),
   };
 }

@@ -1,4 +1,4 @@
-import type { AccountJson, AccountList, CreatedKey, CreateKey } from "../accounts/schemas.ts";
+import type { AccountJson, AccountList, ChangeAccount, CreatedKey, CreateKey } from "../accounts/schemas.ts";
 import type { KeyList } from "../accounts/key-list.ts";
 import type { SigningOriginList } from "../accounts/known-origins.ts";
 import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
@@ -279,6 +279,7 @@ export interface OutgateClient {
   readonly createInvitation: (invitation: CreateInvitation, options?: CallOptions) => Promise<CreatedInvitation>;
   readonly withdrawInvitation: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly getAccount: (options?: CallOptions) => Promise<AccountJson>;
+  readonly changeAccount: (change: ChangeAccount, options?: CallOptions) => Promise<AccountJson>;
   readonly getHealth: (options?: CallOptions) => Promise<Health>;
   readonly getReady: (options?: CallOptions) => Promise<Health>;
   readonly getMetrics: (options?: CallOptions) => Promise<string>;

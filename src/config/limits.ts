@@ -66,6 +66,7 @@ export const METADATA_NAME_PATTERN = "^[A-Za-z0-9_.-]{1,64}$";
 export const METADATA_VALUE_CHARS_MAX = 500;
 export const EMAIL_CHARS_MAX = 254;
 export const NAME_CHARS_MAX = 100;
+export const ACCOUNT_NAME_CHARS_MAX = 80;
 /** A host name has at most 253 characters; this includes scheme and port. */
 export const ORIGIN_CHARS_MAX = 300;
 export const RETRIES_DEFAULT = 3;

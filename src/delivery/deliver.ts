@@ -126,7 +126,7 @@ export interface MailDeps {
   readonly attemptTimeoutMs: number;
   readonly recipients: Pick<Recipients, "mayMail">;
   readonly team: Pick<TeamStore, "invitation">;
-  readonly people: Pick<PeopleStore, "emailOf">;
+  readonly people: Pick<PeopleStore, "labelOf">;
   readonly secrets: Pick<Secrets, "invitationToken">;
 }
 
@@ -195,9 +195,9 @@ async function invitedOf(
 ): Promise<InvitedMail | null> {
   const invitation = await team.invitation({ id }, clock.now());
   if (invitation === null) return null;
-  const accountOf = await people.emailOf(invitation.accountId);
+  const account = await people.labelOf(invitation.accountId);
   const link = invitationLink(baseUrl, secrets.invitationToken(id));
-  return { event: "invited", to: message.target, invitation, link, accountOf };
+  return { event: "invited", to: message.target, invitation, link, account };
 }
 
 async function approvalOf(

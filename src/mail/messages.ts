@@ -18,6 +18,7 @@ import type { AskKind } from "../delivery/asks.ts";
 import { waitingText } from "../pages/text.ts";
 import type { Action } from "../actions/action.ts";
 import type { Actor } from "../accounts/roles.ts";
+import type { AccountLabel } from "../../db/account-store.ts";
 import type { Invitation } from "../../db/team-store.ts";
 import { SUBJECT_HOST_CHARS_MAX } from "../config/limits.ts";
 
@@ -110,13 +111,14 @@ export function testMessage({ channel }: Pick<TestMail, "channel">): EmailConten
 }
 
 /** The mail with the link of an invitation. Who invites chose their own name: it is quoted. */
-export function invitationMessage({ invitation, link, accountOf }: InvitedMail): EmailContent {
+export function invitationMessage({ invitation, link, account }: InvitedMail): EmailContent {
   const { role, expiresAt, createdBy } = invitation;
   const { host } = new URL(link);
   const subject = `Invitation to Outgate at ${endOfHost(host)}`;
   const facts = [
     ["Invited by", visibleText(actorText(createdBy))],
-    ...(accountOf === null ? [] : [["Account of", visibleText(accountOf)] as const]),
+    ...(account.name === null ? [] : [["Account", `“${visibleText(account.name)}”`] as const]),
+    ...(account.email === null ? [] : [["Account of", visibleText(account.email)] as const]),
     ["Role", ROLE_TERMS[role]],
     ["Service", host],
   ] as const;
@@ -201,8 +203,7 @@ export interface InvitedMail {
   readonly invitation: Invitation;
   /** Absolute URL. Anyone who has it and the address can join. */
   readonly link: string;
-  /** Address of the account's first person; null: it has none. */
-  readonly accountOf: string | null;
+  readonly account: AccountLabel;
 }
 
 /** Asks for a decision, which needs a sign-in: of a channel. */

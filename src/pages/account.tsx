@@ -1,13 +1,16 @@
 /** @jsxImportSource hono/jsx */
+import { mayDo } from "../accounts/roles.ts";
 import type { ListedSession } from "../accounts/team.ts";
 import type { Membership } from "../../db/team-store.ts";
 import { Copied } from "./controls.tsx";
-import { Button, CredentialFields, type CredentialInput, KnownPassword, OrCancel, PostForm } from "./form.tsx";
-import { FIRST_STEPS_PATH } from "./first-steps.tsx";
+import { ACCOUNT_NAME_CHARS_MAX } from "../config/limits.ts";
+import { Button, CredentialFields, type CredentialInput, Field, KnownPassword, OrCancel, PostForm } from "./form.tsx";
 import { LOG_IN_PATH } from "./layout.tsx";
 import { Ago, Card, Facts, LinkButton, Name, Notice, Problem, UntrustedText } from "./parts.tsx";
 import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
 import { browserName, type PageUser, roleLabel } from "./text.ts";
+
+export const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
 
 export const PASSWORD_PATH = "/settings/password";
 
@@ -19,8 +22,8 @@ interface AccountPageProps {
   readonly accountId: string;
   readonly sessions: readonly ListedSession[];
   readonly problem?: string | null;
-  /** They have hidden the first steps, and some are left. */
-  readonly hasHiddenSteps: boolean;
+  /** A name that was refused. */
+  readonly typedName?: string;
   readonly now: Date;
   /** On phones the list of all sections stands in its place. */
   readonly isIndex?: boolean;
@@ -47,13 +50,15 @@ export function accountPage(props: AccountPageProps): string {
   });
 }
 
-function AccountFacts({ user, accounts, accountId, hasHiddenSteps }: AccountPageProps) {
+function AccountFacts({ user, accounts, accountId, typedName }: AccountPageProps) {
   const current = accounts.find((account) => account.accountId === accountId);
   const owner = current?.email ?? null;
+  const name = current?.name ?? null;
   return (
     <Card id="account" title="Account">
       <Facts
         rows={[
+          ["Name", name === null || mayDo(user.role, "manage") ? null : <Name text={name} />],
           ["Account of", owner === null ? null : <Name text={owner} />],
           ["ID", <Copied text={accountId} what="account ID" />],
           ["You", <Name text={user.email} />],
@@ -67,16 +72,30 @@ function AccountFacts({ user, accounts, accountId, hasHiddenSteps }: AccountPage
           ["First steps", hasHiddenSteps ? <ShowSteps user={user} /> : null],
         ]}
       />
+      {mayDo(user.role, "manage") ? <NameForm user={user} name={name} typed={typedName} /> : null}
     </Card>
   );
 }
 
-function ShowSteps({ user }: Pick<AccountPageProps, "user">) {
+/** `typed`: what was refused before. */
+function NameForm({
+  user,
+  name,
+  typed,
+}: Pick<AccountPageProps, "user"> & { readonly name: string | null; readonly typed: string | undefined }) {
   return (
-    <PostForm user={user} action={FIRST_STEPS_PATH} fields={[["hidden", "no"]]}>
-      <Button look="link">
-        Show<span class="visually-hidden"> the first steps</span> again
-      </Button>
+    <PostForm user={user} action={ACCOUNT_NAME_PATH}>
+      <Field
+        name="name"
+        label="Account name"
+        value={typed ?? name ?? ""}
+        hint="Everybody in the account sees it, and whoever you invite. Leave it empty to show your address."
+        maxlength={ACCOUNT_NAME_CHARS_MAX}
+        autocomplete="organization"
+      />
+      <div class="buttons">
+        <Button look="plain">Save name</Button>
+      </div>
     </PostForm>
   );
 }
@@ -87,7 +106,7 @@ function Accounts({ user, accounts, accountId }: AccountPageProps) {
       <h2 id="accounts">Your accounts</h2>
       <DataTable
         caption="Your accounts"
-        columns={[{ name: "Account of", as: "wide" }, { name: "Role" }, { name: "ID" }, { name: "", as: "buttons" }]}
+        columns={[{ name: "Account", as: "wide" }, { name: "Role" }, { name: "ID" }, { name: "", as: "buttons" }]}
         rows={accounts.map((account) => accountCells(account, user, account.accountId === accountId))}
       />
     </section>
@@ -142,17 +161,23 @@ function roleText({ role }: PageUser): string {
   return `${roleLabel(role)}. Owners manage keys, pauses, people and signing secrets.`;
 }
 
-function accountCells({ accountId, role, email }: Membership, user: PageUser, isCurrent: boolean) {
+function accountCells({ accountId, role, name, email }: Membership, user: PageUser, isCurrent: boolean) {
+  const label = name ?? email;
   return [
     <>
-      {email === null ? "Account" : <Name text={email} />} {isCurrent ? <span class="tag">Current</span> : null}
+      {label === null ? "Account" : <Name text={label} />} {isCurrent ? <span class="tag">Current</span> : null}
     </>,
     roleLabel(role),
     <code>{accountId}</code>,
     isCurrent ? null : (
       <PostForm user={user} action={`${LOG_IN_PATH}/account`} fields={[["account", accountId]]}>
         <Button look="plain">
-          Switch<span class="visually-hidden"> to the account of {email ?? accountId}</span>
+          Switch
+          <span class="visually-hidden">
+            {" "}
+            to the account {name === null ? "of " : ""}
+            <UntrustedText text={label ?? accountId} />
+          </span>
         </Button>
       </PostForm>
     ),

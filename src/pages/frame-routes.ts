@@ -35,10 +35,11 @@ export function withNavigation(personOf: PersonOf, deps: NavDeps): PersonOf {
 }
 
 async function accountsOf({ teamService }: NavDeps, person: Person): Promise<readonly NavAccount[]> {
-  if (!person.hasOthers) return [];
   const accounts = await teamService.accountsOf(person);
-  return accounts.map(({ accountId, email }) => ({
+  if (accounts.length === 1 && accounts[0]?.name === null) return [];
+  return accounts.map(({ accountId, name, email }) => ({
     accountId,
+    name,
     email,
     isCurrent: accountId === person.caller.accountId,
   }));

@@ -177,6 +177,9 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
 /** The account that is shown, and the others of this person. */
 function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly accounts: readonly NavAccount[] }) {
   const current = accounts.find(({ isCurrent }) => isCurrent);
+  if (accounts.length === 1 && current !== undefined) {
+    return <p class="account-name">{accountName(current)}</p>;
+  }
   return (
     <details class="menu account-menu">
       <summary>
@@ -197,7 +200,8 @@ function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly acc
   );
 }
 
-function accountName({ email }: NavAccount): Child {
+function accountName({ name, email }: NavAccount): Child {
+  if (name !== null) return <UntrustedText text={name} />;
   return email === null ? "Account" : <UntrustedText text={`Account of ${email}`} />;
 }
 

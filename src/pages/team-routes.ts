@@ -1,7 +1,8 @@
 import Type from "typebox";
 import type { FirstStepService } from "../accounts/first-steps.ts";
 import { AccountParams } from "../accounts/routes.ts";
-import { checkCredentials } from "../accounts/schemas.ts";
+import type { PeopleService } from "../accounts/people.ts";
+import { checkAccountName, checkCredentials } from "../accounts/schemas.ts";
 import type { StartedSession } from "../accounts/sessions.ts";
 import type { TeamService } from "../accounts/team.ts";
 import { InvitationParams, PersonParams } from "../accounts/team-routes.ts";
@@ -27,7 +28,7 @@ import {
 } from "../http/session.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { EMPTY_CREDENTIALS } from "./form.tsx";
-import { accountPage } from "./account.tsx";
+import { ACCOUNT_NAME_PATH, accountPage } from "./account.tsx";
 import { LOG_IN_PATH, SETTINGS_LINK } from "./layout.tsx";
 import {
   EMPTY_INVITATION,
@@ -41,7 +42,7 @@ import {
 
 export interface TeamPageDeps extends PersonRouteDeps {
   readonly teamService: TeamService;
-  readonly firstSteps: Pick<FirstStepService, "state">;
+  readonly peopleService: Pick<PeopleService, "renameAccount">;
   readonly flash: Flash;
   readonly clock: Pick<Clock, "now">;
   /** As `formOf`, also where the account is stopped: for what concerns the person alone. */
@@ -160,7 +161,7 @@ function showInvited({ flash }: TeamPageDeps): AnswerPerson {
 }
 
 function loginPages(deps: TeamPageDeps) {
-  const { teamService, personOf, ownFormOf } = deps;
+  const { teamService, peopleService, personOf, ownFormOf } = deps;
   const switchTo: AnswerPerson = async ({ context, person }) => {
     const form = await ownFormOf(context, person);
     const account = form.get("account") ?? "";
@@ -179,6 +180,18 @@ function loginPages(deps: TeamPageDeps) {
     // Their session in the account has ended.
     return seeOther("own", "/login");
   };
+  const rename: AnswerPerson = async ({ context, person }) => {
+    const form = await ownFormOf(context, person);
+    const typed = (form.get("name") ?? "").trim();
+    try {
+      await peopleService.renameAccount(person.caller, checkAccountName({ name: typed }).name);
+    } catch (error) {
+      return showFormAgain(context, error, REFUSED, (problem) =>
+        accountHtml(deps, person, { problem, typedName: typed }),
+      );
+    }
+    return seeOther("own", LOG_IN_PATH);
+  };
   const end: AnswerPerson = async ({ context, person }) => {
     const id = (await ownFormOf(context, person)).get("id") ?? null;
     if (id === null) throw new DomainError("validation_error", "Choose which session ends.");
@@ -189,6 +202,7 @@ function loginPages(deps: TeamPageDeps) {
     .get(SETTINGS_LINK.href, async ({ person }) => page("own", await accountHtml(deps, person, { isIndex: true })))
     .get(LOG_IN_PATH, async ({ person }) => page("own", await accountHtml(deps, person)))
     .post(`${LOG_IN_PATH}/account`, switchTo)
+    .post(ACCOUNT_NAME_PATH, rename)
     .post(`${LOG_IN_PATH}/leave`, leave)
     .post(`${LOG_IN_PATH}/sessions`, end);
 }
@@ -196,7 +210,7 @@ function loginPages(deps: TeamPageDeps) {
 async function accountHtml(
   { teamService, firstSteps, clock }: TeamPageDeps,
   user: Person,
-  more: { readonly problem?: string; readonly isIndex?: boolean } = {},
+  more: { readonly problem?: string; readonly typedName?: string; readonly isIndex?: boolean } = {},
 ): Promise<string> {
   const [accounts, sessions, { isHidden, isOver }] = await Promise.all([
     teamService.accountsOf(user),

@@ -213,14 +213,13 @@ interface JoinPageProps extends OpenInvitation {
 
 /** The page of an invitation's link. */
 export function joinPage(props: JoinPageProps): string {
-  const { email, role, accountOf, user } = props;
+  const { email, role, account, user } = props;
   return render(
     <Layout title="Join an account" width="narrow" user={user} beginsSession={user === null}>
       <PageHead title="Join an account">
         <p>
           You are invited as <b>{roleLabel(role).toLowerCase()}</b>
-          {accountOf === null ? "" : " to the account of "}
-          {accountOf === null ? null : <UntrustedText text={accountOf} />}.
+          <InvitedTo account={account} />.
         </p>
         <p class="quiet">
           The invitation is for <UntrustedText text={email} /> and works once.
@@ -229,6 +228,26 @@ export function joinPage(props: JoinPageProps): string {
       <JoinForm {...props} />
       {user === null ? <ProviderForm name={props.provider} next={props.path} /> : null}
     </Layout>,
+  );
+}
+
+/** Whoever invites chose the name: it is quoted, beside the address that nobody chooses. */
+function InvitedTo({ account: { name, email } }: Pick<JoinPageProps, "account">) {
+  return (
+    <>
+      {name === null ? null : (
+        <>
+          {" to “"}
+          <UntrustedText text={name} />”
+        </>
+      )}
+      {email === null ? null : (
+        <>
+          {name === null ? " to the account of " : ", the account of "}
+          <UntrustedText text={email} />
+        </>
+      )}
+    </>
   );
 }
 

@@ -1,3 +1,4 @@
+import type { AccountLabel } from "../../db/account-store.ts";
 import type { Counted } from "../../db/store.ts";
 import { type Action, type ActionStatus, awaitsRunAt } from "../actions/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
@@ -14,15 +15,13 @@ export interface PageUser {
   readonly formToken: string;
   /** The numbers beside the navigation; left out where they are not known. */
   readonly badges?: NavBadges;
-  /** The accounts to switch between; left out for people with one. */
+  /** The accounts to switch between; left out for people with one that has no name. */
   readonly accounts?: readonly NavAccount[];
 }
 
 /** An account of a person who has several. */
-export interface NavAccount {
+export interface NavAccount extends AccountLabel {
   readonly accountId: string;
-  /** Address of its first person; null: it has none. */
-  readonly email: string | null;
   readonly isCurrent: boolean;
 }
 

@@ -235,7 +235,12 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["link", (store) => store.links.find(LINK), ["approval_links"]],
   ["account", (store) => store.accounts.find("acc_x"), ["accounts"]],
   ["person", ({ people }) => people.find("ann@example.com"), ["members_by_person", "people_email_key_unique"]],
-  ["address of an account", ({ people }) => people.emailOf("acc_x"), ["members_by_account", "people"]],
+  [
+    "name and address of an account",
+    ({ people }) => people.labelOf("acc_x"),
+    ["accounts", "members_by_account", "people"],
+  ],
+  ["name an account", ({ people }) => people.renameAccount("acc_x", "Acme", anAuditEntry()), ["accounts"]],
   ["sign up", ({ people }) => people.signUp(aSignUp()), []],
   [
     "begin a session",
@@ -252,7 +257,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   [
     "accounts of a person",
     ({ team }) => team.accountsOf("x", 9),
-    ["members_by_account", "members_by_person", "people"],
+    ["accounts", "members_by_account", "members_by_person", "people"],
   ],
   [
     "change a role",

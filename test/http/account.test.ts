@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { AccountJson } from "../../src/accounts/schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { ROLES } from "../../src/accounts/roles.ts";
+import { ACCOUNT_NAME_CHARS_MAX } from "../../src/config/limits.ts";
 import { anAccount, anApiKey, aPerson } from "../support/factory.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
@@ -39,6 +40,7 @@ describe("GET /v1/account", () => {
     expect(account.issues(json)).toEqual([]);
     expect(Object(json)).toEqual({
       id: app.engine.owner.accountId,
+      name: null,
       email: null,
       key: { id: expect.stringMatching(/^key_/), name: role, role },
       limits: LIMITS,
@@ -59,6 +61,35 @@ describe("GET /v1/account", () => {
       (await app.call("GET", "/v1/account", undefined, { authorization: `Bearer ${token}` })).json;
     expect(await ask(key)).toMatchObject({ id: theirs.id, email: "ann@example.com", key: { name: "ann" } });
     expect(await ask(STRANGER)).toMatchObject({ id: app.strangerId, email: null });
+  });
+
+  test("has the name that an owner gives it, one for each account, until they take it away", async () => {
+    await using app = await openRealServer({ starts: false });
+    const rename = (name: unknown, key: string = KEYS.owner) =>
+      app.call("PATCH", "/v1/account", JSON.stringify({ name }), { authorization: `Bearer ${key}` });
+    const name = `${"ö".repeat(ACCOUNT_NAME_CHARS_MAX - 8)} Acme 💳`;
+    const named = await rename(name);
+    expect([named.status, account.issues(named.json)]).toEqual([200, []]);
+    expect(named.json).toMatchObject({ id: app.engine.owner.accountId, name });
+    for (const role of ["approver", "agent", "reader"] as const) {
+      expect((await rename("Evil", KEYS[role])).status).toBe(403);
+      const seen = await app.call("GET", "/v1/account", undefined, { authorization: `Bearer ${KEYS[role]}` });
+      expect(seen.json).toMatchObject({ name });
+    }
+    const stranger = { authorization: `Bearer ${STRANGER}` };
+    expect((await app.call("GET", "/v1/account", undefined, stranger)).json).toMatchObject({ name: null });
+    for (const wrong of [null, " ", "a\nb", "a\u0000", "\ud800", "x".repeat(81), 7, undefined]) {
+      const { status, json } = await rename(wrong);
+      expect([wrong, status]).toEqual([wrong, 400]);
+      expect(JSON.stringify(json)).toContain('"field":"name"');
+    }
+    expect((await app.call("GET", "/v1/account")).json).toMatchObject({ name });
+    expect((await rename("")).json).toMatchObject({ name: null });
+    const { json } = await app.call("GET", "/v1/audit?kind=account_renamed");
+    expect(json.data).toMatchObject([
+      { kind: "account_renamed", subject: "", detail: { name: null } },
+      { kind: "account_renamed", actor: "key:owner", detail: { name } },
+    ]);
   });
 
   test("says null where no rate is set", async () => {

@@ -57,6 +57,7 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   allowAccount: ["owner"],
   listPeople: ["owner"],
   changePerson: ["owner"],
+  changeAccount: ["owner"],
   removePerson: ["owner"],
   listInvitations: ["owner"],
   createInvitation: ["owner"],
@@ -108,6 +109,7 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     testCallback: `{"url":"http://127.0.0.1:9/hook"}`,
     changeFirstSteps: `{"hidden":true}`,
     changePerson: `{"role":"approver"}`,
+    changeAccount: `{"name":"Acme"}`,
     retryAction: `{"reason":"It was rejected before."}`,
   };
   const queries: Readonly<Record<string, string>> = {

@@ -48,6 +48,7 @@ const BODIES: Readonly<Record<string, string>> = {
   "POST /v1/signing-secret/verify": `{"headers":{}}`,
   "POST /v1/invitations": `{"email":"bob@example.com","role":"reader"}`,
   "PATCH /v1/people/{id}": `{"role":"approver"}`,
+  "PATCH /v1/account": `{"name":"Acme"}`,
   "POST /auth/signup": `{"email":"ann@example.com","password":"12345678"}`,
   "POST /auth/login": `{"email":"ann@example.com","password":"12345678"}`,
 };

@@ -432,7 +432,8 @@ export function stubPeopleService(calls: string[]): PeopleService {
     return Promise.resolve(result);
   };
   return {
-    readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
+    readAccount: () => Promise.resolve({ id: ACCOUNT, name: null, email: null }),
+    renameAccount: (_caller, name) => came(`rename ${name}`, undefined),
     isSignUpOpen: () => Promise.resolve(true),
     requireSignUpOpen: () => Promise.resolve(),
     signUp: () => came("sign up", { ...entered, apiKey: "og_new" }),
@@ -473,11 +474,17 @@ function stubTeamService(calls: string[]): TeamService {
     invite: (_caller, email) => came(`invite ${email}`, { invitation, link: "http://h/join/og_new", isMailed: false }),
     invitations: () => Promise.resolve([invitation]),
     withdraw: (_caller, id) => came(`withdraw ${id}`, undefined),
-    findInvitation: () => Promise.resolve({ email: "ann@example.com", role: "reader", accountOf: null, isKnown: true }),
+    findInvitation: () =>
+      Promise.resolve({
+        email: "ann@example.com",
+        role: "reader",
+        account: { name: null, email: null },
+        isKnown: true,
+      }),
     joinByPassword: () => Promise.reject(new Error("No password was sent.")),
     joinAs: () => came("join", undefined),
     joinByIdentity: () => Promise.resolve(null),
-    accountsOf: () => Promise.resolve([{ accountId: ACCOUNT, role: "owner", email: "ann@example.com" }]),
+    accountsOf: () => Promise.resolve([{ accountId: ACCOUNT, role: "owner", name: null, email: "ann@example.com" }]),
     switchTo: (_person, id) => came(`switch ${id}`, undefined),
     sessions: () => Promise.resolve([]),
     endSessions: (_person, id) => came(`end ${id ?? "others"}`, undefined),

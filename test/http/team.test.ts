@@ -375,6 +375,41 @@ describe("a person of several accounts", () => {
     expect((await bob.get("/keys")).status).toBe(403);
   });
 
+  test("tells them apart by the names that owners gave them, as text", async () => {
+    const { own, shared, bob } = await bobOfBoth();
+    const name = `<b>Acme</b>\u202e & Co`;
+    const patched = await app.call("PATCH", "/v1/account", JSON.stringify({ name }));
+    expect(patched.status).toBe(200);
+    expect((await bob.get("/keys")).status).toBe(403);
+    const seen = async (path: string) => (await bob.get(path)).text();
+    const menu = /<details class="menu account-menu">.*?<\/details>/s.exec(await seen("/overview"))?.[0] ?? "";
+    expect(menu).toContain("&lt;b&gt;Acme&lt;/b&gt;");
+    expect(menu).not.toContain("\u202e");
+    expect(menu).toContain("Account of bob@example.com");
+    const page = await seen("/settings/login");
+    expect(page).toContain("&lt;b&gt;Acme&lt;/b&gt;");
+    // A reader sees it, and can't change it.
+    expect(page).not.toContain('action="/settings/login/name"');
+    expect((await bob.send("/settings/login/name", { name: "Mine" })).status).toBe(403);
+    expect((await bob.send("/settings/login/account", { account: own })).status).toBe(303);
+    expect(await seen("/settings/login")).toContain('action="/settings/login/name"');
+    expect((await bob.send("/settings/login/name", { name: "  Bob & Sons " })).status).toBe(303);
+    expect(await seen("/settings/login")).toContain('value="Bob &amp; Sons"');
+    const refused = await bob.send("/settings/login/name", { name: "x".repeat(81) });
+    expect(refused.status).toBe(400);
+    const again = await refused.text();
+    expect(again).toContain(`value="${"x".repeat(81)}"`);
+    expect(again).toMatch(/name|characters/i);
+    expect((await bob.send("/settings/login/name", { name: " " })).status).toBe(303);
+    expect(await seen("/settings/login")).toContain("Account of");
+    expect((await bob.send("/settings/login/account", { account: shared })).status).toBe(303);
+    // Whoever is invited reads the name in quotes, beside the address of the account.
+    const { path } = await invite("eve@example.com", "reader");
+    const join = await (await fetch(`${app.url}${path}`)).text();
+    expect(join.replaceAll(/<[^>]+>/g, "")).toMatch(/to “&lt;b&gt;Acme&lt;\/b&gt;.* &amp; Co”/);
+    await app.call("PATCH", "/v1/account", JSON.stringify({ name: "" }));
+  });
+
   test("logs in to the one that they used last", async () => {
     const { own, bob } = await bobOfBoth();
     const { clock } = app.engine;

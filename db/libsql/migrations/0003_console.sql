@@ -37,6 +37,7 @@ CREATE TABLE `first_steps` (
 	PRIMARY KEY(`account_id`, `person_id`, `step`)
 );
 --> statement-breakpoint
+ALTER TABLE `accounts` ADD `name` text;--> statement-breakpoint
 ALTER TABLE `actions` ADD `response_headers` text;--> statement-breakpoint
 CREATE INDEX `actions_held_by_host` ON `actions` (`account_id`,`host`,`key_id`,`id`) WHERE "actions"."status" = 'awaiting_approval';--> statement-breakpoint
 CREATE INDEX `actions_approved` ON `actions` (`account_id`,`hostname`,`key_id`) WHERE "actions"."status" = 'completed' and "actions"."approved_at" is not null;

@@ -36,6 +36,7 @@ CREATE TABLE "first_steps" (
 	CONSTRAINT "first_steps_account_id_person_id_step_pk" PRIMARY KEY("account_id","person_id","step")
 );
 --> statement-breakpoint
+ALTER TABLE "accounts" ADD COLUMN "name" text collate "C";--> statement-breakpoint
 ALTER TABLE "actions" ADD COLUMN "response_headers" text collate "C";--> statement-breakpoint
 CREATE INDEX "activity_by_age" ON "activity" USING btree ("slot_minutes","at");--> statement-breakpoint
 CREATE INDEX "actions_held_by_host" ON "actions" USING btree ("account_id","host","key_id","id") WHERE "actions"."status" = 'awaiting_approval';--> statement-breakpoint

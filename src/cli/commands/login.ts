@@ -110,12 +110,13 @@ function keyText({ key, email }: AccountJson): string {
 async function showCaller(session: Session): Promise<number> {
   const { client, url, keySource, print, paint, io } = session;
   const account = await client.getAccount();
-  const { id, email, key } = account;
+  const { id, name, email, key } = account;
+  const label = name ?? email;
   print({ url, key_source: keySource, ...account }, () =>
     table(
       [
         ["service", url],
-        ["account", email === null ? id : `${visible(email)}  ${id}`],
+        ["account", label === null ? id : `${visible(label)}  ${id}`],
         ["key", `${visible(key.name)}  ${key.id}`],
         ["role", key.role],
         ["from", KEY_SOURCES[keySource]],

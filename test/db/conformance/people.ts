@@ -1,6 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { SESSIONS_PER_PERSON_MAX } from "../../../src/config/limits.ts";
-import { anAccount, aPerson, aSession, aSignUp, aWelcomeLink, later, NOON } from "../../support/factory.ts";
+import {
+  anAccount,
+  anAuditEntry,
+  aPerson,
+  aSession,
+  aSignUp,
+  aWelcomeLink,
+  later,
+  NOON,
+} from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
 import { nextTurns } from "./steps.ts";
 
@@ -18,7 +27,7 @@ export function testPeople(open: OpenTestStore): void {
       expect(await db.store.people.session(session.hash, NOON)).toEqual({ ...member, ...FRESH });
       await db.restart();
       expect(await db.store.people.find("Ann@Example.com")).toEqual(member);
-      expect(await db.store.people.emailOf(account.id)).toBe("Ann@Example.com");
+      expect((await db.store.people.labelOf(account.id)).email).toBe("Ann@Example.com");
       expect(await db.store.people.mayApprove(account.id, "ANN@example.com")).toBe(true);
       expect(await db.store.people.mayApprove("acc_other", "ann@example.com")).toBe(false);
       expect(await db.store.people.mayApprove(account.id, "eve@example.com")).toBe(false);
@@ -70,12 +79,32 @@ export function testPeople(open: OpenTestStore): void {
       await using db = await open();
       const account = anAccount();
       await db.store.accounts.create(account, []);
-      expect(await db.store.people.emailOf(account.id)).toBeNull();
+      expect((await db.store.people.labelOf(account.id)).email).toBeNull();
       await db.store.people.offer(aWelcomeLink({ accountId: account.id, hash: "link" }));
       const { person, session } = aPerson({ accountId: account.id });
       await db.store.people.welcome("link", person, session);
-      expect(await db.store.people.emailOf(account.id)).toBe(person.email);
-      expect(await db.store.people.emailOf("acc_nowhere")).toBeNull();
+      expect((await db.store.people.labelOf(account.id)).email).toBe(person.email);
+      expect(await db.store.people.labelOf("acc_nowhere")).toEqual({ name: null, email: null });
+    });
+  });
+
+  describe("an account's name", () => {
+    test("is its own, stays when the store is opened again, and can be taken away", async () => {
+      await using db = await open();
+      const [one, other] = [anAccount(), anAccount()];
+      for (const account of [one, other]) await db.store.accounts.create(account, []);
+      expect(await db.store.people.labelOf(one.id)).toEqual({ name: null, email: null });
+      const entry = anAuditEntry({ accountId: one.id, kind: "account_renamed", subject: "" });
+      await db.store.people.renameAccount(one.id, "Zürich “Acme” 💳", entry);
+      await db.restart();
+      expect(await db.store.people.labelOf(one.id)).toEqual({ name: "Zürich “Acme” 💳", email: null });
+      expect(await db.store.people.labelOf(other.id)).toEqual({ name: null, email: null });
+      expect(await db.store.accounts.find(one.id)).toEqual(one);
+      await db.store.people.renameAccount(one.id, null, entry);
+      expect((await db.store.people.labelOf(one.id)).name).toBeNull();
+      // Without an account nothing is written, and nothing noted.
+      await db.store.people.renameAccount("acc_nowhere", "x", { ...entry, accountId: "acc_nowhere" });
+      expect(await db.count("audit")).toBe(2);
     });
   });
 

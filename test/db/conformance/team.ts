@@ -135,9 +135,10 @@ export function testTeam(open: OpenTestStore): void {
       expect(await people.session(session.hash, NOON)).toMatchObject(switched);
       // The next log-in begins there.
       expect(await people.find(person.email)).toMatchObject({ accountId: other.accountId });
+      await people.renameAccount(one.accountId, "Acme", anAuditEntry({ accountId: one.accountId }));
       expect(await team.accountsOf(person.id, 10)).toEqual([
-        { accountId: other.accountId, role: "reader", email: other.ann.email },
-        { accountId: one.accountId, role: "owner", email: one.ann.email },
+        { accountId: other.accountId, role: "reader", name: null, email: other.ann.email },
+        { accountId: one.accountId, role: "owner", name: "Acme", email: one.ann.email },
       ]);
       expect(await people.switchAccount("unknown", one.accountId, later(9))).toBe(false);
     });

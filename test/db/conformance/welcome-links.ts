@@ -61,7 +61,7 @@ export function testWelcomeLinks(open: OpenTestStore): void {
           }),
         );
         expect(became.toSorted()).toEqual([...Array.from({ length: 49 }, () => "gone" as const), "taken"]);
-        expect(await people.emailOf(accountId)).toBe(racing[became.indexOf("taken")]?.person.email ?? "");
+        expect((await people.labelOf(accountId)).email).toBe(racing[became.indexOf("taken")]?.person.email ?? "");
       }
     });
 
@@ -73,7 +73,7 @@ export function testWelcomeLinks(open: OpenTestStore): void {
       await people.offer(aWelcomeLink({ hash: "h", accountId }));
       const { person, session } = taker("ANN@example.com");
       expect(await people.welcome("h", person, session)).toBe("email_taken");
-      expect(await people.emailOf(accountId)).toBeNull();
+      expect((await people.labelOf(accountId)).email).toBeNull();
       expect(await people.session(session.hash, NOON)).toBeNull();
       const again = taker();
       expect(await people.welcome("h", again.person, again.session)).toBe("taken");
@@ -92,7 +92,7 @@ export function testWelcomeLinks(open: OpenTestStore): void {
         expect(["gone", "email_taken"]).toContain(await people.welcome(hash, person, session));
         expect(await people.find(person.email)).toBeNull();
       }
-      expect(await people.emailOf(one.accountId)).toBeNull();
+      expect((await people.labelOf(one.accountId)).email).toBeNull();
     });
 
     test("is not handed out when the account has a person, and what was handed out is void", async () => {

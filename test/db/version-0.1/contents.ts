@@ -69,7 +69,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
     accounts: [await accounts.first(), await accounts.list(99), await accounts.hasHold()],
     keys: [await accounts.keys(ACCOUNT, 99), await accounts.keyByHash("hash of key_two")],
     replacedBy: await accounts.replacedBy("key_two"),
-    people: [ofOwner(await people.find("ANN@example.com")), await people.emailOf(ACCOUNT)],
+    people: [ofOwner(await people.find("ANN@example.com")), (await people.labelOf(ACCOUNT)).email],
     session: ofOwner(await people.session("hash of a session", NOON)),
     link: ofOwner(await people.link("hash of a link", NOON)),
     seeds: [await signing.seeds(ACCOUNT, ORIGIN, "calls"), await signing.seeds(ACCOUNT, ORIGIN, "callbacks")],
