@@ -248,8 +248,13 @@ function callbackTestRoutes({ callbackTests }: AccountRouteDeps) {
       permission: "manage",
       tag: "Auth",
       summary: "Send a test callback to a URL on a listed host",
-      description:
-        "Sends a fixed body at once, signed as every callback, and waits for at most 10 seconds. With wrong_signature it then sends another one whose signature is wrong, to see whether the receiver verifies. Keys with a hold get 403. At most one test a second and 30 an hour.",
+      description: "Sends a signed test callback to a listed host at once, and waits for at most 10 seconds.",
+      notes: [
+        "Its body is fixed, and it is signed as every callback.",
+        "With `wrong_signature` it then sends another one whose signature is wrong, to see whether the receiver verifies.",
+        "Keys with a hold get 403.",
+        "At most one test a second and 30 an hour.",
+      ],
       body: jsonBody(TestCallback),
       answers: { 200: { description: "How it fared.", schema: CallbackTestJson } },
       errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
@@ -340,8 +345,11 @@ function verifyRoutes({ verifyService }: AccountRouteDeps) {
       permission: "manage",
       tag: "Auth",
       summary: "Check why a receiver can't verify a signature",
-      description:
-        "Says whether a signature that was received matches, with which secret, and if not, why. It shows no secret and makes no signature. Nothing of the request is stored. A timestamp beyond the tolerance of five minutes is a warning here; a receiver should refuse it.",
+      description: "Says whether a signature that was received matches, with which secret, and if not, why.",
+      notes: [
+        "It shows no secret and makes no signature. Nothing of the request is stored.",
+        "A timestamp beyond the tolerance of five minutes is a warning here; a receiver should refuse it.",
+      ],
       query: SigningSecretQuery,
       body: jsonBody(VerifySignature),
       answers: { 200: { description: "What was found, also where nothing matches.", schema: SignatureCheckJson } },

@@ -101,8 +101,8 @@ export function serverRoutes({ rulesFor, ownMails, version }: ServerRouteDeps) {
         permission: "manage",
         tag: "System",
         summary: "Get the settings in force on the server",
-        description:
-          "Keys of the first account see every setting, others what concerns them, without internal names. Values of secrets are never shown.",
+        description: "Returns the settings in force. Values of secrets are never shown.",
+        notes: ["Keys of the first account see every setting, others what concerns them, without internal names."],
         answers: { 200: { description: "The settings.", schema: ServerJson } },
         errors: API_ERRORS,
       }),

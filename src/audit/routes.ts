@@ -50,7 +50,10 @@ export function auditRoutes({ auditService }: AuditRouteDeps) {
           schema: AuditLog,
           onRequestAs: {
             mediaType: "application/x-ndjson",
-            schema: Type.String({ description: "Entries as JSON, one a line, newest first.", examples: ['{"kind":"key_created","actor":"user:ann@example.com", …}\n'] }),
+            schema: Type.String({
+              description: "Entries as JSON, one a line, newest first.",
+              examples: ['{"kind":"key_created","actor":"user:ann@example.com", …}\n'],
+            }),
           },
           headers: ["Cache-Control"],
         },

@@ -443,7 +443,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.getByRole("button", { name: "Create key" }).click();
     expect(await copied()).toMatch(/^og_[0-9A-Za-z]{36}$/);
     await page.goto(`${app.url}/settings/signing`);
-    await page.getByRole("textbox", { name: "Origin" }).fill("https://api.example.com");
+    await page.locator("#origin").fill("https://api.example.com");
     await page.getByRole("button", { name: "Show secret", exact: true }).click();
     expect(await copied()).toMatch(/^whsec_[0-9A-Za-z+/]+=*$/);
   });

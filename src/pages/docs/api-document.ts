@@ -237,6 +237,7 @@ const GROUPS: readonly (readonly [title: string, ...paths: readonly string[]])[]
   ["Hosts and pauses", "/v1/hosts", "/v1/defaults", "/v1/pauses"],
   ["Channels", "/v1/channels"],
   ["Signatures and callbacks", "/v1/signing-", "/v1/callback-hosts"],
+  ["Server", "/v1/server"],
   ["Service", "/"],
 ];
 
