@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { outgate } from "../cli/outgate.ts";
 import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, openPage } from "../support/browser.ts";
 import { Target } from "../support/target.ts";
@@ -122,8 +122,12 @@ describe("whoever decides sees", () => {
 
 describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", () => {
   let chromium: Browser;
+  let page: Page;
   beforeAll(async () => {
     chromium = await openBrowser();
+    page = await openPage(chromium);
+    const [name = "", value = ""] = ann.cookie.split("=");
+    await page.context().addCookies([{ name, value, url: app.url }]);
   }, BROWSER_START_MS_MAX);
   afterAll(() => chromium.close());
 
@@ -144,9 +148,7 @@ describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", 
     "stands above Approve at %i pixels, 16 members of %i characters long",
     async (width, chars) => {
       const { id, links } = await shownOf(padded(chars));
-      const page = await openPage(chromium, { width });
-      const [name = "", value = ""] = ann.cookie.split("=");
-      await page.context().addCookies([{ name, value, url: app.url }]);
+      await page.setViewportSize({ width, height: 800 });
       for (const path of [links.approve, `/approvals/${id}`, `/actions/${id}`]) {
         await page.goto(app.url + path);
         const approve = await page.getByRole("button", { name: "Approve", exact: true }).boundingBox();
@@ -169,7 +171,6 @@ describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", 
       expect(await pane.textContent()).toMatch(/more (lines|characters).* not shown\. View the whole request/);
       const button = pane.getByRole("button", { name: /^Approve 1 request, with .* not shown$/ });
       expect(await button.isVisible()).toBe(true);
-      await page.context().close();
     },
     60_000,
   );

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, type Watched, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, type Watched, watchPageIn } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 
@@ -14,6 +14,7 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
   let app: RealServer;
   let ann: Awaited<ReturnType<typeof signedIn>>;
   let target: Target;
+  let herOwn: BrowserContext;
   let watched: Watched;
   let ids: readonly string[] = [];
   beforeAll(async () => {
@@ -31,6 +32,8 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
       made.unshift(id);
     }
     ids = made;
+    herOwn = await chromium.newContext();
+    await ann.enter(herOwn);
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
     await chromium.close();
@@ -40,9 +43,9 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
   afterEach(() => watched[Symbol.asyncDispose]());
 
   async function open(path: string, width = 1_280): Promise<Page> {
-    watched = await watchPage(chromium, { viewport: { width, height: 700 } });
+    watched = await watchPageIn(herOwn);
     const { page } = watched;
-    await ann.enter(page.context());
+    await page.setViewportSize({ width, height: 700 });
     await page.goto(app.url + path);
     await page.evaluate("window.mark = 1");
     return page;

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import type { Browser, BrowserContext } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { BROWSER_START_MS_MAX, HAS_BROWSER, openBrowser, type Watched, watchPage } from "../support/browser.ts";
+import { BROWSER_START_MS_MAX, HAS_BROWSER, openBrowser, type Watched, watchPageIn } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 
 // A browser, on a machine that may be busy.
@@ -96,16 +96,18 @@ test("the page behind More leads to everything that the tabs of a phone leave ou
 
 describe.skipIf(!HAS_BROWSER)("in a browser", () => {
   let chromium: Browser;
+  let herOwn: BrowserContext;
   let watched: Watched;
   beforeAll(async () => {
     chromium = await openBrowser();
+    herOwn = await chromium.newContext({ viewport: { width: 1_000, height: 700 }, timezoneId: "Asia/Kolkata" });
+    await ann.enter(herOwn);
   }, BROWSER_START_MS_MAX);
   afterAll(() => chromium.close());
   afterEach(() => watched[Symbol.asyncDispose]());
 
   async function open(path: string) {
-    watched = await watchPage(chromium, { viewport: { width: 1_000, height: 700 }, timezoneId: "Asia/Kolkata" });
-    await ann.enter(watched.page.context());
+    watched = await watchPageIn(herOwn);
     await watched.page.goto(app.url + path);
     return watched.page;
   }

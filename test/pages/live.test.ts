@@ -1,9 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, type Watched, watchPage } from "../support/browser.ts";
+import {
+  HAS_BROWSER,
+  BROWSER_START_MS_MAX,
+  openBrowser,
+  type Watched,
+  watchPage,
+  watchPageIn,
+} from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { eventually } from "../support/eventually.ts";
 import { Target } from "../support/target.ts";
@@ -22,11 +29,15 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   let chromium: Browser;
   let app: RealServer;
   let ann: Person;
+  /** Ann's browser, for tests that need nothing else of one. */
+  let herOwn: BrowserContext;
   let watched: Watched;
   beforeAll(async () => {
     chromium = await openBrowser();
     app = await openRealServer({ port: await freePort() });
     ann = await signedIn(app);
+    herOwn = await chromium.newContext({ viewport: { width: 1_000, height: 700 } });
+    await ann.enter(herOwn);
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
     await chromium.close();
@@ -41,9 +52,14 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     return page;
   }
 
+  async function enterHerOwn(): Promise<Page> {
+    watched = await watchPageIn(herOwn);
+    return watched.page;
+  }
+
   /** Ann's browser at a page of hers, with our policy in force. A page that is loaded anew forgets the mark. */
   async function open(path: string, server: RealServer = app, person: Person = ann, how?: "a clock of the test") {
-    const page = await enter(person);
+    const page = server === app ? await enterHerOwn() : await enter(person);
     if (how !== undefined) await page.clock.install();
     const listens = page.waitForRequest(`${server.url}/events`);
     await page.goto(server.url + path);
@@ -308,7 +324,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   test("takes a second click after a decision for no decision on the next request", async () => {
     const [first, second] = [await created({ approve: true }), await created({ approve: true, body: { next: true } })];
     await app.call("POST", `/v1/actions/${first}/cancel`);
-    const page = await enter(ann);
+    const page = await enterHerOwn();
     // The time since the page was opened stands still until the test moves it.
     await page.addInitScript("window.openMs = 0; performance.now = () => window.openMs");
     await page.goto(`${app.url}/approvals/${second}?decided=${first}`);

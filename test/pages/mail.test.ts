@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { approvalMessage, decisionMessage } from "../../src/mail/messages.ts";
 import { aDecidedMail, anApprovalMail } from "../mail/message.ts";
 import {
@@ -37,25 +37,33 @@ const CASES = Object.entries(LETTERS).flatMap(([name, html]) => VIEWS.map((view)
 
 describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
   let browser: Browser;
+  /** One for each view: its letters are opened one after another. */
+  let pages: readonly Page[];
   beforeAll(async () => {
     browser = await openBrowser();
+    pages = await Promise.all(VIEWS.map((view) => openPage(browser, { ...view, scripts: true })));
   }, BROWSER_START_MS_MAX);
   afterAll(() => browser.close());
 
+  async function openLetter({ width }: { readonly width: number }, html: string): Promise<Page> {
+    const page = pages[VIEWS.findIndex((view) => view.width === width)];
+    if (page === undefined) throw new Error(`There is no view of ${width} pixels.`);
+    await page.setContent(html);
+    return page;
+  }
+
   test.each(CASES)("$name, $width pixels wide, dark: $isDark: fits, and nobody is kept from it", async (view) => {
-    const page = await openPage(browser, { ...view, scripts: true });
-    await page.setContent(view.html);
+    const page = await openLetter(view, view.html);
     expect(await overflowOf(page)).toBe(0);
     expect(await barriersOf(page)).toEqual([]);
-    await page.close();
   });
 
   test.each(VIEWS)(
     "an address fills its lines, and what can't be seen is told from what was written, at %j",
     async (view) => {
-      const page = await openPage(browser, view);
       const url = `https://xn--pple-43d.example.com/${"a-b-".repeat(40)}`;
-      await page.setContent(approvalMessage(anApprovalMail({ url, body: JSON.stringify("a\u202eb") }), "confirm").html);
+      const { html } = approvalMessage(anApprovalMail({ url, body: JSON.stringify("a\u202eb") }), "confirm");
+      const page = await openLetter(view, html);
       const style = (element: string, name: string) => page.evaluate(`getComputedStyle(${element}).${name}`);
       const address =
         '[...document.querySelectorAll("td > span")].find((box) => box.textContent.startsWith("https://"))';
@@ -64,13 +72,11 @@ describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
       expect(await page.evaluate(`${mark}.textContent`)).toBe("U+202E");
       expect(await style(mark, "fontStyle")).toBe("normal");
       expect(await style(mark, "backgroundColor")).not.toBe("rgba(0, 0, 0, 0)");
-      await page.close();
     },
   );
 
   test.each(VIEWS)("the two buttons are of one size at %j, and large enough for a thumb", async (view) => {
-    const page = await openPage(browser, view);
-    await page.setContent(LETTERS.question);
+    const page = await openLetter(view, LETTERS.question);
     const sizeOf = async (word: string) => {
       const box = await page.getByRole("link", { name: word, exact: true }).boundingBox();
       return { width: Math.round(box?.width ?? 0), height: Math.round(box?.height ?? 0) };
@@ -79,6 +85,5 @@ describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
     expect(no).toEqual(yes);
     expect(yes.height).toBeGreaterThanOrEqual(48);
     expect(yes.width).toBeGreaterThan(150);
-    await page.close();
   });
 });

@@ -170,7 +170,12 @@ describe("for people, without script,", () => {
     const page = await ann.pageOf(`/settings/pauses?key=${keyId}`);
     expect(page).toContain(`value="${keyId}" selected`);
     const hidden = await ann.hiddenOf("/settings/pauses");
-    const answer = await ann.send("/settings/pauses", { ...hidden, scope: "key", key_id: keyId, reason: "<b>loops</b>" });
+    const answer = await ann.send("/settings/pauses", {
+      ...hidden,
+      scope: "key",
+      key_id: keyId,
+      reason: "<b>loops</b>",
+    });
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/settings/pauses"]);
     const { id } = (await create()).json;
     expect(await ann.pageOf("/settings/pauses")).toContain("&lt;b&gt;loops&lt;/b&gt;");
@@ -193,7 +198,9 @@ describe("for people, without script,", () => {
     expect(refused.status).toBe(400);
     expect(await refused.text()).toContain("&lt;b&gt;");
     expect(await read("/v1/pauses")).toEqual({ data: [] });
-    expect((await ann.send("/settings/pauses", { ...hidden, scope: "host", key_id: "", host: ` ${host} ` })).status).toBe(303);
+    expect(
+      (await ann.send("/settings/pauses", { ...hidden, scope: "host", key_id: "", host: ` ${host} ` })).status,
+    ).toBe(303);
     expect(await ann.pageOf("/settings/pauses")).toContain(host);
     const { id } = (await create()).json;
     expect(await ann.pageOf(`/actions/${id}`)).toContain("nothing is sent to this host");

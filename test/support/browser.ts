@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { IS_LONG } from "./long.ts";
 
 const EXECUTABLE = "/usr/bin/chromium";
@@ -89,6 +89,11 @@ export interface Watched extends AsyncDisposable {
 /** A page that runs scripts unless it is said otherwise, with nobody else's cookies. */
 export async function watchPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
   const context = await browser.newContext(options);
+  return { ...(await watchPageIn(context)), [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** Another page of the same person: it opens in half the time, since what it is made of is there. */
+export async function watchPageIn(context: BrowserContext): Promise<Watched> {
   const page = await context.newPage();
   const troubles: string[] = [];
   page.on("console", (message) => void troubles.push(`console: ${message.text()}`));
@@ -101,5 +106,5 @@ export async function watchPage(browser: Browser, options: BrowserContextOptions
     const { hostname, protocol } = new URL(request.url());
     if (hostname !== "127.0.0.1" && protocol !== "data:") troubles.push(`request: ${request.url()}`);
   });
-  return { page, troubles, [Symbol.asyncDispose]: () => context.close() };
+  return { page, troubles, [Symbol.asyncDispose]: () => page.close() };
 }
