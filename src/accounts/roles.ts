@@ -210,7 +210,7 @@ export function describeActor(actor: string): { readonly name: string; readonly 
 
 const WAYS: Readonly<Record<string, string>> = {
   email: "by the link in the mail",
-  user: "on the pages of Outgate",
+  user: "in the console",
   key: "over the API",
   mcp: "over MCP",
 };

@@ -167,10 +167,14 @@ export const ANSWER_SAID_CHARS_MAX = 160;
 /** Lines and characters of the beginning of a body, where its request has not been opened by its address; the button says so. */
 export const BODY_BEGINNING_LINES_MAX = 60;
 export const BODY_BEGINNING_CHARS_MAX = 4_000;
-/** Nodes and characters of a JSON body that is read as a tree, and how many lines it may have; a larger one is shown as formatted text. */
-export const JSON_TREE_NODES_MAX = 6_000;
-export const JSON_TREE_CHARS_MAX = 49_152;
-export const JSON_TREE_LINES_MAX = 600;
+/** Nodes and characters of a JSON body that is shown as a tree; further nodes are text in it, a longer body is text. */
+export const JSON_TREE_NODES_MAX = 1_000;
+export const JSON_TREE_CHARS_MAX = 131_072;
+/** The same, where its request has not been opened by its address. */
+export const JSON_BEGINNING_NODES_MAX = 150;
+export const JSON_BEGINNING_CHARS_MAX = 16_384;
+/** The items of a list in JSON that are open at first. */
+export const JSON_ITEMS_OPEN_MAX = 20;
 /** Keys that the inbox lists with their held actions, those that have waited longest. */
 export const HELD_REQUESTERS_SHOWN_MAX = 20;
 /** Bytes of a body of bytes that approvers see as text. */

@@ -3,11 +3,27 @@ import { elementsIn, membersIn } from "./walk.ts";
 
 /** A JSON value to be shown. `text` is its source: numbers and escapes stay as they are sent. */
 export type JsonNode =
-  | { readonly kind: "object"; readonly text: string; readonly members: readonly (readonly [name: string, JsonNode])[] }
-  | { readonly kind: "list"; readonly text: string; readonly elements: readonly JsonNode[] }
+  | {
+      readonly kind: "object";
+      readonly text: string;
+      readonly members: readonly (readonly [name: string, JsonNode])[];
+      readonly rest: JsonRest | null;
+    }
+  | {
+      readonly kind: "list";
+      readonly text: string;
+      readonly elements: readonly JsonNode[];
+      readonly rest: JsonRest | null;
+    }
   /** `value` is the decoded string. */
   | { readonly kind: "string"; readonly text: string; readonly value: string }
   | { readonly kind: "number" | "word"; readonly text: string };
+
+/** What of an object or list is beyond the nodes that a tree may have: how many, and a JSON text of the same kind. */
+export interface JsonRest {
+  readonly count: number;
+  readonly text: string;
+}
 
 interface TreeLimits {
   readonly nodes: number;
@@ -15,41 +31,71 @@ interface TreeLimits {
 }
 
 /**
- * The tree of a compact JSON text; null: it is larger than the limits, or not as `compactJson` writes it. So a tree leaves out
- * nothing: of a text with two members of one name, as another program could have stored it, there is none.
+ * The tree of a compact JSON text; null: it is longer than the limit, or not as `compactJson` writes it. So a tree leaves out
+ * nothing: of a text with two members of one name, as another program could have stored it, there is none. What is beyond
+ * its nodes is in it as text.
  */
 export function jsonTree(json: string, limits: TreeLimits): JsonNode | null {
   if (json.length > limits.chars) return null;
   try {
-    return compactJson(json) === json ? nodeOf(json, { left: limits.nodes }) : null;
+    return compactJson(json) === json ? nodeOf(json, limits.nodes - 1).node : null;
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
   }
 }
 
-/** `text` is compact. Null once no node is left. */
-function nodeOf(text: string, counter: { left: number }): JsonNode | null {
-  counter.left -= 1;
-  if (counter.left < 0) return null;
-  if (text.startsWith("{")) {
-    const members: [string, JsonNode][] = [];
-    for (const [name, value] of membersIn(text)) {
-      const node = nodeOf(value, counter);
-      if (node === null) return null;
-      members.push([name, node]);
-    }
-    return { kind: "object", text, members };
+interface Made {
+  readonly node: JsonNode;
+  /** How many nodes it has below itself. */
+  readonly used: number;
+}
+
+/** `text` is compact; `budget` is for the nodes below it. */
+function nodeOf(text: string, budget: number): Made {
+  if (text.startsWith("{")) return objectOf(text, budget);
+  if (text.startsWith("[")) return listOf(text, budget);
+  if (text.startsWith('"')) return { node: { kind: "string", text, value: String(JSON.parse(text)) }, used: 0 };
+  return { node: { kind: /^[-\d]/.test(text) ? "number" : "word", text }, used: 0 };
+}
+
+/** Every member before the inside of one: a long list must not leave out the amount that follows it. The shortest first. */
+function objectOf(text: string, budget: number): Made {
+  const all = [...membersIn(text)];
+  const shown = all.slice(0, Math.max(budget, 0));
+  const rest = all.slice(shown.length).map(([name, value]) => `${JSON.stringify(name)}:${value}`);
+  const made = new Map<string, JsonNode>();
+  let used = shown.length;
+  for (const [name, value] of shown.toSorted(([, a], [, b]) => a.length - b.length)) {
+    const left = Math.floor((budget - used) / (shown.length - made.size));
+    const child = nodeOf(value, left);
+    made.set(name, child.node);
+    used += child.used;
   }
-  if (text.startsWith("[")) {
-    const elements: JsonNode[] = [];
-    for (const value of elementsIn(text)) {
-      const node = nodeOf(value, counter);
-      if (node === null) return null;
-      elements.push(node);
+  const members = shown.flatMap(([name]): [string, JsonNode][] => {
+    const node = made.get(name);
+    return node === undefined ? [] : [[name, node]];
+  });
+  return { node: { kind: "object", text, members, rest: restOf(rest, "{", "}") }, used };
+}
+
+/** The first elements whole, as far as the nodes reach. */
+function listOf(text: string, budget: number): Made {
+  const elements: JsonNode[] = [];
+  const rest: string[] = [];
+  let used = 0;
+  for (const value of elementsIn(text)) {
+    if (used >= budget) {
+      rest.push(value);
+      continue;
     }
-    return { kind: "list", text, elements };
+    const child = nodeOf(value, budget - used - 1);
+    elements.push(child.node);
+    used += 1 + child.used;
   }
-  if (text.startsWith('"')) return { kind: "string", text, value: String(JSON.parse(text)) };
-  return { kind: /^[-\d]/.test(text) ? "number" : "word", text };
+  return { node: { kind: "list", text, elements, rest: restOf(rest, "[", "]") }, used };
+}
+
+function restOf(parts: readonly string[], open: string, close: string): JsonRest | null {
+  return parts.length === 0 ? null : { count: parts.length, text: `${open}${parts.join(",")}${close}` };
 }

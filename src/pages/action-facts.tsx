@@ -5,7 +5,7 @@ import { type Action, nextRetryAt, runAtOf } from "../actions/action.ts";
 import { COPY_OF } from "../actions/copies.ts";
 import { normalTarget } from "../outbound/target.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
-import { Copied } from "./controls.tsx";
+import { Copied, CopiedText } from "./controls.tsx";
 import { backoffText, patternsText } from "./hosts.tsx";
 import { actionPath, listPath } from "./layout.tsx";
 import { type FactRows, Facts, Name, Time, UntrustedText } from "./parts.tsx";
@@ -34,17 +34,6 @@ export function ActionDetails({ action, receiptUrl, baseUrl }: ActionDetailsProp
 
 const untrusted = (text: string | null | undefined): Child =>
   text === null || text === undefined ? null : <UntrustedText text={text} />;
-
-/** What a caller wrote: the script reads it from the page, so that no attribute holds it. */
-function CopiedText({ text }: { readonly text: string }) {
-  return (
-    <span class="copied">
-      <span data-copy="">
-        <UntrustedText text={text} />
-      </span>
-    </span>
-  );
-}
 
 const at = (time: Date | null): Child => (time === null ? null : <Time at={time} />);
 
@@ -87,14 +76,14 @@ function Metadata({ name, value }: { readonly name: string; readonly value: stri
 }
 
 function whenRows(action: Action): FactRows {
-  const { createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, expiresAt } = action;
+  const { run, createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, expiresAt } = action;
   return [
     ["Created", <Time at={createdAt} />],
     ["Approval", approve ? null : "Not required"],
     ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
     ["Approved at", at(approvedAt)],
     ["Not before", at(runAtOf(action))],
-    ["First attempt", at(startedAt)],
+    [run === 1 ? "First attempt" : `First attempt of run ${run}`, at(startedAt)],
     ["Next attempt", at(nextRetryAt(action))],
     ["Ended", at(finishedAt)],
     ["Expires", at(expiresAt)],
@@ -111,9 +100,14 @@ function howRows(action: Action, receipt: string, baseUrl: string): FactRows {
     ["Delay between attempts", backoffText(extras.backoff)],
     ["Gives up on", extras.giveUpOn === undefined ? null : patternsText(extras.giveUpOn)],
     ["After an unknown outcome", onUnknown === "stop" ? "Stop" : null],
-    ["Dedupe key", dedupe === null ? null : <CopiedText text={dedupe} />],
-    ["Key of the create", idempotencyKey === null ? null : <CopiedText text={idempotencyKey} />],
-    ["Idempotency-Key", <CopiedText text={sentKeyOf(action)} />],
+    ["Dedupe key", dedupe === null ? null : <CopiedText what="the dedupe key">{untrusted(dedupe)}</CopiedText>],
+    [
+      "Key of the create",
+      idempotencyKey === null ? null : (
+        <CopiedText what="the key of the create">{untrusted(idempotencyKey)}</CopiedText>
+      ),
+    ],
+    ["Idempotency-Key", <CopiedText what="the Idempotency-Key">{untrusted(sentKeyOf(action))}</CopiedText>],
     ["Callback", untrusted(callback)],
     ["Approval email", untrusted(notifyEmail)],
     [

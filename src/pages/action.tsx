@@ -14,6 +14,8 @@ import { Controls } from "./action-controls.tsx";
 import { ActionDetails } from "./action-facts.tsx";
 import { Story } from "./action-story.tsx";
 import { AttemptResponse, Attempts } from "./attempts.tsx";
+import { pageBody } from "./body-view.tsx";
+import { CopiedText } from "./controls.tsx";
 import { callText, DecisionForm, RevealForm, Risks } from "./decide.tsx";
 import { actionPath, ACTIONS_PATH, Layout, render } from "./layout.tsx";
 import { Card, Dot, Notice, PageHead, Problem, StatusDot, UntrustedText } from "./parts.tsx";
@@ -159,7 +161,11 @@ function Asked({ action, stored, role, user }: ActionPartProps) {
   return (
     <div class="part part-request">
       <Risks risks={risksWithoutHistory(stored, action)} />
-      <RequestView action={action} aside={mayDo(role, "approve") ? <RevealForm id={action.id} user={user} /> : null} />
+      <RequestView
+        action={action}
+        canCopy
+        aside={mayDo(role, "approve") ? <RevealForm id={action.id} user={user} /> : null}
+      />
     </div>
   );
 }
@@ -188,9 +194,9 @@ function CallLine({ action: { method, url, host } }: { readonly action: Action }
     <p class="call-line">
       <span>
         <b class="method">{method}</b>
-        <span data-copy="">
+        <CopiedText what="the URL">
           <UntrustedUrl url={url} host={host} />
-        </span>
+        </CopiedText>
       </span>
     </p>
   );
@@ -242,7 +248,13 @@ export function revealedPage({ action, user }: { readonly action: Action; readon
       <ResponseView action={action} />
       {isHeld ? (
         <Card id="decision" title="Your decision">
-          <DecisionForm user={user} run={action.run} path={actionPath(action.id)} about={action} />
+          <DecisionForm
+            user={user}
+            run={action.run}
+            path={actionPath(action.id)}
+            folded={pageBody(action)?.folded ?? 0}
+            about={action}
+          />
         </Card>
       ) : null}
     </Layout>,

@@ -1,6 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Decision } from "../actions/status.ts";
+import { pageBody } from "./body-view.tsx";
 import { type HeldProps, HiddenValues, SecretsMasked } from "./decide.tsx";
+import { Folded } from "./decision-bar.tsx";
 import { Button, PostForm, ReasonField } from "./form.tsx";
 import { Layout, render } from "./layout.tsx";
 import { Problem, Time } from "./parts.tsx";
@@ -20,6 +22,7 @@ interface ConfirmProps extends HeldProps {
  */
 export function confirmPage({ expiresAt, decision, history, problem, reason, ...props }: ConfirmProps): string {
   const action = maskForDisplay(props.action, "decider");
+  const body = pageBody(action);
   const verb = decision === "approve" ? "Approve" : "Reject";
   return render(
     <Layout title={`${verb} a request?`} isStandalone>
@@ -39,7 +42,7 @@ export function confirmPage({ expiresAt, decision, history, problem, reason, ...
         </p>
         <SecretsMasked />
       </article>
-      <DecisionBar main={decision} problem={problem} reason={reason} />
+      <DecisionBar main={decision} folded={body?.folded ?? 0} problem={problem} reason={reason} />
     </Layout>,
   );
 }
@@ -47,15 +50,19 @@ export function confirmPage({ expiresAt, decision, history, problem, reason, ...
 interface DecisionBarProps {
   /** The first button. */
   readonly main: Decision;
+  readonly folded: number;
   readonly problem: string | undefined;
   readonly reason: string | undefined;
 }
 
 /** Below the whole request. Both buttons are as large: the link says only which one comes first. */
-function DecisionBar({ main, problem, reason }: DecisionBarProps) {
+function DecisionBar({ main, folded, problem, reason }: DecisionBarProps) {
   const approve = (
     <Button name="decision" value="approve" look={main === "approve" ? "main" : "plain"}>
-      Approve
+      <span>
+        Approve
+        <Folded count={folded} />
+      </span>
     </Button>
   );
   const reject = (

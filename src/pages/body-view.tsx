@@ -1,14 +1,19 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { type Action, formatSize } from "../actions/action.ts";
-import { bodyMemberOf, contentTypeOf, type FormPair, formPairs } from "../actions/body.ts";
-import { JSON_TREE_CHARS_MAX, JSON_TREE_LINES_MAX, JSON_TREE_NODES_MAX } from "../config/limits.ts";
+import { bodyMemberOf, contentTypeOf, isJsonMember, type FormPair, formPairs } from "../actions/body.ts";
+import {
+  JSON_BEGINNING_CHARS_MAX,
+  JSON_BEGINNING_NODES_MAX,
+  JSON_TREE_CHARS_MAX,
+  JSON_TREE_NODES_MAX,
+} from "../config/limits.ts";
 import { compactJson, prettyPrint } from "../json/json.ts";
 import { type JsonNode, jsonTree } from "../json/tree.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { seenBytes } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { countLines, JsonView } from "./json-view.tsx";
+import { foldedIn, JsonView, openCharsIn } from "./json-view.tsx";
 import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted, cutText } from "./text.ts";
 
@@ -19,8 +24,6 @@ export interface ShownBody {
   readonly fields: readonly FormPair[] | null;
   /** What else is shown; null: nothing can be. */
   readonly text: string | null;
-  /** The same as a tree, where a JSON body is shown whole and is not large. */
-  readonly tree?: JsonNode | null;
   /** What is left out, such as "5 more lines (80 characters)"; null: nothing is. */
   readonly rest: string | null;
 }
@@ -38,8 +41,27 @@ export function shownBody(action: Action, limits?: Limits): ShownBody | null {
   if (member === "form") return { kind: "Form", text: null, ...cutFields(formPairs(body), limits) };
   if (member === "base64") return shownBytes(action, body, limits);
   if (member === "text") return { kind: `Text, ${contentTypeOf(action)}`, fields: null, ...cut(body, limits) };
-  const shown = cut(prettyPrint(body), limits);
-  return { kind: "JSON", fields: null, ...shown, tree: shown.rest === null ? bodyTree(body) : null };
+  return { kind: "JSON", fields: null, ...cut(prettyPrint(body), limits) };
+}
+
+/** The body as a page shows it, where parts of JSON may be closed at first. */
+export interface PageBody extends ShownBody {
+  /** JSON that is not large, and the whole of it; null: there is the text. */
+  readonly tree: JsonNode | null;
+  /** How many items and fields of it are closed at first. */
+  readonly folded: number;
+}
+
+/** The body of an action on a page, cut to the limits where it is no tree; null: it has none. */
+export function pageBody(action: Action, limits?: Limits): PageBody | null {
+  const shown = shownBody(action, limits);
+  if (shown === null || action.body === null) return null;
+  const isJson = isJsonMember(bodyMemberOf(action) ?? "text");
+  const tree = isJson ? jsonTree(action.body, limits === undefined ? TREE_LIMITS : BEGINNING_LIMITS) : null;
+  const isLong = tree !== null && limits !== undefined && openCharsIn(tree) > limits.chars;
+  return tree === null || isLong
+    ? { ...shown, tree: null, folded: 0 }
+    : { ...shown, rest: null, tree, folded: foldedIn(tree) };
 }
 
 /** JSON as a tree for `JsonView`; null: it is none, or large. */
@@ -52,6 +74,8 @@ function drawable(tree: JsonNode | null): JsonNode | null {
 }
 
 const TREE_LIMITS = { nodes: JSON_TREE_NODES_MAX, chars: JSON_TREE_CHARS_MAX };
+
+const BEGINNING_LIMITS = { nodes: JSON_BEGINNING_NODES_MAX, chars: JSON_BEGINNING_CHARS_MAX };
 
 /** The tree of a JSON text with its white space; null: it is too large, or no JSON. */
 export function shownTree(json: string): JsonNode | null {
@@ -98,14 +122,16 @@ export function bodyLines({ fields, text }: ShownBody): string {
 }
 
 interface BodyViewProps {
-  readonly body: ShownBody;
+  readonly body: PageBody;
   /** Never in a box that scrolls. */
   readonly isOpen: boolean;
+  /** What its button copies; null: there is none. */
+  readonly copied?: string | null;
   readonly children?: Child;
 }
 
 /** The body under its heading. */
-export function BodyView({ body: { kind, fields, text, rest, tree = null }, isOpen, children }: BodyViewProps) {
+export function BodyView({ body: { kind, fields, text, rest, tree }, isOpen, copied = null, children }: BodyViewProps) {
   const title = (
     <>
       Body{" "}
@@ -116,6 +142,11 @@ export function BodyView({ body: { kind, fields, text, rest, tree = null }, isOp
   );
   return (
     <SubSection title={title}>
+      {copied === null || rest !== null ? null : (
+        <div class="copied-body" data-copy="" hidden>
+          <UntrustedBlock label="Body to copy" text={copied} isOpen />
+        </div>
+      )}
       {fields === null ? null : (
         <Table
           caption="Fields of the form"

@@ -118,6 +118,18 @@ export function Copied({
   );
 }
 
+/** The same for what a caller wrote: the script reads it from the page, so that no attribute holds it. */
+export function CopiedText({ what, children }: { readonly what: string; readonly children?: Child }) {
+  return (
+    <span class="copied">
+      <span>{children}</span>
+      <button type="button" class="copy" data-copy-near="" aria-label={`Copy ${what}`} title={`Copy ${what}`} hidden>
+        <Icon name="copy" />
+      </button>
+    </span>
+  );
+}
+
 /** Our own code, with a copy button that the script adds. */
 export function CodeBlock({ text, label }: { readonly text: string; readonly label?: string }) {
   return (
@@ -145,16 +157,6 @@ export function EmptyState({
       <h2>{title}</h2>
       {children}
     </section>
-  );
-}
-
-/** What a form did, at the edge of the window. The script takes it away after some seconds. */
-export function Toast({ tone, children }: { readonly tone: "good" | "wait" | "bad"; readonly children?: Child }) {
-  return (
-    <div class={`toast dot-${tone}`} role="status" data-toast="">
-      <Icon name={tone === "good" ? "check" : "warning"} />
-      <div>{children}</div>
-    </div>
   );
 }
 

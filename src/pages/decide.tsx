@@ -6,6 +6,7 @@ import { type DecisionFacts, type DecisionHistory, type Fact, maskedFacts } from
 import { normalTarget } from "../outbound/target.ts";
 import { hiddenValues, hiddenValuesText } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
+import { Folded } from "./decision-bar.tsx";
 import { Button, PostForm, ReasonField } from "./form.tsx";
 import { actionPath } from "./layout.tsx";
 import { type FactRows, Facts, UntrustedText } from "./parts.tsx";
@@ -37,12 +38,23 @@ interface DecisionFormProps {
   readonly path?: string;
   /** What of the request is not shown above the buttons; left out: all of it is. */
   readonly unread?: string | null | undefined;
+  /** How many items and fields of it are closed at first. */
+  readonly folded?: number;
   /** The action, for keyboard shortcuts and unique IDs on pages with several forms. */
   readonly about?: Pick<Action, "id" | "method" | "host">;
 }
 
 /** The form with both buttons and a reason. */
-export function DecisionForm({ reason, main = "approve", user, run, path, unread = null, about }: DecisionFormProps) {
+export function DecisionForm({
+  reason,
+  main = "approve",
+  user,
+  run,
+  path,
+  unread = null,
+  folded = 0,
+  about,
+}: DecisionFormProps) {
   const hotkey = (key: "a" | "x", verb: string) =>
     about === undefined ? undefined : { key, question: `${verb} ${callText(about)}?` };
   const approve = (
@@ -52,7 +64,10 @@ export function DecisionForm({ reason, main = "approve", user, run, path, unread
       look={main === "approve" ? "main" : "plain"}
       hotkey={hotkey("a", "Approve")}
     >
-      {unread === null ? "Approve" : `Approve, with ${unread} not shown`}
+      <span>
+        {unread === null ? "Approve" : `Approve, with ${unread} not shown`}
+        <Folded count={folded} />
+      </span>
     </Button>
   );
   const reject = (
@@ -134,27 +149,31 @@ export function factValue({ name, value }: Fact): Child {
 export function HiddenValues({ action: masked, user }: { readonly action: Action; readonly user?: PageUser }) {
   const text = hiddenValuesText(hiddenValues(masked));
   if (text === null) return null;
-  return (
-    <div class="notice notice-wait">
-      <p>
-        <b>{text}.</b>{" "}
-        {user === undefined ? (
-          <>
-            To see the hidden values, log in and open <a href={actionPath(masked.id)}>this action</a>.
-          </>
-        ) : null}
-      </p>
-      {user === undefined ? null : <RevealForm id={masked.id} user={user} />}
+  return user === undefined ? (
+    <p class="notice notice-wait">
+      <b>{text}.</b> To see the hidden values, log in and open <a href={actionPath(masked.id)}>this action</a>.
+    </p>
+  ) : (
+    <div class="hidden-values">
+      <span>{text}</span>
+      <RevealForm id={masked.id} user={user} look="link" name="Reveal" />
     </div>
   );
 }
 
+interface RevealFormProps {
+  readonly id: string;
+  readonly user: PageUser;
+  readonly look?: "plain" | "link";
+  readonly name?: string;
+}
+
 /** A POST form, so that secrets are on a page of their own and nothing that follows links gets them. */
-export function RevealForm({ id, user }: { readonly id: string; readonly user: PageUser }) {
+export function RevealForm({ id, user, look = "plain", name = "Show secrets" }: RevealFormProps) {
   return (
     <PostForm user={user} action={`${actionPath(id)}/reveal`}>
       <div class="buttons">
-        <Button look="plain">Show secrets</Button>
+        <Button look={look}>{name}</Button>
       </div>
     </PostForm>
   );

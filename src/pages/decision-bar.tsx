@@ -2,7 +2,7 @@
 import { REASON_CHARS_MAX } from "../config/limits.ts";
 import { Button, PostForm } from "./form.tsx";
 import { Problem } from "./parts.tsx";
-import type { PageUser } from "./text.ts";
+import { number, type PageUser } from "./text.ts";
 
 interface DecisionBarProps {
   readonly user: PageUser;
@@ -17,6 +17,8 @@ interface DecisionBarProps {
   readonly question: string;
   /** What of it is not shown at all; null: all of it is. */
   readonly unread: string | null;
+  /** How many items and fields of it are closed at first. */
+  readonly folded: number;
   /** What was wrong with the form before. */
   readonly problem?: string | undefined;
   readonly reason?: string | undefined;
@@ -25,6 +27,11 @@ interface DecisionBarProps {
 /** The end of what a person has to see before a decision. */
 export function EndOfRequest() {
   return <div id="end-of-request" data-end="" />;
+}
+
+/** In the button that approves: what is closed, which goes away when all of it is opened (base.css). */
+export function Folded({ count }: { readonly count: number }) {
+  return count === 0 ? null : <span class="decide-rest decide-folded">{`, with ${number(count)} folded`}</span>;
 }
 
 /**
@@ -39,6 +46,7 @@ export function DecisionBar({
   what,
   question,
   unread,
+  folded,
   problem,
   reason = "",
 }: DecisionBarProps) {
@@ -58,6 +66,7 @@ export function DecisionBar({
             ) : (
               <span class="decide-rest">{`, with ${unread} not shown`}</span>
             )}
+            <Folded count={folded} />
           </span>
         </Button>
         <Button name="decision" value="reject" look="bad" hotkey={{ key: "r", question: `Reject ${question}?` }}>

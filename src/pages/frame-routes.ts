@@ -16,6 +16,7 @@ import type { NavAccount, NavBadges } from "./text.ts";
 
 export interface FrameRouteDeps extends Pick<PersonRouteDeps, "personOf"> {
   readonly actionService: Pick<ActionService, "list" | "counts" | "get">;
+  readonly clock: Pick<Clock, "now">;
 }
 
 interface NavDeps {
@@ -65,7 +66,13 @@ export function framePages(deps: FrameRouteDeps) {
       const host = text === "" || !mayDo(person.role, "manage") ? null : normalHost(text);
       return page(
         "own",
-        paletteList({ user: person, text, actions, host: host?.includes(".") === true ? host : null }),
+        paletteList({
+          user: person,
+          text,
+          actions,
+          host: host?.includes(".") === true ? host : null,
+          now: deps.clock.now(),
+        }),
       );
     })
     .get(MORE_PATH, ({ person }) => page("own", morePage(person)));

@@ -1,11 +1,13 @@
 /** @jsxImportSource hono/jsx */
-import { mayDo, viewerOf } from "../accounts/roles.ts";
+import type { Child } from "hono/jsx";
+import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
 import type { Action } from "../actions/action.ts";
-import { BULK_PATH } from "./bulk.tsx";
-import { Icon } from "./icons.tsx";
+import { pathOf } from "../actions/search.ts";
+import { BULK_PATH, newBulkPath } from "./bulk.tsx";
+import { Icon, type IconName } from "./icons.tsx";
 import { actionPath, Layout, NAVIGATION, render, renderPart } from "./layout.tsx";
 import { Button, PostForm } from "./form.tsx";
-import { PageHead, statusLabel, UntrustedText } from "./parts.tsx";
+import { Ago, PageHead, statusLabel, UntrustedText } from "./parts.tsx";
 import { maskForDisplay } from "./request.tsx";
 import { SETTINGS_SECTIONS } from "./settings-frame.tsx";
 import type { PageUser } from "./text.ts";
@@ -24,67 +26,120 @@ interface PaletteProps {
   readonly actions: readonly Action[];
   /** A host that the text names, for people who may pause it; null: none. */
   readonly host: string | null;
+  readonly now: Date;
 }
 
-/** What the palette found, as a list of links in sections. */
-export function paletteList({ user, text, actions, host }: PaletteProps): string {
+/** What the palette found, as a list of links in groups. */
+export function paletteList({ user, text, actions, host, now }: PaletteProps): string {
   const wanted = text.toLowerCase();
   const places = [...NAVIGATION, ...PLACES].filter(
     ({ name, needs }) => mayDo(user.role, needs) && name.toLowerCase().includes(wanted),
   );
   const shown = text === "" ? places.slice(0, NAVIGATION.length) : places;
+  const failed = text === "" || !mayDo(user.role, "retry") ? [] : actions.filter(({ status }) => status === "failed");
   const isEmpty = shown.length + actions.length === 0 && host === null;
+  const viewer = viewerOf(user.role);
   return renderPart(
-    <ul id="found">
-      {actions.length === 0 ? null : (
-        <li>
-          <h2>{text === "" ? "Waiting for a decision" : "Actions"}</h2>
-        </li>
-      )}
-      {actions.map((action) => (
-        <ActionEntry action={maskForDisplay(action, viewerOf(user.role))} />
-      ))}
-      {shown.length === 0 ? null : (
-        <li>
-          <h2>Go to</h2>
-        </li>
-      )}
-      {shown.map(({ name, path, icon }) => (
-        <li>
-          <a href={path}>
-            <Icon name={icon} />
-            <span>{name}</span>
-          </a>
-        </li>
-      ))}
-      {host === null ? null : (
-        <li>
-          <a href={`/settings/pauses?host=${encodeURIComponent(host)}`}>
-            <Icon name="pause" />
-            <span>
-              Pause <UntrustedText text={host} />
-            </span>
-          </a>
-        </li>
-      )}
-      {isEmpty ? (
-        <li>
-          <h2>No page or action matches. Enter a part of a host, path or title, or an action ID.</h2>
-        </li>
-      ) : null}
-    </ul>,
+    <div id="found" role="listbox" aria-label="Results">
+      <Group name={text === "" ? "Waiting for a decision" : "Actions"} isShown={actions.length > 0}>
+        {actions.map((action) => (
+          <ActionEntry action={maskForDisplay(action, viewer)} now={now} />
+        ))}
+      </Group>
+      <Group name="Go to" isShown={shown.length > 0}>
+        {shown.map(({ name, path, icon }) => (
+          <Entry id={`go-${path}`} href={path} icon={icon}>
+            {name}
+          </Entry>
+        ))}
+      </Group>
+      <Group name="Do" isShown={host !== null || failed.length > 0}>
+        {host === null ? null : (
+          <Entry id="pause" href={`/settings/pauses?host=${encodeURIComponent(host)}`} icon="pause">
+            Pause <UntrustedText text={host} />
+          </Entry>
+        )}
+        {failed.map((action) => (
+          <Entry id={`retry-${action.id}`} href={newBulkPath("retry", { id: [action.id] })} icon="retry">
+            Retry <ActionName action={maskForDisplay(action, viewer)} />
+          </Entry>
+        ))}
+      </Group>
+      {isEmpty ? <p>No page or action matches. Enter a part of a host, path or title, or an action ID.</p> : null}
+    </div>,
   );
 }
 
-function ActionEntry({ action: { id, method, host, title, status } }: { readonly action: Action }) {
+interface GroupProps {
+  readonly name: string;
+  readonly isShown: boolean;
+  readonly children?: Child;
+}
+
+function Group({ name, isShown, children }: GroupProps) {
+  if (!isShown) return null;
   return (
-    <li>
-      <a href={status === "awaiting_approval" ? `/approvals/${id}` : actionPath(id)}>
-        <Icon name={status === "awaiting_approval" ? "approvals" : "actions"} />
-        <UntrustedText text={title ?? `${method} ${host}`} />
-        <span>{statusLabel(status)}</span>
-      </a>
-    </li>
+    <div role="group" aria-label={name}>
+      <h2 aria-hidden="true">{name}</h2>
+      {children}
+    </div>
+  );
+}
+
+interface EntryProps {
+  /** Unique in the list. */
+  readonly id: string;
+  readonly href: string;
+  readonly icon: IconName;
+  readonly facts?: Child;
+  readonly children?: Child;
+}
+
+/** The focus stays in the field: an entry is no stop of the Tab key. */
+function Entry({ id, href, icon, facts = null, children }: EntryProps) {
+  return (
+    <a id={`found-${id}`} role="option" aria-selected="false" tabindex={-1} href={href}>
+      <Icon name={icon} />
+      <span>{children}</span>
+      {facts === null ? null : <span class="found-facts">{facts}</span>}
+    </a>
+  );
+}
+
+function ActionEntry({ action, now }: { readonly action: Action; readonly now: Date }) {
+  const { id, status, createdBy, createdAt, result } = action;
+  const isHeld = status === "awaiting_approval";
+  const code = status === "failed" || status === "completed" ? (result?.responseCode ?? null) : null;
+  return (
+    <Entry
+      id={id}
+      href={isHeld ? `/approvals/${id}` : actionPath(id)}
+      icon={isHeld ? "approvals" : "actions"}
+      facts={
+        <>
+          {`${statusLabel(status)}${code === null ? "" : ` ${code}`} · `}
+          <UntrustedText text={describeActor(createdBy).name} />
+          {" · "}
+          <Ago at={createdAt} now={now} />
+        </>
+      }
+    >
+      <ActionName action={action} />
+    </Entry>
+  );
+}
+
+/** The title is the requester's, in quotation marks; method, host and path are ours. The action must be masked. */
+function ActionName({ action: { method, host, url, title } }: { readonly action: Action }) {
+  return title === null ? (
+    <>
+      <span class="method">{method}</span>
+      <UntrustedText text={`${host}${pathOf(url)}`} />
+    </>
+  ) : (
+    <>
+      “<UntrustedText text={title} />”
+    </>
   );
 }
 

@@ -1,6 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { JsonNode } from "../json/tree.ts";
+import { JSON_ITEMS_OPEN_MAX } from "../config/limits.ts";
+import { prettyPrint } from "../json/json.ts";
+import type { JsonNode, JsonRest } from "../json/tree.ts";
 import { UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted } from "./text.ts";
 
@@ -11,8 +13,8 @@ interface JsonViewProps {
 }
 
 /**
- * JSON in colours, with objects and lists that can be closed. All of it is open: what a person approves is never hidden by
- * us. Tokens are shown as they are written, so a text can't look like another member. A text of several lines, such as a
+ * JSON in colours, with objects and lists that can be closed. All of it is open but the end of a long list, and what is beyond
+ * the nodes of the tree: `foldedIn` says how much that is, and every place of decision tells it. Tokens are shown as they are written, so a text can't look like another member. A text of several lines, such as a
  * query, has a box of its own with its real line breaks.
  */
 export function JsonView({ label, tree }: JsonViewProps) {
@@ -107,70 +109,80 @@ function Line({ node, name, isRoot = false, isLast = true, isRow = false }: Line
 
 /** The lines of an object or list; null: it is one line. */
 function insideOf(node: JsonNode): Child {
-  if (node.kind === "object" && node.members.length > 0) {
-    const last = node.members.length - 1;
-    return node.members.map(([name, value], at) => (
-      <Line name={JSON.stringify(name)} node={value} isLast={at === last} />
-    ));
+  if (node.kind === "object" && node.members.length + (node.rest?.count ?? 0) > 0) {
+    const last = node.rest === null ? node.members.length - 1 : -1;
+    return (
+      <>
+        {node.members.map(([name, value], at) => (
+          <Line name={JSON.stringify(name)} node={value} isLast={at === last} />
+        ))}
+        <Fold count={node.rest?.count ?? 0} word="field" rest={node.rest} />
+      </>
+    );
   }
-  if (node.kind === "list" && !isShortList(node)) {
-    const last = node.elements.length - 1;
-    const isRow = hasRows(node);
-    return node.elements.map((value, at) => <Line node={value} isLast={at === last} isRow={isRow} />);
-  }
-  return null;
-}
-
-/** Without colours: each costs more than its text. */
-function Row({ node, comma }: { readonly node: JsonNode; readonly comma: string }) {
+  if (node.kind !== "list" || isShortList(node)) return null;
+  const last = node.rest === null ? node.elements.length - 1 : -1;
+  const lines = node.elements.map((value, at) => <Line node={value} isLast={at === last} />);
   return (
-    <div class="json-line json-row">
-      <UntrustedText text={rowText(node)} />
-      {comma}
-    </div>
+    <>
+      {lines.slice(0, JSON_ITEMS_OPEN_MAX)}
+      <Fold count={foldedOf(node)} word="item" rest={node.rest}>
+        {lines.slice(JSON_ITEMS_OPEN_MAX)}
+      </Fold>
+    </>
   );
 }
 
-function hasRows({ elements }: Extract<JsonNode, { kind: "list" }>): boolean {
-  return elements.length >= ROWS_MIN;
+interface FoldProps {
+  readonly count: number;
+  readonly word: string;
+  readonly rest: JsonRest | null;
+  readonly children?: Child;
 }
 
-/** A small object on one line, with the tokens as they are written. */
-function rowText(node: JsonNode): string {
+/** What is closed at first. */
+function Fold({ count, word, rest, children = null }: FoldProps) {
+  if (count === 0) return null;
+  return (
+    <details class="json-fold" data-folded={count}>
+      <summary class="json-line">
+        <span class="json-note">{counted(count, `more ${word}`)}</span>
+      </summary>
+      {children}
+      {rest === null ? null : <UntrustedBlock label={`More ${word}s`} text={prettyPrint(rest.text)} isOpen />}
+    </details>
+  );
+}
+
+/** How many items and fields are closed at first; those inside of one count with it. */
+export function foldedIn(node: JsonNode): number {
   if (node.kind === "object") {
-    return `{${node.members.map(([name, value]) => `${JSON.stringify(name)}: ${rowText(value)}`).join(", ")}}`;
+    return node.members.reduce((sum, [, value]) => sum + foldedIn(value), node.rest?.count ?? 0);
   }
-  return node.kind === "list" ? `[${node.elements.map(rowText).join(", ")}]` : node.text;
+  if (node.kind !== "list" || isShortList(node)) return 0;
+  const open = node.elements.slice(0, JSON_ITEMS_OPEN_MAX);
+  return open.reduce((sum, value) => sum + foldedIn(value), foldedOf(node));
 }
 
-/** How many lines `JsonView` makes of it, but for closing brackets. */
-export function countLines(node: JsonNode): number {
-  if (node.kind === "list") {
-    if (isShortList(node)) return 1;
-    const areRows = hasRows(node);
-    return node.elements.reduce((sum, one) => sum + (areRows && isShortObject(one) ? 1 : countLines(one)), 1);
+/** What a line has beside its name and value: quotation marks, colon, comma, break, indent. */
+const AROUND_CHARS = 8;
+
+/** About how many characters are in view at first. */
+export function openCharsIn(node: JsonNode): number {
+  if (node.kind === "object") {
+    return node.members.reduce((sum, [name, value]) => sum + name.length + AROUND_CHARS + openCharsIn(value), 0);
   }
-  return node.kind === "object" ? node.members.reduce((sum, [, value]) => sum + countLines(value), 1) : 1;
+  if (node.kind !== "list") return node.text.length;
+  return node.elements.slice(0, JSON_ITEMS_OPEN_MAX).reduce((sum, value) => sum + openCharsIn(value), 0);
 }
 
-/** How many values follow, where they are many. */
-function Count({ of: node }: { readonly of: JsonNode }) {
-  if (node.kind !== "list" || node.elements.length < COUNTED_MIN) return null;
-  return <span class="json-count">{` ${countOf(node)}`}</span>;
+/** Of the list itself. */
+function foldedOf({ elements, rest }: Extract<JsonNode, { kind: "list" }>): number {
+  return Math.max(elements.length - JSON_ITEMS_OPEN_MAX, 0) + (rest?.count ?? 0);
 }
 
-function isShortObject(node: JsonNode): boolean {
-  if (node.kind !== "object" || node.text.length > ROW_CHARS_MAX) return false;
-  return node.members.every(([, value]) => (value.kind === "list" ? isShortList(value) : isShortValue(value)));
-}
-
-/** No long text, and no object with members. */
-function isShortValue(node: JsonNode): boolean {
-  if (node.kind === "string") return !isLong(node.value);
-  return node.kind === "object" ? node.members.length === 0 : node.kind !== "list";
-}
-
-function isShortList({ text, elements }: Extract<JsonNode, { kind: "list" }>): boolean {
+function isShortList({ text, elements, rest }: Extract<JsonNode, { kind: "list" }>): boolean {
+  if (rest !== null) return false;
   if (text.length > SHORT_LIST_CHARS_MAX) return false;
   return elements.every((node) =>
     node.kind === "string" ? !isLong(node.value) : !("members" in node || "elements" in node),
@@ -188,8 +200,8 @@ function textNote(value: string): string {
 
 function countOf(node: JsonNode): string {
   return node.kind === "list"
-    ? counted(node.elements.length, "item")
-    : counted("members" in node ? node.members.length : 0, "field");
+    ? counted(node.elements.length + (node.rest?.count ?? 0), "item")
+    : counted(node.kind === "object" ? node.members.length + (node.rest?.count ?? 0) : 0, "field");
 }
 
 function Name({ text }: { readonly text: string }) {

@@ -94,6 +94,8 @@ export const HTMX_CONFIG = JSON.stringify({
   selfRequestsOnly: true,
   disableInheritance: true,
   historyCacheSize: 0,
+  // Styles would be refused by the policy of the page.
+  attributesToSettle: ["class", "width", "height"],
   refreshOnHistoryMiss: true,
   scrollIntoViewOnBoost: false,
 });
@@ -132,7 +134,7 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
       <a class="search-open" href={ACTIONS_PATH} data-open="palette">
         <Icon name="search" />
         Search
-        <kbd>⌘K</kbd>
+        <kbd>Ctrl K</kbd>
       </a>
       <nav id="navigation" aria-label="Main">
         <ul class="tabs-bottom">
@@ -235,6 +237,9 @@ function Palette() {
         aria-label="Go to a page, find an action, pause a host"
         placeholder="Go to a page, find an action, pause a host …"
         autocomplete="off"
+        role="combobox"
+        aria-expanded="true"
+        aria-autocomplete="list"
         aria-controls="found"
         hx-get={PALETTE_PATH}
         hx-trigger="input changed delay:120ms, palette"
@@ -242,7 +247,7 @@ function Palette() {
         hx-swap="outerHTML"
         hx-sync="this:replace"
       />
-      <ul id="found" />
+      <div id="found" role="listbox" aria-label="Results" />
       <Skeleton label="Searching" />
     </dialog>
   );

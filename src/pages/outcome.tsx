@@ -119,7 +119,7 @@ export function DecidedRow({ decided, viewer }: { readonly decided: DecidedReque
   );
 }
 
-/** "Approved by ann@example.com on the pages of Outgate". */
+/** "Approved by ann@example.com in the console". */
 export function DecidedBy({ timeline, viewer }: Pick<DecidedRequest, "timeline"> & { readonly viewer: Viewer }) {
   const decision = lastDecision(timeline.map((entry) => maskedEntry(entry, viewer)));
   if (decision === null) return null;

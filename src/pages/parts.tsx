@@ -164,7 +164,7 @@ const dateAndTimeFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, ...TIME })
 interface ExactTimeProps {
   readonly at: Date;
   /** What the script shows instead, in the reader's time zone: how long ago, the date and time, the time alone, the date. */
-  readonly as: "ago" | "full" | "clock" | "day" | "when" | "until";
+  readonly as: "ago" | "full" | "minutes" | "clock" | "day" | "when" | "until";
   /** Without script, the tooltip is for times that aren't exact; lists leave it out. */
   readonly hasTitle?: boolean;
   readonly children?: Child;
@@ -186,6 +186,15 @@ export function Time({ at, near }: { readonly at: Date; readonly near?: Date | u
   return (
     <ExactTime at={at} as={isSameDay ? "clock" : "full"}>
       {`${(isSameDay ? timeFormat : dateAndTimeFormat).format(at)} UTC`}
+    </ExactTime>
+  );
+}
+
+/** A time whose words in UTC the page has already. */
+export function TimeInWords({ at, children }: { readonly at: Date; readonly children?: Child }) {
+  return (
+    <ExactTime at={at} as="minutes">
+      {children}
     </ExactTime>
   );
 }

@@ -1,16 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { mayDo, viewerOf } from "../accounts/roles.ts";
-import type { Action } from "../actions/action.ts";
+import { type Action, runAtOf } from "../actions/action.ts";
 import { type DecisionHistory, type Fact, maskedFacts } from "../approvals/facts.ts";
 import { BODY_BEGINNING_CHARS_MAX, BODY_BEGINNING_LINES_MAX } from "../config/limits.ts";
-import { shownBody } from "./body-view.tsx";
+import { pageBody } from "./body-view.tsx";
+import { Copied, CopiedText } from "./controls.tsx";
 import { callText, factValue, HiddenValues, Risks } from "./decide.tsx";
 import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
 import { Icon } from "./icons.tsx";
 import { actionPath } from "./layout.tsx";
 import { DecidedBy, type DecidedRequest, Outcome, RequestName } from "./outcome.tsx";
-import { Ago, LinkButton, UntrustedText } from "./parts.tsx";
+import { Ago, LinkButton, TimeInWords, UntrustedText } from "./parts.tsx";
 import { maskForDisplay, RequestParts, UntrustedUrl } from "./request.tsx";
 import { type PageUser, waitingText } from "./text.ts";
 
@@ -50,7 +51,7 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
   const mayDecide = mayDo(user.role, "approve");
   // What else there is to say about its state is said above it.
   const isPlain = action.run === 1 && action.callback === null;
-  const body = shownBody(action, isWhole ? undefined : BEGINNING);
+  const body = pageBody(action, isWhole ? undefined : BEGINNING);
   return (
     <div id={`of-${action.id}`} class="request" data-shown={`${action.id} ${action.run}`}>
       <div class="request-body">
@@ -62,10 +63,9 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
           </p>
         )}
         {isPlain ? null : <p class="quiet small">{waitingText(action)}</p>}
-        {mayDecide ? <HiddenValues action={action} user={user} /> : null}
         <AskedFor {...held} user={user} now={now}>
-          <RequestParts action={action} isAsked={mayDecide} cut={body === null ? undefined : { body, path }} />
-          <EndOfRequest />
+          {mayDecide ? <HiddenValues action={action} user={user} /> : null}
+          <RequestParts action={action} isAsked={mayDecide} cut={body === null ? undefined : { body, path }} canCopy />
         </AskedFor>
         <p class="foot">
           {`${isPlain ? `${waitingText(action)} ` : ""}Secrets are masked as ••••; the request is sent with the real values.`}
@@ -80,6 +80,7 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
           what={alike === null ? "" : "this one"}
           question={callText(action)}
           unread={body?.rest ?? null}
+          folded={body?.folded ?? 0}
           problem={problem}
           reason={reason}
         />
@@ -156,7 +157,7 @@ function FactList({ facts, look, action, now }: FactListProps) {
         <div class={`fact-${fact.name}${WIDE.has(fact.name) || isLong(fact) ? " fact-wide" : ""}`}>
           <dt>{fact.label}</dt>
           <dd>
-            {fact.name === "title" ? <Quoted text={fact.value} /> : factValue(fact)}
+            <FactValue fact={fact} action={action} />
             {fact.name === "requested_at" && now !== null ? (
               <span class="quiet">
                 {" · "}
@@ -168,6 +169,28 @@ function FactList({ facts, look, action, now }: FactListProps) {
       ))}
     </dl>
   );
+}
+
+function FactValue({ fact, action }: { readonly fact: Fact; readonly action: Action }) {
+  const { name, value } = fact;
+  if (name === "title") return <Quoted text={value} />;
+  const at = timeOf(name, action);
+  if (at !== null) return <TimeInWords at={at}>{value}</TimeInWords>;
+  if (name === "url") return <CopiedText what="the URL">{factValue(fact)}</CopiedText>;
+  return name === "action" ? (
+    <Copied text={action.id} what="the action's ID">
+      {factValue(fact)}
+    </Copied>
+  ) : (
+    <>{factValue(fact)}</>
+  );
+}
+
+/** The time of a fact that is one. */
+function timeOf(name: string, action: Action): Date | null {
+  if (name === "requested_at") return action.createdAt;
+  if (name === "run_at") return runAtOf(action);
+  return name === "expires_at" ? action.expiresAt : null;
 }
 
 function isLong({ name, value }: Fact): boolean {

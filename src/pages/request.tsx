@@ -2,11 +2,12 @@
 import type { Child } from "hono/jsx";
 import type { Viewer } from "../accounts/roles.ts";
 import type { Action } from "../actions/action.ts";
+import { bodyMemberOf } from "../actions/body.ts";
 import { prettyPrint } from "../json/json.ts";
 import { normalTarget, sentUrl } from "../outbound/target.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
 import { maskUrl } from "../receipts/masking.ts";
-import { bodyTree, BodyView, type ShownBody, shownBody } from "./body-view.tsx";
+import { bodyTree, BodyView, type PageBody, pageBody } from "./body-view.tsx";
 import { JsonView } from "./json-view.tsx";
 import { Card, SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 
@@ -25,6 +26,8 @@ interface RequestViewProps {
   readonly isWhole?: boolean;
   /** At the right of the heading. */
   readonly aside?: Child;
+  /** With a button that copies the body. */
+  readonly canCopy?: boolean;
 }
 
 /**
@@ -37,6 +40,7 @@ export function RequestView({
   tellsCallback = false,
   isWhole = isAsked,
   aside = null,
+  canCopy = false,
 }: RequestViewProps) {
   return (
     <section class="card" aria-labelledby="request" data-asked={isAsked ? "" : undefined}>
@@ -47,20 +51,26 @@ export function RequestView({
         </div>
         {aside}
       </div>
-      <RequestParts action={action} isAsked={isAsked} tellsCallback={tellsCallback} isWhole={isWhole} />
+      <RequestParts
+        action={action}
+        isAsked={isAsked}
+        tellsCallback={tellsCallback}
+        isWhole={isWhole}
+        canCopy={canCopy}
+      />
     </section>
   );
 }
 
 interface RequestPartsProps extends Omit<RequestViewProps, "aside"> {
   /** The body cut, and where to see the rest. */
-  readonly cut?: { readonly body: ShownBody; readonly path: string } | undefined;
+  readonly cut?: { readonly body: PageBody; readonly path: string } | undefined;
 }
 
 export function RequestParts(props: RequestPartsProps) {
-  const { action, cut, isAsked = false, tellsCallback = false, isWhole = false } = props;
+  const { action, cut, canCopy = false, isAsked = false, tellsCallback = false, isWhole = false } = props;
   const { method, url, host, headers, callback } = action;
-  const body = cut?.body ?? shownBody(action);
+  const body = cut?.body ?? pageBody(action);
   const fields = Object.entries(headers ?? {});
   return (
     <>
@@ -80,7 +90,7 @@ export function RequestParts(props: RequestPartsProps) {
       )}
       {body === null && !isAsked ? <p class="quiet">No body is sent.</p> : null}
       {body === null ? null : (
-        <BodyView body={body} isOpen={isWhole || cut !== undefined}>
+        <BodyView body={body} isOpen={isWhole || cut !== undefined} copied={canCopy ? copiedBody(action) : null}>
           <p class="notice notice-wait">
             <b>{body.rest} not shown.</b> {cut === undefined ? null : <a href={cut.path}>View the whole request</a>}
           </p>
@@ -95,6 +105,13 @@ export function RequestParts(props: RequestPartsProps) {
       )}
     </>
   );
+}
+
+/** The body as it is copied: what is shown, or a form in its own encoding; null: bytes. */
+function copiedBody(action: Action): string | null {
+  const member = bodyMemberOf(action);
+  if (action.body === null || member === "base64") return null;
+  return member === "form" || member === "text" ? action.body : prettyPrint(action.body);
 }
 
 function Body({ kind, children }: { readonly kind: string; readonly children?: Child }) {

@@ -2,7 +2,7 @@
 import { mayDo } from "../accounts/roles.ts";
 import { groupAlike, type RequestGroup } from "../approvals/look-alikes.ts";
 import { hiddenValues } from "../receipts/masked-action.ts";
-import { shownBody } from "./body-view.tsx";
+import { type PageBody, pageBody } from "./body-view.tsx";
 import { HiddenValues } from "./decide.tsx";
 import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
 import { FieldName, GroupName, listedRequest } from "./inbox-list.tsx";
@@ -37,10 +37,10 @@ export function ReviewPane({ requests, goneCount, user, now, problem, reason }: 
   const groups = groupAlike(
     requests.map((held): Reviewed => ({ ...listedRequest(held.action, held.history, user), held })),
   );
-  const shown = groups.map((group) => ({
-    group,
-    rest: shownBody(group.requests[0].action, BEGINNING)?.rest ?? null,
-  }));
+  const shown = groups.map((group) => {
+    const body = pageBody(group.requests[0].action, BEGINNING);
+    return { group, body, rest: body?.rest ?? null };
+  });
   const cutCount = shown.reduce((sum, { group, rest }) => sum + (rest === null ? 0 : group.requests.length), 0);
   const what = counted(requests.length, "request");
   return (
@@ -52,8 +52,8 @@ export function ReviewPane({ requests, goneCount, user, now, problem, reason }: 
             {`${counted(goneCount, "selected request")} no longer waiting, or too large to be shown with the others.`}
           </p>
         )}
-        {shown.map(({ group }) => (
-          <ReviewedGroup group={group} user={user} now={now} />
+        {shown.map(({ group, body }) => (
+          <ReviewedGroup group={group} body={body} user={user} now={now} />
         ))}
         <EndOfRequest />
         {requests.length > 0 ? null : <p class="quiet">Select requests in the list, then choose to review them.</p>}
@@ -67,6 +67,7 @@ export function ReviewPane({ requests, goneCount, user, now, problem, reason }: 
           what={what}
           question={what}
           unread={cutCount < 2 && requests.length < 2 ? (shown[0]?.rest ?? null) : partsOf(cutCount)}
+          folded={shown.reduce((sum, { body }) => sum + (body?.folded ?? 0), 0)}
           problem={problem}
           reason={reason}
         />
@@ -86,14 +87,15 @@ function shownText({ action: { id, run }, digest }: ReviewedRequest): string {
 
 interface ReviewedGroupProps {
   readonly group: RequestGroup<Reviewed>;
+  /** Of the first of them. */
+  readonly body: PageBody | null;
   readonly user: PageUser;
   readonly now: Date;
 }
 
-function ReviewedGroup({ group, user, now }: ReviewedGroupProps) {
+function ReviewedGroup({ group, body, user, now }: ReviewedGroupProps) {
   const { requests, differing } = group;
   const [{ action, held }] = requests;
-  const body = shownBody(action, BEGINNING);
   return (
     <section class="reviewed" data-asked="">
       {requests.length === 1 ? null : (
@@ -119,8 +121,8 @@ function ReviewedGroup({ group, user, now }: ReviewedGroupProps) {
         </>
       )}
       {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
-      <HiddenValues action={action} user={user} />
       <AskedFor {...held} user={user} now={now}>
+        <HiddenValues action={action} user={user} />
         <RequestParts
           action={action}
           isAsked

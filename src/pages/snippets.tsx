@@ -45,8 +45,8 @@ export function AsCode({ action, baseUrl }: { readonly action: Action; readonly 
             : "Creates the same request again. Replace the placeholders with your key and secrets."}
         </p>
         <div class="folds">
-          {(snippets ?? []).map(({ name, text }) => (
-            <details name="code">
+          {(snippets ?? []).map(({ name, text }, at) => (
+            <details name="code" open={at === 0}>
               <summary>{name}</summary>
               <UntrustedSnippet label={name} text={text} />
             </details>

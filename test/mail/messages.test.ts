@@ -152,7 +152,7 @@ describe("a mail that tells of another's decision", () => {
     );
     expect(subject).toBe(`Re: ${question}`);
     for (const part of [text, html]) {
-      expect(part).toContain("Approved by ann@example.com, on the pages of Outgate");
+      expect(part).toContain("Approved by ann@example.com, in the console");
       expect(part).toContain("You do not need to do anything");
       expect(part).toContain("4 Mar 2026, 12:00 UTC");
       expect(part).toContain("https://gate.example.com/r/receipt-token");

@@ -3,6 +3,8 @@ import { BODY_BEGINNING_LINES_MAX } from "../../src/config/limits.ts";
 import type { Action } from "../../src/actions/action.ts";
 import { encodeForm } from "../../src/actions/body.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
+import { confirmPage } from "../../src/pages/approval-link.tsx";
+import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { revealedPage } from "../../src/pages/action.tsx";
 import { receiptPage } from "../../src/pages/receipt.tsx";
 import { bodyLines, shownBody } from "../../src/pages/body-view.tsx";
@@ -60,6 +62,23 @@ describe("a form", () => {
     expect(page).toContain("Approve , with 8 more fields not shown");
     expect(textOf(requestPageOf(long))).toContain(`f${BODY_BEGINNING_LINES_MAX + 7} x`);
   });
+});
+
+test("JSON of many items is folded wherever somebody decides, whole, and the button says how much that is", () => {
+  const rows = Array.from({ length: 240 }, (_, at) => ({ id: `row-${at}` }));
+  const one = held({ body: JSON.stringify(rows), extras: { bodyKind: "json" } });
+  const link = confirmPage({ action: one, expiresAt: NOON, history: NO_HISTORY, decision: "approve" });
+  for (const page of [inbox(one), requestPageOf(one), revealedPage({ action: one, user }), link]) {
+    expect(textOf(page)).toMatch(/Approve , with 220 folded/);
+    for (const { id } of rows) expect(page).toContain(`&quot;${id}&quot;`);
+    expect(textOf(page)).not.toContain("not shown");
+  }
+  const few = held({ body: JSON.stringify(rows.slice(0, 20)) });
+  expect(requestPageOf(few)).not.toContain("folded");
+  // What is too large for that is cut in the inbox, and text under its own address.
+  const large = held({ body: JSON.stringify(Array.from({ length: 40_000 }, (_, at) => at)) });
+  expect(textOf(inbox(large))).toContain("not shown");
+  expect(requestPageOf(large)).not.toContain('class="json"');
 });
 
 test("a text is shown as it is, and not as JSON", () => {

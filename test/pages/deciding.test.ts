@@ -99,6 +99,51 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
     await drawer.getByRole("button", { name: "Approve", exact: true }).waitFor();
   });
 
+  test("stays in an open drawer with the keyboard, and comes back to the row", async () => {
+    const id = await created({ body: LONG });
+    const page = await open("/actions?status=awaiting_approval");
+    await page.locator(`#${id} .row-link`).click();
+    await page.locator("#drawer").getByRole("button", { name: "Close" }).waitFor();
+    // Nothing of the request shows below its decision.
+    const box = await page.locator("#drawer .decide").boundingBox();
+    expect(Math.round((box?.y ?? 0) + (box?.height ?? 0))).toBe(500);
+    const isInside = () => page.evaluate("document.getElementById('drawer').contains(document.activeElement)");
+    for (const key of [...Array.from({ length: 30 }, () => "Tab"), "Shift+Tab", "Shift+Tab"]) {
+      await page.keyboard.press(key);
+      expect(await isInside()).toBe(true);
+    }
+    await page.keyboard.press("Escape");
+    await page.locator("#drawer > *").first().waitFor({ state: "detached" });
+    expect(await page.evaluate("document.activeElement.closest('tr')?.id")).toBe(id);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("is led to the page of an action on a phone, which has no room for a drawer", async () => {
+    const id = await created({});
+    const page = await open("/actions", { viewport: { width: 375, height: 812 } });
+    await page.locator(`#${id} .row-link`).click();
+    await page.waitForURL(`${app.url}/actions/${id}`);
+    await page.getByRole("button", { name: "Approve" }).waitFor();
+    expect(await page.locator("#drawer > *").count()).toBe(0);
+  });
+
+  test("copies the URL, the ID and the body as they are, with the word back after a while", async () => {
+    const id = await created({ url: "http://127.0.0.1:9/v1/copied?a=1", body: { a: 1.5 } });
+    const page = await open(`/approvals/${id}`, { permissions: ["clipboard-read", "clipboard-write"] });
+    const pane = page.locator("#request");
+    const copied = async (name: string) => {
+      await pane.getByRole("button", { name, exact: true }).click();
+      await pane.locator("[data-told=Copied]").waitFor();
+      const text = await page.evaluate("navigator.clipboard.readText()");
+      await pane.locator("[data-told]").waitFor({ state: "detached" });
+      return text;
+    };
+    expect(await copied("Copy the URL")).toBe("http://127.0.0.1:9/v1/copied?a=1");
+    expect(await copied("Copy the action's ID")).toBe(id);
+    expect(JSON.parse(String(await copied("Copy")).replace(/^Copy$/, "null"))).toMatchObject({ a: 1.5 });
+    expect(watched.troubles).toEqual([]);
+  });
+
   test("has the buttons of a confirmation in view, with the note, and is told there what is below", async () => {
     const id = await created({ body: LONG });
     const page = await open(`/approvals/${id}`);
@@ -116,6 +161,20 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
     const { extras } = await app.engine.actionService.get(app.engine.owner, id);
     const timeline = await app.engine.actionService.timeline(app.engine.owner, id);
     expect(JSON.stringify([extras, timeline])).toContain("Order 1882 is paid.");
+  });
+
+  test("is told how much is folded, until it was opened", async () => {
+    const id = await created({ body: { rows: Array.from({ length: 60 }, (_, at) => ({ at })) } });
+    const page = await open(`/approvals/${id}`, { viewport: { width: 1_280, height: 4_000 } });
+    await page.getByRole("button", { name: /^Approve ?, with 40 folded$/ }).waitFor();
+    await page.keyboard.press("a");
+    const dialog = page.getByRole("dialog", { name: "Approve POST 127.0.0.1:9?" });
+    await dialog.getByRole("button", { name: /^Approve ?, with 40 folded$/ }).waitFor();
+    await dialog.getByText("40 more items").click();
+    await dialog.getByRole("button", { name: "Approve", exact: true }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator("#request").getByText("40 more items").click();
+    await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
   });
 
   test("walks with j and k through folded look-alikes, and the ring is always on what is shown", async () => {

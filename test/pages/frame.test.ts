@@ -16,7 +16,7 @@ let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 
 /** IDs of actions. */
-const own = { refund: "", failed: "" };
+const own = { refund: "", failed: "", plain: "" };
 
 async function create(members: object): Promise<string> {
   app.engine.clock.advance(1);
@@ -30,6 +30,7 @@ beforeAll(async () => {
   own.refund = await create({ approve: true, title: `Refund <b> with ${SECRET}`, body: { n: 1 } });
   own.failed = await create({ retries: 1, title: "Close ticket 991" });
   await app.engine.saw(own.failed, { status: "failed" });
+  own.plain = await create({ approve: true, url: "http://127.0.0.1:9/v1/plain?x=1" });
 });
 
 afterAll(() => app[Symbol.asyncDispose]());
@@ -44,7 +45,7 @@ const found = async (text: string) => textOf(await ann.pageOf(`/palette?q=${enco
 
 test("the navigation counts what waits and what failed in the last day, and the icon tells that something waits", async () => {
   const html = await ann.pageOf("/overview");
-  expect(textOf(html)).toMatch(/Approvals 1 waiting Actions 1 failed in the last day Overview Keys/);
+  expect(textOf(html)).toMatch(/Approvals 2 waiting Actions 1 failed in the last day Overview Keys/);
   expect(html).toMatch(/<link id="icon"[^>]* href="\/assets\/icon-waiting-/);
   await using empty = await openRealServer({ starts: false });
   const bob = await signedIn(empty);
@@ -56,8 +57,12 @@ test("the navigation counts what waits and what failed in the last day, and the 
 describe("the palette", () => {
   test("finds pages by their name, and actions by title, host or ID", async () => {
     expect(await found("over")).toBe("Go to Overview");
-    expect(await found("ticket")).toBe("Actions Close ticket 991 Failed");
-    expect(await found(`see ${own.failed}`)).toBe("Actions Close ticket 991 Failed");
+    const ticket = /^Actions “ Close ticket 991 ” Failed · agent · \S.* Do Retry “ Close ticket 991 ”$/;
+    expect(await found("ticket")).toMatch(ticket);
+    expect(await found(`see ${own.failed}`)).toMatch(ticket);
+    // A title is in quotation marks, so it can't pass for an entry of ours.
+    expect(await ann.pageOf("/palette?q=ticket")).toContain(`href="/bulk/new?id=${own.failed}&amp;operation=retry"`);
+    expect(await found(own.plain)).toMatch(/^Actions POST 127\.0\.0\.1:9\/v1\/plain\?x=1 Awaiting approval · agent/);
     expect(await found("act_01kdvdna01eqda3v8th819zzzz")).toMatch(/^No page or action matches\./);
     expect(await found("zz-nothing")).toMatch(/^No page or action matches\./);
   });
@@ -117,9 +122,18 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.keyboard.press("Control+k");
     await page.getByText("Waiting for a decision").waitFor();
     await page.keyboard.type("ticket");
-    await page.getByRole("link", { name: "Close ticket 991" }).waitFor();
+    const chosen = page.locator("#found [aria-selected=true]");
+    await chosen.getByText("Close ticket 991").waitFor();
+    const field = page.locator("#palette-text");
+    expect(await field.getAttribute("aria-activedescendant")).toBe(`found-${own.failed}`);
     await page.keyboard.press("ArrowDown");
-    expect(await page.locator("#found .chosen").innerText()).toContain("Close ticket 991");
+    expect(await chosen.innerText()).toStartWith("Retry “Close ticket 991”");
+    await page.keyboard.press("ArrowUp");
+    // The first Escape closes it, with text in the field too.
+    await page.keyboard.press("Escape");
+    expect(await page.locator("#palette[open]").count()).toBe(0);
+    await page.keyboard.press("Control+k");
+    await chosen.getByText("Close ticket 991").waitFor();
     await page.keyboard.press("Enter");
     await page.waitForURL(`${app.url}/actions/${own.failed}`);
     expect(watched.troubles).toEqual([]);
@@ -132,6 +146,17 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     const zone = { timeZone: "Asia/Kolkata", hour: "2-digit", minute: "2-digit" } as const;
     expect(await time.innerText()).toContain(new Intl.DateTimeFormat("en-GB", zone).format(at));
     expect(await time.getAttribute("title")).toContain("GMT+5:30");
+  });
+
+  test("a field for a time is in the reader's zone, and sends UTC", async () => {
+    const page = await open("/actions?created_after=2026-03-04T06:30:00Z");
+    await page.locator(".menu > summary", { hasText: "More" }).click();
+    const field = page.getByLabel("Created after (GMT+5:30)");
+    expect(await field.inputValue()).toStartWith("2026-03-04T12:00");
+    await field.fill("2026-03-05T05:30:00");
+    await field.press("Enter");
+    await page.waitForURL((url) => url.searchParams.get("created_after") === "2026-03-05T00:00:00Z");
+    expect(await field.inputValue()).toStartWith("2026-03-05T05:30");
   });
 
   test("Escape closes an open menu, and so does a click beside it", async () => {

@@ -122,7 +122,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.click("button[value=reject]");
     await confirmPassword(page);
     await page.waitForURL("**/approvals?decided=*");
-    expect(await page.textContent(`#decided-${id}`)).toContain("Rejected by ann@example.com on the pages of Outgate");
+    expect(await page.textContent(`#decided-${id}`)).toContain("Rejected by ann@example.com in the console");
     expect(await page.textContent(`#decided-${id}`)).toContain("Not sent");
     expect(await statusOf(id)).toBe("cancelled");
     await page.click("text=View receipt");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { jsonTree } from "../../src/json/tree.ts";
-import { JsonView } from "../../src/pages/json-view.tsx";
+import { foldedIn, JsonView } from "../../src/pages/json-view.tsx";
 import { renderPart } from "../../src/pages/layout.tsx";
 
 function viewOf(value: unknown): string {
@@ -45,23 +45,21 @@ describe("JSON on a page", () => {
     expect(linesOf(html)).toContain('"note": "one\\", \\"approved\\": true"');
   });
 
-  test("keeps small objects of a list on one line each where there are many, and counts them", () => {
-    const contact = (id: number) => ({ id, name: "Ann", tags: ["a", "b"], none: {} });
-    const line = (id: number) => `{"id": ${id}, "name": "Ann", "tags": ["a", "b"], "none": {}}`;
-    const many = Array.from({ length: 12 }, (_, id) => contact(id));
-    const lines = linesOf(viewOf({ contacts: many }));
-    expect(lines[1]).toBe('"contacts": [ 12 items ] 12 items');
-    expect(lines.slice(2, 14)).toEqual(many.map(({ id }) => `${line(id)}${id === 11 ? "" : ","}`));
-    expect(linesOf(viewOf(many))[0]).toBe("[ 12 items");
-    // A few are read member by member, and so is what is long or has objects inside.
-    for (const value of [
-      [contact(1), contact(2), contact(3)],
-      many.map((one) => ({ ...one, to: contact(0) })),
-      many.map((one) => ({ ...one, note: "two\nlines" })),
-      many.map((one) => ({ ...one, note: "x".repeat(130) })),
-    ]) {
-      expect(linesOf(viewOf(value))).toContain('"name": "Ann",');
-    }
+  test("folds the end of a long list, and what is beyond its nodes, with every item still on the page", () => {
+    const rows = Array.from({ length: 50 }, (_, id) => ({ id }));
+    const html = viewOf({ rows, after: "seen" });
+    expect(linesOf(html).slice(0, 4)).toEqual(["{", '"rows": [ 50 items ],', "{ 1 field },", '"id": 0']);
+    expect(html).toContain('<details class="json-fold" data-folded="30"><summary');
+    expect(linesOf(html)).toContain("30 more items");
+    expect(linesOf(html).at(-2)).toBe('"after": "seen"');
+    const few = jsonTree(JSON.stringify({ rows, after: [1, 2] }), { nodes: 30, chars: 10_000 });
+    if (few === null) throw new Error("It is no tree.");
+    expect(foldedIn(few)).toBeGreaterThanOrEqual(30);
+    const all = renderPart(JsonView({ label: "Body", tree: few }));
+    for (const { id } of rows) expect(linesOf(all).some((line) => line.includes(`"id": ${id}`))).toBe(true);
+    // The outermost may be long, too.
+    const list = jsonTree(JSON.stringify(rows), { nodes: 1_000, chars: 10_000 });
+    expect(list === null ? 0 : foldedIn(list)).toBe(30);
   });
 
   test("shows a long text of one line in a box, too, and codes for what can't be seen", () => {

@@ -9,7 +9,7 @@ const PAUSE_MS = 1_000;
 const POLL_MS = 5_000;
 const COME_BACK_MS = 10_000;
 const AGES_MS = 20_000;
-const TOAST_MS = 8_000;
+const TOLD_MS = 2_000;
 
 const { htmx, Idiomorph } = /** @type {any} */ (globalThis);
 const mainOf = () => document.getElementById("main");
@@ -127,8 +127,14 @@ addEventListener("htmx:afterSwap", () => prepare(document));
 let openings = 0;
 
 addEventListener("htmx:beforeRequest", (event) => {
-  const { target } = /** @type {CustomEvent} */ (event).detail;
+  const { target, pathInfo } = /** @type {CustomEvent} */ (event).detail;
   if (!target.matches("#request, #drawer, #found")) return;
+  if (target === drawer && matchMedia("(max-width: 48rem)").matches) {
+    // A phone has no room for a list beside it.
+    event.preventDefault();
+    return location.assign(pathInfo.finalRequestPath ?? pathInfo.requestPath);
+  }
+  if (target.id === "request") target.scrollTop = 0;
   target.classList.add("is-loading");
   if (target.id !== "found") openings += 1;
 });
@@ -183,6 +189,21 @@ addEventListener("htmx:afterSwap", (event) => {
   drawer.scrollTop = 0;
   close.focus();
 });
+
+/** The keyboard stays in an open drawer. */
+function keepInDrawer(/** @type {KeyboardEvent} */ event) {
+  if (drawer === null || below === null) return;
+  const stops = [
+    ...drawer.querySelectorAll("a[href], button, input, textarea, select, summary, [tabindex='0']"),
+  ].filter(
+    (stop) => stop instanceof HTMLElement && stop.checkVisibility() && !stop.matches(":disabled, [type=hidden]"),
+  );
+  const at = stops.findIndex((stop) => stop === document.activeElement);
+  const end = event.shiftKey ? 0 : stops.length - 1;
+  if (at !== -1 && at !== end) return;
+  event.preventDefault();
+  focus(stops.at(event.shiftKey ? -1 : 0));
+}
 
 function closeDrawer() {
   // The entry of the history that this leads to is the list's: see `popstate`.
@@ -295,8 +316,10 @@ addEventListener("pageshow", listen);
 
 /* Keyboard shortcuts. Those that decide ask for confirmation. */
 
+const isMac = /^(?:Mac|iP)/.test(navigator.platform);
+
 const KEYS = [
-  ["⌘K, Ctrl K", "Go to a page, find an action"],
+  [isMac ? "⌘K" : "Ctrl K", "Go to a page, find an action"],
   ["/", "Search"],
   ["j, k", "Next, previous"],
   ["Enter", "Open"],
@@ -313,6 +336,7 @@ addEventListener("keydown", (event) => {
     return openPalette();
   }
   if (key === "Escape") return closeTop();
+  if (key === "Tab" && document.querySelector("dialog[open]") === null) return keepInDrawer(event);
   if (event.ctrlKey || event.altKey || event.metaKey || (event.repeat && !"jk".includes(key))) return;
   if (target instanceof Element && target.closest("input, textarea, select, dialog") !== null) return;
   if (press(key)) event.preventDefault();
@@ -437,8 +461,7 @@ function tellChanged() {
 function copyOf(/** @type {Element} */ part) {
   const copy = make("div", part.cloneNode(true));
   for (const element of copy.querySelectorAll("[id]")) element.removeAttribute("id");
-  // The dialog has an end of its own.
-  for (const other of copy.querySelectorAll("form, [data-end]")) other.remove();
+  for (const part of copy.querySelectorAll("form, .hidden-values, .copy, [data-copy][hidden]")) part.remove();
   for (const card of copy.querySelectorAll(".card")) card.className = "asked";
   return copy;
 }
@@ -490,16 +513,32 @@ function openPalette() {
   return true;
 }
 
+const foundIn = () => [...document.querySelectorAll("#found [role=option]")];
+const chosenOf = (/** @type {Element[]} */ items) => items.findIndex((item) => item.ariaSelected === "true");
+
+/** The entry that Enter leads to. The focus stays in the field, so it tells screen readers which one that is. */
+function choose(/** @type {Element | undefined} */ next) {
+  for (const item of foundIn()) item.ariaSelected = String(item === next);
+  if (next === undefined) paletteText?.removeAttribute("aria-activedescendant");
+  else paletteText?.setAttribute("aria-activedescendant", next.id);
+  next?.scrollIntoView({ block: "nearest" });
+}
+
+addEventListener("htmx:afterSwap", (event) => {
+  if (/** @type {CustomEvent} */ (event).detail.target.id === "found") choose(foundIn()[0]);
+});
+
 palette?.addEventListener("keydown", (event) => {
-  const items = [...palette.querySelectorAll("#found li:has(a)")];
-  const at = items.findIndex((item) => item.classList.contains("chosen"));
+  const items = foundIn();
+  const at = chosenOf(items);
   if (event.key === "Enter") {
-    const link = (items[at] ?? items[0])?.querySelector("a");
-    if (link !== null && link !== undefined) location.assign(link.href);
+    const link = items[at];
+    if (link instanceof HTMLAnchorElement) location.assign(link.href);
   } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-    const next = items[Math.min(Math.max(at + (event.key === "ArrowDown" ? 1 : -1), 0), items.length - 1)];
-    for (const item of items) item.classList.toggle("chosen", item === next);
-    next?.scrollIntoView({ block: "nearest" });
+    choose(items[Math.min(Math.max(at + (event.key === "ArrowDown" ? 1 : -1), 0), items.length - 1)]);
+  } else if (event.key === "Escape" && palette instanceof HTMLDialogElement) {
+    // A search field would take the first one to empty itself.
+    palette.close();
   } else return;
   event.preventDefault();
 });
@@ -512,8 +551,9 @@ addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open], .person-menu details[open]")) {
     if (!menu.contains(target)) menu.removeAttribute("open");
   }
-  const copied = target.closest("[data-copy-text]");
-  if (copied instanceof HTMLElement) copyText(copied.dataset["copyText"] ?? "", copied);
+  const copied = target.closest("[data-copy-text], [data-copy-near]");
+  if (!(copied instanceof HTMLElement)) return;
+  copyText(copied.dataset["copyText"] ?? copied.previousElementSibling?.textContent ?? "", copied);
 });
 
 /** Closes the open menu, else the drawer. Dialogs close themselves. */
@@ -525,15 +565,16 @@ function closeTop() {
   } else if (document.querySelector("dialog[open]") === null) closeDrawer();
 }
 
-/* Copy buttons, local times, toasts. */
+/* Copy buttons, local times. */
 
 /** Shows the copy buttons if the browser allows copying, and turns the times to the reader's zone. */
 function prepare(/** @type {ParentNode} */ place) {
   tellTimes(place);
+  for (const input of place.querySelectorAll("input[type=datetime-local]"))
+    if (input instanceof HTMLInputElement) toLocal(input);
   for (const all of place.querySelectorAll("[data-selects]")) all.removeAttribute("hidden");
-  for (const toast of place.querySelectorAll("[data-toast]")) setTimeout(() => toast.remove(), TOAST_MS);
   if (navigator.clipboard === undefined) return;
-  for (const button of place.querySelectorAll("[data-copy-text]")) button.removeAttribute("hidden");
+  for (const button of place.querySelectorAll("[data-copy-text], [data-copy-near]")) button.removeAttribute("hidden");
   for (const block of place.querySelectorAll("[data-copy]")) {
     if (block.nextElementSibling?.matches(".copy") === true) continue;
     const text = (block.querySelector("pre") ?? block).textContent ?? "";
@@ -545,12 +586,24 @@ function prepare(/** @type {ParentNode} */ place) {
   }
 }
 
+/** What a copy button says when it has nothing to tell. @type {WeakMap<HTMLElement, string>} */
+const told = new WeakMap();
+
 function copyText(/** @type {string} */ text, /** @type {HTMLElement} */ button) {
+  const isIcon = button.querySelector("svg") !== null;
+  const say = (/** @type {string} */ word) => {
+    if (isIcon) button.title = word;
+    else button.textContent = word;
+  };
   const tell = (/** @type {string} */ word) => () => {
-    if (button.querySelector("svg") === null) button.textContent = word;
-    else button.title = word;
+    const before = told.get(button) ?? (isIcon ? button.title : (button.textContent ?? ""));
+    told.set(button, before);
+    say(word);
     button.setAttribute("data-told", word);
-    setTimeout(() => button.removeAttribute("data-told"), 2_000);
+    setTimeout(() => {
+      say(before);
+      button.removeAttribute("data-told");
+    }, TOLD_MS);
   };
   navigator.clipboard.writeText(text).then(tell("Copied"), tell("Copy failed"));
 }
@@ -579,7 +632,8 @@ const date = /** @type {const} */ ({ day: "numeric", month: "short" });
 const FORMATS = {
   day: new Intl.DateTimeFormat("en-GB", day),
   clock: new Intl.DateTimeFormat("en-GB", clock),
-  full: new Intl.DateTimeFormat("en-GB", { ...day, ...clock }),
+  full: new Intl.DateTimeFormat("en-GB", { ...day, ...clock, timeZoneName: "short" }),
+  minutes: new Intl.DateTimeFormat("en-GB", { ...day, ...minute, timeZoneName: "short" }),
   short: new Intl.DateTimeFormat("en-GB", { ...date, ...minute }),
   minute: new Intl.DateTimeFormat("en-GB", minute),
   date: new Intl.DateTimeFormat("en-GB", date),
@@ -608,9 +662,37 @@ function tellTimes(/** @type {ParentNode} */ place, /** @type {string | null} */
   }
 }
 
+/* Fields for a time hold UTC as they come; with script they are in the reader's zone, and send UTC. */
+
+/** @type {WeakSet<HTMLInputElement>} */
+const zoned = new WeakSet();
+
+function toLocal(/** @type {HTMLInputElement} */ input) {
+  const label = input.labels?.[0];
+  const name = zone.formatToParts(new Date()).find(({ type }) => type === "timeZoneName")?.value ?? "local time";
+  if (label !== undefined) label.textContent = (label.textContent ?? "").replace("(UTC)", `(${name})`);
+  if (zoned.has(input)) return;
+  zoned.add(input);
+  const at = new Date(`${input.value}Z`);
+  if (Number.isNaN(at.getTime())) return;
+  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  input.value = local;
+  input.defaultValue = local;
+}
+
+addEventListener("formdata", ({ target, formData }) => {
+  const fields = target instanceof HTMLFormElement ? [...target.elements] : [];
+  for (const input of fields) {
+    if (!(input instanceof HTMLInputElement) || !zoned.has(input)) continue;
+    const at = new Date(input.value);
+    if (!Number.isNaN(at.getTime())) formData.set(input.name, `${at.toISOString().slice(0, 19)}Z`);
+  }
+});
+
 setInterval(() => tellTimes(document), AGES_MS);
 setInterval(() => tellTimes(document, "until"), 1_000);
 prepare(document);
+if (isMac) for (const key of document.querySelectorAll("[data-open=palette] kbd")) key.textContent = "⌘K";
 // A phone shows a part of the row of filters.
 document.querySelector(".filter-links [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 listen();

@@ -18,6 +18,14 @@
     if (!(request instanceof HTMLElement) || !(end instanceof HTMLElement) || !(bar instanceof HTMLElement)) return;
     // A pane that a phone doesn't show has no size.
     if (bar.offsetHeight === 0) return;
+    const folds = [...request.querySelectorAll(".json-fold:not([open])")].filter(
+      (fold) => fold.parentElement?.closest("details:not([open])") === null,
+    );
+    const folded = folds.reduce((sum, fold) => sum + Number(fold.getAttribute("data-folded")), 0);
+    for (const place of folded === 0 ? [] : bar.querySelectorAll(".decide-folded")) {
+      const text = `, with ${folded.toLocaleString("en-GB")} folded`;
+      if (place.textContent !== text) place.textContent = text;
+    }
     const name = request.dataset["shown"] ?? "";
     const hiddenPx = end.getBoundingClientRect().top - bar.getBoundingClientRect().top;
     if (hiddenPx <= 1) seen.add(name);
