@@ -101,7 +101,7 @@ export function accountRoutes(deps: AccountRouteDeps) {
         tag: "Auth",
         summary: "Name the account",
         description:
-          "Everybody in the account sees its name, and whoever is invited. Without one it is shown by the address of its first person.",
+          "Everyone in the account sees its name, and everyone who is invited. Without one it is shown by the address of its first person.",
         body: jsonBody(ChangeAccount),
         answers: { 200: { description: "The account with its name.", schema: AccountJson } },
         errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],

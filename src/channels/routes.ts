@@ -42,7 +42,7 @@ function allRoutes({ channelService }: ChannelRouteDeps) {
         tag: "Auth",
         summary: "List where the account asks for approval",
         description: "Lists the channels, the oldest first.",
-        notes: ["URLs are shown masked: whoever has one can post to it."],
+        notes: ["URLs are shown masked: anyone who has one can post to it."],
         answers: { 200: { description: "The channels.", schema: ChannelList } },
         errors: API_ERRORS,
       }),

@@ -89,7 +89,7 @@ function NameForm({
         name="name"
         label="Account name"
         value={typed ?? name ?? ""}
-        hint="Everybody in the account sees it, and whoever you invite. Leave it empty to show your address."
+        hint="Everyone in the account sees it, and everyone you invite. Leave it empty to show your address."
         maxlength={ACCOUNT_NAME_CHARS_MAX}
         autocomplete="organization"
       />

@@ -33,9 +33,9 @@ export const PAUSE_SCOPES = ["host", "key", "account"] as const;
 export type PauseScope = (typeof PAUSE_SCOPES)[number];
 
 const SCOPE_TEXTS = {
-  host: { label: "One host", hint: "Calls to it wait, whoever asks for them." },
+  host: { label: "One host", hint: "All calls to it wait." },
   key: { label: "One key", hint: "What an agent created waits." },
-  account: { label: "The whole account", hint: "Nothing is sent." },
+  account: { label: "The whole account", hint: "All calls wait." },
 } as const satisfies Readonly<Record<PauseScope, Omit<Choice, "value">>>;
 
 const SCOPES: readonly Choice[] = PAUSE_SCOPES.map((value) => ({ value, ...SCOPE_TEXTS[value] }));

@@ -256,7 +256,7 @@ function addPauseCommands(program: CliCommand): void {
             visible(pause.created_by),
             visible(pause.reason ?? ""),
           ],
-          empty: "Nothing is paused.",
+          empty: "No pauses.",
         }),
       ),
     );

@@ -223,7 +223,7 @@ function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
   const isBulk = verb === "retry" || verb === "cancel";
   const hasNoRun = isRetry || verb === "send-now";
   const why = isRetry
-    ? "why; shown to whoever decides. Required for an agent's key within 24 hours of a rejection, when it may retry twice"
+    ? "why; shown to the approver. Required for an agent's key within 24 hours of a rejection, when it may retry twice"
     : "why; shown in the timeline";
   const run = new Option("--run <n>", "only in this run; a retry begins the next one").argParser(wholeNumber("run"));
   const command = addServiceCommand(program, `${verb} ${isBulk ? "[id]" : "<id>"}`, decision.summary)

@@ -27,7 +27,7 @@ export function addSend(program: CliCommand): void {
       "'Name: value'; may be given several times. @file reads one header per line, - reads them from standard input. Do not put secrets on the command line",
       several,
     )
-    .option("--title <text>", "what the call does, in one line; shown to whoever decides")
+    .option("--title <text>", "what the call does, in one line; shown to the approver")
     .option("--metadata <name=value>", "a note to find it by; may be given several times", several)
     .option("--approve", "hold it until a person approves it")
     .option("--notify <e-mail>", "ask this person for approval by mail")
@@ -46,7 +46,7 @@ export function addSend(program: CliCommand): void {
     .option("--callback <url>", "URL to notify of the outcome")
     .option(
       "--reason <text>",
-      "why; shown to whoever decides. Required for an agent's key within 24 hours of a rejection",
+      "why; shown to the approver. Required for an agent's key within 24 hours of a rejection",
     )
     .option("--run-at <time>", "not before this time, such as 2026-03-04T12:00:00Z")
     .option("--delay <seconds>", "not before so many seconds have passed", wholeNumber("delay"))

@@ -63,7 +63,7 @@ export async function resetPassword({ env, out, err }: Io, email: string): Promi
   });
   if (url === null) throw new Error(`No person has the address ${email}.`);
   out(`${url}\n`);
-  err("Whoever opens the link chooses a new password. It works once, for a day; until then the old password works.\n");
+  err("The person who opens the link chooses a new password. It works once, for a day; until then the old password works.\n");
   return EXIT.ok;
 }
 
@@ -80,7 +80,7 @@ export async function renewWelcomeLink({ env, out, err }: Io): Promise<number> {
   }
   out(`${url}\n`);
   err(
-    "Whoever opens the link becomes the first account's owner. It works once, for 7 days; the previous link no longer works.\n",
+    "The person who opens the link becomes the first account's owner. It works once, for 7 days; the previous link no longer works.\n",
   );
   return EXIT.ok;
 }
