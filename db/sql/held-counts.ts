@@ -45,7 +45,9 @@ export const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
 /** How many actions of an account await approval, at most `limit`. */
 export async function countAllHeld(reader: Sql, accountId: string, filter: HeldFilter, limit: number): Promise<number> {
   const { keyId, host } = filter;
-  const variant = host === null ? (keyId === null ? "none" : "key") : keyId === null ? "host" : "host and key";
+  const ofAccount = keyId === null ? "none" : "key";
+  const atHost = keyId === null ? "host" : "host and key";
+  const variant = host === null ? ofAccount : atHost;
   const [counted] = await countBy(variant).read(reader, { accountId, keyId, host, before: idBefore(filter), limit });
   return counted?.count ?? 0;
 }

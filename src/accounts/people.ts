@@ -46,19 +46,7 @@ export function createPeopleService(deps: PeopleDeps) {
     auditRefused: createSignInAudit(deps),
   };
   return {
-    /** The caller's own account, for every role. */
-    async readAccount(caller: Caller): Promise<AccountLabel & { readonly id: string }> {
-      authorize(caller, "read");
-      return { id: caller.accountId, ...(await people.labelOf(caller.accountId)) };
-    },
-    /** Gives the account a name, or takes it (empty); for owners. */
-    async renameAccount(caller: Caller, given: string): Promise<void> {
-      authorize(caller, "manage");
-      const { accountId } = caller;
-      const name = given === "" ? null : given;
-      const entry = { kind: "account_renamed", subject: "", detail: { name } } as const;
-      await people.renameAccount(accountId, name, auditOf(caller, entry, clock.now()));
-    },
+    ...createAccountCases(deps),
     isSignUpOpen: async () => (await signUpGate.closedBy()) === null,
     /** Throws `forbidden` if sign-ups are closed. Call it before checking anything else. */
     requireSignUpOpen: () => signUpGate.requireOpen(),
@@ -119,6 +107,25 @@ export function createPeopleService(deps: PeopleDeps) {
     },
     redeemLink: (token: string, credentials: Credentials, source: SessionSource) =>
       redeemLink(parts, token, credentials, source),
+  };
+}
+
+/** What an account is called. */
+function createAccountCases({ people, clock }: PeopleDeps) {
+  return {
+    /** The caller's own account, for every role. */
+    async readAccount(caller: Caller): Promise<AccountLabel & { readonly id: string }> {
+      authorize(caller, "read");
+      return { id: caller.accountId, ...(await people.labelOf(caller.accountId)) };
+    },
+    /** Gives the account a name, or takes it (empty); for owners. */
+    async renameAccount(caller: Caller, given: string): Promise<void> {
+      authorize(caller, "manage");
+      const { accountId } = caller;
+      const name = given === "" ? null : given;
+      const entry = { kind: "account_renamed", subject: "", detail: { name } } as const;
+      await people.renameAccount(accountId, name, auditOf(caller, entry, clock.now()));
+    },
   };
 }
 

@@ -253,6 +253,7 @@ async function fill(client: Client): Promise<void> {
         case n % 2 when 0 then 'callback' else 'mail' end as k from generate_series(1, ${ROWS}) n) all_rows`,
     `insert into api_keys (id, account_id, name, role, hold, hash, last4, created_at)
       select 'key_' || n, 'acc_' || n % 50, 'n', 'agent', 'none', 'hash ' || n, 'abcd', n from generate_series(1, ${ROWS}) n`,
+    `insert into accounts (id, sealed_root_secret, created_at) select 'acc_' || n, 'x', n from generate_series(1, ${ROWS}) n`,
     `insert into people select 'per_' || n, n || '@example.com', n || '@example.com', 'h', n from generate_series(1, ${ROWS}) n`,
     `insert into members select 'acc_' || n, 'per_' || n, n from generate_series(1, ${ROWS}) n`,
     `insert into sessions select 'h' || n, 'per_' || n, 'acc_' || n, n, n from generate_series(1, ${ROWS}) n`,

@@ -7,11 +7,25 @@ import {
   HELD_REQUESTERS_SHOWN_MAX,
   LIST_BYTES_MAX,
 } from "../../../src/config/limits.ts";
-import type { HeldPage } from "../../../db/store.ts";
+import type { ActionStore, HeldFilter, HeldPage } from "../../../db/store.ts";
 import { NO_FILTER } from "../../../db/sql/held-counts.ts";
 import { ACCOUNT, aCreation, answered, later, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, createdAction, decided, stored } from "./steps.ts";
+
+/** The ids of all pages of two; each page has them in their order. */
+async function idsOfPages(actions: ActionStore, filter: HeldFilter): Promise<readonly string[]> {
+  const seen: string[] = [];
+  let after: string | null = null;
+  do {
+    const page: HeldPage = await actions.held(ACCOUNT, after, 2, filter);
+    const ids = page.actions.map(({ id }) => id);
+    expect(ids).toEqual(ids.toSorted());
+    seen.push(...ids);
+    ({ after } = page);
+  } while (after !== null);
+  return seen;
+}
 
 /** What waits for a person, as the inbox reads it. */
 export function testHeld(open: OpenTestStore): void {
@@ -124,14 +138,7 @@ export function testHeld(open: OpenTestStore): void {
                 (host === null || one.host === host) &&
                 (before === null || one.createdAt < before),
             );
-            const seen: string[] = [];
-            let after: string | null = null;
-            do {
-              const page: HeldPage = await db.actions.held(ACCOUNT, after, 2, filter);
-              expect(page.actions.map(({ id }) => id)).toEqual(page.actions.map(({ id }) => id).toSorted());
-              seen.push(...page.actions.map(({ id }) => id));
-              ({ after } = page);
-            } while (after !== null);
+            const seen = await idsOfPages(db.actions, filter);
             expect(seen.toSorted()).toEqual(matching.map(({ id }) => id));
             expect(await db.actions.heldTotal(ACCOUNT, filter, 99)).toBe(matching.length);
             expect(await db.actions.heldTotal(ACCOUNT, filter, 1)).toBe(Math.min(1, matching.length));
