@@ -40,8 +40,10 @@ function idOf({ path }: Operation): fc.Arbitrary<string> {
   return known(kind).map((token) => path.replace("{id}", token));
 }
 
-function queryOf(operation: Operation): fc.Arbitrary<string> {
-  const members = parametersOf(operation, "query").map(({ name, required, schema }) => {
+/** `isWhole`: with optional parameters, or with the required ones alone. */
+function queryOf(operation: Operation, isWhole = true): fc.Arbitrary<string> {
+  const parameters = parametersOf(operation, "query").filter(({ required }) => isWhole || required);
+  const members = parameters.map(({ name, required, schema }) => {
     const value = NAMED[name === "host" ? `${operation.id} host` : name] ?? fitting(schema);
     return required
       ? value.map((one) => [name, one] as const)
@@ -122,10 +124,17 @@ function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrar
   // A job that changes nothing: changes are counted by their own operations.
   if (id === "startBulk") return fits.map((body) => ({ ...at(body), filter: { title: "no action has this title" } }));
   if (id === "addCallbackHost") return fc.oneof(fits, fc.record({ host: LISTED_HOST }));
+  if (id === "sendTestMail") return fc.oneof(fits, fc.constant({ to: KNOWN_PERSON }));
+  if (id === "testCallback") return fc.oneof(fits, fc.constant({ url: `https://${KNOWN_RECEIVER}/` }));
   // A made-up run is hardly ever the action's.
   if (id === "approveAction" || id === "cancelAction") return fc.oneof(fits, fc.constantFrom({}, { run: 1 }));
   return id === "logIn" ? fc.oneof(fits, fc.constant(SOMEBODY)) : fits;
 }
+
+/** A person of the account, and a host for callbacks, that no request removes. */
+export const KNOWN_PERSON = "known@example.com";
+
+export const KNOWN_RECEIVER = "receiver.example";
 
 const PLAIN_KEY = { name: "plain", role: "agent" } as const;
 
@@ -152,13 +161,15 @@ function nearlyValid(operation: Operation): readonly fc.Arbitrary<Draft>[] {
     schema === null
       ? []
       : [
-          fc.tuple(idOf(operation), nearlyFitting(schema)).map(([path, { value, field }]) => ({
-            ...base,
-            path,
-            headers: { ...headers, ...JSON_TYPE },
-            body: JSON.stringify(value),
-            wrong: field,
-          })),
+          fc
+            .tuple(idOf(operation), queryOf(operation, false), nearlyFitting(schema))
+            .map(([path, query, { value, field }]) => ({
+              ...base,
+              path: path + query,
+              headers: { ...headers, ...JSON_TYPE },
+              body: JSON.stringify(value),
+              wrong: field,
+            })),
         ];
   const wrong = [
     ["surprise", "1"] as const,

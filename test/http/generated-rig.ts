@@ -4,8 +4,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { URL_CHARS_MAX } from "../../src/config/limits.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { maxGapMs } from "../db/event-loop.ts";
-import { answered, joined } from "../support/factory.ts";
+import { answered, aPerson, joined } from "../support/factory.ts";
 import type { Draft } from "./draft.ts";
+import { KNOWN_PERSON, KNOWN_RECEIVER } from "./generated-requests.ts";
 import { openRealServer, type RealServer, SOMEBODY } from "./real-server.ts";
 import { wholeText } from "./whole-text.ts";
 
@@ -56,6 +57,9 @@ export class Rig {
     await app.call("POST", "/auth/signup", JSON.stringify(SOMEBODY));
     const rig = new Rig(app);
     const { accountId } = app.engine.owner;
+    const { person: known } = aPerson({ accountId, email: KNOWN_PERSON });
+    await joined(app.engine.store, { accountId, known }, { isNew: true });
+    await app.engine.store.callbackHosts.add(accountId, KNOWN_RECEIVER, app.engine.clock.now());
     for (let n = 0; n < PEOPLE; n += 1) rig.people.push((await joined(app.engine.store, { accountId })).person.id);
     return rig;
   }
