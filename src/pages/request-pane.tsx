@@ -3,6 +3,7 @@ import type { Child } from "hono/jsx";
 import { mayDo, viewerOf } from "../accounts/roles.ts";
 import { type Action, runAtOf } from "../actions/action.ts";
 import { type DecisionHistory, type Fact, maskedFacts } from "../approvals/facts.ts";
+import { MASK } from "../receipts/mask-rules.ts";
 import { BODY_BEGINNING_CHARS_MAX, BODY_BEGINNING_LINES_MAX } from "../config/limits.ts";
 import { pageBody } from "./body-view.tsx";
 import { Copied, CopiedText } from "./controls.tsx";
@@ -49,6 +50,7 @@ export const BEGINNING = { lines: BODY_BEGINNING_LINES_MAX, chars: BODY_BEGINNIN
 export function RequestPane({ user, now, path, isWhole, alike = null, problem, reason, ...held }: RequestPaneProps) {
   const action = maskForDisplay(held.action, viewerOf(user.role));
   const mayDecide = mayDo(user.role, "approve");
+  const hidden = mayDecide ? placeOfHidden(action) : null;
   // What else there is to say about its state is said above it.
   const isPlain = action.run === 1 && action.callback === null;
   const body = pageBody(action, isWhole ? undefined : BEGINNING);
@@ -63,8 +65,9 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
           </p>
         )}
         {isPlain ? null : <p class="quiet small">{waitingText(action)}</p>}
+        {hidden === "above" ? <HiddenValues action={action} user={user} /> : null}
         <AskedFor {...held} user={user} now={now}>
-          {mayDecide ? <HiddenValues action={action} user={user} /> : null}
+          {hidden === "inside" ? <HiddenValues action={action} user={user} /> : null}
           <RequestParts action={action} isAsked={mayDecide} cut={body === null ? undefined : { body, path }} canCopy />
         </AskedFor>
         <p class="foot">
@@ -89,6 +92,11 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
       )}
     </div>
   );
+}
+
+/** Where it is said how many values are hidden: always above the first of them. The action must be masked. */
+export function placeOfHidden({ url, title, extras }: Action): "above" | "inside" {
+  return [url, title ?? "", JSON.stringify(extras)].some((text) => text.includes(MASK)) ? "above" : "inside";
 }
 
 interface AskedForProps extends HeldRequest {

@@ -8,7 +8,7 @@ import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
 import { FieldName, GroupName, listedRequest } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
 import { Ago, Table, UntrustedText } from "./parts.tsx";
-import { AskedFor, BEGINNING, type HeldRequest } from "./request-pane.tsx";
+import { AskedFor, BEGINNING, type HeldRequest, placeOfHidden } from "./request-pane.tsx";
 import { RequestParts } from "./request.tsx";
 import { counted, type PageUser, waitingText } from "./text.ts";
 
@@ -96,6 +96,7 @@ interface ReviewedGroupProps {
 function ReviewedGroup({ group, body, user, now }: ReviewedGroupProps) {
   const { requests, differing } = group;
   const [{ action, held }] = requests;
+  const hidden = placeOfHidden(action);
   return (
     <section class="reviewed" data-asked="">
       {requests.length === 1 ? null : (
@@ -121,8 +122,9 @@ function ReviewedGroup({ group, body, user, now }: ReviewedGroupProps) {
         </>
       )}
       {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
+      {hidden === "above" ? <HiddenValues action={action} user={user} /> : null}
       <AskedFor {...held} user={user} now={now}>
-        <HiddenValues action={action} user={user} />
+        {hidden === "inside" ? <HiddenValues action={action} user={user} /> : null}
         <RequestParts
           action={action}
           isAsked

@@ -37,14 +37,14 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
   }: {
     readonly body?: object;
     readonly [name: string]: unknown;
-  }) {
+  }): Promise<string> {
     count += 1;
     app.engine.clock.advance(1);
     const all = { url: "http://127.0.0.1:9/v1/messages", approve: true, ...members, body: { ...content, n: count } };
     const body = JSON.stringify(all);
     const { id } = (await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${KEYS.agent}` })).json;
-    made.push(String(id));
-    return String(id);
+    made.push(id);
+    return id;
   }
 
   async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
@@ -203,7 +203,7 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
   });
 
   test("sees the last of several requests that were asked for fast, and decides on none before it is there", async () => {
-    const [first = "", second = "", third = ""] = [
+    const [first, second, third] = [
       await created({ title: "1", url: "http://127.0.0.1:9/1" }),
       await created({ title: "2", url: "http://127.0.0.1:9/2" }),
       await created({ title: "3", url: "http://127.0.0.1:9/3" }),

@@ -443,7 +443,8 @@ function noteOf(/** @type {HTMLButtonElement} */ button) {
 /** Where and what a button sends; null: it can't any more. */
 function sentBy(/** @type {HTMLButtonElement} */ { form, disabled }) {
   if (form === null || !form.isConnected || disabled) return null;
-  return JSON.stringify([form.action, ...new FormData(form)]);
+  // The note is written here.
+  return JSON.stringify([form.action, ...[...new FormData(form)].filter(([name]) => name !== "reason")]);
 }
 
 function tellChanged() {
@@ -490,8 +491,8 @@ function openDialog(/** @type {HTMLElement} */ heading, /** @type {HTMLElement[]
   return dialog;
 }
 
-/** Says in the decision how much of the request is below; `inbox.js` does. */
-let tellBelow = () => {};
+/** Says in the decision how much of the request is below; `inbox.js` listens. */
+const tellBelow = () => dispatchEvent(new Event("request:shown"));
 
 /** Strings are added as text, not HTML. */
 function make(/** @type {string} */ name, /** @type {(string | Node)[]} */ ...children) {

@@ -44,8 +44,7 @@
   };
   // Scrolling and opening don't bubble.
   for (const type of ["scroll", "toggle"]) addEventListener(type, queue, { capture: true, passive: true });
-  for (const type of ["resize", "htmx:afterSettle"]) addEventListener(type, queue);
-  tellBelow = queue;
+  for (const type of ["resize", "htmx:afterSettle", "request:shown"]) addEventListener(type, queue);
   look();
 
   addEventListener("click", (event) => {
