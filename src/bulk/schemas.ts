@@ -58,15 +58,19 @@ export const BulkDryRun = Type.Object(
     is_more: Type.Boolean({ description: "Whether there are more than one job covers.", examples: [false] }),
     unknown_outcomes: count("How many of them the target may have carried out already, without having answered."),
     groups: Type.Array(
-      Type.Object({
-        host: plainText("Where they go.", "api.example.com"),
-        response_code: nullable(
-          Type.Integer({ description: "What the newest attempt was answered; null: nothing.", examples: [503] }),
-        ),
-        count: count("How many of those that match."),
-      }),
+      Type.Object(
+        {
+          host: plainText("Where they go.", "api.example.com"),
+          response_code: nullable(
+            Type.Integer({ description: "What the newest attempt was answered; null: nothing.", examples: [503] }),
+          ),
+          count: count("How many of those that match."),
+        },
+        { description: "Actions that go to one host, and were answered alike." },
+      ),
       {
         description: `Those that match by host and status, the largest group first, at most ${BULK_GROUPS_SHOWN_MAX}.`,
+        examples: [[{ host: "api.example.com", response_code: 503, count: 12 }]],
       },
     ),
   },

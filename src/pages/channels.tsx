@@ -51,7 +51,9 @@ export function channelsPage(props: ChannelsPageProps): string {
         <Problem text={problem} />
         {channels.length === 0 ? (
           <EmptyState icon="send" title="No channels yet">
-            <p>Add an email list, a Slack channel or a webhook, so that approvers are told of waiting requests at once.</p>
+            <p>
+              Add an email list, a Slack channel or a webhook, so that approvers are told of waiting requests at once.
+            </p>
           </EmptyState>
         ) : (
           <DataTable

@@ -242,8 +242,8 @@ export function pausePages(deps: PausePageDeps) {
     .get(PAUSES_PATH, async ({ context, person }) => {
       const search = new URLSearchParams(context.search);
       const asked = { chosen: search.get("key") ?? "", host: search.get("host") ?? "" };
-      const scope = asked.host !== "" ? "host" : asked.chosen !== "" ? "key" : null;
-      return page("own", await pausesHtml(deps, person, { ...asked, scope }));
+      const ofKey = asked.chosen === "" ? null : "key";
+      return page("own", await pausesHtml(deps, person, { ...asked, scope: asked.host === "" ? ofKey : "host" }));
     })
     .post(PAUSES_PATH, async ({ context, person }) => {
       const form = await formOf(context, person);

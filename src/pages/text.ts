@@ -59,8 +59,8 @@ const DURATION_UNITS = [
 
 /** A duration for a form, in the longest unit that tells it exactly: "90 s". `readDuration` reads it back. */
 export function exactDuration(ms: number): string {
-  const [unit, unitMs] = DURATION_UNITS.find(([, unitMs]) => ms >= unitMs && ms % unitMs === 0) ?? (["ms", 1] as const);
-  return `${ms / unitMs} ${unit}`;
+  const found = DURATION_UNITS.find(([, unitMs]) => ms >= unitMs && ms % unitMs === 0);
+  return found === undefined ? `${ms} ms` : `${ms / found[1]} ${found[0]}`;
 }
 
 /** Milliseconds of "90 s", "1.5 min" or "500"; a number without a unit is milliseconds. Null: it is none of these. */

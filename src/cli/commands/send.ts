@@ -44,10 +44,7 @@ export function addSend(program: CliCommand): void {
       oneOf("on-unknown", WHEN_UNKNOWN),
     )
     .option("--callback <url>", "URL to notify of the outcome")
-    .option(
-      "--reason <text>",
-      "why; shown to the approver. Required for an agent's key within 24 hours of a rejection",
-    )
+    .option("--reason <text>", "why; shown to the approver. Required for an agent's key within 24 hours of a rejection")
     .option("--run-at <time>", "not before this time, such as 2026-03-04T12:00:00Z")
     .option("--delay <seconds>", "not before so many seconds have passed", wholeNumber("delay"))
     .option("--expires-at <time>", "cancel it if it was not sent before this time");

@@ -63,7 +63,9 @@ export async function resetPassword({ env, out, err }: Io, email: string): Promi
   });
   if (url === null) throw new Error(`No person has the address ${email}.`);
   out(`${url}\n`);
-  err("The person who opens the link chooses a new password. It works once, for a day; until then the old password works.\n");
+  err(
+    "The person who opens the link chooses a new password. It works once, for a day; until then the old password works.\n",
+  );
   return EXIT.ok;
 }
 
