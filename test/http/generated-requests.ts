@@ -40,9 +40,8 @@ function idOf({ path }: Operation): fc.Arbitrary<string> {
   return known(kind).map((token) => path.replace("{id}", token));
 }
 
-/** `isWhole`: with optional parameters, or with the required ones alone. */
-function queryOf(operation: Operation, isWhole = true): fc.Arbitrary<string> {
-  const parameters = parametersOf(operation, "query").filter(({ required }) => isWhole || required);
+function queryOf(operation: Operation, isIn = (_required: boolean) => true): fc.Arbitrary<string> {
+  const parameters = parametersOf(operation, "query").filter(({ required }) => isIn(required === true));
   const members = parameters.map(({ name, required, schema }) => {
     const value = NAMED[name === "host" ? `${operation.id} host` : name] ?? fitting(schema);
     return required
@@ -54,6 +53,9 @@ function queryOf(operation: Operation, isWhole = true): fc.Arbitrary<string> {
   });
   return fc.tuple(...members).map((given) => searchOf(given.filter((one) => one !== null)));
 }
+
+/** A query of nothing but what it must have. */
+const neededOf = (operation: Operation) => queryOf(operation, (required) => required);
 
 /** What the fields of a create must not say together. */
 function reconciled(value: unknown): unknown {
@@ -161,8 +163,9 @@ function nearlyValid(operation: Operation): readonly fc.Arbitrary<Draft>[] {
     schema === null
       ? []
       : [
+          // What the query lacks would be told before the body is looked at.
           fc
-            .tuple(idOf(operation), queryOf(operation, false), nearlyFitting(schema))
+            .tuple(idOf(operation), neededOf(operation), nearlyFitting(schema))
             .map(([path, query, { value, field }]) => ({
               ...base,
               path: path + query,
