@@ -70,7 +70,9 @@ export async function findMatching(db: Reader, search: ActionQuery, rowsMax: num
     found.push(...step.found);
     ({ last } = step);
   }
-  const matched = found.slice(0, search.limit).map(({ id, run, host, responseCode }) => ({ id, run, host, responseCode }));
+  const matched = found
+    .slice(0, search.limit)
+    .map(({ id, run, host, responseCode }) => ({ id, run, host, responseCode }));
   return { actions: matched, isMore: last !== null || found.length > search.limit };
 }
 

@@ -57,9 +57,11 @@ import {
   type VerifyService,
 } from "./verify-signature.ts";
 import { CallbackTestJson, type CallbackTestService, serializeCallbackTest, TestCallback } from "./callback-test.ts";
+import { type FirstStepRouteDeps, firstStepRoutes } from "./first-step-routes.ts";
+import { type ServerRouteDeps, serverRoutes } from "./server-routes.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 
-export interface AccountRouteDeps {
+export interface AccountRouteDeps extends FirstStepRouteDeps, ServerRouteDeps {
   readonly peopleService: Pick<PeopleService, "readAccount" | "renameAccount">;
   readonly limits: AccountLimits;
   readonly keyService: KeyService;
@@ -70,7 +72,7 @@ export interface AccountRouteDeps {
   readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperator" | "requireOperator">;
 }
 
-/** The account of the caller, its keys, callback hosts and signing secrets, and the accounts of the service. */
+/** The account of the caller, its keys, callback hosts, signing secrets and first steps, the accounts of the service, and its settings. */
 export function accountRoutes(deps: AccountRouteDeps) {
   const { peopleService, limits } = deps;
   const accountOf = async (caller: Caller) =>
@@ -115,6 +117,8 @@ export function accountRoutes(deps: AccountRouteDeps) {
     signingSecretRoutes(deps),
     verifyRoutes(deps),
     accountsRoutes(deps),
+    firstStepRoutes(deps),
+    serverRoutes(deps),
   ] as const;
 }
 

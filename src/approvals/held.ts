@@ -5,6 +5,7 @@ import { HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX, HELD_LISTED_MAX } from "../conf
 import { rejectionDigest, type RejectionStore } from "./rejections.ts";
 import type { HashOf } from "../actions/dedupe.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Log } from "../observability/log.ts";
 import type { ActionStore, HeldFilter, HeldPage, Requester, WaitingHost } from "../../db/store.ts";
 
 /** Says in the log that an action waits for a person: the one event of its life that somebody must act on. */

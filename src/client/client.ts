@@ -247,6 +247,25 @@ function accountCalls(send: Send) {
     listAudit: (query: AuditQuery = {}, options?: CallOptions) => send<AuditLog>("GET /v1/audit", options, { query }),
     listNotifications: (query: NotificationQuery = {}, options?: CallOptions) =>
       send<NotificationList>("GET /v1/notifications", options, { query }),
+    ...signatureCalls(send),
+    listAccounts: (options?: CallOptions) => send<AccountList>("GET /v1/accounts", options),
+    allowAccount: (id: string, options?: CallOptions) =>
+      send<undefined>(`POST /v1/accounts/${encodeURIComponent(id)}/allow`, options, REPEATABLE),
+    getFirstSteps: (options?: CallOptions) => send<FirstStepsJson>("GET /v1/first-steps", options),
+    changeFirstSteps: (change: ChangeFirstSteps, options?: CallOptions) =>
+      send<FirstStepsJson>("PATCH /v1/first-steps", options, { body: change, ...REPEATABLE }),
+    getServer: (options?: CallOptions) => send<ServerJson>("GET /v1/server", options),
+    sendTestMail: (mail: TestMail, options?: CallOptions) =>
+      send<TestMailResult>("POST /v1/server/test-mail", options, { body: mail }),
+    getAccount: (options?: CallOptions) => send<AccountJson>("GET /v1/account", options),
+    changeAccount: (change: ChangeAccount, options?: CallOptions) =>
+      send<AccountJson>("PATCH /v1/account", options, { body: change, ...REPEATABLE }),
+    ...peopleCalls(send),
+  };
+}
+
+function signatureCalls(send: Send) {
+  return {
     listCallbackHosts: (options?: CallOptions) => send<CallbackHostList>("GET /v1/callback-hosts", options),
     addCallbackHost: (host: string, options?: CallOptions) =>
       send<CallbackHost>("POST /v1/callback-hosts", options, { body: { host }, ...REPEATABLE }),
@@ -265,19 +284,6 @@ function accountCalls(send: Send) {
         body: message,
         ...REPEATABLE,
       }),
-    listAccounts: (options?: CallOptions) => send<AccountList>("GET /v1/accounts", options),
-    allowAccount: (id: string, options?: CallOptions) =>
-      send<undefined>(`POST /v1/accounts/${encodeURIComponent(id)}/allow`, options, REPEATABLE),
-    getFirstSteps: (options?: CallOptions) => send<FirstStepsJson>("GET /v1/first-steps", options),
-    changeFirstSteps: (change: ChangeFirstSteps, options?: CallOptions) =>
-      send<FirstStepsJson>("PATCH /v1/first-steps", options, { body: change, ...REPEATABLE }),
-    getServer: (options?: CallOptions) => send<ServerJson>("GET /v1/server", options),
-    sendTestMail: (mail: TestMail, options?: CallOptions) =>
-      send<TestMailResult>("POST /v1/server/test-mail", options, { body: mail }),
-    getAccount: (options?: CallOptions) => send<AccountJson>("GET /v1/account", options),
-    changeAccount: (change: ChangeAccount, options?: CallOptions) =>
-      send<AccountJson>("PATCH /v1/account", options, { body: change, ...REPEATABLE }),
-    ...peopleCalls(send),
   };
 }
 

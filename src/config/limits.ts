@@ -167,9 +167,11 @@ export const ANSWER_SAID_CHARS_MAX = 160;
 /** Lines and characters of the beginning of a body, where its request has not been opened by its address; the button says so. */
 export const BODY_BEGINNING_LINES_MAX = 60;
 export const BODY_BEGINNING_CHARS_MAX = 4_000;
-/** Nodes and characters of a JSON body that is shown as a tree; further nodes are text in it, a longer body is text. */
-export const JSON_TREE_NODES_MAX = 1_000;
+/** Nodes and characters of a JSON body that is read as a tree; further nodes are text in it, a longer body is text. */
+export const JSON_TREE_NODES_MAX = 6_000;
 export const JSON_TREE_CHARS_MAX = 131_072;
+/** How many lines a tree may have; of a longer one as many nodes are drawn, the others are text in it. */
+export const JSON_TREE_LINES_MAX = 600;
 /** The same, where its request has not been opened by its address. */
 export const JSON_BEGINNING_NODES_MAX = 150;
 export const JSON_BEGINNING_CHARS_MAX = 16_384;

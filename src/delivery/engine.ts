@@ -136,10 +136,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     actionService,
     pauseService,
     hostService,
-    /** The service of channels, under the policy for targets. */
-    createChannels: channelsUnder({ ...deps, known, signingSecrets }),
-    /** Tests of receivers of callbacks, under the same policy. */
-    createCallbackTests: callbackTestsUnder({ ...deps, signingSecrets }),
+    ...underPolicy({ ...deps, known, signingSecrets }),
     knownHosts: hosts,
     knownChannels: known,
     pauseOf: paused.pauseOf,
@@ -204,6 +201,15 @@ type CallbackTestParts = Omit<
 > &
   SigningDeps &
   Pick<EngineParts, "store">;
+
+/** What sends at once, under the policy for targets. */
+function underPolicy(parts: ChannelParts & CallbackTestParts) {
+  return {
+    createChannels: channelsUnder(parts),
+    /** Tests of receivers of callbacks. */
+    createCallbackTests: callbackTestsUnder(parts),
+  };
+}
 
 function callbackTestsUnder({ store, ...parts }: CallbackTestParts) {
   const signedHeaders = createSignedHeaders(parts, "callbacks");

@@ -1,6 +1,7 @@
 import type { Server } from "bun";
 import type { ActionService } from "../actions/service.ts";
 import type { Authenticate } from "../accounts/authenticate.ts";
+import type { FirstStepService } from "../accounts/first-steps.ts";
 import type { OwnMailService } from "../accounts/own-mails.ts";
 import type { PeopleService } from "../accounts/people.ts";
 import type { Caller } from "../accounts/roles.ts";
@@ -26,8 +27,6 @@ import {
   createTokenFormOf,
 } from "./session.ts";
 import { notificationRoutes } from "../delivery/notification-routes.ts";
-import { firstStepRoutes } from "../accounts/first-step-routes.ts";
-import { serverRoutes, type ServerRouteDeps } from "../accounts/server-routes.ts";
 import { overviewRoutes } from "../events/overview-routes.ts";
 import { createHandler } from "./handler.ts";
 import { isApiPath, acceptsHtml, prefersJson, json, page } from "./response.ts";
@@ -69,14 +68,14 @@ export interface HttpDeps
     AccountRouteDeps,
     TeamRouteDeps,
     ReceiptRouteDeps,
-    Omit<ServerRouteDeps, "ownMails">,
     Omit<ApprovalLinkRouteDeps, "ownOrigin">,
-    Pick<PageDeps, "listNotifications" | "overviewService" | "firstSteps" | "guides" | "oidc">,
+    Pick<PageDeps, "listNotifications" | "overviewService" | "guides" | "oidc">,
     Pick<FlashDeps & OidcRouteDeps, "secrets">,
     OwnAddress {
   readonly actionService: ActionService;
   readonly pauseOf: PauseOf;
   readonly ownMails: OwnMailService;
+  readonly firstSteps: FirstStepService;
   readonly peopleService: PeopleService;
   readonly feed: Pick<Feed, "open">;
   readonly authenticate: Authenticate;
@@ -139,8 +138,6 @@ export function createHttp(deps: HttpDeps): Http {
     approvalRoutes(deps),
     notificationRoutes(deps),
     overviewRoutes(deps),
-    firstStepRoutes(deps),
-    serverRoutes(deps),
     receiptRoutes(deps),
     authRoutes(people),
     systemRoutes({ ...deps, apiDescription: () => apiDescription }),

@@ -5,6 +5,7 @@ import type { Membership } from "../../db/team-store.ts";
 import { Copied } from "./controls.tsx";
 import { ACCOUNT_NAME_CHARS_MAX } from "../config/limits.ts";
 import { Button, CredentialFields, type CredentialInput, Field, KnownPassword, OrCancel, PostForm } from "./form.tsx";
+import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { LOG_IN_PATH } from "./layout.tsx";
 import { Ago, Card, Facts, LinkButton, Name, Notice, Problem, UntrustedText } from "./parts.tsx";
 import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
@@ -24,6 +25,8 @@ interface AccountPageProps {
   readonly problem?: string | null;
   /** A name that was refused. */
   readonly typedName?: string;
+  /** They have hidden the first steps, and some are left. */
+  readonly hasHiddenSteps: boolean;
   readonly now: Date;
   /** On phones the list of all sections stands in its place. */
   readonly isIndex?: boolean;
@@ -50,7 +53,7 @@ export function accountPage(props: AccountPageProps): string {
   });
 }
 
-function AccountFacts({ user, accounts, accountId, typedName }: AccountPageProps) {
+function AccountFacts({ user, accounts, accountId, typedName, hasHiddenSteps }: AccountPageProps) {
   const current = accounts.find((account) => account.accountId === accountId);
   const owner = current?.email ?? null;
   const name = current?.name ?? null;
@@ -96,6 +99,16 @@ function NameForm({
       <div class="buttons">
         <Button look="plain">Save name</Button>
       </div>
+    </PostForm>
+  );
+}
+
+function ShowSteps({ user }: Pick<AccountPageProps, "user">) {
+  return (
+    <PostForm user={user} action={FIRST_STEPS_PATH} fields={[["hidden", "no"]]}>
+      <Button look="link">
+        Show<span class="visually-hidden"> the first steps</span> again
+      </Button>
     </PostForm>
   );
 }

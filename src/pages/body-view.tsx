@@ -6,6 +6,7 @@ import {
   JSON_BEGINNING_CHARS_MAX,
   JSON_BEGINNING_NODES_MAX,
   JSON_TREE_CHARS_MAX,
+  JSON_TREE_LINES_MAX,
   JSON_TREE_NODES_MAX,
 } from "../config/limits.ts";
 import { compactJson, prettyPrint } from "../json/json.ts";
@@ -13,7 +14,7 @@ import { type JsonNode, jsonTree } from "../json/tree.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { seenBytes } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { foldedIn, JsonView, openCharsIn } from "./json-view.tsx";
+import { countLines, foldedIn, JsonView, openCharsIn } from "./json-view.tsx";
 import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted, cutText } from "./text.ts";
 
@@ -57,7 +58,8 @@ export function pageBody(action: Action, limits?: Limits): PageBody | null {
   const shown = shownBody(action, limits);
   if (shown === null || action.body === null) return null;
   const isJson = isJsonMember(bodyMemberOf(action) ?? "text");
-  const tree = isJson ? jsonTree(action.body, limits === undefined ? TREE_LIMITS : BEGINNING_LIMITS) : null;
+  const beginning = (json: string) => jsonTree(json, BEGINNING_LIMITS);
+  const tree = isJson ? (limits === undefined ? bodyTree : beginning)(action.body) : null;
   const isLong = tree !== null && limits !== undefined && openCharsIn(tree) > limits.chars;
   return tree === null || isLong
     ? { ...shown, tree: null, folded: 0 }
@@ -66,11 +68,9 @@ export function pageBody(action: Action, limits?: Limits): PageBody | null {
 
 /** JSON as a tree for `JsonView`; null: it is none, or large. */
 export function bodyTree(json: string): JsonNode | null {
-  return drawable(jsonTree(json, TREE_LIMITS));
-}
-
-function drawable(tree: JsonNode | null): JsonNode | null {
-  return tree !== null && countLines(tree) <= JSON_TREE_LINES_MAX ? tree : null;
+  const tree = jsonTree(json, TREE_LIMITS);
+  if (tree === null || countLines(tree) <= JSON_TREE_LINES_MAX) return tree;
+  return jsonTree(json, { ...TREE_LIMITS, nodes: JSON_TREE_LINES_MAX });
 }
 
 const TREE_LIMITS = { nodes: JSON_TREE_NODES_MAX, chars: JSON_TREE_CHARS_MAX };
@@ -80,7 +80,7 @@ const BEGINNING_LIMITS = { nodes: JSON_BEGINNING_NODES_MAX, chars: JSON_BEGINNIN
 /** The tree of a JSON text with its white space; null: it is too large, or no JSON. */
 export function shownTree(json: string): JsonNode | null {
   try {
-    return drawable(jsonTree(compactJson(json), TREE_LIMITS));
+    return bodyTree(compactJson(json));
   } catch {
     return null;
   }

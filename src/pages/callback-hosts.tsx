@@ -116,11 +116,13 @@ function Result({ signed, wrong, verifies }: CallbackTest) {
     <>
       <Notice tone="good">{`The callback was delivered: ${signed.code ?? ""} in ${duration(signed.durationMs)}.`}</Notice>
       {wrong === null ? null : (
-        <Notice tone={verifies === null ? "wait" : verifies ? "good" : "bad"}>{verdictOf(wrong, verifies)}</Notice>
+        <Notice tone={VERDICT_TONES[String(verifies)] ?? "wait"}>{verdictOf(wrong, verifies)}</Notice>
       )}
     </>
   );
 }
+
+const VERDICT_TONES: Readonly<Record<string, "good" | "bad">> = { true: "good", false: "bad" };
 
 function verdictOf({ code, error }: CallbackTest["signed"], verifies: boolean | null): string {
   if (verifies === true) return `The receiver verifies signatures: it refused the wrong one with ${code ?? ""}.`;

@@ -13,7 +13,10 @@ import {
   type Person,
   type PersonRouteDeps,
 } from "../http/session.ts";
-import { authorize } from "../accounts/roles.ts";
+import { authorize, type Caller } from "../accounts/roles.ts";
+import type { SigningService } from "../accounts/signing-secrets.ts";
+import { readDuration } from "./text.ts";
+import { calledHosts } from "./settings-routes.ts";
 import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
 import type { CallbackTestService } from "../accounts/callback-test.ts";
 import type { PauseService } from "../pauses/service.ts";
@@ -35,6 +38,9 @@ export interface HostPageDeps extends PersonRouteDeps {
   readonly hostService: HostService;
   readonly pauseService: Pick<PauseService, "list">;
   readonly callbackHosts: CallbackHostService;
+  readonly signingService: Pick<SigningService, "origins">;
+  /** The server's settings, which hold where the account sets nothing. */
+  readonly rulesFor: (caller: Caller) => Promise<ServerRules>;
   readonly callbackTests: CallbackTestService;
   readonly flash: Flash;
   readonly clock: Pick<Clock, "now">;
@@ -95,14 +101,28 @@ async function hostsHtml(
   person: Person,
   { refused, tested = null, ...more }: More = {},
 ): Promise<string> {
-  const { hostService, pauseService, callbackHosts, clock } = deps;
-  const [set, pauses, listed] = await Promise.all([
-    ofOwner(hostService, person),
-    pauseService.list(person.caller),
-    callbackHosts.list(person.caller),
+  const { hostService, pauseService, callbackHosts, signingService, rulesFor, clock } = deps;
+  const { caller } = person;
+  const set = await ofOwner(hostService, person);
+  const [pauses, listed, called, server] = await Promise.all([
+    pauseService.list(caller),
+    callbackHosts.list(caller),
+    calledHosts(signingService, caller),
+    rulesFor(caller),
   ]);
   const callbacks = { hosts: listed, tested, ...refused };
-  return hostsPage({ user: person, ...set, pauses, callbacks, now: clock.now(), ...more });
+  const known = called.filter((host) => !set.hosts.some((row) => row.host === host));
+  return hostsPage({ user: person, ...set, server, known, pauses, callbacks, now: clock.now(), ...more });
+}
+
+async function formHtml(
+  { hostService, rulesFor }: HostPageDeps,
+  person: Person,
+  form: Omit<Parameters<typeof hostFormPage>[0], "user" | "inherited">,
+): Promise<string> {
+  const [{ defaults }, server] = await Promise.all([ofOwner(hostService, person), rulesFor(person.caller)]);
+  const inherited = hostFieldsOf(inheritedRules(form.host === ALL_HOSTS ? NO_HOST_RULES : defaults, server));
+  return hostFormPage({ user: person, inherited, ...form });
 }
 
 function addCallbackHost(deps: HostPageDeps): AnswerPerson {

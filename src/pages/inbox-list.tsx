@@ -46,7 +46,6 @@ interface RowsProps {
   readonly query: InboxQuery;
   /** The request that is shown beside the list. */
   readonly openId: string | null;
-  readonly isChosen: boolean;
   /** More requests are on other pages: a row of look-alikes has those of this page only. */
   readonly isPart: boolean;
   /** Selected: those that are shown to be decided at once. */
@@ -94,7 +93,7 @@ export function listedRequest(action: Action, history: DecisionHistory, user: Pa
   };
 }
 
-interface RowProps extends Pick<RowsProps, "query" | "openId" | "isChosen" | "isPart" | "selected" | "now"> {
+interface RowProps extends Pick<RowsProps, "query" | "openId" | "isPart" | "selected" | "now"> {
   readonly mayDecide: boolean;
 }
 
@@ -197,7 +196,7 @@ interface GroupRowProps extends RowProps {
 }
 
 function GroupRow({ group, ...props }: GroupRowProps) {
-  const { mayDecide, openId, isChosen, isPart, now } = props;
+  const { mayDecide, openId, isPart, now } = props;
   const { requests, differing } = group;
   const [{ action, riskNames }] = requests;
   const ids = requests.map((request) => request.action.id);

@@ -3,8 +3,8 @@ import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
 import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../config/limits.ts";
-import { EmptyState, LinkMenu } from "./controls.tsx";
-import { RequestRows } from "./inbox-list.tsx";
+import { EmptyState, LinkMenu, Skeleton } from "./controls.tsx";
+import { listedGroups, RequestRows, reviewPath } from "./inbox-list.tsx";
 import { AGES, type Age, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { Layout, OVERVIEW_PATH, render } from "./layout.tsx";
 import { DecidedRow, type DecidedRequest } from "./outcome.tsx";
@@ -62,12 +62,10 @@ export function inboxPage(props: InboxProps): string {
                 <DecidedRow decided={one} viewer={viewer} />
               ))}
               <RequestRows
-                actions={actions}
-                histories={histories}
+                groups={groups}
                 user={user}
                 query={query}
                 openId={openId}
-                isChosen={isChosen}
                 isPart={query.after !== null || after !== null}
                 selected={selected}
                 now={now}

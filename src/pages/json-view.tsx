@@ -122,7 +122,8 @@ function insideOf(node: JsonNode): Child {
   }
   if (node.kind !== "list" || isShortList(node)) return null;
   const last = node.rest === null ? node.elements.length - 1 : -1;
-  const lines = node.elements.map((value, at) => <Line node={value} isLast={at === last} />);
+  const isRow = hasRows(node);
+  const lines = node.elements.map((value, at) => <Line node={value} isLast={at === last} isRow={isRow} />);
   return (
     <>
       {lines.slice(0, JSON_ITEMS_OPEN_MAX)}
@@ -179,6 +180,55 @@ export function openCharsIn(node: JsonNode): number {
 /** Of the list itself. */
 function foldedOf({ elements, rest }: Extract<JsonNode, { kind: "list" }>): number {
   return Math.max(elements.length - JSON_ITEMS_OPEN_MAX, 0) + (rest?.count ?? 0);
+}
+
+/** Without colours: each costs more than its text. */
+function Row({ node, comma }: { readonly node: JsonNode; readonly comma: string }) {
+  return (
+    <div class="json-line json-row">
+      <UntrustedText text={rowText(node)} />
+      {comma}
+    </div>
+  );
+}
+
+function hasRows({ elements, rest }: Extract<JsonNode, { kind: "list" }>): boolean {
+  return elements.length + (rest?.count ?? 0) >= ROWS_MIN;
+}
+
+/** A small object on one line, with the tokens as they are written. */
+function rowText(node: JsonNode): string {
+  if (node.kind === "object") {
+    return `{${node.members.map(([name, value]) => `${JSON.stringify(name)}: ${rowText(value)}`).join(", ")}}`;
+  }
+  return node.kind === "list" ? `[${node.elements.map(rowText).join(", ")}]` : node.text;
+}
+
+/** How many lines `JsonView` makes of it, but for closing brackets. */
+export function countLines(node: JsonNode): number {
+  if (node.kind === "list") {
+    if (isShortList(node)) return 1;
+    const areRows = hasRows(node);
+    return node.elements.reduce((sum, one) => sum + (areRows && isShortObject(one) ? 1 : countLines(one)), 1);
+  }
+  return node.kind === "object" ? node.members.reduce((sum, [, value]) => sum + countLines(value), 1) : 1;
+}
+
+/** How many values follow, where they are many. */
+function Count({ of: node }: { readonly of: JsonNode }) {
+  if (node.kind !== "list" || node.elements.length + (node.rest?.count ?? 0) < COUNTED_MIN) return null;
+  return <span class="json-count">{` ${countOf(node)}`}</span>;
+}
+
+function isShortObject(node: JsonNode): boolean {
+  if (node.kind !== "object" || node.rest !== null || node.text.length > ROW_CHARS_MAX) return false;
+  return node.members.every(([, value]) => (value.kind === "list" ? isShortList(value) : isShortValue(value)));
+}
+
+/** No long text, and no object with members. */
+function isShortValue(node: JsonNode): boolean {
+  if (node.kind === "string") return !isLong(node.value);
+  return node.kind === "object" ? node.text === "{}" : node.kind !== "list";
 }
 
 function isShortList({ text, elements, rest }: Extract<JsonNode, { kind: "list" }>): boolean {

@@ -69,6 +69,7 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
         <AskedFor {...held} user={user} now={now}>
           {hidden === "inside" ? <HiddenValues action={action} user={user} /> : null}
           <RequestParts action={action} isAsked={mayDecide} cut={body === null ? undefined : { body, path }} canCopy />
+          <EndOfRequest />
         </AskedFor>
         <p class="foot">
           {`${isPlain ? `${waitingText(action)} ` : ""}Secrets are masked as ••••; the request is sent with the real values.`}

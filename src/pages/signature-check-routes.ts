@@ -106,12 +106,12 @@ function objectIn(text: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-const AROUND = new Set([..." \t\r:\"'`,\\"]);
+const AROUND = " \t\r:\"'`,\\";
 
 /** Without the punctuation around a value; base64 has none of it. */
 function unquoted(text: string): string {
   let [from, to] = [0, text.length];
-  while (from < to && AROUND.has(text.charAt(from))) from += 1;
-  while (to > from && AROUND.has(text.charAt(to - 1))) to -= 1;
+  while (from < to && AROUND.includes(text.charAt(from))) from += 1;
+  while (to > from && AROUND.includes(text.charAt(to - 1))) to -= 1;
   return text.slice(from, to);
 }

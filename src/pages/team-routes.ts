@@ -43,6 +43,7 @@ import {
 export interface TeamPageDeps extends PersonRouteDeps {
   readonly teamService: TeamService;
   readonly peopleService: Pick<PeopleService, "renameAccount">;
+  readonly firstSteps: Pick<FirstStepService, "state">;
   readonly flash: Flash;
   readonly clock: Pick<Clock, "now">;
   /** As `formOf`, also where the account is stopped: for what concerns the person alone. */

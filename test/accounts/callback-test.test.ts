@@ -34,7 +34,7 @@ async function verifying(target: Target) {
   return ({ headers, body }: Received) => {
     const seconds = Number(headers.get("webhook-timestamp"));
     // The library compares with the clock of this machine, and the service of the test has its own.
-    const right = new Webhook(String(secret)).sign(headers.get("webhook-id") ?? "", new Date(seconds * 1_000), body);
+    const right = new Webhook(secret).sign(headers.get("webhook-id") ?? "", new Date(seconds * 1_000), body);
     return right === headers.get("webhook-signature");
   };
 }

@@ -40,8 +40,9 @@ function idOf({ path }: Operation): fc.Arbitrary<string> {
   return known(kind).map((token) => path.replace("{id}", token));
 }
 
-function queryOf(operation: Operation, isIn = (_required: boolean) => true): fc.Arbitrary<string> {
-  const parameters = parametersOf(operation, "query").filter(({ required }) => isIn(required === true));
+/** `isWhole`: with optional parameters, or with the required ones alone. */
+function queryOf(operation: Operation, isWhole = true): fc.Arbitrary<string> {
+  const parameters = parametersOf(operation, "query").filter(({ required }) => isWhole || required);
   const members = parameters.map(({ name, required, schema }) => {
     const value = NAMED[name === "host" ? `${operation.id} host` : name] ?? fitting(schema);
     return required
@@ -53,9 +54,6 @@ function queryOf(operation: Operation, isIn = (_required: boolean) => true): fc.
   });
   return fc.tuple(...members).map((given) => searchOf(given.filter((one) => one !== null)));
 }
-
-/** A query of nothing but what it must have. */
-const neededOf = (operation: Operation) => queryOf(operation, (required) => required);
 
 /** What the fields of a create must not say together. */
 function reconciled(value: unknown): unknown {
@@ -163,9 +161,8 @@ function nearlyValid(operation: Operation): readonly fc.Arbitrary<Draft>[] {
     schema === null
       ? []
       : [
-          // What the query lacks would be told before the body is looked at.
           fc
-            .tuple(idOf(operation), neededOf(operation), nearlyFitting(schema))
+            .tuple(idOf(operation), queryOf(operation, false), nearlyFitting(schema))
             .map(([path, query, { value, field }]) => ({
               ...base,
               path: path + query,

@@ -125,7 +125,7 @@ describe("the inbox", () => {
       "…t7Rw)",
       "text/plain",
       "12.5",
-      ">299<",
+      ": 299",
     ]) {
       expect(html).toContain(seen);
     }

@@ -159,18 +159,18 @@ describe("Check a signature, on the page of signing secrets", () => {
 
   test("ticks the last of the first steps", async () => {
     await using server = await openRealServer();
-    const ann = await signedIn(server);
+    const bob = await signedIn(server);
     const create = JSON.stringify({ url: target.url, method: "GET" });
     const before = target.received.length;
     await server.call("POST", "/v1/actions", create);
     await target.saw(before + 1);
-    expect(await ann.pageOf("/overview")).toContain("1 of 4 done");
+    expect(await bob.pageOf("/overview")).toContain("1 of 4 done");
     const got = JSON.stringify(Object.fromEntries(target.received.at(-1)?.headers ?? []));
     const origin = new URL(target.url).origin;
-    const own = await ann.hiddenOf("/settings/signing");
-    await ann.send("/settings/signing/check", { ...own, origin, headers: got, body: "x" });
-    expect(await ann.pageOf("/overview")).toContain("1 of 4 done");
-    await ann.send("/settings/signing/check", { ...own, origin, headers: got, body: "" });
-    expect(await ann.pageOf("/overview")).toContain("2 of 4 done");
+    const own = await bob.hiddenOf("/settings/signing");
+    await bob.send("/settings/signing/check", { ...own, origin, headers: got, body: "x" });
+    expect(await bob.pageOf("/overview")).toContain("1 of 4 done");
+    await bob.send("/settings/signing/check", { ...own, origin, headers: got, body: "" });
+    expect(await bob.pageOf("/overview")).toContain("2 of 4 done");
   });
 });

@@ -48,7 +48,7 @@ describe("JSON on a page", () => {
   test("folds the end of a long list, and what is beyond its nodes, with every item still on the page", () => {
     const rows = Array.from({ length: 50 }, (_, id) => ({ id }));
     const html = viewOf({ rows, after: "seen" });
-    expect(linesOf(html).slice(0, 4)).toEqual(["{", '"rows": [ 50 items ],', "{ 1 field },", '"id": 0']);
+    expect(linesOf(html).slice(0, 4)).toEqual(["{", '"rows": [ 50 items ], 50 items', '{"id": 0},', '{"id": 1},']);
     expect(html).toContain('<details class="json-fold" data-folded="30"><summary');
     expect(linesOf(html)).toContain("30 more items");
     expect(linesOf(html).at(-2)).toBe('"after": "seen"');
@@ -60,6 +60,25 @@ describe("JSON on a page", () => {
     // The outermost may be long, too.
     const list = jsonTree(JSON.stringify(rows), { nodes: 1_000, chars: 10_000 });
     expect(list === null ? 0 : foldedIn(list)).toBe(30);
+  });
+
+  test("keeps small objects of a list on one line each where there are many, and counts them", () => {
+    const contact = (id: number) => ({ id, name: "Ann", tags: ["a", "b"], none: {} });
+    const line = (id: number) => `{"id": ${id}, "name": "Ann", "tags": ["a", "b"], "none": {}}`;
+    const many = Array.from({ length: 12 }, (_, id) => contact(id));
+    const lines = linesOf(viewOf({ contacts: many }));
+    expect(lines[1]).toBe('"contacts": [ 12 items ] 12 items');
+    expect(lines.slice(2, 14)).toEqual(many.map(({ id }) => `${line(id)}${id === 11 ? "" : ","}`));
+    expect(linesOf(viewOf(many))[0]).toBe("[ 12 items");
+    // A few are read member by member, and so is what is long or has objects inside.
+    for (const value of [
+      [contact(1), contact(2), contact(3)],
+      many.map((one) => ({ ...one, to: contact(0) })),
+      many.map((one) => ({ ...one, note: "two\nlines" })),
+      many.map((one) => ({ ...one, note: "x".repeat(130) })),
+    ]) {
+      expect(linesOf(viewOf(value))).toContain('"name": "Ann",');
+    }
   });
 
   test("shows a long text of one line in a box, too, and codes for what can't be seen", () => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_NAMES_SHOWN_MAX } from "../../src/config/limits.ts";
+import type { OverviewAnswer } from "../../src/events/overview.ts";
+import type { NamedFigures, Overview } from "../../src/events/overview-figures.ts";
 import { MEMBER_ROLES, type MemberRole, viewerOf } from "../../src/accounts/roles.ts";
 import { maskText } from "../../src/receipts/masking.ts";
-import type { NamedFigures, Overview, OverviewAnswer } from "../../src/events/overview.ts";
 import { RANGE_NAMES } from "../../src/events/activity.ts";
 import { ASSETS } from "../../src/pages/assets.ts";
 import type { FirstSteps } from "../../src/accounts/first-steps.ts";

@@ -462,7 +462,9 @@ function tellChanged() {
 function copyOf(/** @type {Element} */ part) {
   const copy = make("div", part.cloneNode(true));
   for (const element of copy.querySelectorAll("[id]")) element.removeAttribute("id");
-  for (const part of copy.querySelectorAll("form, .hidden-values, .copy, [data-copy][hidden]")) part.remove();
+  // The dialog has an end of its own.
+  for (const other of copy.querySelectorAll("form, .hidden-values, .copy, [data-copy][hidden], [data-end]"))
+    other.remove();
   for (const card of copy.querySelectorAll(".card")) card.className = "asked";
   return copy;
 }

@@ -11,11 +11,13 @@
   /** In a confirmation, too: it is of the same request. */
   const look = () => {
     isQueued = false;
-    // In the inbox, and on the page of an action, which may be in the drawer.
-    const request = document.querySelector("[data-shown]");
-    const end = document.getElementById("end-of-request");
-    const bar = request?.querySelector("form.decide");
-    if (!(request instanceof HTMLElement) || !(end instanceof HTMLElement) || !(bar instanceof HTMLElement)) return;
+    const dialog = document.querySelector("dialog[data-shown]");
+    for (const request of [dialog, shownRequest()]) if (request instanceof HTMLElement) tell(request);
+  };
+  const tell = (/** @type {HTMLElement} */ request) => {
+    const end = request.querySelector("[data-end]");
+    const bar = request.querySelector("form.decide, .buttons:last-child");
+    if (!(end instanceof HTMLElement) || !(bar instanceof HTMLElement)) return;
     // A pane that a phone doesn't show has no size.
     if (bar.offsetHeight === 0) return;
     const folds = [...request.querySelectorAll(".json-fold:not([open])")].filter(
