@@ -8,7 +8,7 @@ import {
   PersonJson,
   PersonList,
 } from "../../src/accounts/team-schemas.ts";
-import { AccountJson, AccountList, CreatedKey, CreateKey } from "../../src/accounts/schemas.ts";
+import { AccountJson, AccountList, ChangeAccount, CreatedKey, CreateKey } from "../../src/accounts/schemas.ts";
 import { KeyList } from "../../src/accounts/key-list.ts";
 import { SigningOriginList } from "../../src/accounts/known-origins.ts";
 import { CallbackTestJson, TestCallback } from "../../src/accounts/callback-test.ts";
@@ -120,6 +120,7 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   SignatureCheckJson,
   TestCallback,
   CallbackTestJson,
+  ChangeAccount,
   FirstStepsJson,
   ChangeFirstSteps,
   ServerJson,

@@ -263,5 +263,7 @@ test("messages are counted by kind", async () => {
   await added(engine, { url: slack.url });
   const { id } = await engine.create(REFUND);
   await engine.told(id, "message", 1);
-  expect(await engine.renderMetrics()).toContain('outgate_notifications_total{kind="message",next="delivered"} 1');
+  // What is written is counted a moment later.
+  const delivered = 'outgate_notifications_total{kind="message",next="delivered"} 1';
+  await eventually(async () => (await engine.renderMetrics()).includes(delivered) || null, "the count");
 });
