@@ -102,8 +102,8 @@ export function accountRoutes(deps: AccountRouteDeps) {
         permission: "manage",
         tag: "Auth",
         summary: "Name the account",
-        description:
-          "Everyone in the account sees its name, and everyone who is invited. Without one it is shown by the address of its first person.",
+        description: "Everyone in the account sees its name, and everyone who is invited.",
+        notes: ["An account without a name is shown by the address of its first person."],
         body: jsonBody(ChangeAccount),
         answers: { 200: { description: "The account with its name.", schema: AccountJson } },
         errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
