@@ -172,7 +172,7 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     await page.getByText("one.example").first().waitFor();
     const id = await asked();
     await page.goto(`${app.url}/actions/${id}`);
-    await page.getByRole("button", { name: "Show secrets" }).click();
+    await page.getByRole("button", { name: "Reveal" }).click();
     await page.getByText(CANARY).first().waitFor();
 
     await page.evaluate("localStorage.clear()");

@@ -107,7 +107,7 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
     const summary = page.locator(".json summary", { hasText: "contacts" });
     expect(await summary.innerText()).toContain("330 items");
     await summary.tap();
-    await page.locator("#request button[value=approve]:not(:has(.decide-rest:not([hidden])))").waitFor();
+    await page.locator("#request button[value=approve]:has([data-below][hidden])").waitFor();
     await page.locator(".inbox-back").tap();
     await page.waitForURL(`${app.url}/approvals`);
     expect(await page.locator("nav#navigation").isVisible()).toBe(true);
