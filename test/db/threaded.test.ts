@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Sql, Statement } from "../../db/sql/sql.ts";
 import { openThreaded } from "../../db/libsql/threaded.ts";
 import { StoreUnavailable } from "../../db/store.ts";
+import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 
@@ -100,10 +101,10 @@ test("writes that go on while it closes are refused, and none of them aborts the
     pump();
     await Bun.sleep(2);
     await db[Symbol.asyncDispose]();
+    const refusals = () => [...ends].filter((end) => end !== "written" && !end.includes("UNIQUE"));
+    await eventually(() => refusals().length > 0 || null, "a refused write");
     isOver = true;
-    expect([...ends].filter((end) => end !== "written" && !end.includes("UNIQUE"))).toEqual([
-      "DatabaseError: The database connection is not open",
-    ]);
+    expect(refusals()).toEqual(["DatabaseError: The database connection is not open"]);
   }
 });
 
