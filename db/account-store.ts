@@ -61,6 +61,11 @@ export interface ApiKey extends KeyLimits {
   readonly createdAt: Date;
   readonly lastUsedAt: Date | null;
   readonly revokedAt: Date | null;
+  /** Null: not known. */
+  readonly createdBy: Actor | null;
+  readonly revokedBy: Actor | null;
+  /** Id of the person or key that created it; null: neither did, or it is not known. */
+  readonly createdById: string | null;
 }
 
 /** The newest action of a key, as lists of keys show it. */

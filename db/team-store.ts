@@ -26,6 +26,8 @@ export interface Invitation {
   readonly role: MemberRole;
   readonly createdAt: Date;
   readonly createdBy: Actor;
+  /** Id of the person or key that created it; null: not known. */
+  readonly createdById: string | null;
   readonly expiresAt: Date;
 }
 

@@ -3,6 +3,7 @@ import start from "./migrations/0000_start.sql" with { type: "text" };
 import claimingNode from "./migrations/0001_claiming-node.sql" with { type: "text" };
 import weekOne from "./migrations/0002_week-one.sql" with { type: "text" };
 import consolePages from "./migrations/0003_console.sql" with { type: "text" };
+import version02 from "./migrations/0004_version-0-2.sql" with { type: "text" };
 import {
   actionKeys,
   apiKeys,
@@ -26,6 +27,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0001_claiming-node", sql: claimingNode },
   { name: "0002_week-one", sql: weekOne },
   { name: "0003_console", sql: consolePages },
+  { name: "0004_version-0-2", sql: version02 },
 ];
 
 /** The migrations of version 0.1, which were written by hand. */

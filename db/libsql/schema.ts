@@ -52,6 +52,11 @@ export const apiKeys = sqliteTable(
     methods: text({ mode: "json" }).$type<readonly HttpMethod[]>(),
     dailyActions: integer("daily_actions"),
     expiresAt: time("expires_at"),
+    /** Who created it and who revoked it; null: not known. */
+    createdBy: text("created_by").$type<Actor>(),
+    revokedBy: text("revoked_by").$type<Actor>(),
+    /** Id of the person or key that created it; null: neither did, or it is not known. */
+    createdById: text("created_by_id"),
   },
   // For lists: active keys first, since NULL sorts before every time.
   (table) => [index("api_keys_by_account").on(table.accountId, table.revokedAt, table.createdAt, table.id)],
@@ -151,6 +156,8 @@ export const invitations = sqliteTable(
     createdAt: time("created_at").notNull(),
     createdBy: text("created_by").$type<Actor>().notNull(),
     expiresAt: time("expires_at").notNull(),
+    /** Id of the person or key that created it; null: not known. */
+    createdById: text("created_by_id"),
   },
   (table) => [
     uniqueIndex("invitations_once").on(table.accountId, table.emailKey),
@@ -244,6 +251,8 @@ const actionColumns = {
   expiresAt: time("expires_at"),
   /** The headers of the last response: a JSON list of pairs, without values that may be secret. */
   responseHeaders: text("response_headers"),
+  /** A result that came after its attempt was closed as unknown: JSON of `src/actions/late-result.ts`. */
+  lateResult: text("late_result"),
 };
 
 export const actions = sqliteTable("actions", actionColumns, (table) => {
@@ -532,7 +541,8 @@ export const pauses = sqliteTable(
 
 /**
  * Rejected requests and their repetitions ('asked'), kept for 24 hours, so that a request is repeated twice at most.
- * `digest` identifies the request.
+ * `digest` identifies the request; `similar` also those that differ only in ids, query and body, and is empty in rows of
+ * older versions.
  */
 export const rejections = sqliteTable(
   "rejections",
@@ -547,9 +557,11 @@ export const rejections = sqliteTable(
     run: integer().notNull(),
     actor: text().$type<Actor>().notNull(),
     reason: text(),
+    similar: text("similar_digest").notNull().default(""),
   },
   (table) => [
     index("rejections_by_request").on(table.accountId, table.keyId, table.digest, table.at),
+    index("rejections_by_similar").on(table.accountId, table.keyId, table.similar, table.at),
     index("rejections_by_key").on(table.accountId, table.keyId, table.at),
     index("rejections_by_age").on(table.at),
   ],

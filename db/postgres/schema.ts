@@ -55,6 +55,9 @@ export const apiKeys = pgTable(
     methods: text(),
     dailyActions: number("daily_actions"),
     expiresAt: time("expires_at"),
+    createdBy: text("created_by"),
+    revokedBy: text("revoked_by"),
+    createdById: text("created_by_id"),
   },
   (table) => [
     index("api_keys_by_account").on(table.accountId, table.revokedAt.asc().nullsFirst(), table.createdAt, table.id),
@@ -141,6 +144,7 @@ export const invitations = pgTable(
     createdAt: time("created_at").notNull(),
     createdBy: text("created_by").notNull(),
     expiresAt: time("expires_at").notNull(),
+    createdById: text("created_by_id"),
   },
   (table) => [
     uniqueIndex("invitations_once").on(table.accountId, table.emailKey),
@@ -221,6 +225,7 @@ const actionColumns = {
   extras: text(),
   expiresAt: time("expires_at"),
   responseHeaders: text("response_headers"),
+  lateResult: text("late_result"),
 };
 
 export const actions = pgTable("actions", actionColumns, (table) => {
@@ -483,9 +488,11 @@ export const rejections = pgTable(
     run: number("run").notNull(),
     actor: text().notNull(),
     reason: text(),
+    similar: text("similar_digest").notNull().default(""),
   },
   (table) => [
     index("rejections_by_request").on(table.accountId, table.keyId, table.digest, table.at),
+    index("rejections_by_similar").on(table.accountId, table.keyId, table.similar, table.at),
     index("rejections_by_key").on(table.accountId, table.keyId, table.at),
     index("rejections_by_age").on(table.at),
   ],

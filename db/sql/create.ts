@@ -70,7 +70,7 @@ const insertWith = prepareEach((conditions: string) =>
     return insertWhere(
       actions,
       allOf(always, ...needed.map(([, condition]) => condition(arg))),
-      valuesOf(arg, conditions.includes("rare") ? COLUMNS : USUAL),
+      valuesOf<ActionColumn>(arg, conditions.includes("rare") ? COLUMNS : USUAL),
     );
   }),
 );

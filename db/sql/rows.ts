@@ -32,7 +32,7 @@ export const RESULT = [
 ] as const satisfies readonly (keyof Result)[];
 
 /** All columns that an action is read from. */
-export const ACTION_COLUMNS = without(getTableColumns(actions), ["scheduledAt", "claimedBy"]);
+export const ACTION_COLUMNS = without(getTableColumns(actions), ["scheduledAt", "claimedBy", "lateResult"]);
 
 /** Those without its last result, which may be large. */
 export const COLUMNS_BUT_RESULT = without(ACTION_COLUMNS, RESULT);

@@ -6,7 +6,7 @@ import type { Authenticate } from "./authenticate.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { type Audited, auditOf } from "../audit/audit.ts";
 import { expiryIssues, inheritedExpiryIssues, readHosts } from "./key-limits.ts";
-import { authorize, type Caller, hasScope, isWeakerHold, type KeyLimits } from "./roles.ts";
+import { authorize, type Caller, hasScope, holderIdOf, isWeakerHold, type KeyLimits } from "./roles.ts";
 import type { CreateKey } from "./schemas.ts";
 import { DomainError, type Issue } from "../api/domain-error.ts";
 import { LIVE_KEYS_MAX, KEYS_LISTED_MAX } from "../config/limits.ts";
@@ -80,7 +80,19 @@ export function createKeyService(deps: KeyDeps) {
       const key = secrets.newApiKey();
       const hold = request.hold ?? before?.hold ?? "none";
       const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
-      const row = keyRow(deps, { accountId, key, name, role, hold, scope, replaces, now, ...limits.limits });
+      const createdBy = { createdBy: caller.actor, createdById: holderIdOf(caller) };
+      const row = keyRow(deps, {
+        accountId,
+        key,
+        name,
+        role,
+        hold,
+        scope,
+        replaces,
+        now,
+        ...createdBy,
+        ...limits.limits,
+      });
       const stop = await signUpGate.stopFor(caller, hold, row.id);
       await accounts.addKey(row, auditOf(caller, keyCreated(row), row.createdAt), stop ?? undefined);
       if (stop !== null) await signUpGate.closed();
@@ -170,7 +182,7 @@ const AUDITED_HOSTS_CHARS_MAX = 1_000;
 interface NewKeyRow
   extends
     Pick<ApiKey, "accountId" | "name" | "role">,
-    Partial<Pick<ApiKey, "hold" | "scope" | "replaces" | keyof KeyLimits>> {
+    Partial<Pick<ApiKey, "hold" | "scope" | "replaces" | "createdBy" | "createdById" | keyof KeyLimits>> {
   /** In clear text; the row has its hash and its last four characters. */
   readonly key: string;
   readonly now: Date;
@@ -181,7 +193,7 @@ const NO_LIMITS: KeyLimits = { hosts: null, methods: null, dailyActions: null, e
 /** The row of a new key; without a hold and limits unless they are given. */
 export function keyRow(
   { secrets, ids }: { readonly secrets: Pick<Secrets, "hash">; readonly ids: Pick<Ids, "key"> },
-  { key, now, hold = "none", scope = "own", replaces = null, ...rest }: NewKeyRow,
+  { key, now, hold = "none", scope = "own", replaces = null, createdBy = null, createdById = null, ...rest }: NewKeyRow,
 ): ApiKey {
   return {
     ...NO_LIMITS,
@@ -195,5 +207,8 @@ export function keyRow(
     createdAt: now,
     lastUsedAt: null,
     revokedAt: null,
+    createdBy,
+    revokedBy: null,
+    createdById,
   };
 }

@@ -20,7 +20,7 @@ import type {
   TeamStore,
 } from "../../db/team-store.ts";
 import { NO_PASSWORD, type PeopleService } from "./people.ts";
-import { authorize, type Caller, type MemberRole } from "./roles.ts";
+import { authorize, type Caller, type MemberRole, holderIdOf } from "./roles.ts";
 import { newSession, type Person, type RequestSource, type SessionSource, type StartedSession } from "./sessions.ts";
 import { emailKey } from "./throttle.ts";
 
@@ -256,7 +256,16 @@ async function invite(deps: TeamDeps, caller: Caller, email: string, role: Membe
   const id = ids.invitation();
   const token = secrets.invitationToken(id);
   const expiresAt = new Date(now.getTime() + INVITATION_MS_MAX);
-  const invitation = { id, accountId, email, role, createdAt: now, createdBy: caller.actor, expiresAt };
+  const invitation = {
+    id,
+    accountId,
+    email,
+    role,
+    createdAt: now,
+    createdBy: caller.actor,
+    createdById: holderIdOf(caller),
+    expiresAt,
+  };
   const host = hostOf({ kind: "mail", target: email });
   const mail = onMail === null ? null : { id: ids.row(now), host };
   const audit = auditOf(caller, { kind: "member_invited", subject: email, detail: { role, invitation: id } }, now);

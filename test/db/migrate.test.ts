@@ -12,7 +12,7 @@ import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { attemptedAction, claimDue, LEASE } from "./conformance/steps.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
 
-const ALL = ["0000_start", "0001_claiming-node", "0002_week-one", "0003_console"];
+const ALL = ["0000_start", "0001_claiming-node", "0002_week-one", "0003_console", "0004_version-0-2"];
 
 describe("migrations", () => {
   test("make the tables of a new file, once", async () => {

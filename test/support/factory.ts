@@ -173,6 +173,9 @@ export function anApiKey(overrides: Partial<ApiKey> = {}): ApiKey {
     methods: null,
     dailyActions: null,
     expiresAt: null,
+    createdBy: null,
+    revokedBy: null,
+    createdById: null,
     ...overrides,
   };
 }
@@ -239,6 +242,7 @@ export function anInvitation(overrides: Partial<StoredInvitation> = {}): StoredI
     hash: `hash of ${id}`,
     createdAt: NOON,
     createdBy: "user:ann@example.com",
+    createdById: null,
     expiresAt: later(3_600_000),
     ...overrides,
   };
