@@ -267,6 +267,8 @@ export interface ActionChange {
   readonly at: Date;
   /** The action after the change, without a response body that a later attempt has replaced. */
   readonly action: Action;
+  /** It has gained a late result, and kept its status. */
+  readonly isLateResult?: true;
 }
 
 export interface ChangePage {

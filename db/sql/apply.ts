@@ -1,6 +1,7 @@
-import { and, eq, gt, inArray, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, gte, inArray, type SQL, sql } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
 import type { Change } from "../../src/actions/changes.ts";
+import { lateResultText } from "../../src/actions/late-result.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/config/limits.ts";
 import type { NotificationKind } from "../../src/delivery/notification.ts";
 import { type ChangeWrite, RowRefused, type SetBack } from "../store.ts";
@@ -14,7 +15,7 @@ import { keyLock, rejectionLock } from "./locks.ts";
 import { isFree, isHeldBy, take, windowStart } from "./keys.ts";
 import { allOf, type Args, prepare, prepareEach, prepareVariants, query, valuesOf } from "./query.ts";
 import { mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
-import { RESULT, resultValues, scheduledAtOf, STATE } from "./rows.ts";
+import { RESULT, resultValues, rowTypeOf, scheduledAtOf, STATE } from "./rows.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Lock, Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
@@ -67,6 +68,13 @@ const updateWith = prepareEach((guards: string) => {
         .set(valuesOf<Updated | ResultName>(arg, [...UPDATED, ...RESULT]))
         .where(and(eq(actions.revision, arg.expected), isExpected(arg))),
     ),
+    /** Few actions ever have a late result: the others don't write its column. */
+    late: prepareVariants(ALL_IN_TEXT, (arg: Args<Updated | ResultName | GuardName | "lateResult">) =>
+      query
+        .update(actions)
+        .set(valuesOf<Updated | ResultName | "lateResult">(arg, [...UPDATED, ...RESULT, "lateResult"]))
+        .where(and(eq(actions.revision, arg.expected), isExpected(arg))),
+    ),
   };
 });
 
@@ -89,11 +97,16 @@ function statements({ change, at, outbox: notifications, audit, rejection }: Cha
     retaken,
     windowStart: windowStart(at),
   };
-  return [
+  const updated = () => {
+    const result = resultValues(after.result);
+    if (after.lateResult !== before.lateResult) {
+      return update.late.bind({ ...values, ...result, lateResult: lateResultText(after.lateResult) });
+    }
     // An unchanged result is not written again: it may be a quarter of a megabyte.
-    after.result === before.result
-      ? update.state.bind(values)
-      : update.all.bind({ ...values, ...resultValues(after.result) }),
+    return after.result === before.result ? update.state.bind(values) : update.all.bind({ ...values, ...result });
+  };
+  return [
+    updated(),
     ...(retaken === null ? [] : [take({ accountId: after.accountId, kind: "dedupe", key: retaken }, before)]),
     ...sideRows({ after, at, events, outbox: notifications }),
     ...keep,
@@ -158,20 +171,20 @@ export async function forceChange(db: StoreContext, write: ChangeWrite): Promise
   return isForced;
 }
 
-const APPLIED = prepare((arg: Args<"id" | "before" | "type" | "at" | "detail">) => {
-  const isAfter = and(eq(timeline.actionId, arg.id), gt(timeline.revision, arg.before));
+const APPLIED = prepare((arg: Args<"id" | "from" | "type" | "at" | "detail">) => {
+  const isAfter = and(eq(timeline.actionId, arg.id), gte(timeline.revision, arg.from));
   const isEvent = and(eq(timeline.type, arg.type), eq(timeline.at, arg.at), eq(timeline.detail, arg.detail));
   return query.select({ seq: timeline.seq }).from(timeline).where(and(isAfter, isEvent));
 });
 
 /** Known by the timeline row that only this change can have written. */
 export async function isApplied(db: Pick<StoreContext, "sql">, { change, at }: ChangeWrite): Promise<boolean> {
-  const { before, events } = change;
+  const { after, events } = change;
   const [first] = events;
   if (first === undefined) return false;
-  const { type, ...detail } = first;
-  const event = { type, at, detail: JSON.stringify(detail) };
-  return (await APPLIED.read(db.sql, { id: before.id, before: before.revision, ...event })).length > 0;
+  const { type: _, ...detail } = first;
+  const event = { type: rowTypeOf(first), at, detail: JSON.stringify(detail) };
+  return (await APPLIED.read(db.sql, { id: after.id, from: after.revision, ...event })).length > 0;
 }
 
 async function isWritten(

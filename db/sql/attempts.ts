@@ -41,7 +41,7 @@ interface Keeping {
   readonly trim: readonly Statement[];
 }
 
-export function keepResponse(change: Pick<Change, "before" | "after">): Keeping {
+export function keepResponse(change: Omit<Change, "events">): Keeping {
   const kept = responseToKeep(change);
   if (kept === null) return NOTHING_KEPT;
   const row = { ...kept, actionId: change.after.id };

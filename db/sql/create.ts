@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
 import { startAttempt } from "../../src/actions/settle.ts";
-import type { TimelineEvent } from "../../src/actions/timeline.ts";
+import { isTooLate, type TimelineEvent } from "../../src/actions/timeline.ts";
 import { mayRepeat } from "../../src/approvals/rejections.ts";
 import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
 import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../store.ts";
@@ -26,14 +26,16 @@ import {
   valuesOf,
 } from "./query.ts";
 import { createRejectionStore, mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
-import { COLUMNS_BUT_RESULT, scheduledAtOf, storedValues } from "./rows.ts";
+import { COLUMNS_BUT_RESULT, rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
 import { actionMetadata, actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Lock, Statement } from "./sql.ts";
 
-type ActionColumn = keyof typeof COLUMNS_BUT_RESULT | "scheduledAt" | "claimedBy";
+const { lateResult: _, ...FIRST_COLUMNS } = COLUMNS_BUT_RESULT;
+
+type ActionColumn = keyof typeof FIRST_COLUMNS | "scheduledAt" | "claimedBy";
 
 // Safe: an object's own keys.
-const COLUMNS = [...Object.keys(COLUMNS_BUT_RESULT), "scheduledAt", "claimedBy"] as ActionColumn[];
+const COLUMNS = [...Object.keys(FIRST_COLUMNS), "scheduledAt", "claimedBy"] as ActionColumn[];
 
 /** Columns that few creates set: the statement of the others has no arguments for them. */
 const RARE = ["title", "extras", "expiresAt"] as const satisfies readonly ActionColumn[];
@@ -70,7 +72,7 @@ const insertWith = prepareEach((conditions: string) =>
     return insertWhere(
       actions,
       allOf(always, ...needed.map(([, condition]) => condition(arg))),
-      valuesOf<ActionColumn>(arg, conditions.includes("rare") ? COLUMNS : USUAL),
+      valuesOf(arg, conditions.includes("rare") ? COLUMNS : USUAL),
     );
   }),
 );
@@ -207,6 +209,10 @@ interface SideRows {
 
 /** The statements that must directly follow the one that writes the action's row: they write only where it did. */
 export function sideRows({ after, at, events, outbox: notifications, claimed = null }: SideRows): readonly Statement[] {
+  const [first] = events;
+  if (first?.type === "attempt" && isTooLate(first)) {
+    return [lateRow(after, at, first), ...notifications.map((row) => outboxRow(after, at, row))];
+  }
   const changes = events.map((event) => eventValues(after, at, event));
   if (claimed !== null) changes.push(eventValues(claimed, claimed.startedAt ?? at, { type: "started" }));
   const asks = notifications.filter(({ message }) => askOf(message.event) !== null);
@@ -222,8 +228,20 @@ const EVENT = ["actionId", "accountId", "at", "run", "revision", "type", "status
 
 type EventValues = ReturnType<typeof eventValues>;
 
-function eventValues({ id, accountId, run, revision, status }: Action, at: Date, { type, ...detail }: TimelineEvent) {
-  return { actionId: id, accountId, at, run, revision, type, status, detail: JSON.stringify(detail) };
+function eventValues({ id, accountId, run, revision, status }: Action, at: Date, event: TimelineEvent) {
+  const { type: _type, ...detail } = event;
+  const values = { actionId: id, accountId, at, run, revision, status, detail: JSON.stringify(detail) };
+  return { ...values, type: rowTypeOf(event) };
+}
+
+const LATE_EVENT = prepare((arg: Args<(typeof EVENT)[number] | "subject">) =>
+  insertWhere(timeline, changed, valuesOf(arg, [...EVENT, "subject"])),
+);
+
+/** It may add nothing to the revision, so its attempt tells it from the others of that revision. */
+function lateRow(after: Action, at: Date, event: Extract<TimelineEvent, { readonly type: "attempt" }>): Statement {
+  const run = event.run ?? after.run;
+  return LATE_EVENT.bind({ ...eventValues(after, at, event), run, subject: `${run}:${event.attempt}` });
 }
 
 const ONE_EVENT = prepareVariants({ whileNull: [], always: ["type", "status"] }, (arg: Args<(typeof EVENT)[number]>) =>

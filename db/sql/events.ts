@@ -19,7 +19,17 @@ import type { Row, Sql } from "./sql.ts";
 type Reader = Pick<StoreContext, "sql" | "seal">;
 
 /** Types of the first timeline row of a change: each change has exactly one of them. */
-const CHANGES = ["created", "started", "not_started", "approved", "rejected", "cancelled", "retried", "attempt"];
+const CHANGES = [
+  "created",
+  "started",
+  "not_started",
+  "approved",
+  "rejected",
+  "cancelled",
+  "retried",
+  "attempt",
+  "late_result",
+];
 
 const { seq, at, run, revision, type, status, detail, actionId } = timeline;
 
@@ -133,7 +143,8 @@ async function changeOf(connection: Sql, action: Action, { row, runs }: ChangeRo
   const entry = timelineEntryOf(row);
   // An altered row says nothing about the state at that time.
   if (entry === null) return { seq: Number(row["seq"]), at: action.createdAt, action };
-  const change = { seq: entry.seq, at: entry.at };
+  const isLateResult = entry.event.type === "attempt" && entry.event.late === "result";
+  const change = { seq: entry.seq, at: entry.at, ...(isLateResult && { isLateResult }) };
   if (Number(row["revision"]) === action.revision) return { ...change, action };
   const key = `${action.id} ${entry.run}`;
   const isFirst = entry.event.type === "created" || entry.event.type === "retried";

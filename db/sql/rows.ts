@@ -10,8 +10,14 @@ import {
   type Result,
 } from "../../src/actions/action.ts";
 import { type Actor, HOLDS, ROLES } from "../../src/accounts/roles.ts";
-import type { TimelineEvent, TimelineEventType, TimelineEntry } from "../../src/actions/timeline.ts";
+import {
+  isTooLate,
+  type TimelineEvent,
+  type TimelineEventType,
+  type TimelineEntry,
+} from "../../src/actions/timeline.ts";
 import { type Extras, extrasText, NO_EXTRAS, parseExtras } from "../../src/actions/extras.ts";
+import { parseLateResult } from "../../src/actions/late-result.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import type { Argument } from "./query.ts";
 import { actions, timeline } from "../libsql/schema.ts";
@@ -32,7 +38,7 @@ export const RESULT = [
 ] as const satisfies readonly (keyof Result)[];
 
 /** All columns that an action is read from. */
-export const ACTION_COLUMNS = without(getTableColumns(actions), ["scheduledAt", "claimedBy", "lateResult"]);
+export const ACTION_COLUMNS = without(getTableColumns(actions), ["scheduledAt", "claimedBy"]);
 
 /** Those without its last result, which may be large. */
 export const COLUMNS_BUT_RESULT = without(ACTION_COLUMNS, RESULT);
@@ -131,6 +137,7 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     approvedBy: columns.textOrNull(actions.approvedBy),
     approvedDigest: columns.textOrNull(actions.approvedDigest),
     result: resultOf(row),
+    lateResult: parseLateResult(columns.textOrNull(actions.lateResult)),
   };
   const hasNoBody = action.body === null && action.extras.bodyKind !== undefined;
   return columns.isBroken || hasNoBody ? { ...action, isAltered: true } : action;
@@ -171,11 +178,11 @@ export function timelineEntryOf(row: Row): TimelineEntry | null {
   const columns = new Columns(row);
   const [seq, at, run] = [columns.count(timeline.seq, 0), columns.time(timeline.at), columns.count(timeline.run, 1)];
   const status = columns.oneOf(timeline.status, ACTION_STATUSES, "failed");
-  const type = columns.oneOf(timeline.type, EVENT_TYPES, "failed");
+  const type = columns.oneOf(timeline.type, ROW_TYPES, "failed");
   const detail = detailOf(columns.text(timeline.detail));
   if (columns.isBroken || detail === null) return null;
   // Safe: `create.ts` writes a type with its own fields.
-  return { seq, at, run, status, event: { type, ...detail } as TimelineEvent };
+  return { seq, at, run, status, event: { ...detail, type: isLateRow(type) ? "attempt" : type } as TimelineEvent };
 }
 
 function detailOf(text: string): object | null {
@@ -213,6 +220,26 @@ const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
 
 // Safe: the object has exactly these keys.
 const EVENT_TYPES = Object.keys(IS_EVENT_TYPE) as TimelineEventType[];
+
+/**
+ * What came of an attempt too late to settle the action, which is no change of its status: under other names than the end of
+ * an attempt, so that the event stream and the overview find rows by their type alone.
+ */
+const LATE_ROWS = ["late_result", "late"] as const;
+
+type RowType = TimelineEventType | (typeof LATE_ROWS)[number];
+
+const ROW_TYPES: readonly RowType[] = [...EVENT_TYPES, ...LATE_ROWS];
+
+function isLateRow(type: RowType): type is (typeof LATE_ROWS)[number] {
+  return type === "late_result" || type === "late";
+}
+
+/** The type of an event's row. */
+export function rowTypeOf(event: TimelineEvent): RowType {
+  if (!isTooLate(event)) return event.type;
+  return "late" in event && event.late === "result" ? "late_result" : "late";
+}
 
 /** Responses are never sent, so an altered one is shown as far as it can be read. */
 function resultOf(row: Row): Result | null {

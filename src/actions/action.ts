@@ -1,6 +1,7 @@
 import type { Actor, Hold, Role } from "../accounts/roles.ts";
 import { SMALL_ROW_BYTES_MAX } from "../config/limits.ts";
 import { type Extras, extrasText } from "./extras.ts";
+import type { LateResult } from "./late-result.ts";
 
 export const ACTION_STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"] as const;
 
@@ -75,6 +76,8 @@ export interface ActionState {
   /** `requestDigest` of the request that was approved. */
   readonly approvedDigest: string | null;
   readonly result: Result | null;
+  /** What came of an attempt after it had been closed as unknown, where it could not become the result; null: nothing. */
+  readonly lateResult: LateResult | null;
 }
 
 /** Role and hold of an action's creator at the time of creation. A person has the hold `none`. */
@@ -113,6 +116,7 @@ export function firstState(approve: boolean, now: Date, dueAt: Date = now): Acti
     approvedBy: null,
     approvedDigest: null,
     result: null,
+    lateResult: null,
   };
 }
 

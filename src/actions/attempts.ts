@@ -21,9 +21,11 @@ export interface PastAttempt extends KeptResponse {
 
 /**
  * The response that this change keeps beside the action's row, which has only the last one: of an attempt that another will
- * follow, when it ends, and of the last attempt of a run when the next run begins. Null: none, as of nearly all actions.
+ * follow, when it ends, of the last attempt of a run when the next run begins, and what came too late. Null: none, as of
+ * nearly all actions.
  */
-export function responseToKeep({ before, after }: Pick<Change, "before" | "after">): KeptResponse | null {
+export function responseToKeep({ before, after, beside }: Omit<Change, "events">): KeptResponse | null {
+  if (beside !== undefined) return { ...beside, ...shortened(beside) };
   if (after.run !== before.run) return before.result === null ? null : keptResponse(before, before.result);
   if (after.result === null || after.result === before.result || after.status !== "pending") return null;
   return keptResponse(after, after.result);
@@ -53,12 +55,20 @@ export function pastAttempts(
   return made.slice(-ATTEMPTS_KEPT).map((past) => {
     const { attempt } = past.made;
     const own = kept.find((one) => one.run === past.run && one.attempt === attempt);
-    const response =
-      isOfResult(action, { run: past.run, attempt }) && action.result !== null
-        ? keptResponse(action, action.result)
-        : own;
-    return { ...past, attempt, ...responseOf(response ?? null) };
+    return { ...past, attempt, ...responseOf(responseTo(action, past, own)) };
   });
+}
+
+/** An attempt that was closed as unknown may have another entry for what came of it. */
+function responseTo(
+  action: Action,
+  { run, made }: Pick<PastAttempt, "run" | "made">,
+  kept: KeptResponse | undefined,
+): KeptResponse | null {
+  const { result } = action;
+  if (made.outcome !== "answered") return null;
+  const isResult = isOfResult(action, { run, attempt: made.attempt }) && result?.responseCode === made.response_code;
+  return isResult ? keptResponse(action, result) : (kept ?? null);
 }
 
 /** Whether the action's result is that of this attempt. A claim leaves the result of the attempt before. */

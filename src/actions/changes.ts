@@ -1,4 +1,5 @@
 import { HOUR_MS } from "../config/limits.ts";
+import type { KeptResponse } from "./attempts.ts";
 import { type Action, type ActionState, firstDueAt, firstState, isExpired } from "./action.ts";
 import { type Actor, SYSTEM } from "../accounts/roles.ts";
 import { DomainError, type ErrorCode } from "../api/domain-error.ts";
@@ -11,9 +12,11 @@ import { nextStatus, type Operation, operationsIn, sources } from "./status.ts";
  */
 export interface Change {
   readonly before: Action;
-  /** Its revision is one higher. */
+  /** Its revision is one higher, unless the change only adds to the timeline. */
   readonly after: Action;
   readonly events: readonly TimelineEvent[];
+  /** The response of an attempt that does not become the action's result; absent: none. */
+  readonly beside?: KeptResponse;
 }
 
 /** The change that sets these fields of the state and keeps the others. */
@@ -89,7 +92,8 @@ export function retry(action: Action, { actor, reason, now }: DecisionInput): Ch
   if (status === null) return notAllowed("retry", action);
   if (isExpired(action, now)) return expired("retry", action);
   const retried: TimelineEvent = { type: "retried", actor, reason };
-  const moved = { ...firstState(action.approve, now), status, run: action.run + 1 };
+  const { lateResult } = action;
+  const moved = { ...firstState(action.approve, now), status, run: action.run + 1, lateResult };
   return step(action, moved, action.approve ? [retried, { type: "held" }] : [retried]);
 }
 

@@ -3,7 +3,7 @@ import { BODY_MEMBERS, bodyAs, contentTypeOf } from "./body.ts";
 
 /**
  * The two kinds of keys by which a create can find an older action, for `DEDUPE_WINDOW_MS`: `Idempotency-Key` whatever
- * became of it, `dedupe` unless it failed.
+ * became of it, `dedupe` unless it failed and its target has not answered 2xx all the same, too late.
  */
 export type KeyKind = "idempotency" | "dedupe";
 

@@ -299,6 +299,13 @@ export const TimelineItem = Type.Object(
     location: Type.Optional(
       nullable(plainText("Target of a redirect. Redirects are never followed.", "https://api.example.com/moved")),
     ),
+    late: Type.Optional(
+      Type.Literal(true, {
+        description:
+          "The result came after Outgate had closed the attempt as unknown, which another entry says. It is no further attempt.",
+        examples: [true],
+      }),
+    ),
     event: Type.Optional(plainText("What the mail, callback or message was about.", "action.completed")),
     channel: Type.Optional(plainText("The name of the channel that it was for.", "ops")),
     delivered: Type.Optional(

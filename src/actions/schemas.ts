@@ -238,6 +238,22 @@ const ActionError = Type.Object(
   { title: "ActionError", description: "Why the action failed. Present only if it failed." },
 );
 
+const LateResultJson = Type.Object(
+  {
+    run: run("The run of the attempt."),
+    attempt: Type.Integer({ minimum: 1, description: "The attempt in its run.", examples: [1] }),
+    response_code: Type.Integer({ description: "HTTP status of the target.", examples: [200] }),
+    response_body: responseBody({ ok: true }),
+    at: dateTime("When it became known."),
+  },
+  {
+    title: "LateResult",
+    description:
+      "What the target answered to an attempt after Outgate had closed it as unknown. The status of the action stays as it " +
+      "is; with a 2xx response_code the target has done what it asks for. Absent otherwise.",
+  },
+);
+
 const ActionCreator = Type.Object(
   {
     id: nullable(
@@ -289,6 +305,7 @@ export const ActionJson = Type.Object(
         examples: [true],
       }),
     ),
+    late_result: Type.Optional(LateResultJson),
     duration_ms: nullable(Type.Integer({ minimum: 0, description: "How long the last attempt took.", examples: [41] })),
     approve: Type.Boolean({ description: "Whether the action was held for approval.", examples: [false] }),
     approved_at: nullable(dateTime("When it was approved.")),

@@ -2,7 +2,7 @@ import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import type { Pause, PauseOf } from "../pauses/pause.ts";
 import { hiddenValues, maskedAction, maskedEntry, maskedPause } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
+import { isTooLate, type TimelineEntry, type TimelineEvent } from "./timeline.ts";
 import { type Action, nextRetryAt } from "./action.ts";
 import { bodyMemberJson } from "./body.ts";
 import { MASK } from "../receipts/mask-rules.ts";
@@ -53,6 +53,7 @@ export function actionJson(action: Action, options: ViewOptions): string {
     `,"last_error":${json(result?.lastError ?? null)},"response_code":${result?.responseCode ?? "null"}` +
     (bodies === "none" ? "" : `,"response_body":${result?.responseBody ?? "null"}`) +
     (result?.responseTruncated === true ? `,"response_truncated":true` : "") +
+    lateMember(action, options) +
     `,"duration_ms":${result?.durationMs ?? "null"},"approve":${action.approve}` +
     `,"approved_at":${time(action.approvedAt)},"approved_by":${json(action.approvedBy)}` +
     `,"callback":${json(action.callback)},"idempotency_key":${json(action.idempotencyKey)}` +
@@ -75,6 +76,14 @@ function bodyMembers(action: Action): string {
   const { body, extras } = action;
   if (body === null || extras.bodyKind === undefined) return `,"body":${body ?? "null"}`;
   return `,"body":null,"${extras.bodyKind}":${bodyMemberJson(action)}`;
+}
+
+/** Present only where the target answered an attempt too late to settle the action. */
+function lateMember({ lateResult }: Action, { bodies }: ViewOptions): string {
+  if (lateResult === null) return "";
+  const { run, attempt, responseCode, responseBody, at } = lateResult;
+  const body = bodies === "none" ? "" : `,"response_body":${responseBody ?? "null"}`;
+  return `,"late_result":{"run":${run},"attempt":${attempt},"response_code":${responseCode}${body},"at":${time(at)}}`;
 }
 
 /** What the requester says of it; absent where nothing is said. */
@@ -177,7 +186,8 @@ export function createEnqueue({ ids, receiptUrl, channelsOf }: EnqueueDeps): Enq
       host: hostOf(message),
       payload: message.kind === "callback" ? callbackJson(message.event, action, at, receiptUrl(action.id)) : null,
     }));
-    return action.status === "awaiting_approval" ? [...rows, ...asks(action, at)] : rows;
+    const begins = action.status === "awaiting_approval" && !events.some(isTooLate);
+    return begins ? [...rows, ...asks(action, at)] : rows;
   };
 }
 
@@ -215,8 +225,12 @@ export function timelineJson(entries: readonly TimelineEntry[]): string {
   return JSON.stringify({ data: entries.map(timelineItem) });
 }
 
+function isLate(event: TimelineEvent): boolean {
+  return event.type === "attempt" && event.late !== undefined;
+}
+
 /** An entry of a timeline as an object of the API. */
 export function timelineItem({ seq, at, run, status, event }: TimelineEntry) {
-  const { type, ...details } = event;
+  const { type, ...details } = isLate(event) ? { ...event, late: true } : event;
   return { seq, at: at.toISOString(), run, type, status, ...details };
 }

@@ -2,7 +2,8 @@ import type { Action, Result } from "./action.ts";
 import { type Backoff, backoffMs, retryAfterMs } from "./backoff.ts";
 import { type Change, step } from "./changes.ts";
 import { isOneOfStatuses, type StatusPattern } from "./rules.ts";
-import { describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
+import { isLateSuccess, type LateResult, lateSuccessIn } from "./late-result.ts";
+import { type Answered, describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import type { TimelineEvent } from "./timeline.ts";
 import { statusAfter } from "./status.ts";
 
@@ -20,6 +21,8 @@ export interface AttemptEnd {
   readonly chance: number;
 }
 
+type AttemptMade = Extract<TimelineEvent, { readonly type: "attempt" }>;
+
 type Measured = Pick<AttemptEnd, "outcome" | "durationMs" | "timeoutMs">;
 
 /** The change that ends an attempt of an active action: completed, waiting for the next attempt, or failed. */
@@ -27,16 +30,102 @@ export function settle(action: Action, end: AttemptEnd): Change {
   const { outcome, now } = end;
   const result = resultOf(action, end);
   const ended = { leaseUntil: null, dueAt: null, finishedAt: now, result };
-  const attempt = (nextRetryAt: Date | null) => attemptMade(action, end, result, nextRetryAt);
+  const attempt = (nextRetryAt: Date | null) => attemptMade(action.attempts, end, result, nextRetryAt);
 
   if (isSuccess(outcome, action.method)) {
     return step(action, { ...ended, status: "completed" }, [attempt(null), { type: "completed" }]);
   }
+  const late = lateSuccessIn(action.run, action.lateResult);
+  if (late !== null) return { ...completeLate(action, late, now, attempt(null)), ...besideOf(action, end) };
   if (action.attempts >= action.retries || isFinal(action, end)) {
     return step(action, { ...ended, status: "failed" }, [attempt(null), { type: "failed" }]);
   }
   const dueAt = new Date(now.getTime() + delayMs(action, end));
   return step(action, { ...ended, status: "pending", dueAt, finishedAt: null }, [attempt(dueAt)]);
+}
+
+/** The end of an attempt that the action, as it is stored by now, does not wait for. */
+export interface LateEnd extends AttemptEnd {
+  readonly run: number;
+  readonly attempt: number;
+}
+
+/**
+ * What becomes of a result whose claim was lost: another process has closed its attempt as unknown. Nothing that is known is
+ * dropped, nothing is sent again where the target has answered 2xx, and what has ended keeps its status.
+ */
+export function settleLate(action: Action, end: LateEnd): Change {
+  const { run, attempt, outcome, now } = end;
+  const { status } = action;
+  const isSameRun = action.run === run;
+  if (isSameRun && action.attempts === attempt) {
+    // The claim holds: only another late result came in between.
+    if (status === "active") return settle(action, end);
+    if (status === "pending" && outcome.kind !== "unknown") return undoRescue(action, end);
+  }
+  const made = attemptMade(attempt, end, resultOf(action, end), null);
+  const beside = besideOf({ run, attempts: attempt }, end);
+  const noted: Change = { before: action, after: action, events: [{ ...made, run, late: "noted" }], ...beside };
+  if (outcome.kind !== "answered") return noted;
+  const late = lateResultOf(end, outcome);
+  const isSuccessful = isSuccess(outcome, action.method);
+  // Nothing of a later run changes; whoever decides about it sees what an earlier one was answered.
+  if (!isSameRun) {
+    return isSuccessful && isNewer(late, action) ? { ...noted, after: { ...action, lateResult: late } } : noted;
+  }
+  if (status === "pending" && isSuccessful) {
+    return { ...completeLate(action, late, now, { ...made, late: "settled" }), ...beside };
+  }
+  if (status === "active" && isSuccessful) return { ...step(action, { lateResult: late }, noted.events), ...beside };
+  if ((status === "failed" || status === "cancelled") && isNewer(late, action)) {
+    return { ...step(action, { lateResult: late }, [{ ...made, run, late: "result" }]), ...beside };
+  }
+  return noted;
+}
+
+/** The response of an attempt, to be kept beside the action. */
+function besideOf(
+  { run, attempts }: Pick<Action, "run" | "attempts">,
+  { outcome }: AttemptEnd,
+): Pick<Change, "beside"> {
+  if (outcome.kind !== "answered" || (outcome.body === null && outcome.headers === null)) return {};
+  const { body, headers, truncated } = outcome;
+  return {
+    beside: { run, attempt: attempts, responseHeaders: headers, responseBody: body, responseTruncated: truncated },
+  };
+}
+
+/** The action waits for its next attempt, since this one was closed as unknown: it ends now as it would have ended. */
+function undoRescue(action: Action, end: LateEnd): Change {
+  const change = settle(action, end);
+  return {
+    ...change,
+    events: change.events.map((event) => ("attempt" in event ? { ...event, late: "settled" } : event)),
+  };
+}
+
+/** A success is never replaced, and by nothing but a success is another answer. */
+function isNewer(late: LateResult, { lateResult }: Action): boolean {
+  return lateResult === null || (isLateSuccess(late) && !isLateSuccess(lateResult));
+}
+
+/** The target has done it in an earlier attempt of this run: no further one follows. */
+function completeLate(action: Action, late: LateResult, now: Date, first: TimelineEvent): Change {
+  const { responseCode, responseBody, responseTruncated, durationMs, responseHeaders } = late;
+  const result = { responseCode, responseBody, responseTruncated, durationMs, responseHeaders };
+  const ended = { leaseUntil: null, dueAt: null, finishedAt: now, lateResult: null };
+  return step(action, { ...ended, status: "completed", result: { ...result, lastError: null, errorSource: null } }, [
+    first,
+    { type: "completed" },
+  ]);
+}
+
+function lateResultOf(
+  { run, attempt, now, durationMs }: LateEnd,
+  { code, body, truncated, headers }: Answered,
+): LateResult {
+  const response = { responseBody: body, responseTruncated: truncated, responseHeaders: headers, durationMs };
+  return { run, attempt, responseCode: code, ...response, at: now };
 }
 
 /**
@@ -54,7 +143,7 @@ export function endAltered(action: Action, now: Date): Change {
   const result = resultOf(action, end);
   const { attempts } = counted;
   const ended = { status, attempts, leaseUntil: null, dueAt: null, finishedAt: now, result };
-  return step(action, ended, [attemptMade(counted, end, result, null), { type: "failed" }]);
+  return step(action, ended, [attemptMade(attempts, end, result, null), { type: "failed" }]);
 }
 
 /** What follows an attempt, as logs and metrics name it. */
@@ -91,14 +180,14 @@ function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured):
 }
 
 function attemptMade(
-  action: Action,
+  attempt: number,
   { outcome, durationMs }: Measured,
   result: Result,
   next: Date | null,
-): TimelineEvent {
+): AttemptMade {
   return {
     type: "attempt",
-    attempt: action.attempts,
+    attempt,
     outcome: outcome.kind,
     response_code: outcome.kind === "answered" ? outcome.code : null,
     error: result.lastError,
@@ -150,10 +239,11 @@ export function describeNotStarted(why: NotStartedReason): string {
 
 /** Returns a claim whose attempt never began: due at once, and the attempt does not count. */
 export function releaseClaim(action: Action, why: NotStartedReason, now: Date): Change {
+  const notStarted: TimelineEvent = { type: "not_started", reason: describeNotStarted(why) };
+  const late = lateSuccessIn(action.run, action.lateResult);
+  if (late !== null) return completeLate(action, late, now, notStarted);
   const status = statusAfter(action, "unclaim");
   const attempts = Math.max(0, action.attempts - 1);
   const startedAt = attempts === 0 ? null : action.startedAt;
-  return step(action, { status, attempts, dueAt: now, leaseUntil: null, startedAt }, [
-    { type: "not_started", reason: describeNotStarted(why) },
-  ]);
+  return step(action, { status, attempts, dueAt: now, leaseUntil: null, startedAt }, [notStarted]);
 }

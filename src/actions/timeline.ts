@@ -18,6 +18,13 @@ interface AttemptMade {
   readonly duration_ms: number | null;
   readonly next_retry_at: string | null;
   readonly location: string | null;
+  /**
+   * It came after the attempt had been closed as unknown. `settled`: it ended the attempt all the same. `result`: it became the
+   * action's late result. `noted`: it changed nothing. Absent: it was in time.
+   */
+  readonly late?: "settled" | "result" | "noted";
+  /** Of a late one that did not settle the action, which may be in a later run. */
+  readonly run?: number;
 }
 
 /** The result of one attempt to deliver a notification. */
@@ -69,6 +76,11 @@ const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
 
 // Safe: the object has exactly these keys.
 export const TIMELINE_EVENT_TYPES = Object.keys(IS_EVENT_TYPE) as TimelineEventType[];
+
+/** Whether the event is no change of the action's status: what came of an attempt too late to settle it. */
+export function isTooLate(event: TimelineEvent): boolean {
+  return event.type === "attempt" && (event.late === "result" || event.late === "noted");
+}
 
 /** A row of the timeline as the store gives it back. */
 export interface TimelineEntry {
@@ -133,7 +145,10 @@ function isEnding(event: TimelineEvent): event is Decided {
 }
 
 /** The state that can be rebuilt from the entries of a timeline; status, run and end come from the last entry alone. */
-type ReplayedState = Omit<ActionState, "status" | "run" | "finishedAt" | "leaseUntil" | "approvedDigest">;
+type ReplayedState = Omit<
+  ActionState,
+  "status" | "run" | "finishedAt" | "leaseUntil" | "approvedDigest" | "lateResult"
+>;
 
 const INITIAL: ReplayedState = {
   attempts: 0,
@@ -158,6 +173,7 @@ export function actionAsOf(action: Action, entries: readonly TimelineEntry[]): A
 
 function applyEvent(before: ReplayedState, { at, event }: TimelineEntry): ReplayedState {
   const { type } = event;
+  if (isTooLate(event)) return before;
   if (type === "created" || type === "retried") return { ...INITIAL, dueAt: at };
   if (type === "sent_now") return { ...before, dueAt: at };
   if (type === "approved") return { ...before, dueAt: at, approvedAt: at, approvedBy: event.actor };

@@ -1,6 +1,6 @@
 import { describeNotStarted, type NotStartedReason } from "../actions/settle.ts";
 import { RETRY_JITTER, NOTIFY_DELAYS_MS } from "../config/limits.ts";
-import type { TimelineEvent } from "../actions/timeline.ts";
+import { isTooLate, type TimelineEvent } from "../actions/timeline.ts";
 import type { Action, ActionStatus } from "../actions/action.ts";
 import { normalTarget } from "../outbound/target.ts";
 import type { Channel } from "../channels/channel.ts";
@@ -139,7 +139,7 @@ function change(before: Notification, { status, dueAt, error, attempts }: Ended)
 }
 
 /** Events that callbacks report. See docs/events.md. */
-export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "failed" | "cancelled"}`;
+export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "failed" | "cancelled" | "late_result"}`;
 
 /**
  * `approval` asks for a decision. `decided` tells the recipient of that mail that somebody else has decided. `invited` is about
@@ -184,7 +184,7 @@ export function notificationsFor(
 ): readonly NewNotification[] {
   const { status, callback, notifyEmail } = action;
   const notifications: NewNotification[] = [];
-  const event = CALLBACK_EVENTS[status];
+  const event = callbackEvent(status, events);
   if (event !== null && callback !== null) notifications.push({ kind: "callback", event, target: callback });
   if (notifyEmail === null) return notifications;
   if (status === "awaiting_approval") notifications.push({ kind: "mail", event: "approval", target: notifyEmail });
@@ -192,6 +192,11 @@ export function notificationsFor(
     notifications.push({ kind: "mail", event: "decided", target: notifyEmail });
   }
   return notifications;
+}
+
+function callbackEvent(status: ActionStatus, [first]: readonly TimelineEvent[]): CallbackEvent | null {
+  if (first?.type !== "attempt" || !isTooLate(first)) return CALLBACK_EVENTS[status];
+  return first.late === "result" ? "action.late_result" : null;
 }
 
 /** Whoever decided by the link of the mail needs no second mail. */

@@ -110,8 +110,8 @@ class NotificationSettlement {
     const written = await kept.write({
       // The body of a callback is in the store already.
       bytes: 0,
-      write: () => outbox.settle(change, now),
-      isWritten: () => outbox.isSettled(change, now),
+      write: async (isRepeat) =>
+        (await outbox.settle(change, now)) || (isRepeat && (await outbox.isSettled(change, now))),
       onKept: (error) => log.warn("notification.result_kept", { ...names, error: errorName(error) }),
     });
     if (written === "yes") return this.#report(change, delivery, now, durationMs);

@@ -2,12 +2,14 @@ import type { Action } from "../actions/action.ts";
 import type { EffectiveRules } from "../actions/rules.ts";
 import type { Change } from "../actions/changes.ts";
 import {
+  type AttemptEnd,
   describeNotStarted,
   type NotStartedReason,
   releaseClaim,
   nextStep,
   endAltered,
   settle,
+  settleLate,
 } from "../actions/settle.ts";
 import type { Outcome } from "../actions/outcome.ts";
 import type { TimelineEvent } from "../actions/timeline.ts";
@@ -16,9 +18,10 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import { type ActionStore, type ChangeWrite, type OutboxRow, RowRefused } from "../../db/store.ts";
+import { type ActionStore, type ChangeWrite, type OutboxRow, RowRefused, StoreBusy } from "../../db/store.ts";
 import { errorName } from "./recovery.ts";
 import {
+  DECIDE_TRIES_MAX,
   LEASE_GRACE_MS,
   UNWRITTEN_RESULT_BYTES,
   UNWRITTEN_RESULTS_BYTES_MAX,
@@ -27,7 +30,7 @@ import {
 } from "../config/limits.ts";
 
 export interface SettlementDeps {
-  readonly actions: Pick<ActionStore, "apply" | "isApplied" | "force" | "extendLease">;
+  readonly actions: Pick<ActionStore, "apply" | "isApplied" | "force" | "extendLease" | "findById">;
   readonly kept: UnwrittenResults;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "random">;
@@ -50,10 +53,13 @@ export interface Ended {
   readonly cause?: unknown;
 }
 
+/** The change for an action as it is stored by now; null: none. */
+type Redecide = (stored: Action) => Change | null;
+
 /**
  * Records the end of every attempt: the transition is decided by `settle`, written under the claim's revision, and
- * reported to the bus, the log and the metrics. A write that lost is dropped: another process has taken the action
- * over.
+ * reported to the bus, the log and the metrics. If another process has taken the action over meanwhile, `settleLate` decides
+ * what becomes of the result: it is never dropped.
  */
 export class Settlement {
   readonly #deps: SettlementDeps;
@@ -68,7 +74,15 @@ export class Settlement {
    */
   async settle(action: Action, ended: Ended): Promise<void> {
     const write = this.#resultWrite(action, ended);
-    if (await this.#untilWritten(write)) this.#report(write, ended);
+    this.#logAttempt(write, ended);
+    const { run, attempts: attempt } = action;
+    const written = await this.#untilWritten(write, ended, (stored) => {
+      return settleLate(stored, { ...this.#endOf(stored, ended), run, attempt });
+    });
+    if (written === null) return;
+    const late = lateOf(written.change);
+    if (late === undefined) this.#report(written.change, ended);
+    else this.#reportLate(written.change, late, attempt);
   }
 
   /**
@@ -85,11 +99,16 @@ export class Settlement {
   async unclaim(action: Action, why: NotStartedReason): Promise<void> {
     const { clock, metrics, log, bus } = this.#deps;
     const now = clock.now();
+    const { run, attempts } = action;
+    const isOurs = (stored: Action) => stored.status === "active" && stored.run === run && stored.attempts === attempts;
     const write = this.#writeOf(releaseClaim(action, why, now), now);
-    if (!(await this.#untilWritten(write))) return;
+    const written = await this.#untilWritten(write, null, (stored) =>
+      isOurs(stored) ? releaseClaim(stored, why, clock.now()) : null,
+    );
+    if (written === null) return;
     metrics.unclaimed("action");
     log.warn("action.not_started", { action_id: action.id, host: action.host, message: describeNotStarted(why) });
-    bus.publish(write.change.after);
+    bus.publish(written.change.after);
   }
 
   /** For an attempt of a dead process. False: another change came first. Rejects when the store is away. */
@@ -97,7 +116,8 @@ export class Settlement {
     const ended: Ended = { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null };
     const write = this.#resultWrite(action, ended);
     if (!(await this.#writeOnce(write))) return false;
-    this.#report(write, ended);
+    this.#logAttempt(write, ended);
+    this.#report(write.change, ended);
     return true;
   }
 
@@ -124,12 +144,15 @@ export class Settlement {
     });
   }
 
-  #resultWrite(action: Action, { outcome, durationMs, timeoutMs = this.#deps.attemptTimeoutMs }: Ended): ChangeWrite {
+  #resultWrite(action: Action, ended: Ended): ChangeWrite {
+    const end = this.#endOf(action, ended);
+    return this.#writeOf(settle(action, end), end.now);
+  }
+
+  #endOf(action: Action, { outcome, durationMs, timeoutMs = this.#deps.attemptTimeoutMs }: Ended): AttemptEnd {
     const { clock, ids, rulesOf } = this.#deps;
-    const now = clock.now();
     const { backoff, giveUpOn } = rulesOf(action);
-    const end = { outcome, now, durationMs, timeoutMs, backoff, giveUpOn, chance: ids.random() };
-    return this.#writeOf(settle(action, end), now);
+    return { outcome, now: clock.now(), durationMs, timeoutMs, backoff, giveUpOn, chance: ids.random() };
   }
 
   #writeOf(change: Change, at: Date): ChangeWrite {
@@ -148,28 +171,56 @@ export class Settlement {
     }
   }
 
-  async #untilWritten(write: ChangeWrite): Promise<boolean> {
-    const { actions, kept, metrics, log } = this.#deps;
-    const { before } = write.change;
-    const names = { action_id: before.id, attempt: before.attempts };
+  /**
+   * Writes it, or what `redecide` makes of it where another change came first, until the store has taken it. Null: it is
+   * needless, or the process ended before.
+   */
+  async #untilWritten(first: ChangeWrite, ended: Ended | null, redecide: Redecide): Promise<ChangeWrite | null> {
+    const { actions, kept, clock, metrics, log } = this.#deps;
+    const { id, run, attempts: attempt } = first.change.before;
+    const names = { action_id: id, run, attempt };
+    // Writes that the store may have done although it did not say so.
+    let inDoubt: readonly ChangeWrite[] = [];
+    let isFenced = false;
+    let done: ChangeWrite | null = null;
+    const isWritten = async (write: ChangeWrite) => {
+      const others = inDoubt;
+      inDoubt = [...others, write];
+      if (await this.#writeOnce(write)) done = write;
+      inDoubt = others;
+      return done !== null;
+    };
     const written = await kept.write({
-      bytes: bytesOf(write),
-      write: () => this.#writeOnce(write),
-      isWritten: () => actions.isApplied(write),
+      bytes: bytesOf(first),
+      write: async () => {
+        for (const write of inDoubt) if (await actions.isApplied(write)) done = write;
+        if (done !== null) return true;
+        inDoubt = [];
+        let write = first;
+        for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
+          if (await isWritten(write)) return true;
+          const stored = await actions.findById(id);
+          const change = stored === null ? null : redecide(stored);
+          if (!isFenced) {
+            isFenced = true;
+            metrics.fenced();
+            log.warn("action.fenced", { ...names, ...outcomeNames(ended) });
+          }
+          if (change === null) return false;
+          write = this.#writeOf(change, clock.now());
+        }
+        throw new StoreBusy("The action changes too fast for its result to be written.");
+      },
       onKept: (error) => log.warn("action.result_kept", { ...names, error: errorName(error) }),
     });
-    if (written === "no") metrics.fenced();
-    if (written !== "yes") log.warn(written === "no" ? "action.fenced" : "action.unrecorded", names);
-    return written === "yes";
+    if (written === "never") log.warn("action.unrecorded", { ...names, ...outcomeNames(ended) });
+    return done;
   }
 
-  #report({ change, at }: ChangeWrite, { outcome, durationMs, cause = null }: Ended): void {
-    const { metrics, log, bus } = this.#deps;
+  /** Before the first write, so that a result is in the log even where the store never takes it. */
+  #logAttempt({ change, at }: ChangeWrite, ended: Ended): void {
     const { before, after } = change;
-    const next = nextStep(change);
-    metrics.attempted(outcome.kind, next, durationMs);
-    if (outcome.kind === "not_sent" && outcome.fault === "altered") this.#reportSetAside(before, cause);
-    log.info("action.attempted", {
+    this.#deps.log.info("action.attempted", {
       action_id: before.id,
       account_id: before.accountId,
       method: before.method,
@@ -177,15 +228,44 @@ export class Settlement {
       run: before.run,
       attempt: before.attempts,
       attempts_max: before.retries,
-      outcome: outcome.kind,
-      code: outcome.kind === "answered" ? outcome.code : undefined,
-      fault: outcome.kind === "answered" ? undefined : outcome.fault,
-      duration_ms: durationMs,
-      next,
+      ...outcomeNames(ended),
+      duration_ms: ended.durationMs,
+      next: nextStep(change),
       next_in_ms: after.dueAt === null ? undefined : after.dueAt.getTime() - at.getTime(),
     });
+  }
+
+  #report(change: Change, { outcome, durationMs, cause = null }: Ended): void {
+    const { metrics, bus } = this.#deps;
+    const { before, after } = change;
+    metrics.attempted(outcome.kind, nextStep(change), durationMs);
+    if (outcome.kind === "not_sent" && outcome.fault === "altered") this.#reportSetAside(before, cause);
     bus.publish(after);
   }
+
+  /** The attempt itself was counted when it was closed as unknown. */
+  #reportLate({ before, after }: Change, late: LateEffect, attempt: number): void {
+    const { log, bus } = this.#deps;
+    log.info("action.late_result", { action_id: after.id, attempt, effect: late, status: after.status });
+    if (after.revision !== before.revision) bus.publish(after);
+  }
+}
+
+type LateEffect = "settled" | "result" | "noted";
+
+/** What a late result did; undefined: it was in time. */
+function lateOf({ events }: Change): LateEffect | undefined {
+  return events.find((event) => event.type === "attempt")?.late;
+}
+
+function outcomeNames(ended: Ended | null) {
+  if (ended === null) return {};
+  const { outcome } = ended;
+  return {
+    outcome: outcome.kind,
+    code: outcome.kind === "answered" ? outcome.code : undefined,
+    fault: outcome.kind === "answered" ? undefined : outcome.fault,
+  };
 }
 
 /** Memory that the texts of a write take. */
@@ -197,16 +277,14 @@ function bytesOf({ change, outbox }: ChangeWrite): number {
   return bytes;
 }
 
-/** The write of a known result. If one of these functions rejects, it is open whether the write was done. */
+/** The write of a known result. If `write` rejects, it is open whether it was done. */
 interface KnownResult {
   /** Memory held until it is written. */
   readonly bytes: number;
-  /** False: another write came first. */
-  readonly write: () => Promise<boolean>;
   /**
-   * Whether the store has this result. Asked after a write that failed, since it may have been committed all the same.
+   * False: another write came first. `isRepeat`: a call before this one failed, but may have been committed all the same.
    */
-  readonly isWritten: () => Promise<boolean>;
+  readonly write: (isRepeat: boolean) => Promise<boolean>;
   /** Called when the first write failed. */
   readonly onKept: (error: unknown) => void;
 }
@@ -292,11 +370,9 @@ export class UnwrittenResults {
   }
 }
 
-async function tryWrite({ write, isWritten, onKept }: KnownResult, isFirst: boolean): Promise<Written | "kept"> {
+async function tryWrite({ write, onKept }: KnownResult, isFirst: boolean): Promise<Written | "kept"> {
   try {
-    if (await write()) return "yes";
-    // It lost, unless an earlier try was committed and only its response was lost.
-    return !isFirst && (await isWritten()) ? "yes" : "no";
+    return (await write(!isFirst)) ? "yes" : "no";
   } catch (error) {
     if (isFirst) onKept(error);
     return "kept";

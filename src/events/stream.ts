@@ -135,8 +135,8 @@ function createTexts(serialize: ActionSerializer) {
 }
 
 /** Line breaks in a target's response are white space of its JSON, but would end the field of the event. */
-function eventText({ seq, at, action }: ActionChange, data: string): string {
-  const type = `action.${action.status}`;
+function eventText({ seq, at, action, isLateResult }: ActionChange, data: string): string {
+  const type = isLateResult === true ? "action.late_result" : `action.${action.status}`;
   return `id: ${positionText(seq)}\nevent: ${type}\ndata: ${eventJson(type, at, data).replaceAll(/[\r\n]+/g, " ")}\n\n`;
 }
 

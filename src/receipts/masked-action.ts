@@ -1,5 +1,6 @@
 import type { Action, Result } from "../actions/action.ts";
 import type { PastAttempt } from "../actions/attempts.ts";
+import type { LateResult } from "../actions/late-result.ts";
 import { type Extras, NO_EXTRAS } from "../actions/extras.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import { type Caller, hasScope, type ScopedCaller, seesWhole, type Viewer, viewerOf } from "../accounts/roles.ts";
@@ -55,6 +56,7 @@ function maskNow(action: Action, viewer: Viewer): MaskedAction {
     title: unlessNull(title, text),
     extras: maskedExtras(action.extras, masking),
     result: result === null ? null : maskedResult(result, viewer),
+    lateResult: action.lateResult === null ? null : maskedLate(action.lateResult, viewer),
   };
   return { ...masked, hiddenValues: masking.hidden };
 }
@@ -114,6 +116,15 @@ function maskedResult(result: Result, viewer: Viewer): Result {
     ...result,
     responseHeaders: unlessNull(responseHeaders, (json) => maskResponseHeaders(json, viewer)),
     lastError: unlessNull(lastError, (text) => maskText(text, viewer)),
+    responseBody: unlessNull(responseBody, (json) => maskResponseText(json, viewer)),
+  };
+}
+
+function maskedLate(late: LateResult, viewer: Viewer): LateResult {
+  const { responseBody, responseHeaders } = late;
+  return {
+    ...late,
+    responseHeaders: unlessNull(responseHeaders, (json) => maskResponseHeaders(json, viewer)),
     responseBody: unlessNull(responseBody, (json) => maskResponseText(json, viewer)),
   };
 }
@@ -241,9 +252,17 @@ export async function premaskFor(reader: ScopedCaller, action: Action): Promise<
 }
 
 /** The number of characters that masking has to read. */
-function charsToMask({ url, body, headers, callback, result, extras }: Action): number {
+function charsToMask({ url, body, headers, callback, result, lateResult, extras }: Action): number {
   const said = [extras.reason, ...Object.values(extras.metadata ?? {})];
-  const fields = [url, body, callback, result?.responseBody, ...Object.values(headers ?? {}), ...said];
+  const fields = [
+    url,
+    body,
+    callback,
+    result?.responseBody,
+    lateResult?.responseBody,
+    ...Object.values(headers ?? {}),
+    ...said,
+  ];
   return fields.reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 

@@ -62,6 +62,7 @@ describe("a new action", () => {
       approvedBy: null,
       approvedDigest: null,
       result: null,
+      lateResult: null,
     };
     expect(firstState(false, NOON)).toEqual({ ...blank, status: "pending", dueAt: NOON });
     expect(firstState(true, NOON)).toEqual({ ...blank, status: "awaiting_approval", dueAt: null });

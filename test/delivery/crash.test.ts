@@ -107,7 +107,7 @@ test("an action that was acknowledged and not yet claimed is found by the next s
   expect(sender.count).toBe(1);
 });
 
-test("the result of an owner whose lease was taken over changes nothing", async () => {
+test("the result of an owner whose lease was taken over ends the action all the same, and is in the log first", async () => {
   const answers: ((outcome: Outcome) => void)[] = [];
   const sender: Sender = { send: () => new Promise((resolve) => void answers.push(resolve)) };
   await using engine = await openEngine({ sender });
@@ -127,8 +127,14 @@ test("the result of an owner whose lease was taken over changes nothing", async 
   expect(await engine.store.actions.apply({ change, at: engine.clock.now(), outbox: [] })).toBe(true);
   answers[0]?.(OK);
   await engine.loop.drain(1_000);
-  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 1 });
-  expect(engine.lines.map(({ event }) => event)).toContain("action.fenced");
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
+  const lines = engine.lines.filter(({ event }) => event.startsWith("action.") && event !== "action.created");
+  expect(lines).toMatchObject([
+    { event: "action.attempted", fields: { outcome: "answered", code: 200 } },
+    { event: "action.fenced", fields: { run: 1, attempt: 1, outcome: "answered", code: 200 } },
+    { event: "action.late_result", fields: { attempt: 1, effect: "settled", status: "completed" } },
+  ]);
+  expect(answers).toHaveLength(1);
 });
 
 test("while serving, a lease that ran out is rescued, and those of this process are not", async () => {

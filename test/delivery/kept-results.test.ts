@@ -191,7 +191,6 @@ test("results that could not be written are offered again after 250 ms, and then
       triedMs.push(clock.monotonicMs());
       return Promise.reject(new StoreUnavailable("away"));
     },
-    isWritten: async () => false,
     onKept: () => {},
   });
   for (let at = 0; at < 40; at += 1) {
