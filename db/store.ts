@@ -338,6 +338,8 @@ export interface ActionStore extends Queue<Action> {
   filterValues(accountId: string, limit: number): Promise<FilterValues>;
   /** Which of these actions had an attempt in any run that the target may have received without an answer. */
   withUnknown(ids: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Which of these actions have a late result with a 2xx status. */
+  withLateSuccess(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /**
    * Which of these hosts received an approved call of the key that completed, by `hostOfKey`.
    */

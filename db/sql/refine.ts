@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { and, desc, eq, exists, like, sql } from "drizzle-orm";
+import { LATE_SUCCESS } from "../../src/actions/late-result.ts";
 import { OUTCOMES, type OutcomeKind } from "../../src/actions/outcome.ts";
 import {
   holdsText,
@@ -200,13 +201,32 @@ const UNKNOWN = prepare((arg: Args<"ids">) => {
   return sql<{ readonly id: string }>`select j.value as id from ${itemsOf(arg.ids)} where ${exists(attempt)}`;
 });
 
+const LATE_SUCCESSES = prepare((arg: Args<"ids">) =>
+  query
+    .select({ id: actions.id })
+    .from(actions)
+    .where(and(isOneOf(actions.id, arg.ids), like(actions.lateResult, LATE_SUCCESS))),
+);
+
 /** Those with an attempt in any run that the target may have received. */
-export async function findUnknown(reader: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
+export function findUnknown(reader: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  return inSteps(ids, (some) => UNKNOWN.read(reader, { ids: some }));
+}
+
+/** Those that the target has carried out, too late for their status. */
+export function findLateSuccesses(reader: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  return inSteps(ids, (some) => LATE_SUCCESSES.read(reader, { ids: some }));
+}
+
+/** SQLite reads on this thread: others get their turn between two steps. */
+async function inSteps(
+  ids: readonly string[],
+  read: (ids: string) => Promise<readonly { readonly id: string }[]>,
+): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (let at = 0; at < ids.length; at += SEARCH_STEP_ROWS) {
     if (at > 0) await nextTurn();
-    const some = JSON.stringify(ids.slice(at, at + SEARCH_STEP_ROWS));
-    for (const { id } of await UNKNOWN.read(reader, { ids: some })) found.add(id);
+    for (const { id } of await read(JSON.stringify(ids.slice(at, at + SEARCH_STEP_ROWS)))) found.add(id);
   }
   return found;
 }

@@ -23,7 +23,7 @@ import { keyHolder, pruneKeys } from "./keys.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { readScheduledRetries } from "./overview.ts";
 import { createPauseStore } from "./pauses.ts";
-import { findUnknown } from "./refine.ts";
+import { findLateSuccesses, findUnknown } from "./refine.ts";
 import { createPeopleStore } from "./people.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createUpkeepStore } from "./prune.ts";
@@ -121,6 +121,7 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     matching: (query, rowsMax) => findMatching(db, query, rowsMax),
     filterValues: (accountId, limit) => findFilterValues(sql, accountId, limit),
     withUnknown: (ids) => findUnknown(sql, ids),
+    withLateSuccess: (ids) => findLateSuccesses(sql, ids),
     approvedHosts: (accountId, asked) => findApprovedHosts(sql, accountId, asked),
     responses: (accountId, id) => findResponses(sql, accountId, id),
     timeline: (accountId, id) => readTimeline(sql, accountId, id),

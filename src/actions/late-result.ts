@@ -14,13 +14,13 @@ export interface LateResult extends Pick<
 }
 
 /** Whether the target has done what the action asks for, although the action may say otherwise. */
-export function isLateSuccess(late: LateResult | null): late is LateResult {
-  return late !== null && late.responseCode >= 200 && late.responseCode <= 299;
+export function isLateSuccess({ responseCode }: LateResult): boolean {
+  return responseCode >= 200 && responseCode <= 299;
 }
 
 /** A late success of this run: it completes the action as soon as no attempt is under way. */
 export function lateSuccessIn(run: number, late: LateResult | null): LateResult | null {
-  return isLateSuccess(late) && late.run === run ? late : null;
+  return late !== null && late.run === run && isLateSuccess(late) ? late : null;
 }
 
 /** As it is stored: the status first, so that a condition can tell a success (`LATE_SUCCESS`), a space, and the rest as JSON. */
@@ -43,10 +43,8 @@ export function parseLateResult(text: string | null): LateResult | null {
     const { run, attempt, responseBody, responseTruncated, responseHeaders, durationMs, at } = stored;
     const isSound = [responseCode, run, attempt, at].every(Number.isSafeInteger);
     if (!isSound) return null;
-    return {
-      ...{ run, attempt, responseCode, responseBody, responseTruncated, responseHeaders, durationMs },
-      at: new Date(at),
-    };
+    const response = { responseCode, responseBody, responseTruncated, responseHeaders, durationMs };
+    return { run, attempt, ...response, at: new Date(at) };
   } catch {
     return null;
   }

@@ -41,11 +41,12 @@ export function bulkRoutes({ bulkService }: BulkRouteDeps) {
       async ({ caller, body: { dry_run: isDry = false, reason = null, ...more } }) => {
         const request = { ...more, reason };
         if (!isDry) return json(JSON.stringify(serializeJob(caller, await bulkService.start(caller, request))), 202);
-        const { matching, isMore, unknownOutcomes, groups } = await bulkService.dryRun(caller, request);
+        const { matching, isMore, unknownOutcomes, lateSuccesses, groups } = await bulkService.dryRun(caller, request);
         const dry: BulkDryRun = {
           matching,
           is_more: isMore,
           unknown_outcomes: unknownOutcomes,
+          late_results: lateSuccesses,
           groups: groups.map(({ host, responseCode, count }) => ({ host, response_code: responseCode, count })),
         };
         return json(JSON.stringify(dry));

@@ -57,6 +57,7 @@ export const BulkDryRun = Type.Object(
     matching: count("How many actions match."),
     is_more: Type.Boolean({ description: "Whether there are more than one job covers.", examples: [false] }),
     unknown_outcomes: count("How many of them the target may have carried out already, without having answered."),
+    late_results: count("How many of them the target has carried out: it answered 2xx, but too late for their status."),
     groups: Type.Array(
       Type.Object(
         {

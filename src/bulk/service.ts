@@ -15,7 +15,7 @@ import type { BulkJob, BulkOperation, BulkResult, BulkResultQuery, BulkStore } f
 
 interface BulkDeps {
   readonly bulk: BulkStore;
-  readonly actions: Pick<ActionStore, "matching" | "withUnknown">;
+  readonly actions: Pick<ActionStore, "matching" | "withUnknown" | "withLateSuccess">;
   readonly runner: { run(): Promise<void> };
   readonly clock: Pick<Clock, "now">;
   readonly ids: Pick<Ids, "bulk">;
@@ -33,6 +33,8 @@ export interface DryRun {
   readonly isMore: boolean;
   /** How many of them the target may have carried out already. */
   readonly unknownOutcomes: number;
+  /** How many the target has carried out: it answered 2xx, but too late for their status. */
+  readonly lateSuccesses: number;
   /** Those that match by host and newest status, the largest first: `BULK_GROUPS_SHOWN_MAX` at most. */
   readonly groups: readonly BulkGroup[];
 }
@@ -62,11 +64,13 @@ export function createBulkService({ bulk, actions, runner, clock, ids }: BulkDep
     /** What a job would cover. Changes nothing. */
     async dryRun(caller: Caller, request: BulkRequest): Promise<DryRun> {
       const found = await matching(caller, request);
-      const unknown = await actions.withUnknown(found.actions.map(({ id }) => id));
+      const matched = found.actions.map(({ id }) => id);
+      const [unknown, late] = await Promise.all([actions.withUnknown(matched), actions.withLateSuccess(matched)]);
       return {
         matching: found.actions.length,
         isMore: found.isMore,
         unknownOutcomes: unknown.size,
+        lateSuccesses: late.size,
         groups: groupsOf(found.actions, viewerOf(caller.role)),
       };
     },

@@ -57,6 +57,7 @@ export function actionText(action: ActionJson, { paint, url, io }: Session): str
     ["metadata", metadataOf(action)],
     ["callback", action.callback === null ? null : withHost(visible(action.callback))],
     ["approved", action.approved_at === null ? null : visible(`${action.approved_at} by ${action.approved_by}`)],
+    ["late answer", lateOf(action)],
     ["created", visible(`${action.created_at} by ${action.created_by.name}`)],
     ["finished", action.finished_at],
     ["receipt", action.receipt_url === null ? null : new URL(action.receipt_url, url).href],
@@ -115,6 +116,12 @@ function answerOf({ response_code: code, response_body: body, duration_ms: ms }:
   if (code === null) return null;
   const text = body === null || body === undefined ? "" : ` ${typeof body === "string" ? body : JSON.stringify(body)}`;
   return visible(`${code}${ms === null ? "" : ` in ${ms} ms`}${text}`);
+}
+
+function lateOf({ late_result: late }: ActionJson): string | null {
+  if (late === undefined) return null;
+  const { run, attempt, response_code: code, at } = late;
+  return `${code} to attempt ${attempt} of run ${run}, at ${at}: after it was closed as unknown`;
 }
 
 function noteOf({ deduplicated, differs = [] }: ActionJson): string | null {

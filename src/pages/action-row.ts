@@ -1,10 +1,11 @@
 import { describeActor, type Viewer } from "../accounts/roles.ts";
-import { type Action, awaitsRunAt, nextRetryAt } from "../actions/action.ts";
+import { type Action, awaitsRunAt, isTerminal, nextRetryAt } from "../actions/action.ts";
 import { pathOf } from "../actions/search.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../config/limits.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
+import { lateText } from "./text.ts";
 
 /** What the last column says: what comes next, or what went wrong. */
 export type RowNote =
@@ -54,7 +55,7 @@ export function actionRow(action: Action, viewer: Viewer): ActionRow {
 
 /** The parts that a row reads: masking the bodies of a page of actions would take long. */
 export function forRow(action: Action): Action {
-  const { result } = action;
+  const { result, lateResult } = action;
   const answer = result?.responseBody ?? null;
   const isShown = answer !== null && answer.length <= TARGET_MESSAGE_BODY_CHARS_MAX && result?.errorSource === "target";
   return {
@@ -64,6 +65,7 @@ export function forRow(action: Action): Action {
     extras: action.extras.runAt === undefined ? {} : { runAt: action.extras.runAt },
     callback: null,
     result: result === null ? null : { ...result, responseBody: isShown ? answer : null },
+    lateResult: lateResult === null ? null : { ...lateResult, responseBody: null, responseHeaders: null },
   };
 }
 
@@ -73,6 +75,8 @@ function noteOf(action: Action): RowNote {
   const retryAt = nextRetryAt(action);
   if (retryAt !== null) return { kind: "retries", at: retryAt };
   if (awaitsRunAt(action) && dueAt !== null) return { kind: "starts", at: dueAt };
+  const late = isTerminal(status) ? lateText(action) : null;
+  if (late !== null) return { kind: "error", text: late };
   if (status !== "failed" || result === null) return NO_NOTE;
   const text = targetMessage(result.responseBody) ?? result.lastError;
   return text === null ? NO_NOTE : { kind: "error", text };

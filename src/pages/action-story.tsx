@@ -2,11 +2,12 @@
 import type { Child } from "hono/jsx";
 import { describeActor, mayDo, type Role } from "../accounts/roles.ts";
 import { type Action, awaitsRunAt, isExpired, nextRetryAt } from "../actions/action.ts";
+import { isLateSuccess } from "../actions/late-result.ts";
 import { type ErrorKind, errorKindOf } from "../actions/outcome.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { latestDecision, type TimelineEntry } from "../actions/timeline.ts";
 import { Name, Time, UntilTime, UntrustedText } from "./parts.tsx";
-import { counted, duration } from "./text.ts";
+import { counted, duration, lateText } from "./text.ts";
 
 interface StoryProps {
   /** Masked for the reader. */
@@ -96,7 +97,17 @@ function failedText({ action, timeline, role }: StoryProps): Child {
     : `${result?.lastError ?? "It could not be delivered."}${attempts > 1 ? ` It failed after ${counted(attempts, "attempt")}.` : ""}`;
   const advice = result === null ? null : adviceOn(errorKindOf(result) ?? "other", result.responseCode);
   const next = advice === null || !mayDo(role, "retry") ? "" : ` ${advice}`;
-  return `${what} It will not be retried.${next}`;
+  return lateStory(action) ?? `${what} It will not be retried.${next}`;
+}
+
+/** Instead of the usual story where the target answered after all; null: it did not. */
+function lateStory(action: Action): string | null {
+  const { run, lateResult } = action;
+  if (lateResult === null || lateResult.run !== run) return null;
+  const advice = isLateSuccess(lateResult)
+    ? "It has done what was asked: a retry would send it again."
+    : adviceOnCode(lateResult.responseCode);
+  return `${lateText(action) ?? ""} ${advice}`;
 }
 
 /** What the attempts of the run were answered; null: nothing. */
@@ -174,6 +185,8 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
     action.attempts > 0
       ? `It was stopped after ${counted(action.attempts, "attempt")}.`
       : earlierRuns(action, "It was not sent");
+  const late = lateStory(action);
+  if (late !== null) return late;
   const again = mayDo(role, "retry") ? " Retry it, or edit and resend it." : "";
   if (decision === null) return `It expired before it was sent. ${sent}`;
   if (decision.decision === "unanswered" || decision.by === null) {

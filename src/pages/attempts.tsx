@@ -28,7 +28,8 @@ export function chosenAttempt(
 ): PastAttempt | null {
   const asked = new URLSearchParams(search);
   const run = Number(asked.get("run") ?? action.run);
-  const chosen = attempts.find((one) => one.run === run && one.attempt === Number(asked.get("attempt")));
+  // What came late says more than that it was unknown.
+  const chosen = attempts.findLast((one) => one.run === run && one.attempt === Number(asked.get("attempt")));
   return chosen ?? attempts.findLast((one) => one.run === action.run) ?? null;
 }
 
@@ -88,7 +89,7 @@ export function lanesOf(
     for (const span of spans) {
       before.push(span);
       if (span.attempt === null) continue;
-      const past = attempts.find((one) => one.run === run && one.attempt === span.attempt);
+      const past = attempts.findLast((one) => one.run === run && one.attempt === span.attempt);
       if (past !== undefined) {
         const { response_code: code, duration_ms: durationMs } = past.made;
         rows.push({ attempt: span.attempt, code, durationMs, spans: before });
@@ -258,7 +259,7 @@ export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps
       <div class="card-head">
         <h2 id="response">
           Response
-          <span class="aside">{`${isOther ? `Run ${run}, attempt` : "Attempt"} ${made.attempt}`}</span>
+          <span class="aside">{`${isOther ? `Run ${run}, attempt` : "Attempt"} ${made.attempt}${made.late === undefined ? "" : ", late"}`}</span>
         </h2>
         <p class="response-facts">
           <Dot tone={made.error === null ? "good" : "bad"}>{code === null ? "No response" : String(code)}</Dot>

@@ -134,8 +134,16 @@ function LeftOut({ operation, query: { id: ids }, found }: Pick<NewBulkProps, "o
 
 /** What a repeated call may do a second time. */
 function UnknownOutcomes({ operation, found }: Pick<NewBulkProps, "operation" | "found">) {
-  const { matching, unknownOutcomes } = found;
-  if (operation === "cancel" || unknownOutcomes === 0) return null;
+  const { matching, unknownOutcomes, lateSuccesses } = found;
+  if (operation === "cancel" || unknownOutcomes + lateSuccesses === 0) return null;
+  if (lateSuccesses > 0) {
+    return (
+      <Notice tone="bad">
+        {`${countedActions(matching)}, ${number(lateSuccesses)} that the target has done already: it answered with success, but too late for the status. A retry does ${lateSuccesses === 1 ? "it" : "them"} again.`}
+        {unknownOutcomes > lateSuccesses ? ` ${number(unknownOutcomes)} had attempts with an unknown outcome.` : ""}
+      </Notice>
+    );
+  }
   return (
     <Notice tone="wait">
       {`${countedActions(matching)}, ${number(unknownOutcomes)} with unknown outcome: the target may have done ${

@@ -1,14 +1,14 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { type Action, awaitsRunAt } from "../actions/action.ts";
+import { type Action, awaitsRunAt, isTerminal } from "../actions/action.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import { type Viewer } from "../accounts/roles.ts";
 import { ANSWER_SAID_CHARS_MAX } from "../config/limits.ts";
 import { maskedEntry } from "../receipts/masked-action.ts";
 import { actionPath } from "./layout.tsx";
-import { Dot, Time, type Tone, UntrustedText } from "./parts.tsx";
+import { Dot, statusLabel, Time, type Tone, UntrustedText } from "./parts.tsx";
 import { maskForDisplay } from "./request.tsx";
-import { duration, lastDecision } from "./text.ts";
+import { duration, lastDecision, lateText } from "./text.ts";
 import { ActorName } from "./timeline.tsx";
 
 /** A request that was decided, and what it has come to since. */
@@ -40,6 +40,8 @@ export function Outcome({ action }: { readonly action: Action }) {
 
 function outcomeOf(action: Action): OutcomeText {
   const { status, attempts, result, dueAt } = action;
+  const late = lateText(action);
+  if (late !== null && isTerminal(status)) return { tone: "wait", text: statusLabel(status), more: late };
   if (status === "completed") return { tone: "good", text: sentText(result), more: null };
   if (status === "failed") return { tone: "bad", text: failedText(result), more: <Said result={result} /> };
   if (status === "cancelled") return { tone: "still", text: "Not sent", more: null };

@@ -136,7 +136,19 @@ function trimmed(value: number): string {
 
 /** The state of an action in a sentence. `isRejected`: a person rejected it; its status is only `cancelled`. */
 export function summaryOf(action: Action, isRejected = false): string {
-  return isRejected ? `It was rejected. ${notSent(action)}` : SENTENCES[action.status](action);
+  const state = isRejected ? `It was rejected. ${notSent(action)}` : SENTENCES[action.status](action);
+  const late = lateText(action);
+  return late === null ? state : `${late} ${state}`;
+}
+
+/** What the target answered after its attempt was closed as unknown, in a sentence; null: nothing. */
+export function lateText({ status, run, lateResult }: Pick<Action, "status" | "run" | "lateResult">): string | null {
+  if (lateResult === null) return null;
+  const { responseCode: code, attempt } = lateResult;
+  if (lateResult.run !== run) return `Run ${lateResult.run} was answered ${code}, after it had ended.`;
+  const answer = `target answered ${code} to attempt ${attempt}, after that was closed as unknown.`;
+  if (status === "failed") return `Failed, but the ${answer}`;
+  return status === "cancelled" ? `Cancelled, but the ${answer}` : `The ${answer}`;
 }
 
 const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {

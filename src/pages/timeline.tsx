@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { describeActor } from "../accounts/roles.ts";
 import { type ActionStatus, isTerminal } from "../actions/action.ts";
 import { type OutcomeKind, statusSentence } from "../actions/outcome.ts";
-import type { TimelineEntry, TimelineEvent } from "../actions/timeline.ts";
+import { isTooLate, type TimelineEntry, type TimelineEvent } from "../actions/timeline.ts";
 import { Card, Name, Time, type Tone, UntrustedText } from "./parts.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "./text.ts";
@@ -123,8 +123,15 @@ const OUTCOMES: Readonly<Record<OutcomeKind, string>> = {
   unknown: "Outcome unknown: the target may have received it.",
 };
 
+/** What a result did that came after its attempt had been closed as unknown. */
+const LATE: Readonly<Record<"settled" | "result" | "noted", string>> = {
+  settled: "The result came after the attempt was closed as unknown, and counts all the same.",
+  result: "The result came after the action had ended: its status stays.",
+  noted: "The result came after the attempt was closed as unknown, and changes nothing.",
+};
+
 function describeAttempt(event: AttemptEvent, at: Date): EventText {
-  const { attempt, outcome, response_code: code, error, duration_ms: ms, location } = event;
+  const { attempt, outcome, response_code: code, error, duration_ms: ms, location, late } = event;
   const answer = code === null ? "no response" : `answered ${code}`;
   const isInTitle = code !== null && error === statusSentence(code);
   const redirect =
@@ -135,8 +142,14 @@ function describeAttempt(event: AttemptEvent, at: Date): EventText {
     );
   return {
     tone: error === null ? "good" : "bad",
-    title: `Attempt ${attempt}: ${answer}${ms === null ? "" : ` in ${duration(ms)}`}`,
-    details: [isInTitle ? null : error, OUTCOMES[outcome], redirect, nextAttempt(event.next_retry_at, at)],
+    title: `Attempt ${attempt}: ${answer}${ms === null ? "" : ` in ${duration(ms)}`}${late === undefined ? "" : ", late"}`,
+    details: [
+      isInTitle ? null : error,
+      OUTCOMES[outcome],
+      late === undefined ? null : LATE[late],
+      redirect,
+      nextAttempt(event.next_retry_at, at),
+    ],
   };
 }
 
@@ -212,7 +225,7 @@ export interface Run {
 
 /** Splits a timeline, oldest first, into runs and their periods. A run that has not ended lasts to now. */
 export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly Run[] {
-  const changes = timeline.filter(({ event }) => !NOTIFICATIONS.has(event.type));
+  const changes = timeline.filter(({ event }) => !NOTIFICATIONS.has(event.type) && !isTooLate(event));
   const runs = Map.groupBy(changes, ({ run }) => run);
   return [...runs].map(([run, entries]) => {
     const [first] = entries;
@@ -237,7 +250,8 @@ function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] 
 }
 
 function kindOf(status: ActionStatus, end: TimelineEvent | undefined): Pick<Span, "kind" | "attempt"> {
-  if (end?.type === "attempt") return { kind: end.error === null ? "good" : "bad", attempt: end.attempt };
+  if (end?.type === "attempt" && end.late === undefined)
+    return { kind: end.error === null ? "good" : "bad", attempt: end.attempt };
   return { kind: KIND_OF_STATUS[status], attempt: null };
 }
 

@@ -46,6 +46,7 @@ const ACTION: readonly Row[] = [
   ["deduplicated", "boolean", false, false, { const: true }],
   ["differs", "array", false, false, { items: { type: "string" } }],
   ["response_truncated", "boolean", false, false, { const: true }],
+  ["late_result", "object", false, false],
   ["on_unknown", "string", false, false, { const: "stop" }],
   ["paused", "boolean", false, false, { const: true }],
   ["hidden_values", "integer", false, false, { minimum: 1 }],

@@ -225,6 +225,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["list by a name of metadata", searching({ metadata: [NAME] }), ["actions_by_account"]],
   ["list by unknown outcome", on(searchUnknown), [...CLAIMED, "actions_by_account", "timeline_once"]],
   ["what may have been received", on((actions) => actions.withUnknown(["act_x"])), ["timeline_once"]],
+  ["what was done too late", on((actions) => actions.withLateSuccess(["act_x"])), ["actions"]],
   ["key by hash", (store) => store.accounts.keyByHash("x"), ["api_keys_hash_unique"]],
   ["key used", (store) => store.accounts.keyUsed("key_x", NOON), ["api_keys"]],
   ["keys of an account", (store) => store.accounts.keys("acc_x", 9), ["api_keys_by_account"]],

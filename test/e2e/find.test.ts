@@ -45,7 +45,7 @@ test.each(COMMANDS.map((text) => [/v1\/\S+/.exec(text)?.[0] ?? "", text]))("%s",
   const json = JSON.parse(text) as object;
   expect(json).not.toHaveProperty("error");
   if (command.includes("dry_run"))
-    expect(json).toEqual({ matching: 0, is_more: false, unknown_outcomes: 0, groups: [] });
+    expect(json).toEqual({ matching: 0, is_more: false, unknown_outcomes: 0, late_results: 0, groups: [] });
   else if (command.includes('"operation"')) expect(json).toMatchObject({ operation: "retry", status: "running" });
   else expect(json).toEqual({ data: [], next_cursor: null });
 });

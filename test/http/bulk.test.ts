@@ -35,6 +35,7 @@ describe("POST /v1/bulk", () => {
         matching: 2,
         is_more: false,
         unknown_outcomes: 0,
+        late_results: 0,
         groups: [{ host: filter.host, response_code: 500, count: 2 }],
       },
     });

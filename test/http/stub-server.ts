@@ -324,7 +324,7 @@ function stubBulkService(calls: string[]): BulkService {
     return Promise.resolve(aBulkJob({ id }));
   };
   return {
-    dryRun: () => Promise.resolve({ matching: 0, isMore: false, unknownOutcomes: 0, groups: [] }),
+    dryRun: () => Promise.resolve({ matching: 0, isMore: false, unknownOutcomes: 0, lateSuccesses: 0, groups: [] }),
     start(_caller, { operation }) {
       calls.push(`bulk ${operation}`);
       return Promise.resolve(aBulkJob({ id: KNOWN_BULK_ID, operation }));

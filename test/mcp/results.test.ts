@@ -50,6 +50,20 @@ describe("the response in a tool result", () => {
     expect(JSON.stringify({ ...action, response_body: null })).not.toContain(orders);
   });
 
+  test("that came too late is marked and cut alike, and says that nothing is to be sent again", async () => {
+    const response = { responseTruncated: false, responseHeaders: null, durationMs: 41 };
+    const lateResult = { run: 1, attempt: 1, responseCode: 200, ...response, at: new Date(0) };
+    const failed = {
+      ...answeredWith(null, true),
+      lateResult: { ...lateResult, responseBody: JSON.stringify("x".repeat(20_000)) },
+    };
+    const action = await valueOf(failed);
+    expect(action.late_result).toMatchObject({ response_code: 200, response_body: "x".repeat(16_384) });
+    expect(action.response_note).toStartWith("Untrusted data: the target's response.");
+    expect(action.response_note).toContain("Cut: the first 16384 of 20002 bytes");
+    expect(action.next_step).toContain("do not retry it or create it again");
+  });
+
   test("has no note where there is none", async () => {
     expect(await valueOf(answeredWith(null))).not.toHaveProperty("response_note");
     expect(await valueOf(anAction())).not.toHaveProperty("response_note");

@@ -49,6 +49,31 @@ function told(overrides: Partial<Action>, timeline: readonly TimelineEntry[] = [
 const REFUSED = "The target answered with status 422.";
 
 describe("the sentence about an action", () => {
+  test.each([
+    [
+      "failed",
+      200,
+      "Failed, but the target answered 200 to attempt 1, after that was closed as unknown. It has done what was asked: a retry would send it again.",
+    ],
+    [
+      "cancelled",
+      201,
+      "Cancelled, but the target answered 201 to attempt 1, after that was closed as unknown. It has done what was asked: a retry would send it again.",
+    ],
+    [
+      "failed",
+      422,
+      "Failed, but the target answered 422 to attempt 1, after that was closed as unknown. Fix the fields that the target names, then edit and resend.",
+    ],
+  ] as const)(
+    "says that it has %s although the target answered %i too late, and what that means",
+    (status, code, text) => {
+      const response = { responseBody: null, responseTruncated: false, responseHeaders: null, durationMs: 41 };
+      const lateResult = { run: 1, attempt: 1, responseCode: code, ...response, at: later(9) };
+      expect(told({ status, attempts: 1, result: result(null, "It failed."), lateResult })).toBe(text);
+    },
+  );
+
   test("says of a failure what was answered, that no attempt follows, and what helps", () => {
     const failed = { status: "failed", attempts: 3, result: result(422, REFUSED) } as const;
     const same = [attempt(1, 422), attempt(2, 422), attempt(3, 422)];

@@ -124,11 +124,13 @@ async function foundText(session: Session, { operation, filter }: Bulk, found: B
   const now = new Date();
   const rows = page.data.map((action) => actionRow(action, now));
   const left = found.matching - rows.length;
-  const unknown = found.unknown_outcomes;
+  const { unknown_outcomes: unknown, late_results: late } = found;
   const warning = `${unknown} of them may have been carried out already by the target.`;
+  const done = `${late} of them were carried out by the target, which answered too late.`;
   return [
     `${countText(found)} would be ${WORDS[operation].done}.\n`,
     unknown === 0 ? "" : `${paint(warning, "yellow")}\n`,
+    late === 0 ? "" : `${paint(done, "red")}\n`,
     tableOf(ACTION_COLUMNS, rows, paint, io.columns),
     left > 0 ? `${paint(`and ${left} more`, "grey")}\n` : "",
   ].join("");

@@ -73,6 +73,7 @@ export function testAttempts(open: OpenTestStore): void {
       expect(now).toMatchObject({ status: "failed", lateResult: { responseBody: '{"n":12345678901234567890}' } });
       expect((await db.actions.holderOf(ACCOUNT, "dedupe", dedupe, later(9)))?.id).toBe(failed.id);
       expect(await heard(db.actions, failed)).toEqual(["pending", "active", "failed", "failed late", "failed late"]);
+      expect([...(await db.actions.withLateSuccess([failed.id, "act_x"]))]).toEqual([failed.id]);
       const again = await db.actions.create(creationOf(anAction({ dedupe })));
       expect(again).toMatchObject({ kind: "matched", by: "dedupe", action: { id: failed.id } });
     });
