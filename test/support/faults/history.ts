@@ -59,6 +59,9 @@ const STEPS = new Set([
   "failed",
 ]);
 
+/** The rows that say what an attempt was answered, in time or late. */
+const ANSWERS = new Set(["attempt", "late", "late_result"]);
+
 /** The events that end a run, and the status of their callback. */
 const ENDS = new Map([
   ["completed", "completed"],
@@ -135,10 +138,15 @@ export function judgeRows(
       const end = ENDS.get(type);
       return end !== undefined && !owed.has(`${id} ${revision} action.${end}`);
     });
+  const answers = Map.groupBy(
+    timeline.filter(({ type, detail }) => ANSWERS.has(type) && detail.includes('"outcome":"answered"')),
+    (one) => one.action_id,
+  );
+  const untold = [...calls].filter(([id, all]) => all.length > (answers.get(id)?.length ?? 0)).length;
   const open = outbox.filter(({ status }) => status !== "delivered" && status !== "given_up").length;
   const lost = [...acknowledged].filter((id) => !known.has(id));
   return {
-    figures: { actions: actions.length, lost: lost.length, callbacks: outbox.length },
+    figures: { actions: actions.length, lost: lost.length, callbacks: outbox.length, untold },
     problems: broken({
       [`none that was acknowledged is missing: ${some(lost)}`]: lost.length === 0,
       [`legal states only: ${some(illegal)}`]: illegal.length === 0,
@@ -162,7 +170,9 @@ export function some(all: readonly string[]): string {
 
 function stepsOutOfLine(id: string, steps: readonly Told[]): readonly string[] {
   let before = "";
-  return steps.flatMap(({ status }) => {
+  return steps.flatMap(({ status, detail }) => {
+    // A late result undoes that its attempt was closed: what follows it is what follows an attempt under way.
+    if (detail.includes('"late":"settled"')) before = "active";
     const isLegal = LEGAL[before]?.includes(status) ?? false;
     const said = isLegal ? [] : [`${id}: ${before} -> ${status} in ${steps.map(stepText).join(", ")}`];
     before = status;

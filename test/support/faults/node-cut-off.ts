@@ -78,7 +78,8 @@ async function inside({ nodes, clients, pauseMs, isAlone }: NodeCutOff): Promise
       ...problems,
       ...broken({
         "packets were dropped": dropped > 0,
-        "it held something": again.length > 0,
+        "it held something": again.length + cut.logged("action.fenced") > 0,
+        "and is in the timeline": figures["untold"] === 0,
         "it says 503 meanwhile": refusal.status === 503 && Number(refusal.retryAfter) > 0,
         "the others go on meanwhile": heldUpMs < boundOf({ isAlone }, HELD_UP_MS_MAX),
         "it works soon after": backMs < boundOf({ isAlone }, BACK_MS_MAX),

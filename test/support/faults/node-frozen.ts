@@ -20,7 +20,7 @@ export interface NodeFrozen {
 
 /**
  * A node is stopped for longer than its leases last, with calls under way and writes on their way, and continued: others
- * have ended what it held, and what it knows by now is of no account.
+ * have ended what it held, and what it knows by now is kept without a further call.
  */
 export async function nodeFrozen({ databaseUrl, nodes, times, width }: NodeFrozen): Promise<FaultReport> {
   const { chance } = width;
@@ -67,7 +67,8 @@ export async function nodeFrozen({ databaseUrl, nodes, times, width }: NodeFroze
       ...broken({
         "it held something": held + fenced > 0,
         "the others go on meanwhile": Math.max(...heldUp) < boundOf(width, HELD_UP_MS_MAX),
-        "what it knew was refused": fenced > 0,
+        "what it knew came late": fenced > 0,
+        "and is in the timeline": figures["untold"] === 0,
       }),
     ],
   };
