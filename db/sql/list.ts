@@ -18,7 +18,8 @@ import type { Sql } from "./sql.ts";
 type Reader = Pick<StoreContext, "sql" | "seal">;
 
 /**
- * One page, newest first. The cursor is the last id (keyset), so that inserts neither shift nor repeat anything. One
+ * One page, newest first. The cursor is the last id (keyset), so that no page repeats an action or skips one that matches
+ * all the time. Nodes don't commit in the order of their ids: what is inserted meanwhile may come up on a later page. One
  * filter uses an index; for the others it looks at `LIST_SCAN_ROWS_MAX` rows at most, in steps. A page that reaches this
  * bound, or its limit of bytes, says where the next one begins: a hundred actions may be 100 MB, which blocked the event
  * loop for a second.
@@ -113,14 +114,16 @@ async function* stepsOf(db: Reader, search: ActionQuery, rowsMax: number): Async
     if (looked > 0) await nextTurn();
     const rows = Math.min(SEARCH_STEP_ROWS, rowsMax - looked);
     // What is decided in code needs every candidate.
-    const candidates = await statements.page.readRaw(db.sql, { ...values, rows, limit: isRefined ? rows : left });
-    const found = await refine(db.sql, search, candidates.map(foundOf));
+    const read = await statements.page.readRaw(db.sql, { ...values, rows, limit: isRefined ? rows : left });
+    const candidates = read.filter(({ matches }) => matches === 1).map(foundOf);
+    const end = read.find(({ is_end: isEnd }) => isEnd === 1);
+    const found = await refine(db.sql, search, candidates);
     left -= found.length;
-    const [end] = left > 0 ? await statements.last.read(db.sql, { ...values, skipped: rows - 1 }) : [];
-    yield { found, last: end?.id ?? null };
-    if (end === undefined) return;
+    const last = left > 0 && end !== undefined ? foundOf(end).id : null;
+    yield { found, last };
+    if (last === null) return;
     looked += rows;
-    values.before = end.id;
+    values.before = last;
   }
 }
 
@@ -160,7 +163,7 @@ const scanBy = prepareEach((variant: `${"texts" | "plain"}: ${ScanIndex}`) => {
   const columns = variant.startsWith("texts") ? FOUND_WITH_TEXTS : FOUND;
 
   /** Each branch is ordered by its index, so that SQLite merges them without sorting. */
-  const scan = (arg: Args<ScanName>) => {
+  const scanOf = (arg: Args<ScanName>) => {
     if (index === "metadata") return scanMetadata(arg);
     const [first, second, ...more] = branchesOf(index, arg).map((condition) =>
       query
@@ -176,22 +179,36 @@ const scanBy = prepareEach((variant: `${"texts" | "plain"}: ${ScanIndex}`) => {
       : unionAll(first, second, ...more).orderBy(desc(actions.id));
   };
   return {
-    /** The rows of a step that match as far as SQL can tell. */
+    /**
+     * The rows of a step that match as far as SQL can tell, and the last row of a full step in any case: where the next one
+     * goes on. A statement of its own would find another last row when others have written in between, and the next step
+     * would repeat or skip rows.
+     */
     page: prepare((arg: Args<ScanName | FilterName | "rows" | "limit">) => {
-      const scanned = scan(arg).limit(arg.rows).as("s");
-      const found = query.select(columns).from(scanned).crossJoin(actions);
+      const scanned = query.$with("s", { id: actions.id }).as(scanOf(arg).limit(arg.rows).getSQL());
+      const end = sql`(select case when count(*) = ${arg.rows} then min(${scanned.id}) end from ${scanned})`;
+      const isEnd = sql`${scanned.id} = ${end}`;
+      const asNumber = (condition: SQL) => sql`case when ${condition} then 1 else 0 end`;
+      const ends = {
+        isEnd: asNumber(isEnd).as("is_end"),
+        // The others match, or are not read.
+        matches: sql`case when ${isEnd} then ${asNumber(filters(arg))} else 1 end`.as("matches"),
+      };
+      const found = query
+        .with(scanned)
+        .select({ ...columns, ...ends })
+        .from(scanned)
+        .crossJoin(actions);
       // PostgreSQL may join in another order; SQLite keeps the order of the scan.
-      const matching = found.where(and(eq(actions.id, scanned.id), filters(arg)));
+      const matching = found.where(and(eq(actions.id, scanned.id), sql`(${isEnd} or ${filters(arg)})`));
       const order = onlyPostgres(desc(scanned.id));
       return (order === undefined ? matching : matching.orderBy(order)).limit(arg.limit);
     }),
     /** How many rows there are, so many at most. */
     entries: prepare((arg: Args<ScanName | "rows">) => {
-      const scanned = scan(arg).limit(arg.rows).as("s");
+      const scanned = scanOf(arg).limit(arg.rows).as("s");
       return query.select({ count: sql<number>`count(*)`.as("count") }).from(scanned);
     }),
-    /** The last row of a step, if it is full. */
-    last: prepare((arg: Args<ScanName | "skipped">) => scan(arg).limit(1).offset(arg.skipped)),
   };
 });
 
@@ -199,7 +216,7 @@ const scanBy = prepareEach((variant: `${"texts" | "plain"}: ${ScanIndex}`) => {
 function scanMetadata(arg: Args<ScanName>) {
   const { accountId, name, value, actionId } = actionMetadata;
   return query
-    .select({ id: actionId })
+    .select({ id: sql`${actionId}`.as(actions.id.name) })
     .from(actionMetadata)
     .where(
       and(

@@ -30,9 +30,9 @@ export type ExportActions = (context: RequestContext, caller: Caller, request: E
 const UTF_8 = new TextEncoder();
 
 /**
- * A page is read when the client has taken the one before, so that memory holds two at most. Actions that are created after
- * its start are left out. A client that leaves ends it; an error, a revoked key or a stop of the service breaks the
- * connection off, which a client sees.
+ * A page is read when the client has taken the one before, so that memory holds two at most. What was stored at its start
+ * and matches all the time comes once; what is created later may be left out. A client that leaves ends it; an error, a
+ * revoked key or a stop of the service breaks the connection off, which a client sees.
  */
 export function createExportActions({ actionService, serialize, draining }: ExportDeps): ExportActions {
   const open = new OpenExports();

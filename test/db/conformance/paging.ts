@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { type Action, ACTION_STATUSES, HTTP_METHODS } from "../../../src/actions/action.ts";
 import { NO_SEARCH, type Search } from "../../../src/actions/search.ts";
-import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
+import { cancel } from "../../../src/actions/changes.ts";
+import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../../src/config/limits.ts";
 import type { ActionQuery, ActionStore } from "../../../db/store.ts";
-import { aCreation, anAction, aQuery, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import { aCreation, aDecision, anAction, aQuery, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
-import { actionInStatus, claimDue, createdAction } from "./steps.ts";
+import { actionInStatus, claimDue, createdAction, failedAction } from "./steps.ts";
 
 /** Lists: newest first, by keyset, each filter, and never more than a bounded look a page. */
 export function testPaging(open: OpenTestStore): void {
@@ -46,6 +47,43 @@ export function testPaging(open: OpenTestStore): void {
     expect(new Set(seen).size).toBe(seen.length);
     // Of those that came in the same millisecond some stand behind the cursor.
     expect(seen.filter((id) => ids.includes(id))).toEqual(ids.toReversed());
+  });
+
+  test("a search of several steps has each row once that matches all the time, while creates and settles run beside", async () => {
+    await using db = await open();
+    const statuses = ["pending", "failed"] as const;
+    const staying: string[] = [];
+    const leaving: Action[] = [];
+    for (let at = 0; at < 3 * SEARCH_STEP_ROWS; at += 50) {
+      const both = await Promise.all([many(db.actions, 30), madeAll(20, () => createdAction(db.actions))]);
+      staying.push(...both[0]);
+      leaving.push(...both[1]);
+    }
+    let isOver = false;
+    const disturb = async () => {
+      for (let at = 1; !isOver; at += 1) {
+        await failedAction(db.actions, { createdAt: later(at) });
+        const one = leaving.pop();
+        if (one !== undefined) await db.actions.apply(writeOf(cancel(one, aDecision())));
+      }
+    };
+    const disturbing = madeAll(8, disturb);
+    const wrong: object[] = [];
+    const check = (ids: readonly string[]) => {
+      const seen = new Set(ids);
+      const skipped = staying.filter((id) => !seen.has(id)).length;
+      if (seen.size < ids.length || skipped > 0) wrong.push({ repeated: ids.length - seen.size, skipped });
+    };
+    const query = aQuery({ statuses });
+    for (let round = 0; round < 6; round += 1) {
+      check((await db.actions.matching({ ...query, limit: 9_999 }, 99_999)).actions.map(({ id }) => id));
+      // What is decided in code has steps within its pages too.
+      const posts = { ...query, limit: 400, search: { ...NO_SEARCH, path: "/orders" } };
+      check((await allPages(db.actions, posts)).flat());
+    }
+    isOver = true;
+    await disturbing;
+    expect(wrong).toEqual([]);
   });
 
   test("a count is of what the list would find, up to its limit", async () => {
@@ -257,6 +295,9 @@ export function testPaging(open: OpenTestStore): void {
     expect(unindexed.searchedUntil).toEqual(NOON);
     const rest = await db.actions.list(aQuery({ method: "PUT", before: unindexed.before }));
     expect(rest).toEqual({ actions: [action], before: null, searchedUntil: null });
+    // None of the rows that it goes on behind matches because it has no answer yet.
+    const unanswered = await db.actions.list(aQuery({ search: { ...NO_SEARCH, responseCodes: ["404"] } }));
+    expect(unanswered.actions).toEqual([]);
     const counted = await db.actions.count(aQuery({ method: "PUT" }), LIST_SCAN_ROWS_MAX);
     expect(counted).toEqual({ count: 0, isMore: true, searchedUntil: NOON });
     expect(await db.actions.count(aQuery({ method: "PUT" }), LIST_SCAN_ROWS_MAX + 1)).toMatchObject({ count: 1 });
@@ -270,6 +311,10 @@ export function testPaging(open: OpenTestStore): void {
       expect(await db.actions.list(aQuery(filter))).toEqual({ actions: [action], before: null, searchedUntil: null });
     }
   });
+}
+
+function madeAll<Made>(count: number, make: () => Promise<Made>): Promise<Made[]> {
+  return Promise.all(Array.from({ length: count }, make));
 }
 
 /** Ids in the order in which they were made. */

@@ -1,0 +1,59 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { cancel } from "../../src/actions/changes.ts";
+import { LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../src/config/limits.ts";
+import { openFile } from "../../db/libsql/file.ts";
+import type { Store } from "../../db/store.ts";
+import { aBulkJob, aDecision, anAuditEntry, aQuery, later, writeOf } from "../support/factory.ts";
+import { putEmptyDatabase, storeOver, temporaryFolder } from "../support/store.ts";
+import { createdAction, failedAction } from "./conformance/steps.ts";
+
+/** A store in which something happens after each read. */
+async function openDisturbed(disturb: (store: Store) => Promise<void>) {
+  const folder = await temporaryFolder();
+  const path = join(folder.path, "outgate.db");
+  await putEmptyDatabase(path);
+  const sql = openFile(path);
+  const quiet = storeOver(sql);
+  const store = storeOver({
+    ...sql,
+    async read(statement) {
+      const rows = await sql.read(statement);
+      await disturb(quiet);
+      return rows;
+    },
+  });
+  const close = async () => {
+    await quiet.close();
+    await folder[Symbol.asyncDispose]();
+  };
+  return { quiet, store, [Symbol.asyncDispose]: close };
+}
+
+test("a bulk job begins on each action that matched, once, whatever is created and settled between two reads of its search", async () => {
+  const leaving: (() => Promise<unknown>)[] = [];
+  let at = 0;
+  await using db = await openDisturbed(async ({ actions }) => {
+    at += 1;
+    // One comes to match, or another one no longer does.
+    if (at % 2 === 0) await failedAction(actions, { createdAt: later(at) });
+    else await leaving.pop()?.();
+  });
+  const { actions } = db.quiet;
+  const staying: string[] = [];
+  for (let made = 0; made < 3 * SEARCH_STEP_ROWS; made += 1) {
+    if (made % 3 > 0) staying.push((await failedAction(actions)).id);
+    else {
+      const pending = await createdAction(actions);
+      leaving.push(() => actions.apply(writeOf(cancel(pending, aDecision()))));
+    }
+  }
+  const query = aQuery({ statuses: ["failed", "pending"], limit: LIST_SCAN_ROWS_MAX });
+  for (let round = 0; round < 8; round += 1) {
+    const { actions: matched } = await db.store.actions.matching(query, LIST_SCAN_ROWS_MAX);
+    const ids = matched.map(({ id }) => id);
+    expect(ids).toEqual([...new Set(ids)]);
+    expect(staying.filter((id) => !ids.includes(id))).toEqual([]);
+    expect(await db.quiet.bulk.add(aBulkJob(), matched, anAuditEntry())).toBe(true);
+  }
+});
