@@ -381,6 +381,14 @@ export const LOGINS_REMEMBERED_MAX = 10_000;
 // Calls to targets
 
 export const ATTEMPT_TIMEOUT_MS_DEFAULT = 30 * SECOND_MS;
+/**
+ * Turns of the event loop after a deadline, each of so many milliseconds: what has arrived by then is read before the
+ * deadline ends anything. More of them when it rang late, since the process stood still and has much to read.
+ */
+export const DEADLINE_TURN_MS = 10;
+export const DEADLINE_TURNS = 2;
+export const DEADLINE_LATE_MS = 20;
+export const DEADLINE_TURNS_LATE = 12;
 export const DNS_TIMEOUT_MS = 3 * SECOND_MS;
 export const ADDRESSES_TRIED_MAX = 16;
 /** How long one address may take to accept a connection, within the attempt's deadline, before the next one is tried. */

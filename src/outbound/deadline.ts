@@ -1,5 +1,6 @@
 import type { HttpMethod } from "../actions/action.ts";
 import type { Outcome } from "../actions/outcome.ts";
+import { DEADLINE_LATE_MS, DEADLINE_TURN_MS, DEADLINE_TURNS, DEADLINE_TURNS_LATE } from "../config/limits.ts";
 
 /** Why we ended an attempt early; null while we did not. */
 export type EarlyEnd = "timed_out" | "interrupted" | null;
@@ -17,7 +18,10 @@ export interface Deadline {
   close(): void;
 }
 
-/** Starts the deadline: it aborts after `timeoutMs`, or when `stop` does. */
+/**
+ * Starts the deadline: it is over after `timeoutMs`, or when `stop` aborts. Its signal then aborts, after a timeout only
+ * when what had arrived was read: a process that stood still hears of its timers before its sockets.
+ */
 export function openDeadline({ timeoutMs, stop }: SendLimits): Deadline {
   const controller = new AbortController();
   const endMs = performance.now() + timeoutMs;
@@ -27,22 +31,39 @@ export function openDeadline({ timeoutMs, stop }: SendLimits): Deadline {
     controller.abort();
   };
   const interrupt = () => end("interrupted");
-  const timer = setTimeout(end, timeoutMs, "timed_out");
+  const cancel = afterReading(timeoutMs, () => end("timed_out"));
   if (stop?.aborted === true) interrupt();
   else stop?.addEventListener("abort", interrupt);
   return {
     signal: controller.signal,
     endedBy() {
-      // After the process stood still its other work may run before the timer.
-      if (cause === null && performance.now() >= endMs) end("timed_out");
+      // Nothing new begins after it, even though what has arrived is still being read.
+      if (cause === null && performance.now() >= endMs) cause = "timed_out";
       return cause;
     },
     leftMs: () => Math.max(0, endMs - performance.now()),
     close() {
-      clearTimeout(timer);
+      cancel();
       stop?.removeEventListener("abort", interrupt);
     },
   };
+}
+
+/**
+ * Calls `ring` after so many milliseconds and some further turns of the event loop, in which sockets are read. A turn that
+ * is held up counts as one, so that work of our own takes none of them away. Returns a function that cancels it.
+ */
+export function afterReading(ms: number, ring: () => void): () => void {
+  const dueMs = performance.now() + ms;
+  const turn = (left: number) => {
+    if (left > 0) timer = setTimeout(turn, DEADLINE_TURN_MS, left - 1);
+    else ring();
+  };
+  let timer = setTimeout(() => {
+    const isLate = performance.now() - dueMs > DEADLINE_LATE_MS;
+    turn(isLate ? DEADLINE_TURNS_LATE : DEADLINE_TURNS);
+  }, ms);
+  return () => clearTimeout(timer);
 }
 
 /** One complete HTTP request: nothing is added to it but `Host` and framing. */

@@ -5,7 +5,7 @@ import {
   CONNECTABLE_REMEMBERED_MAX,
 } from "../config/limits.ts";
 import type { NotSent } from "../actions/outcome.ts";
-import type { Stopped, Deadline } from "./deadline.ts";
+import { afterReading, type Stopped, type Deadline } from "./deadline.ts";
 import { type Address, parseAddress, urlHostOf } from "./addresses.ts";
 import { isOwnTarget, checkAddress, checkName, loopbackAddresses, type TargetPolicy, type Verdict } from "./policy.ts";
 import { classOfName, type ParsedTarget } from "./target.ts";
@@ -56,13 +56,13 @@ function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address
   const { promise, resolve } = Promise.withResolvers<readonly (Address | null)[] | NotSent | Stopped>();
   const giveUp = () => resolve(NOT_RESOLVED);
   const onAbort = () => resolve(deadline.endedBy() === "interrupted" ? STOPPED : TIMED_OUT);
-  const timer = setTimeout(giveUp, DNS_TIMEOUT_MS);
+  const cancel = afterReading(DNS_TIMEOUT_MS, giveUp);
   deadline.signal.addEventListener("abort", onAbort);
   Bun.dns
     .lookup(hostname, { backend: "c-ares" })
     .then((answers) => resolve(answers.map((answer) => parseAddress(answer.address))), giveUp);
   return promise.finally(() => {
-    clearTimeout(timer);
+    cancel();
     deadline.signal.removeEventListener("abort", onAbort);
   });
 }
@@ -130,16 +130,13 @@ function isSilent(address: Address, port: number, { limitMs, signal }: ProbeLimi
   const socket = connect({ host: address.toString(), port });
   const giveUp = () => resolve(true);
   const onAnswer = () => resolve(false);
-  // After a blocked event loop the timer runs before the socket's events: one more turn lets those in.
-  let timer = setTimeout(() => {
-    timer = setTimeout(giveUp, 1);
-  }, limitMs);
+  const cancel = afterReading(limitMs, giveUp);
   signal.addEventListener("abort", giveUp);
   // Listeners stay: an error without a listener would throw.
   socket.on("connect", onAnswer).on("error", onAnswer).on("close", onAnswer);
   if (signal.aborted) giveUp();
   return promise.finally(() => {
-    clearTimeout(timer);
+    cancel();
     signal.removeEventListener("abort", giveUp);
     socket.destroy();
   });

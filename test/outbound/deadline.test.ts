@@ -1,11 +1,103 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { openDeadline } from "../../src/outbound/deadline.ts";
+import { answerBytes, drips, openRawTarget } from "../support/raw-target.ts";
+import { eventually } from "../support/eventually.ts";
+import { OK, sender, whole, withoutHeaders } from "./attempt.ts";
+import { requestTo } from "./policies.ts";
 
-test("a deadline that passed while the process stood still is over before its timer has rung", () => {
+const TIMEOUT_MS = 200;
+
+/** A target in another thread, which answers 100 ms after each request, while this one may stand still: whole, or in pieces by the path. */
+const TARGET = `
+  const pieces = { "/whole": ["HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n", "{}"] };
+  pieces["/long"] = ["HTTP/1.1 200 OK\\r\\nContent-Length: 200000\\r\\n\\r\\n", ...Array.from({ length: 20 }, () => "x".repeat(10_000))];
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: {
+    open: (socket) => { socket.data = []; },
+    drain: (socket) => { pump(socket); },
+    async data(socket, bytes) {
+      const path = bytes.toString().split(" ")[1];
+      await Bun.sleep(100);
+      socket.data = (pieces[path] ?? []).map((piece) => Buffer.from(piece));
+      pump(socket);
+    },
+  } });
+  function pump(socket) {
+    while (socket.data.length > 0) {
+      const sent = socket.write(socket.data[0]);
+      if (sent < socket.data[0].length) { socket.data[0] = socket.data[0].subarray(sent); return; }
+      socket.data.shift();
+    }
+  }
+  postMessage(server.port);
+`;
+
+const worker = new Worker(URL.createObjectURL(new Blob([TARGET], { type: "application/javascript" })));
+const port = await new Promise<number>((resolve) =>
+  worker.addEventListener("message", ({ data }) => resolve(Number(data)), { once: true }),
+);
+afterAll(() => worker.terminate());
+
+/** One call during which this thread stands still past the deadline, from the moment when the request has left. */
+async function callAndStandStill(path: string, method: "GET" | "POST") {
+  const sending = sender.send(requestTo(`http://127.0.0.1:${port}${path}`, { method }), { timeoutMs: TIMEOUT_MS });
+  await Bun.sleep(50);
+  Bun.sleepSync(2 * TIMEOUT_MS);
+  const began = performance.now();
+  const outcome = withoutHeaders(await sending);
+  return { outcome, ms: performance.now() - began };
+}
+
+test("an answer that came while the event loop stood still wins over the deadline", async () => {
+  for (let round = 0; round < 2; round += 1) {
+    expect((await callAndStandStill("/whole", "POST")).outcome).toEqual(whole(200, "{}"));
+    const { outcome } = await callAndStandStill("/long", "GET");
+    expect(outcome).toMatchObject({ kind: "answered", truncated: false, brokenBy: null });
+  }
+});
+
+test("an answer that came while the process was stopped wins over the deadline", async () => {
+  const path = new URL("../../src/outbound/send.ts", import.meta.url).pathname;
+  const policies = new URL("policies.ts", import.meta.url).pathname;
+  const asked = Promise.withResolvers<void>();
+  await using target = await openRawTarget((socket) => {
+    child.kill("SIGSTOP");
+    socket.write(answerBytes(200, "{}"));
+    asked.resolve();
+  });
+  const script = `
+    import { createSender } from ${JSON.stringify(path)};
+    import { LOCAL, requestTo } from ${JSON.stringify(policies)};
+    const outcome = await createSender(LOCAL).send(requestTo("${target.url()}"), { timeoutMs: ${TIMEOUT_MS} });
+    console.log(JSON.stringify(outcome));
+  `;
+  const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stderr: "inherit" });
+  await asked.promise;
+  await Bun.sleep(2 * TIMEOUT_MS);
+  child.kill("SIGCONT");
+  expect(withoutHeaders(JSON.parse(await new Response(child.stdout).text()))).toEqual(whole(200, "{}"));
+});
+
+test("a target that is silent gains little time, also after the event loop stood still", async () => {
+  const { outcome, ms } = await callAndStandStill("/silent", "POST");
+  expect(outcome).toEqual({ kind: "unknown", fault: "timed_out" });
+  // Twelve turns of ten milliseconds, and room for a busy machine.
+  expect(ms).toBeLessThan(500);
+});
+
+test("a target that drips is cut off at the deadline", async () => {
+  await using target = await openRawTarget(drips(`${OK}Content-Length: 100000\r\n\r\n`, "x"));
+  const began = performance.now();
+  const outcome = await sender.send(requestTo(target.url()), { timeoutMs: TIMEOUT_MS });
+  expect(outcome).toMatchObject({ kind: "answered", code: 200, truncated: true, brokenBy: "timed_out" });
+  expect(performance.now() - began).toBeLessThan(TIMEOUT_MS + 250);
+});
+
+test("a deadline that passed while the process stood still is over at once, and aborts once the loop has read", async () => {
   const deadline = openDeadline({ timeoutMs: 20 });
   expect([deadline.endedBy(), deadline.signal.aborted]).toEqual([null, false]);
   Bun.sleepSync(30);
-  expect([deadline.endedBy(), deadline.signal.aborted, deadline.leftMs()]).toEqual(["timed_out", true, 0]);
+  expect([deadline.endedBy(), deadline.signal.aborted, deadline.leftMs()]).toEqual(["timed_out", false, 0]);
+  await eventually(async () => (deadline.signal.aborted ? true : null), "the signal");
   deadline.close();
 });
 
