@@ -229,6 +229,8 @@ const NOT_STARTED = {
   store_away: "Nothing was sent: the service could not use its database.",
   /** Between its claim and the attempt. */
   expired: "Nothing was sent: the action expired before the attempt could begin.",
+  /** The same. */
+  paused: "Nothing was sent: sending was paused before the attempt could begin.",
   /** The store reported neither success nor failure of the claim, and it was written. */
   in_doubt: "Nothing was sent: the service could not tell whether its claim was recorded.",
 } as const;

@@ -2,7 +2,7 @@ import { type Action, isExpired, largeBytesOf } from "../actions/action.ts";
 import type { EffectiveRules } from "../actions/rules.ts";
 import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../actions/body.ts";
 import type { Bus } from "../events/bus.ts";
-import { StoreUnavailable } from "../../db/store.ts";
+import { type LaneName, StoreUnavailable } from "../../db/store.ts";
 import type { Due, Reservation, Scheduler } from "./scheduler.ts";
 import type { NotStartedReason } from "../actions/settle.ts";
 import { attemptMs, type Fault, isLeaseTooShort, mayUseKept } from "../actions/outcome.ts";
@@ -69,6 +69,8 @@ export interface AttemptDeps {
   readonly hashOf: HashOf;
   /** How attempts of an action are made, as it is now. */
   readonly rulesOf: (action: Action) => EffectiveRules;
+  /** Whether no attempt of this lane may begin now. */
+  readonly isPaused: (lane: LaneName) => boolean;
   /** That of the server: a claim lasts at least so long, unless the action's own is longer. */
   readonly attemptTimeoutMs: number;
 }
@@ -114,21 +116,30 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
       if (extended === null) return releaseSlot();
       action = extended;
     }
-    const now = clock.now();
-    if (isExpired(action, now)) return giveBack("expired");
-    const timeoutMs = attemptMs(action, now, wantedMs);
+    const hindrance = () => hindranceOf(action, deps);
+    let hindered = hindrance();
+    if (hindered !== null) return giveBack(hindered);
+    const timeoutMs = attemptMs(action, clock.now(), wantedMs);
     if (timeoutMs === 0) return giveBack("late");
     const startedMs = clock.monotonicMs();
     const outcome = await sender.send(request, {
       timeoutMs,
       stop,
+      // Resolving and connecting may take seconds.
+      mayBegin: () => (hindered = hindrance()) === null,
       keepFor: mayUseKept(action) ? action.accountId : null,
     });
     const durationMs = Math.round(clock.monotonicMs() - startedMs);
-    if (outcome.kind === "stopped") return giveBack("stopping");
+    if (outcome.kind === "stopped") return giveBack(hindered ?? "stopping");
     releaseSlot();
     await settlement.settle(action, { outcome, durationMs, timeoutMs });
   };
+}
+
+/** Why nothing of it may be sent now that was claimed before; null: it may. */
+function hindranceOf(action: Action, deps: Pick<AttemptDeps, "clock" | "isPaused">): NotStartedReason | null {
+  if (isExpired(action, deps.clock.now())) return "expired";
+  return deps.isPaused(action) ? "paused" : null;
 }
 
 export interface RequestDeps {

@@ -81,13 +81,18 @@ export interface SendLimits {
   /** Ends the attempt early: as `stopped` when no byte can have left, otherwise as `unknown` with `interrupted`. */
   readonly stop?: AbortSignal;
   /**
+   * Asked right before the request is handed to its connection, after names are resolved and an address has answered.
+   * False: nothing is sent, and it ends as `stopped`. Asked again before each further address.
+   */
+  readonly mayBegin?: () => boolean;
+  /**
    * The account on whose open connections it may go if it is a POST or PATCH, leaving its own open after it. Null or
    * omitted: it has a connection of its own.
    */
   readonly keepFor?: string | null;
 }
 
-/** Stopped before any byte could leave: nothing was tried. */
+/** Stopped, or not let begin, before any byte could leave: nothing was tried. */
 export interface Stopped {
   readonly kind: "stopped";
 }

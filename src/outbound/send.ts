@@ -2,7 +2,14 @@ import { CONNECT_TIMEOUT_MS, LOCATION_CHARS_MAX } from "../config/limits.ts";
 import type { Answered, NotSent, Outcome, Unknown } from "../actions/outcome.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type ConnectionState, Connections, poolOf } from "./connections.ts";
-import { type OutboundRequest, type Sender, type Stopped, type Deadline, openDeadline } from "./deadline.ts";
+import {
+  type OutboundRequest,
+  type Sender,
+  type SendLimits,
+  type Stopped,
+  type Deadline,
+  openDeadline,
+} from "./deadline.ts";
 import { type Address, urlHostOf } from "./addresses.ts";
 import { addressesOf, ConnectionProbe } from "./resolve.ts";
 import {
@@ -46,7 +53,7 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
   const sendOnce = async (
     request: OutboundRequest,
     deadline: Deadline,
-    keepFor: string | null,
+    { keepFor = null, mayBegin = () => true }: Pick<SendLimits, "keepFor" | "mayBegin">,
   ): Promise<Outcome | Stopped> => {
     if (deadline.endedBy() === "interrupted") return STOPPED;
     const target = parseTarget(request.url);
@@ -70,6 +77,7 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
       // No connection carried the request yet: nothing has left.
       if (deadline.endedBy() === "interrupted") return STOPPED;
       if (deadline.endedBy() === "timed_out") return UNREACHABLE;
+      if (!isSilent && !mayBegin()) return STOPPED;
       const callOnce = async () => {
         const connection = connections.take(pool);
         const init = initOf(request, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
@@ -90,7 +98,7 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
       const deadline = openDeadline(limits);
       const mayKeep = keepsConnections && (request.method === "POST" || request.method === "PATCH");
       try {
-        return await sendOnce(request, deadline, mayKeep ? (limits.keepFor ?? null) : null);
+        return await sendOnce(request, deadline, mayKeep ? limits : { ...limits, keepFor: null });
       } finally {
         deadline.close();
       }

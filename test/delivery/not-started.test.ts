@@ -4,11 +4,11 @@ import type { Outcome } from "../../src/actions/outcome.ts";
 import type { TimelineEventType } from "../../src/actions/timeline.ts";
 import type { Sender, Stopped } from "../../src/outbound/deadline.ts";
 import { type Store, StoreUnavailable } from "../../db/store.ts";
-import { answering } from "../actions/senders.ts";
+import { answering, type KeepingSender } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
-import { answered } from "../support/factory.ts";
+import { anApiKey, answered } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
 
 const HOOK = "http://127.0.0.1:9/hook";
@@ -27,6 +27,23 @@ function resolving(): Sender & { readonly began: Promise<void> } {
       });
     },
   };
+}
+
+/** A sender that takes its time to connect, and then asks whether it may begin. */
+function connecting() {
+  const began = Promise.withResolvers<void>();
+  const connected = Promise.withResolvers<void>();
+  const sender: KeepingSender = {
+    sent: [],
+    send: async (request, { mayBegin }) => {
+      began.resolve();
+      await connected.promise;
+      if (mayBegin?.() === false) return { kind: "stopped" };
+      sender.sent.push(request);
+      return answered(200);
+    },
+  };
+  return { sender, began: began.promise, connect: connected.resolve };
 }
 
 /** Each claim is written, and only then the given thing happens. */
@@ -74,6 +91,42 @@ describe("an attempt of one that never began is not counted, and is sent once", 
     const { id } = await engine.create({ retries: 1 });
     await engine.saw(id, { status: "completed", attempts: 1 });
     expect((await engine.events(id)).map(({ type }) => type)).toEqual(TYPES);
+  });
+
+  test.each(["account", "key", "host"] as const)("when its %s is paused while it connects", async (kind) => {
+    const { sender, began, connect } = connecting();
+    await using engine = await openEngine({ sender });
+    const { owner, pauseService } = engine;
+    await engine.store.accounts.addKey(anApiKey({ accountId: owner.accountId, id: "key_owner", hash: "its hash" }));
+    const { id, keyId, host } = await engine.create({ retries: 1 });
+    await began;
+    const of = { account: {}, key: { keyId }, host: { host } }[kind];
+    const { pause } = await pauseService.pause(owner, { keyId: null, reason: null, ...of });
+    connect();
+    expect(await engine.saw(id, { status: "pending" })).toMatchObject({ attempts: 0, startedAt: null });
+    expect((await engine.events(id)).findLast(({ type }) => type === "not_started")).toEqual({
+      type: "not_started",
+      reason: "Nothing was sent: sending was paused before the attempt could begin.",
+    });
+    expect(sender.sent).toHaveLength(0);
+    await pauseService.resume(owner, pause.id);
+    await engine.saw(id, { status: "completed", attempts: 1 });
+    expect(sender.sent).toHaveLength(1);
+  });
+
+  test("when it expires while it connects", async () => {
+    const { sender, began, connect } = connecting();
+    await using engine = await openEngine({ sender });
+    const { id } = await engine.create({ expiresAt: new Date(engine.clock.now().getTime() + 5_000) });
+    await began;
+    engine.clock.advance(5_000);
+    connect();
+    await engine.saw(id, { status: "pending", attempts: 0 });
+    expect((await engine.events(id)).at(-1)).toEqual({
+      type: "not_started",
+      reason: "Nothing was sent: the action expired before the attempt could begin.",
+    });
+    expect(sender.sent).toHaveLength(0);
   });
 
   test("when the service stops while it resolves the name: the next start sends it", async () => {

@@ -49,6 +49,14 @@ describe("what is not allowed", () => {
   });
 });
 
+test("a call that may no longer begin when its target has accepted a connection sends nothing", async () => {
+  let mayBegin = true;
+  await using target = await openRawTarget(answers(200), { onConnection: () => (mayBegin = false) });
+  const limits = { ...HALF_A_SECOND, mayBegin: () => mayBegin };
+  expect(await sender.send(requestTo(target.url()), limits)).toEqual({ kind: "stopped" });
+  expect([target.accepted, target.connections]).toEqual([1, 0]);
+});
+
 describe("the end of an attempt", () => {
   test("a refused connection is known at once", async () => {
     const target = await openRawTarget(answers(200));
