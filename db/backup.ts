@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync } from "node:fs";
+import { singlePathOf } from "./libsql/inspect.ts";
 
 /** How long to wait for a lock; a running service holds it for milliseconds. */
 const BUSY_MS = 5_000;
@@ -10,7 +11,7 @@ const BUSY_MS = 5_000;
  * on; its log grows until the copy is done.
  */
 export function copyDatabase(path: string, to: string): void {
-  const source = new Database(path, { readonly: true });
+  const source = new Database(singlePathOf(path), { readonly: true });
   try {
     source.run(`PRAGMA busy_timeout = ${BUSY_MS}`);
     source.run("VACUUM INTO ?", [to]);

@@ -8,7 +8,7 @@ import { sqliteQueue } from "./libsql/claim.ts";
 import { codeOf, faultOf, unavailable } from "./sql/errors.ts";
 import { FencedSql, openRemote } from "./libsql/remote.ts";
 import { openFile } from "./libsql/file.ts";
-import { DatabaseUnreadable, inspectFile, lockFile, unreadable } from "./libsql/inspect.ts";
+import { DatabaseUnreadable, inspectFile, lockFile, singlePathOf, unreadable } from "./libsql/inspect.ts";
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
 import { createPeopleStore } from "./sql/people.ts";
 import type { HeaderSeal } from "./sql/rows.ts";
@@ -110,9 +110,9 @@ async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreS
   }
 }
 
-async function openOwnFile(path: string, onDeath: (cause: unknown) => void): Promise<Opened> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const release = lockFile(path);
+async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Promise<Opened> {
+  mkdirSync(dirname(name), { recursive: true, mode: 0o700 });
+  const { path, release } = lockFile(name);
   try {
     inspectFile(path);
     const sql = await openThreaded(path, onDeath);
@@ -162,8 +162,9 @@ async function openMigrated(url: string, authToken: string | null): Promise<Sql>
   }
 }
 
-function openExisting(path: string): Sql {
-  if (!existsSync(path)) throw new Error(`There is no database ${path}. Start the service once, or set DATABASE_URL.`);
+function openExisting(name: string): Sql {
+  if (!existsSync(name)) throw new Error(`There is no database ${name}. Start the service once, or set DATABASE_URL.`);
+  const path = singlePathOf(name);
   try {
     inspectFile(path);
     return openFile(path, "beside");

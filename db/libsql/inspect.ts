@@ -1,5 +1,7 @@
 import { Database } from "bun:sqlite";
-import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { realPathOf } from "../../src/config/values.ts";
 import { codeOf, faultOf } from "../sql/errors.ts";
 
 /** The database file exists and can't be read. */
@@ -71,12 +73,56 @@ export class DatabaseInUse extends Error {
   override readonly name = "DatabaseInUse";
 }
 
+/** A locked database file. */
+export interface LockedFile {
+  /** The path by which to open it. */
+  readonly path: string;
+  readonly release: () => void;
+}
+
 /**
- * One process per file: two would block each other for seconds. The operating system frees the lock with the process,
- * so that nothing remains after `kill -9`. Returns how to release it. Throws `DatabaseInUse`.
+ * One process per file: two would block each other for seconds, and take each other's attempts for those of a killed
+ * process. The lock lies beside the real path, so that all symbolic links to the file lead to it. The operating system
+ * frees it with the process: nothing remains after `kill -9`. Throws `DatabaseInUse`, or an error for the operator.
  */
-export function lockFile(path: string): () => void {
-  const lock = new Database(`${path}.lock`, { create: true });
+export function lockFile(path: string): LockedFile {
+  const real = singlePathOf(path);
+  const release = takeLock(`${real}.lock`, path, real);
+  const old = `${path}.lock`;
+  if (!existsSync(old) || realpathSync(old) === realpathSync(`${real}.lock`)) return { path: real, release };
+  // Older versions lock the name that they were given: one may still be running.
+  try {
+    const releaseOld = takeLock(old, path, real);
+    return {
+      path: real,
+      release() {
+        releaseOld();
+        release();
+      },
+    };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/**
+ * The path of the file with symbolic links resolved. Throws an error for the operator if the file has hard links: no path
+ * of such a file is the one by which all others find its log.
+ */
+export function singlePathOf(path: string): string {
+  const real = realPathOf(path);
+  const names = statSync(real, { throwIfNoEntry: false })?.nlink ?? 1;
+  if (names <= 1) return real;
+  throw new Error(
+    `The file of the database ${path} has ${names} names (hard links). SQLite keeps a log for each, so that what is written ` +
+      "under one name is missing under the other. Stop what uses the file, delete the other names, and keep the one that " +
+      `has a log (-wal) beside it, if there is one. \`find <folder> -samefile ${path}\` lists them.`,
+  );
+}
+
+function takeLock(file: string, path: string, real: string): () => void {
+  const lock = new Database(file, { create: true });
   try {
     lock.run("PRAGMA busy_timeout = 0");
     // Nothing is ever written here, so avoid a journal file.
@@ -85,7 +131,8 @@ export function lockFile(path: string): () => void {
   } catch (cause) {
     lock.close();
     if (faultOf(cause) !== "busy") throw cause;
-    const message = `Another Outgate has the database ${path} open. Stop it, or set DATABASE_URL to another file.`;
+    const name = resolve(path) === real ? path : `${path} (${real})`;
+    const message = `Another Outgate has the database ${name} open. Stop it, or set DATABASE_URL to another file.`;
     throw new DatabaseInUse(message, { cause });
   }
   return () => lock.close();

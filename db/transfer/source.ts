@@ -24,9 +24,9 @@ export interface TransferSource {
  * Takes the lock of the file and opens it read-only, at the state that it has now. Throws an error for the operator: a
  * service has it open, it is damaged, of another version or empty.
  */
-export async function openTransferSource(path: string): Promise<TransferSource> {
-  if (!existsSync(path)) throw new Error(`There is no database ${path}.`);
-  const release = lockFile(path);
+export async function openTransferSource(name: string): Promise<TransferSource> {
+  if (!existsSync(name)) throw new Error(`There is no database ${name}.`);
+  const { path, release } = lockFile(name);
   let database: Database | null = null;
   try {
     inspectFile(path);

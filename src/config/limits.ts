@@ -564,6 +564,8 @@ export const COUNTS_FRESH_MS = 10 * SECOND_MS;
 /** The lock of a service on a remote database lasts this long, and is renewed this often. */
 export const SERVICE_LOCK_MS = 15 * SECOND_MS;
 export const SERVICE_LOCK_BEAT_MS = 3 * SECOND_MS;
+/** Symbolic links that lead to a database file one after the other: as many as Linux follows. */
+export const LINKS_FOLLOWED_MAX = 40;
 /** How often a start tries again to open an unavailable store. */
 export const STORE_OPEN_RETRY_MS = SECOND_MS;
 /** Writes that may wait for one commit, and their bytes; above it callers are answered 503. */

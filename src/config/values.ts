@@ -1,5 +1,8 @@
+import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { isIP } from "node:net";
+import { basename, dirname, join, resolve } from "node:path";
 import { contains, parseAddress, parseRange } from "../outbound/addresses.ts";
+import { LINKS_FOLLOWED_MAX } from "./limits.ts";
 
 /** The fault of a text, to follow the setting's name ("is no address"); null: valid. */
 export type FaultOf = (value: string) => string | null;
@@ -138,6 +141,31 @@ function remoteFault(value: string): string | null {
   const holdsSecret = url.username !== "" || url.password !== "" || url.searchParams.has("authToken");
   if (holdsSecret) return "holds a token: put it into DATABASE_AUTH_TOKEN";
   return url.hostname === "" ? "names no host" : null;
+}
+
+/**
+ * The one path of a database file, with all symbolic links resolved, also where the file is not there yet. Lock and log lie
+ * beside that path, whatever the file is called. Throws an error for the operator if a link leads nowhere.
+ */
+export function realPathOf(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  const target = endOfLinks(path);
+  const folder = dirname(target);
+  if (existsSync(folder)) return join(realpathSync(folder), basename(target));
+  if (target === resolve(path)) return target;
+  throw new Error(
+    `The database ${path} is a link to ${target}, and there is no folder ${folder}. Mount the disk or make the folder.`,
+  );
+}
+
+/** Where the links of a path end at which there is no file. */
+function endOfLinks(path: string): string {
+  let target = resolve(path);
+  for (let followed = 0; followed < LINKS_FOLLOWED_MAX; followed += 1) {
+    if (lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return target;
+    target = resolve(dirname(target), readlinkSync(target));
+  }
+  throw new Error(`The database ${path} is a link that leads nowhere. Set DATABASE_URL to the file itself.`);
 }
 
 /** The path of a `file:` URL as the driver reads it: percent-decoded, with an empty authority or `localhost`. */

@@ -1,6 +1,7 @@
 import { hkdfSync } from "node:crypto";
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   linkSync,
   mkdirSync,
@@ -11,8 +12,9 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { type Store, StoreUnavailable, TRANSFER_FACT } from "../../db/store.ts";
+import { realPathOf } from "../config/values.ts";
 import type { SealedPlace, Secrets } from "./secrets.ts";
 
 export const KEY_BYTES = 32;
@@ -100,9 +102,15 @@ export function loadMasterKey({ secretKey, keyFile, databaseExists, random }: Ke
   return { bytes: makeKeyFile(keyFile, random), warning: null };
 }
 
-/** The path of the key file of a database file. */
+/**
+ * The path of the key file of a database file: beside the file, whatever link leads to it, so that every name finds it. Earlier
+ * versions made it beside the link, where it stays.
+ */
 export function keyFileOf(databasePath: string): string {
-  return `${databasePath}.key`;
+  const besideLink = `${databasePath}.key`;
+  if (existsSync(besideLink)) return besideLink;
+  const real = realPathOf(databasePath);
+  return real === resolve(databasePath) ? besideLink : `${real}.key`;
 }
 
 function exposure(keyFile: string): string | null {

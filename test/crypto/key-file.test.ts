@@ -1,6 +1,16 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type KeyPlaces, keyFileOf, loadMasterKey } from "../../src/crypto/master-key.ts";
@@ -33,6 +43,29 @@ test("the setting comes before the file, and makes none", () => {
   const secretKey = new Uint8Array(randomBytes(32));
   expect(load({ secretKey })).toEqual({ bytes: secretKey, warning: null });
   expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a new key lies beside the file that a link leads to, where every name of the file finds it", () => {
+  const [path, link] = [join(folder, "real.db"), join(folder, "link.db")];
+  symlinkSync("real.db", link);
+  const { bytes } = load({ keyFile: keyFileOf(link) });
+  writeFileSync(path, "a database");
+  expect(readdirSync(folder).toSorted()).toEqual(["link.db", "real.db", "real.db.key"]);
+  for (const name of [path, link]) {
+    expect(load({ keyFile: keyFileOf(name), databaseExists: true }).bytes).toEqual(bytes);
+  }
+});
+
+test("a key that an earlier version made beside a link is still the key", () => {
+  const [path, link] = [join(folder, "real.db"), join(folder, "link.db")];
+  writeFileSync(path, "a database");
+  symlinkSync("real.db", link);
+  const { bytes } = load();
+  renameSync(keyFile, `${link}.key`);
+  expect(load({ keyFile: keyFileOf(link), databaseExists: true }).bytes).toEqual(bytes);
+  // A second one beside the file, of whatever origin, changes nothing for those who start by the link.
+  load({ keyFile: keyFileOf(path) });
+  expect(load({ keyFile: keyFileOf(link), databaseExists: true }).bytes).toEqual(bytes);
 });
 
 test("the folder is made when it is missing", () => {

@@ -1,7 +1,11 @@
-import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { copyDatabase } from "../../db/backup.ts";
 import { DatabaseInUse, lockFile } from "../../db/libsql/inspect.ts";
+import { openAdminStore } from "../../db/open.ts";
+import { openTransferSource } from "../../db/transfer/source.ts";
 import { ACCOUNT, aCreation } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 import { startChild } from "./processes.ts";
@@ -53,7 +57,111 @@ test("a start that fails lets the file go", async () => {
   const path = join(folder.path, "outgate.db");
   await Bun.write(path, "no database at all ".repeat(100));
   expect(await openStoreAt(path).then(Boolean, () => "refused")).toBe("refused");
-  lockFile(path)();
+  lockFile(path).release();
+});
+
+describe("a file has one lock under all its names", () => {
+  /** A database in `real`, and the other names that a service may get for it. */
+  async function named(folder: string) {
+    const [real, elsewhere] = [join(folder, "real"), join(folder, "elsewhere")];
+    for (const each of [real, elsewhere]) mkdirSync(each);
+    const path = join(real, "outgate.db");
+    await (await openStoreAt(path)).close();
+    symlinkSync(path, join(elsewhere, "link.db"));
+    symlinkSync("link.db", join(elsewhere, "link-of-link.db"));
+    symlinkSync("../real/outgate.db", join(elsewhere, "relative.db"));
+    symlinkSync(real, join(folder, "linked-folder"));
+    const names = ["link.db", "link-of-link.db", "relative.db"].map((name) => join(elsewhere, name));
+    return { path, elsewhere, names: [...names, join(folder, "linked-folder/outgate.db")] };
+  }
+
+  test("so that a second process is refused that gets it by a symbolic link", async () => {
+    await using folder = await temporaryFolder();
+    const { path, names } = await named(folder.path);
+    await using first = startChild("hold", names[0] ?? "");
+    expect(await first.line()).toBe("open");
+    await using second = startChild("hold", names[1] ?? "");
+    expect(await second.exited).toBe(1);
+    expect(await second.errors()).toContain(`Another Outgate has the database ${names[1]} (${path}) open.`);
+    for (const name of [path, ...names]) {
+      expect(() => lockFile(name)).toThrow(DatabaseInUse);
+      expect(await openTransferSource(name).catch((error: unknown) => error)).toBeInstanceOf(DatabaseInUse);
+    }
+  });
+
+  test("and one log and one owner, so that nothing of it lies beside a link", async () => {
+    await using folder = await temporaryFolder();
+    const { elsewhere, names } = await named(folder.path);
+    const before = readdirSync(elsewhere);
+    const store = await openStoreAt(names[0] ?? "");
+    const { action, ...rest } = aCreation();
+    await store.actions.create({ action, ...rest });
+    await store.close();
+    expect(readdirSync(elsewhere)).toEqual(before);
+    const again = await openStoreAt(names[3] ?? "");
+    expect((await again.actions.find(ACCOUNT, action.id))?.id).toBe(action.id);
+    await again.close();
+  });
+
+  test("also while a service of an older version, which locks the name that it was given, runs", async () => {
+    await using folder = await temporaryFolder();
+    const { names } = await named(folder.path);
+    const [link = ""] = names;
+    const old = new Database(`${link}.lock`, { create: true });
+    old.run("BEGIN EXCLUSIVE");
+    expect(() => lockFile(link)).toThrow(DatabaseInUse);
+    old.run("ROLLBACK");
+    old.close();
+    lockFile(link).release();
+  });
+
+  test("and a link whose file is not there yet leads to where it is made", async () => {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, "outgate.db");
+    const link = join(folder.path, "link.db");
+    symlinkSync("outgate.db", link);
+    const store = await openStoreAt(link);
+    expect(() => lockFile(path)).toThrow(DatabaseInUse);
+    await store.close();
+    expect(readdirSync(folder.path).toSorted()).toEqual(["link.db", "outgate.db", "outgate.db.lock"]);
+  });
+
+  test("and a link into a folder that is not there makes none: a disk may not be mounted", async () => {
+    await using folder = await temporaryFolder();
+    const link = join(folder.path, "link.db");
+    symlinkSync(join(folder.path, "disk/outgate.db"), link);
+    expect(await openStoreAt(link).catch(String)).toBe(
+      `Error: The database ${link} is a link to ${folder.path}/disk/outgate.db, and there is no folder ${folder.path}/disk. Mount the disk or make the folder.`,
+    );
+    symlinkSync("round.db", join(folder.path, "round.db"));
+    expect(await openStoreAt(join(folder.path, "round.db")).catch(String)).toContain("is a link that leads nowhere");
+    expect(existsSync(join(folder.path, "disk"))).toBe(false);
+  });
+});
+
+test("a file with two hard links is refused by whatever opens it, as it is", async () => {
+  await using folder = await temporaryFolder();
+  const [path, second] = [join(folder.path, "outgate.db"), join(folder.path, "second.db")];
+  await (await openStoreAt(path)).close();
+  const before = readFileSync(path);
+  linkSync(path, second);
+  const uses: readonly ((name: string) => Promise<unknown>)[] = [
+    openStoreAt,
+    openTransferSource,
+    (name) => openAdminStore(`file:${name}`, null),
+    async (name) => copyDatabase(name, join(folder.path, "copy.db")),
+  ];
+  for (const name of [path, second]) {
+    for (const use of uses) {
+      expect(await use(name).catch(String)).toBe(
+        `Error: The file of the database ${name} has 2 names (hard links). SQLite keeps a log for each, so that what is written under one name is missing under the other. Stop what uses the file, delete the other names, and keep the one that has a log (-wal) beside it, if there is one. \`find <folder> -samefile ${name}\` lists them.`,
+      );
+    }
+  }
+  expect(Buffer.compare(readFileSync(path), before)).toBe(0);
+  expect(existsSync(join(folder.path, "copy.db"))).toBe(false);
+  rmSync(second);
+  await (await openStoreAt(path)).close();
 });
 
 test("an acknowledged create survives kill -9, again and again", async () => {

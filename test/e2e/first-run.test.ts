@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { SOURCE } from "../support/programs.ts";
+import { COMMAND_LINE, SERVICE, SOURCE } from "../support/programs.ts";
 import { newFolder, Service } from "../support/service.ts";
+import { temporaryFolder } from "../support/store.ts";
+import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 
 const keysIn = (output: string) => output.match(/og_[0-9A-Za-z]{36}/g) ?? [];
@@ -125,6 +128,27 @@ test("a second server on the same file says so and ends", async () => {
   expect(await second.complaint()).toContain("Another Outgate has the database");
   // Beside what a process takes here to start at all.
   expect(performance.now() - readyMs).toBeLessThan(1_000 + 2 * (readyMs - startedMs));
+});
+
+test.each([
+  ["a server", SERVICE],
+  ["outgate mcp", [process.execPath, COMMAND_LINE, "mcp"]],
+])("%s that gets the same file by a symbolic link ends, and takes none of the calls in flight", async (_, program) => {
+  const answer = Promise.withResolvers<Response>();
+  await using target = new Target(() => answer.promise);
+  const SECRET_KEY = randomBytes(32).toString("hex");
+  await using first = new Service({ env: { SECRET_KEY } });
+  const { id } = await first.create({ url: target.url });
+  await target.saw(1);
+  await using folder = await temporaryFolder();
+  symlinkSync(join(first.folder, "data/outgate.db"), join(folder.path, "link.db"));
+  const env = { SECRET_KEY, DATABASE_URL: "file:link.db" };
+  await using second = new Service({ env, folder: folder.path, program });
+  expect(await second.process.exited).toBe(1);
+  expect(await second.complaint()).toContain("Another Outgate has the database");
+  answer.resolve(new Response("done"));
+  expect(await first.final(id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(target.received).toHaveLength(1);
 });
 
 test("a port that is taken is a clear sentence, also when another Outgate has it", async () => {

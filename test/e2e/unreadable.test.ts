@@ -5,7 +5,7 @@ import { Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
 
 test.each([
-  ["outgate.db", (path: string) => truncateSync(path, 5_000), "The database ./data/outgate.db can't be read"],
+  ["outgate.db", (path: string) => truncateSync(path, 5_000), "/data/outgate.db can't be read"],
   ["outgate.db", (path: string) => writeFileSync(path, readFileSync(path).fill(0x5a, 100, 9_000)), "can't be read"],
   ["outgate.db.key", (path: string) => truncateSync(path, 11), "The key file ./data/outgate.db.key is broken"],
 ] as const)("a damaged %s ends the start with one sentence, and stays as it is", async (name, damage, sentence) => {
