@@ -7,7 +7,16 @@ import {
   forgetFirstKeys,
 } from "./accounts/first-start.ts";
 import { systemClock, catchTimerErrors, type Clock } from "./runtime/clock.ts";
-import { type Config, createEffectiveSettings, policyOf, readConfig, VERSION, listeningOn } from "./config/config.ts";
+import {
+  type Config,
+  createEffectiveSettings,
+  policyOf,
+  readConfig,
+  RELEASE,
+  releaseText,
+  VERSION,
+  listeningOn,
+} from "./config/config.ts";
 import { DRAIN_MS_MAX, SHARED_READ_EVERY_MS } from "./config/limits.ts";
 import { systemIds, type Ids } from "./runtime/ids.ts";
 import { createLogText } from "./observability/log-text.ts";
@@ -149,13 +158,20 @@ function announceStart(app: App, notices: readonly string[], { log, say, termina
   if (terminal.isText) {
     log.flush();
     const metricsUrl = metricsPort === null ? null : `${localUrl(host, metricsPort)}/metrics`;
-    const facts = { version: VERSION, baseUrl, database: placeOf(config.database), nodeId, metricsUrl, notices };
+    const facts = {
+      version: releaseText(RELEASE),
+      baseUrl,
+      database: placeOf(config.database),
+      nodeId,
+      metricsUrl,
+      notices,
+    };
     const text = startText(facts, { paint: terminal.paint, columns: terminal.columns() ?? TEXT_COLUMNS });
     say(app.firstKeys === null ? `${text}\n` : text);
     return;
   }
   for (const notice of notices) log.info("service.notice", { message: notice });
-  log.info("service.started", { version: VERSION, url: baseUrl, node: nodeId ?? undefined });
+  log.info("service.started", { ...RELEASE, url: baseUrl, node: nodeId ?? undefined });
   log.flush();
 }
 
@@ -483,7 +499,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     renderMetrics: () => metrics.render(),
     isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
     hasMetrics: config.metricsPort === null,
-    version: VERSION,
+    ...RELEASE,
     mcpGuard: guardOf(config),
     routes: [mcpRoutes(createAgents(parts, deps))],
   });

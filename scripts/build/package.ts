@@ -1,6 +1,6 @@
 import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bundle, DIST, ROOT } from "./bundle.ts";
+import { BUILT_COMMIT, bundle, DIST, ROOT } from "./bundle.ts";
 import { declarations } from "./declarations.ts";
 import manifest from "../../package.json" with { type: "json" };
 
@@ -51,6 +51,7 @@ function packageManifest() {
     bin: { outgate: "outgate.js" },
     types: "./client.d.ts",
     exports: { ".": client, "./client": client, "./package.json": "./package.json" },
+    ...(BUILT_COMMIT !== null && { gitHead: BUILT_COMMIT }),
     files: ["client.js", "client.d.ts", "outgate.js", "chunks"],
   };
 }

@@ -25,7 +25,7 @@ const SettingJson = Type.Object(
 
 export const ServerJson = Type.Object(
   {
-    version: plainText("Version of the service.", "0.1.0"),
+    version: plainText("Version of the service.", "0.2.0"),
     targets: plainText("Where calls may go, as a sentence.", "Calls may go to public addresses only."),
     rate_limit_per_second: nullable(
       Type.Integer({ minimum: 1, description: "Requests of an account in a second; null: no limit.", examples: [100] }),

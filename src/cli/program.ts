@@ -1,5 +1,5 @@
 import { type Command, CommanderError } from "commander";
-import { VERSION } from "../config/config.ts";
+import { RELEASE, releaseText } from "../config/config.ts";
 import { CliCommand, EXIT, type Io, unknownCommand, UsageError } from "./command.ts";
 import { addAccountCommands } from "./commands/account.ts";
 import { addActionCommands } from "./commands/actions.ts";
@@ -39,7 +39,7 @@ export async function runCommandLine(args: readonly string[], io: Io, addMore?: 
 export function createProgram(io: Io, addMore: AddCommands = () => {}): CliCommand {
   const program = new CliCommand("outgate", io)
     .description("outgate: the action delivery service")
-    .version(VERSION, "--version", "print the version")
+    .version(releaseText(RELEASE), "--version", "print the version")
     .helpOption("-h, --help", "show the options")
     .enablePositionalOptions()
     .showSuggestionAfterError(false)
@@ -67,7 +67,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
     .command("version", { hidden: true })
     .description("print the version")
     .runs(async () => {
-      io.out(`${VERSION}\n`);
+      io.out(`${releaseText(RELEASE)}\n`);
       return EXIT.ok;
     });
   for (const [group, names] of Object.entries(GROUPS)) {

@@ -12,6 +12,7 @@ import type { AccountStore } from "../../db/account-store.ts";
 import type { SignUps } from "../accounts/sign-up-gate.ts";
 import { originOf } from "../outbound/target.ts";
 import { describePolicy, parsePolicy, type TargetPolicy } from "../outbound/policy.ts";
+import { COMMIT } from "./commit.ts";
 import { readSettings, type Texts, textsOf, type Settings } from "./settings.ts";
 import { readKey } from "../crypto/master-key.ts";
 import { serverSettings } from "./server-settings.ts";
@@ -189,6 +190,18 @@ function textsWhere(rules: readonly (readonly [applies: boolean, text: string])[
 }
 
 export const VERSION: string = manifest.version;
+
+/** What runs, as every place tells it. */
+export const RELEASE = { version: VERSION, commit: COMMIT } as const;
+
+export type Release = typeof RELEASE;
+
+/** "0.2.0 (1a2b3c4d5e6f)"; without a commit where that isn't known. */
+export function releaseText({ version, commit }: Release): string {
+  return commit === null ? version : `${version} (${commit.slice(0, COMMIT_CHARS_SHOWN)})`;
+}
+
+const COMMIT_CHARS_SHOWN = 12;
 
 /** null: no key is set, so no mail is sent. */
 function mailOf(settings: Settings) {

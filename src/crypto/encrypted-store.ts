@@ -1,5 +1,5 @@
 import { databaseExists, openStore } from "../../db/open.ts";
-import { type Config, VERSION } from "../config/config.ts";
+import { type Config, RELEASE } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
 import { checkMasterKey, keptLinkKey, keyFileOf, loadMasterKey } from "./master-key.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -103,7 +103,7 @@ export async function openStoreWithRetry(config: Config, deps: OpeningDeps): Pro
     } catch (error) {
       if (error instanceof StoreUnavailable) {
         deps.log.warn("service.waiting", { reason: "the store can't be opened" });
-        listening ??= openUnavailableServer(config.port, config.host, { ids: deps.ids, version: VERSION });
+        listening ??= openUnavailableServer(config.port, config.host, { ids: deps.ids, ...RELEASE });
         await new Promise<void>((resolve) => void deps.clock.after(STORE_OPEN_RETRY_MS, resolve));
         continue;
       }

@@ -5,6 +5,7 @@ import type { FirstStepService } from "../accounts/first-steps.ts";
 import type { OwnMailService } from "../accounts/own-mails.ts";
 import type { PeopleService } from "../accounts/people.ts";
 import type { Caller } from "../accounts/roles.ts";
+import type { Release } from "../config/config.ts";
 import { DRAIN_MS_MAX } from "../config/limits.ts";
 import type { PauseOf } from "../pauses/pause.ts";
 import type { Feed } from "../events/feed.ts";
@@ -288,15 +289,11 @@ const METRICS_FAILED = new DomainError("internal_error", "The metrics can't be r
  * Answers while the store can't be opened yet: 503 to everything except /health. `Http.serveOn` continues on the same
  * socket.
  */
-export function openUnavailableServer(
-  port: number,
-  host: string,
-  deps: OwnPortDeps & { readonly version: string },
-): Server<unknown> {
-  const { version } = deps;
+export function openUnavailableServer(port: number, host: string, deps: OwnPortDeps & Release): Server<unknown> {
+  const { version, commit } = deps;
   return listenApart(port, host, deps, (request, path, name) => {
-    if (path === "/health") return json(JSON.stringify({ status: "ok", version }));
-    if (path === "/ready") return json(JSON.stringify({ status: "unavailable", version }), STATUS, RETRY_AFTER);
+    if (path === "/health") return json(JSON.stringify({ status: "ok", version, commit }));
+    if (path === "/ready") return json(JSON.stringify({ status: "unavailable", version, commit }), STATUS, RETRY_AFTER);
     return unavailableResponse(request, path, name);
   });
 }

@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { plainText } from "../api/schema-helpers.ts";
+import { nullable, plainText } from "../api/schema-helpers.ts";
 import { json } from "./response.ts";
 import { createRoutes, operation } from "./operation.ts";
 import { DomainError } from "../api/domain-error.ts";
@@ -11,6 +11,7 @@ export interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
   /** The OpenAPI document as JSON. */
   readonly apiDescription: () => string;
   readonly version: string;
+  readonly commit: string | null;
   /** Whether /metrics is served here; else METRICS_PORT serves it. */
   readonly hasMetrics: boolean;
   readonly draining: AbortSignal;
@@ -24,7 +25,13 @@ export const Health = Type.Object(
       description: "Status of the service.",
       examples: ["ok"],
     }),
-    version: plainText("Version of the service.", "0.1.0"),
+    version: plainText("Version of the service.", "0.2.0"),
+    commit: nullable(
+      plainText(
+        "The commit that the service was built of; null: not known.",
+        "4f1c9d2e7a6b35088e1d0c9b7a5f3e2d1c0b9a87",
+      ),
+    ),
   },
   { title: "Health", description: "Status and version of the service." },
 );
@@ -33,9 +40,9 @@ export type Health = Static<typeof Health>;
 
 /** For load balancers, supervisors and Prometheus: they need no API key, and reveal nothing about accounts. */
 export function systemRoutes(deps: SystemRouteDeps) {
-  const { version, draining } = deps;
-  const ok = JSON.stringify({ status: "ok", version } satisfies Health);
-  const unavailable = JSON.stringify({ status: "unavailable", version } satisfies Health);
+  const { version, commit, draining } = deps;
+  const ok = JSON.stringify({ status: "ok", version, commit } satisfies Health);
+  const unavailable = JSON.stringify({ status: "unavailable", version, commit } satisfies Health);
   // Logs nothing: the writer logs why it fails.
   const isWritable = createReadiness(deps);
   const isReady = async (): Promise<boolean> => !draining.aborted && (await isWritable());

@@ -3,6 +3,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildBinary } from "../../scripts/build/binary.ts";
+import { RELEASE } from "../../src/config/config.ts";
 import { MASKED_INLINE_CHARS_MAX } from "../../src/config/limits.ts";
 import { outgate } from "../cli/outgate.ts";
 import { connect } from "../mcp/clients.ts";
@@ -51,6 +52,8 @@ test("the binary starts in an empty folder as another user, delivers, serves pag
   const program = [...inEnvironment(env), "serve"];
   await using first = new Service({ folder, program });
   const url = await first.ready();
+  // The binary knows its commit, wherever it lies.
+  expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "ok", ...RELEASE });
   // Nothing says that Bun makes fewer calls at a time than the service may.
   expect(first.output).not.toContain("BUN_CONFIG_MAX_HTTP_REQUESTS");
   const body = { n: 1, long: "x".repeat(2 * MASKED_INLINE_CHARS_MAX) };

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SCHEMA_NAMES } from "../../scripts/build/declarations.ts";
 import { buildPackage } from "../../scripts/build/package.ts";
+import { RELEASE, releaseText } from "../../src/config/config.ts";
 import { connect } from "../mcp/clients.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
@@ -62,6 +63,10 @@ test("the package holds the client, its types and the command line, and needs no
   ]);
   expect(packed.size).toBeLessThan(200_000);
   const installed = JSON.parse(readFileSync(join(app, "node_modules/outgate/package.json"), "utf8")) as object;
+  expect(installed).toMatchObject({
+    version: RELEASE.version,
+    ...(RELEASE.commit !== null && { gitHead: RELEASE.commit }),
+  });
   expect(Object.keys(installed)).not.toContain("dependencies");
   expect(Object.keys(installed)).not.toContain("scripts");
   expect(statSync(join(app, "node_modules/.bin/outgate")).mode & 0o111).not.toBe(0);
@@ -84,6 +89,8 @@ test("Node imports it and calls a service, and the command line does", async () 
   expect(program.err).toBe("");
   expect(JSON.parse(program.out)).toEqual(["completed", true, "not_found", ["OutgateError", "createClient", "verify"]]);
 
+  const version = await ran(["npx", "--offline", "outgate", "--version"]);
+  expect(version.out).toBe(`${releaseText(RELEASE)}\n`);
   const help = await ran(["npx", "--offline", "outgate", "--help"]);
   expect(help.code).toBe(0);
   expect(help.out).toContain("\n  send ");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createProgram, runCommandLine } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
-import { VERSION } from "../../src/config/config.ts";
+import { RELEASE, releaseText } from "../../src/config/config.ts";
 
 const NOWHERE = { env: {}, out: () => {}, err: () => {}, isTty: false };
 
@@ -29,7 +29,7 @@ describe("the command line", () => {
   });
 
   test("says its version", async () => {
-    expect(await say("--version")).toEqual({ code: 0, out: `${VERSION}\n`, err: "" });
+    expect(await say("--version")).toEqual({ code: 0, out: `${releaseText(RELEASE)}\n`, err: "" });
   });
 
   test.each([

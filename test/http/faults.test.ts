@@ -101,9 +101,13 @@ describe("readiness", () => {
       const response = await fetch(`${url}/ready`);
       return [response.status, await response.json()] as const;
     };
-    expect(await ready(app)).toEqual([200, { status: "ok", version: "0.0.0-test" }]);
-    expect(await ready(away)).toEqual([503, { status: "unavailable", version: "0.0.0-test" }]);
-    expect(await (await fetch(`${away.url}/health`)).json()).toEqual({ status: "ok", version: "0.0.0-test" });
+    expect(await ready(app)).toEqual([200, { status: "ok", version: "0.0.0-test", commit: null }]);
+    expect(await ready(away)).toEqual([503, { status: "unavailable", version: "0.0.0-test", commit: null }]);
+    expect(await (await fetch(`${away.url}/health`)).json()).toEqual({
+      status: "ok",
+      version: "0.0.0-test",
+      commit: null,
+    });
     app.drain.abort();
     expect((await ready(app))[0]).toBe(503);
   });

@@ -139,6 +139,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     receiptUrl: (id) => `/r/${id}`,
     receiptPath: (id) => `/r/${id}`,
     probe: () => Promise.resolve(),
+    commit: null,
     version: "0.0.0-test",
     baseUrl: OWN_ORIGIN,
     isTrustedProxy: () => false,

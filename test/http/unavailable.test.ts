@@ -6,7 +6,7 @@ const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9
 
 /** What a service answers whose store can't be opened yet. */
 async function ask(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-  const server = openUnavailableServer(0, "127.0.0.1", { ids: systemIds, version: "1.2.3" });
+  const server = openUnavailableServer(0, "127.0.0.1", { ids: systemIds, version: "1.2.3", commit: null });
   try {
     const response = await fetch(new URL(path, server.url), { headers });
     return new Response(await response.text(), response);
@@ -46,8 +46,8 @@ test.each([
 });
 
 test.each([
-  ["/health", 200, { status: "ok", version: "1.2.3" }],
-  ["/ready", 503, { status: "unavailable", version: "1.2.3" }],
+  ["/health", 200, { status: "ok", version: "1.2.3", commit: null }],
+  ["/ready", 503, { status: "unavailable", version: "1.2.3", commit: null }],
 ])("a probe gets what it gets elsewhere, whatever it accepts: %s", async (path, status, answer) => {
   const response = await ask(path, BROWSER);
   expect(response.status).toBe(status);
