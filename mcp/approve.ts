@@ -2,6 +2,7 @@ import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import { authorize, type Caller, mayApproveWhenAsked, mayDo, requireMayChange } from "../src/accounts/roles.ts";
 import type { Action } from "../src/actions/action.ts";
 import { approve, isHeldIn, staleDecision } from "../src/actions/changes.ts";
+import { unknownExtras } from "../src/actions/extras.ts";
 import { DomainError } from "../src/api/domain-error.ts";
 import { compile, isJsonObject, withoutNulls } from "../src/api/schema-helpers.ts";
 import { mayApproveIt } from "../src/approvals/policy.ts";
@@ -213,6 +214,7 @@ function isStateOf({ secrets, clock }: AgentDeps, caller: Caller, action: Action
 
 function macInput({ accountId, keyId }: Caller, action: Action, endsMs: number): string {
   const { id, run, method, url, headers, body, callback, extras } = action;
-  const request = [method, url, headers, body, callback, extras.bodyKind];
+  const unknown = unknownExtras(extras);
+  const request = [method, url, headers, body, callback, extras.bodyKind, ...(unknown === null ? [] : [unknown])];
   return JSON.stringify([accountId, keyId, id, run, endsMs, ...request]);
 }

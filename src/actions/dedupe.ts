@@ -1,5 +1,6 @@
 import type { Action, ActionRequest } from "./action.ts";
 import { BODY_MEMBERS, bodyAs, contentTypeOf } from "./body.ts";
+import { unknownExtras } from "./extras.ts";
 
 /**
  * The two kinds of keys by which a create can find an older action, for `DEDUPE_WINDOW_MS`: `Idempotency-Key` whatever
@@ -50,13 +51,22 @@ const WITH_CALLBACK = "2:";
 /** Prefix of digests that also cover what kind of body it is. Of a body that is a JSON object there are no such digests. */
 const WITH_KIND = "3:";
 
+/** Prefix of digests that also cover members of the extras that this version doesn't know. Of others there are no such digests. */
+const WITH_UNKNOWN = "4:";
+
 /**
- * The digest of what is approved: method, URL, headers, body and callback, and for every other body than a JSON object its
- * kind and `Content-Type`; nothing that changes between attempts.
+ * The digest of what is approved: method, URL, headers, body and callback, for every other body than a JSON object its kind
+ * and `Content-Type`, and members of the extras that only another version knows; nothing that changes between attempts. A
+ * version that adds such a member has to go on covering it in this way, so that all versions agree on what was approved.
  */
 export function requestDigest(request: ActionRequest, hashOf: HashOf): string {
   const { callback, extras } = request;
   const parts = [...sentParts(request), callback];
+  const unknown = unknownExtras(extras);
+  if (unknown !== null) {
+    const members = Object.entries(unknown).toSorted(([one], [other]) => (one < other ? -1 : 1));
+    return WITH_UNKNOWN + hashOf(JSON.stringify([...parts, extras.bodyKind ?? null, contentTypeOf(request), members]));
+  }
   if (extras.bodyKind === undefined) return WITH_CALLBACK + hashOf(JSON.stringify(parts));
   return WITH_KIND + hashOf(JSON.stringify([...parts, extras.bodyKind, contentTypeOf(request)]));
 }
@@ -78,7 +88,8 @@ export function matchesApproval(action: Action, hashOf: HashOf): boolean {
   if (action.isAltered === true) return false;
   if (!action.approve) return true;
   const { approvedDigest, extras } = action;
-  const isOfFirst = approvedDigest !== null && !/^\d:/.test(approvedDigest) && extras.bodyKind === undefined;
+  const isPlain = extras.bodyKind === undefined && unknownExtras(extras) === null;
+  const isOfFirst = approvedDigest !== null && !/^\d:/.test(approvedDigest) && isPlain;
   const digestOf = isOfFirst ? firstDigest : requestDigest;
   return digestOf(action, hashOf) === approvedDigest;
 }

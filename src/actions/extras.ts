@@ -48,16 +48,29 @@ const ExtrasSchema = Type.Object(
     /** How `runAt` was given, if as a delay from the create. */
     delaySeconds: Type.Optional(Type.Integer({ minimum: 1 })),
   },
-  { additionalProperties: false },
+  { additionalProperties: true },
 );
+
+const KNOWN: ReadonlySet<string> = new Set(Object.keys(ExtrasSchema.properties));
 
 /**
  * What a create sets beyond the core of an action; a member that it doesn't set is absent. Stored as JSON in one column, null
- * where there is none.
+ * where there is none. It may have members that only another version knows: copy it by `...`, so that they stay.
  */
 export type Extras = Readonly<Static<typeof ExtrasSchema>>;
 
 export const NO_EXTRAS: Extras = Object.freeze({});
+
+/** The members that only another version of Outgate knows; null: none. They are kept and shown, and change nothing here. */
+export function unknownExtras(extras: Extras): Readonly<Record<string, unknown>> | null {
+  const members = extras === NO_EXTRAS ? [] : Object.entries(extras).filter(([name]) => !KNOWN.has(name));
+  return members.length === 0 ? null : Object.fromEntries<unknown>(members);
+}
+
+/** The extras without those. */
+export function withoutUnknown(extras: Extras): Extras {
+  return Object.fromEntries(Object.entries(extras).filter(([name]) => KNOWN.has(name)));
+}
 
 /** How attempts of an action are made and repeated, as far as its create says; null: not at all. */
 export function ownRules({ timeoutMs, backoff, giveUpOn }: Extras): AttemptRules | null {

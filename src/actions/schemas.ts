@@ -320,6 +320,13 @@ export const ActionJson = Type.Object(
     run_at: Type.Optional(dateTime("It is not sent before this time. Present if the create said so.")),
     expires_at: Type.Optional(dateTime("No attempt begins from this time on. Present if the create said so.")),
     ...ruleMembers,
+    extras: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description:
+          "What another version of Outgate stored with the action and this one doesn't use. It is kept. Absent if there is nothing.",
+        examples: [{ priority: 7 }],
+      }),
+    ),
     hidden_values: Type.Optional(
       Type.Integer({
         minimum: 1,

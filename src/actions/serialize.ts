@@ -6,7 +6,7 @@ import { isTooLate, type TimelineEntry, type TimelineEvent } from "./timeline.ts
 import { type Action, nextRetryAt } from "./action.ts";
 import { bodyMemberJson } from "./body.ts";
 import { MASK } from "../receipts/mask-rules.ts";
-import { NO_EXTRAS, ownRules } from "./extras.ts";
+import { NO_EXTRAS, ownRules, unknownExtras } from "./extras.ts";
 import { rulesJson } from "./rule-schemas.ts";
 import { operationsOf } from "./changes.ts";
 import type { Channel } from "../channels/channel.ts";
@@ -59,6 +59,7 @@ export function actionJson(action: Action, options: ViewOptions): string {
     `,"callback":${json(action.callback)},"idempotency_key":${json(action.idempotencyKey)}` +
     descriptionMembers(action) +
     timingMembers(action) +
+    unknownMembers(action) +
     (action.onUnknown === "stop" ? `,"on_unknown":"stop"` : "") +
     retriesRemaining(action) +
     (next === null ? "" : `,"next_retry_in_seconds":${secondsUntil(next, now)}`) +
@@ -107,6 +108,12 @@ function timingMembers({ extras, expiresAt }: Action): string {
   };
   const text = JSON.stringify(members);
   return text === "{}" ? "" : `,${text.slice(1, -1)}`;
+}
+
+/** What another version stored with it. */
+function unknownMembers({ extras }: Action): string {
+  const unknown = unknownExtras(extras);
+  return unknown === null ? "" : `,"extras":${JSON.stringify(unknown)}`;
 }
 
 /** `name`: the name of the key at that time, or the address of a person. */

@@ -1,9 +1,10 @@
 import Type, { type Static } from "typebox";
 import { type Action, runAtOf } from "../actions/action.ts";
 import { sentBytes } from "../actions/body.ts";
+import { type Extras, unknownExtras } from "../actions/extras.ts";
 import { type Actor, describeActor, type Viewer } from "../accounts/roles.ts";
 import { plainText, run as runSchema } from "../api/schema-helpers.ts";
-import { EARLIER_REJECTIONS_SHOWN_MAX } from "../config/limits.ts";
+import { EARLIER_REJECTIONS_SHOWN_MAX, UNKNOWN_EXTRAS_CHARS_SHOWN } from "../config/limits.ts";
 import { sentUrl } from "../outbound/target.ts";
 import { hiddenValues, hiddenValuesText, maskedAction, maskedEarlier } from "../receipts/masked-action.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
@@ -30,6 +31,7 @@ export const FACTS = [
   "attempts",
   "run_at",
   "expires_at",
+  "extras",
   "action",
 ] as const;
 
@@ -117,6 +119,7 @@ export function maskedFacts(
     fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
     ...(runAt === null || action.run > 1 ? [] : [fact("run_at", "Not sent before", utcMinute(runAt))]),
     ...(action.expiresAt === null ? [] : [fact("expires_at", "Expires at", utcMinute(action.expiresAt))]),
+    ...extrasFacts(extras),
     fact("action", "Action", `${baseUrl}/actions/${action.id}`),
   ];
   return { facts, risks: risksOf({ ...action, ...history, seenUrl: url }) };
@@ -130,6 +133,15 @@ export function actorText(actor: Actor): string {
 
 function fact(name: FactName, label: string, value: string): Fact {
   return { name, label, value };
+}
+
+/** Whoever decides sees that there is something which this version doesn't use, and what. */
+function extrasFacts(extras: Extras): Fact[] {
+  const unknown = unknownExtras(extras);
+  if (unknown === null) return [];
+  const text = JSON.stringify(unknown);
+  const more = text.length > UNKNOWN_EXTRAS_CHARS_SHOWN ? `… (${text.length} characters)` : "";
+  return [fact("extras", "Only for another version", text.slice(0, UNKNOWN_EXTRAS_CHARS_SHOWN).toWellFormed() + more)];
 }
 
 /** The count, then one fact for each, so that an untrusted reason can't look like a line of ours. */

@@ -55,6 +55,7 @@ export function actionText(action: ActionJson, { paint, url, io }: Session): str
     ["error", action.last_error],
     ["reason", action.reason === undefined ? null : visible(action.reason)],
     ["metadata", metadataOf(action)],
+    ["other version", action.extras === undefined ? null : visible(JSON.stringify(action.extras))],
     ["callback", action.callback === null ? null : withHost(visible(action.callback))],
     ["approved", action.approved_at === null ? null : visible(`${action.approved_at} by ${action.approved_by}`)],
     ["late answer", lateOf(action)],

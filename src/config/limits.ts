@@ -566,6 +566,8 @@ export const SERVICE_LOCK_MS = 15 * SECOND_MS;
 export const SERVICE_LOCK_BEAT_MS = 3 * SECOND_MS;
 /** Symbolic links that lead to a database file one after the other: as many as Linux follows. */
 export const LINKS_FOLLOWED_MAX = 40;
+/** What is shown of members of an action that only another version knows. */
+export const UNKNOWN_EXTRAS_CHARS_SHOWN = 2_000;
 /** How often a start tries again to open an unavailable store. */
 export const STORE_OPEN_RETRY_MS = SECOND_MS;
 /** Writes that may wait for one commit, and their bytes; above it callers are answered 503. */

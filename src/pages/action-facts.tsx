@@ -2,6 +2,7 @@
 import type { Child } from "hono/jsx";
 import { describeActor } from "../accounts/roles.ts";
 import { type Action, nextRetryAt, runAtOf } from "../actions/action.ts";
+import { unknownExtras } from "../actions/extras.ts";
 import { COPY_OF } from "../actions/copies.ts";
 import { normalTarget } from "../outbound/target.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
@@ -57,6 +58,10 @@ function whoRows({ id, createdBy, keyId, hostname, host, extras }: Action): Fact
     ["Reason", untrusted(extras.reason)],
     ...Object.entries(extras.metadata ?? {}).map(
       ([member, value]) => ["Requester notes", <Metadata name={member} value={value} />] as const,
+    ),
+    ...Object.entries(unknownExtras(extras) ?? {}).map(
+      ([member, value]) =>
+        ["Only for another version", <Metadata name={member} value={JSON.stringify(value)} />] as const,
     ),
   ];
 }

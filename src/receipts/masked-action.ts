@@ -1,14 +1,14 @@
 import type { Action, Result } from "../actions/action.ts";
 import type { PastAttempt } from "../actions/attempts.ts";
 import type { LateResult } from "../actions/late-result.ts";
-import { type Extras, NO_EXTRAS } from "../actions/extras.ts";
+import { type Extras, NO_EXTRAS, unknownExtras } from "../actions/extras.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import { type Caller, hasScope, type ScopedCaller, seesWhole, type Viewer, viewerOf } from "../accounts/roles.ts";
 import type { EarlierRejection } from "../approvals/rejections.ts";
 import { MASKED_INLINE_CHARS_MAX } from "../config/limits.ts";
 import { bytesOf, maskedBody, type SeenBytes } from "./mask-body.ts";
 import { Masking, secretKind } from "./mask-rules.ts";
-import { maskHeaders, maskResponseHeaders, maskResponseText, maskText, maskUrl } from "./masking.ts";
+import { maskHeaders, maskJsonText, maskResponseHeaders, maskResponseText, maskText, maskUrl } from "./masking.ts";
 import type { Pause } from "../pauses/pause.ts";
 
 /** An action as a viewer may see it. */
@@ -63,9 +63,12 @@ function maskNow(action: Action, viewer: Viewer): MaskedAction {
 
 function maskedExtras(extras: Extras, masking: Masking): Extras {
   const { reason, metadata } = extras;
-  if (reason === undefined && metadata === undefined) return extras;
+  const unknown = unknownExtras(extras);
+  if (reason === undefined && metadata === undefined && unknown === null) return extras;
   return {
     ...extras,
+    // Safe: masking keeps JSON an object with the same names.
+    ...(unknown === null ? {} : (JSON.parse(maskJsonText(JSON.stringify(unknown), masking)) as object)),
     ...(reason === undefined ? {} : { reason: maskText(reason, masking) }),
     ...(metadata === undefined ? {} : { metadata: maskedMetadata(metadata, masking) }),
   };
@@ -253,7 +256,8 @@ export async function premaskFor(reader: ScopedCaller, action: Action): Promise<
 
 /** The number of characters that masking has to read. */
 function charsToMask({ url, body, headers, callback, result, lateResult, extras }: Action): number {
-  const said = [extras.reason, ...Object.values(extras.metadata ?? {})];
+  const unknown = unknownExtras(extras);
+  const said = [extras.reason, ...Object.values(extras.metadata ?? {}), unknown && JSON.stringify(unknown)];
   const fields = [
     url,
     body,

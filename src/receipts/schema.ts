@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
 import type { Action as StoredAction } from "../actions/action.ts";
+import { withoutUnknown } from "../actions/extras.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import { ActionJson } from "../actions/schemas.ts";
 import { plainText } from "../api/schema-helpers.ts";
@@ -12,6 +13,7 @@ const {
   differs: _differs,
   reason: _reason,
   metadata: _metadata,
+  extras: _extras,
   ...shown
 } = ActionJson.properties;
 
@@ -45,7 +47,7 @@ export type ReceiptJson = Static<typeof ReceiptJson>;
  * leaves out callback, metadata, receipt URL, key ids and positions in the event stream. Its timeline has the reason.
  */
 export function receiptJson(action: StoredAction, timeline: readonly TimelineEntry[], now: Date): string {
-  const { reason: _asked, metadata: _noted, ...extras } = action.extras;
+  const { reason: _asked, metadata: _noted, ...extras } = withoutUnknown(action.extras);
   const masked = { ...maskedAction(action, "public"), callback: null, keyId: "", extras };
   const json = actionJson(masked, { now, receiptUrl: null, hidesHeaderValues: true });
   return `${json.slice(0, -1)},"timeline":${JSON.stringify(timeline.map((entry) => withoutSeq(timelineItem(maskedEntry(entry, "public")))))}}`;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { matchesApproval, requestDigest } from "../../src/actions/dedupe.ts";
+import { NO_EXTRAS, parseExtras } from "../../src/actions/extras.ts";
 import { anAction } from "../support/factory.ts";
 import { testSecrets } from "../support/store.ts";
 
@@ -72,5 +73,39 @@ describe("the digest of a body that is no JSON object", () => {
     const second = `2:${hashOf(JSON.stringify([...parts, callback]))}`;
     for (const approvedDigest of [first, second])
       expect(matchesApproval({ ...text, approvedDigest }, hashOf)).toBe(false);
+  });
+});
+
+describe("the digest of an action with members that this version doesn't know", () => {
+  const from = (text: string) => parseExtras(text) ?? NO_EXTRAS;
+  const newer = anAction({ approve: true, extras: from('{"reason":"x","b":[1],"a":"y"}') });
+  const approvedNewer = { ...newer, approvedDigest: requestDigest(newer, hashOf) };
+
+  test.each([
+    ["another value", '{"reason":"x","b":[2],"a":"y"}'],
+    ["one member less", '{"reason":"x","b":[1]}'],
+    ["one member more", '{"reason":"x","b":[1],"a":"y","c":null}'],
+    ["none of them", '{"reason":"x"}'],
+  ])("covers them: with %s it may not be sent", (_what, text) => {
+    expect(matchesApproval(approvedNewer, hashOf)).toBe(true);
+    expect(matchesApproval({ ...approvedNewer, extras: from(text) }, hashOf)).toBe(false);
+  });
+
+  test("covers everything else as before, and no order of members", () => {
+    expect(matchesApproval({ ...approvedNewer, extras: from('{"a":"y","b":[1]}') }, hashOf)).toBe(true);
+    expect(matchesApproval({ ...approvedNewer, url: `${newer.url}/7` }, hashOf)).toBe(false);
+    const text = { ...newer, body: "a", extras: from('{"bodyKind":"text","a":"y"}') };
+    const approvedText = { ...text, approvedDigest: requestDigest(text, hashOf) };
+    expect(matchesApproval({ ...approvedText, extras: from('{"bodyKind":"form","a":"y"}') }, hashOf)).toBe(false);
+  });
+
+  test("is another one than that of earlier versions, whose approvals hold for nothing that they didn't know", () => {
+    for (const known of [{}, { bodyKind: "text" as const }]) {
+      const before = anAction({ approve: true, body: "a", extras: known });
+      const approvedDigest = requestDigest(before, hashOf);
+      const altered = { ...before, approvedDigest, extras: { ...known, ...from('{"a":"y"}') } };
+      expect(matchesApproval({ ...before, approvedDigest }, hashOf)).toBe(true);
+      expect(matchesApproval(altered, hashOf)).toBe(false);
+    }
   });
 });

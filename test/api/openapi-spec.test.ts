@@ -73,6 +73,7 @@ const SAID: readonly Row[] = [
   ["title", "string", false, false],
   ["reason", "string", false, false],
   ["metadata", "object", false, false],
+  ["extras", "object", false, false],
 ];
 
 const RULES: readonly Row[] = [

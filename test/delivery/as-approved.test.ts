@@ -39,6 +39,45 @@ test.each([
   expect(told).toContainEqual(expect.objectContaining({ type: "attempt", outcome: "not_sent", next_retry_at: null }));
 });
 
+describe("what another version stored with an action, and this one doesn't know", () => {
+  const NEWER = '{"reason":"x","priority":{"level":7}}';
+
+  /** An action with those members, before it is decided on and sent. */
+  async function startWithNewer(approve: boolean, alter: string | null = null) {
+    await using folder = await temporaryFolder();
+    const first = await openEngine({ folder: folder.path, starts: false });
+    const { id } = await first.create({ approve, url: "http://127.0.0.1:9/" });
+    await first.abandon();
+    const file = openFile(`${folder.path}/outgate.db`);
+    const write = (text: string) =>
+      file.batch([{ sql: "UPDATE actions SET extras = ? WHERE id = ?", args: [text, id] }]);
+    await write(NEWER);
+    const between = await openEngine({ folder: folder.path, starts: false });
+    if (approve) await between.actionService.approve(between.owner, id, null);
+    await between.abandon();
+    if (alter !== null) await write(alter);
+    const sender = answering(answered(200));
+    await using last = await openEngine({ folder: folder.path, sender });
+    const end = await last.saw(id, { status: alter === null ? "completed" : "failed" });
+    const [row] = await file.read({ sql: "SELECT extras FROM actions WHERE id = ?", args: [id] });
+    await file.close();
+    return { error: end.result?.lastError, sent: sender.sent.length, stored: row?.["extras"] };
+  }
+
+  test.each([true, false])("is kept, and no alteration (approved: %p)", async (approve) => {
+    expect(await startWithNewer(approve)).toEqual({ error: null, sent: 1, stored: NEWER });
+  });
+
+  test.each(["null", '{"level":8}'])("is part of what is approved: as %s it is not sent", async (value) => {
+    const altered = `{"reason":"x","priority":${value}}`;
+    expect(await startWithNewer(true, altered)).toMatchObject({
+      error: expect.stringContaining("was altered"),
+      sent: 0,
+      stored: altered,
+    });
+  });
+});
+
 /** As a process leaves it that dies in the middle of an attempt. */
 const ACTIVE = "UPDATE actions SET status = 'active', attempts = 1, due_at = NULL, lease_until = 0 WHERE id = ?";
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { openFile } from "../../db/libsql/file.ts";
 import { FACTS } from "../../src/approvals/facts.ts";
 import { RISKS } from "../../src/approvals/risks.ts";
 import { URL_CHARS_MAX } from "../../src/config/limits.ts";
@@ -107,6 +108,10 @@ describe("every place of decision", () => {
       expires_at: "2027-01-01T00:00:00Z",
       callback: "https://hooks.example.com/news",
     });
+    const file = openFile(`${server.engine.folder}/outgate.db`, "beside");
+    const newer = `UPDATE actions SET extras = json_insert(extras, '$.priority', json('{"level":7}')) WHERE id = ?`;
+    await file.batch([{ sql: newer, args: [id] }]);
+    await file.close();
     await mailOf(id, 0);
     await server.engine.actionService.cancel(server.engine.owner, id, "Not without a ticket.");
     const agent = { ...server.engine.owner, role: "agent", scope: "account", actor: "key:agent" } as const;
@@ -125,6 +130,7 @@ describe("every place of decision", () => {
     expect(valueOf("reason")).toBe("Ticket 4711 allows it.");
     expect(valueOf("run")).toBe("3");
     expect(valueOf("title")).toBe("Refund 12.00 EUR to customer 4711");
+    expect(valueOf("extras")).toBe('{"priority":{"level":7}}');
     expect(valueOf("body")).toMatch(/^Form, 2 fields, /);
     const told = facts.filter(({ name }) => ["rejections", "rejected", "asked_again"].includes(name));
     expect(told.map(({ label, value }) => `${label}: ${value}`)).toEqual([
