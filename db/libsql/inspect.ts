@@ -32,7 +32,10 @@ export function inspectFile(path: string): void {
 function isSound(path: string, whole: boolean): boolean {
   const database = new Database(path, { readonly: true });
   try {
-    database.query("SELECT count(*) FROM sqlite_schema").all();
+    const tables = database.query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    // Every version makes this table first.
+    const [other] = tables.some(({ name }) => name === "migrations") ? [] : tables;
+    if (other !== undefined) throw foreign(path, other.name);
     return !whole || JSON.stringify(database.query("PRAGMA quick_check(1)").values()) === '[["ok"]]';
   } catch (error) {
     if (/CORRUPT|NOTADB/.test(codeOf(error))) return false;
@@ -58,6 +61,13 @@ function expectedBytes(path: string): number {
 
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function foreign(path: string, table: string): DatabaseUnreadable {
+  return new DatabaseUnreadable(
+    `The database ${path} is another program's: it has the table ${JSON.stringify(table)} and none of Outgate's. Nothing was ` +
+      "written to it. Set DATABASE_URL to another file.",
+  );
 }
 
 /** The error for the operator. */

@@ -17,7 +17,9 @@ import {
   signingSeeds,
   welcomeLinks,
 } from "./schema.ts";
+import { faultOf } from "../sql/errors.ts";
 import type { Sql, SqlValue, Statement } from "../sql/sql.ts";
+import { missingParts } from "./layout.ts";
 
 const START = "0000_start";
 
@@ -29,6 +31,9 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0003_console", sql: consolePages },
   { name: "0004_version-0-2", sql: version02 },
 ];
+
+/** The last commit of this repository that makes the tables of version 0.1. */
+const LAST_OF_0_1 = "ac0f7c2";
 
 /** The migrations of version 0.1, which were written by hand. */
 const VERSION_0_1: readonly string[] = [
@@ -56,11 +61,29 @@ export class OlderDatabase extends Error {
 export async function migrate(sql: Sql, now: Date): Promise<void> {
   await sql.batch([plain("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)")]);
   const ran = await readRan(sql);
+  await complete(sql, ran);
   for (const { name, sql: text } of MIGRATIONS) {
     if (ran.includes(name)) continue;
     const statements = name === START && ran.length > 0 ? fromVersion01(ran) : statementsOf(text);
     const mark = { sql: "INSERT INTO migrations (name, ran_at) VALUES (?, ?)", args: [name, now.getTime()] };
     await sql.batch([...statements.map(plain), mark]);
+  }
+}
+
+/** Adds what the migrations that ran have gained since: only a checkout between two releases wrote a database without it. */
+async function complete(sql: Sql, ran: readonly SqlValue[]): Promise<void> {
+  const texts = MIGRATIONS.filter(({ name }) => ran.includes(name)).map(({ sql: text }) => text);
+  const missing = texts.length === 0 ? [] : await missingParts(sql, texts.flatMap(statementsOf));
+  if (missing.length === 0) return;
+  try {
+    await sql.batch(missing.map(plain));
+  } catch (cause) {
+    if (faultOf(cause) !== "rejected") throw cause;
+    throw new OlderDatabase(
+      "The database was written by a checkout between two releases of Outgate, and its tables can't be completed. Start the " +
+        "checkout that wrote it, or put a backup in its place, or set DATABASE_URL to a new file.",
+      { cause },
+    );
   }
 }
 
@@ -99,7 +122,9 @@ const REBUILT = [
 /** Turns a database of version 0.1 into what the first generated migration makes. Its other tables are the same. */
 function fromVersion01(ran: readonly SqlValue[]): readonly string[] {
   if (!VERSION_0_1.every((name) => ran.includes(name))) {
-    throw new OlderDatabase("The database is older than version 0.1 of Outgate. Start version 0.1 once.");
+    throw new OlderDatabase(
+      `The database was written before version 0.1 of Outgate was complete. Start commit ${LAST_OF_0_1} of its repository on it once, then this version, or set DATABASE_URL to a new file.`,
+    );
   }
   const statements = statementsOf(start);
   return REBUILT.flatMap((table) => {

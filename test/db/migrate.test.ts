@@ -12,6 +12,16 @@ import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { attemptedAction, claimDue, LEASE } from "./conformance/steps.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
 
+const UNDO_0004 = [
+  "ALTER TABLE actions DROP COLUMN late_result",
+  "ALTER TABLE api_keys DROP COLUMN created_by",
+  "ALTER TABLE api_keys DROP COLUMN revoked_by",
+  "ALTER TABLE api_keys DROP COLUMN created_by_id",
+  "ALTER TABLE invitations DROP COLUMN created_by_id",
+  "DROP INDEX rejections_by_similar",
+  "ALTER TABLE rejections DROP COLUMN similar_digest",
+];
+
 const ALL = ["0000_start", "0001_claiming-node", "0002_week-one", "0003_console", "0004_version-0-2"];
 
 describe("migrations", () => {
@@ -109,10 +119,92 @@ describe("a database of version 0.1", () => {
     const path = await loadDump(folder.path);
     const old = openFile(path);
     await old.batch([{ sql: "DELETE FROM migrations WHERE name = '0009-rejections'", args: [] }]);
+    const before = await schemaOf(old);
     const refused = await migrate(old, NOON).catch(String);
-    expect(refused).toBe("OlderDatabase: The database is older than version 0.1 of Outgate. Start version 0.1 once.");
+    expect(refused).toBe(
+      "OlderDatabase: The database was written before version 0.1 of Outgate was complete. Start commit ac0f7c2 of its repository on it once, then this version, or set DATABASE_URL to a new file.",
+    );
+    expect(await schemaOf(old)).toEqual(before);
     await old.close();
   });
+
+  test("needs no index anew when it is opened again", async () => {
+    await using folder = await temporaryFolder();
+    const old = openFile(await loadDump(folder.path));
+    await migrate(old, NOON);
+    const batches: number[] = [];
+    const counting: Sql = { ...old, batch: (statements) => (batches.push(statements.length), old.batch(statements)) };
+    await migrate(counting, NOON);
+    // The table of migrations, which is there.
+    expect(batches).toEqual([1]);
+    await old.close();
+  });
+});
+
+/** Migrations that no release had yet were changed: such a database says that one ran which made less than it does now. */
+describe("a database of a checkout between two releases", () => {
+  const COLUMNS = ["ALTER TABLE accounts DROP COLUMN name", "ALTER TABLE members DROP COLUMN role"];
+  const INDEXES = ["DROP INDEX actions_approved", "DROP INDEX channels_by_account"];
+  const TABLES = ["DROP TABLE activity", "DROP TABLE invitations"];
+  const OTHER_INDEX = "CREATE INDEX channels_by_account ON channels (account_id)";
+
+  test.each([
+    ["of this layout", []],
+    ["whose newest migration has not run", ["DELETE FROM migrations WHERE name = '0004_version-0-2'", ...UNDO_0004]],
+  ])("%s gets what it lacks, and keeps what it has", async (_, undo) => {
+    await using folder = await temporaryFolder();
+    await using whole = await openEmpty();
+    await migrate(whole.sql, NOON);
+    const path = join(folder.path, "outgate.db");
+    const store = await openStoreAt(path);
+    const { action, ...rest } = aCreation();
+    await store.actions.create({ action, ...rest });
+    await store.close();
+    const sql = openFile(path);
+    await sql.batch([...undo, ...COLUMNS, ...INDEXES, ...TABLES, OTHER_INDEX].map((text) => ({ sql: text, args: [] })));
+    await sql.close();
+
+    const again = await openStoreAt(path);
+    expect(await again.actions.find(ACCOUNT, action.id)).toEqual(action);
+    await again.close();
+    const look = openFile(path, "read");
+    expect(await schemaOf(look)).toEqual(await schemaOf(whole.sql));
+    await look.close();
+  });
+
+  test("that can't be completed is refused with a way out, as it is", async () => {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, "outgate.db");
+    await (await openStoreAt(path)).close();
+    const sql = openFile(path);
+    await sql.batch([
+      { sql: "ALTER TABLE channels DROP COLUMN enabled", args: [] },
+      {
+        sql: "INSERT INTO channels VALUES ('chn_1', 'acc_1', 'Chat', 'slack', 'sealed', NULL, 0, 'user:ann')",
+        args: [],
+      },
+      { sql: "DROP TABLE activity", args: [] },
+    ]);
+    const before = await schemaOf(sql);
+    expect(await openStoreAt(path).catch(String)).toStartWith(
+      "OlderDatabase: The database was written by a checkout between two releases of Outgate, and its tables can't be completed. Start the checkout that wrote it",
+    );
+    expect(await schemaOf(sql)).toEqual(before);
+    await sql.close();
+  });
+});
+
+test("a database of another program is refused, and its file stays as it is", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, "notes.db");
+  const other = new Database(path);
+  other.run("CREATE TABLE notes (text TEXT)");
+  other.close();
+  const before = await Bun.file(path).bytes();
+  expect(await openStoreAt(path).catch(String)).toBe(
+    `DatabaseUnreadable: The database ${path} is another program's: it has the table "notes" and none of Outgate's. Nothing was written to it. Set DATABASE_URL to another file.`,
+  );
+  expect(Buffer.compare(before, await Bun.file(path).bytes())).toBe(0);
 });
 
 describe("the tables as schema.ts describes them", () => {
