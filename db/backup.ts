@@ -14,6 +14,9 @@ export function copyDatabase(path: string, to: string): void {
   const source = new Database(singlePathOf(path), { readonly: true });
   try {
     source.run(`PRAGMA busy_timeout = ${BUSY_MS}`);
+    const [[vacuum] = []] = source.query("PRAGMA auto_vacuum").values();
+    // The copy of a file of version 0.1 can get smaller later. A file that can already would be written.
+    if (vacuum === 0) source.run("PRAGMA auto_vacuum = INCREMENTAL");
     source.run("VACUUM INTO ?", [to]);
   } catch (cause) {
     throw new Error(`The database ${path} can't be copied to ${to} (${codeOf(cause)}).`, { cause });

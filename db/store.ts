@@ -507,6 +507,8 @@ export interface Store {
   readonly firstSteps: FirstStepStore;
   readonly sealed: SealedStore;
   readonly upkeep: UpkeepStore;
+  /** Null: the database is no file of this process. */
+  readonly file: FileStore | null;
   readonly facts: FactStore;
   /** Null: no other process may use the database at the same time. */
   readonly cluster: ClusterStore | null;
@@ -591,6 +593,25 @@ export interface UpkeepStore {
    * Idempotency-Key; and never the newest position of the event stream, which would be given out again.
    */
   prune(times: PruneTimes, after: string): Promise<PruneStep>;
+}
+
+/** The size of a database file. */
+export interface DatabaseSize {
+  /** Without the log. */
+  readonly bytes: number;
+  /** Of pages that hold nothing: the next rows use them. */
+  readonly freeBytes: number;
+  /** What deleting the actions that finished by a time would free, estimated. */
+  readonly deletableBytes: number;
+  /** Whether free pages can be given back to the system. A file of version 0.1 can't. */
+  readonly canShrink: boolean;
+}
+
+export interface FileStore {
+  /** A bounded read, whatever the size. */
+  size(finishedUntil: Date): Promise<DatabaseSize>;
+  /** Gives some free pages back to the system; resolves with how many more there are to give. */
+  shrink(): Promise<number>;
 }
 
 /** An approval link as stored, without the link itself. */

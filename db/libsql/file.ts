@@ -8,6 +8,9 @@ const BUSY_MS = 20;
 /** Prepared statements that are cached. Some twenty are used often; list filters make the rest. */
 const STATEMENTS_MAX = 256;
 
+/** Only an empty file takes it. Without it, pages of deleted rows are used again, but the file never gets smaller. */
+const CAN_SHRINK = "auto_vacuum = INCREMENTAL";
+
 const PRAGMAS = [
   `busy_timeout = ${BUSY_MS}`,
   "journal_mode = WAL",
@@ -91,7 +94,8 @@ const NO_ROWS: readonly Row[] = [];
 function connect(path: string): Database {
   const database = new Database(path);
   try {
-    for (const pragma of PRAGMAS) database.run(`PRAGMA ${pragma}`);
+    const pages = database.query<{ page_count: number }, []>("PRAGMA page_count").get()?.page_count;
+    for (const pragma of pages === 0 ? [CAN_SHRINK, ...PRAGMAS] : PRAGMAS) database.run(`PRAGMA ${pragma}`);
   } catch (error) {
     database.close();
     throw error;

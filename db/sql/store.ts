@@ -27,6 +27,7 @@ import { findLateSuccesses, findUnknown } from "./refine.ts";
 import { createPeopleStore } from "./people.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createUpkeepStore } from "./prune.ts";
+import { createFileStore } from "../libsql/size.ts";
 import { createFactStore, createSealedStore, createSigningStore, PROBE } from "./secrets.ts";
 import type { Sql } from "./sql.ts";
 import { createTeamStore } from "./team.ts";
@@ -83,6 +84,7 @@ export function createStore({
     firstSteps: createFirstStepStore(db),
     sealed: createSealedStore(db),
     upkeep: createUpkeepStore(db),
+    file: isOnlyProcess ? createFileStore(db) : null,
     facts: createFactStore(db),
     cluster,
     isOnlyProcess,

@@ -582,6 +582,20 @@ export const PRUNE_ROWS_MAX = 500;
 export const PRUNE_BYTES_MAX = 4 * MEGABYTE;
 /** Pause between two steps, for other writes. */
 export const PRUNE_PAUSE_MS = 20;
+/** Free pages of a database file that one commit gives back to the system: 4 ms. */
+export const SHRINK_PAGES = 256;
+/** Free pages that stay for the next rows: so many, or one of so many of the file. */
+export const FREE_PAGES_KEPT = 1_024;
+export const FREE_PAGES_KEPT_PART = 10;
+/** Actions of which the size of what retention would free is estimated, and how many of them one read takes. */
+export const SIZE_SAMPLE_ROWS = 1_000;
+export const SIZE_SAMPLE_STEP = 100;
+/** What an action takes besides its long columns: its other columns, indexes, timeline. */
+export const SIZE_ROW_BYTES = 2_048;
+/** How long a size that was read is shown. */
+export const SIZE_FRESH_MS = 30 * SECOND_MS;
+/** Retention for which the size is estimated where none is set. */
+export const SIZE_DAYS_DEFAULT = 30;
 /** Encrypted texts in one commit of a rotation of the master key: at most 5 MB. */
 export const RESEAL_ROWS_MAX = 200;
 /** Texts that could not be decrypted and are listed; the rest is counted. */

@@ -5,7 +5,7 @@ import type { Engine } from "../delivery/engine.ts";
 import type { Clock } from "./clock.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { Store, UpkeepStore } from "../../db/store.ts";
+import type { FileStore, Store, UpkeepStore } from "../../db/store.ts";
 import { Cron } from "croner";
 import { BULK_KEPT_MS, PRUNE_PAUSE_MS, DAY_MS, JOB_REST_MS } from "../config/limits.ts";
 import { type JobLeases, NO_JOB_LEASES } from "./job-leases.ts";
@@ -51,7 +51,7 @@ export function housekeeping(
     jobs.push({
       name: "finished actions that are too old",
       pattern: "47 * * * *",
-      run: createPrune(deps, retentionDays),
+      run: createPrune({ ...deps, file: store.file }, retentionDays),
     });
     const keptSince = (now: Date) => new Date(now.getTime() - retentionDays * DAY_MS);
     jobs.push(
@@ -126,14 +126,19 @@ export function startJobs(
   };
 }
 
+interface PruneDeps {
+  readonly upkeep: Pick<UpkeepStore, "prune">;
+  readonly file: Pick<FileStore, "shrink"> | null;
+  readonly clock: Pick<Clock, "after">;
+  readonly log: Pick<Log, "info">;
+}
+
 /**
- * Deletes actions older than `RETENTION_DAYS`. It pauses between two steps, so that even a first pass over years of
- * actions delays no other write.
+ * Deletes actions older than `RETENTION_DAYS`, and makes the file smaller. It pauses between two steps, so that even a first
+ * pass over years of actions delays no other write.
  */
-export function createPrune(
-  { upkeep, clock, log }: { upkeep: Pick<UpkeepStore, "prune">; clock: Pick<Clock, "after">; log: Pick<Log, "info"> },
-  days: number,
-): Job["run"] {
+export function createPrune({ upkeep, file, clock, log }: PruneDeps, days: number): Job["run"] {
+  const pause = () => new Promise<void>((resolve) => void clock.after(PRUNE_PAUSE_MS, resolve));
   return async (now, stop) => {
     const times = { now, finishedUntil: new Date(now.getTime() - days * DAY_MS) };
     let deleted = 0;
@@ -141,8 +146,15 @@ export function createPrune(
       const step = await upkeep.prune(times, after);
       deleted += step.deleted;
       after = step.next;
-      if (step.deleted > 0) await new Promise<void>((resolve) => void clock.after(PRUNE_PAUSE_MS, resolve));
+      if (step.deleted > 0) await pause();
     }
     if (deleted > 0) log.info("actions.pruned", { count: deleted });
+    for (let left = Infinity; file !== null && left > 0 && !stop.aborted;) {
+      const before = left;
+      left = await file.shrink();
+      // Others may free more meanwhile: the next run goes on.
+      if (left >= before) return;
+      await pause();
+    }
   };
 }

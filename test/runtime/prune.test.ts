@@ -16,14 +16,14 @@ const DAY_MS = 86_400_000;
 const GO_ON = new AbortController().signal;
 
 /** The prune job, of 30 days, and what it logged. It pauses for a turn only, which is harder for others. */
-function pruneOf({ store: { upkeep } }: Engine) {
+function pruneOf({ store: { upkeep, file } }: Engine) {
   const logged: (LogFields | undefined)[] = [];
   const log = { info: (_event: string, fields?: LogFields) => void logged.push(fields) };
   const after = (_delayMs: number, run: () => void) => {
     setImmediate(run);
     return () => {};
   };
-  return { prune: createPrune({ upkeep, log, clock: { after } }, 30), logged };
+  return { prune: createPrune({ upkeep, file, log, clock: { after } }, 30), logged };
 }
 
 describe("retention", () => {

@@ -1,0 +1,102 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import {
+  FREE_PAGES_KEPT,
+  FREE_PAGES_KEPT_PART,
+  SHRINK_PAGES,
+  SIZE_ROW_BYTES,
+  SIZE_SAMPLE_ROWS,
+  SIZE_SAMPLE_STEP,
+} from "../../src/config/limits.ts";
+import type { DatabaseSize, FileStore } from "../store.ts";
+import type { Row, Sql } from "../sql/sql.ts";
+import type { Writer } from "../sql/writer.ts";
+
+/** What only a database file has. */
+export function createFileStore({
+  sql,
+  writer,
+}: {
+  readonly sql: Pick<Sql, "read">;
+  readonly writer: Writer;
+}): FileStore {
+  return {
+    size: (finishedUntil) => readSize(sql, finishedUntil),
+    async shrink() {
+      await nextTurn();
+      const { pages, free, canShrink } = await readPages(sql);
+      const kept = Math.max(FREE_PAGES_KEPT, Math.floor(pages / FREE_PAGES_KEPT_PART));
+      const spare = free - kept;
+      if (!canShrink || spare < SHRINK_PAGES) return 0;
+      await writer.write([{ sql: `PRAGMA incremental_vacuum(${SHRINK_PAGES})`, args: [] }]);
+      return spare - SHRINK_PAGES;
+    },
+  };
+}
+
+/**
+ * Reads the size of a file, and estimates what deleting the actions that finished by then would free: from a sample of the
+ * rows, so that it takes as long whatever the size is.
+ */
+export async function readSize(sql: Pick<Sql, "read">, finishedUntil: Date): Promise<DatabaseSize> {
+  const { pages, free, pageBytes, canShrink } = await readPages(sql);
+  const part = await deletablePart(sql, finishedUntil);
+  return {
+    bytes: pages * pageBytes,
+    freeBytes: free * pageBytes,
+    deletableBytes: Math.round((pages - free) * pageBytes * part),
+    canShrink,
+  };
+}
+
+const PAGES = `SELECT (SELECT page_count FROM pragma_page_count) AS pages, (SELECT freelist_count FROM pragma_freelist_count) AS free,
+  (SELECT page_size FROM pragma_page_size) AS bytes, (SELECT auto_vacuum FROM pragma_auto_vacuum) AS vacuum`;
+
+const INCREMENTAL = 2;
+
+async function readPages(sql: Pick<Sql, "read">) {
+  const [row] = await sql.read({ sql: PAGES, args: [] });
+  const { pages, free, bytes, vacuum } = row ?? {};
+  return {
+    pages: Number(pages ?? 0),
+    free: Number(free ?? 0),
+    pageBytes: Number(bytes ?? 0),
+    canShrink: vacuum === INCREMENTAL,
+  };
+}
+
+/** In two subqueries: each is one step into the table, `min` and `max` together would read all of it. */
+const ENDS = "SELECT (SELECT min(rowid) FROM actions) AS first, (SELECT max(rowid) FROM actions) AS last";
+
+/** By places: there may be no row at some, and no row is found twice. */
+const SAMPLE = `SELECT finished_at <= ? AS is_old, ifnull(octet_length(sealed_headers), 0) + ifnull(octet_length(body), 0)
+    + ifnull(octet_length(response_body), 0) + ifnull(octet_length(extras), 0) AS bytes
+  FROM actions WHERE rowid IN (SELECT value FROM json_each(?))`;
+
+/** The part of the bytes of all actions that belongs to those that finished by then, 0 to 1. */
+async function deletablePart(sql: Pick<Sql, "read">, finishedUntil: Date): Promise<number> {
+  const [ends] = await sql.read({ sql: ENDS, args: [] });
+  if (typeof ends?.["first"] !== "number" || typeof ends["last"] !== "number") return 0;
+  const places = placesBetween(ends["first"], ends["last"]);
+  let all = 0;
+  let old = 0;
+  for (let at = 0; at < places.length; at += SIZE_SAMPLE_STEP) {
+    await nextTurn();
+    const step = JSON.stringify(places.slice(at, at + SIZE_SAMPLE_STEP));
+    for (const row of await sql.read({ sql: SAMPLE, args: [finishedUntil.getTime(), step] })) {
+      all += bytesIn(row);
+      if (row["is_old"] === 1) old += bytesIn(row);
+    }
+  }
+  return all === 0 ? 0 : old / all;
+}
+
+/** All of them, or so many at equal distances. */
+function placesBetween(first: number, last: number): readonly number[] {
+  const count = Math.min(last - first + 1, SIZE_SAMPLE_ROWS);
+  const step = count === 1 ? 0 : (last - first) / (count - 1);
+  return Array.from({ length: count }, (_, at) => Math.round(first + at * step));
+}
+
+function bytesIn({ bytes }: Row): number {
+  return SIZE_ROW_BYTES + Number(bytes ?? 0);
+}
