@@ -1,7 +1,8 @@
 import { sql } from "drizzle-orm";
 import { JOB_LEASE_MS_MAX } from "../../src/config/limits.ts";
+import { faultOf, unavailable } from "../sql/errors.ts";
 import { type Args, prepare } from "../sql/query.ts";
-import type { Sql, SqlValue } from "../sql/sql.ts";
+import type { Done, Sql, SqlValue, Statement } from "../sql/sql.ts";
 import type { ClusterStore } from "../store.ts";
 
 /** In milliseconds. It goes on within a transaction and a statement, unlike `now()`. */
@@ -50,13 +51,21 @@ const RELEASE_JOB = prepare(
 export function createNodeStore(
   connection: Pick<Sql, "read" | "batch">,
 ): Pick<ClusterStore, "now" | "beat" | "leave" | "takeJob" | "releaseJob"> {
+  /** These writes share no commit with others, and so don't pass the writer, which tells callers what a fault means. */
+  const write = async (statement: Statement): Promise<Done | undefined> => {
+    try {
+      return (await connection.batch([statement]))[0];
+    } catch (error) {
+      throw faultOf(error) === "rejected" ? error : unavailable(error);
+    }
+  };
   return {
     async now() {
       const [row] = await NOW.read(connection, {});
       return new Date(Number(row?.now));
     },
     async beat({ id, version, startedAt }, livesMs) {
-      const [done] = await connection.batch([BEAT.bind({ id, version, startedAt, livesMs })]);
+      const done = await write(BEAT.bind({ id, version, startedAt, livesMs }));
       return (done?.rows ?? []).map((row) => ({
         id: String(row["id"]),
         version: String(row["version"]),
@@ -65,14 +74,14 @@ export function createNodeStore(
       }));
     },
     async leave(id) {
-      await connection.batch([LEAVE.bind({ id })]);
+      await write(LEAVE.bind({ id }));
     },
     async takeJob(name, id, lastsMs) {
-      const [done] = await connection.batch([TAKE_JOB.bind({ name, id, lastsMs })]);
+      const done = await write(TAKE_JOB.bind({ name, id, lastsMs }));
       return done?.changes === 1;
     },
     async releaseJob(name, id) {
-      await connection.batch([RELEASE_JOB.bind({ name, id })]);
+      await write(RELEASE_JOB.bind({ name, id }));
     },
   };
 }

@@ -1,11 +1,15 @@
+import { DatabaseError } from "pg";
 import { DatabaseFault, type FaultKind } from "../sql/errors.ts";
 import { StoreUnavailable } from "../store.ts";
 
 /** Serialization failure and deadlock: the same transaction may succeed when it is repeated. */
 const REPEATABLE = /^(40001|40P01)$/;
 
-/** Classes of errors that mean the statement or its values are wrong: data, constraints, syntax, limits of a program. */
-const REJECTED = /^(21|22|23|42|54|0A|P0)/;
+/**
+ * Classes of errors that mean the statement or its values are wrong: data, constraints, syntax, limits of a program. Not a
+ * missing privilege (42501): the operator grants it, and the same statement succeeds.
+ */
+const REJECTED = /^(21|22|23|42(?!501)|54|0A|P0)/;
 
 /** What an error of the driver or the server means. Without a code of SQL the connection is lost. */
 export function faultIn(error: unknown): DatabaseFault | StoreUnavailable {
@@ -51,8 +55,7 @@ export function refusalIn(error: unknown): Error | null {
   });
 }
 
-/** Five characters, as SQL has them; empty for an error of the network or the driver. */
+/** Empty unless the server answered with the error: codes of the network, such as EPIPE, may look like one of SQL. */
 function sqlStateOf(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return /^[0-9A-Z]{5}$/.test(code) ? code : "";
+  return error instanceof DatabaseError ? (error.code ?? "") : "";
 }

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
-import { Client } from "pg";
+import { Client, DatabaseError } from "pg";
 import { openPostgres } from "../../db/postgres/connection.ts";
 import { postgresQueue } from "../../db/postgres/claim.ts";
+import { createNodeStore } from "../../db/postgres/cluster.ts";
+import { faultIn, isConnectionSound } from "../../db/postgres/faults.ts";
 import { createStore } from "../../db/sql/store.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 import { approve, cancel } from "../../src/actions/changes.ts";
@@ -54,7 +56,38 @@ function storeOver(sql: ReturnType<typeof openPostgres>) {
   });
 }
 
+test.each(["EPIPE", "ECONNRESET", "EBUSY"])("%s is no answer of the server: the connection is lost", (code) => {
+  const error = Object.assign(new Error("write failed"), { code });
+  expect(isConnectionSound(error)).toBe(false);
+  expect(faultIn(error)).toMatchObject({ kind: "unavailable" });
+});
+
+test("a privilege that was taken away comes back: the database is away until then", () => {
+  const denied = new DatabaseError("permission denied for table actions", 40, "error");
+  denied.code = "42501";
+  expect(faultIn(denied)).toMatchObject({ kind: "unavailable" });
+  expect(isConnectionSound(denied)).toBe(true);
+});
+
 describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
+  test("that is cut tells nodes that it is away, whatever they write", async () => {
+    await using db = await openOver();
+    const sql = openPostgres(db.proxy.url, { callMsMax: CALL_MS });
+    const node = createNodeStore(sql);
+    expect(await node.takeJob("start", "nod_a", 1_000)).toBe(true);
+    db.proxy.mode = "hold";
+    const calls = [
+      node.takeJob("start", "nod_a", 1_000),
+      node.releaseJob("start", "nod_a"),
+      node.beat({ id: "nod_a", version: "1", startedAt: new Date(0) }, 1_000),
+      node.leave("nod_a"),
+    ].map(failureOf);
+    await Bun.sleep(50);
+    db.proxy.cut();
+    expect(await Promise.all(calls)).toEqual(calls.map(() => expect.any(StoreUnavailable)));
+    await sql.close();
+  });
+
   test("that was cut refuses what was under way, and the next call connects again", async () => {
     await using db = await openOver();
     const action = await createdAction(db.store.actions);
