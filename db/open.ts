@@ -5,6 +5,7 @@ import type { AccountStore, PeopleStore } from "./account-store.ts";
 import { createAccountStore } from "./sql/accounts.ts";
 import type { Store } from "./store.ts";
 import { sqliteQueue } from "./libsql/claim.ts";
+import { type OnAway, tellingAway } from "./sql/away.ts";
 import { codeOf, faultOf, unavailable } from "./sql/errors.ts";
 import { FencedSql, openRemote } from "./libsql/remote.ts";
 import { openFile } from "./libsql/file.ts";
@@ -30,6 +31,7 @@ export interface StoreSettings {
    * database over. The process has to end.
    */
   readonly onFatal: (cause: unknown) => void;
+  readonly onAway?: OnAway;
   /**
    * Called when another service holds the remote database, or held it when it was killed; opening waits for its lock.
    */
@@ -55,7 +57,7 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
 }
 
 async function open(settings: StoreSettings, path: string | null): Promise<Store> {
-  const { seal, now, onFatal } = settings;
+  const { seal, now, onFatal, onAway = () => {} } = settings;
   if (isPostgres(settings.url)) return openPostgresStore({ nodeId: crypto.randomUUID(), ...settings });
   const { sql, release } = path === null ? await openShared(settings) : await openOwnFile(path, onFatal);
   try {
@@ -66,12 +68,13 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
     throw error;
   }
   return createStore({
-    sql,
+    sql: tellingAway(sql, onAway),
     seal,
     queueStatements: sqliteQueue,
     cluster: null,
     isOnlyProcess: path !== null,
     onFatal,
+    onAway,
     release,
   });
 }

@@ -30,6 +30,17 @@ import type { ApprovalLink } from "../src/actions/status.ts";
 /** The store can't be read or written now: the disk is full or the database is away. It recovers by itself. */
 export class StoreUnavailable extends Error {
   override readonly name: string = "StoreUnavailable";
+  /** Why, in a few words for the log: never an address or a secret. */
+  readonly reason: string;
+
+  constructor(message?: string, { reason = "it could not be used", ...options }: UnavailableOptions = {}) {
+    super(message, options);
+    this.reason = reason;
+  }
+}
+
+interface UnavailableOptions extends ErrorOptions {
+  readonly reason?: string;
 }
 
 /**

@@ -135,7 +135,8 @@ export class FencedSql implements Sql {
 
   #refuseWhileAway(): void {
     const isAway = this.#isLost || this.#reconnecting !== null;
-    if (isAway || this.#closing.signal.aborted) throw new StoreUnavailable("The database gives no answer.");
+    if (isAway || this.#closing.signal.aborted)
+      throw new StoreUnavailable("The database gives no answer.", { reason: "it could not be reached" });
   }
 
   #startReconnecting(): void {

@@ -1,5 +1,10 @@
 import { Client, type ClientConfig, type QueryResult } from "pg";
-import { POSTGRES_READERS, REMOTE_CALL_MS_MAX, TRANSACTION_MS_MAX } from "../../src/config/limits.ts";
+import {
+  MIGRATION_KEEP_ALIVE_MS,
+  POSTGRES_READERS,
+  REMOTE_CALL_MS_MAX,
+  TRANSACTION_MS_MAX,
+} from "../../src/config/limits.ts";
 import { unavailable } from "../sql/errors.ts";
 import type { Done, Lock, Row, Sql } from "../sql/sql.ts";
 import { StoreUnavailable } from "../store.ts";
@@ -10,11 +15,14 @@ import { unescapeText } from "./text.ts";
 
 /** A connection to PostgreSQL: reads on a few connections, one transaction at a time on another. */
 export interface PostgresSql extends Sql {
-  /** Lends a connection of its own, without deadlines: for migrations. */
-  alone(work: (run: (text: string) => Promise<readonly Row[]>) => Promise<void>): Promise<void>;
+  /** Lends a connection of its own: for migrations. */
+  alone(work: (run: Run) => Promise<void>): Promise<void>;
   /** How further connections to the same database are made. */
   readonly config: ClientConfig;
 }
+
+/** Runs one query. `isLong`: it may take as long as it needs, while the server's machine answers. */
+export type Run = (text: string, options?: { readonly isLong: boolean }) => Promise<readonly Row[]>;
 
 /** Sends a query whose answer nobody waits for. */
 export type Send = (text: string, values: readonly string[]) => void;
@@ -65,7 +73,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
         throw faultIn(error);
       }
     },
-    alone: (work) => runAlone(config, work),
+    alone: (work) => runAlone(config, callMsMax, work),
     async close() {
       await Promise.all([...readers, writer].map((connection) => connection.close()));
     },
@@ -101,12 +109,20 @@ async function commit(connection: Connection, { begin, queries, locks, onCommit 
   return queries.flatMap((query, at) => doneOf(query, results[first + at]));
 }
 
-async function runAlone(config: ClientConfig, work: Parameters<PostgresSql["alone"]>[0]): Promise<void> {
-  const client = new Client({ ...config, pipeline: false });
+async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run) => Promise<void>): Promise<void> {
+  const client = new Client({ ...config, pipeline: false, keepAliveInitialDelayMillis: MIGRATION_KEEP_ALIVE_MS });
   client.on("error", ignore);
   try {
     await client.connect();
-    await work(async (text) => rowsOf(await client.query(text)));
+    await work(async (text, { isLong } = { isLong: false }) => {
+      // What is under way is rejected then.
+      const timer = isLong ? undefined : setTimeout(() => client.connection.stream.destroy(), callMsMax);
+      try {
+        return rowsOf(await client.query(text));
+      } finally {
+        clearTimeout(timer);
+      }
+    });
   } catch (error) {
     throw faultIn(error);
   } finally {
@@ -190,7 +206,7 @@ class Connection {
     const { promise: deadline, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
       expired = true;
-      reject(new StoreUnavailable("The database has not answered in time."));
+      reject(new StoreUnavailable("The database has not answered in time.", { reason: "no answer came in time" }));
       if (client !== null) this.#drop(client);
     }, this.#settings.callMsMax);
     try {

@@ -1,3 +1,4 @@
+import { TRANSACTION_MS_MAX } from "../../src/config/limits.ts";
 import { NewerDatabase, OlderDatabase } from "../libsql/migrate.ts";
 import type { Row } from "../sql/sql.ts";
 import type { PostgresSql } from "./connection.ts";
@@ -30,22 +31,23 @@ const RAISE_BASE = `update positions set base = newest.seq + 1 - newest.xid * 40
   where newest.seq >= base + newest.xid * 4096`;
 
 /**
- * Migrates the tables to this version, in one transaction under a lock: nodes that start at the same time wait for the
- * first, and find it done.
+ * Migrates the tables to this version, in one transaction under a lock: nodes that start at the same time find it done.
+ * Rejects if the lock, or that of a table, is not free within `lockMsMax`: whoever waits for a table's holds up all others.
  */
-export async function migratePostgres(sql: PostgresSql, now: Date): Promise<void> {
+export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = TRANSACTION_MS_MAX): Promise<void> {
   await sql.alone(async (run) => {
     await run("begin isolation level read committed");
+    await run(`select set_config('lock_timeout', '${lockMsMax}', true)`);
     await run(`select pg_advisory_xact_lock(${START_LOCK})`);
     await run("create table if not exists migrations (name text primary key, ran_at bigint not null)");
     const ran = ranOf(await run(RAN));
     for (const { name, sql: text } of MIGRATIONS) {
       if (ran.has(name)) continue;
-      for (const statement of text.split("--> statement-breakpoint")) await run(statement);
+      for (const statement of text.split("--> statement-breakpoint")) await run(statement, { isLong: true });
       await run(`insert into migrations (name, ran_at) values ('${name}', ${now.getTime()})`);
     }
     await run(RAISE_BASE);
-    await run("commit");
+    await run("commit", { isLong: true });
   });
 }
 

@@ -1,3 +1,4 @@
+import { type OnAway, tellingAway } from "../sql/away.ts";
 import type { HeaderSeal } from "../sql/rows.ts";
 import type { Sql } from "../sql/sql.ts";
 import { createStore } from "../sql/store.ts";
@@ -16,6 +17,7 @@ interface PostgresSettings {
   readonly nodeId: string;
   readonly seal: HeaderSeal;
   readonly now: Date;
+  readonly onAway?: OnAway;
 }
 
 /** Whether a URL names a database in PostgreSQL. */
@@ -23,23 +25,27 @@ export function isPostgres(url: string): boolean {
   return /^postgres(ql)?:\/\//i.test(url);
 }
 
-/** Opens a database that many processes may use at the same time. It goes on by itself when the server was away. */
-export async function openPostgresStore({ url, nodeId, seal, now }: PostgresSettings): Promise<Store> {
+/**
+ * Opens a database that many processes may use at the same time. It goes on by itself when the server was away. A server that
+ * refuses its user or has no such database counts as away: it may be set up later than this starts.
+ */
+export async function openPostgresStore({ url, nodeId, seal, now, onAway }: PostgresSettings): Promise<Store> {
   const sql = openPostgres(url, { onCommit: createHintSender(nodeId) });
   try {
     await migratePostgres(sql, now);
   } catch (error) {
     await sql.close();
-    throw refusalIn(error) ?? error;
+    throw error;
   }
-  return createPostgresStore(sql, { nodeId, seal });
+  return createPostgresStore(sql, { nodeId, seal, ...(onAway && { onAway }) });
 }
 
 /** The store over connections to tables of this version. */
 export function createPostgresStore(
-  sql: PostgresSql,
-  { nodeId, seal }: Pick<PostgresSettings, "nodeId" | "seal">,
+  connection: PostgresSql,
+  { nodeId, seal, onAway = () => {} }: Pick<PostgresSettings, "nodeId" | "seal" | "onAway">,
 ): Store {
+  const sql = { ...connection, ...tellingAway(connection, onAway) };
   return createStore({
     sql,
     seal,
@@ -47,6 +53,7 @@ export function createPostgresStore(
     cluster: { ...createNodeStore(sql), ...createChangeReader(sql), listen: createListen(sql.config, nodeId) },
     isOnlyProcess: false,
     onFatal: unreachable,
+    onAway,
     release: () => {},
   });
 }

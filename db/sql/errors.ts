@@ -1,4 +1,5 @@
 import { StoreUnavailable } from "../store.ts";
+import { reasonOf } from "./reasons.ts";
 
 /** What a failed statement means for the store. */
 export type FaultKind =
@@ -62,7 +63,8 @@ export function isConstraint(error: unknown): boolean {
 
 /** The error that callers of the store get; the library's own is its cause. */
 export function unavailable(cause: unknown): StoreUnavailable {
-  return new StoreUnavailable("The store cannot be used now.", { cause });
+  const reason = cause instanceof StoreUnavailable ? cause.reason : reasonOf(cause);
+  return new StoreUnavailable(`The store cannot be used now: ${reason}.`, { cause, reason });
 }
 
 /** The `code` of an error; empty when it has none. */

@@ -2,6 +2,7 @@ import type { Action } from "../../src/actions/action.ts";
 import type { ActionStore, ClusterStore, Queue, Store } from "../store.ts";
 import { findFilterValues } from "./filter-values.ts";
 import { createActivityStore } from "./activity.ts";
+import type { OnAway } from "./away.ts";
 import { createAccountStore, createCallbackHostStore } from "./accounts.ts";
 import { applyChange, extendLease, forceChange, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
@@ -40,6 +41,8 @@ interface StoreParts {
   readonly cluster: ClusterStore | null;
   readonly isOnlyProcess: boolean;
   readonly onFatal: (cause: unknown) => void;
+  /** Called with each commit that found the database away; `sql` tells of other calls by itself. */
+  readonly onAway?: OnAway;
   /** Releases the file lock, after the connection is closed. */
   readonly release: () => void;
 }
@@ -52,9 +55,10 @@ export function createStore({
   cluster,
   isOnlyProcess,
   onFatal,
+  onAway,
   release,
 }: StoreParts): Store {
-  const writer = new Writer(sql, onFatal);
+  const writer = new Writer(sql, onFatal, onAway === undefined ? {} : { onAway });
   const heldCounts = cluster === null ? new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId)) : null;
   const shared = { refused: new Refused(), heldCounts, written: new WrittenActions() };
   const db: StoreContext = { sql, writer, seal, queueStatements, ...shared };

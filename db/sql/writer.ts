@@ -7,6 +7,7 @@ import {
   WRITES_WAITING_MAX,
 } from "../../src/config/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../store.ts";
+import type { OnAway } from "./away.ts";
 import { faultOf, unavailable } from "./errors.ts";
 import type { Done, Lock, Sql, Statement } from "./sql.ts";
 
@@ -21,6 +22,11 @@ interface Write {
   reject(error: unknown): void;
 }
 
+interface WriterOptions {
+  readonly commitMsMax?: number;
+  readonly onAway?: OnAway;
+}
+
 /**
  * Group commit: all writes of a turn of the event loop share one transaction, and so one fsync under
  * `synchronous=FULL`. Callers get their results after the commit. While a commit runs, the next one is collected.
@@ -28,6 +34,7 @@ interface Write {
 export class Writer {
   readonly #sql: Sql;
   readonly #onFatal: (cause: unknown) => void;
+  readonly #onAway: OnAway;
   readonly #waiting: Write[] = [];
   /** Bytes of the writes that wait or are being committed. */
   #bytes = 0;
@@ -39,11 +46,15 @@ export class Writer {
   /** The running commit exceeds its time: new writes are refused until it ends. */
   #isStuck = false;
 
-  /** `onFatal` is called when an accepted commit could not be made durable; the process must end. */
-  constructor(sql: Sql, onFatal: (cause: unknown) => void, commitMsMax: number = STORE_CALL_MS_MAX) {
+  /**
+   * `onFatal` is called when an accepted commit could not be made durable; the process must end. `onAway` is called with each
+   * commit that found the database away.
+   */
+  constructor(sql: Sql, onFatal: (cause: unknown) => void, { commitMsMax, onAway }: WriterOptions = {}) {
     this.#sql = sql;
     this.#onFatal = onFatal;
-    this.#commitMsMax = commitMsMax;
+    this.#onAway = onAway ?? (() => {});
+    this.#commitMsMax = commitMsMax ?? STORE_CALL_MS_MAX;
   }
 
   /** Whether the last commit found the database unavailable, or has not ended in time. */
@@ -104,6 +115,7 @@ export class Writer {
       this.#isStuck = true;
       const waiting = this.#waiting.splice(0);
       rejectAll([...writes, ...waiting], tooLate());
+      this.#onAway(tooLate());
       this.#bytes -= sumOf(waiting);
     }, this.#commitMsMax);
     try {
@@ -141,6 +153,7 @@ export class Writer {
       if (fault === "rejected") return this.#commitHalves(writes, error);
       this.#isAway = true;
       if (fault === "fatal") this.#deathCause = error;
+      else this.#onAway(unavailable(error));
       rejectAll(writes, error);
       if (fault === "fatal") this.#onFatal(error);
       return noCallers;
@@ -188,7 +201,7 @@ function rejectAll(writes: readonly Write[], cause: unknown): () => void {
 }
 
 function tooLate(): StoreUnavailable {
-  return new StoreUnavailable("The database has not answered in time.");
+  return new StoreUnavailable("The database has not answered in time.", { reason: "no answer came in time" });
 }
 
 function sumOf(writes: readonly Write[]): number {

@@ -554,6 +554,8 @@ export const STORE_CALL_MS_MAX = 4 * SECOND_MS;
 export const REMOTE_CALL_MS_MAX = STORE_CALL_MS_MAX - 200;
 /** The same for PostgreSQL's own bound of a statement, and of a transaction whose process stands still. */
 export const TRANSACTION_MS_MAX = REMOTE_CALL_MS_MAX - 300;
+/** A migration may take long: how long its connection is silent before the system asks whether the server's machine is there. */
+export const MIGRATION_KEEP_ALIVE_MS = 10 * SECOND_MS;
 /** Connections of a node for reads; it has one more for writes, and one for hints. */
 export const POSTGRES_READERS = 4;
 /** Timeout of a readiness check, and how long its result is cached. */

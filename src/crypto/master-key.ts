@@ -203,7 +203,7 @@ function notMade(keyFile: string, cause: unknown): Error {
   const code = errorCodeOf(cause);
   const message = `The key file ${keyFile} can't be made (${code}). Make its folder writable, or set SECRET_KEY.`;
   return code === "ENOSPC" || code === "EDQUOT"
-    ? new StoreUnavailable(message, { cause })
+    ? new StoreUnavailable(message, { cause, reason: "the disk is full" })
     : new Error(message, { cause });
 }
 

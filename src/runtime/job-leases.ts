@@ -84,7 +84,10 @@ export async function inTurn<T>(
 ): Promise<T> {
   const untilMs = clock.monotonicMs() + START_WAIT_MS_MAX;
   while (!(await cluster.takeJob(name, nodeId, JOB_LEASE_MS))) {
-    if (clock.monotonicMs() >= untilMs) throw new StoreUnavailable("Other nodes have been starting for too long.");
+    if (clock.monotonicMs() >= untilMs) {
+      const reason = "other nodes are starting and don't end";
+      throw new StoreUnavailable("Other nodes have been starting for too long.", { reason });
+    }
     await new Promise<void>((resolve) => void clock.after(START_LOOK_MS, resolve));
   }
   try {

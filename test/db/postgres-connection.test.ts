@@ -6,11 +6,14 @@ import { openPostgres } from "../../db/postgres/connection.ts";
 import { postgresQueue } from "../../db/postgres/claim.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
 import { faultIn, isConnectionSound } from "../../db/postgres/faults.ts";
+import { reasonOf } from "../../db/sql/reasons.ts";
 import { createStore } from "../../db/sql/store.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 import { approve, cancel } from "../../src/actions/changes.ts";
-import { ACCOUNT, aCreation, aDecision, aQuery, writeOf } from "../support/factory.ts";
+import { ACCOUNT, NOON, aCreation, aDecision, aQuery, writeOf } from "../support/factory.ts";
 import { dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { migratePostgres } from "../../db/postgres/migrate.ts";
+import { START_LOCK } from "../../db/postgres/lock.ts";
 import { createMigrated } from "../support/postgres-store.ts";
 import { hasPooler, Pooler } from "../support/postgres/pooler.ts";
 import { freePort } from "../support/free-port.ts";
@@ -113,6 +116,24 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     await Bun.sleep(50);
     expect(await stored(db.store.actions, action)).toEqual(action);
     await createdAction(db.store.actions);
+  });
+
+  test("that is silent while tables are migrated is given up, and so is a lock that another node holds for long", async () => {
+    await using db = await openOver();
+    const sql = openPostgres(db.proxy.url, { callMsMax: CALL_MS });
+    const migrating = () => failureOf(migratePostgres(sql, NOON, CALL_MS / 2));
+    await db.raw.query(`begin; select pg_advisory_xact_lock(${START_LOCK})`);
+    expect(reasonOf(await migrating())).toBe("another node is changing the tables");
+    await db.raw.query("rollback");
+    expect(await migrating()).toBeNull();
+    const silenced = sql.alone(async (run) => {
+      await run("begin");
+      db.proxy.mode = "deaf";
+      await run("select 1");
+    });
+    expect(reasonOf(await failureOf(silenced))).toBe("it could not be reached");
+    expect(reasonOf(await migrating())).toBe("no answer came in time");
+    await sql.close();
   });
 
   test("that is silent is given up in time, and its late transaction too", async () => {

@@ -261,7 +261,7 @@ async function openNotes({ before = () => null, commits = true, commitMsMax }: N
       return commits ? real.batch(statements) : statements.map((): Done => ({ changes: 1, rows: [] }));
     },
   };
-  const writer = new Writer(sql, (cause) => fatal.push(cause), commitMsMax);
+  const writer = new Writer(sql, (cause) => fatal.push(cause), commitMsMax === undefined ? {} : { commitMsMax });
   return {
     path,
     writer,

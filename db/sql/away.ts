@@ -1,0 +1,19 @@
+import type { StoreUnavailable } from "../store.ts";
+import { faultOf, unavailable } from "./errors.ts";
+import type { Sql } from "./sql.ts";
+
+/** Called whenever the database was found away, however often that is. */
+export type OnAway = (error: StoreUnavailable) => void;
+
+/** The same connection, which tells of each call that found the database away. */
+export function tellingAway(sql: Sql, onAway: OnAway): Sql {
+  const tell = (error: unknown): never => {
+    if (faultOf(error) === "unavailable") onAway(unavailable(error));
+    throw error;
+  };
+  return {
+    read: (statement) => sql.read(statement).catch(tell),
+    batch: (statements, locks) => sql.batch(statements, locks).catch(tell),
+    close: () => sql.close(),
+  };
+}
