@@ -395,7 +395,7 @@ export function startSession(
 /** For whoever reads the log to find out who did what; neither password is in it. */
 function logPasswordChange({ name, client }: RequestContext, { person: { caller } }: StartedSession, log: Log): void {
   const { accountId, personId } = caller;
-  log.info("password.changed", { request_id: name.id, account_id: accountId, person_id: personId, client });
+  log.info("password.changed", { request_id: name.logId, account_id: accountId, person_id: personId, client });
 }
 
 /** The fields of a log-in form, not yet validated. */

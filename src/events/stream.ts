@@ -44,13 +44,13 @@ export function createStreamEvents({ feed, serialize, log, clock, draining, beat
     const logFault = (error: unknown) => {
       // The store being away is not a bug; what writes logs it.
       if (error instanceof StoreUnavailable) return;
-      log.error("http.failed", { request_id: name.id, route: context.route, error: traceOf(error) });
+      log.error("http.failed", { request_id: name.logId, route: context.route, error: traceOf(error) });
     };
     const ended = (why: SseEnd | Error) => {
       left();
       if (why instanceof Error) logFault(why);
       log[why instanceof Error ? "warn" : "info"]("events.ended", {
-        request_id: name.id,
+        request_id: name.logId,
         account_id: caller.accountId,
         why: why instanceof Error ? why.name : why,
         duration_ms: Math.round(clock.monotonicMs() - openedMs),

@@ -81,7 +81,7 @@ export async function refuse(
   const requestId = context.name.envelopeId();
   if (failure.code === "internal_error") {
     log.error("http.failed", {
-      request_id: context.name.id,
+      request_id: context.name.logId,
       error_id: requestId,
       route: context.route,
       error: traceOf(error),

@@ -162,7 +162,7 @@ function logRequest(context: RequestContext, status: number, { clock, log, metri
   const durationMs = clock.monotonicMs() - context.startedMs;
   metrics.requested({ method: request.method, route: context.route, status, kind: context.kind }, durationMs);
   log.info("http.requested", {
-    request_id: name.id,
+    request_id: name.logId,
     error_id: errorCode === null ? undefined : name.envelopeId(),
     method: request.method,
     route: context.route,

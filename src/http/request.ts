@@ -12,6 +12,7 @@ import {
 } from "../config/limits.ts";
 import { compactJson, type JsonScan, type ParsedJson, scanJson, withoutLists } from "../json/json.ts";
 import type { RequestKind } from "../observability/metrics.ts";
+import { maskText } from "../receipts/masking.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { PageKind } from "./response.ts";
 
@@ -91,7 +92,9 @@ export function hasBody({ headers }: Request): boolean {
 export interface RequestName {
   /** For `X-Request-Id`: the client's own id where its form is accepted, else a new one. */
   readonly id: string;
-  /** For error envelopes, always `req_…`: the same id where it has that form, else a new one. */
+  /** For the log: the same, masked, since a client may have put a key into the wrong header. */
+  readonly logId: string;
+  /** For error envelopes and the log, always `req_…`: the same id where it has that form and no secret, else a new one. */
   envelopeId(): string;
 }
 
@@ -102,14 +105,15 @@ const ENVELOPE_ID = /^req_[A-Za-z0-9_-]+$/;
 
 export function nameRequest(given: string | null, ids: Pick<Ids, "request">): RequestName {
   if (given === null || !ACCEPTED_ID.test(given)) return named(ids.request());
-  if (ENVELOPE_ID.test(given)) return named(given);
+  const logId = maskText(given, "public");
+  if (logId === given && ENVELOPE_ID.test(given)) return named(given);
   // Made on demand, since only errors need it, and once: envelope and log line must show the same id.
   let second: string | null = null;
-  return { id: given, envelopeId: () => (second ??= ids.request()) };
+  return { id: given, logId, envelopeId: () => (second ??= ids.request()) };
 }
 
 function named(id: string): RequestName {
-  return { id, envelopeId: () => id };
+  return { id, logId: id, envelopeId: () => id };
 }
 
 /**

@@ -110,11 +110,11 @@ const AWAY =
 function knownProblem(error: unknown, log: Log, { name }: RequestContext): Problem | null {
   if (error instanceof RetryLater) return { code: error.code, message: error.message, headers: headersOf(error) };
   if (error instanceof ProviderAway) {
-    log.warn("oidc.away", { request_id: name.id, error: causeOf(error) });
+    log.warn("oidc.away", { request_id: name.logId, error: causeOf(error) });
     return { code: "unavailable", message: AWAY, headers: { "retry-after": "5" } };
   }
   if (error instanceof SignInRefused) {
-    log.warn("oidc.refused", { request_id: name.id, error: causeOf(error) });
+    log.warn("oidc.refused", { request_id: name.logId, error: causeOf(error) });
     return { code: "forbidden", message: REFUSED, headers: {} };
   }
   return null;

@@ -45,6 +45,18 @@ describe("a request id", () => {
     },
   );
 
+  test.each(["Bearer:npm_a1b2C3d4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "req_ghp_a1b2C3d4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"])(
+    "in which a client sent its key by mistake is masked in the log, and echoed to the client alone: %s",
+    async (given) => {
+      const { head, envelope, log } = await ids(given);
+      expect(head).toBe(given);
+      expect(log?.["request_id"]).toMatch(/••••\((?:npm|GitHub)-token,40-chars,…q7R8\)$/);
+      expect(envelope).toMatch(OURS);
+      expect(log?.["error_id"]).toBe(envelope ?? "");
+      expect(JSON.stringify(log)).not.toContain("a1b2C3d4");
+    },
+  );
+
   test("of 128 characters is echoed", async () => {
     const longest = "a".repeat(128);
     expect((await ids(longest)).head).toBe(longest);
