@@ -194,23 +194,33 @@ function isOwn({ keyId, actor, replaced }: ScopedCaller, action: CreatedBy): boo
   return action.keyId === keyId || replaced?.has(action.keyId) === true;
 }
 
-/** Who changed an action, as `approved_by` and the timeline name it. */
-export type Actor = `email:${string}` | `user:${string}` | `key:${string}` | `mcp:${string}` | "system";
+type ActorKind = "email" | "user" | "key" | "mcp";
+
+/** Who changed an action, as `approved_by` and the timeline name it. Receipts have kinds alone. */
+export type Actor = `${ActorKind}:${string}` | ActorKind | "system";
 
 /** The service itself. */
 export const SYSTEM: Actor = "system";
 
+/** The actor without a name. */
+export function kindOfActor(actor: Actor): Actor {
+  const colon = actor.indexOf(":");
+  // Safe: before the colon stands a kind.
+  return colon === -1 ? actor : (actor.slice(0, colon) as ActorKind);
+}
+
 /** The name of an actor and how they connected, in words. The name is untrusted text. */
 export function describeActor(actor: string): { readonly name: string; readonly way: string } {
   const colon = actor.indexOf(":");
-  const name = actor.slice(colon + 1);
-  const way = WAYS[actor.slice(0, Math.max(0, colon))];
-  return way === undefined ? { name: "Outgate", way: "by its settings" } : { name, way };
+  const kind = KINDS[colon === -1 ? actor : actor.slice(0, colon)];
+  if (kind === undefined) return { name: "Outgate", way: "by its settings" };
+  return { name: colon === -1 ? kind.nobody : actor.slice(colon + 1), way: kind.way };
 }
 
-const WAYS: Readonly<Record<string, string>> = {
-  email: "by the link in the mail",
-  user: "in the console",
-  key: "over the API",
-  mcp: "over MCP",
+/** `nobody`: what stands in place of a name. */
+const KINDS: Readonly<Record<string, { readonly way: string; readonly nobody: string }>> = {
+  email: { way: "by the link in the mail", nobody: "a person" },
+  user: { way: "in the console", nobody: "a person" },
+  key: { way: "over the API", nobody: "a key" },
+  mcp: { way: "over MCP", nobody: "a key" },
 };

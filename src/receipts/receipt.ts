@@ -1,3 +1,4 @@
+import { type Actor, kindOfActor } from "../accounts/roles.ts";
 import type { Action } from "../actions/action.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -13,7 +14,7 @@ import { prefersJson, json, page, pageHeaders } from "../http/response.ts";
 import { LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
 
-/** The content of a receipt, not yet masked. */
+/** The content of a receipt, not yet masked, without the names of those who decided. */
 interface Receipt {
   readonly action: Action;
   /** Oldest first. */
@@ -34,8 +35,32 @@ export function createReadReceipt({ actions, secrets }: ReceiptDeps): ReadReceip
     const id = secrets.readReceiptToken(token);
     const action = id === null ? null : await actions.findById(id);
     if (action === null) return null;
-    return { action, timeline: await actions.timeline(action.accountId, action.id) };
+    return withoutNames(action, await actions.timeline(action.accountId, action.id));
   };
+}
+
+/** Anyone may have the link: whoever decided stands there by kind. Of requesters the name of a key stays, no address. */
+function withoutNames(action: Action, timeline: readonly TimelineEntry[]): Receipt {
+  const { createdBy, approvedBy } = action;
+  return {
+    action: {
+      ...action,
+      createdBy: requesterOf(createdBy),
+      // Safe: whatever approves an action is an actor.
+      approvedBy: approvedBy === null ? null : kindOfActor(approvedBy as Actor),
+    },
+    timeline: timeline.map((entry) => {
+      const { event } = entry;
+      if (!("actor" in event)) return entry;
+      const actor = event.type === "created" ? requesterOf(event.actor) : kindOfActor(event.actor);
+      return { ...entry, event: { ...event, actor } };
+    }),
+  };
+}
+
+function requesterOf(actor: Actor): Actor {
+  const kind = kindOfActor(actor);
+  return kind === "key" || kind === "mcp" ? actor : kind;
 }
 
 export interface ReceiptRouteDeps {

@@ -36,7 +36,7 @@ export const ReceiptJson = Type.Object(
   {
     title: "Receipt",
     description:
-      "An action and its timeline, masked, without values of headers and metadata; `callback`, `receipt_url` and the id in `created_by` are null here.",
+      "An action and its timeline, masked, without values of headers and metadata; `callback`, `receipt_url` and the id in `created_by` are null here. `approved_by` and `actor` are a kind (email, user, key, mcp or system) without a name.",
   },
 );
 

@@ -4,6 +4,7 @@ import { compile } from "../../src/api/schema-helpers.ts";
 import { ReceiptJson } from "../../src/receipts/schema.ts";
 import { SHEET_STYLE } from "../../src/pages/assets.ts";
 import { at, OPERATIONS } from "../support/openapi.ts";
+import { requestFor } from "../support/engine.ts";
 import { broken } from "../support/promised.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
@@ -102,7 +103,7 @@ describe("a receipt", () => {
       "UTC",
     ]) {
       // A name is set apart from the words around it.
-      const shown = seen === "Approved by key" ? /Approved by owner over the API/ : seen;
+      const shown = seen === "Approved by key" ? /Approved by a key over the API/ : seen;
       if (seen !== "“") expect(text).toMatch(typeof shown === "string" ? escaped(shown) : shown);
     }
     expect(text).toMatch(/&quot;amount&quot;[:\s]+7/);
@@ -135,7 +136,7 @@ describe("a receipt", () => {
       headers: { Authorization: "••••", Accept: "••••" },
       body: { amount: 7, password: "••••(password,11-chars)" },
       attempts: 2,
-      approved_by: "key:owner",
+      approved_by: "key",
       callback: null,
       receipt_url: null,
     });
@@ -156,11 +157,35 @@ describe("a receipt", () => {
       run: 1,
       type: "approved",
       status: "pending",
-      actor: "key:owner",
+      actor: "key",
       reason: "Checked it.",
     });
     for (const hidden of ["acc_", "key_", "/r/", "/a/", "hooks", '"seq"']) expect(text).not.toContain(hidden);
   });
+
+  test.each(["email", "user", "key", "mcp"] as const)(
+    "names whoever decided by kind, %s, without an address or a name; of requesters only a key's name is shown",
+    async (kind) => {
+      const { owner, actionService } = app.engine;
+      const caller = { ...owner, actor: `${kind}:dana@private.example` } as const;
+      const request = requestFor({ url: "http://127.0.0.1:9/", approve: true, retries: 1 });
+      for (const type of ["approved", "rejected"] as const) {
+        const { id } = (await actionService.create(caller, request)).action;
+        await (type === "approved" ? actionService.approve(caller, id, null) : actionService.cancel(caller, id, null));
+        const { text } = await app.call("GET", `/v1/actions/${id}`);
+        const receipt = /"receipt_url":"([^"]+)"/.exec(text)?.[1] ?? "";
+        const [page, json] = [await (await context(receipt)).text(), await (await context(receipt, JSON_ONLY)).text()];
+        const { timeline, approved_by: approvedBy, created_by: createdBy } = JSON.parse(json);
+        const isKey = kind === "key" || kind === "mcp";
+        expect(timeline).toContainEqual(expect.objectContaining({ type, actor: kind }));
+        expect(approvedBy).toBe(type === "approved" ? kind : null);
+        expect(createdBy).toEqual({ id: null, name: isKey ? "dana@private.example" : kind });
+        // Where it stands: as the requester, in the facts and in the timeline, both on the page and in the JSON.
+        expect((page + json).split("dana@private.example")).toHaveLength(isKey ? 5 : 1);
+        expect(page).toContain(isKey ? "a key" : "a person");
+      }
+    },
+  );
 
   test("is what was asked for by name: a page, unless JSON is wanted at least as much", async () => {
     const { receipt } = done;
