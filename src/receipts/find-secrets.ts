@@ -1,4 +1,4 @@
-import { caseOf, findPrefixed, type FoundSecret, LOWER, Runs, UPPER } from "./secret-prefixes.ts";
+import { caseOf, DIGIT, findPrefixed, type FoundSecret, LOWER, Runs, UPPER } from "./secret-prefixes.ts";
 
 /**
  * Finds all secrets of known formats and structures, by their start; they may overlap. Pure; reads each character a bounded
@@ -19,14 +19,29 @@ const NONE: readonly FoundSecret[] = [];
 const SECRET_CHARS_MIN = 14;
 
 /**
- * Secrets found by their structure: JWTs, PEM blocks, and credentials after `Bearer` and `Basic`. Each has to parse, so that
- * `-----BEGIN X-----` or `Bearer delete-all` hides nothing from an approver.
+ * Secrets found by their structure. Each has to parse, so that `-----BEGIN X-----` or `Bearer delete-all` hides nothing from
+ * an approver.
  */
 function byStructure(text: string, runs: Runs): readonly FoundSecret[] {
+  const jwtsIn = text.includes("eyJ") ? jwts(text, runs) : NONE;
+  const named = BLANK.test(text) && SCHEMES.some((scheme) => scheme.test(text)) ? credentials(text) : NONE;
+  const long = text.length < LONG_CHARS_MIN ? NONE : byLongStructure(text, runs);
+  if (jwtsIn.length + named.length + long.length === 0) return NONE;
+  return [...jwtsIn, ...named, ...long];
+}
+
+/** Most strings of JSON are shorter, and are not searched for what is longer. */
+const LONG_CHARS_MIN = 40;
+
+function byLongStructure(text: string, runs: Runs): readonly FoundSecret[] {
   return [
-    ...(text.includes("eyJ") ? jwts(text, runs) : []),
-    ...(text.includes(BEGIN) ? pemBlocks(text) : []),
-    ...(MAY_HOLD_SCHEME.test(text) ? credentials(text) : []),
+    ...(text.includes(BEGIN) ? pemBlocks(text) : NONE),
+    ...(text.includes(PUTTY_LINES) ? puttyKeys(text) : NONE),
+    ...(text.includes(TELEGRAM_SIGN) ? telegramTokens(text, runs) : NONE),
+    ...(text.includes(".") ? discordTokens(text, runs) : NONE),
+    ...(text.includes(ADYEN) ? adyenKeys(text, runs) : NONE),
+    ...bitcoinKeys(text),
+    ...(text.includes(DIGEST_RESPONSE) ? digestResponses(text) : NONE),
   ];
 }
 
@@ -112,10 +127,12 @@ function afterHeaders(text: string, from: number): number {
 /** An RSA key of 16,384 bits has 12,700. */
 const PEM_CHARS_MAX = 32_768;
 
+/** Invalid JSON is read unparsed, so its line ends may be escaped. */
+const LINE_END = /\r?\n|(?:\\r)?\\n/;
+
 /** Whether lines of equal length decode to DER of exactly that size, to OpenSSH's format or to a PGP packet. */
 function holdsKey(body: string, label: string, isClosed: boolean): boolean {
-  // Invalid JSON is read unparsed, so its line ends may be escaped.
-  const lines = body.split(/\r?\n|(?:\\r)?\\n/).filter((line) => line.trim() !== "");
+  const lines = body.split(LINE_END).filter((line) => line.trim() !== "");
   const width = lines[0]?.length ?? 0;
   if (lines.some((line, at) => (at < lines.length - 1 && line.length !== width) || line.length > width)) return false;
   const base64 = lines.join("");
@@ -134,10 +151,104 @@ function isDer(bytes: Buffer, isWhole: boolean): boolean {
   return isWhole ? bytes.length === 2 + lengthBytes + length : bytes.length <= 2 + lengthBytes + length;
 }
 
-const MAY_HOLD_SCHEME = /bearer|basic/i;
+const PUTTY_LINES = "Private-Lines: ";
+
+/** The private part of a PuTTY key: its lines, then a code over it. */
+const PUTTY_KEY = /\d{1,4}(?:\\r)?(?:\\n|\r?\n)([A-Za-z0-9+/=\s\\]{40,16384})Private-(?:MAC|Hash): ?[0-9a-f]{40,64}/y;
+
+/** Only lines that look random: an approver must not miss what somebody wrote. */
+function puttyKeys(text: string): readonly FoundSecret[] {
+  const found: FoundSecret[] = [];
+  for (let at = text.indexOf(PUTTY_LINES); at !== -1; at = text.indexOf(PUTTY_LINES, at + 1)) {
+    PUTTY_KEY.lastIndex = at + PUTTY_LINES.length;
+    const [whole = "", lines = ""] = PUTTY_KEY.exec(text) ?? [];
+    const written = lines.split(LINE_END).filter((line) => line !== "");
+    const isKey = written.length > 0 && written.every((line, n) => n === written.length - 1 || looksGenerated(line));
+    if (!isKey) continue;
+    const start = at + PUTTY_LINES.length + whole.indexOf(lines);
+    found.push({ start, end: start + lines.trimEnd().length, name: "PuTTY key" });
+  }
+  return found;
+}
+
+const TELEGRAM_SIGN = ":AA";
+
+const TELEGRAM_CHARS = 35;
+
+/** The number of a bot, a colon and 35 characters. */
+function telegramTokens(text: string, runs: Runs): readonly FoundSecret[] {
+  const found: FoundSecret[] = [];
+  for (let at = text.indexOf(TELEGRAM_SIGN); at !== -1; at = text.indexOf(TELEGRAM_SIGN, at + 1)) {
+    let start = at;
+    while (at - start <= 10 && caseOf(text.charCodeAt(start - 1)) === DIGIT) start -= 1;
+    const end = runs.endOf(at + 1, "base64url");
+    const isToken = at - start >= 8 && at - start <= 10 && end - at - 1 === TELEGRAM_CHARS;
+    if (isToken && runs.lookRandom(at + 1, end)) found.push({ start, end, name: "Telegram bot token" });
+  }
+  return found;
+}
+
+/** The characters between the two dots: a time. */
+const DISCORD_TIME_CHARS = 6;
+
+const DISCORD_USER_CHARS_MAX = 28;
+
+/** The number of a user in base64, a time and a signature, with dots between. */
+function discordTokens(text: string, runs: Runs): readonly FoundSecret[] {
+  const found: FoundSecret[] = [];
+  for (let at = text.indexOf("."); at !== -1; at = text.indexOf(".", at + 1)) {
+    const second = at + 1 + DISCORD_TIME_CHARS;
+    if (text[second] !== "." || runs.endOf(at + 1, "base64url") !== second) continue;
+    let start = at;
+    while (at - start <= DISCORD_USER_CHARS_MAX && isBase64Url(text.charCodeAt(start - 1))) start -= 1;
+    const end = runs.endOf(second + 1, "base64url");
+    if (end - second <= 27 || !/^[MNO]/.test(text[start] ?? "")) continue;
+    const user = Buffer.from(text.slice(start, at), "base64url").toString("latin1");
+    if (/^\d{17,20}$/.test(user)) found.push({ start, end, name: "Discord bot token" });
+  }
+  return found;
+}
+
+function isBase64Url(code: number): boolean {
+  return caseOf(code) !== 0 || code === 0x2d || code === 0x5f;
+}
+
+const ADYEN = "AQE";
+
+const ADYEN_END = /-[^\s"'<>&\\]{8,32}/y;
+
+/** Two texts in base64 and one of any signs, with hyphens between; images have the first part alone. */
+function adyenKeys(text: string, runs: Runs): readonly FoundSecret[] {
+  const found: FoundSecret[] = [];
+  for (let at = text.indexOf(ADYEN); at !== -1; at = text.indexOf(ADYEN, Math.max(at + 1, found.at(-1)?.end ?? 0))) {
+    const first = runs.endOf(at, "base64");
+    if (first - at < 40 || text[first] !== "-") continue;
+    const second = runs.endOf(first + 1, "base64");
+    if (second - first <= 30) continue;
+    ADYEN_END.lastIndex = second;
+    found.push({ start: at, end: ADYEN_END.test(text) ? ADYEN_END.lastIndex : second, name: "Adyen API key" });
+  }
+  return found;
+}
+
+/** A Bitcoin key in the format of wallets (WIF): base58 of exactly that length. */
+const WIF = /\b(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KL][1-9A-HJ-NP-Za-km-z]{51})\b/g;
+
+function bitcoinKeys(text: string): readonly FoundSecret[] {
+  const found: FoundSecret[] = [];
+  for (const { 0: key, index } of text.matchAll(WIF)) {
+    if (looksGenerated(key)) found.push({ start: index, end: index + key.length, name: "Bitcoin key" });
+  }
+  return found;
+}
+
+const BLANK = /[ \t]/;
+
+/** Each with a first letter of its own: one pattern of all takes six times as long. */
+const SCHEMES = [/bearer|basic/i, /token[ \t]/i, /api-?key[ \t]/i, /ssws[ \t]/i];
 
 /** Also at the end of a longer word: where that is masked, this is a word of its own, and masking twice would hide more. */
-const SCHEME = /(?:bearer|basic)[ \t]{1,8}/gi;
+const SCHEME = /(?:bearer|basic|token|api-?key|ssws)[ \t]{1,8}/gi;
 
 const TOKEN = /[A-Za-z0-9._~+/-]{1,4096}={0,2}/y;
 
@@ -147,7 +258,7 @@ const BASIC_CHARS_MIN = 8;
 /** Lower than for other values: after `Bearer` even hex of 32 characters is a token. */
 const BEARER_BITS_MIN = 3;
 
-/** RFC 6750 and 7617. The scheme stays visible. */
+/** RFC 6750 and 7617, and what others use in their place. The scheme stays visible. */
 function credentials(text: string): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
   SCHEME.lastIndex = 0;
@@ -160,13 +271,41 @@ function credentials(text: string): readonly FoundSecret[] {
     const token = text.slice(start, end);
     const isBasic = endsInBasic(text, start);
     if (isBasic ? !isUserAndPassword(token) : !looksGenerated(token, BEARER_BITS_MIN)) continue;
-    found.push({ start, end, name: isBasic ? "Basic credentials" : "Bearer token" });
+    found.push({ start, end, name: isBasic ? "Basic credentials" : nameOfScheme(text, start) });
     SCHEME.lastIndex = end;
   }
   return found;
 }
 
-/** Whether the scheme before a token is `Basic` and not `Bearer`. */
+function nameOfScheme(text: string, end: number): string {
+  return /r[ \t]{1,8}$/i.test(text.slice(Math.max(0, end - 9), end)) ? "Bearer token" : "credentials";
+}
+
+const DIGEST_RESPONSE = "response=";
+
+/** The directives of `Digest` are all on one line, and seldom longer. */
+const DIGEST_CHARS_MAX = 1_024;
+
+const DIGEST_CODE = /"?([0-9a-f]{32,128})\b/y;
+
+/** The answer in `Digest` credentials (RFC 7616). The digest of something is no secret. */
+function digestResponses(text: string): readonly FoundSecret[] {
+  const found: FoundSecret[] = [];
+  let answer = 0;
+  for (const { index } of text.matchAll(/digest[ \t]/gi)) {
+    if (answer <= index) answer = text.indexOf(DIGEST_RESPONSE, index);
+    if (answer === -1) break;
+    const isNear = answer - index <= DIGEST_CHARS_MAX && answer >= (found.at(-1)?.end ?? 0);
+    if (!isNear || text.slice(index, answer).includes("\n")) continue;
+    DIGEST_CODE.lastIndex = answer + DIGEST_RESPONSE.length;
+    const code = DIGEST_CODE.exec(text)?.[1] ?? "";
+    const end = DIGEST_CODE.lastIndex;
+    if (code !== "") found.push({ start: end - code.length, end, name: "credentials" });
+  }
+  return found;
+}
+
+/** Whether the scheme before a token is `Basic`, the only one that ends in c. */
 function endsInBasic(text: string, end: number): boolean {
   let at = end - 1;
   while (text[at] === " " || text[at] === "\t") at -= 1;

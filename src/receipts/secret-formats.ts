@@ -14,7 +14,7 @@ export interface SecretFormat {
   readonly alphabet: Alphabet;
   /** The least number of characters after the prefix; the exact number if there is a `second` part. */
   readonly min: number;
-  /** The prefix is a host and path before a secret URL part, and is shown. */
+  /** The prefix says where the secret stands (a host and path, a name) and is shown. */
   readonly isPlace?: true;
   /** A separator and the second part. */
   readonly second?: { readonly sign: string; readonly alphabet: Alphabet; readonly min: number };
@@ -31,8 +31,8 @@ const of = (name: string, prefix: string, alphabet: Alphabet, min: number): Secr
 const each = (name: string, prefixes: readonly string[], alphabet: Alphabet, min: number): readonly SecretFormat[] =>
   prefixes.map((prefix) => of(name, prefix, alphabet, min));
 
-const places = (name: string, prefixes: readonly string[], min: number): readonly SecretFormat[] =>
-  prefixes.map((prefix) => ({ ...of(name, prefix, "path", min), isPlace: true }));
+const places = (name: string, prefixes: readonly string[], min: number, alphabet: Alphabet = "path") =>
+  prefixes.map((prefix): SecretFormat => ({ ...of(name, prefix, alphabet, min), isPlace: true }));
 
 export const SECRET_FORMATS: readonly SecretFormat[] = [
   // Our own.
@@ -60,6 +60,12 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
   of("Pinecone API key", "pcsk_", "base64url", 40),
   of("Tavily API key", "tvly-", "base64url", 32),
   of("Firecrawl API key", "fc-", "hex", 32),
+  of("NVIDIA API key", "nvapi-", "base64url", 60),
+  of("Together AI key", "tgp_v1_", "base64url", 43),
+  of("Langfuse secret key", "sk-lf-", "base64url", 36),
+  of("E2B API key", "e2b_", "hex", 40),
+  of("Jina API key", "jina_", "base64url", 60),
+  of("Weights & Biases key", "wandb_v1_", "base64url", 40),
 
   // Code and packages.
   ...each("GitHub token", ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], "alnum", 36),
@@ -74,7 +80,9 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
   of("GitLab job token", "glcbt-", "base64url", 20),
   of("GitLab registration token", "GR1348941", "base64url", 20),
   of("Bitbucket app password", "ATBB", "alnum", 32),
+  of("Bitbucket Data Center token", "BBDC-", "base64", 40),
   of("Atlassian API token", "ATATT3", "base64url", 60),
+  of("Atlassian access token", "ATCTT3xFfGN0", "dotted", 60),
   of("npm token", "npm_", "alnum", 36),
   of("PyPI token", "pypi-AgEIcHlwaS5vcmc", "base64url", 50),
   of("RubyGems key", "rubygems_", "hex", 48),
@@ -101,10 +109,16 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
   of("Octopus Deploy key", "API-", "upper", 26),
   of("Buildkite agent token", "bkua_", "hex", 40),
   of("CircleCI token", "CCIPAT_", "base64url", 40),
+  of("Snyk token", "snyk_uat.", "dotted", 40),
+  ...each("SonarQube token", ["squ_", "sqa_", "sqp_"], "hex", 40),
+  of("Apify API token", "apify_api_", "alnum", 36),
+  of("Svix token", "testsk_", "base64url", 32),
 
   // Clouds and databases.
   ...each("AWS access key id", ["AKIA", "ASIA", "ABIA", "ACCA"], "upper", 16),
   of("Amazon Bedrock key", "ABSK", "base64", 109),
+  ...places("Azure storage key", ["AccountKey="], 86, "base64"),
+  ...places("Azure shared access key", ["SharedAccessKey="], 43, "base64"),
   of("Google API key", "AIza", "base64url", 35),
   of("Google OAuth token", "ya29.", "base64url", 20),
   of("Google OAuth secret", "GOCSPX-", "base64url", 28),
@@ -113,6 +127,7 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
   of("Tencent Cloud secret id", "AKID", "alnum", 32),
   of("Yandex Cloud key", "AQVN", "base64url", 35),
   ...each("DigitalOcean token", ["dop_v1_", "doo_v1_", "dor_v1_"], "hex", 64),
+  ...each("Cloudflare token", ["cfat_", "cfut_"], "alnum", 40),
   of("Cloudflare origin key", "v1.0-", "base64url", 171),
   of("Heroku key", "HRKU-AA", "base64url", 58),
   of("Fly.io token", "fo1_", "base64url", 43),
@@ -129,6 +144,8 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
   of("Vault batch token", "hvb.", "base64url", 138),
   of("1Password service token", "ops_eyJ", "base64", 250),
   of("age secret key", "AGE-SECRET-KEY-1", "upper", 58),
+  of("Tailscale key", "tskey-", "base64url", 24),
+  of("Mapbox secret token", "sk.eyJ", "dotted", 60),
   of("OpenShift token", "sha256~", "base64url", 43),
   of("Scalingo token", "tk-us-", "base64url", 48),
 
@@ -157,6 +174,8 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
   ...each("EasyPost key", ["EZAK", "EZTK"], "alnum", 54),
   ...each("Duffel token", ["duffel_live_", "duffel_test_"], "base64url", 43),
   ...each("Shopify token", ["shpat_", "shpca_", "shppa_", "shpss_"], "hex", 32),
+  ...each("Paddle API key", ["pdl_live_apikey_", "pdl_sdbx_apikey_"], "base64url", 45),
+  ...each("Polar token", ["polar_pat_", "polar_oat_"], "base64url", 32),
   of("Razorpay key", "rzp_live_", "alnum", 14),
   of("Braintree token", "access_token$production$", "base64url", 48),
 

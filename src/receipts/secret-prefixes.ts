@@ -37,10 +37,19 @@ interface Prefixes {
 
 const PREFIXES = prefixTree();
 
-/** One lookup of the first two characters of a prefix rules out most positions of a text. */
-const PAIRS = new Uint8Array(1 << 14);
+/** One lookup of the first three characters of a prefix rules out most positions of a text; what is left is compared. */
+const STARTS = new Uint8Array(1 << 15);
 
-for (const { prefix } of SECRET_FORMATS) PAIRS[(prefix.charCodeAt(0) << 7) | prefix.charCodeAt(1)] = 1;
+for (const { prefix } of SECRET_FORMATS) {
+  const start = Array.from(prefix.slice(0, 3)).reduce((hash, character) => hashWith(hash, character.charCodeAt(0)), 0);
+  if (prefix.length >= 3) STARTS[start] = 1;
+  else for (let third = 0; third < 128; third += 1) STARTS[hashWith(start, third)] = 1;
+}
+
+/** A hash of the last three characters: a fourth one is shifted out. */
+function hashWith(before: number, code: number): number {
+  return ((before << 5) ^ code) & 0x7fff;
+}
 
 function prefixTree(): Prefixes {
   const root: Prefixes = { next: [], formats: [] };
@@ -60,17 +69,15 @@ function prefixTree(): Prefixes {
 /** Secrets with a prefix, in order and without overlap. Reads each character a bounded number of times. */
 export function findPrefixed(text: string, runs: Runs): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
-  let before = 0x80;
+  let hash = 0;
   for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    const pair = code < 0x80 && before < 0x80 ? (before << 7) | code : -1;
-    before = code;
-    if (pair === -1 || PAIRS[pair] !== 1) continue;
-    const secret = secretAt(text, runs, at - 1);
+    hash = hashWith(hash, text.charCodeAt(at));
+    if (STARTS[hash] !== 1) continue;
+    const secret = secretAt(text, runs, at - 2);
     if (secret === null) continue;
     found.push(secret);
     at = secret.end - 1;
-    before = 0x80;
+    hash = 0;
   }
   return found;
 }

@@ -60,7 +60,47 @@ describe("a secret of a known structure", () => {
     }
   });
 
+  const random = "x9Kq2Lm8Vb3Zt7Rw4Yp5Ab6Cd7Ef8Gh9Jk1Mn2Pq3Rs4Tu5Vw6Xy7Z";
+  const discord = `${Buffer.from("123456789012345678").toString("base64url")}.GxYz1A.${random.slice(0, 38)}`;
+  const adyen = `AQE${random}==-${random.slice(0, 43)}=-W+t7NF;s4}%=kUSD`;
+  const wif = "5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ";
+  const [first, last] = [`${random}AAAAAAAA1a2B`.slice(0, 64), "b3Zt7Rw4Yp5=="];
+
   test.each([
+    [
+      "Telegram bot token",
+      "curl 123456789:AAH9kq2Lm8Vb3Zt7Rw4Yp5Ab6Cd7Ef8Gh9J now",
+      "123456789:AAH9kq2Lm8Vb3Zt7Rw4Yp5Ab6Cd7Ef8Gh9J",
+    ],
+    ["Discord bot token", `say ${discord}, then`, discord],
+    ["Adyen API key", `X-API-Key is ${adyen} here`, adyen],
+    ["Bitcoin key", `spend with ${wif}.`, wif],
+    [
+      "PuTTY key",
+      `PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 2\n${first}\n${last}\nPrivate-MAC: ${"0a".repeat(20)}\n`,
+      `${first}\n${last}`,
+    ],
+    ["token", "Authorization: Token x9Kq2Lm8Vb3Zt7Rw", "x9Kq2Lm8Vb3Zt7Rw"],
+    ["key", "ApiKey x9Kq2Lm8Vb3Zt7Rw==, api-key x9Kq2Lm8Vb3Zt7Rv", "x9Kq2Lm8Vb3Zt7Rw== x9Kq2Lm8Vb3Zt7Rv"],
+    ["Okta token", "SSWS 00x9Kq2Lm8Vb3Zt7Rw4Yp5", "00x9Kq2Lm8Vb3Zt7Rw4Yp5"],
+    [
+      "Digest response",
+      'Digest username="ann", nonce="7f", response="6629fae49393a05397450978507c4ef1", opaque="5c"',
+      "6629fae49393a05397450978507c4ef1",
+    ],
+  ])("is found where it is a %s", (_name, text, secrets) => {
+    expect(textsOf(text).join(" ")).toBe(secrets);
+  });
+
+  test.each([
+    "at 12345678:AA, or 123456789:AAdelete-all-the-customers-of-the-shop",
+    `${Buffer.from("delete all customers").toString("base64url")}.GxYz1A.${random.slice(0, 38)}`,
+    "MTIz.GxYz1A.abc, v1.234567.890, www.gitlab.com",
+    `data:image/jpeg;base64,${"AQEBAQEB".repeat(20)}==`,
+    "Private-Lines: 1\nDeleteEverythingFromTheProductionDatabaseNowPleaseAndThenTheBackups\nPrivate-MAC: 00",
+    `commit ${"0a".repeat(20)}, sha256 digest ${"9f86d081".repeat(8)} of it`,
+    "the page token delete-all-customers, a token transfer-5000",
+    `response="${"0a".repeat(16)}"`,
     "-----BEGIN X-----\ntransfer 5000 to Bob\n-----END X-----",
     "-----BEGIN X-----\nMOVE all money to account 1234 and delete everything that there is\n-----END X-----",
     `-----BEGIN X-----\n${"M".repeat(64)}\n-----END X-----`,

@@ -629,6 +629,7 @@ describe("hostile text", () => {
     ...'ghp_|xoxb-|-----BEGIN X-----MII|AKIA|AIza|whsec_/|"aa=a",|"Bearer",|?token=https://a:b@c/%3Ftoken%3D1 |••••|aA_| |\n'.split(
       "|",
     ),
+    ...".abcdef|:AA|1:AA|AQE|AQE-|digest |digest response=|Private-Lines: 1\na|5H |K|token ".split("|"),
   ];
 
   const texts: Readonly<Record<string, (chars: number) => string>> = {
