@@ -185,6 +185,9 @@ export const BYTES_SHOWN_MAX = 4_096;
 export const SNIPPET_CHARS_MAX = 16_384;
 /** Characters that are masked on the event loop (4 ms at worst); longer texts are masked on another thread. */
 export const MASKED_INLINE_CHARS_MAX = 16_384;
+
+/** Names of members whose meaning is remembered, of at most 256 characters each. */
+export const NAMES_READ_MAX = 1_000;
 /** A longer JSON text is shown as it is: formatting would block the event loop (20 ms for a list of lists of one digit). */
 export const PRETTY_JSON_CHARS_MAX = 262_144;
 /** Formatted, it may be this many times as long or reach the length below; otherwise it is shown as it is. */

@@ -1,4 +1,5 @@
 import type { Viewer } from "../accounts/roles.ts";
+import { NAMES_READ_MAX } from "../config/limits.ts";
 import { GENERATED_CHARS_MIN, looksGenerated } from "./find-secrets.ts";
 
 /** The start of every mask. Alone it replaces values that are always hidden. */
@@ -128,8 +129,21 @@ export function secretKind(name: string): string | null {
   const bare = withoutMasks(name);
   const kind = WORDS.get(bare);
   if (kind !== undefined) return kind;
-  if (bare.length < WORD_CHARS_MIN || !MAY_BE_SENSITIVE.test(bare)) return null;
-  return firstKind(bare, (word, next) => WORDS.get(word) ?? PAIRS.get(word) ?? PAIRS.get(word + next));
+  if (!MAY_BE_SENSITIVE.test(bare)) return null;
+  const known = NAMES_READ.get(bare);
+  if (known !== undefined) return known;
+  const found = firstKind(bare, kindInName);
+  // A copy: a part of a body would keep the whole of it in memory.
+  if (NAMES_READ.size < NAMES_READ_MAX) NAMES_READ.set(Buffer.from(bare).toString(), found);
+  return found;
+}
+
+/** What names were found to mean: splitting one takes longer than all else that is done with it, and few come up often. */
+const NAMES_READ = new Map<string, string | null>();
+
+function kindInName(word: string, next: string, before: string): string | undefined {
+  const isKey = word === "key" && next === "" && before !== "" && !HARMLESS_KEYS.has(before);
+  return WORDS.get(word) ?? WORDS.get(`${word}_${next}`) ?? (isKey ? "key" : undefined);
 }
 
 /** The same for a query parameter, where a few more words mean a secret. */
@@ -139,10 +153,12 @@ export function parameterKind(name: string): string | null {
   return firstKind(withoutMasks(name), (word) => QUERY_WORDS.get(word));
 }
 
-function firstKind(name: string, kindOf: (word: string, next: string) => string | undefined): string | null {
+type KindOfWord = (word: string, next: string, before: string) => string | undefined;
+
+function firstKind(name: string, kindOf: KindOfWord): string | null {
   for (const words of readingsOf(name)) {
     for (const [at, word] of words.entries()) {
-      const kind = kindOf(word, words[at + 1] ?? "");
+      const kind = kindOf(word, words[at + 1] ?? "", words[at - 1] ?? "");
       if (kind !== undefined) return kind;
     }
   }
@@ -165,42 +181,47 @@ function wordsOf(name: string, word: RegExp): readonly string[] {
 /** Longer names count as secret without being split, which would take too long. */
 const NAME_CHARS_MAX = 256;
 
-/** `pin` */
-const WORD_CHARS_MIN = 3;
-
-/** Words in a name that make its value a secret, by the kind that the mask shows. */
-const WORDS = byWord({
-  password: ["password", "passwords", "passwd", "pwd"],
-  passphrase: ["passphrase"],
-  secret: ["secret", "secrets"],
+/**
+ * Words in a name that make its value a secret, by the kind that the mask shows. Two words stand for themselves in a row, and
+ * for both written as one.
+ */
+export const SECRET_NAMES = {
+  password: ["password", "passwords", "passwd", "pwd", "pw", "pass", "passcode"],
+  passphrase: ["passphrase", "mnemonic", "seed_phrase"],
+  secret: ["secret", "secrets", "connection_string", "dsn"],
   token: ["token", "jwt"],
-  credentials: ["auth", "authorization", "credential", "credentials"],
+  credentials: ["auth", "authorization", "credential", "credentials", "creds"],
+  key: ["api_key", "access_key", "private_key", "secret_key", "signing_key"],
   signature: ["signature"],
   cookie: ["cookie", "cookies"],
   session: ["session"],
-  "one-time-code": ["otp"],
+  "one-time-code": ["otp", "totp", "mfa_code", "verification_code"],
   PIN: ["pin"],
   "card-code": ["cvv", "cvc"],
-});
+  "card-number": ["card_number", "pan"],
+  "social-security-number": ["ssn"],
+} as const;
 
-/** The same for two words in a row, also written as one. */
-const PAIRS = byWord({
-  key: ["apikey", "accesskey", "privatekey", "secretkey", "signingkey"],
-  "card-number": ["cardnumber"],
-});
+/** Whatever else ends in `_key` is one, but for these, which name data. */
+const HARMLESS_KEYS: ReadonlySet<string> = new Set(
+  "public primary foreign sort partition idempotency dedupe dedup ordering flow".split(" "),
+);
+
+const WORDS = byWord(SECRET_NAMES);
 
 /** Words that mean a secret in a query string only; elsewhere `key` and `code` name harmless things. */
 const QUERY_WORDS = byWord({ key: ["key"], code: ["code"], signature: ["sig"], token: ["access"] });
 
 function byWord(kinds: Readonly<Record<string, readonly string[]>>): ReadonlyMap<string, string> {
-  return new Map(Object.entries(kinds).flatMap(([kind, words]) => words.map((word) => [word, kind] as const)));
+  return new Map(
+    Object.entries(kinds).flatMap(([kind, words]) =>
+      words.flatMap((word) => [word, word.replace("_", "")].map((written) => [written, kind] as const)),
+    ),
+  );
 }
 
-/**
- * A quick check: contains a part of every word and pair above. Most names fail it, and it is five times as fast as splitting
- * a name into words.
- */
+/** A quick check: contains a part of every name above. Most names fail it, and it is five times as fast as splitting a name. */
 const MAY_BE_SENSITIVE =
-  /pass|pwd|secret|token|auth|cred|signature|cookie|session|jwt|otp|pin|cvv|cvc|(?:api|access|private|signing)[^a-z]*key|card[^a-z]*number/i;
+  /pass|pw|secret|token|auth|cred|signature|cookie|session|jwt|otp|pin|cv[cv]|key|card|mnemonic|seed|connection|dsn|mfa|verification|ssn|pan/i;
 
 const MAY_BE_SENSITIVE_IN_QUERY = /key|code|sig|access/i;

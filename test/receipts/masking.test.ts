@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import * as mask from "../../src/receipts/masking.ts";
-import { Masking, maskOf, parameterKind, secretKind } from "../../src/receipts/mask-rules.ts";
+import { Masking, maskOf, parameterKind, SECRET_NAMES, secretKind } from "../../src/receipts/mask-rules.ts";
 import { looksGenerated } from "../../src/receipts/find-secrets.ts";
 import { VIEWERS, type Viewer } from "../../src/accounts/roles.ts";
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
@@ -29,11 +29,7 @@ const isSensitiveName = (name: string) => secretKind(name) !== null;
 const isSensitiveParameter = (name: string) => parameterKind(name) !== null;
 
 /** The words that name secrets, each written as people write it. */
-const SENSITIVE = [
-  ..."password passwd pwd passphrase secret token apikey auth authorization credential credentials".split(" "),
-  ..."passwords secrets cookies signature cookie session jwt otp pin cvv cvc".split(" "),
-  ..."api_key access_key private_key secret_key signing_key card_number".split(" "),
-];
+const SENSITIVE: readonly string[] = Object.values(SECRET_NAMES).flat();
 
 const SPELLINGS: readonly ((name: string) => string)[] = [
   (name) => name,
@@ -69,12 +65,20 @@ const HARMLESS = [
     " ",
   ),
   ..."Spin signed design monkey turkey idempotency_key sort_key accessible keyboard cookiecutter opinion".split(" "),
-  ..."signing status_code zip_code api.version.key access_level_key private-number".split(" "),
+  ..."signing status_code zip_code key_version keyring card_type pantry companion passable seed connection private-number".split(
+    " ",
+  ),
   "",
   "_",
   "ключ",
   "🗝️",
 ];
+
+test("the table of names has what secrets are called in forms, configurations and mails", () => {
+  const called =
+    "pass passcode pw creds mnemonic seed_phrase connection_string dsn totp mfa_code verification_code ssn pan";
+  expect(called.split(" ").filter((name) => !SENSITIVE.includes(name))).toEqual([]);
+});
 
 describe("a name", () => {
   test.each(SENSITIVE)("with %s among its words has a secret for a value, however it is spelt", (word) => {
@@ -86,6 +90,28 @@ describe("a name", () => {
   test.each(HARMLESS)("%s has none", (name) => {
     expect(isSensitiveName(name)).toBe(false);
   });
+
+  const keys = (before: string) => [
+    `${before}_key`,
+    `${before}-key`,
+    `${before.toUpperCase()}_KEY`,
+    `${before}Key`,
+    `x.${before}.key1`,
+  ];
+
+  test.each("account storage encryption stripe master shared api.version access_level routing".split(" "))(
+    "that ends in key has a secret for a value: %s_key",
+    (before) => {
+      expect(keys(before).filter((name) => !isSensitiveName(name))).toEqual([]);
+    },
+  );
+
+  test.each("public primary foreign sort partition idempotency dedupe ordering flow".split(" "))(
+    "that ends in key has none where the key is no secret: %s_key",
+    (before) => {
+      expect(keys(before).filter((name) => isSensitiveName(name))).toEqual([]);
+    },
+  );
 
   test.each(["key", "code", "sig", "access", "X-Key", "authCode", "sort_key", "zip.code"])(
     "%s has one in a query string",
