@@ -252,6 +252,7 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
     textOf: (member: "body" | "json" | "form") => call.textOf(member),
     idempotencyKey: typeof key === "string" ? key : null,
     hold: caller.hold,
+    role: caller.role,
     now: deps.clock.now(),
     waitSeconds: typeof wait === "number" ? wait : undefined,
   };

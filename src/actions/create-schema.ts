@@ -15,7 +15,7 @@ import {
   WAIT_SECONDS_DEFAULT,
 } from "../config/limits.ts";
 import { isStorableText } from "../json/json.ts";
-import type { Hold } from "../accounts/roles.ts";
+import type { Hold, Role } from "../accounts/roles.ts";
 import { holdReason } from "../approvals/policy.ts";
 import { CreateAction } from "./schemas.ts";
 import { compile, isJsonObject, onePerField, withoutNulls } from "../api/schema-helpers.ts";
@@ -39,6 +39,8 @@ export interface CreateInput {
   readonly idempotencyKey: string | null;
   /** The hold of the caller's key. */
   readonly hold: Hold;
+  /** Whose headers they are: the caller's role, or that of the key whose request a person repeats. */
+  readonly role: Role;
   readonly now: Date;
   /** How long an answer in sync waits; by default `WAIT_SECONDS_DEFAULT`. */
   readonly waitSeconds?: number | undefined;
@@ -63,6 +65,7 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
     textOf,
     idempotencyKey,
     hold,
+    role,
     now,
     waitSeconds = WAIT_SECONDS_DEFAULT,
   }: CreateInput): CheckedCreate => {
@@ -83,7 +86,7 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
       ...(form !== null && "issues" in form ? form.issues : []),
       ...textIssues(fields),
       ...metadataIssues(fields),
-      ...headersIssues(fields),
+      ...headersIssues(fields, role),
       ...("issue" in key ? [key.issue] : []),
     ];
     if (broken.length === 0 && CREATE.accepts(given) && target !== null && "host" in target && "key" in key) {
@@ -191,7 +194,7 @@ function metadataProblem(name: string, value: unknown): string | null {
   return isStorableText(value) ? null : "Must be well-formed Unicode without NUL.";
 }
 
-function headersIssues(given: Fields): readonly Issue[] {
+function headersIssues(given: Fields, role: Role): readonly Issue[] {
   const headers = given["headers"];
   if (!isJsonObject(headers)) return [];
   const entries = Object.entries(headers);
@@ -199,7 +202,7 @@ function headersIssues(given: Fields): readonly Issue[] {
   const texts = entries.map(([name, value]) => [name, typeof value === "string" ? value : ""] as const);
   return [
     ...wrong.map(([name]) => ({ field: `headers.${name}`, message: "Must be a string." })),
-    ...headerIssues(Object.fromEntries(texts), bodiesIn(given)[0] ?? null),
+    ...headerIssues(Object.fromEntries(texts), bodiesIn(given)[0] ?? null, role),
   ];
 }
 
@@ -301,7 +304,7 @@ export function createInputOf(action: Action, hold: Hold, now: Date): CreateInpu
     metadata: extras.metadata,
     ...rulesJson(ownRules(extras) ?? NO_RULES),
   };
-  return { value, textOf: () => json, idempotencyKey: null, hold, now };
+  return { value, textOf: () => json, idempotencyKey: null, hold, role: action.creator.role, now };
 }
 
 const PRINTABLE = /^[ -~]+$/;

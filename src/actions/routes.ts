@@ -109,6 +109,7 @@ function mainRoutes(deps: ActionRouteDeps) {
           textOf: (member) => (member === "body" ? memberText : orderedMemberText)(body, member),
           idempotencyKey: context.request.headers.get("idempotency-key"),
           hold: caller.hold,
+          role: caller.role,
           now: deps.clock.now(),
           waitSeconds: query.wait,
         });

@@ -1,4 +1,5 @@
 import Type, { type TSchema } from "typebox";
+import type { Role } from "../accounts/roles.ts";
 import type { BodyMember } from "../actions/body.ts";
 import type { ErrorCode, Issue } from "./domain-error.ts";
 import { charsetProblem, contentTypeProblem } from "./media-type.ts";
@@ -110,10 +111,10 @@ const NAME = new RegExp(HEADER_NAME_PATTERN);
 
 const VALUE = new RegExp(HEADER_VALUE_PATTERN);
 
-/** Headers that frame the message or belong to the connection. */
+/** Headers that frame the message or belong to the connection, and those that Outgate sets. A star: every name that begins so. */
 const FRAMING = `
   host content-length content-encoding transfer-encoding connection keep-alive te trailer upgrade expect
-  http2-settings accept-encoding via cdn-loop date`;
+  http2-settings accept-encoding via cdn-loop date proxy-* sec-* webhook-* x-outgate-*`;
 
 /** Headers that make a target use another method, path or host than was approved. */
 const OVERRIDES = `
@@ -122,39 +123,60 @@ const OVERRIDES = `
   x-http-host-override x-backend-host x-proxy-host http-method-override method-override x-method http-method
   x-tunneled-method x-tunnelled-method x-restli-method x-http-verb x-verb-override x-http-verb-override`;
 
-/** Headers by which a proxy identifies the client to its backend: an agent could impersonate somebody with them. */
+/** Headers by which a proxy identifies the client to its backend, for every caller. */
 const IDENTITY = `
-  forwarded forwarded-for forwarded-for-ip x-forwarded x-real-ip true-client-ip client-ip x-client-ip
+  forwarded forwarded-for forwarded-for-ip x-forwarded x-forwarded-* x-real-ip true-client-ip client-ip x-client-ip
   x-cluster-client-ip cluster-client-ip x-custom-ip-authorization x-remote-ip x-remote-addr x-originating-ip x-source-ip x-original-forwarded-for
   x-original-remote-addr x-proxyuser-ip wl-proxy-client-ip fastly-client-ip cf-connecting-ip
   cf-connecting-ipv6 cf-ipcountry fly-client-ip x-appengine-user-ip x-azure-clientip x-azure-socketip
   x-envoy-external-address x-envoy-internal x-nf-client-connection-ip x-vercel-forwarded-for x-remote-user
-  remote-user x-ssl-client-cert x-client-cert`;
+  remote-user x-ssl-client-cert x-client-cert x-ms-client-principal* x-goog-authenticated-user-* x-goog-iap-*
+  x-amzn-oidc-* x-auth-request-*`;
 
-const DENIED = new Set([FRAMING, OVERRIDES, IDENTITY].flatMap((names) => names.trim().split(/\s+/)));
+/**
+ * Families by which a proxy that has signed somebody in tells its backend who they are: Grafana and others, CGI, Cloudflare,
+ * Pomerium, authentik, Kong, Tailscale, Azure, AWS, Google, Apache and nginx, Envoy. An agent could pass for anybody.
+ */
+const AGENT_IDENTITY = `
+  x-webauth-* remote-* x-remote-* cf-access-* x-pomerium-* x-authentik-* x-consumer-* x-credential-* tailscale-*
+  x-arr-* x-amzn-mtls-* x-apigateway-* x-endpoint-api-* oidc-claim-* x-ssl-client-* ssl-client-* x-forward-for
+  x-envoy-* x-middleware-subrequest`;
 
-const DENIED_PREFIXES = [
-  "proxy-",
-  "x-forwarded-",
-  "sec-",
-  "webhook-",
-  "x-outgate-",
-  // The user that a cloud's proxy has signed in: Azure, Google, Amazon, oauth2-proxy.
-  "x-ms-client-principal",
-  "x-goog-authenticated-user-",
-  "x-goog-iap-",
-  "x-amzn-oidc-",
-  "x-auth-request-",
-];
+/** Of these families, by which clients log in. */
+const LOGINS = new Set(["cf-access-client-id", "cf-access-client-secret"]);
 
-/** Every problem of the headers that a caller wants to send to a target with this body; empty when there is none. */
+interface Families {
+  readonly names: ReadonlySet<string>;
+  readonly prefixes: readonly string[];
+}
+
+function familiesIn(...tables: readonly string[]): Families {
+  const all = tables.flatMap((table) => table.trim().split(/\s+/));
+  const prefixes = all.filter((name) => name.endsWith("*")).map((name) => name.slice(0, -1));
+  return { names: new Set(all.filter((name) => !name.endsWith("*"))), prefixes };
+}
+
+/** The family of a name, as the tables write it; null: it is in none. */
+function familyOf(plain: string, { names, prefixes }: Families): string | null {
+  if (names.has(plain)) return plain;
+  const prefix = prefixes.find((one) => plain.startsWith(one));
+  return prefix === undefined ? null : `${prefix}*`;
+}
+
+const DENIED = familiesIn(FRAMING, OVERRIDES, IDENTITY);
+
+const DENIED_FOR_AGENTS = familiesIn(AGENT_IDENTITY);
+
+/** Every problem of the headers that a caller of this role wants to send to a target with this body; empty when there is none. */
 export function headerIssues(
   headers: Readonly<Record<string, string>>,
   bodyMember: BodyMember | null,
+  role: Role,
 ): readonly Issue[] {
   const names = Object.keys(headers);
   const issues = names.flatMap((name) => {
-    const message = problemOf(name, headers[name] ?? "", bodyMember);
+    const message =
+      problemOf(name, headers[name] ?? "", bodyMember) ?? (role === "agent" ? identityProblem(name) : null);
     return message === null ? [] : [{ field: `headers.${name}`, message }];
   });
   return [...issues, ...repeated(names), ...repeatedType(names, bodyMember), ...oversize(headers, names)];
@@ -164,13 +186,20 @@ function problemOf(name: string, value: string, bodyMember: BodyMember | null): 
   if (name.length > HEADER_NAME_CHARS_MAX || !NAME.test(name))
     return "Is not a header name: use letters, digits and hyphens.";
   const plain = plainHeaderName(name);
-  if (DENIED.has(plain) || DENIED_PREFIXES.some((prefix) => plain.startsWith(prefix))) {
+  if (familyOf(plain, DENIED) !== null) {
     return "Can't be set by a caller: Outgate, the connection or a proxy sets it.";
   }
   if (!VALUE.test(value)) return "May hold only printable ASCII, spaces and tabs.";
   if (value.length > HEADER_VALUE_BYTES_MAX) return `Is longer than ${HEADER_VALUE_BYTES_MAX} bytes.`;
   if (plain !== "content-type") return null;
   return bodyMember === null ? charsetProblem(value) : contentTypeProblem(value, bodyMember);
+}
+
+function identityProblem(name: string): string | null {
+  const plain = plainHeaderName(name);
+  const family = LOGINS.has(plain) ? null : familyOf(plain, DENIED_FOR_AGENTS);
+  if (family === null) return null;
+  return `Can't be set by an agent's key: by ${family} a proxy tells a target who somebody is. Leave it out, or let an owner key send the call.`;
 }
 
 /** A header's name as a server may read it: some take `X_Real_IP` and `X.Real.IP` for `X-Real-IP`. */

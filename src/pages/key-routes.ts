@@ -165,6 +165,7 @@ function test({ authenticate, actionService, checkTarget, formOf, clock }: KeyPa
       textOf: () => "",
       idempotencyKey: null,
       hold: caller.hold,
+      role: caller.role,
       now: clock.now(),
     });
     const { action } = await actionService.create(caller, request, { reason });

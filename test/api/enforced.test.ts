@@ -57,7 +57,7 @@ describe("what is enforced in sentences of its own stands in the schema too:", (
     ["a long value", { "X-A": "x".repeat(HEADER_VALUE_BYTES_MAX) }, true],
     ["one that is too long", { "X-A": "x".repeat(HEADER_VALUE_BYTES_MAX + 1) }, false],
   ])("headers, %s", (_what, headers, isFine) => {
-    const isTaken = headerIssues(headers, null).length === 0;
+    const isTaken = headerIssues(headers, null, "owner").length === 0;
     const isDescribed = ajv.validate(create["headers"] ?? {}, headers);
     expect({ isTaken, isDescribed }).toEqual({ isTaken: isFine, isDescribed: isFine });
   });

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import type { Role } from "../../src/accounts/roles.ts";
 import { headerIssues } from "../../src/api/headers.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
 /** What is refused, field by field. */
-function fieldsOf(headers: Headers, hasBody = true): readonly string[] {
-  return headerIssues(headers, hasBody ? "body" : null).map(({ field }) => field);
+function fieldsOf(headers: Headers, hasBody = true, role: Role = "owner"): readonly string[] {
+  return headerIssues(headers, hasBody ? "body" : null, role).map(({ field }) => field);
 }
 
 /** So many headers of this size each, names included. */
@@ -27,7 +28,7 @@ describe("headers that may go", () => {
     ["64 headers", many(64, 10)],
     ["16,384 bytes of names and values", many(4, 4_096)],
   ])("%s", (_name, headers) => {
-    expect(headerIssues(headers, "body")).toEqual([]);
+    expect(headerIssues(headers, "body", "agent")).toEqual([]);
   });
 
   test.each([
@@ -80,7 +81,7 @@ describe("headers that may not go", () => {
   );
 
   test("each with a sentence of its own, all at once", () => {
-    const issues = headerIssues({ Host: "x", A: "é", a: "b" }, "body");
+    const issues = headerIssues({ Host: "x", A: "é", a: "b" }, "body", "owner");
     expect(issues.map(({ field }) => field)).toEqual(["headers.Host", "headers.A", "headers.a"]);
     expect(new Set(issues.map(({ message }) => message)).size).toBe(3);
     expect(JSON.stringify(issues)).not.toContain("é");
@@ -143,5 +144,60 @@ describe("a denied name", () => {
         expect(fieldsOf({ [spelling]: "application/json" }, hasBody)).toEqual([`headers.${spelling}`]);
       }
     }
+  });
+});
+
+/** By each family a proxy tells its backend who somebody is; with one name of it. */
+const IDENTITIES = [
+  ["x-webauth-*", "X-WEBAUTH-USER"],
+  ["remote-*", "Remote-Groups"],
+  ["x-remote-*", "X-Remote-Group"],
+  ["cf-access-*", "Cf-Access-Authenticated-User-Email"],
+  ["cf-access-*", "Cf-Access-Jwt-Assertion"],
+  ["x-pomerium-*", "X-Pomerium-Claim-Email"],
+  ["x-authentik-*", "X-authentik-username"],
+  ["x-consumer-*", "X-Consumer-Username"],
+  ["x-credential-*", "X-Credential-Identifier"],
+  ["tailscale-*", "Tailscale-User-Login"],
+  ["x-arr-*", "X-ARR-ClientCert"],
+  ["x-amzn-mtls-*", "X-Amzn-Mtls-Clientcert-Subject"],
+  ["x-apigateway-*", "X-Apigateway-Api-Userinfo"],
+  ["x-endpoint-api-*", "X-Endpoint-API-UserInfo"],
+  ["oidc-claim-*", "OIDC_CLAIM_email"],
+  ["x-ssl-client-*", "X-SSL-Client-S-DN"],
+  ["ssl-client-*", "SSL_CLIENT_S_DN"],
+  ["x-forward-for", "X-Forward-For"],
+  ["x-envoy-*", "X-Envoy-Peer-Metadata"],
+  ["x-middleware-subrequest", "X-Middleware-Subrequest"],
+] as const;
+
+describe("an agent's key tells no target who somebody is", () => {
+  test.each(IDENTITIES)("%s: %s is refused in every spelling, and the refusal names the family", (family, name) => {
+    const spellings = [
+      name,
+      name.toLowerCase(),
+      name.toUpperCase(),
+      name.replaceAll("-", "_"),
+      name.replaceAll(/[-_]/g, "."),
+    ];
+    for (const spelling of spellings) {
+      for (const hasBody of [true, false]) {
+        expect(fieldsOf({ [spelling]: "admin" }, hasBody, "agent")).toEqual([`headers.${spelling}`]);
+      }
+      const [issue] = headerIssues({ [spelling]: "admin" }, null, "agent");
+      expect(issue?.message).toContain(`by ${family} a proxy tells a target who somebody is`);
+      expect(fieldsOf({ [spelling]: "admin" }, true, "owner")).toEqual([]);
+    }
+  });
+
+  test("but sets what it logs in with, and names that only begin alike", () => {
+    const headers = {
+      "CF-Access-Client-Id": "i",
+      CF_Access_Client_Secret: "s",
+      Remote: "a",
+      "X-Array": "b",
+      Tailscales: "c",
+    };
+    expect(fieldsOf(headers, true, "agent")).toEqual([]);
   });
 });

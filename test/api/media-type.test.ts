@@ -61,14 +61,14 @@ describe("a Content-Type that contradicts its body is refused", () => {
 
   test("and so is one beside another spelling of its name", () => {
     const headers = { "Content-Type": "text/plain", Content_Type: "text/html", "content.type": "text/css" };
-    expect(headerIssues(headers, "text").map(({ field }) => field)).toEqual([
+    expect(headerIssues(headers, "text", "agent").map(({ field }) => field)).toEqual([
       "headers.Content_Type",
       "headers.content.type",
     ]);
   });
 
   test("a name in another spelling has the same rules", () => {
-    expect(headerIssues({ Content_Type: "application/json" }, "text")).toHaveLength(1);
+    expect(headerIssues({ Content_Type: "application/json" }, "text", "agent")).toHaveLength(1);
   });
 });
 
