@@ -94,8 +94,8 @@ export interface Creation {
   readonly claim: Claimed | null;
   /** If its creator is subject to the limit on rejected requests. */
   readonly rejection?: RejectionEntry | null;
-  /** If its key has a daily limit: how many creates, and the day (since 1970, UTC). A create that is stored counts. */
-  readonly budget?: { readonly limit: number; readonly day: number };
+  /** If its key has a daily limit. A create that is stored counts. */
+  readonly budget?: Omit<KeyBudget, "keyId">;
 }
 
 /** Result of a create: a new row, claimed or not, or the older action that its key names. */
@@ -109,6 +109,13 @@ export type Created =
   /** A person rejected the same request, and it may not be requested again now. */
   | { readonly kind: "rejected_before"; readonly rejections: RejectionCount };
 
+/** The daily limit of a key: how many creates and retries, and the day (since 1970, UTC). */
+export interface KeyBudget {
+  readonly keyId: string;
+  readonly limit: number;
+  readonly day: number;
+}
+
 /** A change with its notifications. `at` is the time of its timeline rows. */
 export interface ChangeWrite {
   readonly change: Change;
@@ -121,6 +128,8 @@ export interface ChangeWrite {
    * written.
    */
   readonly rejection?: RejectionEntry | null;
+  /** For a retry by a key that has a daily limit. One that is written counts; where the limit is reached nothing is written. */
+  readonly budget?: KeyBudget;
 }
 
 /** The queue of what one key of an account sends to one host. */
@@ -370,6 +379,8 @@ export interface ActionStore extends Queue<Action> {
   requesters(accountId: string): Promise<readonly Requester[]>;
   /** How many actions of a key await approval, up to `HELD_PER_KEY_MAX`. */
   heldCount(accountId: string, keyId: string): Promise<number>;
+  /** Whether a key may create or retry more on the day. */
+  hasBudgetLeft(budget: KeyBudget): Promise<boolean>;
   /** The responses of earlier attempts of an action: of the newest `ATTEMPTS_KEPT` that have one. */
   responses(accountId: string, id: string): Promise<readonly KeptResponse[]>;
   /** Oldest first; the newest `TIMELINE_ROWS_MAX` rows. */

@@ -11,7 +11,8 @@ import type { StoreContext } from "./context.ts";
 import { always, isNoRevision, isSafeInteger, largerOf, smallerOf } from "./dialect.ts";
 import { sideRows } from "./create.ts";
 import { isConstraint } from "./errors.ts";
-import { keyLock, rejectionLock } from "./locks.ts";
+import { hasBudget, spendBudget } from "./key-days.ts";
+import { budgetLock, keyLock, rejectionLock } from "./locks.ts";
 import { isFree, isHeldBy, take, windowStart } from "./keys.ts";
 import { allOf, type Args, prepare, prepareEach, prepareVariants, query, valuesOf } from "./query.ts";
 import { mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
@@ -24,15 +25,16 @@ const UPDATED = [...STATE, "scheduledAt"] as const;
 
 type Updated = (typeof UPDATED)[number];
 type ResultName = (typeof RESULT)[number];
-type GuardName = RepeatName | "id" | "expected" | "retaken" | "windowStart";
+type GuardName = RepeatName | "id" | "expected" | "retaken" | "windowStart" | "budgetKey" | "budgetDay" | "budgetLimit";
 
-/** What a change must not break: of `repeat` and `retake` only what it does, as the other would cost time. */
+/** What a change must not break: of `repeat`, `retake` and `budget` only what it does, as the others would cost time. */
 function isAllowed(guards: string, arg: Args<GuardName>): SQL {
   const isOurs = sql`(${isFree("dedupe", arg.retaken, arg)} or ${isHeldBy("dedupe", arg.retaken, arg)})`;
   return allOf(
     always,
     ...(guards.includes("repeat") ? [mayRepeatWhere(arg)] : []),
     ...(guards.includes("retake") ? [isOurs] : []),
+    ...(guards.includes("budget") ? [hasBudget(arg.budgetKey, arg)] : []),
   );
 }
 
@@ -83,12 +85,24 @@ export async function applyChange(db: StoreContext, write: ChangeWrite): Promise
   return isWritten(db, write.change, statements(write), locksOf(write));
 }
 
-function statements({ change, at, outbox: notifications, audit, rejection }: ChangeWrite): readonly Statement[] {
+function statements({
+  change,
+  at,
+  outbox: notifications,
+  audit,
+  rejection,
+  budget,
+}: ChangeWrite): readonly Statement[] {
   const { before, after, events } = change;
   const retaken = retakenKey(before, after);
   const repeat = repeatArgs(rejection, at);
   const { keep, trim } = keepResponse(change);
-  const update = updateWith(`${repeat.digest === null ? "" : "repeat"} ${retaken === null ? "" : "retake"}`);
+  const guards = [
+    repeat.digest === null ? "" : "repeat",
+    retaken === null ? "" : "retake",
+    budget === undefined ? "" : "budget",
+  ];
+  const update = updateWith(guards.join(" "));
   const values = {
     ...after,
     ...repeat,
@@ -96,6 +110,9 @@ function statements({ change, at, outbox: notifications, audit, rejection }: Cha
     expected: before.revision,
     retaken,
     windowStart: windowStart(at),
+    budgetKey: budget?.keyId ?? null,
+    budgetDay: budget?.day ?? null,
+    budgetLimit: budget?.limit ?? null,
   };
   const updated = () => {
     const result = resultValues(after.result);
@@ -107,6 +124,7 @@ function statements({ change, at, outbox: notifications, audit, rejection }: Cha
   };
   return [
     updated(),
+    ...(budget === undefined ? [] : [spendBudget(budget)]),
     ...(retaken === null ? [] : [take({ accountId: after.accountId, kind: "dedupe", key: retaken }, before)]),
     ...sideRows({ after, at, events, outbox: notifications }),
     ...keep,
@@ -117,12 +135,13 @@ function statements({ change, at, outbox: notifications, audit, rejection }: Cha
 }
 
 /** What the conditions of a change look at. */
-function locksOf({ change: { before, after }, rejection }: ChangeWrite): readonly Lock[] {
+function locksOf({ change: { before, after }, rejection, budget }: ChangeWrite): readonly Lock[] {
   const { accountId, keyId } = after;
   const retaken = retakenKey(before, after);
   return [
     ...(retaken === null ? [] : [keyLock(accountId, "dedupe", retaken)]),
     ...(rejection === null || rejection === undefined ? [] : [rejectionLock(accountId, keyId)]),
+    ...(budget === undefined ? [] : [budgetLock(budget.keyId)]),
   ];
 }
 

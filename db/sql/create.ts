@@ -49,7 +49,7 @@ const CONDITIONS = {
   repeat: mayRepeatWhere,
   idempotency: (arg: InsertArgs) => isFree("idempotency", arg.idempotencyKey, arg),
   dedupe: (arg: InsertArgs) => isFree("dedupe", arg.dedupe, arg),
-  budget: (arg: InsertArgs) => hasBudget(arg),
+  budget: (arg: InsertArgs) => hasBudget(arg.keyId, arg),
   /** An action that is claimed at create must not be paused. */
   claim: (arg: InsertArgs) => sql`not ${isPaused(arg)}`,
 };
@@ -117,8 +117,9 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
       const rejections = await createRejectionStore(db).count({ ...action, digest }, action.createdAt);
       if (!mayRepeat(rejections, reason)) return { kind: "rejected_before", rejections };
     }
-    if (creation.budget !== undefined && !(await hasBudgetLeft(db, action.keyId, creation.budget))) {
-      return { kind: "budget_spent" };
+    if (creation.budget !== undefined) {
+      const hasLeft = await hasBudgetLeft(db.sql, { keyId: action.keyId, ...creation.budget });
+      if (!hasLeft) return { kind: "budget_spent" };
     }
     if (heldCounts === null && action.status === "awaiting_approval" && (await isFull(db, action))) {
       return { kind: "too_many_held" };
@@ -173,7 +174,7 @@ function statements(
     budgetDay: budget?.day ?? null,
     budgetLimit: budget?.limit ?? null,
   });
-  const spent = budget === undefined ? [] : [spendBudget(action.keyId, budget)];
+  const spent = budget === undefined ? [] : [spendBudget({ keyId: action.keyId, ...budget })];
   const rows = sideRows({ after: action, at, events, outbox: notifications, claimed });
   return [
     insert,

@@ -4,21 +4,19 @@ import { dayOf } from "../../src/accounts/key-limits.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX } from "../../src/config/limits.ts";
 import { firstActionId } from "../../src/runtime/ids.ts";
 import type { KeyCall, KeyUse } from "../account-store.ts";
-import type { Creation } from "../store.ts";
+import type { KeyBudget } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { countOf, isOneOf, isOneOfPlaces, place } from "./dialect.ts";
 import { type Args, changed, insertWhere, prepare, query } from "./query.ts";
 import { actions, apiKeys, keyDays } from "../libsql/schema.ts";
-import type { Statement } from "./sql.ts";
+import type { Sql, Statement } from "./sql.ts";
 
-/** How many actions keys create a day. */
+/** How many actions keys create and retry a day. */
 
-type Budget = NonNullable<Creation["budget"]>;
-
-/** Holds while the key may create more on the day of a create. */
-export function hasBudget(arg: Args<"keyId" | "budgetDay" | "budgetLimit">): SQL {
+/** Holds while the key may create or retry more on the day. */
+export function hasBudget(keyId: Placeholder, arg: Args<"budgetDay" | "budgetLimit">): SQL {
   const full = query.select({ keyId: keyDays.keyId }).from(keyDays);
-  const isDay = and(eq(keyDays.keyId, arg.keyId), eq(keyDays.day, arg.budgetDay));
+  const isDay = and(eq(keyDays.keyId, keyId), eq(keyDays.day, arg.budgetDay));
   return notExists(full.where(and(isDay, gte(keyDays.created, arg.budgetLimit))));
 }
 
@@ -29,8 +27,8 @@ const SPEND = prepare((arg: Args<"keyId" | "day">) =>
   }),
 );
 
-/** Counts a create, where the statement before wrote the action's row. */
-export function spendBudget(keyId: string, { day }: Budget): Statement {
+/** Counts a create or retry, where the statement before wrote the action's row. */
+export function spendBudget({ keyId, day }: Pick<KeyBudget, "keyId" | "day">): Statement {
   return SPEND.bind({ keyId, day });
 }
 
@@ -41,11 +39,8 @@ const CREATED = prepare((arg: Args<"keyId" | "day">) =>
     .where(and(eq(keyDays.keyId, arg.keyId), eq(keyDays.day, arg.day))),
 );
 
-export async function hasBudgetLeft(
-  { sql: reader }: Pick<StoreContext, "sql">,
-  keyId: string,
-  { day, limit }: Budget,
-): Promise<boolean> {
+/** See `ActionStore.hasBudgetLeft`. */
+export async function hasBudgetLeft(reader: Sql, { keyId, day, limit }: KeyBudget): Promise<boolean> {
   const [found] = await CREATED.read(reader, { keyId, day });
   return found === undefined || found.created < limit;
 }

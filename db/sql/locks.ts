@@ -19,7 +19,7 @@ export function heldLock(accountId: string, keyId: string): Lock {
   return exclusive(`held ${accountId} ${keyId}`);
 }
 
-/** Whoever creates with a key that has a daily limit: its creates are counted. */
+/** Whoever creates or retries with a key that has a daily limit: both are counted. */
 export function budgetLock(keyId: string): Lock {
   return exclusive(`budget ${keyId}`);
 }

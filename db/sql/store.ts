@@ -20,6 +20,7 @@ import { createHostSettingsStore } from "./host-settings.ts";
 import { findHeld, findHeldAmong } from "./held.ts";
 import { countAllHeld, countHeld, findHeldHosts, findRequesters, NO_FILTER, readWaiting } from "./held-counts.ts";
 import { countMatching, findMatching, listActions } from "./list.ts";
+import { hasBudgetLeft } from "./key-days.ts";
 import { keyHolder, pruneKeys } from "./keys.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { readScheduledRetries } from "./overview.ts";
@@ -120,6 +121,7 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     heldAmong: (accountId, ids) => findHeldAmong(db, accountId, ids),
     requesters: (accountId) => findRequesters(sql, accountId),
     heldCount: (accountId, keyId) => countHeld(sql, accountId, keyId),
+    hasBudgetLeft: (budget) => hasBudgetLeft(sql, budget),
     findById: (id) => findActionById(db, id),
     holderOf: (accountId, kind, key, now) => keyHolder(db, { accountId, kind, key }, now),
     list: (query) => listActions(db, query),

@@ -2,7 +2,8 @@ import { DomainError, type Issue } from "../api/domain-error.ts";
 import { DAY_MS, KEY_EXPIRY_YEARS_MAX } from "../config/limits.ts";
 import { normalHost, type NormalTarget, normalTarget } from "../outbound/target.ts";
 import type { HttpMethod } from "../actions/action.ts";
-import type { KeyLimits } from "./roles.ts";
+import type { KeyBudget } from "../../db/store.ts";
+import type { Caller, KeyLimits } from "./roles.ts";
 
 /** A call as limits see it. */
 interface LimitedCall {
@@ -41,8 +42,14 @@ export function budgetSpent(dailyActions: number, now: Date): DomainError {
   const again = new Date((dayOf(now) + 1) * DAY_MS).toISOString();
   return new DomainError(
     "forbidden",
-    `This key may create ${dailyActions} actions a day (UTC), and has created them. It may create more from ${again}. ${BY_OWNER}`,
+    `This key may create ${dailyActions} actions a day (UTC), its retries count too, and the day's are used up. It may create or retry more from ${again}. ${BY_OWNER}`,
   );
+}
+
+/** What a create or retry takes of the daily limit of the caller's key, for the store: it counts in the same commit. */
+export function budgetOf({ keyId, limits }: Pick<Caller, "keyId" | "limits">, now: Date): KeyBudget | null {
+  const limit = limits?.dailyActions ?? null;
+  return keyId === null || limit === null ? null : { keyId, limit, day: dayOf(now) };
 }
 
 /** Days since 1970, UTC. */

@@ -78,7 +78,8 @@ const limitMembers = {
   daily_actions: Type.Integer({
     minimum: 1,
     maximum: KEY_DAILY_ACTIONS_MAX,
-    description: "How many actions it may create a day (UTC). A create that finds an older action doesn't count.",
+    description:
+      "How many actions it may create a day (UTC). Its retries count too; a create that finds an older action doesn't.",
     examples: [200],
   }),
   expires_at: dateTime("From then on it is refused (401)."),

@@ -439,6 +439,7 @@ const RETRY_ACTION = bodyOperation({
     "If it needed approval, it needs it again.",
     "It gets 409 also where another action has its `dedupe` key by now.",
     "An agent's key retries only actions that it created (else 403), unless its scope is `account`.",
+    "It counts as a create against the daily limit of the key that calls it (then 403), in a bulk job too.",
     "Where a person has rejected the request within 24 hours, an agent's key must give a `reason` (else 400), and may repeat it twice (then 409).",
   ],
   params: ActionParams,

@@ -16,7 +16,7 @@ import {
   largeBytesOf,
 } from "./action.ts";
 import { type PastAttempt, pastAttempts } from "./attempts.ts";
-import { dayOf } from "../accounts/key-limits.ts";
+import { budgetOf } from "../accounts/key-limits.ts";
 import { authorize, type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import { differs, type HashOf, requestDigest } from "./dedupe.ts";
 import { COUNTED_MAX, FILTER_VALUES_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../config/limits.ts";
@@ -30,15 +30,7 @@ import type { Dispatcher } from "../delivery/attempt.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type {
-  ActionRows,
-  ActionQuery,
-  ActionStore,
-  Creation,
-  FilterValues,
-  OutboxEntry,
-  OutboxStore,
-} from "../../db/store.ts";
+import type { ActionRows, ActionQuery, ActionStore, FilterValues, OutboxEntry, OutboxStore } from "../../db/store.ts";
 import type { Enqueue } from "./serialize.ts";
 
 type ActionServiceDeps = CreateDeps &
@@ -207,13 +199,14 @@ function createCreate(deps: CreateDeps) {
     const isDue = action.dueAt !== null && action.dueAt <= now;
     const reservation = isDue ? dispatcher.reserve(action, largeBytesOf(action)) : null;
     const events = firstEvents(action, reason);
+    const budget = budgetOf(caller, now);
     const creation = {
       action,
       events,
       outbox: enqueue(action, now, events),
       claim: reservation?.claim ?? null,
       rejection: entryOfRequest(action, { caller, reason }, hashOf),
-      ...budgetOf(caller, now),
+      ...(budget === null ? {} : { budget }),
     };
     const created = await actions.create(creation).catch((error: unknown) => {
       reservation?.fail();
@@ -243,12 +236,6 @@ function createCreate(deps: CreateDeps) {
     if (approve) logHeld(log, action);
     return { action };
   };
-}
-
-/** What the create takes of a daily limit, for the store: it counts in the same commit. */
-function budgetOf({ limits }: Caller, now: Date): Pick<Creation, "budget"> {
-  const daily = limits?.dailyActions ?? null;
-  return daily === null ? {} : { budget: { limit: daily, day: dayOf(now) } };
 }
 
 interface NewAction {

@@ -14,7 +14,7 @@ import {
   sendNow,
   staleDecision,
 } from "../actions/changes.ts";
-import { limitRefusal } from "../accounts/key-limits.ts";
+import { budgetOf, limitRefusal } from "../accounts/key-limits.ts";
 import { DomainError } from "../api/domain-error.ts";
 import {
   DECIDE_TRIES_MAX,
@@ -45,7 +45,7 @@ import { decide, mayApproveIt } from "./policy.ts";
 import type { Log } from "../observability/log.ts";
 
 export interface DecideDeps {
-  readonly actions: Pick<ActionStore, "find" | "apply" | "heldCount" | "holderOf">;
+  readonly actions: Pick<ActionStore, "find" | "apply" | "heldCount" | "holderOf" | "hasBudgetLeft">;
   readonly clock: Clock;
   readonly bus: Pick<Bus, "publish">;
   readonly metrics: Pick<Metrics, "decided">;
@@ -105,7 +105,10 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
         const audit = auditOf(caller, auditedOf(name, action, after, reason), now);
         const rejection =
           name === "sendNow" ? null : entryOfDecision(operation, action, { caller, reason }, deps.hashOf);
-        if (await isWritten(deps.actions, { change, at: now, outbox, audit, rejection })) {
+        // A retry counts as a create; an attempt never does.
+        const budget = name === "retry" ? budgetOf(caller, now) : null;
+        const counted = budget === null ? {} : { budget };
+        if (await isWritten(deps.actions, { change, at: now, outbox, audit, rejection, ...counted })) {
           if (name !== "sendNow") deps.metrics.decided(operation);
           deps.bus.publish(after);
           if (after.status === "awaiting_approval") logHeld(deps.log, after);
@@ -171,6 +174,7 @@ async function retryAllowed(
   if (change instanceof DomainError) return change;
   const { reason, now } = input;
   const entry = entryOfRequest(action, { caller, reason }, hashOf);
+  const budget = budgetOf(caller, now);
   const decision = decide({
     operation: "retry",
     request: action,
@@ -179,6 +183,7 @@ async function retryAllowed(
     reason,
     heldCount: action.approve ? await actions.heldCount(action.accountId, action.keyId) : null,
     rejections: entry === null ? null : await rejections.count({ ...action, digest: entry.digest }, now),
+    spentAt: budget === null || (await actions.hasBudgetLeft(budget)) ? null : now,
   });
   if (decision.kind === "refuse") return decision.error;
   if (action.dedupe === null) return change;

@@ -27,6 +27,8 @@ interface PolicyFacts {
   readonly heldCount: number | null;
   /** Earlier rejections of the same request; null: not counted yet. */
   readonly rejections: RejectionCount | null;
+  /** When the store has found the daily limit of the key spent; null: not, or not counted yet. */
+  readonly spentAt: Date | null;
 }
 
 /**
@@ -38,8 +40,6 @@ interface CreateFacts extends PolicyFacts {
   /** Whose role and hold limit callback and mail. */
   readonly creator: Creator;
   readonly account: AccountFacts;
-  /** When the store has found the daily limit of the key spent; null: not, or not counted yet. */
-  readonly spentAt: Date | null;
 }
 
 interface RetryFacts extends PolicyFacts {
@@ -77,10 +77,9 @@ export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
   return because === null ? { kind: "allow" } : { kind: "hold", because };
 }
 
-function budgetRefusal(facts: CreateFacts | RetryFacts): DomainError | null {
-  const daily = facts.caller.limits?.dailyActions ?? null;
-  if (facts.operation === "retry" || facts.spentAt === null || daily === null) return null;
-  return budgetSpent(daily, facts.spentAt);
+function budgetRefusal({ caller, spentAt }: PolicyFacts): DomainError | null {
+  const daily = caller.limits?.dailyActions ?? null;
+  return spentAt === null || daily === null ? null : budgetSpent(daily, spentAt);
 }
 
 /** Why a request of a key with this hold awaits approval; null: it doesn't. */

@@ -186,7 +186,7 @@ function LimitFields({ typed }: Pick<NewKeyPageProps, "typed">) {
           name="daily_actions"
           label="Actions a day"
           value={dailyActions}
-          hint="Creates a day, UTC. Empty: any number."
+          hint="Creates and retries a day, UTC. Empty: any number."
           autocomplete="off"
           problem={problems.daily_actions ?? null}
         />

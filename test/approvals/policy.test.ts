@@ -32,8 +32,8 @@ const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<Facts["r
 });
 
 const aRetry = (overrides: Partial<RetryFacts> = {}, request: Partial<Facts["request"]> = {}): RetryFacts => {
-  const { caller, reason, heldCount, rejections, request: made } = aCreate({}, request);
-  return { operation: "retry", actionId: "act_1", caller, reason, heldCount, rejections, request: made, ...overrides };
+  const { creator: _creator, account: _account, ...facts } = aCreate({}, request);
+  return { ...facts, operation: "retry", actionId: "act_1", ...overrides };
 };
 
 /** "allow", "hold: request" or "refuse: <code> <fields>". */
@@ -71,6 +71,7 @@ describe("the policy decides", () => {
     ["a create beyond the daily limit of its key", aCreate({ caller: LIMITED, spentAt: NOON }), "refuse: forbidden"],
     ["a retry to another host", aRetry({ caller: LIMITED }, { url: "https://evil.example/" }), "refuse: forbidden"],
     ["a retry with another method", aRetry({ caller: LIMITED }, { method: "PUT" }), "refuse: forbidden"],
+    ["a retry beyond the daily limit of its key", aRetry({ caller: LIMITED, spentAt: NOON }), "refuse: forbidden"],
     ["a retry within the limits", aRetry({ caller: LIMITED }), "allow"],
     ["a create that asks for approval", aCreate({}, APPROVED), "hold: request"],
     ["a write of a key that holds writes", aCreate({ caller: WRITES }), "hold: key"],

@@ -145,6 +145,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["broken callbacks", ({ outbox }) => outbox.callbacks.broken(9, ""), ["outbox_broken"]],
   ["prune", on((actions) => actions.pruneKeys(NOON)), ["action_keys_by_age", "key_days_by_age"]],
   ["create with a daily limit", limitedOne, ["key_days"]],
+  ["retry with a daily limit", on(limitedRetry), ["actions", "key_days", "pauses_in_force"]],
   [
     "use of keys",
     ({ accounts }) => accounts.keyUse(ACCOUNT, NOON),
@@ -479,6 +480,13 @@ async function welcomeOne({ people }: Store): Promise<void> {
 
 async function limitedOne({ actions }: Store): Promise<void> {
   await actions.create({ ...aCreation({ dueAt: NOON }), budget: { limit: 5, day: 20_516 } });
+}
+
+async function limitedRetry(actions: ActionStore): Promise<void> {
+  const budget = { keyId: KEY, limit: 5, day: 20_516 };
+  const write = writeOf(retry(await failedAction(actions), aDecision()));
+  await actions.apply({ ...write, budget });
+  await actions.hasBudgetLeft(budget);
 }
 
 async function joinOne({ team }: Store): Promise<void> {

@@ -125,6 +125,7 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["invitation", ({ team }) => team.invitation({ hash: "x" }, NOON)],
   ["invitations", ({ team }) => team.invitations(ACCOUNT, NOON, 9)],
   ["identified", ({ team }) => team.identified({ issuer: "i", subject: "s" })],
+  ["budget of a key", ({ actions }) => actions.hasBudgetLeft({ keyId: KEY, limit: 5, day: 20_516 })],
   ["create with a daily limit", ({ actions }) => actions.create({ ...aCreation(), budget: { limit: 5, day: 20_516 } })],
   ["pauses in force", ({ pauses }) => pauses.inForce(ACCOUNT)],
   ["add a bulk job", ({ bulk }) => bulk.add(aBulkJob(), [{ id: "act_x", run: 1 }], anAuditEntry())],

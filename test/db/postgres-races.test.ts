@@ -5,13 +5,15 @@ import { lockQuery } from "../../db/postgres/lock.ts";
 import { pauseLock } from "../../db/sql/locks.ts";
 import type { OutboxStore, Store } from "../../db/store.ts";
 import type { Notification } from "../../src/delivery/notification.ts";
-import { approve, cancel } from "../../src/actions/changes.ts";
+import { approve, cancel, retry } from "../../src/actions/changes.ts";
 import { BULK_RUNNING_MAX, HELD_PER_KEY_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/config/limits.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import {
   aBulkJob,
   ACCOUNT,
   aCreation,
+  aDecision,
+  anAction,
   anAccount,
   anApiKey,
   anAuditEntry,
@@ -24,12 +26,13 @@ import {
   KEY,
   later,
   NOON,
+  writeOf,
 } from "../support/factory.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { createMigrated } from "../support/postgres-store.ts";
 import { openStoreOf, testSecrets } from "../support/store.ts";
 import { eventually } from "../support/eventually.ts";
-import { claimDue, claimOf, createdAction, decided } from "./conformance/steps.ts";
+import { claimDue, claimOf, createdAction, decided, failedAction } from "./conformance/steps.ts";
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
@@ -214,12 +217,22 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(changes.changes.map(({ action }) => action.id)).toEqual([id, next.id]);
   });
 
-  test("create no more a day with a key than its limit", async () => {
+  test("create and retry no more a day with a key than its limit", async () => {
     await using db = await openTwo();
     const limited = () => ({ ...aCreation(), budget: { limit: 30, day: 20_516 } });
-    const created = await Promise.all(db.stores(100).map((store) => store.actions.create(limited())));
-    expect(created.filter(({ kind }) => kind === "created")).toHaveLength(30);
-    expect(created.filter(({ kind }) => kind === "budget_spent")).toHaveLength(70);
+    const failed = await Promise.all(db.stores(50).map(({ actions }) => failedAction(actions, { keyId: "key_other" })));
+    const [created, retried] = await Promise.all([
+      Promise.all(db.stores(100).map((store) => store.actions.create(limited()))),
+      Promise.all(
+        db.stores(50).map(({ actions }, at) => {
+          const change = retry(failed[at] ?? anAction(), aDecision());
+          return actions.apply({ ...writeOf(change), budget: { keyId: KEY, limit: 30, day: 20_516 } });
+        }),
+      ),
+    ]);
+    const made = created.filter(({ kind }) => kind === "created").length;
+    expect(made + retried.filter(Boolean).length).toBe(30);
+    expect(created.filter(({ kind }) => kind === "budget_spent")).toHaveLength(100 - made);
     expect((await db.raw.query("select created from key_days")).rows).toEqual([{ created: "30" }]);
   });
 

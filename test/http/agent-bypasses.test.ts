@@ -50,3 +50,59 @@ describe("headers by which a proxy tells a target who somebody is", () => {
     expect((await create(KEYS.owner, { approve: true, headers })).status).toBe(201);
   });
 });
+
+describe("the daily limit of a key", () => {
+  test("counts each retry of the key that calls it, single and in bulk, and attempts never", async () => {
+    await using down = new Target(500);
+    await using server = await openServer();
+    const { engine } = server;
+    const made = await server.call(
+      "POST",
+      "/v1/keys",
+      JSON.stringify({ name: "lent", role: "agent", scope: "account", daily_actions: 4 }),
+    );
+    const key = by(made.json.key);
+    const today = async () =>
+      (await server.call("GET", "/v1/keys")).json.data.find(({ id }) => id === made.json.id) as unknown as object;
+    const failed = async (by_: typeof key) => {
+      const body = JSON.stringify({ url: down.url, retries: 3 });
+      const { id } = (await server.call("POST", "/v1/actions", body, by_)).json;
+      for (const attempts of [1, 2]) {
+        await engine.saw(id, { status: "pending", attempts });
+        engine.clock.advance(60_000);
+      }
+      await engine.saw(id, { status: "failed", attempts: 3 });
+      return id;
+    };
+    const own = await failed(key);
+    const theirs = [await failed(by(KEYS.agent)), await failed(by(KEYS.agent)), await failed(by(KEYS.agent))];
+    expect(await today()).toMatchObject({ actions_today: 1 });
+    const retry = (id: string, by_: typeof key) => server.call("POST", `/v1/actions/${id}/retry`, "{}", by_);
+    expect((await retry(own, key)).status).toBe(200);
+    expect(await today()).toMatchObject({ actions_today: 2 });
+    const begun = await server.call(
+      "POST",
+      "/v1/bulk",
+      JSON.stringify({ operation: "retry", filter: { id: theirs } }),
+      key,
+    );
+    await server.bulkRunner.run();
+    expect((await server.call("GET", `/v1/bulk/${begun.json.id}`)).json).toMatchObject({ done: 2, failed: 1 });
+    const results = (await server.call("GET", `/v1/bulk/${begun.json.id}/results?status=failed`)).json.data;
+    expect(results).toMatchObject([
+      { error: { code: "forbidden", message: expect.stringContaining("may create 4 actions a day (UTC)") } },
+    ]);
+    expect(await today()).toMatchObject({ actions_today: 4 });
+    const [refused = { id: "" }] = results;
+    const again = await retry(refused.id, key);
+    expect([again.status, again.json.error.message]).toEqual([403, expect.stringContaining("retries count too")]);
+    await using agent = await connect("modern", server.mcpUrl, { key: made.json.key });
+    expect(errorIn(await agent.call("retry", { id: refused.id }))).toMatchObject({ code: "forbidden" });
+    expect(await engine.actionService.get(engine.owner, refused.id)).toMatchObject({ status: "failed", run: 1 });
+    // A key without a daily limit pays for nothing.
+    expect((await retry(refused.id, by(KEYS.agent))).status).toBe(200);
+    expect(await today()).toMatchObject({ actions_today: 4 });
+    engine.clock.advance(86_400_000);
+    expect(await today()).toMatchObject({ actions_today: 0 });
+  });
+});

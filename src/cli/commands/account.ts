@@ -42,7 +42,7 @@ function addKeyCommands(program: CliCommand): void {
       several,
     )
     .option("--method <method>", "a method that it may use; several: repeat it", several)
-    .option("--daily-actions <n>", "how many actions it may create a day (UTC)", wholeNumber("daily-actions"))
+    .option("--daily-actions <n>", "how many actions it may create or retry a day (UTC)", wholeNumber("daily-actions"))
     .option("--expires <time>", "until when it works: a time such as 2027-03-04T12:00:00Z, or 90d or 12h from now")
     .option("--weaker-hold", "allow a weaker hold than that of the replaced key")
     .option("--own-limits", "leave out the limits of the replaced key: only those that are given apply")

@@ -1,12 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import { dayOf } from "../../../src/accounts/key-limits.ts";
 import { DAY_MS } from "../../../src/config/limits.ts";
+import { retry } from "../../../src/actions/changes.ts";
 import { startAttempt } from "../../../src/actions/settle.ts";
 import type { Creation } from "../../../db/store.ts";
 import type { Action } from "../../../src/actions/action.ts";
-import { ACCOUNT, aCreation, anAccount, anApiKey, KEY, later, NOON } from "../../support/factory.ts";
+import {
+  ACCOUNT,
+  aCreation,
+  aDecision,
+  anAccount,
+  anApiKey,
+  KEY,
+  later,
+  NOON,
+  writeOf,
+} from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
-import { LEASE, nextTurns } from "./steps.ts";
+import { failedAction, LEASE, nextTurns, stored } from "./steps.ts";
 
 /** A create of a key that may create so many a day. */
 function limited(limit: number, overrides: Partial<Action> = {}): Creation {
@@ -77,6 +88,35 @@ export function testKeyDays(open: OpenTestStore): void {
       expect((await db.actions.create(on(1))).kind).toBe(spent);
       await db.actions.pruneKeys(later(3 * DAY_MS));
       expect((await db.actions.create(on(1))).kind).toBe(made);
+    });
+  });
+
+  describe("a daily limit, when an action is retried", () => {
+    const byOther = { keyId: "key_other", limit: 30, day: dayOf(NOON) };
+
+    test("counts against the key that calls, and is never exceeded by racing retries and creates", async () => {
+      await using db = await open();
+      const failed = await Promise.all(Array.from({ length: 50 }, () => failedAction(db.actions)));
+      const writes = failed.map((action) => ({ ...writeOf(retry(action, aDecision())), budget: byOther }));
+      const creates = Array.from({ length: 50 }, () => limited(30, { keyId: byOther.keyId }));
+      const done = await Promise.all([
+        ...writes.map((write) => db.actions.apply(write)),
+        ...creates.map(async (creation) => (await db.actions.create(creation)).kind === "created"),
+      ]);
+      expect(done.filter(Boolean)).toHaveLength(30);
+      expect(await db.actions.hasBudgetLeft(byOther)).toBe(false);
+      const runs = await Promise.all(failed.map(async (action) => (await stored(db.actions, action)).run));
+      expect(runs.map((run) => run === 2)).toEqual(done.slice(0, 50));
+      expect((await db.actions.create(limited(1))).kind).toBe("created");
+    });
+
+    test("is not counted for a retry that another change came before", async () => {
+      await using db = await open();
+      const action = await failedAction(db.actions);
+      const once = { ...byOther, limit: 2 };
+      const write = { ...writeOf(retry(action, aDecision())), budget: once };
+      expect([await db.actions.apply(write), await db.actions.apply(write)]).toEqual([true, false]);
+      expect(await db.actions.hasBudgetLeft(once)).toBe(true);
     });
   });
 
