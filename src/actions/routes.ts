@@ -437,7 +437,7 @@ const RETRY_ACTION = bodyOperation({
   notes: [
     "Attempts are counted from 0, and the target sees the same `Idempotency-Key`.",
     "If it needed approval, it needs it again.",
-    "It gets 409 also where another action has its `dedupe` key by now.",
+    "It gets 409 also where another action has its `dedupe` key by now, and for an agent's key before a `Retry-After` of the target.",
     "An agent's key retries only actions that it created (else 403), unless its scope is `account`.",
     "It counts as a create against the daily limit of the key that calls it (then 403), in a bulk job too.",
     "Where a person has rejected the request within 24 hours, an agent's key must give a `reason` (else 400), and may repeat it twice (then 409).",
@@ -455,7 +455,8 @@ const SEND_ACTION_NOW = bodyOperation({
   summary: "Send a waiting action now",
   description: "Makes a `pending` action due now that waits for its `run_at` or for its next attempt.",
   notes: [
-    "A `Retry-After` of the target no longer counts.",
+    "A `Retry-After` of the target no longer counts, and it is one of the attempts of the run.",
+    "An agent's key gets 409 before the `run_at` of an approved action, and before a `Retry-After` of the target.",
     "Any other action gets 409.",
     "An agent's key brings forward only actions that it created (else 403), unless its scope is `account`.",
   ],

@@ -4,6 +4,7 @@ import { type Change, step } from "./changes.ts";
 import { isOneOfStatuses, type StatusPattern } from "./rules.ts";
 import { isLateSuccess, type LateResult, lateSuccessIn } from "./late-result.ts";
 import { type Answered, describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
+import { RESPONSE_HEADER_CHARS_MAX } from "../config/limits.ts";
 import type { TimelineEvent } from "./timeline.ts";
 import { statusAfter } from "./status.ts";
 
@@ -170,13 +171,19 @@ function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured):
   return {
     lastError: succeeded ? null : describeOutcome(outcome, timeoutMs),
     errorSource: source,
-    // A broken answer counts as none; only the timeline shows its status.
+    // A broken answer counts as none, but for the time that it asks to wait; only the timeline shows its status.
     responseCode: source === "dispatch" ? null : (answered?.code ?? null),
     responseBody: source === "dispatch" ? null : (answered?.body ?? null),
     responseTruncated: source !== "dispatch" && (answered?.truncated ?? false),
     durationMs,
-    responseHeaders: source === "dispatch" ? null : (answered?.headers ?? null),
+    responseHeaders: source === "dispatch" ? retryAfterAlone(answered) : (answered?.headers ?? null),
   };
+}
+
+/** `Retry-After` as headers are kept; null: there is none. */
+function retryAfterAlone(answered: Answered | null): string | null {
+  const value = answered?.retryAfter ?? null;
+  return value === null ? null : JSON.stringify([["retry-after", value.slice(0, RESPONSE_HEADER_CHARS_MAX)]]);
 }
 
 function attemptMade(

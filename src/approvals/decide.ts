@@ -6,6 +6,8 @@ import {
   cancel,
   type Change,
   type DecisionInput,
+  earlyRetryRefusal,
+  earlySendRefusal,
   type ExpectedRun,
   expire,
   expireUnsent,
@@ -23,6 +25,7 @@ import {
   EXPIRED_ROWS_MAX,
   HOUR_MS,
 } from "../config/limits.ts";
+import { keptRetryAfter } from "../outbound/response-headers.ts";
 import { maskText } from "../receipts/masking.ts";
 import { entryOfDecision, entryOfRequest, type RejectionStore } from "./rejections.ts";
 import { type HashOf, requestDigest } from "../actions/dedupe.ts";
@@ -45,7 +48,7 @@ import { decide, mayApproveIt } from "./policy.ts";
 import type { Log } from "../observability/log.ts";
 
 export interface DecideDeps {
-  readonly actions: Pick<ActionStore, "find" | "apply" | "heldCount" | "holderOf" | "hasBudgetLeft">;
+  readonly actions: Pick<ActionStore, "find" | "apply" | "heldCount" | "holderOf" | "hasBudgetLeft" | "timeline">;
   readonly clock: Clock;
   readonly bus: Pick<Bus, "publish">;
   readonly metrics: Pick<Metrics, "decided">;
@@ -71,8 +74,10 @@ type Decision = (
  * - approve throws `not_approvable` unless the action awaits approval, and `forbidden` if an agent's key passes on its
  *   client's answer for an action that a hold holds,
  * - cancel throws `not_cancellable` once the action is active or final,
- * - send-now throws `not_retryable` unless the action is pending with a time ahead,
- * - retry throws `not_retryable` (another status, another action has taken its `dedupe` key) and what the policy refuses.
+ * - send-now throws `not_retryable` unless the action is pending with a time ahead, and for an agent's key also where a person
+ *   approved that time or the target asked for it,
+ * - retry throws `not_retryable` (another status, another action has taken its `dedupe` key, an agent's key comes before the time
+ *   that the target asked for) and what the policy refuses.
  */
 export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "sendNow", Decide>> {
   const decisions: Readonly<Record<Operation | "sendNow", Decision>> = {
@@ -82,8 +87,10 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
     },
     cancel,
     retry: (action, input, caller) => retryAllowed(deps, action, input, caller),
-    sendNow: (action, input, { limits }) =>
-      (limits === undefined ? null : limitRefusal(limits, action)) ?? sendNow(action, input),
+    sendNow: (action, input, { limits, role }) =>
+      (limits === undefined ? null : limitRefusal(limits, action)) ??
+      (role === "agent" ? earlySendRefusal(action, retryAfterOf(action), input.now) : null) ??
+      sendNow(action, input),
   };
   const decideOn = (name: Operation | "sendNow"): Decide => {
     // Of the same people, with the same errors.
@@ -186,6 +193,8 @@ async function retryAllowed(
     spentAt: budget === null || (await actions.hasBudgetLeft(budget)) ? null : now,
   });
   if (decision.kind === "refuse") return decision.error;
+  const early = caller.role === "agent" ? await earlyRetry(actions, action, now) : null;
+  if (early !== null) return early;
   if (action.dedupe === null) return change;
   const holder = await actions.holderOf(action.accountId, "dedupe", action.dedupe, now);
   if (holder === null || holder.id === action.id) return change;
@@ -193,6 +202,24 @@ async function retryAllowed(
     "not_retryable",
     `Action ${action.id} cannot be retried: action ${holder.id} now has its dedupe key and is ${holder.status}.`,
   );
+}
+
+/** The `Retry-After` of the answer to the last attempt; null: there is none. */
+function retryAfterOf({ result }: Action): string | null {
+  return keptRetryAfter(result?.responseHeaders ?? null);
+}
+
+/** Only what ended with a `Retry-After` needs its timeline read. */
+async function earlyRetry(
+  actions: Pick<ActionStore, "timeline">,
+  action: Action,
+  now: Date,
+): Promise<DomainError | null> {
+  const retryAfter = retryAfterOf(action);
+  if (retryAfter === null) return null;
+  const entries = await actions.timeline(action.accountId, action.id);
+  const last = entries.findLast(({ run, event }) => run === action.run && event.type === "attempt");
+  return earlyRetryRefusal(action, retryAfter, last?.at ?? now, now);
 }
 
 interface ExpireDeps {

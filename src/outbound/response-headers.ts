@@ -1,6 +1,8 @@
 import { RESPONSE_HEADER_CHARS_MAX, RESPONSE_HEADERS_BYTES_MAX, RESPONSE_HEADERS_MAX } from "../config/limits.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 
+const RETRY_AFTER = "retry-after";
+
 /** A header of a response as it is kept. */
 export type ResponseHeader = readonly [name: string, value: string];
 
@@ -11,7 +13,10 @@ export type ResponseHeader = readonly [name: string, value: string];
 export function keptHeaders(headers: Headers): string | null {
   const kept: ResponseHeader[] = [];
   let bytes = 0;
-  for (const [name, value] of headers) {
+  const retryAfter = headers.get(RETRY_AFTER);
+  // First, so that it is kept whatever else there is: nobody is to be called before it.
+  const others = [...headers].filter(([name]) => name !== RETRY_AFTER);
+  for (const [name, value] of retryAfter === null ? others : [[RETRY_AFTER, retryAfter] as const, ...others]) {
     const pair = [name, isKept(name) ? cut(value) : MASK] as const;
     bytes += Buffer.byteLength(name) + Buffer.byteLength(pair[1]);
     if (kept.length >= RESPONSE_HEADERS_MAX || bytes > RESPONSE_HEADERS_BYTES_MAX) break;
@@ -29,6 +34,11 @@ export function readHeaders(text: string | null): readonly ResponseHeader[] {
   } catch {
     return [];
   }
+}
+
+/** The `Retry-After` in a stored text; null: there is none. */
+export function keptRetryAfter(text: string | null): string | null {
+  return readHeaders(text).find(([name]) => name === RETRY_AFTER)?.[1] ?? null;
 }
 
 function isHeader(value: unknown): value is ResponseHeader {
@@ -66,7 +76,7 @@ const KEPT: ReadonlySet<string> = new Set([
   "last-modified",
   "location",
   "request-id",
-  "retry-after",
+  RETRY_AFTER,
   "server",
   "server-timing",
   "strict-transport-security",

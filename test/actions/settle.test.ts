@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Action, HTTP_METHODS } from "../../src/actions/action.ts";
+import { earlySendRefusal } from "../../src/actions/changes.ts";
 import type { Answered, Fault, Outcome } from "../../src/actions/outcome.ts";
 import { type AttemptEnd, settle } from "../../src/actions/settle.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
@@ -356,4 +357,13 @@ describe("the delay after a failure", () => {
     expect(delayOf(answer({ code: 200, retryAfter: "7" }))).toBeNull();
     expect(delayOf(answer({ code: 503, retryAfter: "7" }), active({ attempts: 3 }))).toBeNull();
   });
+});
+
+test("a broken answer leaves nothing but the time that it asks to wait, which an agent can't get round either", () => {
+  const get = active({ method: "GET", attempts: 1 });
+  const outcome = answer({ brokenBy: "closed", truncated: true, headers: '[["etag","1"]]', retryAfter: "3600" });
+  const { after } = settle(get, ended(outcome));
+  expect(after).toMatchObject({ status: "pending", result: { responseHeaders: '[["retry-after","3600"]]' } });
+  expect(earlySendRefusal(after, "3600", later(1_000))?.code).toBe("not_retryable");
+  expect(earlySendRefusal(after, "3600", after.dueAt ?? NOON)).toBeNull();
 });

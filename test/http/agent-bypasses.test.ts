@@ -106,3 +106,92 @@ describe("the daily limit of a key", () => {
     expect(await today()).toMatchObject({ actions_today: 0 });
   });
 });
+
+describe("an agent that wants its action to be sent earlier", () => {
+  const sendNow = (id: string, key: string) => post(`/v1/actions/${id}/send-now`, {}, key);
+
+  test("can't send what a person approved for a time before that time; an owner key and a person can", async () => {
+    await using calm = new Target(() => new Response("later", { status: 503 }));
+    for (const how of ["owner key", "person"] as const) {
+      const body = { url: calm.url, approve: true, delay_seconds: 30 * 86_400, retries: 1 };
+      const { id } = (await create(KEYS.agent, body)).json;
+      expect((await post(`/v1/actions/${id}/approve`, {}, KEYS.approver)).status).toBe(200);
+      const refused = await sendNow(id, KEYS.agent);
+      expect([refused.status, refused.json.error.code]).toEqual([409, "not_retryable"]);
+      expect(refused.json.error.message).toContain("Wait until then, or ask a person");
+      // Neither by another run: it needs another approval.
+      expect((await post(`/v1/actions/${id}/retry`, {}, KEYS.agent)).status).toBe(409);
+      expect(await app.engine.actionService.get(app.engine.owner, id)).toMatchObject({
+        status: "pending",
+        attempts: 0,
+      });
+      const path = `/actions/${id}`;
+      if (how === "owner key") expect((await sendNow(id, KEYS.owner)).status).toBe(200);
+      else expect((await ann.send(path, { ...(await ann.hiddenOf(path)), decision: "send_now" })).status).toBe(303);
+      await app.engine.saw(id, { status: "failed", attempts: 1 });
+    }
+    expect(calm.received).toHaveLength(2);
+    // What nobody approved, its agent may send when it likes.
+    const { id } = (await create(KEYS.agent, { delay_seconds: 86_400 })).json;
+    expect((await sendNow(id, KEYS.agent)).status).toBe(200);
+  });
+
+  test("sends an approved call once, whatever it presses, where the target answered Retry-After", async () => {
+    await using busy = new Target(() => new Response("", { status: 503, headers: { "retry-after": "3600" } }));
+    const { id } = (await create(KEYS.agent, { url: busy.url, approve: true, retries: 100 })).json;
+    await post(`/v1/actions/${id}/approve`, {}, KEYS.approver);
+    const { dueAt } = await app.engine.saw(id, { status: "pending", attempts: 1 });
+    for (let press = 0; press < 20; press += 1) {
+      const refused = await sendNow(id, KEYS.agent);
+      expect([refused.status, refused.json.error.code]).toEqual([409, "not_retryable"]);
+      expect(refused.json.error.message).toContain(`before ${dueAt?.toISOString()}`);
+    }
+    expect(busy.received).toHaveLength(1);
+  });
+
+  test("does not get round Retry-After by another run either, single or in bulk, until the time is over", async () => {
+    // More headers than are kept.
+    const many = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`a-${at}`, "v"]));
+    const answer = () => new Response("", { status: 503, headers: { ...many, "retry-after": "3600" } });
+    await using busy = new Target(answer, answer, 200, 200);
+    const failed = (await create(KEYS.agent, { url: busy.url, retries: 1 })).json.id;
+    await app.engine.saw(failed, { status: "failed" });
+    const cancelled = (await create(KEYS.agent, { url: busy.url })).json.id;
+    await app.engine.saw(cancelled, { status: "pending", attempts: 1 });
+    app.engine.clock.advance(60_000);
+    await post(`/v1/actions/${cancelled}/cancel`, {}, KEYS.agent);
+    const begun = await post(
+      "/v1/bulk",
+      { operation: "retry", filter: { id: [failed, cancelled], status: ["failed", "cancelled"] } },
+      KEYS.agent,
+    );
+    await app.bulkRunner.run();
+    expect((await app.call("GET", `/v1/bulk/${begun.json.id}`)).json).toMatchObject({ done: 0, failed: 2 });
+    await using agent = await connect("modern", app.mcpUrl);
+    for (const id of [failed, cancelled]) {
+      const refused = await post(`/v1/actions/${id}/retry`, {}, KEYS.agent);
+      expect([refused.status, refused.json.error.code]).toEqual([409, "not_retryable"]);
+      expect(refused.json.error.message).toContain("Retry-After");
+      expect(errorIn(await agent.call("retry", { id }))).toMatchObject({ code: "not_retryable" });
+    }
+    expect(busy.received).toHaveLength(2);
+    // An owner key may, and from the time on the agent may too.
+    expect((await post(`/v1/actions/${failed}/retry`, {}, KEYS.owner)).status).toBe(200);
+    await app.engine.saw(failed, { status: "completed" });
+    app.engine.clock.advance(3_600_000 - 60_000);
+    expect((await post(`/v1/actions/${cancelled}/retry`, {}, KEYS.agent)).status).toBe(200);
+    await app.engine.saw(cancelled, { status: "completed" });
+  });
+
+  test("counts an owner's send-now as an attempt of the run", async () => {
+    await using busy = new Target(() => new Response("", { status: 503, headers: { "retry-after": "3600" } }));
+    const { id } = (await create(KEYS.agent, { url: busy.url, retries: 3 })).json;
+    for (const attempts of [1, 2]) {
+      await app.engine.saw(id, { status: "pending", attempts });
+      expect((await sendNow(id, KEYS.owner)).status).toBe(200);
+    }
+    await app.engine.saw(id, { status: "failed", attempts: 3 });
+    expect((await sendNow(id, KEYS.owner)).status).toBe(409);
+    expect(busy.received).toHaveLength(3);
+  });
+});

@@ -38,6 +38,12 @@ describe("the headers of a response", () => {
     expect(keptOf([["n".repeat(RESPONSE_HEADER_CHARS_MAX + 1), "1"]])).toEqual([]);
   });
 
+  test("always have Retry-After, since nobody is to be called before it", () => {
+    const many = Array.from({ length: 100 }, (_, n): [string, string] => [`a-${n}`, "1"]);
+    expect(keptOf([...many, ["Retry-After", "3600"]])).toHaveLength(RESPONSE_HEADERS_MAX);
+    expect(keptOf([...many, ["Retry-After", "3600"]])).toContainEqual(["retry-after", "3600"]);
+  });
+
   test("are none where there are none, or where the stored text is no list of them", () => {
     expect(keptHeaders(new Headers())).toBeNull();
     for (const text of [null, "", "{", "{}", "7"]) expect(readHeaders(text)).toEqual([]);
