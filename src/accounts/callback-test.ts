@@ -13,6 +13,7 @@ import { normalTarget } from "../outbound/target.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import { type CallbackHostStore, isListedHost } from "./callback-hosts.ts";
+import { NO_EXTRAS } from "../actions/extras.ts";
 import { limitRefusal } from "./key-limits.ts";
 import { authorize, type Caller } from "./roles.ts";
 
@@ -115,7 +116,10 @@ function requireFree({ hold, limits }: Caller, url: string): void {
       "A key with a hold can’t send test callbacks. Ask an owner whose calls are not held.",
     );
   }
-  const refusal = limits === undefined ? null : limitRefusal(limits, { method: "POST", url });
+  const refusal =
+    limits === undefined
+      ? null
+      : limitRefusal(limits, { method: "POST", url, headers: null, body: null, extras: NO_EXTRAS });
   if (refusal !== null) throw refusal;
 }
 

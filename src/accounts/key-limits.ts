@@ -2,30 +2,33 @@ import { DomainError, type Issue } from "../api/domain-error.ts";
 import { DAY_MS, KEY_EXPIRY_YEARS_MAX } from "../config/limits.ts";
 import { normalHost, type NormalTarget, normalTarget } from "../outbound/target.ts";
 import type { HttpMethod } from "../actions/action.ts";
+import { methodOverrides, type SentRequest } from "../actions/method-overrides.ts";
 import type { KeyBudget } from "../../db/store.ts";
 import type { Caller, KeyLimits } from "./roles.ts";
-
-/** A call as limits see it. */
-interface LimitedCall {
-  readonly method: HttpMethod;
-  readonly url: string;
-}
 
 /** Who can change a limit, for every refusal. Limits are never changed: another key has others. */
 const BY_OWNER =
   "An owner can create a key with other limits: on the page Keys, by `outgate keys create`, or by POST /v1/keys.";
 
 /** Why a key may not make this call; null: it may. Its budget and its expiry are checked elsewhere. */
-export function limitRefusal({ hosts, methods }: KeyLimits, { method, url }: LimitedCall): DomainError | null {
-  const target = hosts === null ? null : normalTarget(url);
+export function limitRefusal({ hosts, methods }: KeyLimits, request: SentRequest): DomainError | null {
+  const target = hosts === null ? null : normalTarget(request.url);
   if (hosts !== null && (target === null || !hosts.some((allowed) => isIn(allowed, target)))) {
     const host = target?.host ?? "this address";
     return new DomainError("forbidden", `This key may call only ${hosts.join(", ")}, and not ${host}. ${BY_OWNER}`);
   }
-  if (methods !== null && !methods.includes(method)) {
-    return new DomainError("forbidden", `This key may use only ${methods.join(", ")}, and not ${method}. ${BY_OWNER}`);
-  }
-  return null;
+  return methods === null ? null : methodRefusal(methods, request);
+}
+
+/** A request that names another method counts as both. */
+function methodRefusal(methods: readonly HttpMethod[], request: SentRequest): DomainError | null {
+  const isRefused = (method: string) => !methods.some((one) => one === method);
+  const other = isRefused(request.method)
+    ? undefined
+    : methodOverrides(request).find(({ method }) => isRefused(method));
+  if (other === undefined && !isRefused(request.method)) return null;
+  const what = other === undefined ? request.method : `${other.method}, which the ${other.place} names`;
+  return new DomainError("forbidden", `This key may use only ${methods.join(", ")}, and not ${what}. ${BY_OWNER}`);
 }
 
 /** `*.example.com` is every name below, and not the name itself. Without a port any port counts. */
@@ -42,7 +45,7 @@ export function budgetSpent(dailyActions: number, now: Date): DomainError {
   const again = new Date((dayOf(now) + 1) * DAY_MS).toISOString();
   return new DomainError(
     "forbidden",
-    `This key may create ${dailyActions} actions a day (UTC), its retries count too, and the day's are used up. It may create or retry more from ${again}. ${BY_OWNER}`,
+    `This key may create ${dailyActions} actions a day (UTC), retries included, and has done so. It may create or retry more from ${again}. ${BY_OWNER}`,
   );
 }
 

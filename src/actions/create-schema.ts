@@ -127,9 +127,28 @@ function syncIssues(given: Fields, { hold, times, untilMs }: SyncFacts): readonl
   if (given["sync"] !== true) return [];
   if (times.runAt !== null && times.runAt.getTime() > untilMs) return [{ field: "sync", message: SYNC_TOO_LATE }];
   const method = given["method"] === "GET" ? "GET" : "POST";
-  const because = holdReason({ approve: given["approve"] === true, method }, hold);
+  // All but GET is held as a write whatever its body says, and GET has none.
+  const request = {
+    method,
+    url: textIn(given["url"]),
+    headers: headersIn(given),
+    body: null,
+    extras: NO_EXTRAS,
+  } as const;
+  const because = holdReason({ ...request, approve: given["approve"] === true }, hold);
   if (because === null) return [];
   return [{ field: "sync", message: because === "request" ? SYNC_WITH_APPROVE : SYNC_WITH_HOLD }];
+}
+
+function textIn(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** Those that are texts; empty for others. */
+function headersIn({ headers }: Fields): Readonly<Record<string, string>> {
+  return isJsonObject(headers)
+    ? Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, textIn(value)]))
+    : {};
 }
 
 const SYNC_TOO_LATE = "Can't be true: the action is not sent before the end of the wait.";
@@ -199,10 +218,9 @@ function headersIssues(given: Fields, role: Role): readonly Issue[] {
   if (!isJsonObject(headers)) return [];
   const entries = Object.entries(headers);
   const wrong = entries.filter(([, value]) => typeof value !== "string");
-  const texts = entries.map(([name, value]) => [name, typeof value === "string" ? value : ""] as const);
   return [
     ...wrong.map(([name]) => ({ field: `headers.${name}`, message: "Must be a string." })),
-    ...headerIssues(Object.fromEntries(texts), bodiesIn(given)[0] ?? null, role),
+    ...headerIssues(headersIn(given), bodiesIn(given)[0] ?? null, role),
   ];
 }
 

@@ -4,6 +4,7 @@ import { isListedHost } from "../accounts/callback-hosts.ts";
 import { type Caller, type Hold, isHeld, mayDo, type Role } from "../accounts/roles.ts";
 import { DomainError, type Issue } from "../api/domain-error.ts";
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "../config/limits.ts";
+import { methodsOf, type SentRequest } from "../actions/method-overrides.ts";
 import { originOf } from "../outbound/target.ts";
 import { isCounted, mayRepeat, type RejectionCount } from "./rejections.ts";
 
@@ -16,7 +17,7 @@ type PolicyDecision =
 /** `request`: it asks for approval itself; `key`: the hold of the key requires it. */
 type HoldReason = "request" | "key";
 
-type PolicyRequest = Pick<ActionRequest, "method" | "url" | "approve" | "callback" | "notifyEmail">;
+type PolicyRequest = SentRequest & Pick<ActionRequest, "approve" | "callback" | "notifyEmail">;
 
 interface PolicyFacts {
   readonly request: PolicyRequest;
@@ -83,12 +84,15 @@ function budgetRefusal({ caller, spentAt }: PolicyFacts): DomainError | null {
 }
 
 /** Why a request of a key with this hold awaits approval; null: it doesn't. */
-export function holdReason(
-  { approve, method }: Pick<PolicyRequest, "approve" | "method">,
-  hold: Hold,
-): HoldReason | null {
-  if (approve) return "request";
-  return isHeld(hold, method) ? "key" : null;
+export function holdReason(request: SentRequest & Pick<PolicyRequest, "approve">, hold: Hold): HoldReason | null {
+  if (request.approve) return "request";
+  return isHeldBy(hold, request) ? "key" : null;
+}
+
+/** A request that names another method counts as both. */
+function isHeldBy(hold: Hold, request: SentRequest): boolean {
+  if (isHeld(hold, request.method)) return true;
+  return hold !== "none" && methodsOf(request).some((method) => isHeld(hold, method));
 }
 
 function recipientRefusal({ request, creator, account }: CreateFacts): DomainError | null {
@@ -171,8 +175,8 @@ function windowEnd(at: Date): Date {
 }
 
 /** Whether the role's client may pass on a person's approval of this action: a hold restricts agents, and their clients too. */
-export function mayApproveIt(role: Role, { creator, method }: Pick<Action, "creator" | "method">): boolean {
-  return mayDo(role, "approve") || !isHeld(creator.hold, method);
+export function mayApproveIt(role: Role, action: SentRequest & Pick<Action, "creator">): boolean {
+  return mayDo(role, "approve") || !isHeldBy(action.creator.hold, action);
 }
 
 /** Whether callbacks go only to hosts that an owner has listed for the account. */

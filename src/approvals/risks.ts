@@ -1,9 +1,11 @@
 import { plainHeaderName } from "../api/headers.ts";
 import { type Action, formatSize } from "../actions/action.ts";
-import { bodyAs, bodyMemberOf, type FormPair, formPairs, sentBytes } from "../actions/body.ts";
+import { bodyMemberOf, formPairs, sentBytes } from "../actions/body.ts";
+import { type MethodOverride, methodOverrides } from "../actions/method-overrides.ts";
 import type { Actor } from "../accounts/roles.ts";
 import {
   RISK_DECODED_CHARS_MAX,
+  RISK_OVERRIDES_SHOWN_MAX,
   USUAL_BODY_BYTES_MAX,
   USUAL_HEADERS_BYTES_MAX,
   USUAL_URL_CHARS_MAX,
@@ -15,6 +17,7 @@ import { hasUnseen } from "../receipts/visible-text.ts";
 export const RISKS = [
   "new_host",
   "deletes",
+  "other_method",
   "hidden_characters",
   "mixed_scripts",
   "coded_letters",
@@ -44,6 +47,7 @@ export interface RiskInput extends Pick<
 /** The risks of a request. Pure; linear in the length of its texts. */
 export function risksOf(request: RiskInput): Risk[] {
   const texts = textsOf(request);
+  const overrides = methodOverrides(request).filter(({ method }) => method !== request.method);
   const hidden = texts.filter(([, text]) => hasUnseen(text)).map(([part]) => part);
   const mixed = [
     ...(request.hostname.split(".").some((label) => label.startsWith("xn--")) ? ["the host"] : []),
@@ -53,7 +57,8 @@ export function risksOf(request: RiskInput): Risk[] {
     new_host: request.isNewHost
       ? `New host: no approved call of this key to ${request.host} has completed so far.`
       : null,
-    deletes: deletionOf(request),
+    deletes: deletionOf(request, overrides),
+    other_method: otherMethodOf(overrides),
     hidden_characters: hidden.length === 0 ? null : `Characters that cannot be seen are in ${listed(hidden)}.`,
     mixed_scripts: mixed.length === 0 ? null : `Letters that can pass for others are in ${listed(mixed)}.`,
     coded_letters: CODED_LETTER.test(request.seenUrl)
@@ -76,21 +81,22 @@ function pathIn(url: string): string {
 /** A letter or digit that needs no code in a URL. */
 const CODED_LETTER = /%(?:3[0-9]|[46][1-9a-f]|[57][0-9a])/i;
 
-function deletionOf(request: RiskInput): string | null {
-  const { method, url, headers } = request;
+function deletionOf({ method, headers }: RiskInput, overrides: readonly MethodOverride[]): string | null {
   if (method === "DELETE") return "It deletes: the method is DELETE.";
   const names = Object.keys(headers ?? {}).filter((name) => NAMES_AN_OPERATION.has(plainHeaderName(name)));
   const name = names.find((one) => DELETION.test(headers?.[one] ?? ""));
   if (name !== undefined) return `It may delete: the header ${name} names such an operation.`;
-  const isOverridden = URL.parse(url)?.searchParams.get("_method")?.toUpperCase() === "DELETE";
-  if (isOverridden) return "It may delete: the URL has the parameter _method=delete.";
-  const form = bodyAs(request, "form");
-  const isDeletion = form !== null && formPairs(form).some(isDeletingPair);
-  return isDeletion ? "It may delete: the form has the field _method=delete." : null;
+  const override = overrides.find((one) => one.method === "DELETE");
+  return override === undefined ? null : `It may delete: the ${override.place} names the method DELETE.`;
 }
 
-function isDeletingPair([name, value]: FormPair): boolean {
-  return name === "_method" && value.toUpperCase() === "DELETE";
+/** A deletion is a risk of its own. */
+function otherMethodOf(overrides: readonly MethodOverride[]): string | null {
+  const others = overrides.filter(({ method }) => method !== "DELETE");
+  const named = [...new Set(others.map(({ method, place }) => `the ${place} names ${method}`))];
+  const more = named.length - RISK_OVERRIDES_SHOWN_MAX;
+  const shown = [...named.slice(0, RISK_OVERRIDES_SHOWN_MAX), ...(more > 0 ? [`${more} more`] : [])];
+  return named.length === 0 ? null : `Its target may take it for another method: ${listed(shown)}.`;
 }
 
 /** Headers that make a target perform another operation than the method says. */

@@ -108,6 +108,8 @@ export const USUAL_HEADERS_BYTES_MAX = 4_096;
 export const USUAL_BODY_BYTES_MAX = 65_536;
 /** Characters of a body whose escapes are decoded to find hidden characters. */
 export const RISK_DECODED_CHARS_MAX = 65_536;
+/** Parts of a request that name another method, shown in its risk. */
+export const RISK_OVERRIDES_SHOWN_MAX = 5;
 /** Held actions that one step of expiry scans, and how many are cancelled at a time: each is read whole. */
 export const EXPIRE_SCAN_ROWS_MAX = 500;
 export const EXPIRE_PARALLEL_MAX = 16;

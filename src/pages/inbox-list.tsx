@@ -33,6 +33,7 @@ type RiskName = (typeof RISKS)[number];
 const RISK_WORDS: Readonly<Record<RiskName, string>> = {
   new_host: "new host",
   deletes: "deletes",
+  other_method: "other method",
   hidden_characters: "hidden characters",
   mixed_scripts: "mixed letters",
   coded_letters: "coded letters",

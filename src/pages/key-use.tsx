@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import { NO_EXTRAS } from "../actions/extras.ts";
 import { limitRefusal } from "../accounts/key-limits.ts";
 import type { Role } from "../accounts/roles.ts";
 import type { KeyView } from "../accounts/schemas.ts";
@@ -51,7 +52,7 @@ function mayCreate(role: Role): boolean {
 /** Sends one action with the key itself, so that it shows what the key may do. In a window of its own: this page is shown once. */
 function TestForm({ user, made, apiKey }: Omit<KeyUseProps, "baseUrl">) {
   const call = `${TEST_CALL.method} ${TEST_CALL.url}`;
-  if (limitRefusal(made, TEST_CALL) !== null) {
+  if (limitRefusal(made, { ...TEST_CALL, headers: null, body: null, extras: NO_EXTRAS }) !== null) {
     return <p class="quiet">The limits of this key don’t allow the usual test call, {call}.</p>;
   }
   return (

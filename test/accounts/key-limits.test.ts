@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { budgetSpent, dayOf, expiryIssues, limitRefusal, readHosts } from "../../src/accounts/key-limits.ts";
 import { KEY_EXPIRY_YEARS_MAX } from "../../src/config/limits.ts";
-import { later, NOON } from "../support/factory.ts";
+import { aRequest, later, NOON } from "../support/factory.ts";
 
 const NONE = { hosts: null, methods: null, dailyActions: null, expiresAt: null };
 
 const mayCall = (hosts: readonly string[], url: string) =>
-  limitRefusal({ ...NONE, hosts }, { method: "POST", url }) === null;
+  limitRefusal({ ...NONE, hosts }, aRequest({ method: "POST", url })) === null;
 
 describe("the hosts of a key", () => {
   test.each<readonly [allowed: string, url: string, may: boolean]>([
@@ -63,17 +63,17 @@ describe("the hosts of a key", () => {
 
 test("a refusal names the limit, what was asked and who can change it, and nothing of the path", () => {
   const limits = { ...NONE, hosts: ["a.example"], methods: ["GET"] as const };
-  const elsewhere = limitRefusal(limits, { method: "GET", url: "https://b.example:8443/secret" });
+  const elsewhere = limitRefusal(limits, aRequest({ method: "GET", url: "https://b.example:8443/secret" }));
   expect(elsewhere).toMatchObject({ code: "forbidden" });
   expect(elsewhere?.message).toStartWith("This key may call only a.example, and not b.example:8443. An owner can");
-  const written = limitRefusal(limits, { method: "POST", url: "https://a.example/" });
+  const written = limitRefusal(limits, aRequest({ method: "POST", url: "https://a.example/" }));
   expect(written?.message).toStartWith("This key may use only GET, and not POST. An owner can");
-  expect(limitRefusal(limits, { method: "GET", url: "https://a.example/" })).toBeNull();
-  expect(limitRefusal(NONE, { method: "DELETE", url: "https://b.example/" })).toBeNull();
+  expect(limitRefusal(limits, aRequest({ method: "GET", url: "https://a.example/" }))).toBeNull();
+  expect(limitRefusal(NONE, aRequest({ method: "DELETE", url: "https://b.example/" }))).toBeNull();
   const spent = budgetSpent(7, NOON);
   expect(spent.code).toBe("forbidden");
   expect(spent.message).toContain(
-    "may create 7 actions a day (UTC), and has created them. It may create more from 2026-03-05T00:00:00.000Z",
+    "may create 7 actions a day (UTC), retries included, and has done so. It may create or retry more from 2026-03-05T00:00:00.000Z",
   );
 });
 

@@ -69,6 +69,7 @@ describe("risks of a body", () => {
 
   test("a form may name another method", () => {
     expect(risks(form({ _method: "Delete" }))).toEqual(["deletes"]);
+    expect(risks(form({ _method: "put" }))).toEqual(["other_method"]);
     expect(risks(form({ method: "delete" }))).toEqual([]);
   });
 

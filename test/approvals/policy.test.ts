@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "../../src/config/limits.ts";
 import { HOLDS, ROLES } from "../../src/accounts/roles.ts";
 import { decide, isNamedIn, mayApproveIt, mayCallBack, mayMail } from "../../src/approvals/policy.ts";
-import { later, NOON } from "../support/factory.ts";
+import { type HttpMethod } from "../../src/actions/action.ts";
+import { NO_EXTRAS } from "../../src/actions/extras.ts";
+import { anAction, later, NOON } from "../support/factory.ts";
 
 type Facts = Parameters<typeof decide>[0];
 type CreateFacts = Extract<Facts, { operation: "create" }>;
@@ -24,6 +26,9 @@ const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<Facts["r
   request: {
     method: "POST",
     url: "https://api.example.com/x",
+    headers: null,
+    body: null,
+    extras: NO_EXTRAS,
     approve: false,
     callback: null,
     notifyEmail: null,
@@ -51,6 +56,13 @@ const LIMITED = {
   ...AGENT,
   limits: { hosts: ["api.example.com"], methods: ["GET", "POST"], dailyActions: 5, expiresAt: null },
 } as const;
+const limitedTo = (methods: readonly HttpMethod[]) => ({
+  ...AGENT,
+  limits: { hosts: null, methods, dailyActions: null, expiresAt: null },
+});
+const [READS, POSTS] = [limitedTo(["GET"]), limitedTo(["POST"])];
+const DISGUISED = { method: "GET", url: "https://api.example.com/x?_method=delete" } as const;
+const AS_READ = { body: '{"_method":"GET"}' };
 const APPROVED = { approve: true } as const;
 const LISTED = { callbackHosts: ["hooks.example.com"], approvers: [], isMember: false };
 const MEMBER = { callbackHosts: [], approvers: [], isMember: true };
@@ -73,6 +85,34 @@ describe("the policy decides", () => {
     ["a retry with another method", aRetry({ caller: LIMITED }, { method: "PUT" }), "refuse: forbidden"],
     ["a retry beyond the daily limit of its key", aRetry({ caller: LIMITED, spentAt: NOON }), "refuse: forbidden"],
     ["a retry within the limits", aRetry({ caller: LIMITED }), "allow"],
+    [
+      "a read that names a write, of a key that may only read",
+      aCreate({ caller: READS }, DISGUISED),
+      "refuse: forbidden",
+    ],
+    ["a retry of it", aRetry({ caller: READS }, DISGUISED), "refuse: forbidden"],
+    [
+      "a write that names a read, of a key that may only read",
+      aCreate({ caller: READS }, AS_READ),
+      "refuse: forbidden",
+    ],
+    [
+      "a write that names a read, of a key that may only write",
+      aCreate({ caller: POSTS }, AS_READ),
+      "refuse: forbidden",
+    ],
+    [
+      "a read that names a read",
+      aCreate({ caller: READS }, { ...DISGUISED, url: "https://api.example.com/x?_method=get" }),
+      "allow",
+    ],
+    ["a read that names a write, of a key that holds writes", aCreate({ caller: WRITES }, DISGUISED), "hold: key"],
+    [
+      "a read that names a write in a header",
+      aCreate({ caller: WRITES }, { method: "GET", headers: { "X-Verb": "PUT" } }),
+      "hold: key",
+    ],
+    ["a retry of it by a key that holds writes", aRetry({ caller: WRITES }, DISGUISED), "refuse: forbidden"],
     ["a create that asks for approval", aCreate({}, APPROVED), "hold: request"],
     ["a write of a key that holds writes", aCreate({ caller: WRITES }), "hold: key"],
     ["a read of a key that holds writes", aCreate({ caller: WRITES }, { method: "GET" }), "allow"],
@@ -192,8 +232,10 @@ describe("what is sent later", () => {
   });
 
   test("is approved by no agent's client if a hold holds it; owners and approvers may", () => {
-    const held = { creator: { role: "agent", hold: "all" }, method: "GET" } as const;
-    const asked = { creator: { role: "agent", hold: "none" }, method: "POST" } as const;
+    const held = anAction({ creator: { role: "agent", hold: "all" }, method: "GET", body: null });
+    const asked = anAction({ creator: { role: "agent", hold: "none" } });
+    const disguised = anAction({ creator: { role: "agent", hold: "writes" }, body: null, ...DISGUISED });
+    expect(ROLES.filter((role) => mayApproveIt(role, disguised))).toEqual(["owner", "approver"]);
     expect(ROLES.filter((role) => mayApproveIt(role, held))).toEqual(["owner", "approver"]);
     expect(ROLES.filter((role) => mayApproveIt(role, asked))).toEqual([...ROLES]);
   });

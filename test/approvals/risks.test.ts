@@ -69,7 +69,12 @@ describe("a deletion", () => {
     [
       "another method, by a parameter",
       { url: "https://a.example/x?_method=delete" },
-      "It may delete: the URL has the parameter _method=delete.",
+      "It may delete: the parameter _method of the URL names the method DELETE.",
+    ],
+    [
+      "another method, by a member",
+      { body: '{"_method":"DELETE"}' },
+      "It may delete: the member _method of the body names the method DELETE.",
     ],
   ] as const)("is said by %s", (_what, members, text) => {
     expect(textsOf(members)).toEqual([text]);
@@ -77,6 +82,22 @@ describe("a deletion", () => {
 
   test("is not said by a word elsewhere", () => {
     expect(textsOf({ headers: { Accept: "delete" }, url: "https://a.example/delete", body: '"delete"' })).toEqual([]);
+  });
+});
+
+describe("another method", () => {
+  test("is said with the part that names it, once for each", () => {
+    const url = "https://a.example/x?_method=put&_method=patch";
+    expect(textsOf({ method: "GET", url, headers: { "X-Verb": "patch" } })).toEqual([
+      "Its target may take it for another method: the parameter _method of the URL names PUT, the parameter _method of the URL names PATCH and the header X-Verb names PATCH.",
+    ]);
+    expect(textsOf({ body: '{"_method":"sk_live_0123456789"}' })).toEqual([
+      "Its target may take it for another method: the member _method of the body names an unknown method.",
+    ]);
+  });
+
+  test("is not said where it is the request's own", () => {
+    expect(textsOf({ method: "PUT", url: "https://a.example/x?_method=put" })).toEqual([]);
   });
 });
 

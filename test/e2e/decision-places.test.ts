@@ -101,7 +101,7 @@ describe("every place of decision", () => {
   test("shows every fact and every risk, in the same order and in the same words", async () => {
     const id = await held({
       method: "DELETE",
-      url: `https://xn--pple-43d.example:8443/v1/%63ustomers/7%E2%80%AE?page=2&${"x".repeat(1_200)}`,
+      url: `https://xn--pple-43d.example:8443/v1/%63ustomers/7%E2%80%AE?page=2&_method=put&${"x".repeat(1_200)}`,
       form: { note: "p\u0430ypal", amount: "1200" },
       title: "Refund 12.00 EUR to customer 4711",
       metadata: { order: "4711", ticket: "T-9" },

@@ -51,6 +51,52 @@ describe("headers by which a proxy tells a target who somebody is", () => {
   });
 });
 
+describe("a request that names another method", () => {
+  const makeKey = async (more: object) =>
+    (await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role: "agent", ...more }))).json.key;
+  const disguised = { method: "GET", url: "http://127.0.0.1:9/orders/7?_method=DELETE" };
+
+  test("counts as both for the methods of a key, over REST and MCP, and wherever it names it", async () => {
+    const reader = await makeKey({ methods: ["GET"] });
+    const writer = await makeKey({ methods: ["POST"] });
+    const bytes = Buffer.from('--b\r\nContent-Disposition: form-data; name="_method"\r\n\r\nDELETE\r\n--b--');
+    const requests = [
+      [reader, disguised],
+      [reader, { method: "GET", headers: { "X-Request-Verb": "DELETE" } }],
+      [writer, { url: disguised.url }],
+      [writer, { body: { _HttpMethod: "delete" } }],
+      [writer, { json: { $httpMethod: "DELETE" } }],
+      [writer, { form: { _method: "DELETE" } }],
+      [writer, { base64: bytes.toString("base64"), headers: { "Content-Type": "multipart/form-data; boundary=b" } }],
+    ] as const;
+    for (const [key, members] of requests) {
+      const refused = await create(key, members);
+      expect([members, refused.status]).toEqual([members, 403]);
+      expect(refused.json.error.message).toContain("and not DELETE, which the ");
+      await using agent = await connect("modern", app.mcpUrl, { key });
+      expect(errorIn(await agent.call("create", { url: target.url, ...members }))).toMatchObject({ code: "forbidden" });
+    }
+    expect((await create(writer, { body: { order: { _method: "DELETE" }, method: "DELETE" } })).status).toBe(201);
+  });
+
+  test("is held by a hold on writes, can't be answered in sync, and no agent's client may approve it", async () => {
+    const key = await makeKey({ hold: "writes" });
+    const held = await create(key, disguised);
+    expect([held.status, held.json.status]).toEqual([201, "awaiting_approval"]);
+    for (const members of [disguised, { method: "GET", headers: { "X-Request-Verb": "DELETE" } }]) {
+      const sync = await create(key, { ...members, sync: true });
+      expect([sync.status, sync.json.error.code]).toEqual([400, "invalid_sync"]);
+    }
+    const answer = () => ({ action: "accept", content: { decision: "approve" } });
+    await using agent = await connect("modern", app.mcpUrl, { key, answer });
+    expect(errorIn(await agent.call("approve", { id: held.json.id }))).toMatchObject({ code: "forbidden" });
+    expect(await ann.pageOf(`/approvals/${held.json.id}`)).toContain(
+      "the parameter _method of the URL names the method",
+    );
+    expect((await create(key, { method: "GET", url: "http://127.0.0.1:9/?a=1" })).json.status).toBe("pending");
+  });
+});
+
 describe("the daily limit of a key", () => {
   test("counts each retry of the key that calls it, single and in bulk, and attempts never", async () => {
     await using down = new Target(500);
@@ -95,7 +141,7 @@ describe("the daily limit of a key", () => {
     expect(await today()).toMatchObject({ actions_today: 4 });
     const [refused = { id: "" }] = results;
     const again = await retry(refused.id, key);
-    expect([again.status, again.json.error.message]).toEqual([403, expect.stringContaining("retries count too")]);
+    expect([again.status, again.json.error.message]).toEqual([403, expect.stringContaining("retries included")]);
     await using agent = await connect("modern", server.mcpUrl, { key: made.json.key });
     expect(errorIn(await agent.call("retry", { id: refused.id }))).toMatchObject({ code: "forbidden" });
     expect(await engine.actionService.get(engine.owner, refused.id)).toMatchObject({ status: "failed", run: 1 });
