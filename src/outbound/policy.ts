@@ -75,7 +75,7 @@ export function parsePolicy(settings: PolicySettings): TargetPolicy | BadPolicy 
 export function providerPolicy(url: string, setting: string, listed: readonly string[] = []): TargetPolicy {
   const { hostname } = new URL(url);
   const policyWith = (allowedPrivateTargets: readonly string[]) =>
-    parsePolicy({ allowedPrivateTargets, loopbackAllowed: true, ownOrigins: [url] });
+    parsePolicy({ allowedPrivateTargets, loopbackAllowed: true, ownOrigins: [] });
   const policy = policyWith([...listed, hostname]);
   // Only a private host can be listed. A forbidden one is refused at the call.
   const plain = "problems" in policy ? policyWith(listed) : policy;
@@ -133,7 +133,7 @@ export function checkTarget(policy: TargetPolicy, url: string): CheckedTarget | 
   if ("refused" in target) return target;
   const { hostname, host, literal } = target;
   if (isOwnTarget(policy.own, target, literal)) {
-    return { refused: "Leads back to this service: no call may go to its own /v1, /auth, /mcp or /a." };
+    return { refused: `Leads back to this service: of its own addresses calls may reach only ${TEST_PATH}.` };
   }
   const verdict = literal === null ? checkName(policy, hostname) : checkAddress(policy, literal, null);
   if (verdict === "allowed") return { hostname, host };
@@ -182,6 +182,9 @@ interface OwnOrigins {
   readonly addresses: ReadonlySet<string>;
   /** The port that we listen on and that of `BASE_URL`; each applies to all of our hosts. */
   readonly ports: ReadonlySet<number>;
+  /** Where nobody but us answers: the port that we listen on, and the host of `BASE_URL` with its port. */
+  readonly onlyOurPorts: ReadonlySet<number>;
+  readonly onlyOurHosts: ReadonlySet<string>;
   /** Current addresses of this machine's interfaces: they change while the service runs. */
   readonly machineAddresses: () => readonly string[];
 }
@@ -198,13 +201,23 @@ function parseOwnOrigins(
     hostnames: new Set(targets.map(({ hostname }) => hostname)),
     addresses: new Set(literals.map(urlHostOf)),
     ports: new Set(targets.flatMap(portsOf)),
+    onlyOurPorts: new Set(targets.filter(isLocalHost).map(({ port }) => port)),
+    onlyOurHosts: new Set(targets.flatMap((target) => portsOf(target).map((port) => hostAt(target, port)))),
     machineAddresses,
   };
 }
 
-/** Whether a call would reach a route of ours that changes state. `address` is what the host resolved to, if known. */
+/** Calls of our own may reach this path, which reads and changes nothing: to try the service with itself. */
+const TEST_PATH = "/health";
+
+/**
+ * Whether a call would reach this service. `address` is what the host resolved to, if known. At the port of `BASE_URL` a
+ * proxy may serve other sites on this machine: under their names only the paths of our routes that change state are ours.
+ */
 export function isOwnTarget(own: OwnOrigins, target: NormalTarget, address: Address | null): boolean {
-  if (!own.ports.has(target.port) || !isOwnPath(target.pathname)) return false;
+  if (!own.ports.has(target.port) || target.rest === TEST_PATH) return false;
+  const isOnlyOurs = own.onlyOurPorts.has(target.port) || own.onlyOurHosts.has(hostAt(target, target.port));
+  if (!isOnlyOurs && !isOwnPath(target.pathname)) return false;
   if (own.hostnames.has(target.hostname)) return true;
   return address === null ? classOfName(target.hostname) === "loopback" : isOurAddress(own, address);
 }
@@ -224,9 +237,16 @@ function isThisMachine(address: Address): boolean {
 
 /** Without a port both default ports count: http usually redirects to https. */
 function portsOf(target: NormalTarget): readonly number[] {
-  const address = addressOfHost(target.hostname);
-  const isLocal = address === null ? classOfName(target.hostname) === "loopback" : isThisMachine(address);
-  return isLocal || target.host !== target.hostname ? [target.port] : [80, 443];
+  return isLocalHost(target) || target.host !== target.hostname ? [target.port] : [80, 443];
+}
+
+function isLocalHost({ hostname }: NormalTarget): boolean {
+  const address = addressOfHost(hostname);
+  return address === null ? classOfName(hostname) === "loopback" : isThisMachine(address);
+}
+
+function hostAt({ hostname }: NormalTarget, port: number): string {
+  return `${hostname}:${port}`;
 }
 
 /** The operating system's list, read at most once in `INTERFACES_FRESH_MS`. */

@@ -44,7 +44,7 @@ describe("what is not allowed", () => {
     );
     const refused = await careful.send(requestTo(target.url("/v1/actions", "localhost")), HALF_A_SECOND);
     expect([refused, target.accepted]).toEqual([{ kind: "not_sent", fault: "address_never" }, 0]);
-    const allowed = await careful.send(requestTo(target.url("/hooks", "localhost")), HALF_A_SECOND);
+    const allowed = await careful.send(requestTo(target.url("/health", "localhost")), HALF_A_SECOND);
     expect(allowed.kind).toBe("answered");
   });
 });

@@ -115,7 +115,7 @@ describe("where it leads", () => {
     });
   });
 
-  test("our own routes that change something are refused, at every name of ours", () => {
+  test("our own origin is refused at every name of ours, but for the test path", () => {
     const own = [
       "http://127.0.0.1:3000/v1/actions",
       "http://127.0.0.1:3000/v1",
@@ -130,13 +130,22 @@ describe("where it leads", () => {
       "https://outgate.example.com/v1/actions",
       "https://OUTGATE.example.com.:443/mcp?x",
       "http://outgate.example.com/v1/actions",
+      "http://127.0.0.1:3000/",
+      "http://127.0.0.1:3000/v10",
+      "http://127.0.0.1:3000/r/token",
+      "http://localhost:3000/hooks",
+      "http://127.0.0.1:3000/health/",
+      "http://127.0.0.1:3000/health?x",
+      "http://127.0.0.1:3000/healt%68",
+      "https://outgate.example.com/keys",
+      "http://outgate.example.com:3000/keys",
     ];
     refuses(own, "Leads back to this service", OPEN);
     accepts(
       {
-        "http://127.0.0.1:3000/": "127.0.0.1:3000",
-        "http://127.0.0.1:3000/v10": "127.0.0.1:3000",
-        "http://127.0.0.1:3000/r/token": "127.0.0.1:3000",
+        "http://127.0.0.1:3000/health": "127.0.0.1:3000",
+        "http://127.0.0.1:3000/x/../health#part": "127.0.0.1:3000",
+        "https://outgate.example.com/health": "outgate.example.com",
         "http://127.0.0.1:3001/v1/actions": "127.0.0.1:3001",
         "https://outgate.example.com:8443/v1": "outgate.example.com:8443",
         "https://other.example.com/v1/actions": "other.example.com",
@@ -165,8 +174,17 @@ describe("where it leads", () => {
       );
       const elsewhere = ["http://10.20.30.41:3000/v1/actions", "http://203.0.113.9:3001/v1/actions"];
       expect(
-        [...elsewhere, "http://10.20.30.40:3000/hooks"].map((url) => "refused" in checkTarget(targets, url)),
+        [...elsewhere, "http://10.20.30.40:3000/health"].map((url) => "refused" in checkTarget(targets, url)),
       ).toEqual([false, false, false]);
+    });
+
+    test("what else is at our port is refused; at the port of a proxy another site may answer", () => {
+      refuses(
+        ["http://10.20.30.40:3000/hooks", "https://outgate.example.com/hooks", "http://outgate.example.com/hooks"],
+        "Leads back to this service",
+        targets,
+      );
+      accepts({ "https://10.20.30.40/hooks": "10.20.30.40", "http://localhost/hooks": "localhost" }, targets);
     });
 
     test("an address that an interface has got meanwhile counts from then on", () => {
