@@ -29,6 +29,7 @@ export const FACTS = [
   "callback",
   "body",
   "attempts",
+  "on_unknown",
   "run_at",
   "expires_at",
   "extras",
@@ -117,6 +118,7 @@ export function maskedFacts(
     fact("callback", "Callback", callback),
     fact("body", "Body", bodyKindText(masked, sentBytes(action))),
     fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
+    ...(action.onUnknown === "stop" ? [fact("on_unknown", "If the outcome is unknown", STOPS)] : []),
     ...(runAt === null || action.run > 1 ? [] : [fact("run_at", "Not sent before", utcMinute(runAt))]),
     ...(action.expiresAt === null ? [] : [fact("expires_at", "Expires at", utcMinute(action.expiresAt))]),
     ...extrasFacts(extras),
@@ -124,6 +126,8 @@ export function maskedFacts(
   ];
   return { facts, risks: risksOf({ ...action, ...history, seenUrl: url }) };
 }
+
+const STOPS = "Ends as failed: it is never sent again by itself";
 
 /** "Ann, over the API": the name of an actor and how they connected. */
 export function actorText(actor: Actor): string {

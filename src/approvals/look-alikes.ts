@@ -88,7 +88,7 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
   if (hasHistory || body === null || !action.url.startsWith(action.host, start)) return null;
   const rest = action.url.slice(start + action.host.length);
   const queryAt = rest.includes("?") ? rest.indexOf("?") : rest.length;
-  const { keyId, createdBy, method, host, callback, run, retries, extras, expiresAt } = action;
+  const { keyId, createdBy, method, host, callback, run, retries, onUnknown, extras, expiresAt } = action;
   const fields: readonly Field[] = [
     { place: "title", name: "", value: action.title ?? "" },
     { place: "reason", name: "", value: reason ?? "" },
@@ -126,6 +126,7 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
     callback,
     run,
     retries,
+    onUnknown,
     settings,
     risks,
     marks,

@@ -134,7 +134,7 @@ export function DecisionSummary({ action, history, rows = [] }: DecisionSummaryP
 }
 
 /** Facts without untrusted text. */
-const TRUSTED_FACTS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "attempts"]);
+const TRUSTED_FACTS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "attempts", "on_unknown"]);
 
 /** A fact as it is shown: untrusted, unless it is made of our own words and numbers. */
 export function factValue({ name, value }: Fact): Child {

@@ -35,6 +35,13 @@ describe("what an approver is told", () => {
     expect(factsOf({}).map(([name]) => name)).not.toContain("title");
   });
 
+  test("says that an unknown outcome stops it, where that is so", () => {
+    expect(factsOf({ onUnknown: "stop" }).filter(([name]) => name === "on_unknown")).toEqual([
+      ["on_unknown", "Ends as failed: it is never sent again by itself"],
+    ]);
+    expect(factsOf({ onUnknown: "retry" }).map(([name]) => name)).not.toContain("on_unknown");
+  });
+
   test("says what kind of body it is, and how large", () => {
     expect(bodyFact({ body: '{"a":1}' })).toBe("JSON, 7 bytes");
     expect(bodyFact({ body: "[1]", extras: { bodyKind: "json" } })).toBe("JSON, 3 bytes");

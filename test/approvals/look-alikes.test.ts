@@ -63,6 +63,7 @@ describe("requests that look alike", () => {
     ["no title", seen({ ...refund(1, "ch_4"), title: null })],
     ["a callback", seen({ ...refund(1, "ch_4"), callback: "https://hooks.example.com/" })],
     ["an expiry", seen({ ...refund(1, "ch_4"), expiresAt: new Date("2026-02-01T00:00:00Z") })],
+    ["another end of an unknown outcome", seen({ ...refund(1, "ch_4"), onUnknown: "stop" })],
     ["another run", seen({ ...refund(1, "ch_4"), run: 2 })],
     ["metadata", seen({ ...refund(1, "ch_4"), extras: { metadata: { order: "1" } } })],
     ["a risk", seen(refund(1, "ch_4"), { risks: ["It deletes."] })],
