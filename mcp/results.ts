@@ -178,7 +178,8 @@ type Page = Awaited<ReturnType<ActionService["list"]>>;
 /** The action as the caller may see it. `viewer` is null where they see it unmasked. */
 function viewOf({ clock, receiptUrl, pauseOf }: ViewDeps, caller: Caller, action: Action) {
   const viewer = seesWhole(caller, action) ? null : viewerOf(caller.role);
-  const pause = viewer === null ? pauseOf(action) : maskedPause(pauseOf(action), viewer);
+  // Its reason is for people, also where an agent has an owner's key.
+  const pause = maskedPause(pauseOf(action), viewerOf(caller.role));
   return {
     viewer,
     visible: viewer === null ? action : maskedAction(action, viewer),

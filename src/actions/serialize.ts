@@ -214,17 +214,27 @@ export function createActionSerializer(
   return (caller, action, differs) => {
     const isWhole = seesWhole(caller, action);
     const viewer = viewerOf(caller.role);
-    const pause = isWhole ? pauseOf(action) : maskedPause(pauseOf(action), viewer);
+    const pause = readsReasons(caller) ? pauseOf(action) : maskedPause(pauseOf(action), viewer);
     const visible = isWhole ? action : maskedAction(action, viewer);
     const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause, hiddenValues: hiddenValues(visible) };
     return actionJson(visible, differs === undefined ? options : { ...options, differs });
   };
 }
 
+/** Whether the caller sees reasons of pauses unmasked. Owners wrote them, for people: no agent does, whatever it created. */
+function readsReasons({ role }: Caller): boolean {
+  return role === "owner";
+}
+
 /** Serializes the timeline of an action to JSON text, masked as far as the caller requires. */
 export function serializeTimeline(caller: Caller, action: Action, entries: readonly TimelineEntry[]): string {
+  const isWhole = seesWhole(caller, action);
   const viewer = viewerOf(caller.role);
-  return timelineJson(seesWhole(caller, action) ? entries : entries.map((entry) => maskedEntry(entry, viewer)));
+  const shown = entries.map((entry) => {
+    const isShown = isWhole && (entry.event.type !== "paused" || readsReasons(caller));
+    return isShown ? entry : maskedEntry(entry, viewer);
+  });
+  return timelineJson(shown);
 }
 
 /** A timeline as JSON text. */

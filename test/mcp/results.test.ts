@@ -3,7 +3,7 @@ import { describeAction, describePage, resultOf } from "../../mcp/results.ts";
 import type { Action, Result } from "../../src/actions/action.ts";
 import type { Caller, Role } from "../../src/accounts/roles.ts";
 import { FakeClock } from "../support/clock.ts";
-import { anAction } from "../support/factory.ts";
+import { anAction, aPause } from "../support/factory.ts";
 
 const deps = {
   clock: new FakeClock(),
@@ -40,6 +40,16 @@ const textOf = (action: Action, role: Role = "agent") =>
   describeAction(deps, { caller: callerOf(role), elicitation: null }, action);
 
 const valueOf = async (action: Action, role: Role = "agent") => JSON.parse(await textOf(action, role));
+
+test("the reason of a pause is masked in every tool result", async () => {
+  const secret = `ghp_${"a1B2c3D4e5".repeat(4).slice(0, 36)}`;
+  const paused = { ...deps, pauseOf: () => aPause({ reason: `Leaked: ${secret}` }) };
+  for (const role of ["agent", "owner"] as const) {
+    const text = await describeAction(paused, { caller: callerOf(role), elicitation: null }, anAction());
+    expect(text).toContain("Leaked: ");
+    expect(text).not.toContain(secret);
+  }
+});
 
 describe("the response in a tool result", () => {
   test("is marked as data from outside, in a field of its own", async () => {

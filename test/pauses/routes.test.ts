@@ -74,6 +74,22 @@ describe("POST /v1/pauses", () => {
     expect((await app.call("DELETE", `/v1/pauses/${made.json.id}`)).status).toBe(204);
   });
 
+  test("masks secrets of its reason for agents, also of their own actions", async () => {
+    const secret = `ghp_${"a1B2c3D4e5".repeat(4).slice(0, 36)}`;
+    await pause({ reason: `Leaked: ${secret}` });
+    const { json } = await create();
+    const paths = [`/v1/actions/${json.id}`, "/v1/actions", `/v1/actions/${json.id}/timeline`];
+    const seen = async (headers = {}) =>
+      (await Promise.all(paths.map((path) => read(path, headers)))).map((answer) => {
+        const text = JSON.stringify(answer);
+        return [text.includes("Leaked: "), text.includes(secret)];
+      });
+    expect(JSON.stringify(json)).toContain("Leaked: ");
+    expect(JSON.stringify(json)).not.toContain(secret);
+    expect(await seen(AGENT)).toEqual(paths.map(() => [true, false]));
+    expect(await seen()).toEqual(paths.map(() => [true, true]));
+  });
+
   test("stops the account, and a second one finds the first", async () => {
     const first = await pause({ reason: null });
     const second = await pause({ reason: "again" });
