@@ -6,8 +6,7 @@ import { unknownExtras } from "../src/actions/extras.ts";
 import { DomainError } from "../src/api/domain-error.ts";
 import { compile, isJsonObject, withoutNulls } from "../src/api/schema-helpers.ts";
 import { mayApproveIt } from "../src/approvals/policy.ts";
-import { maskedFacts } from "../src/approvals/facts.ts";
-import type { DecisionFacts, FactName } from "../src/approvals/facts.ts";
+import { ADDRESS_FACTS, type DecisionFacts, maskedFacts } from "../src/approvals/facts.ts";
 import { QUESTION_MS } from "../src/config/limits.ts";
 import { premask } from "../src/receipts/masked-action.ts";
 import { visibleText } from "../src/receipts/visible-text.ts";
@@ -143,14 +142,12 @@ export function formOf({ facts, risks }: DecisionFacts): QuestionForm {
     "Should Outgate send this HTTP call?",
     ...risks.map(({ text }) => `! ${plain(text)}`),
     ...facts.map(
-      ({ name, label, value }) => `${label}: ${ADDRESSES.has(name) ? plainUrl(value) : unlinked(plain(value))}`,
+      ({ name, label, value }) => `${label}: ${ADDRESS_FACTS.has(name) ? plainUrl(value) : unlinked(plain(value))}`,
     ),
     "The action's link shows the whole request, after you log in.",
   ];
   return { message: lines.join("\n"), requestedSchema: FORM_SCHEMA };
 }
-
-const ADDRESSES: ReadonlySet<FactName> = new Set(["url", "callback", "action"]);
 
 /** Characters of links, code and tags, for clients that render Markdown or HTML. */
 const MARKUP = /[[\]<>`|\\#]/g;

@@ -15,9 +15,9 @@ import { RISKS, risksOf } from "./risks.ts";
 /** The facts that an approver sees of a request, in this order, in mail, pages, MCP and CLI. */
 export const FACTS = [
   "hidden",
-  "title",
   "method",
   "url",
+  "title",
   "requester",
   "requested_at",
   "reason",
@@ -37,6 +37,9 @@ export const FACTS = [
 ] as const;
 
 export type FactName = (typeof FACTS)[number];
+
+/** The facts that are URLs. They are shown as they are, the other texts without anything that could become a link. */
+export const ADDRESS_FACTS: ReadonlySet<FactName> = new Set(["url", "callback", "action"]);
 
 const Fact = Type.Object(
   {
@@ -103,9 +106,10 @@ export function maskedFacts(
   const runAt = runAtOf(action);
   const facts = [
     ...(hidden === null ? [] : [fact("hidden", "Hidden", hidden)]),
-    ...(title === null ? [] : [fact("title", "Requester says", title)]),
+    // The call first: a title that ends like a host must not seem to be the beginning of a URL.
     fact("method", "Method", action.method),
     fact("url", "URL", url),
+    ...(title === null ? [] : [fact("title", "Requester says", title)]),
     fact("requester", "Requested by", actorText(masked.createdBy)),
     fact("requested_at", "Requested at", utcMinute(action.createdAt)),
     fact("reason", "Reason", reason),

@@ -1,10 +1,10 @@
 import type { Action } from "../actions/action.ts";
 import { actionJson } from "../actions/serialize.ts";
-import { type DecisionFacts, type DecisionHistory, maskedFacts } from "../approvals/facts.ts";
+import { ADDRESS_FACTS, type DecisionFacts, type DecisionHistory, maskedFacts } from "../approvals/facts.ts";
 import { MESSAGE_FACT_CHARS_MAX, MESSAGE_FACTS_MAX } from "../config/limits.ts";
 import type { AskKind } from "../delivery/asks.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
-import { visibleText } from "../receipts/visible-text.ts";
+import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 
 /** A question to a channel. */
 export interface Question {
@@ -34,9 +34,12 @@ export function slackQuestion({ ask, action, history, baseUrl }: Question): stri
     ...risks.map(({ text }) => ({ type: "section", text: plain(`⚠ ${text}`) })),
     ...factSections(shown),
     { type: "section", text: { type: "mrkdwn", text: `<${escaped(url)}|Open it in Outgate to decide>` } },
-    { type: "context", elements: [plain("Secrets are masked. Deciding needs a sign-in.")] },
+    { type: "context", elements: [plain(`Secrets are masked. ${BROKEN_LINKS} Deciding needs a sign-in.`)] },
   ]);
 }
+
+/** How `withoutLinks` is told to people. */
+export const BROKEN_LINKS = "In the requester's texts, [.] stands for a dot, so that nothing in them becomes a link.";
 
 /** The body of a test message to Slack. */
 export function slackTest(name: string): string {
@@ -53,7 +56,9 @@ function slackJson(text: string, blocks: readonly object[]): string {
 const SECTION_FIELDS_MAX = 10;
 
 function factSections(facts: DecisionFacts["facts"]): readonly object[] {
-  const fields = facts.slice(0, MESSAGE_FACTS_MAX).map(({ label, value }) => plain(`${label}: ${value}`));
+  const fields = facts.slice(0, MESSAGE_FACTS_MAX).map(({ name, label, value }) => {
+    return plain(`${label}: ${ADDRESS_FACTS.has(name) ? value : withoutLinks(value)}`);
+  });
   const rest = facts.length - fields.length;
   if (rest > 0) fields.push(plain(`${rest} more in Outgate`));
   const starts = Array.from({ length: Math.ceil(fields.length / SECTION_FIELDS_MAX) }, (_, at) => at);

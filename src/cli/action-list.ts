@@ -17,8 +17,8 @@ export const ACTION_COLUMNS: readonly Column[] = [
   { heading: "STATUS" },
   { heading: "TRIES", leaves: 2 },
   { heading: "AGENT", min: 6 },
-  { heading: "TITLE", min: 16, leaves: 1 },
   { heading: "CALL", min: 20, keeps: 44 },
+  { heading: "TITLE", min: 16, leaves: 1 },
   { heading: "RESULT", min: 14 },
 ];
 
@@ -30,8 +30,8 @@ export function actionRow(action: ActionJson, now: Date): readonly Cell[] {
     statusCell(action),
     `${action.attempts}/${action.retries}`,
     visible(action.created_by.name),
-    visible(action.title ?? ""),
     callOf(action),
+    visible(action.title ?? ""),
     resultOf(action),
   ];
 }

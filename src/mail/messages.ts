@@ -1,7 +1,14 @@
 import { maskedActor } from "../receipts/masked-action.ts";
-import { actorText, type DecisionHistory, maskedFacts, utcMinute } from "../approvals/facts.ts";
+import {
+  actorText,
+  ADDRESS_FACTS,
+  type DecisionFacts,
+  type DecisionHistory,
+  maskedFacts,
+  utcMinute,
+} from "../approvals/facts.ts";
 import { maskText } from "../receipts/masking.ts";
-import { visibleText } from "../receipts/visible-text.ts";
+import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 import {
   approvalMailHtml,
   channelMailHtml,
@@ -13,7 +20,7 @@ import {
   mailRequest,
   testMailHtml,
 } from "./templates.tsx";
-import { actionPageUrl } from "../channels/messages.ts";
+import { actionPageUrl, BROKEN_LINKS } from "../channels/messages.ts";
 import type { AskKind } from "../delivery/asks.ts";
 import { waitingText } from "../pages/text.ts";
 import type { Action } from "../actions/action.ts";
@@ -36,7 +43,7 @@ type LinkKind = "confirm" | "one_click";
 export function approvalMessage(mail: ApprovalMail, linkKind: LinkKind): EmailContent {
   const { action, links, receiptUrl, history, baseUrl } = mail;
   const request = mailRequest(action);
-  const { facts, risks } = maskedFacts(action, history, baseUrl);
+  const { facts, risks } = mailFacts(action, history, baseUrl);
   const subject = approvalSubject(request);
   const waiting = waitingText(action);
   const terms = `${TERMS[linkKind]} They work until ${utcMinute(links.expiresAt)}, for one decision.`;
@@ -46,7 +53,7 @@ export function approvalMessage(mail: ApprovalMail, linkKind: LinkKind): EmailCo
     factsText(facts.map(({ label, value }) => [label, visibleText(value)])),
     ...(request.headers === null ? [] : [`Headers:\n${quoted("", request.headers)}`]),
     ...(request.body === null ? [] : [`Body (${request.bodyKind}):\n${quoted("", request.body)}`]),
-    "Lines that start with | are quoted from the request. Secrets are masked as ••••.",
+    `Lines that start with | are quoted from the request. Secrets are masked as ••••. ${BROKEN_LINKS}`,
     `Approve:\n${links.approve}`,
     `Reject:\n${links.reject}`,
     terms,
@@ -66,7 +73,7 @@ export function decisionMessage(mail: DecidedMail): EmailContent {
   const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${actorName}`;
   const facts = [
     ["At", utcMinute(at)],
-    ...(reason === null ? [] : [["Reason", visibleText(maskText(reason, "decider"))] as const]),
+    ...(reason === null ? [] : [["Reason", withoutLinks(visibleText(maskText(reason, "decider")))] as const]),
     ["Action", action.id],
   ] as const;
   const text = [
@@ -78,10 +85,19 @@ export function decisionMessage(mail: DecidedMail): EmailContent {
   return { subject, text, html: decisionMailHtml({ subject, sentence, request, facts, receiptUrl }) };
 }
 
+/** The facts without anything that a client could make a link, but for the URLs that are facts themselves. */
+function mailFacts(action: Action, history: DecisionHistory, baseUrl: string): DecisionFacts {
+  const { facts, risks } = maskedFacts(action, history, baseUrl);
+  const shown = facts.map((fact) =>
+    ADDRESS_FACTS.has(fact.name) ? fact : { ...fact, value: withoutLinks(fact.value) },
+  );
+  return { facts: shown, risks };
+}
+
 /** The mail of a channel: the masked request, and a link to the page where people decide after a sign-in. */
 export function channelMessage({ event, action, history, baseUrl, channel }: ChannelMail): EmailContent {
   const request = mailRequest(action);
-  const { facts, risks } = maskedFacts(action, history, baseUrl);
+  const { facts, risks } = mailFacts(action, history, baseUrl);
   const isReminder = event === "reminded";
   const subject = `${isReminder ? "Reminder: " : ""}${approvalSubject(request)}`;
   const waiting = isReminder ? `Nobody has decided yet. ${waitingText(action)}` : waitingText(action);
@@ -93,7 +109,7 @@ export function channelMessage({ event, action, history, baseUrl, channel }: Cha
     factsText(facts.map(({ label, value }) => [label, visibleText(value)])),
     ...(request.headers === null ? [] : [`Headers:\n${quoted("", request.headers)}`]),
     ...(request.body === null ? [] : [`Body (${request.bodyKind}):\n${quoted("", request.body)}`]),
-    "Lines that start with | are quoted from the request. Secrets are masked as ••••.",
+    `Lines that start with | are quoted from the request. Secrets are masked as ••••. ${BROKEN_LINKS}`,
     `Decide:\n${url}`,
     terms,
   ].join("\n\n");
@@ -117,7 +133,7 @@ export function invitationMessage({ invitation, link, account }: InvitedMail): E
   const subject = `Invitation to Outgate at ${endOfHost(host)}`;
   const facts = [
     ["Invited by", visibleText(actorText(createdBy))],
-    ...(account.name === null ? [] : [["Account", `“${visibleText(account.name)}”`] as const]),
+    ...(account.name === null ? [] : [["Account", `“${withoutLinks(visibleText(account.name))}”`] as const]),
     ...(account.email === null ? [] : [["Account of", visibleText(account.email)] as const]),
     ["Role", ROLE_TERMS[role]],
     ["Service", host],

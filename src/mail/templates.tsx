@@ -2,7 +2,9 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { DecisionFacts, Fact } from "../approvals/facts.ts";
+import { BROKEN_LINKS } from "../channels/messages.ts";
 import { normalTarget } from "../outbound/target.ts";
+import { withoutLinks } from "../receipts/visible-text.ts";
 import { UntrustedText } from "../pages/parts.tsx";
 import { render } from "../pages/layout.tsx";
 import { type Action, type HttpMethod } from "../actions/action.ts";
@@ -48,8 +50,8 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
       <p style={SMALL}>{terms}</p>
       <ReceiptLink href={receiptUrl} style={SMALL} />
       <p class="quiet" style={QUIET}>
-        Secrets are masked as ••••. The request is sent with the real values. Anyone who has this email can decide.
-        Don’t forward it.
+        {`Secrets are masked as ••••. ${BROKEN_LINKS} The request is sent with the real values.`} Anyone who has this
+        email can decide. Don’t forward it.
       </p>
     </MailFrame>,
   );
@@ -77,7 +79,8 @@ export function channelMailHtml({ subject, waiting, request, facts, risks, url, 
         </a>
       </p>
       <p class="quiet" style={QUIET}>
-        Secrets are masked as ••••. The request is sent with the real values. <UntrustedText text={terms} />
+        {`Secrets are masked as ••••. ${BROKEN_LINKS} The request is sent with the real values.`}{" "}
+        <UntrustedText text={terms} />
       </p>
     </MailFrame>,
   );
@@ -409,12 +412,12 @@ function bodyPart(body: ShownBody): MailPart {
 
 function partOf(text: string): MailPart {
   const bytes = Buffer.from(text);
-  if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: text.split("\n"), note: null };
+  if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: withoutLinks(text).split("\n"), note: null };
   // The streaming decoder drops a character that is cut.
   const start = new TextDecoder().decode(bytes.subarray(0, MAIL_PART_BYTES_MAX), { stream: true });
   const { beginning, rest } = cutAt(text, start.length);
   return {
-    lines: beginning.split("\n"),
+    lines: withoutLinks(beginning).split("\n"),
     note: `Truncated after 2 kB. Not shown: ${rest}. The links lead to the full request.`,
   };
 }

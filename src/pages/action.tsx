@@ -52,7 +52,7 @@ export function actionPage(props: ActionProps): string {
   const { user, now } = props;
   const action = maskForDisplay(props.action, viewerOf(props.role));
   const timeline = props.timeline.map((entry) => maskedEntry(entry, viewerOf(props.role)));
-  const title = action.title === null ? callText(action) : visibleText(action.title);
+  const title = callText(action) + (action.title === null ? "" : `: “${visibleText(action.title)}”`);
   return render(
     <Layout title={title} nav="Actions" user={user} follows={action.id} now={now} width="wide">
       <ActionPart {...props} action={action} timeline={timeline} stored={props.action} />

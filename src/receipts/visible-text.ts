@@ -41,6 +41,14 @@ export function visibleText(text: string, { mark = inAngles, keepsLines = false 
   return shown + text.slice(shownTo);
 }
 
+/** The text with brackets where a client could make a link of it: `https[:]//evil[.]example`. It stays readable. */
+export function withoutLinks(text: string): string {
+  return text.replaceAll("://", "[:]//").replaceAll(DOT_OF_NAME, "[$&]");
+}
+
+/** The dots that host names are written with. */
+const DOT_OF_NAME = /[.\u3002\uff0e\uff61](?=\p{L})/gu;
+
 /** Whether the text has invisible characters other than newlines and tabs. */
 export function hasUnseen(text: string): boolean {
   for (const { 0: run, index } of text.matchAll(UNSEEN_IN_LINES)) if (!isOfEmoji(run, text, index)) return true;

@@ -80,7 +80,9 @@ describe("a channel of Slack", () => {
     ]);
     const rest = JSON.stringify(blocks.filter((block: object) => !links.includes(block)));
     expect(rest).not.toMatch(/[<>]/);
-    expect(rest).toContain("Requester says: Refund &lt;https://evil.example|Ann&gt; &amp; @channel &lt;!channel&gt;");
+    expect(rest).toContain(
+      "Requester says: Refund &lt;https[:]//evil[.]example|Ann&gt; &amp; @channel &lt;!channel&gt;",
+    );
     expect(rest).toContain("Requested by: owner");
     expect(rest).toContain("URL: https://api.stripe.com/v1/refunds");
   });
@@ -215,7 +217,7 @@ test("a mail goes to each address, without links that decide, and counts for the
   for (const { fields } of mails) {
     expect(fields["subject"]).toBe("Approve? POST api.stripe.com/v1/refunds");
     for (const part of ["text", "html"]) expectHarmless(fields[part] ?? "", engine, id);
-    expect(fields["text"]).toContain("Requester says: Refund <https://evil.example|Ann>");
+    expect(fields["text"]).toContain("Requester says: Refund <https[:]//evil[.]example|Ann>");
     expect(fields["html"]).not.toContain("<https://evil.example");
   }
   expect(await engine.told(id, "mail", 2)).toMatchObject([{ channel: "ops" }, { channel: "ops" }]);

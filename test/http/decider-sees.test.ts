@@ -40,7 +40,8 @@ async function shownOf(members: object) {
     id,
     links,
     places: {
-      mail: mailgun.received[before]?.body ?? "",
+      // Dots that could make a link of a text are written in brackets there.
+      mail: (mailgun.received[before]?.body ?? "").replaceAll("[.]", ".").replaceAll("[:]", ":"),
       "link page": await (await fetch(app.url + links.approve)).text(),
       "held page": await ann.pageOf(`/approvals/${id}`),
       "action page": await ann.pageOf(`/actions/${id}`),

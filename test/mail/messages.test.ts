@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { approvalMessage, decisionMessage } from "../../src/mail/messages.ts";
+import { approvalMessage, channelMessage, decisionMessage } from "../../src/mail/messages.ts";
+import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { aDecidedMail, anApprovalMail, LINKS } from "./message.ts";
 import { quickestMs } from "../support/core.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
@@ -68,6 +69,38 @@ describe("an approval mail", () => {
       LINKS.reject,
       "https://gate.example.com/r/receipt-token",
     ]);
+  });
+
+  test("has no address in the requester's texts that a client could make a link", () => {
+    const evil = "https://evil.example/login?a=www.evil.example or ann@evil.example or evil。example";
+    const mail = anApprovalMail({
+      title: evil,
+      headers: { "X-Note": evil },
+      body: JSON.stringify({ note: evil }),
+      extras: { metadata: { note: evil } },
+    });
+    const history = { ...NO_HISTORY, reason: evil };
+    const channel = { ...mail, history, event: "requested", channel: "ops" } as const;
+    const mails = [
+      approvalMessage({ ...mail, history }, "confirm"),
+      channelMessage(channel),
+      decisionMessage(aDecidedMail({ reason: evil })),
+    ];
+    for (const { text, html } of mails) {
+      for (const part of [text, html]) {
+        expect(part).toContain("evil[.]example");
+        expect(part).not.toMatch(/evil[.。]example|https:\/\/evil/);
+      }
+    }
+    // What the call does is shown as it is.
+    expect(mails[0]?.text).toContain("URL: https://api.example.com/orders\n");
+  });
+
+  test("names method and URL before the requester's title", () => {
+    const { text } = letterOf({ title: "Refund of api.good.example" });
+    expect(text).toContain(
+      "Method: POST\nURL: https://api.example.com/orders\nRequester says: Refund of api[.]good[.]example\n",
+    );
   });
 
   test("loads nothing and runs nothing", () => {
