@@ -87,6 +87,7 @@ export interface KeyUse {
 
 /** Written together with the revocation of a key. */
 export interface Revocation {
+  readonly by?: Actor;
   readonly audit?: AuditEntry;
   readonly pause?: { readonly pause: Pause; readonly audit: AuditEntry };
 }

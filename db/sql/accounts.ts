@@ -47,10 +47,10 @@ export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "
     },
     keyUse: (accountId, now) => readUse({ sql: reader }, accountId, now),
     keys: (accountId, limit) => KEYS.read(reader, { accountId, limit }),
-    async revokeKey(accountId, id, at, { audit, pause } = {}) {
+    async revokeKey(accountId, id, at, { by = null, audit, pause } = {}) {
       const paused = pause === undefined ? [] : [pauseRevoked(pause.pause), ...auditChange(pause.audit)];
       const locks = pause === undefined ? [] : [pauseLock(accountId)];
-      await writer.write([REVOKE_KEY.bind({ accountId, id, at }), ...auditChange(audit), ...paused], locks);
+      await writer.write([REVOKE_KEY.bind({ accountId, id, at, by }), ...auditChange(audit), ...paused], locks);
       return findKey(accountId, id);
     },
     hasHold: async () => (await HOLDS.read(reader, {})).length > 0,
@@ -137,10 +137,10 @@ const USE_KEY = prepare((arg: Args<"id" | "at">) =>
     .where(eq(apiKeys.id, arg.id)),
 );
 
-const REVOKE_KEY = prepare((arg: Args<"id" | "accountId" | "at">) =>
+const REVOKE_KEY = prepare((arg: Args<"id" | "accountId" | "at" | "by">) =>
   query
     .update(apiKeys)
-    .set({ revokedAt: sql`${arg.at}` })
+    .set({ revokedAt: sql`${arg.at}`, revokedBy: sql`${arg.by}` })
     .where(and(isKey(arg), isNull(apiKeys.revokedAt))),
 );
 

@@ -1,4 +1,4 @@
-import { and, desc, eq, exists, getTableColumns, gt, inArray, lte, notExists, sql, type SQL } from "drizzle-orm";
+import { and, desc, eq, exists, getTableColumns, gt, inArray, lte, ne, notExists, sql, type SQL } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
 import {
   type EarlierRejection,
@@ -11,6 +11,7 @@ import {
   EARLIER_REJECTIONS_SHOWN_MAX,
   REJECTIONS_PER_KEY_MAX,
   REPEATS_PER_REJECTION_MAX,
+  SIMILAR_REJECTIONS_COUNTED_MAX,
 } from "../../src/config/limits.ts";
 import type { ApiKey } from "../account-store.ts";
 import type { LinkStore } from "../store.ts";
@@ -48,6 +49,16 @@ const COUNT_OF_KEY = prepare((arg: KeyArgs) => {
   const counted = upToLimit(arg).as("counted");
   const since = sql<Date | null>`min(${counted.at})`.mapWith(rejections.at).as("since");
   return query.select({ count: sql<number>`count(*)`.as("count"), since }).from(counted);
+});
+
+const SIMILAR = prepare((arg: RequestArgs & Args<"similar">) => {
+  const isSimilar = [eq(rejections.similar, arg.similar), isOfKey(arg), eq(rejections.kind, "rejected")];
+  const similar = query
+    .select({ at: rejections.at })
+    .from(rejections)
+    .where(and(...isSimilar, ne(rejections.digest, arg.digest)))
+    .limit(SIMILAR_REJECTIONS_COUNTED_MAX);
+  return query.select({ count: sql<number>`count(*)`.as("count") }).from(similar.as("counted"));
 });
 
 const EARLIER = prepare((arg: RequestArgs) =>
@@ -110,6 +121,10 @@ export function createRejectionStore({ sql: reader, writer }: Pick<StoreContext,
       const newest = before.slice(0, EARLIER_REJECTIONS_SHOWN_MAX);
       return { reason: firstEvent.map(reasonIn)[0] ?? null, rejections: newest.toReversed().map(earlierOf) };
     },
+    async similar({ accountId, keyId, digest, similar }, now) {
+      const request = { accountId, keyId, digest, similar, rejectedAfter: rejectionWindowStart(now) };
+      return (await SIMILAR.read(reader, request))[0]?.count ?? 0;
+    },
     async prune(now) {
       const [deleted] = await writer.write([PRUNE.bind({ until: rejectionWindowStart(now) })]);
       return deleted?.changes === PRUNE_ROWS;
@@ -151,7 +166,7 @@ export function repeatArgs(entry: RejectionEntry | null | undefined, at: Date) {
   };
 }
 
-const ENTRY = ["accountId", "keyId", "digest", "kind", "at", "actionId", "run", "actor", "reason"] as const;
+const ENTRY = ["accountId", "keyId", "digest", "similar", "kind", "at", "actionId", "run", "actor", "reason"] as const;
 
 const insertEntry = (condition: (arg: RequestArgs) => SQL) =>
   prepare((arg: Args<(typeof ENTRY)[number] | "rejectedAfter">) =>
@@ -173,9 +188,9 @@ const FORGET = prepare((arg: Args<"accountId" | "keyId" | "digest">) => {
 export function rejectionRows(after: Action, entry: RejectionEntry | null | undefined, at: Date): readonly Statement[] {
   if (entry === null || entry === undefined) return [];
   const { id: actionId, run, accountId, keyId } = after;
-  const { kind, digest, by: actor, reason } = entry;
+  const { kind, digest, similar, by: actor, reason } = entry;
   if (kind === "approved") return [FORGET.bind({ accountId, keyId, digest })];
-  const row = { accountId, keyId, digest, kind, at, actionId, run, actor, reason };
+  const row = { accountId, keyId, digest, similar, kind, at, actionId, run, actor, reason };
   return [(kind === "asked" ? REPEAT : REJECT).bind({ ...row, rejectedAfter: rejectionWindowStart(at) })];
 }
 

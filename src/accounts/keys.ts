@@ -110,7 +110,11 @@ export function createKeyService(deps: KeyDeps) {
       const now = clock.now();
       const audit = auditOf(caller, { kind: "key_revoked", subject: id, detail: { unfinished } }, now);
       const write = (pause?: Revocation["pause"]) =>
-        accounts.revokeKey(caller.accountId, id, now, { audit, ...(pause === undefined ? {} : { pause }) });
+        accounts.revokeKey(caller.accountId, id, now, {
+          by: caller.actor,
+          audit,
+          ...(pause === undefined ? {} : { pause }),
+        });
       const revoked = await (unfinished === "keep"
         ? write()
         : pauseService.pauseRevoked(caller, id, unfinished === "cancel", write));

@@ -6,11 +6,11 @@ import { type Actor, describeActor, type Viewer } from "../accounts/roles.ts";
 import { plainText, run as runSchema } from "../api/schema-helpers.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX, UNKNOWN_EXTRAS_CHARS_SHOWN } from "../config/limits.ts";
 import { sentUrl } from "../outbound/target.ts";
-import { hiddenValues, hiddenValuesText, maskedAction, maskedEarlier } from "../receipts/masked-action.ts";
+import { hiddenValues, hiddenValuesText, maskedAction, maskedActor, maskedEarlier } from "../receipts/masked-action.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { EarlierRejection, RequestHistory } from "./rejections.ts";
-import { RISKS, risksOf } from "./risks.ts";
+import { type KeyEnd, RISK_LEVELS, RISKS, risksOf } from "./risks.ts";
 
 /** The facts that an approver sees of a request, in this order, in mail, pages, MCP and CLI. */
 export const FACTS = [
@@ -53,6 +53,11 @@ const Fact = Type.Object(
 const Risk = Type.Object(
   {
     name: Type.Enum([...RISKS], { type: "string", description: "Which risk it is.", examples: ["deletes"] }),
+    level: Type.Enum([...RISK_LEVELS], {
+      type: "string",
+      description: "danger: something is wrong, and comes first; warning: something is unusual.",
+      examples: ["warning"],
+    }),
     text: plainText("The risk in a sentence.", "It deletes: the method is DELETE."),
   },
   { title: "DecisionRisk", description: "A reason to check the request carefully." },
@@ -81,10 +86,20 @@ export type DecisionFacts = Static<typeof DecisionFacts>;
 export interface DecisionHistory extends RequestHistory {
   /** No held call of its key to its host was approved and has completed. */
   readonly isNewHost: boolean;
+  /** Null: the key of the request is live, or it has none. */
+  readonly keyEnd: KeyEnd | null;
+  /** Rejections of similar requests of its key within 24 h. */
+  readonly similarRejections: number;
 }
 
 /** For actions that no longer await a decision. */
-export const NO_HISTORY: DecisionHistory = { isNewHost: false, reason: null, rejections: [] };
+export const NO_HISTORY: DecisionHistory = {
+  isNewHost: false,
+  reason: null,
+  rejections: [],
+  keyEnd: null,
+  similarRejections: 0,
+};
 
 /**
  * The masked facts and risks of an action for an approver; every place of decision shows the same texts. Risks are computed
@@ -128,7 +143,12 @@ export function maskedFacts(
     ...extrasFacts(extras),
     fact("action", "Action", `${baseUrl}/actions/${action.id}`),
   ];
-  return { facts, risks: risksOf({ ...action, ...history, seenUrl: url }) };
+  const keyEnd = maskedEnd(history.keyEnd, viewer);
+  return { facts, risks: risksOf({ ...action, ...history, keyEnd, seenUrl: url }) };
+}
+
+function maskedEnd(end: KeyEnd | null, viewer: Viewer): KeyEnd | null {
+  return end === null || end.by === null ? end : { ...end, by: maskedActor(end.by, viewer) };
 }
 
 const STOPS = "Ends as failed: it is never sent again by itself";

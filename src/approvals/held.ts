@@ -1,11 +1,13 @@
 import type { Action } from "../actions/action.ts";
 import { authorize, type Caller } from "../accounts/roles.ts";
 import { type DecisionHistory, NO_HISTORY, hostOfKey } from "./facts.ts";
+import type { KeyEnd } from "./risks.ts";
 import { HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX, HELD_LISTED_MAX } from "../config/limits.ts";
-import { rejectionDigest, type RejectionStore } from "./rejections.ts";
+import { digestsOf, type RejectionStore } from "./rejections.ts";
 import type { HashOf } from "../actions/dedupe.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../observability/log.ts";
+import type { AccountStore, ApiKey } from "../../db/account-store.ts";
 import type { ActionStore, HeldFilter, HeldPage, Requester, WaitingHost } from "../../db/store.ts";
 
 /** Says in the log that an action waits for a person: the one event of its life that somebody must act on. */
@@ -77,7 +79,8 @@ export function createHeldAmong(deps: HistoryDeps & { readonly actions: Pick<Act
 
 export interface HistoryDeps {
   readonly actions: Pick<ActionStore, "approvedHosts">;
-  readonly rejections: Pick<RejectionStore, "earlier">;
+  readonly accounts: Pick<AccountStore, "findKey">;
+  readonly rejections: Pick<RejectionStore, "earlier" | "similar">;
   readonly clock: Clock;
   readonly hashOf: HashOf;
 }
@@ -90,16 +93,37 @@ export function createHistoryOf(deps: HistoryDeps): HistoryOf {
   return async (action) => (await historiesOf(action.accountId, [action])).get(action.id) ?? NO_HISTORY;
 }
 
-function createHistoriesOf({ actions, rejections, clock, hashOf }: HistoryDeps) {
+function createHistoriesOf({ actions, accounts, rejections, clock, hashOf }: HistoryDeps) {
   return async (accountId: string, some: readonly Action[]): Promise<Histories> => {
     const now = clock.now();
-    const [approved, requests] = await Promise.all([
+    const requestOf = async (action: Action) => {
+      const digests = digestsOf(action, hashOf);
+      const { keyId } = action;
+      const [earlier, similarRejections] = await Promise.all([
+        rejections.earlier(action, digests.digest, now),
+        rejections.similar({ accountId, keyId, ...digests }, now),
+      ]);
+      return { ...earlier, similarRejections };
+    };
+    const keyIds = [...new Set(some.map(({ keyId }) => keyId).filter((keyId) => keyId !== ""))];
+    const [approved, requests, keys] = await Promise.all([
       actions.approvedHosts(accountId, some),
-      Promise.all(some.map((action) => rejections.earlier(action, rejectionDigest(action, hashOf), now))),
+      Promise.all(some.map(requestOf)),
+      Promise.all(keyIds.map((keyId) => accounts.findKey(accountId, keyId))),
     ]);
+    const ends = new Map(keys.map((key, at) => [keyIds[at], key === null ? null : keyEndOf(key, now)]));
     const histories = some.map((action, at) => {
-      return [action.id, { ...NO_HISTORY, ...requests[at], isNewHost: !approved.has(hostOfKey(action)) }] as const;
+      const isNewHost = !approved.has(hostOfKey(action));
+      const keyEnd = ends.get(action.keyId) ?? null;
+      return [action.id, { ...NO_HISTORY, ...requests[at], isNewHost, keyEnd }] as const;
     });
     return new Map(histories);
   };
+}
+
+/** How a key has ended by now; null: it is live. */
+function keyEndOf({ revokedAt, revokedBy, expiresAt }: ApiKey, now: Date): KeyEnd | null {
+  if (revokedAt !== null) return { kind: "revoked", by: revokedBy, agoMs: now.getTime() - revokedAt.getTime() };
+  if (expiresAt === null || expiresAt > now) return null;
+  return { kind: "expired", by: null, agoMs: now.getTime() - expiresAt.getTime() };
 }

@@ -11,6 +11,7 @@ import { compactJson } from "../json/json.ts";
 import { elementsIn, membersIn } from "../json/walk.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { utcMinute } from "./facts.ts";
+import { mayBeId } from "./rejections.ts";
 
 /** A held request as an approver sees it. */
 export interface SeenRequest {
@@ -138,11 +139,8 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
 /** What of a value is equal in requests that look alike: a segment of the path that is no id, and whether some are given. */
 function fixedPart({ place, value }: Field): string | boolean | null {
   if (place === "title" || place === "expires") return value !== "";
-  return place === "path" && !HAS_DIGIT.test(value) ? value : null;
+  return place === "path" && !mayBeId(value) ? value : null;
 }
-
-/** A segment of a path that may be an id. */
-const HAS_DIGIT = /\d/;
 
 function named(place: FieldPlace, pairs: readonly (readonly [name: string, value: string])[]): readonly Field[] {
   return pairs.map(([name, value]) => ({ place, name, value }));

@@ -19,6 +19,28 @@ export function rejectionDigest(request: IdentifiedRequest, hashOf: HashOf): str
   return hashOf(JSON.stringify([request.method, place, plainBody(request)]));
 }
 
+/**
+ * The same for requests that differ in nothing but query, headers, body, ids and the case of the path: what somebody changes
+ * who asks again after a rejection.
+ */
+export function similarDigest({ method, url }: Pick<ActionRequest, "method" | "url">, hashOf: HashOf): string {
+  const target = normalTarget(url);
+  return hashOf(JSON.stringify([method, target?.host ?? "", target === null ? url : foldedPath(target.pathname)]));
+}
+
+/** Without parameters of segments (`;a=1`) and empty ones, which most targets read as if they were not there. */
+function foldedPath(pathname: string): readonly string[] {
+  const segments = decodeUnreserved(pathname)
+    .split("/")
+    .map((segment) => segment.split(";", 1)[0]?.toLowerCase() ?? "");
+  return segments.filter((segment) => segment !== "").map((segment) => (mayBeId(segment) ? "" : segment));
+}
+
+/** Whether a segment of a path may be an id: it has a digit. */
+export function mayBeId(segment: string): boolean {
+  return /\d/.test(segment);
+}
+
 /** What isn't JSON becomes a list, so that it equals no JSON text. */
 function plainBody(request: IdentifiedRequest): unknown {
   const { body } = request;
@@ -49,8 +71,9 @@ export function saysWhy(reason: string | null): boolean {
 /** What a request, or a decision on a held action, adds to the count of rejections. */
 export interface RejectionEntry {
   readonly kind: "asked" | "rejected" | "approved";
-  /** `rejectionDigest` of the request. */
+  /** `rejectionDigest` and `similarDigest` of the request. */
   readonly digest: string;
+  readonly similar: string;
   readonly by: Actor;
   readonly reason: string | null;
 }
@@ -77,7 +100,7 @@ export function entryOfRequest(
   hashOf: HashOf,
 ): RejectionEntry | null {
   if (!isCounted(request, caller)) return null;
-  return { kind: "asked", digest: rejectionDigest(request, hashOf), by: caller.actor, reason };
+  return { kind: "asked", ...digestsOf(request, hashOf), by: caller.actor, reason };
 }
 
 /**
@@ -99,7 +122,12 @@ export function entryOfDecision(
   const counts = isRejection ? mayApprove || caller.via === "elicitation" : operation === "approve" && mayApprove;
   if (!counts) return null;
   const kind = isRejection ? "rejected" : "approved";
-  return { kind, digest: rejectionDigest(action, hashOf), by: caller.actor, reason };
+  return { kind, ...digestsOf(action, hashOf), by: caller.actor, reason };
+}
+
+/** What a request is known by among those that were rejected. */
+export function digestsOf(request: IdentifiedRequest, hashOf: HashOf): Pick<RejectionEntry, "digest" | "similar"> {
+  return { digest: rejectionDigest(request, hashOf), similar: similarDigest(request, hashOf) };
 }
 
 /** Rejections at this time or earlier no longer count. */
@@ -161,6 +189,8 @@ export interface RejectionStore {
     digest: string,
     now: Date,
   ): Promise<RequestHistory>;
+  /** How many requests of the key were rejected that are similar and not the same, up to `SIMILAR_REJECTIONS_COUNTED_MAX`. */
+  similar(request: RejectedRequest & Pick<RejectionEntry, "similar">, now: Date): Promise<number>;
   /** Deletes some rows that no longer count; true: there may be more. */
   prune(now: Date): Promise<boolean>;
 }

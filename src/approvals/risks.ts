@@ -2,19 +2,27 @@ import { plainHeaderName } from "../api/headers.ts";
 import { type Action, formatSize } from "../actions/action.ts";
 import { bodyMemberOf, formPairs, sentBytes } from "../actions/body.ts";
 import { type MethodOverride, methodOverrides } from "../actions/method-overrides.ts";
-import type { Actor } from "../accounts/roles.ts";
+import { type Actor, describeActor } from "../accounts/roles.ts";
 import {
+  EARLIER_REJECTIONS_SHOWN_MAX,
   RISK_DECODED_CHARS_MAX,
   RISK_OVERRIDES_SHOWN_MAX,
+  SIMILAR_REJECTIONS_COUNTED_MAX,
   USUAL_BODY_BYTES_MAX,
   USUAL_HEADERS_BYTES_MAX,
   USUAL_URL_CHARS_MAX,
 } from "../config/limits.ts";
 import { decodeUnreserved, normalTarget, sentUrl } from "../outbound/target.ts";
+import type { EarlierRejection } from "./rejections.ts";
+import { timeAgo } from "../runtime/clock.ts";
 import { hasUnseen } from "../receipts/visible-text.ts";
 
 /** The risks that an approver is warned of, in the order in which they are shown. */
 export const RISKS = [
+  "key_revoked",
+  "key_expired",
+  "rejected",
+  "similar_rejected",
   "new_host",
   "deletes",
   "other_method",
@@ -25,9 +33,25 @@ export const RISKS = [
   "callback_host",
 ] as const;
 
+/** `danger`: something is wrong, in red; `warning`: something is unusual. */
+export const RISK_LEVELS = ["danger", "warning"] as const;
+
+type RiskName = (typeof RISKS)[number];
+
+const DANGERS: ReadonlySet<RiskName> = new Set(["key_revoked", "key_expired", "rejected"]);
+
+/** How the key of a request has ended. */
+export interface KeyEnd {
+  readonly kind: "revoked" | "expired";
+  /** Who revoked it, masked where it is shown; null: nobody, or it is not known. */
+  readonly by: Actor | null;
+  readonly agoMs: number;
+}
+
 interface Risk {
-  readonly name: (typeof RISKS)[number];
-  /** A sentence; the only untrusted texts in it are host and header names, and the masked path of the URL. */
+  readonly name: RiskName;
+  readonly level: (typeof RISK_LEVELS)[number];
+  /** A sentence; the only untrusted texts in it are names of hosts, headers and people, and the masked path of the URL. */
   readonly text: string;
 }
 
@@ -42,6 +66,10 @@ export interface RiskInput extends Pick<
   readonly reason: string | null;
   /** No held call of its key to its host was approved and has completed. */
   readonly isNewHost: boolean;
+  readonly keyEnd: KeyEnd | null;
+  /** Of this same request. */
+  readonly rejections: readonly Pick<EarlierRejection, "kind">[];
+  readonly similarRejections: number;
 }
 
 /** The risks of a request. Pure; linear in the length of its texts. */
@@ -53,7 +81,19 @@ export function risksOf(request: RiskInput): Risk[] {
     ...(request.hostname.split(".").some((label) => label.startsWith("xn--")) ? ["the host"] : []),
     ...texts.filter(([, text]) => MIXED.test(text)).map(([part]) => part),
   ];
-  const risks: Readonly<Record<Risk["name"], string | null>> = {
+  const { keyEnd, rejections, similarRejections } = request;
+  const rejectedTimes = rejections.filter(({ kind }) => kind === "rejected").length;
+  const risks: Readonly<Record<RiskName, string | null>> = {
+    key_revoked: keyEnd?.kind === "revoked" ? revokedText(keyEnd) : null,
+    key_expired: keyEnd?.kind === "expired" ? `Key expired ${timeAgo(keyEnd.agoMs)}.` : null,
+    rejected:
+      rejectedTimes === 0
+        ? null
+        : `This same request was rejected ${timesOf(rejectedTimes, EARLIER_REJECTIONS_SHOWN_MAX)} in 24 h.`,
+    similar_rejected:
+      similarRejections === 0
+        ? null
+        : `Similar requests of this key were rejected ${timesOf(similarRejections, SIMILAR_REJECTIONS_COUNTED_MAX)} in 24 h.`,
     new_host: request.isNewHost
       ? `New host: no approved call of this key to ${request.host} has completed so far.`
       : null,
@@ -69,8 +109,18 @@ export function risksOf(request: RiskInput): Risk[] {
   };
   return RISKS.flatMap((name) => {
     const text = risks[name];
-    return text === null ? [] : [{ name, text }];
+    return text === null ? [] : [{ name, level: DANGERS.has(name) ? "danger" : "warning", text }];
   });
+}
+
+function revokedText({ by, agoMs }: KeyEnd): string {
+  return `Key revoked${by === null ? "" : ` by ${describeActor(by).name}`}, ${timeAgo(agoMs)}.`;
+}
+
+/** "once", "3 times", and from the bound of the count on "at least 10 times". */
+function timesOf(count: number, countedMax: number): string {
+  if (count === 1) return "once";
+  return `${count >= countedMax ? "at least " : ""}${count} times`;
 }
 
 /** What stands behind the host. */

@@ -31,7 +31,7 @@ export function slackQuestion({ ask, action, history, baseUrl }: Question): stri
   const url = actionPageUrl(baseUrl, action.id);
   return slackJson(`${heading}: ${action.method} ${action.host}`, [
     { type: "header", text: plain(heading) },
-    ...risks.map(({ text }) => ({ type: "section", text: plain(`⚠ ${text}`) })),
+    ...risks.map(({ level, text }) => ({ type: "section", text: plain(`${level === "danger" ? "⛔" : "⚠"} ${text}`) })),
     ...factSections(shown),
     { type: "section", text: { type: "mrkdwn", text: `<${escaped(url)}|Open it in Outgate to decide>` } },
     { type: "context", elements: [plain(`Secrets are masked. ${BROKEN_LINKS} Deciding needs a sign-in.`)] },

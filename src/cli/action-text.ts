@@ -136,7 +136,9 @@ export function describeDecision(action: ActionJson, { facts, risks }: DecisionF
   const shown = bodyText(action);
   const body = shown === null ? "" : `Body\n  ${shown.replaceAll("\n", "\n  ")}\n`;
   const rows = facts.map(({ label, value }): readonly Cell[] => [`  ${label}`, visible(value)]);
-  const warnings = risks.map(({ text }) => `${paint(`! ${visible(text)}`, "yellow")}\n`);
+  const warnings = risks.map(({ level, text }) => {
+    return `${paint(`! ${visible(text)}`, level === "danger" ? "red" : "yellow")}\n`;
+  });
   return [
     ...(headers.length === 0 ? [] : ["Headers\n", ...headers]),
     body,

@@ -100,6 +100,8 @@ export const REJECTION_WINDOW_MS = DAY_MS;
 export const REPEATS_PER_REJECTION_MAX = 2;
 /** Stored rejections and repeated requests of one key; a key that has as many may request no more approvals. */
 export const REJECTIONS_PER_KEY_MAX = 10_000;
+/** Rejections of similar requests of a key are counted up to this number. */
+export const SIMILAR_REJECTIONS_COUNTED_MAX = 100;
 /** Earlier rejections and repetitions of a request that an approver sees, the newest. */
 export const EARLIER_REJECTIONS_SHOWN_MAX = 10;
 /** Approvers are warned of larger requests. */

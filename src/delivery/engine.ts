@@ -107,12 +107,12 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const enqueue = createEnqueue({ ids: parts.ids, receiptUrl, channelsOf: known.of });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
   const hashOf = (text: string) => secrets.hash(text);
-  const { actions, outbox, pauses, rejections } = store;
+  const { pauses } = store;
   const sending = { signedHeaders, attemptTimeoutMs: settings.attemptTimeoutMs, userAgent: `Outgate/${VERSION}` };
   const kept = new UnwrittenResults(parts.clock);
   const recipients = createRecipients({ ...store, approvers: settings.approvers });
   const beside = node === null ? {} : { nodeId: node.id, share: node.share };
-  const deps = { ...parts, ...sending, ...beside, recipients, hashOf, actions, outbox, rejections, bus, enqueue, kept };
+  const deps = { ...store, ...parts, ...sending, ...beside, recipients, hashOf, bus, enqueue, kept };
   const historyOf = createHistoryOf(deps);
 
   const paused = new ActivePauses(pauses);

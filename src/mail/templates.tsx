@@ -173,7 +173,7 @@ export function passwordMailHtml({ subject, sentence, link, terms }: PasswordMai
 const SHEET = `:root{color-scheme:light dark}bdi i{font-style:normal;color:#a35507;background:#fdf3e4}@media (prefers-color-scheme:dark){
 .page{background:#0c0d0f!important;color:#eceef1!important}.sheet{background:#131417!important;border-color:#24262b!important}
 .card{background:#0f1012!important;border-color:#24262b!important}.quiet{color:#a2a7b1!important}
-.risk{color:#f0a84b!important;background:#2a2013!important}.link{color:#7c93ff!important}bdi i{color:#f0a84b;background:#2a2013}}`;
+.risk{color:#f0a84b!important;background:#2a2013!important}.danger{color:#ff7b7b!important}.link{color:#7c93ff!important}bdi i{color:#f0a84b;background:#2a2013}}`;
 
 const SANS = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
 
@@ -195,6 +195,8 @@ const BOX =
   "margin:0;padding:12px;background:#f4f5f7;border:1px solid #e6e7ea;border-radius:6px;overflow-wrap:anywhere";
 
 const LINK = "color:#3b5bdb";
+
+const DANGER = "margin:4px 0;font-weight:600;color:#c92a2a";
 
 const RISK = `${SMALL};margin:8px 0 0;padding:8px 12px;color:#a35507;background:#fdf3e4;border-radius:6px;overflow-wrap:anywhere`;
 
@@ -247,8 +249,8 @@ function Risks({ risks }: Pick<ApprovalMailProps, "risks">) {
   if (risks.length === 0) return null;
   return (
     <div class="risk" style={RISK}>
-      {risks.map(({ text }) => (
-        <p style="margin:4px 0">
+      {risks.map(({ level, text }) => (
+        <p class={level === "danger" ? "danger" : undefined} style={level === "danger" ? DANGER : "margin:4px 0"}>
           <UntrustedText text={text} />
         </p>
       ))}

@@ -97,8 +97,8 @@ export function Risks({ risks }: Pick<DecisionFacts, "risks">) {
   if (risks.length === 0) return null;
   return (
     <ul class="risks" aria-label="Warnings" data-asked="">
-      {risks.map(({ text }) => (
-        <li>
+      {risks.map(({ level, text }) => (
+        <li class={`risk-${level}`}>
           <UntrustedText text={text} />
         </li>
       ))}

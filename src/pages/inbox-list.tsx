@@ -2,7 +2,7 @@
 import type { Child } from "hono/jsx";
 import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
 import type { Action } from "../actions/action.ts";
-import { type DecisionHistory, maskedFacts, NO_HISTORY } from "../approvals/facts.ts";
+import { type DecisionFacts, type DecisionHistory, maskedFacts, NO_HISTORY } from "../approvals/facts.ts";
 import {
   commonTitle,
   type DifferingField,
@@ -24,13 +24,17 @@ import type { PageUser } from "./text.ts";
 
 /** A request of the list. `action` is masked. */
 interface ListedRequest extends SeenRequest {
-  readonly riskNames: readonly RiskName[];
+  readonly riskMarks: readonly RiskMarkProps[];
 }
 
 type RiskName = (typeof RISKS)[number];
 
 /** Each in a word or two; the request says it in a sentence. */
 const RISK_WORDS: Readonly<Record<RiskName, string>> = {
+  key_revoked: "key revoked",
+  key_expired: "key expired",
+  rejected: "rejected before",
+  similar_rejected: "like rejected ones",
   new_host: "new host",
   deletes: "deletes",
   other_method: "other method",
@@ -89,7 +93,7 @@ export function listedRequest(action: Action, history: DecisionHistory, user: Pa
     action: masked,
     reason: history.reason === null ? null : maskText(history.reason, viewer),
     risks: risks.map(({ text }) => text),
-    riskNames: risks.map(({ name }) => name),
+    riskMarks: risks,
     hasHistory: history.rejections.length > 0,
   };
 }
@@ -116,7 +120,7 @@ function RequestRow({
           <Ago at={action.createdAt} now={now} />
         </span>
         <Asker action={action} />
-        <RiskMark names={request.riskNames} />
+        <RiskMark risks={request.riskMarks} />
       </OpenLink>
     </li>
   );
@@ -135,13 +139,16 @@ function Asker({ action, children }: { readonly action: Action; readonly childre
   );
 }
 
-function RiskMark({ names }: { readonly names: readonly RiskName[] }) {
-  const [first, ...others] = names.toSorted((a, b) => Number(a === "new_host") - Number(b === "new_host"));
+type RiskMarkProps = Pick<DecisionFacts["risks"][number], "name" | "level">;
+
+/** The gravest risk; a new host is the least. */
+function RiskMark({ risks }: { readonly risks: readonly RiskMarkProps[] }) {
+  const [first, ...others] = risks.toSorted((a, b) => Number(a.name === "new_host") - Number(b.name === "new_host"));
   if (first === undefined) return null;
   return (
-    <span class="risk-mark">
+    <span class={`risk-mark risk-${first.level}`}>
       <Icon name="warning" />
-      {`${RISK_WORDS[first]}${others.length === 0 ? "" : ` +${others.length}`}`}
+      {`${RISK_WORDS[first.name]}${others.length === 0 ? "" : ` +${others.length}`}`}
     </span>
   );
 }
@@ -199,7 +206,7 @@ interface GroupRowProps extends RowProps {
 function GroupRow({ group, ...props }: GroupRowProps) {
   const { mayDecide, openId, isPart, now } = props;
   const { requests, differing } = group;
-  const [{ action, riskNames }] = requests;
+  const [{ action, riskMarks }] = requests;
   const ids = requests.map((request) => request.action.id);
   const isOpen = openId !== null && ids.includes(openId);
   return (
@@ -214,7 +221,7 @@ function GroupRow({ group, ...props }: GroupRowProps) {
             {isPart ? "On this page · " : null}
             <GroupRange differing={differing} />
           </Asker>
-          <RiskMark names={riskNames} />
+          <RiskMark risks={riskMarks} />
         </summary>
         {mayDecide ? (
           <a class="inbox-review" href={reviewPath(ids)}>

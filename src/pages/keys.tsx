@@ -23,7 +23,8 @@ import {
   UntrustedText,
 } from "./parts.tsx";
 import { DataTable, None, RowMenu, SETTINGS_PATHS } from "./settings-frame.tsx";
-import { counted, number, type PageUser, roleLabel, scopeLabel, timeAgo } from "./text.ts";
+import { timeAgo } from "../runtime/clock.ts";
+import { counted, number, type PageUser, roleLabel, scopeLabel } from "./text.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 

@@ -4,7 +4,8 @@ import type { Child } from "hono/jsx";
 import type { ActionStatus } from "../actions/action.ts";
 import { Icon } from "./icons.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
-import { counted, timeAgo, timeUntil } from "./text.ts";
+import { counted } from "./text.ts";
+import { timeAgo, timeUntil } from "../runtime/clock.ts";
 
 interface PageHeadProps {
   readonly title: Child;

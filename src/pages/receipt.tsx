@@ -10,7 +10,8 @@ import { Layout, render } from "./layout.tsx";
 import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, UntrustedText } from "./parts.tsx";
 import { RELOAD_PARAMETER, type ReceiptReload } from "../receipts/reload.ts";
 import { maskForDisplay, RequestParts, ResponseView, UntrustedUrl } from "./request.tsx";
-import { duration, lastDecision, summaryOf, timeAgo } from "./text.ts";
+import { duration, lastDecision, summaryOf } from "./text.ts";
+import { timeAgo } from "../runtime/clock.ts";
 import { ActorName, History } from "./timeline.tsx";
 
 interface ReceiptPageProps {

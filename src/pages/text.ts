@@ -70,25 +70,6 @@ export function readDuration(text: string): number | null {
   return digits === "" ? null : Math.round(Number(digits) * unitMs);
 }
 
-/** "5 min ago". `console.js` has the same. */
-export function timeAgo(ms: number): string {
-  const unit = UNITS.find(({ unitMs }) => ms >= unitMs);
-  return unit === undefined ? "just now" : `${Math.floor(ms / unit.unitMs)} ${unit.word} ago`;
-}
-
-/** "in 38 s", "in 6 d". `console.js` has the same. */
-export function timeUntil(ms: number): string {
-  if (ms < 1_000) return "now";
-  const unit = UNITS.find(({ unitMs }) => ms >= unitMs) ?? { unitMs: 1_000, word: "s" };
-  return `in ${Math.floor(ms / unit.unitMs)} ${unit.word}`;
-}
-
-const UNITS = [
-  { unitMs: 86_400_000, word: "d" },
-  { unitMs: 3_600_000, word: "h" },
-  { unitMs: 60_000, word: "min" },
-] as const;
-
 /** In the order in which they are looked for: most browsers also name those that they descend from. */
 const BROWSERS = [
   ["Edg/", "Edge"],

@@ -31,3 +31,22 @@ export interface Clock {
   /** Calls `run` once after the delay unless the returned function is called first. */
   after(delayMs: number, run: () => void): () => void;
 }
+
+/** "5 min ago". `console.js` has the same. */
+export function timeAgo(ms: number): string {
+  const unit = UNITS.find(({ unitMs }) => ms >= unitMs);
+  return unit === undefined ? "just now" : `${Math.floor(ms / unit.unitMs)} ${unit.word} ago`;
+}
+
+/** "in 38 s", "in 6 d". `console.js` has the same. */
+export function timeUntil(ms: number): string {
+  if (ms < 1_000) return "now";
+  const unit = UNITS.find(({ unitMs }) => ms >= unitMs) ?? { unitMs: 1_000, word: "s" };
+  return `in ${Math.floor(ms / unit.unitMs)} ${unit.word}`;
+}
+
+const UNITS = [
+  { unitMs: 86_400_000, word: "d" },
+  { unitMs: 3_600_000, word: "h" },
+  { unitMs: 60_000, word: "min" },
+] as const;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/actions/action.ts";
 import { encodeForm } from "../../src/actions/body.ts";
 import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
-import { rejectionDigest } from "../../src/approvals/rejections.ts";
+import { rejectionDigest, similarDigest } from "../../src/approvals/rejections.ts";
 import { risksOf } from "../../src/approvals/risks.ts";
 import { anAction } from "../support/factory.ts";
 
@@ -55,7 +55,7 @@ describe("what an approver is told", () => {
 describe("risks of a body", () => {
   const risks = (action: Partial<Action>) => {
     const request = anAction(action);
-    return risksOf({ ...request, reason: null, isNewHost: false, seenUrl: request.url }).map(({ name }) => name);
+    return risksOf({ ...request, ...NO_HISTORY, seenUrl: request.url }).map(({ name }) => name);
   };
 
   test.each([
@@ -121,5 +121,31 @@ describe("the same request, for the count of rejections", () => {
       json('["bytes","YT0x"]'),
     ];
     expect(new Set(bodies.map(digestOf)).size).toBe(bodies.length);
+  });
+});
+
+describe("similar requests, for the count of rejections", () => {
+  const digestOf = (method: Action["method"], url: string) => similarDigest({ method, url }, (written) => written);
+  const one = digestOf("POST", "https://api.example.com/v1/orders/17/refunds?to=ann");
+
+  test.each([
+    "https://api.example.com/v1/orders/17/refunds",
+    "https://api.example.com/v1/orders/17/refunds?to=ann&unused=1#part",
+    "https://API.example.com.:443/v2/orders/ch_9x/%72efunds/",
+    "https://api.example.com/v1//orders/17;a=1/Refunds",
+  ])("are those with the same method, host and path but for ids: %s", (url) => {
+    expect(digestOf("POST", url)).toBe(one);
+  });
+
+  test("are not those with another method, host or path", () => {
+    const others = [
+      digestOf("PUT", "https://api.example.com/v1/orders/17/refunds"),
+      digestOf("POST", "https://eu.example.com/v1/orders/17/refunds"),
+      digestOf("POST", "https://api.example.com:8443/v1/orders/17/refunds"),
+      digestOf("POST", "https://api.example.com/v1/orders/refunds"),
+      digestOf("POST", "https://api.example.com/v1/orders/17/refunds/18"),
+      digestOf("POST", "https://api.example.com/v1/customers/17/refunds"),
+    ];
+    expect(new Set([one, ...others]).size).toBe(others.length + 1);
   });
 });

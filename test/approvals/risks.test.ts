@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NO_EXTRAS } from "../../src/actions/extras.ts";
+import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { type RiskInput, risksOf } from "../../src/approvals/risks.ts";
 
 const asked = (members: Partial<RiskInput> = {}): RiskInput => {
@@ -19,8 +20,7 @@ const asked = (members: Partial<RiskInput> = {}): RiskInput => {
     url,
     hostname,
     host,
-    reason: null,
-    isNewHost: false,
+    ...NO_HISTORY,
     seenUrl: members.url ?? "https://api.example.com/",
     ...members,
   };
@@ -40,6 +40,29 @@ test("a usual request has no risks", () => {
   expect(risksOf(asked({ headers, body, reason: "Zwei\nZeilen", callback: "https://api.example.com/news" }))).toEqual(
     [],
   );
+});
+
+test("a key that has ended and an earlier rejection come first, as dangers; similar rejections are a warning", () => {
+  const rejections = [{ kind: "rejected" }, { kind: "asked" }, { kind: "rejected" }] as const;
+  const hours = (agoH: number) => agoH * 3_600_000;
+  const told = (members: Partial<RiskInput>) =>
+    risksOf(asked({ method: "DELETE", ...members })).map(({ level, text }) => `${level}: ${text}`);
+  const deletes = "warning: It deletes: the method is DELETE.";
+  expect(told({ keyEnd: { kind: "revoked", by: "user:dana", agoMs: hours(2) }, rejections })).toEqual([
+    "danger: Key revoked by dana, 2 h ago.",
+    "danger: This same request was rejected 2 times in 24 h.",
+    deletes,
+  ]);
+  expect(told({ keyEnd: { kind: "revoked", by: null, agoMs: 0 }, similarRejections: 1 })).toEqual([
+    "danger: Key revoked, just now.",
+    "warning: Similar requests of this key were rejected once in 24 h.",
+    deletes,
+  ]);
+  expect(told({ keyEnd: { kind: "expired", by: null, agoMs: hours(49) }, similarRejections: 100 })).toEqual([
+    "danger: Key expired 2 d ago.",
+    "warning: Similar requests of this key were rejected at least 100 times in 24 h.",
+    deletes,
+  ]);
 });
 
 test("a host is new to the key", () => {

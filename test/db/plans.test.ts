@@ -343,6 +343,11 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     ({ rejections }) => rejections.earlier({ ...REQUEST, id: "act_x", run: 1 }, "d", NOON),
     ["rejections_by_request", "timeline_once"],
   ],
+  [
+    "count similar rejections",
+    ({ rejections }) => rejections.similar({ ...REQUEST, digest: "d", similar: "s" }, NOON),
+    ["rejections_by_similar"],
+  ],
   ["prune rejections", ({ rejections }) => rejections.prune(NOON), ["rejections_by_age"]],
   ["prune by age", pruneOne, PRUNED],
   ["pause", (store) => store.pauses.pause(aPause(), anAuditEntry()), ["api_keys", "pauses_in_force"]],
@@ -542,7 +547,7 @@ async function pruneOne({ actions, upkeep }: Store): Promise<void> {
 
 /** Rejected, asked for again by a create and by a retry, approved. */
 async function rejectOne({ actions, rejections }: Store): Promise<void> {
-  const rejection = { kind: "asked", digest: "d", by: "key:ci", reason: "why" } as const;
+  const rejection = { kind: "asked", digest: "d", similar: "s", by: "key:ci", reason: "why" } as const;
   const { action, ...rest } = aCreation({ approve: true });
   await actions.create({ action, ...rest, rejection });
   const rejected = { ...rejection, kind: "rejected" } as const;

@@ -138,6 +138,10 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["end a bulk job", ({ bulk }) => bulk.end("blk_7", { status: "finished", at: NOON, by: null })],
   ["who began a bulk job", ({ bulk }) => bulk.member("acc_7", "per_7")],
   ["prune bulk jobs", ({ bulk }) => bulk.prune(new Date(7))],
+  [
+    "similar rejections",
+    ({ rejections }) => rejections.similar({ accountId: ACCOUNT, keyId: KEY, digest: "d", similar: "s" }, NOON),
+  ],
   ["rejections", ({ rejections }) => rejections.count({ accountId: ACCOUNT, keyId: KEY, digest: "d" }, NOON)],
 ];
 
@@ -270,8 +274,8 @@ async function fill(client: Client): Promise<void> {
       select 'blk_' || n % 500, 'act_' || n, 1, 'done' from generate_series(1, ${ROWS}) n`,
     `insert into pauses (id, account_id, kind, subject, cancels, created_at, created_by, ended_at)
       select 'pau_' || n, 'acc_x' || n, 'account', '', 0, n, 'x', n from generate_series(1, ${ROWS}) n`,
-    `insert into rejections (account_id, key_id, digest, kind, at, action_id, run, actor)
-      select 'acc_' || n % 50, 'key_' || n % 60, 'd' || n, 'rejected', n, 'x', 1, 'x' from generate_series(1, ${ROWS}) n`,
+    `insert into rejections (account_id, key_id, digest, similar_digest, kind, at, action_id, run, actor)
+      select 'acc_' || n % 50, 'key_' || n % 60, 'd' || n, 's' || n % 900, 'rejected', n, 'x', 1, 'x' from generate_series(1, ${ROWS}) n`,
     `insert into host_settings select 'acc_' || n % 50, 'h' || n, '{}', n, 'x' from generate_series(1, ${ROWS}) n`,
     `insert into key_days select 'key_' || n % 60, n, 1 from generate_series(1, ${ROWS}) n`,
     `insert into invitations select 'inv_' || n, 'acc_' || n % 50, n || '@example.com', n || '@example.com', 'reader', 'h' || n, n, 'x', n

@@ -20,7 +20,7 @@ test("a key with as many rejections as are kept may ask for nothing more, until 
     },
   ]);
   const { actions, rejections } = storeOver(sql);
-  const rejection = { kind: "asked", digest: "d", by: "key:ci", reason: "why" } as const;
+  const rejection = { kind: "asked", digest: "d", similar: "s", by: "key:ci", reason: "why" } as const;
   const ask = (at: Date) => actions.create({ ...creationOf(anAction({ approve: true, createdAt: at })), rejection });
   const now = later(REJECTION_WINDOW_MS - 1);
   expect(await ask(now)).toMatchObject({ kind: "rejected_before", rejections: { fullSince: NOON } });

@@ -97,6 +97,9 @@ async function held(members: object): Promise<string> {
 /** Nothing is hidden from an approver here, and what is retried waits for no time. */
 const ABSENT = new Set(["hidden", "run_at"]);
 
+/** What the key of the request and other requests bring with them. */
+const ABSENT_RISKS = new Set(["key_revoked", "key_expired", "similar_rejected"]);
+
 describe("every place of decision", () => {
   test("shows every fact and every risk, in the same order and in the same words", async () => {
     const id = await held({
@@ -107,6 +110,7 @@ describe("every place of decision", () => {
       metadata: { order: "4711", ticket: "T-9" },
       expires_at: "2027-01-01T00:00:00Z",
       callback: "https://hooks.example.com/news",
+      on_unknown: "stop",
     });
     const file = openFile(`${server.engine.folder}/outgate.db`, "beside");
     const newer = `UPDATE actions SET extras = json_insert(extras, '$.priority', json('{"level":7}')) WHERE id = ?`;
@@ -123,7 +127,7 @@ describe("every place of decision", () => {
       facts: { name: string; label: string; value: string }[];
       risks: { name: string; text: string }[];
     };
-    expect(risks.map(({ name }) => name)).toEqual([...RISKS]);
+    expect(risks.map(({ name }) => name)).toEqual(RISKS.filter((name) => !ABSENT_RISKS.has(name)));
     expect([...new Set(facts.map(({ name }) => name))]).toEqual(FACTS.filter((name) => !ABSENT.has(name)));
     const valueOf = (wanted: string) => facts.find(({ name }) => name === wanted)?.value;
     expect(valueOf("requester")).toBe("agent, over the API");
@@ -182,6 +186,51 @@ describe("every place of decision", () => {
     }
     const subject = (await mailOf(id, 0)).fields["subject"];
     expect(subject).toStartWith("Approve? POST …com.api.stripe.com.evil.example/xxx");
+  });
+
+  test("warns first of a key that was revoked, or has expired, and then of similar rejections", async () => {
+    const at = server.engine.clock.now().getTime();
+    const more = { role: "agent", expires_at: new Date(at + 7_200_000).toISOString() };
+    const made = async (name: string) =>
+      (await server.call("POST", "/v1/keys", JSON.stringify({ name, ...more }))).json as { id: string; key: string };
+    const [revoked, expired] = [await made("leaked"), await made("old")];
+    const request = { approve: true, notify: { email: ANN } };
+    const ask = async ({ key }: { key: string }, query: number) => {
+      const body = { ...request, url: `https://api.example.com/pay/${query % 3}?unused=${query}` };
+      const sent = await server.call("POST", "/v1/actions", JSON.stringify(body), { authorization: `Bearer ${key}` });
+      return sent.json.id;
+    };
+    const agent = { ...server.engine.owner, role: "agent", scope: "account", actor: "key:agent" } as const;
+    // What agents take back themselves is no rejection.
+    const again = async (id: string) => {
+      await server.engine.actionService.cancel(agent, id, null);
+      await server.engine.actionService.retry(agent, id, "Again.");
+      await mailOf(id, 1);
+    };
+    for (const query of [1, 2, 3])
+      await server.engine.actionService.cancel(server.engine.owner, await ask(expired, query), "No.");
+    const ids = [await ask(revoked, 1), await ask(expired, 4)] as const;
+    await Promise.all(ids.map((id) => mailOf(id, 0)));
+    await server.call("DELETE", `/v1/keys/${revoked.id}`);
+    server.engine.clock.advance(7_200_000);
+    for (const id of ids) await again(id);
+    const [first, second] = ids;
+    const seen = { [first]: ["Key revoked by owner, 2 h ago."], [second]: ["Key expired just now."] };
+    seen[second]?.push("Similar requests of this key were rejected 3 times in 24 h.");
+    for (const [id, [begin = "", ...others]] of Object.entries(seen)) {
+      const { risks } = JSON.parse((await server.call("GET", `/v1/actions/${id}/facts`)).text);
+      expect(risks[0]).toEqual({ name: id === first ? "key_revoked" : "key_expired", level: "danger", text: begin });
+      expect(risks.slice(1).map(({ text }: { text: string }) => text)).toEqual([
+        ...others,
+        expect.stringContaining("New host"),
+      ]);
+      for (const [place, shown] of Object.entries(await placesOf(id, 2))) {
+        for (const text of [begin, ...others])
+          expect({ place, shown }).toEqual({ place, shown: expect.stringContaining(text) });
+      }
+    }
+    const list = await ann.pageOf("/approvals");
+    for (const words of ["key revoked", "key expired"]) expect(list).toContain(words);
   });
 });
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { describeActor } from "../../src/accounts/roles.ts";
-import { browserName, duration, exactDuration, readDuration, timeAgo, timeUntil } from "../../src/pages/text.ts";
+import { browserName, duration, exactDuration, readDuration } from "../../src/pages/text.ts";
+import { timeAgo, timeUntil } from "../../src/runtime/clock.ts";
 
 test.each([
   [0, "0 ms"],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { REPLACED_KEYS_MAX } from "../../../src/config/limits.ts";
+import type { ApiKey } from "../../../db/account-store.ts";
 import { StoreUnavailable } from "../../../db/store.ts";
 import {
   ACCOUNT,
@@ -198,9 +199,9 @@ export function testAccounts(open: OpenTestStore): void {
       const { accounts } = db.store;
       const [key, other] = [anApiKey(), anApiKey()];
       await accounts.create(anAccount({ id: ACCOUNT }), [key, other]);
-      const revoked = { ...key, revokedAt: later(7) };
-      expect(await accounts.revokeKey(ACCOUNT, key.id, later(7))).toEqual(revoked);
-      expect(await accounts.revokeKey(ACCOUNT, key.id, later(9))).toEqual(revoked);
+      const revoked: ApiKey = { ...key, revokedAt: later(7), revokedBy: "user:dana@example.com" };
+      expect(await accounts.revokeKey(ACCOUNT, key.id, later(7), { by: "user:dana@example.com" })).toEqual(revoked);
+      expect(await accounts.revokeKey(ACCOUNT, key.id, later(9), { by: "key:boss" })).toEqual(revoked);
       expect(await accounts.keyByHash(key.hash)).toEqual(revoked);
       expect(await accounts.keyByHash(other.hash)).toEqual(other);
       await db.restart();

@@ -5,10 +5,21 @@ import {
   REPEATS_PER_REJECTION_MAX,
   EARLIER_REJECTIONS_SHOWN_MAX,
   REJECTION_WINDOW_MS,
+  SIMILAR_REJECTIONS_COUNTED_MAX,
 } from "../../../src/config/limits.ts";
 import type { RejectionEntry } from "../../../src/approvals/rejections.ts";
 import type { Store } from "../../../db/store.ts";
-import { ACCOUNT, aDecision, anAction, creationOf, KEY, later, NOON, writeOf } from "../../support/factory.ts";
+import {
+  ACCOUNT,
+  aDecision,
+  anAction,
+  anApiKey,
+  creationOf,
+  KEY,
+  later,
+  NOON,
+  writeOf,
+} from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { stored } from "./steps.ts";
 
@@ -17,6 +28,7 @@ const REQUEST = { accountId: ACCOUNT, keyId: KEY, digest: "d" };
 const anEntry = (overrides: Partial<RejectionEntry> = {}): RejectionEntry => ({
   kind: "asked",
   digest: "d",
+  similar: "s",
   by: "key:ci",
   reason: "why",
   ...overrides,
@@ -56,6 +68,30 @@ async function rejected(store: Store): Promise<Action> {
 /** What people have rejected, and how often it was asked for again. */
 export function testRejections(open: OpenTestStore): void {
   describe("a request that was rejected", () => {
+    test("counts as similar for others of its key, up to a bound and for a day, also when the key is replaced", async () => {
+      await using db = await open();
+      const { rejections, accounts } = db.store;
+      await Promise.all(
+        Array.from({ length: SIMILAR_REJECTIONS_COUNTED_MAX + 1 }, async (_, n) => {
+          const { asked } = await ask(db.store, NOON, { digest: `d${n}` });
+          const change = cancel(await stored(db.store.actions, asked), aDecision(later(n), "no"));
+          const rejection = anEntry({ kind: "rejected", digest: `d${n}`, similar: n < 3 ? "few" : "s" });
+          expect(await db.store.actions.apply({ ...writeOf(change, later(n)), rejection })).toBe(true);
+        }),
+      );
+      const now = later(1_000);
+      const count = (similar: string, digest: string, at = now, keyId = KEY) =>
+        rejections.similar({ accountId: ACCOUNT, keyId, digest, similar }, at);
+      expect(await count("few", "other")).toBe(3);
+      // The identical one is told by itself.
+      expect(await count("few", "d1")).toBe(2);
+      expect(await count("s", "other")).toBe(SIMILAR_REJECTIONS_COUNTED_MAX - 2);
+      expect([await count("", "other"), await count("few", "other", now, "key_other")]).toEqual([0, 0]);
+      expect(await count("few", "other", later(REJECTION_WINDOW_MS + 1))).toBe(1);
+      await accounts.addKey(anApiKey({ id: "key_next", replaces: KEY, createdAt: now }));
+      expect(await count("few", "other", now, "key_next")).toBe(3);
+    });
+
     test("is asked for again twice at most, by creates and retries that race, and a restart forgets nothing", async () => {
       await using db = await open();
       const first = await rejected(db.store);
