@@ -1,6 +1,7 @@
 import { plainHeaderName } from "../api/headers.ts";
 import { type Action, formatSize } from "../actions/action.ts";
 import { bodyMemberOf, formPairs, sentBytes } from "../actions/body.ts";
+import { isLateSuccess } from "../actions/late-result.ts";
 import { type MethodOverride, methodOverrides } from "../actions/method-overrides.ts";
 import { type Actor, describeActor } from "../accounts/roles.ts";
 import {
@@ -19,6 +20,7 @@ import { hasUnseen } from "../receipts/visible-text.ts";
 
 /** The risks that an approver is warned of, in the order in which they are shown. */
 export const RISKS = [
+  "already_done",
   "key_revoked",
   "key_expired",
   "rejected",
@@ -38,7 +40,7 @@ export const RISK_LEVELS = ["danger", "warning"] as const;
 
 type RiskName = (typeof RISKS)[number];
 
-const DANGERS: ReadonlySet<RiskName> = new Set(["key_revoked", "key_expired", "rejected"]);
+const DANGERS: ReadonlySet<RiskName> = new Set(["already_done", "key_revoked", "key_expired", "rejected"]);
 
 /** How the key of a request has ended. */
 export interface KeyEnd {
@@ -58,7 +60,7 @@ interface Risk {
 /** A request as it is stored. */
 export interface RiskInput extends Pick<
   Action,
-  "method" | "url" | "host" | "hostname" | "headers" | "body" | "callback" | "title" | "extras"
+  "method" | "url" | "host" | "hostname" | "headers" | "body" | "callback" | "title" | "extras" | "run" | "lateResult"
 > {
   /** Its URL as whoever decides may see it. */
   readonly seenUrl: string;
@@ -84,6 +86,7 @@ export function risksOf(request: RiskInput): Risk[] {
   const { keyEnd, rejections, similarRejections } = request;
   const rejectedTimes = rejections.filter(({ kind }) => kind === "rejected").length;
   const risks: Readonly<Record<RiskName, string | null>> = {
+    already_done: doneText(request),
     key_revoked: keyEnd?.kind === "revoked" ? revokedText(keyEnd) : null,
     key_expired: keyEnd?.kind === "expired" ? `Key expired ${timeAgo(keyEnd.agoMs)}.` : null,
     rejected:
@@ -121,6 +124,12 @@ function revokedText({ by, agoMs }: KeyEnd): string {
 function timesOf(count: number, countedMax: number): string {
   if (count === 1) return "once";
   return `${count >= countedMax ? "at least " : ""}${count} times`;
+}
+
+/** A late answer to an earlier run: the target has done it, and would do it again. */
+function doneText({ run, lateResult }: RiskInput): string | null {
+  if (lateResult === null || lateResult.run >= run || !isLateSuccess(lateResult)) return null;
+  return `Run ${lateResult.run} was answered ${lateResult.responseCode}: the target has done this already.`;
 }
 
 /** What stands behind the host. */

@@ -31,6 +31,7 @@ type RiskName = (typeof RISKS)[number];
 
 /** Each in a word or two; the request says it in a sentence. */
 const RISK_WORDS: Readonly<Record<RiskName, string>> = {
+  already_done: "done already",
   key_revoked: "key revoked",
   key_expired: "key expired",
   rejected: "rejected before",

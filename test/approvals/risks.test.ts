@@ -14,6 +14,8 @@ const asked = (members: Partial<RiskInput> = {}): RiskInput => {
     createdBy: "key:agent",
     title: null,
     extras: NO_EXTRAS,
+    run: 2,
+    lateResult: null,
   } as const;
   return {
     ...usual,
@@ -40,6 +42,23 @@ test("a usual request has no risks", () => {
   expect(risksOf(asked({ headers, body, reason: "Zwei\nZeilen", callback: "https://api.example.com/news" }))).toEqual(
     [],
   );
+});
+
+test("an earlier run that was answered after it had ended comes first: a further send would do it twice", () => {
+  const response = {
+    responseBody: null,
+    responseTruncated: false,
+    responseHeaders: null,
+    durationMs: 1,
+    at: new Date(0),
+  };
+  const late = (run: number, responseCode: number) => ({ lateResult: { run, attempt: 1, responseCode, ...response } });
+  const keyEnd = { kind: "expired", by: null, agoMs: 60_000 } as const;
+  expect(risksOf(asked({ ...late(1, 200), keyEnd })).map(({ level, text }) => `${level}: ${text}`)).toEqual([
+    "danger: Run 1 was answered 200: the target has done this already.",
+    "danger: Key expired 1 min ago.",
+  ]);
+  expect([textsOf(late(1, 500)), textsOf(late(2, 200))]).toEqual([[], []]);
 });
 
 test("a key that has ended and an earlier rejection come first, as dangers; similar rejections are a warning", () => {
