@@ -36,12 +36,23 @@ export interface DifferingField {
   readonly values: readonly string[];
 }
 
+/** A field of requests that look alike. */
+export interface GroupField {
+  readonly place: FieldPlace;
+  /** Untrusted. */
+  readonly name: string;
+  /** Untrusted; null: they differ in it. */
+  readonly value: string | null;
+}
+
 /** One request, or several that look alike. */
 export interface RequestGroup<Request extends SeenRequest> {
   /** In their order; never empty. */
   readonly requests: readonly [Request, ...Request[]];
   /** Everything in which they differ but their age; empty for one request, and for equal ones. */
   readonly differing: readonly DifferingField[];
+  /** All fields, in the order of the request; null: there are too many, or it is too large. */
+  readonly fields: readonly GroupField[] | null;
 }
 
 /**
@@ -54,12 +65,17 @@ export function groupAlike<Request extends SeenRequest>(
   const described = requests.map((request) => ({ request, described: describe(request) }));
   const byShape = Map.groupBy(described, ({ described: one }, at) => one?.shape ?? at);
   return [...byShape.values()].flatMap((some) => {
-    const alone = some.map(({ request }): RequestGroup<Request> => ({ requests: [request], differing: [] }));
+    const alone = some.map(({ request, described: one }): RequestGroup<Request> => ({
+      requests: [request],
+      differing: [],
+      fields: one?.fields ?? null,
+    }));
     const [first, ...others] = some.map(({ request }) => request);
     if (first === undefined || some.length < LOOK_ALIKES_MIN) return alone;
-    const differing = differences(some.map(({ described: one }) => one?.fields ?? []));
+    const fields = some.map(({ described: one }) => one?.fields ?? []);
+    const differing = differences(fields);
     if (differing.length > LOOK_ALIKE_COLUMNS_MAX || differing.some(looksEqual)) return alone;
-    return [{ requests: [first, ...others], differing }];
+    return [{ requests: [first, ...others], differing, fields: sharedIn(fields) }];
   });
 }
 
@@ -199,6 +215,86 @@ function differences(described: readonly (readonly Field[])[]): readonly Differi
     const values = described.map((fields) => fields[at]?.value ?? "");
     return new Set(values).size === 1 ? [] : [{ place, name, values }];
   });
+}
+
+/** The fields of several, with the values that all of them have. */
+function sharedIn(described: readonly (readonly Field[])[]): readonly GroupField[] {
+  const [first = []] = described;
+  return first.map((field, at) => {
+    const isShared = described.every((fields) => fields[at]?.value === field.value);
+    return { ...field, value: isShared ? field.value : null };
+  });
+}
+
+/** Whether a field is part of what is sent. The others are what the requester says, and when it expires. */
+export function isSent({ place }: Pick<GroupField, "place">): boolean {
+  return place === "path" || place === "query" || place === "header" || place === "body";
+}
+
+/**
+ * The fields in which requests differ, as a person reads them: of what is sent the one that tells which is which, then an
+ * amount, then the others; what the requester says comes last.
+ */
+export function inReadingOrder(differing: readonly DifferingField[]): readonly DifferingField[] {
+  const sent = differing.filter(isSent);
+  const named = sent.find(({ name, place }) => place === "path" || IDENTIFIER.test(name));
+  const distinct = sent.find(({ name, values }) => !AMOUNT.test(name) && new Set(values).size === values.length);
+  const leading = [named ?? distinct, sent.find(({ name }) => AMOUNT.test(name))];
+  return [...new Set([...leading, ...sent, ...differing])].filter((field) => field !== undefined);
+}
+
+/** A value that stands apart from those of the others. */
+export interface Outlier {
+  readonly field: DifferingField;
+  /** Which request has it. */
+  readonly at: number;
+  /** Why, behind the value: "highest, 470 times the median". */
+  readonly why: string;
+}
+
+/** The values of what is sent that stand apart: a number far from the median, or one value where all others have another. */
+export function outliersIn(differing: readonly DifferingField[]): readonly Outlier[] {
+  return differing.filter(isSent).flatMap((field) => {
+    const numbers = field.values.map(numberIn);
+    const isNumeric =
+      numbers.every((number) => number !== null) && !IDENTIFIER.test(field.name) && field.place !== "path";
+    return isNumeric ? farFromMedian(field, numbers.map(Number)) : oddOneOut(field);
+  });
+}
+
+/** How many times the median a number is at least to stand apart. */
+const FAR_TIMES = 3;
+
+function farFromMedian(field: DifferingField, numbers: readonly number[]): readonly Outlier[] {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const median = ((sorted[(sorted.length - 1) >> 1] ?? 0) + (sorted[sorted.length >> 1] ?? 0)) / 2;
+  const [least = 0, most = 0] = [sorted[0], sorted.at(-1)];
+  const outlier = (value: number, why: string): Outlier => ({ field, at: numbers.indexOf(value), why });
+  return [
+    ...(median > 0 && most >= FAR_TIMES * median ? [outlier(most, `highest, ${times(most / median)} the median`)] : []),
+    ...(median > 0 && least < 0 ? [outlier(least, "lowest, below zero")] : []),
+    ...(median > 0 && least > 0 && median >= FAR_TIMES * least
+      ? [outlier(least, `lowest, the median is ${times(median / least)} as much`)]
+      : []),
+  ];
+}
+
+function times(ratio: number): string {
+  return `${ratio < 10 ? Number(ratio.toFixed(1)) : Math.round(ratio).toLocaleString("en-GB")} times`;
+}
+
+function oddOneOut(field: DifferingField): readonly Outlier[] {
+  const counts = Map.groupBy(field.values, (value) => value);
+  const odd = [...counts.values()].find((same) => same.length === 1)?.[0];
+  const other = [...counts.keys()].find((value) => value !== odd);
+  if (counts.size !== 2 || odd === undefined || other === undefined || field.values.length < LOOK_ALIKES_MIN) return [];
+  return [{ field, at: field.values.indexOf(odd), why: `only here; the others have ${other}` }];
+}
+
+/** The number that a value is, in a JSON string too; null: none. */
+function numberIn(value: string): number | null {
+  const text = /^"(.*)"$/.exec(value)?.[1] ?? value;
+  return NUMBER.test(text) ? Number(text) : null;
 }
 
 /** The smallest and the largest number of a field, as they are written. */

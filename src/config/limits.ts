@@ -164,6 +164,11 @@ export const LOOK_ALIKE_COLUMNS_MAX = 8;
 /** Characters of a body, and of a field of it, that requests which look alike may have. */
 export const LOOK_ALIKE_BODY_CHARS_MAX = 8_192;
 export const LOOK_ALIKE_VALUE_CHARS_MAX = 200;
+/** What one page of a review shows, at most; one request always fits. Selected ones beyond it are on the next page. */
+export const REVIEW_BYTES_MAX = 65_536;
+export const REVIEW_SELECTED_MAX = 200;
+/** Fields in which requests differ, beyond which each is a block of its own and not the row of a table. */
+export const REVIEW_COLUMNS_MAX = 4;
 /** Decided requests that a page of the inbox reads at a time, each of them whole. */
 export const DECIDED_READ_AT_ONCE_MAX = 8;
 /** Characters of the message of an answer beside a decided request. */

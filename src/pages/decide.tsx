@@ -93,7 +93,7 @@ export function callText({ method, host }: Pick<Action, "method" | "host">): str
 }
 
 /** Warnings, shown above everything else. */
-export function Risks({ risks }: Pick<DecisionFacts, "risks">) {
+export function Risks({ risks }: { readonly risks: readonly DecisionFacts["risks"][number][] }) {
   if (risks.length === 0) return null;
   return (
     <ul class="risks" aria-label="Warnings" data-asked="">

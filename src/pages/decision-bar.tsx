@@ -13,12 +13,16 @@ interface DecisionBarProps {
   readonly fields: readonly (readonly [name: string, value: string | number])[];
   /** What is decided, as in "Approve 6 requests"; empty for one request. */
   readonly what: string;
+  /** How much there is to read before an approval, as in "21 values". */
+  readonly extent?: string | undefined;
   /** The same in the question of a confirmation. */
   readonly question: string;
   /** What of it is not shown at all; null: all of it is. */
   readonly unread: string | null;
   /** How many items and fields of it are closed at first. */
   readonly folded: number;
+  /** Where scripts run, Approve waits until the end was in view and nothing is folded. */
+  readonly isAtEnd?: boolean;
   /** What was wrong with the form before. */
   readonly problem?: string | undefined;
   readonly reason?: string | undefined;
@@ -44,9 +48,11 @@ export function DecisionBar({
   path,
   fields,
   what,
+  extent,
   question,
   unread,
   folded,
+  isAtEnd = false,
   problem,
   reason = "",
 }: DecisionBarProps) {
@@ -58,14 +64,16 @@ export function DecisionBar({
         Someone has already decided.
       </p>
       <div class="decide-row">
-        <Button name="decision" value="approve" hotkey={{ key: "a", question: `Approve ${question}?` }}>
+        <Button
+          name="decision"
+          value="approve"
+          hotkey={{ key: "a", question: `Approve ${question}?` }}
+          waitsFor={isAtEnd ? `why-${id}` : undefined}
+        >
           <span>
-            {`Approve${of}`}
-            {unread === null ? (
-              <span class="decide-rest" data-below="" hidden />
-            ) : (
-              <span class="decide-rest">{`, with ${unread} not shown`}</span>
-            )}
+            {`Approve${of}${extent === undefined ? "" : ` · ${extent}`}`}
+            {unread === null ? null : <span class="decide-rest">{`, with ${unread} not shown`}</span>}
+            {unread === null && !isAtEnd ? <span class="decide-rest" data-below="" hidden /> : null}
             <Folded count={folded} />
           </span>
         </Button>
@@ -89,7 +97,13 @@ export function DecisionBar({
           </textarea>
         </details>
       </div>
-      <a class="decide-more" href="#end-of-request" data-below-link="" hidden>
+      <a
+        id={isAtEnd ? `why-${id}` : undefined}
+        class={isAtEnd ? "decide-why" : "decide-more"}
+        href="#end-of-request"
+        data-below-link=""
+        hidden
+      >
         More below
       </a>
     </PostForm>

@@ -194,10 +194,12 @@ interface ButtonProps {
   readonly value?: string;
   /** The keyboard shortcut that presses it, after this question was confirmed. */
   readonly hotkey?: { readonly key: "a" | "x" | "r"; readonly question: string } | undefined;
+  /** The id of the text that says what it waits for, if a script may disable it. */
+  readonly waitsFor?: string | undefined;
   readonly children?: Child;
 }
 
-export function Button({ look = "main", name, value, hotkey, children }: ButtonProps) {
+export function Button({ look = "main", name, value, hotkey, waitsFor, children }: ButtonProps) {
   return (
     <button
       type="submit"
@@ -206,6 +208,8 @@ export function Button({ look = "main", name, value, hotkey, children }: ButtonP
       value={value}
       data-key={hotkey?.key}
       data-question={hotkey?.question}
+      data-waits={waitsFor === undefined ? undefined : ""}
+      aria-describedby={waitsFor}
     >
       {children}
     </button>

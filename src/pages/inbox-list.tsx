@@ -7,6 +7,8 @@ import {
   commonTitle,
   type DifferingField,
   groupAlike,
+  inReadingOrder,
+  isSent,
   rangeOf,
   type RequestGroup,
   type SeenRequest,
@@ -140,7 +142,7 @@ function Asker({ action, children }: { readonly action: Action; readonly childre
   );
 }
 
-type RiskMarkProps = Pick<DecisionFacts["risks"][number], "name" | "level">;
+type RiskMarkProps = DecisionFacts["risks"][number];
 
 /** The gravest risk; a new host is the least. */
 function RiskMark({ risks }: { readonly risks: readonly RiskMarkProps[] }) {
@@ -230,18 +232,30 @@ function GroupRow({ group, ...props }: GroupRowProps) {
             <Icon name="right" />
           </a>
         ) : null}
-        <GroupTable group={group} {...props} />
+        <GroupTable
+          requests={requests}
+          fields={inReadingOrder(differing).filter(isSent).slice(0, LIST_COLUMNS_MAX)}
+          {...props}
+        />
       </details>
     </li>
   );
 }
 
-/** The requests of a group, with the fields in which they differ. */
-function GroupTable({ group: { requests, differing }, mayDecide, query, openId, selected, now }: GroupRowProps) {
+/** The column that tells which is which, and an amount: the review has all of them. */
+const LIST_COLUMNS_MAX = 2;
+
+interface GroupTableProps extends Omit<GroupRowProps, "group"> {
+  readonly requests: RequestGroup<ListedRequest>["requests"];
+  readonly fields: readonly DifferingField[];
+}
+
+/** The requests of a group, with what tells them apart. */
+function GroupTable({ requests, fields, mayDecide, query, openId, selected, now }: GroupTableProps) {
   return (
     <div class="table" role="group" aria-label="Requests that look alike" tabindex={0}>
       <table>
-        <caption class="visually-hidden">Requests that look alike, with the fields in which they differ</caption>
+        <caption class="visually-hidden">Requests that look alike, with what tells them apart</caption>
         <thead>
           <tr>
             {mayDecide ? (
@@ -249,7 +263,7 @@ function GroupTable({ group: { requests, differing }, mayDecide, query, openId, 
                 <span class="visually-hidden">Select</span>
               </th>
             ) : null}
-            {differing.map((field) => (
+            {fields.map((field) => (
               <th scope="col">
                 <FieldName field={field} />
               </th>
@@ -265,7 +279,7 @@ function GroupTable({ group: { requests, differing }, mayDecide, query, openId, 
                   <Chosen action={request.action} isSelected={selected.has(request.action.id)} />
                 </td>
               ) : null}
-              {differing.map(({ values }) => (
+              {fields.map(({ values }) => (
                 <td>
                   <UntrustedText text={values[at] ?? ""} />
                 </td>
@@ -313,7 +327,7 @@ export function GroupName({ group: { requests } }: { readonly group: RequestGrou
 }
 
 /** The path with "…" for the segments in which the requests differ. */
-function commonPath(paths: readonly string[]): string {
+export function commonPath(paths: readonly string[]): string {
   const [first = [], ...others] = paths.map((path) => (path.split("?")[0] ?? "").split("/"));
   return first.map((segment, at) => (others.every((other) => other[at] === segment) ? segment : "…")).join("/");
 }
@@ -342,7 +356,7 @@ const PLACES: Readonly<Record<DifferingField["place"], string>> = {
 };
 
 /** The head of a column: the name of a field in the body, else where it stands, too. */
-export function FieldName({ field: { place, name } }: { readonly field: DifferingField }) {
+export function FieldName({ field: { place, name } }: { readonly field: Pick<DifferingField, "place" | "name"> }) {
   if (place === "path" || name === "") return <>{PLACES[place]}</>;
   return (
     <>

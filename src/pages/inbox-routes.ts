@@ -1,17 +1,24 @@
 import type { ActionService } from "../actions/service.ts";
 import { checkDecisionForm, requestsInForm } from "./decision-form.ts";
 import { viewerOf } from "../accounts/roles.ts";
+import type { Action } from "../actions/action.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import { isAlreadyDecided } from "../approvals/decide.ts";
 import { NO_HISTORY } from "../approvals/facts.ts";
 import type { Inbox } from "../approvals/held.ts";
-import { DECIDED_READ_AT_ONCE_MAX, DECISIONS_AT_ONCE_MAX } from "../config/limits.ts";
+import {
+  DECIDED_READ_AT_ONCE_MAX,
+  DECISIONS_AT_ONCE_MAX,
+  REVIEW_BYTES_MAX,
+  REVIEW_SELECTED_MAX,
+} from "../config/limits.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { premaskAll, premask } from "../receipts/masked-action.ts";
 import type { FirstStepService } from "../accounts/first-steps.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type InboxPane, type InboxProps, inboxPage, nextOf } from "./inbox.tsx";
+import { reviewPath } from "./inbox-list.tsx";
 import { filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
 import type { DecidedRequest } from "./outcome.tsx";
 import {
@@ -125,15 +132,32 @@ async function reviewOf(
   { caller, role }: Person,
   asked: readonly string[],
 ): Promise<InboxPane> {
-  const ids = [...new Set(asked.filter((id) => ACTION_ID.test(id)))].slice(0, DECISIONS_AT_ONCE_MAX);
+  const selected = idsOf(asked, REVIEW_SELECTED_MAX);
+  const ids = selected.slice(0, DECISIONS_AT_ONCE_MAX);
   const { actions, histories } = await actionService.heldAmong(caller, ids);
-  const ready = await premaskAll(actions, viewerOf(role));
+  const fitting = fittingIn(actions);
+  const rest = [...actions.slice(fitting).map(({ id }) => id), ...selected.slice(DECISIONS_AT_ONCE_MAX)];
+  const ready = await premaskAll(actions.slice(0, fitting), viewerOf(role));
   const requests = ready.map((action) => ({
     action,
     history: histories.get(action.id) ?? NO_HISTORY,
     digest: actionService.digestOf(action),
   }));
-  return { kind: "review", requests, goneCount: ids.length - requests.length };
+  return { kind: "review", requests, rest, goneCount: ids.length - actions.length };
+}
+
+function idsOf(asked: readonly string[], limit: number): readonly string[] {
+  return [...new Set(asked.filter((id) => ACTION_ID.test(id)))].slice(0, limit);
+}
+
+/** How many of the requests fit on one page of a review; at least one. */
+function fittingIn(actions: readonly Action[]): number {
+  let bytes = 0;
+  const end = actions.findIndex(({ url, body, headers, title }) => {
+    for (const text of [url, body ?? "", title ?? "", ...Object.entries(headers ?? {}).flat()]) bytes += text.length;
+    return bytes > REVIEW_BYTES_MAX;
+  });
+  return end === -1 ? actions.length : Math.max(1, end);
 }
 
 /** Decides on the run that the page showed. The list then shows the result, even if somebody else was first. */
@@ -165,20 +189,18 @@ function decideOnMany(deps: InboxRouteDeps): AnswerPerson {
   return async ({ context, person }) => {
     const form = await formOf(context, person);
     const requests = requestsInForm(form);
+    const rest = idsOf((form.get("rest") ?? "").split(" "), REVIEW_SELECTED_MAX);
     try {
       const { decision, reason } = checkDecisionForm(form);
       await actionService.decideMany(person.caller, { decision, reason }, requests);
     } catch (error) {
       return showFormAgain(context, error, INVALID, async (problem) => {
-        const pane = await reviewOf(
-          deps,
-          person,
-          requests.map(({ id }) => id),
-        );
+        const pane = await reviewOf(deps, person, [...requests.map(({ id }) => id), ...rest]);
         const more = { problem, reason: form.get("reason") ?? "" };
         return inboxHtml(deps, { person, search: "", more }, () => pane);
       });
     }
+    if (rest.length > 0) return seeOther("own", reviewPath(rest));
     return seeOther(
       "own",
       decidedPath(
@@ -197,8 +219,7 @@ function decidedPath(ids: readonly string[], search: string): string {
 }
 
 function decidedIdsIn(params: URLSearchParams): readonly string[] {
-  const ids = (params.get("decided") ?? "").split(" ").filter((id) => ACTION_ID.test(id));
-  return [...new Set(ids)].slice(0, DECISIONS_AT_ONCE_MAX);
+  return idsOf((params.get("decided") ?? "").split(" "), DECISIONS_AT_ONCE_MAX);
 }
 
 /** What became of requests, some at a time: each is read whole. An ID may be made up, or its action deleted. */

@@ -19,7 +19,12 @@ export type InboxPane =
   /** `isChosen`: by the address. Otherwise it is the next one, phones show the list, and a long body is cut. */
   | ({ readonly kind: "request"; readonly isChosen: boolean } & HeldRequest)
   | { readonly kind: "decided"; readonly decided: DecidedRequest }
-  | { readonly kind: "review"; readonly requests: readonly ReviewedRequest[]; readonly goneCount: number }
+  | {
+      readonly kind: "review";
+      readonly requests: readonly ReviewedRequest[];
+      readonly rest: readonly string[];
+      readonly goneCount: number;
+    }
   | { readonly kind: "none" };
 
 export interface InboxProps {

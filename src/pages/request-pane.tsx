@@ -159,7 +159,8 @@ interface FactListProps {
 /** Facts that say something else than usual, or in the requester's own words, have a line of their own. */
 const WIDE: ReadonlySet<string> = new Set(["title", "url", "reason", "metadata", "rejected", "asked_again", "extras"]);
 
-function FactList({ facts, look, action, now }: FactListProps) {
+/** Facts of a request, each with its label. */
+export function FactList({ facts, look, action, now }: FactListProps) {
   return (
     <dl class={look}>
       {facts.map((fact) => (

@@ -1,16 +1,29 @@
 /** @jsxImportSource hono/jsx */
-import { mayDo } from "../accounts/roles.ts";
-import { groupAlike, type RequestGroup } from "../approvals/look-alikes.ts";
-import { hiddenValues } from "../receipts/masked-action.ts";
+import type { Child } from "hono/jsx";
+import { mayDo, viewerOf } from "../accounts/roles.ts";
+import type { Action } from "../actions/action.ts";
+import {
+  type DifferingField,
+  type GroupField,
+  groupAlike,
+  inReadingOrder,
+  isSent,
+  outliersIn,
+  type RequestGroup,
+} from "../approvals/look-alikes.ts";
+import { maskedFacts } from "../approvals/facts.ts";
+import { REVIEW_COLUMNS_MAX } from "../config/limits.ts";
+import { hiddenValues, hiddenValuesText } from "../receipts/masked-action.ts";
 import { type PageBody, pageBody } from "./body-view.tsx";
-import { HiddenValues } from "./decide.tsx";
+import { HiddenValues, Risks } from "./decide.tsx";
 import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
-import { FieldName, GroupName, listedRequest } from "./inbox-list.tsx";
+import { commonPath, FieldName, listedRequest, reviewPath } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
-import { Ago, Table, UntrustedText } from "./parts.tsx";
-import { AskedFor, BEGINNING, type HeldRequest, placeOfHidden } from "./request-pane.tsx";
+import { pathOf } from "./outcome.tsx";
+import { Ago, UntrustedText } from "./parts.tsx";
+import { AskedFor, BEGINNING, FactList, type HeldRequest, placeOfHidden } from "./request-pane.tsx";
 import { RequestParts } from "./request.tsx";
-import { counted, type PageUser, waitingText } from "./text.ts";
+import { counted, number, type PageUser, waitingText } from "./text.ts";
 
 /** A request whose decision is for what the page shows of it. */
 export interface ReviewedRequest extends HeldRequest {
@@ -19,6 +32,8 @@ export interface ReviewedRequest extends HeldRequest {
 
 interface ReviewPaneProps {
   readonly requests: readonly ReviewedRequest[];
+  /** Ids of selected requests that are for the next page. */
+  readonly rest: readonly string[];
   /** How many were chosen that wait no longer, or are too large to be read at once: they are not decided. */
   readonly goneCount: number;
   readonly user: PageUser;
@@ -29,32 +44,46 @@ interface ReviewPaneProps {
 
 type Reviewed = ReturnType<typeof listedRequest> & { readonly held: ReviewedRequest };
 
+type Group = RequestGroup<Reviewed>;
+
 /**
- * Several requests to decide at once: each with everything that its approver has to see. Those that look alike are shown
- * once, with a table of all fields in which they differ.
+ * Several requests to decide at once: each with everything that its approver has to see, what is sent before what its
+ * requester says. Of those that look alike, what they share is shown once, and every value in which they differ.
  */
-export function ReviewPane({ requests, goneCount, user, now, problem, reason }: ReviewPaneProps) {
+export function ReviewPane({ requests, rest, goneCount, user, now, problem, reason }: ReviewPaneProps) {
   const groups = groupAlike(
     requests.map((held): Reviewed => ({ ...listedRequest(held.action, held.history, user), held })),
   );
   const shown = groups.map((group) => {
-    const body = pageBody(group.requests[0].action, BEGINNING);
+    const body = group.requests.length > 1 ? null : pageBody(group.requests[0].action, BEGINNING);
     return { group, body, rest: body?.rest ?? null };
   });
-  const cutCount = shown.reduce((sum, { group, rest }) => sum + (rest === null ? 0 : group.requests.length), 0);
-  const what = counted(requests.length, "request");
+  const cutCount = shown.filter(({ rest: cut }) => cut !== null).length;
+  const values = valuesIn(groups);
+  const ids = [...requests.map(({ action }) => action.id), ...rest];
   return (
     <div id="review" class="request" data-shown={requests.map(({ action }) => `${action.id} ${action.run}`).join(" ")}>
       <div class="request-body">
-        <h2>{requests.length === 0 ? "No request is selected" : `Decide on ${what}`}</h2>
+        <h2>{requests.length === 0 ? "No request is selected" : `Decide on ${counted(requests.length, "request")}`}</h2>
         {goneCount === 0 ? null : (
           <p class="notice notice-wait">
             {`${counted(goneCount, "selected request")} no longer waiting, or too large to be shown with the others.`}
           </p>
         )}
-        {shown.map(({ group, body }) => (
-          <ReviewedGroup group={group} body={body} user={user} now={now} />
-        ))}
+        {shown.map(({ group, body }) => {
+          const leaveOut = (id: string) => reviewPath(ids.filter((one) => one !== id));
+          return group.requests.length === 1 ? (
+            <ReviewedOne group={group} body={body} user={user} now={now} leaveOut={leaveOut} />
+          ) : (
+            <ReviewedGroup group={group} user={user} now={now} leaveOut={leaveOut} />
+          );
+        })}
+        {rest.length === 0 ? null : (
+          <p class="notice notice-wait">
+            {`${counted(rest.length, "more selected request")} on the next page, which follows this decision. `}
+            <a href={reviewPath(rest)}>Skip these</a>
+          </p>
+        )}
         <EndOfRequest />
         {requests.length > 0 ? null : <p class="quiet">Select requests in the list, then choose to review them.</p>}
       </div>
@@ -63,11 +92,16 @@ export function ReviewPane({ requests, goneCount, user, now, problem, reason }: 
           user={user}
           id="review"
           path={REVIEW_PATH}
-          fields={[["requests", requests.map(shownText).join(" ")]]}
-          what={what}
-          question={what}
+          fields={[
+            ["requests", requests.map(shownText).join(" ")],
+            ["rest", rest.join(" ")],
+          ]}
+          what={String(requests.length)}
+          extent={values === null ? undefined : counted(values, "value")}
+          question={counted(requests.length, "request")}
           unread={cutCount < 2 && requests.length < 2 ? (shown[0]?.rest ?? null) : partsOf(cutCount)}
           folded={shown.reduce((sum, { body }) => sum + (body?.folded ?? 0), 0)}
+          isAtEnd
           problem={problem}
           reason={reason}
         />
@@ -80,47 +114,38 @@ function partsOf(count: number): string | null {
   return count === 0 ? null : `parts of ${count}`;
 }
 
+/** How many values a person reads before the decision; null: one of the requests is too large to be counted. */
+function valuesIn(groups: readonly Group[]): number | null {
+  const counts = groups.map(({ fields, requests }) =>
+    fields === null
+      ? Number.NaN
+      : fields
+          .filter((field) => isShownShared(field) || !isSent(field))
+          .reduce((sum, { value }) => sum + (value === null ? requests.length : Number(value !== "")), 0),
+  );
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  return Number.isNaN(total) ? null : total;
+}
+
 /** A request as the form names it: what was shown, and nothing else, is decided. */
 function shownText({ action: { id, run }, digest }: ReviewedRequest): string {
   return `${id},${run},${digest}`;
 }
 
-interface ReviewedGroupProps {
-  readonly group: RequestGroup<Reviewed>;
-  /** Of the first of them. */
-  readonly body: PageBody | null;
+interface ReviewedProps {
+  readonly group: Group;
   readonly user: PageUser;
   readonly now: Date;
+  /** The same review without one request. */
+  readonly leaveOut: (id: string) => string;
 }
 
-function ReviewedGroup({ group, body, user, now }: ReviewedGroupProps) {
-  const { requests, differing } = group;
-  const [{ action, held }] = requests;
+/** A request that looks like no other. */
+function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { readonly body: PageBody | null }) {
+  const [{ action, held }] = group.requests;
   const hidden = placeOfHidden(action);
   return (
-    <section class="reviewed" data-asked="">
-      {requests.length === 1 ? null : (
-        <>
-          <h3>
-            <GroupName group={group} />
-          </h3>
-          <Table
-            caption="The fields in which they differ"
-            heads={[...differing.map((field) => <FieldName field={field} />), "Age"]}
-            rows={requests.map((request, at) => [
-              ...differing.map(({ values }) => <UntrustedText text={values[at] ?? ""} />),
-              <a href={`/approvals/${request.action.id}`}>
-                <Ago at={request.action.createdAt} now={now} />
-              </a>,
-            ])}
-            isWide
-          />
-          <p class="quiet small">
-            {`The oldest of the ${requests.length}. The others differ from it only as the table says`}
-            {hiddenValues(action) === 0 ? "." : ", and perhaps in the values that are hidden."}
-          </p>
-        </>
-      )}
+    <article class="reviewed" data-asked="" aria-label={`${action.method} ${pathOf(action)}`}>
       {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
       {hidden === "above" ? <HiddenValues action={action} user={user} /> : null}
       <AskedFor {...held} user={user} now={now}>
@@ -131,6 +156,183 @@ function ReviewedGroup({ group, body, user, now }: ReviewedGroupProps) {
           cut={body === null ? undefined : { body, path: `/approvals/${action.id}` }}
         />
       </AskedFor>
+      <CardFoot action={action} now={now} leaveOut={leaveOut} />
+    </article>
+  );
+}
+
+/** Requests that look alike: what they share, then each with what it has alone, those that stand apart first. */
+function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
+  const { requests, differing, fields } = group;
+  const [{ action, held, riskMarks }] = requests;
+  const ordered = inReadingOrder(differing);
+  const outliers = outliersIn(ordered);
+  const apart = [...new Set(outliers.map(({ at }) => at))];
+  const places = [...apart, ...requests.keys().filter((at) => !apart.includes(at))];
+  const said = (fields ?? []).filter((field) => !isSent(field) && field.value !== null && field.value !== "");
+  const { facts } = maskedFacts(held.action, held.history, "", viewerOf(user.role));
+  const common = facts.filter(({ name, value }) => COMMON_FACTS.has(name) && value !== "None" && value !== "1");
+  return (
+    <section class="reviewed" data-asked="">
+      <h3 class="reviewed-name">
+        <b class="method">{action.method}</b>{" "}
+        <span class="address">
+          <b>
+            <UntrustedText text={action.host} />
+          </b>
+          <UntrustedText text={commonPath(requests.map((request) => pathOf(request.action)))} />
+        </span>
+        {` × ${requests.length}`}
+      </h3>
+      <Risks risks={riskMarks} />
+      {outliers.length === 0 ? null : (
+        <ul class="outliers" aria-label="Values that stand apart">
+          {outliers.map(({ field, at, why }) => (
+            <li>
+              <FieldName field={field} /> <b>{<UntrustedText text={field.values[at] ?? ""} />}</b>: {why}
+            </li>
+          ))}
+        </ul>
+      )}
+      {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
+      <Values
+        label="What they share"
+        rows={(fields ?? [])
+          .filter(isShownShared)
+          .map((field) => [
+            <FieldName field={field} />,
+            field.value === null ? (
+              <span class="quiet">{`${counted(requests.length, "value")}, below`}</span>
+            ) : (
+              <UntrustedText text={field.value} />
+            ),
+          ])}
+      />
+      <div class={`reviewed-cards${ordered.filter(isSent).length > REVIEW_COLUMNS_MAX ? "" : " reviewed-rows"}`}>
+        {places.map((at, place) => {
+          const request = requests[at];
+          if (request === undefined) return null;
+          const marks = outliers.filter((outlier) => outlier.at === at);
+          return (
+            <ReviewedCard
+              request={request}
+              place={place + 1}
+              values={ordered.map((field) => [field, field.values[at] ?? ""])}
+              marks={marks.map(({ field }) => field)}
+              now={now}
+              leaveOut={leaveOut}
+            />
+          );
+        })}
+      </div>
+      {said.length === 0 ? null : (
+        <Values
+          label="The requester says of all"
+          rows={said.map((field) => [<FieldName field={field} />, <Said field={field} value={field.value ?? ""} />])}
+        />
+      )}
+      <FactList facts={common} look="asked-facts" action={action} now={null} />
     </section>
+  );
+}
+
+/** What is equal in requests that look alike, and is no field of them. */
+const COMMON_FACTS: ReadonlySet<string> = new Set([
+  "requester",
+  "run",
+  "callback",
+  "attempts",
+  "on_unknown",
+  "run_at",
+  "extras",
+]);
+
+/** The path is in the heading, but for what differs in it. */
+function isShownShared(field: GroupField): boolean {
+  return isSent(field) && (field.place !== "path" || field.value === null);
+}
+
+interface ReviewedCardProps {
+  readonly request: Reviewed;
+  readonly place: number;
+  readonly values: readonly (readonly [field: DifferingField, value: string])[];
+  /** The fields in which it stands apart. */
+  readonly marks: readonly DifferingField[];
+  readonly now: Date;
+  readonly leaveOut: (id: string) => string;
+}
+
+function ReviewedCard({ request: { action }, place, values, marks, now, leaveOut }: ReviewedCardProps) {
+  const hidden = hiddenValuesText(hiddenValues(action));
+  const rowsOf = (shown: ReviewedCardProps["values"]) =>
+    shown.map(([field, value]) => (
+      <div class={marks.includes(field) ? "value-apart" : undefined}>
+        <dt>
+          <FieldName field={field} />
+        </dt>
+        <dd>
+          <Said field={field} value={value} />
+        </dd>
+      </div>
+    ));
+  const said = values.filter(([field]) => !isSent(field));
+  return (
+    <article class="reviewed-card" aria-labelledby={`review-${action.id}`}>
+      <div class="reviewed-card-head">
+        <h4 id={`review-${action.id}`} class="small">
+          {`Request ${number(place)}`}
+        </h4>
+        <CardFoot action={action} now={now} leaveOut={leaveOut} />
+      </div>
+      <dl class="reviewed-sent">{rowsOf(values.filter(([field]) => isSent(field)))}</dl>
+      {hidden === null ? null : <p class="small quiet">{`${hidden}, which may differ too.`}</p>}
+      {said.length === 0 ? null : <dl class="reviewed-said">{rowsOf(said)}</dl>}
+    </article>
+  );
+}
+
+/** A value; quoted where it is in the requester's words. */
+function Said({ field, value }: { readonly field: Pick<GroupField, "place">; readonly value: string }) {
+  if (value === "") return <span class="quiet">None</span>;
+  return field.place === "title" || field.place === "reason" ? (
+    <q>
+      <UntrustedText text={value} />
+    </q>
+  ) : (
+    <UntrustedText text={value} />
+  );
+}
+
+interface CardFootProps extends Pick<ReviewedProps, "now" | "leaveOut"> {
+  readonly action: Action;
+}
+
+function CardFoot({ action: { id, createdAt }, now, leaveOut }: CardFootProps) {
+  return (
+    <p class="reviewed-foot small">
+      <a href={`/approvals/${id}`}>
+        <Ago at={createdAt} now={now} />
+      </a>
+      <a href={leaveOut(id)}>Leave out</a>
+    </p>
+  );
+}
+
+interface ValuesProps {
+  readonly label: string;
+  readonly rows: readonly (readonly [name: Child, value: Child])[];
+}
+
+function Values({ label, rows }: ValuesProps) {
+  if (rows.length === 0) return null;
+  return (
+    <dl class="values" aria-label={label}>
+      {rows.map(([name, value]) => (
+        <div>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/actions/action.ts";
 import { encodeForm } from "../../src/actions/body.ts";
-import { commonTitle, groupAlike, rangeOf, type SeenRequest } from "../../src/approvals/look-alikes.ts";
+import {
+  commonTitle,
+  groupAlike,
+  inReadingOrder,
+  outliersIn,
+  rangeOf,
+  type SeenRequest,
+} from "../../src/approvals/look-alikes.ts";
 import { LOOK_ALIKE_COLUMNS_MAX } from "../../src/config/limits.ts";
 import { anAction } from "../support/factory.ts";
 
@@ -143,4 +150,47 @@ test("titles without a common word have none", () => {
   expect(commonTitle(["a", "b", "c"])).toBeNull();
   expect(commonTitle([null, null, null])).toBeNull();
   expect(commonTitle(["Pay Ann", "Pay Bob now"])).toBeNull();
+});
+
+describe("what requests differ in", () => {
+  const field = (place: "title" | "path" | "body", name: string, ...values: readonly string[]) => ({
+    place,
+    name,
+    values,
+  });
+  const told = (...fields: readonly ReturnType<typeof field>[]) =>
+    outliersIn(fields).map(({ field: { name, values }, at, why }) => `${name} ${values[at]}: ${why}`);
+
+  test("is read with what tells them apart first, then an amount, and the requester's words last", () => {
+    const fields = [
+      field("title", "", "a", "b"),
+      field("body", "note", "x", "y"),
+      field("body", "amount", "1", "2"),
+      field("body", "order_id", "7", "8"),
+    ];
+    expect(inReadingOrder(fields).map(({ name }) => name)).toEqual(["order_id", "amount", "note", ""]);
+    expect(inReadingOrder(fields.slice(0, 3)).map(({ name }) => name)).toEqual(["note", "amount", ""]);
+  });
+
+  test("names a number far from the median, and one value where all others have another, in raw values", () => {
+    expect(told(field("body", "amount", "1900", "2100", "9900000"))).toEqual([
+      "amount 9900000: highest, 4,714 times the median",
+    ]);
+    expect(told(field("body", "amount", '"19.50"', '"20"', '"200"'))).toEqual([
+      'amount "200": highest, 10 times the median',
+    ]);
+    expect(told(field("body", "amount", "5", "100", "120"))).toEqual([
+      "amount 5: lowest, the median is 20 times as much",
+    ]);
+    expect(told(field("body", "amount", "-5", "10", "12"))).toEqual(["amount -5: lowest, below zero"]);
+    expect(told(field("body", "role", '"member"', '"admin"', '"member"'))).toEqual([
+      'role "admin": only here; the others have "member"',
+    ]);
+  });
+
+  test("names nothing of numbers near each other, of ids, of three different words, and of what the requester says", () => {
+    expect(told(field("body", "amount", "1900", "2100", "2400"), field("body", "n", "0", "1", "2"))).toEqual([]);
+    expect(told(field("body", "order_id", "1", "2", "9000"), field("path", "2", "1", "2", "9000"))).toEqual([]);
+    expect(told(field("body", "word", "a", "b", "c"), field("title", "", "x", "x", "y"))).toEqual([]);
+  });
 });

@@ -62,7 +62,7 @@ describe("the review of several requests", () => {
     expect(list.match(/About to be sent/g)).toHaveLength(2);
   });
 
-  test("shows requests that look alike once, with a table of everything in which they differ", async () => {
+  test("shows what look-alikes share once, and every value in which they differ, what stands apart first", async () => {
     const ids = [];
     for (const amount of [480, 12, 90]) {
       ids.push(
@@ -73,9 +73,17 @@ describe("the review of several requests", () => {
     expect(list).toContain("3 × POST /refunds");
     expect(list).toContain("amount 12 to 480");
     const page = textOf(await ann.pageOf(pathOf(ids)));
-    expect(page).toMatch(/Reason amount Age Order 480 480 just now Order 12 12 just now Order 90 90 just now/);
+    expect(page).toContain("POST 127.0.0.1:9 /refunds × 3");
+    expect(page).toContain("amount 480 : highest, 5.3 times the median");
+    expect(page).toMatch(/amount 3 values, below currency &quot;eur&quot;/);
+    expect(page).toMatch(
+      /Request 1.*amount 480 Reason Order 480 .*Request 2.*amount 12 .*Request 3.*amount 90 Reason Order 90/,
+    );
     expect(page.match(/currency/g)).toHaveLength(1);
-    expect(page).toContain("Approve 3 requests");
+    expect(page).toContain("Approve 3 · 7 values");
+    // Its place is where another review begins, without it.
+    const [, left = ""] = (await ann.pageOf(pathOf(ids))).match(/href="([^"]+)">Leave out/) ?? [];
+    expect(textOf(await ann.pageOf(left.replaceAll("&amp;", "&")))).toContain("Decide on 2 requests");
     await decide(ids, { decision: "reject" });
     expect(await Promise.all(ids.map(statusOf))).toEqual(["cancelled", "cancelled", "cancelled"]);
   });
@@ -86,7 +94,7 @@ describe("the review of several requests", () => {
       ids.push(await held({ url: `${NO_TARGET}users/${n}`, headers: { "X-Api-Key": `kY8vQ2mZr7Lw4Tb9Xc1${n}` } }));
     }
     const page = textOf(await ann.pageOf(pathOf(ids)));
-    expect(page).toContain("differ from it only as the table says, and perhaps in the values that are hidden.");
+    expect(page.match(/1 value hidden, which may differ too/g)).toHaveLength(3);
     await decide(ids, { decision: "reject" });
   });
 
@@ -129,8 +137,12 @@ describe("the review of several requests", () => {
     for (const n of [1, 2, 3]) ids.push(await held({ body: { n, text: "x".repeat(900_000) } }));
     const page = textOf(await ann.pageOf(pathOf(ids)));
     expect(page).toContain("1 selected request no longer waiting, or too large to be shown with the others.");
-    await decide(ids, { decision: "reject" });
-    expect(await Promise.all(ids.map(statusOf))).toEqual(["cancelled", "cancelled", "awaiting_approval"]);
+    // A page has so many bytes: the next one follows the decision.
+    expect(page).toContain("1 more selected request on the next page");
+    const answer = await decide(ids, { decision: "reject" });
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, pathOf([ids[1] ?? ""])]);
+    expect(await Promise.all(ids.map(statusOf))).toEqual(["cancelled", "awaiting_approval", "awaiting_approval"]);
+    await decide(ids.slice(1, 2), { decision: "reject" });
   });
 
   test.each([

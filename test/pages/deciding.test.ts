@@ -229,6 +229,38 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
     expect(await page.locator("#request > .skeleton").isVisible()).toBe(false);
   });
 
+  test("approves several only after their end was in view, by keys or by hand, and nothing scrolls sideways", async () => {
+    const ids: string[] = [];
+    for (const amount of [1_900, 2_100, 9_900_000, 2_000])
+      ids.push(await created({ body: { amount, text: "x".repeat(150) } }));
+    const path = `/approvals/review?${ids.map((id) => `id=${id}`).join("&")}`;
+    for (const viewport of [
+      { width: 1_280, height: 500 },
+      { width: 820, height: 500 },
+      { width: 375, height: 600 },
+    ]) {
+      const page = await open(path, { viewport });
+      const approve = page.getByRole("button", { name: /^Approve 4 · \d+ values$/ });
+      await page.getByText(/^Read to the end first: \d+ more lines below$/).waitFor();
+      expect(await approve.getAttribute("aria-disabled")).toBe("true");
+      await approve.click({ force: true });
+      await page.keyboard.press("a");
+      expect([page.url(), await page.locator("dialog[open]").count()]).toEqual([app.url + path, 0]);
+      const wide = await page.evaluate(
+        "[...document.querySelectorAll('html, .inbox-pane, .request-body, .reviewed-card')].filter((one) => one.scrollWidth > one.clientWidth).length",
+      );
+      expect(wide).toBe(0);
+      await page.evaluate("document.activeElement.blur()");
+      await page.keyboard.press("End");
+      await page.locator('button[value="approve"][aria-disabled="false"]').waitFor();
+      expect(watched.troubles).toEqual([]);
+    }
+    await watched.page.getByRole("button", { name: /^Approve 4/ }).click();
+    await watched.page.waitForURL(/decided=/);
+    for (const id of ids)
+      expect((await app.engine.actionService.get(app.engine.owner, id)).approvedBy).toBe("user:ann@example.com");
+  });
+
   test("reads on first sight that it is one of several look-alikes", async () => {
     const alike = [];
     for (const amount of [12, 48, 99]) alike.push(await created({ body: { amount } }));
@@ -239,6 +271,6 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
     await page.getByRole("button", { name: "Approve this one" }).waitFor();
     await page.locator(".alike").getByRole("link", { name: "Review all 3" }).click();
     await page.getByRole("heading", { name: "Decide on 3 requests" }).waitFor();
-    await page.getByRole("button", { name: "Approve 3 requests" }).waitFor();
+    await page.getByRole("button", { name: /^Approve 3 · \d+ values$/ }).waitFor();
   });
 });

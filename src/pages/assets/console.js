@@ -381,6 +381,7 @@ function decide(/** @type {string} */ key) {
   if (openings > 0) return true;
   const open = shownRequest();
   const decision = open?.querySelector(`button[data-key="${key}"]`);
+  if (decision instanceof HTMLButtonElement && decision.ariaDisabled === "true") return focus(decision);
   if (decision instanceof HTMLButtonElement && !decision.disabled) {
     const dialog = confirm(decision, open?.querySelectorAll("[data-asked]:not([data-asked] *)") ?? []);
     dialog.dataset["shown"] = open?.dataset["shown"] ?? "";

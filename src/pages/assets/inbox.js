@@ -34,10 +34,16 @@
     const lines = Math.ceil(hiddenPx / LINE_PX);
     const words = `${lines} more ${lines === 1 ? "line" : "lines"} below`;
     const isSeen = seen.has(name);
+    const button = bar.querySelector("[data-waits]");
+    const waits = button !== null && (!isSeen || folded > 0);
+    button?.setAttribute("aria-disabled", String(waits));
+    const unfold = `Open what is folded first: ${folded.toLocaleString("en-GB")}`;
+    const why = isSeen ? unfold : `Read to the end first: ${words}`;
     for (const place of bar.querySelectorAll("[data-below], [data-below-link]")) {
-      place.toggleAttribute("hidden", isSeen);
+      place.toggleAttribute("hidden", isSeen && !waits);
       const text = place.matches("a") ? `↓ ${words}` : `, ${words}`;
-      if (!isSeen && place.textContent !== text) place.textContent = text;
+      const told = button === null ? text : why;
+      if (!place.hasAttribute("hidden") && place.textContent !== told) place.textContent = told;
     }
   };
   const queue = () => {
@@ -56,6 +62,32 @@
     event.preventDefault();
     const end = target.closest("[data-shown]")?.querySelector("[data-end]");
     end?.scrollIntoView({ block: "center", behavior: "smooth" });
+  });
+
+  // A disabled button would not say why: it keeps its focus and its text, and only does nothing.
+  for (const type of ["click", "submit"])
+    addEventListener(
+      type,
+      (event) => {
+        const { target } = event;
+        const button =
+          event instanceof SubmitEvent ? event.submitter : target instanceof Element && target.closest("button");
+        if (button && button.matches('[data-waits][aria-disabled="true"]')) event.preventDefault();
+      },
+      { capture: true },
+    );
+
+  // Nobody has to click into the review before its keys scroll it.
+  addEventListener("keydown", (event) => {
+    const { target, key } = event;
+    if ((key !== "End" && key !== " ") || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey)
+      return;
+    if (!(target instanceof Element) || target.closest("dialog, input, textarea, select, button, a, summary")) return;
+    const pane = document.getElementById("review")?.closest(".inbox-pane");
+    if (pane === undefined || pane === null || pane.scrollHeight <= pane.clientHeight) return;
+    event.preventDefault();
+    const by = key === "End" ? pane.scrollHeight : pane.clientHeight * 0.9;
+    pane.scrollBy({ top: event.shiftKey ? -by : by });
   });
 
   // The page without a request in its address shows the next one: under its own address no update can exchange it for
