@@ -12,7 +12,6 @@ const STATEMENTS_MAX = 256;
 const CAN_SHRINK = "auto_vacuum = INCREMENTAL";
 
 const PRAGMAS = [
-  `busy_timeout = ${BUSY_MS}`,
   "journal_mode = WAL",
   "synchronous = FULL", // An acknowledged create survives power loss.
   "foreign_keys = OFF",
@@ -94,6 +93,7 @@ const NO_ROWS: readonly Row[] = [];
 function connect(path: string): Database {
   const database = new Database(path);
   try {
+    database.run(`PRAGMA busy_timeout = ${BUSY_MS}`);
     const pages = database.query<{ page_count: number }, []>("PRAGMA page_count").get()?.page_count;
     for (const pragma of pages === 0 ? [CAN_SHRINK, ...PRAGMAS] : PRAGMAS) database.run(`PRAGMA ${pragma}`);
   } catch (error) {
