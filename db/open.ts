@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { dirname } from "node:path";
 import type { AccountStore, PeopleStore } from "./account-store.ts";
 import { createAccountStore } from "./sql/accounts.ts";
-import type { Store } from "./store.ts";
+import type { DatabaseSize, Store } from "./store.ts";
 import { sqliteQueue } from "./libsql/claim.ts";
 import { type OnAway, tellingAway } from "./sql/away.ts";
 import { codeOf, faultOf, unavailable } from "./sql/errors.ts";
@@ -17,6 +17,7 @@ import { LOCK_TIMES, type LockTimes, ServiceLock } from "./libsql/service-lock.t
 import type { Sql } from "./sql/sql.ts";
 import { createStore } from "./sql/store.ts";
 import { isPostgres, openPostgresMigrated, openPostgresStore } from "./postgres/store.ts";
+import { readSize } from "./libsql/size.ts";
 import { openThreaded } from "./libsql/threaded.ts";
 import { Writer } from "./sql/writer.ts";
 
@@ -153,9 +154,20 @@ export async function openAdminStore(url: string, authToken: string | null): Pro
   };
 }
 
+/** Reads the size of a file, also while a service uses it; changes nothing. Throws an error for the operator. */
+export async function sizeOfFile(path: string, finishedUntil: Date): Promise<DatabaseSize> {
+  const sql = openExisting(path, "read");
+  try {
+    await checkMigrated(sql);
+    return await readSize(sql, finishedUntil);
+  } finally {
+    await sql.close();
+  }
+}
+
 async function openMigrated(url: string, authToken: string | null): Promise<Sql> {
   const path = filePathOf(url);
-  const sql = path === null ? openRemote(url, authToken) : openExisting(path);
+  const sql = path === null ? openRemote(url, authToken) : openExisting(path, "beside");
   try {
     await checkMigrated(sql);
     return sql;
@@ -165,12 +177,12 @@ async function openMigrated(url: string, authToken: string | null): Promise<Sql>
   }
 }
 
-function openExisting(name: string): Sql {
+function openExisting(name: string, mode: "read" | "beside"): Sql {
   if (!existsSync(name)) throw new Error(`There is no database ${name}. Start the service once, or set DATABASE_URL.`);
   const path = singlePathOf(name);
   try {
     inspectFile(path);
-    return openFile(path, "beside");
+    return openFile(path, mode);
   } catch (cause) {
     if (cause instanceof DatabaseUnreadable) throw cause;
     throw new Error(`The database ${path} can't be opened. Run this as the user of the service.`, { cause });

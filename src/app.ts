@@ -25,6 +25,7 @@ import { createPaint, type Paint } from "./observability/terminal.ts";
 import { createLog, type LineLog, writerTo, type Log } from "./observability/log.ts";
 import { StoreLost } from "../db/store.ts";
 import type { Server } from "bun";
+import { createServerSize } from "./accounts/server-size.ts";
 import { createSignUpGate, type SignUpGate } from "./accounts/sign-up-gate.ts";
 import type { Caller } from "./accounts/roles.ts";
 import { createEngine, type Engine } from "./delivery/engine.ts";
@@ -477,6 +478,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     checkTarget: (url) => checkTarget(policy, url),
     guides: GUIDE_GROUPS,
     rulesFor: createEffectiveSettings(config, policy, accounts),
+    readSize: createServerSize({ ...deps, ...config, file: store.file, isOperator: signUpGate.isOperator }),
     listNotifications: createListNotifications(store.outbox),
     baseUrl: config.baseUrl,
     pagesGuard: createOwnHostPages({ ...config, isLoopback: isLoopbackUrl }),

@@ -5,6 +5,7 @@ import { API_ERRORS, BODY_ERRORS, bodyOperation, createApiRoutes, jsonBody, oper
 import { json } from "../http/response.ts";
 import type { OwnMailService } from "./own-mails.ts";
 import type { Caller } from "./roles.ts";
+import type { ReadServerSize, ServerSize } from "./server-size.ts";
 
 const milliseconds = (description: string, example: number) =>
   Type.Integer({ minimum: 0, description: `${description}, in milliseconds.`, examples: [example] });
@@ -21,6 +22,33 @@ const SettingJson = Type.Object(
     description: plainText("What it is, and what it means to leave it unset.", "Days that finished actions are kept."),
   },
   { title: "ServerSetting", description: "A setting of the server." },
+);
+
+const bytes = (description: string, example: number) =>
+  Type.Integer({ minimum: 0, description: `${description}, in bytes.`, examples: [example] });
+
+const DatabaseJson = Type.Object(
+  {
+    bytes: bytes("Size of the file without its log", 48_234_496),
+    free_bytes: bytes("What of it is free for the next rows", 1_048_576),
+    can_shrink: Type.Boolean({
+      description: "Whether the file gets smaller after retention. A file of version 0.1 doesn't.",
+      examples: [true],
+    }),
+    deletable_bytes: bytes("About what retention would free, estimated from a sample of actions", 30_000_000),
+    deletable_days: Type.Integer({
+      minimum: 1,
+      description: "The retention of that estimate: `retention_days`, or 30.",
+      examples: [30],
+    }),
+  },
+  {
+    description:
+      "The database file. Null for keys of other accounts than the first, and where the database is no file.",
+    examples: [
+      { bytes: 48_234_496, free_bytes: 1_048_576, can_shrink: true, deletable_bytes: 30_000_000, deletable_days: 30 },
+    ],
+  },
 );
 
 export const ServerJson = Type.Object(
@@ -57,6 +85,7 @@ export const ServerJson = Type.Object(
     retention_days: nullable(
       Type.Integer({ minimum: 1, description: "Days that finished actions are kept; null: forever.", examples: [30] }),
     ),
+    database: nullable(DatabaseJson),
     settings: nullable(
       Type.Array(SettingJson, { description: "Every setting; null for keys of other accounts than the first." }),
     ),
@@ -86,16 +115,20 @@ export type TestMailResult = Static<typeof TestMailResult>;
 export interface ServerRouteDeps {
   /** The server's settings that this caller can see. */
   readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
+  readonly readSize: ReadServerSize;
   readonly ownMails: Pick<OwnMailService, "testTo">;
   readonly version: string;
 }
 
 /** /v1/server: what the page of the server shows and tests. */
-export function serverRoutes({ rulesFor, ownMails, version }: ServerRouteDeps) {
+export function serverRoutes({ rulesFor, readSize, ownMails, version }: ServerRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/server",
-      async ({ caller }) => json(JSON.stringify(serializeServer(await rulesFor(caller), version))),
+      async ({ caller }) => {
+        const [rules, size] = await Promise.all([rulesFor(caller), readSize(caller)]);
+        return json(JSON.stringify(serializeServer(rules, size, version)));
+      },
       operation({
         operationId: "getServer",
         permission: "manage",
@@ -123,7 +156,7 @@ export function serverRoutes({ rulesFor, ownMails, version }: ServerRouteDeps) {
     );
 }
 
-function serializeServer(rules: EffectiveSettings, version: string): ServerJson {
+function serializeServer(rules: EffectiveSettings, size: ServerSize | null, version: string): ServerJson {
   const { rateLimitPerSecond, all } = rules;
   return {
     version,
@@ -138,6 +171,7 @@ function serializeServer(rules: EffectiveSettings, version: string): ServerJson 
     agent_approval: rules.agentApproval,
     sends_mail: rules.sendsMail,
     retention_days: rules.retentionDays,
+    database: size === null ? null : databaseJson(size),
     settings:
       all?.map(({ name, value, isSet, isSecret, description }) => ({
         name,
@@ -146,5 +180,15 @@ function serializeServer(rules: EffectiveSettings, version: string): ServerJson 
         secret: isSecret,
         description,
       })) ?? null,
+  };
+}
+
+function databaseJson({ bytes: all, freeBytes, canShrink, deletableBytes, days }: ServerSize) {
+  return {
+    bytes: all,
+    free_bytes: freeBytes,
+    can_shrink: canShrink,
+    deletable_bytes: deletableBytes,
+    deletable_days: days,
   };
 }

@@ -1,4 +1,5 @@
 import type { OwnMailService } from "../accounts/own-mails.ts";
+import type { ReadServerSize } from "../accounts/server-size.ts";
 import type { SignUpGate } from "../accounts/sign-up-gate.ts";
 import { type SigningService, checkOrigin } from "../accounts/signing-secrets.ts";
 import type { ListNotifications } from "../actions/service.ts";
@@ -39,6 +40,7 @@ export interface SettingsPageDeps extends PersonRouteDeps {
   readonly channelService: Pick<ChannelService, "list">;
   /** The server's settings that this caller can see. */
   readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
+  readonly readSize: ReadServerSize;
   readonly signUpGate: Pick<SignUpGate, "isOperator">;
   readonly ownMails: Pick<OwnMailService, "test">;
   readonly flash: Flash;
@@ -102,9 +104,14 @@ interface MailNotice {
 
 async function serverHtml(deps: SettingsPageDeps, person: Person, notice: MailNotice | null): Promise<string> {
   authorize(person.caller, "manage");
-  const { rulesFor, signUpGate, version } = deps;
-  const [rules, isOperator] = await Promise.all([rulesFor(person.caller), signUpGate.isOperator(person.caller)]);
-  return serverPage({ user: person, rules, isOperator, version, notice });
+  const { rulesFor, readSize, signUpGate, version } = deps;
+  const { caller } = person;
+  const [rules, size, isOperator] = await Promise.all([
+    rulesFor(caller),
+    readSize(caller),
+    signUpGate.isOperator(caller),
+  ]);
+  return serverPage({ user: person, rules, size, isOperator, version, notice });
 }
 
 function testMail(deps: SettingsPageDeps): AnswerPerson {

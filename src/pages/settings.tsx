@@ -1,6 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { ListedAccount } from "../../db/account-store.ts";
 import { type SignUpsClosedBy, signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
+import { deletableText, type ServerSize, shrinkAdvice } from "../accounts/server-size.ts";
+import { formatSize } from "../actions/action.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import type { ServerSetting } from "../config/server-settings.ts";
 import {
@@ -20,6 +22,8 @@ interface ServerPageProps {
   readonly user: PageUser;
   /** The server's settings that this person can see. */
   readonly rules: EffectiveSettings;
+  /** Null: it is no file, or not this person's to see. */
+  readonly size: ServerSize | null;
   /** The visitor can manage the accounts of the service. */
   readonly isOperator: boolean;
   readonly version: string;
@@ -28,7 +32,7 @@ interface ServerPageProps {
 }
 
 /** What is in force on the server, for owners. It is changed in its environment. */
-export function serverPage({ user, rules, isOperator, version, notice = null }: ServerPageProps): string {
+export function serverPage({ user, rules, size, isOperator, version, notice = null }: ServerPageProps): string {
   return settingsFrame({
     user,
     section: "Server",
@@ -56,6 +60,11 @@ export function serverPage({ user, rules, isOperator, version, notice = null }: 
             </PostForm>
           ) : null}
         </Card>
+        {size === null ? null : (
+          <Card id="database" title="Database">
+            <Facts rows={sizeRows(size)} />
+          </Card>
+        )}
         {rules.all === null ? (
           sectionsOf(rules).map(([id, title, rows]) => (
             <Card id={id} title={title}>
@@ -192,6 +201,15 @@ function approversText(approvers: readonly string[]): string {
 function retentionRows({ retentionDays }: EffectiveSettings): FactRows {
   const kept = retentionDays === null ? "Forever." : `For ${counted(retentionDays, "day")} after they end.`;
   return [["Finished actions are kept", setting(kept, "RETENTION_DAYS")]];
+}
+
+function sizeRows(size: ServerSize): FactRows {
+  return [
+    ["Size of the file", formatSize(size.bytes)],
+    ["Free for the next rows", formatSize(size.freeBytes)],
+    ["Retention would free", deletableText(size)],
+    ["Note", shrinkAdvice(size)],
+  ];
 }
 
 function kib(bytes: number): string {

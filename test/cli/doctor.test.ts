@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { outgate } from "./outgate.ts";
 
@@ -31,6 +33,29 @@ test("outgate doctor finds nothing wrong where nothing is", async () => {
   expect(found("settings")?.found).toBe("a service started here uses the defaults");
   const { out } = await outgate(["doctor"], { env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY } });
   expect(out).toMatch(/^ok +OUTGATE_URL/);
+});
+
+test("outgate doctor shows the size of the database file, also while a service uses it, and what retention would free", async () => {
+  const path = join(service.folder, "data/outgate.db");
+  const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, DATABASE_URL: `file:${path}` };
+  const { code, found } = await examine(env);
+  expect(code).toBe(0);
+  expect(found("database")?.found.replace(/[\d.]+ (kB|bytes)/g, "so much")).toBe(
+    `${path} has so much, of which so much are free for the next rows. Retention would free: About so much (RETENTION_DAYS=30, which is not set).`,
+  );
+  const server = (await (await service.request("/v1/server")).json()) as object;
+  expect(server).toMatchObject({ database: { can_shrink: true, deletable_bytes: 0, deletable_days: 30 } });
+  // By the real path, as the service: a link to it is the same file.
+  const link = join(service.folder, "link.db");
+  symlinkSync(path, link);
+  expect((await examine({ ...env, DATABASE_URL: `file:${link}` })).found("database")?.state).toBe("ok");
+  const broken = join(service.folder, "broken.db");
+  writeFileSync(broken, "no database ".repeat(1_000));
+  const refused = await examine({ ...env, DATABASE_URL: `file:${broken}` });
+  expect(refused.found("database")).toMatchObject({ state: "wrong", found: expect.stringContaining("can't be read") });
+  const none = await examine({ ...env, DATABASE_URL: `file:${join(service.folder, "none.db")}` });
+  expect(none.found("database")).toBeUndefined();
+  expect(existsSync(join(service.folder, "none.db"))).toBe(false);
 });
 
 test("outgate doctor shows no secret of the settings, and all that is wrong with them", async () => {

@@ -7,6 +7,7 @@ import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { createBulk } from "../../src/bulk/bulk.ts";
 import { createCallbackHostService } from "../../src/accounts/callback-hosts.ts";
 import { createKeyService } from "../../src/accounts/keys.ts";
+import type { ReadServerSize } from "../../src/accounts/server-size.ts";
 import { createSignUpGate, type SignUps } from "../../src/accounts/sign-up-gate.ts";
 import { createOwnMailService } from "../../src/accounts/own-mails.ts";
 import type { EffectiveSettings } from "../../src/config/config.ts";
@@ -48,6 +49,8 @@ export interface RealServerOptions extends EngineOptions {
   readonly trustedProxies?: readonly string[];
   /** What the page of the server shows; the stub's unless it is given. */
   readonly rulesFor?: () => Promise<EffectiveSettings>;
+  /** What the page of the server shows of the database; nothing unless it is given. */
+  readonly readSize?: ReadServerSize;
   /** Sends what people mail to themselves; none unless it is given. */
   readonly ownMailer?: Pick<Mailer, "send">;
   /** Checks requests to /mcp; by default those of this machine pass. */
@@ -185,6 +188,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     baseUrl,
     isTrustedProxy: trustedProxiesOf(options.trustedProxies ?? []),
     ...(options.rulesFor === undefined ? {} : { rulesFor: options.rulesFor }),
+    ...(options.readSize === undefined ? {} : { readSize: options.readSize }),
     ...(options.mcpGuard === undefined ? {} : { mcpGuard: options.mcpGuard }),
     routes: [...(options.routes ?? []), ...(options.routesOf?.(engine) ?? [])],
     limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0, mcpSessionsPerAccount: 20 },

@@ -22,6 +22,26 @@ test("GET /v1/server shows what the page shows, and no secret", async () => {
   expect(JSON.parse((await other.call("GET", "/v1/server")).text)).toMatchObject({ settings: null, sends_mail: false });
 });
 
+test("GET /v1/server and the page show the size of the file and what retention would free", async () => {
+  const size = { bytes: 48_200_000, freeBytes: 1_000_000, deletableBytes: 30_000_000, canShrink: false };
+  await using app = await openRealServer({ readSize: async () => ({ ...size, days: 30, isSet: false }) });
+  expect(JSON.parse((await app.call("GET", "/v1/server")).text)).toMatchObject({
+    database: {
+      bytes: 48_200_000,
+      free_bytes: 1_000_000,
+      can_shrink: false,
+      deletable_bytes: 30_000_000,
+      deletable_days: 30,
+    },
+  });
+  const page = (await (await signedIn(app)).pageOf("/settings/server")).replaceAll(/<[^>]+>/g, " ");
+  for (const shown of ["48.2 MB", "1 MB", "About 30 MB (RETENTION_DAYS=30, which is not set).", "outgate backup"]) {
+    expect(page).toContain(shown);
+  }
+  await using other = await openRealServer();
+  expect(JSON.parse((await other.call("GET", "/v1/server")).text)).toMatchObject({ database: null });
+});
+
 test("POST /v1/server/test-mail mails a person of the account, at once and not too often", async () => {
   const sent: OutgoingMail[] = [];
   await using app = await openRealServer({

@@ -126,6 +126,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     overviewService: { read: (_caller, range) => Promise.resolve(anOverviewAnswer({ range })) },
     guides: GUIDE_GROUPS,
     rulesFor: () => Promise.resolve(SOME_RULES),
+    readSize: () => Promise.resolve(null),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",
     checkTarget: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }),

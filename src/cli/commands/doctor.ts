@@ -1,7 +1,11 @@
 import { EXIT, type Io } from "../command.ts";
+import { deletableText, shrinkAdvice } from "../../accounts/server-size.ts";
+import { formatSize } from "../../actions/action.ts";
 import { reportSettings } from "../../admin/backup.ts";
+import { readLocalSize } from "../../admin/size.ts";
 import { OutgateError } from "../../client/transport.ts";
 import { VERSION } from "../../config/config.ts";
+import { systemClock } from "../../runtime/clock.ts";
 import { visible } from "../../observability/terminal.ts";
 import { explain } from "../output.ts";
 import { type Cell, table } from "../table.ts";
@@ -19,7 +23,12 @@ export async function diagnose(io: Io, { apiKeyFile, json }: SessionOptions): Pr
   const credentials = await readCredentials(apiKeyFile, io);
   const { key } = credentials;
   const session = openSession(io, credentials);
-  const findings = [...client(io, credentials), ...(await service(session, key)), ...local(reportSettings(io.env))];
+  const findings = [
+    ...client(io, credentials),
+    ...(await service(session, key)),
+    ...local(reportSettings(io.env)),
+    ...(await databaseFile(io)),
+  ];
   const isWrong = findings.some(({ state }) => state === "wrong");
   // In a pipe too, people read it.
   if (json === true) session.json({ ok: !isWrong, findings });
@@ -108,4 +117,22 @@ function local({ given, notes, problems }: ReturnType<typeof reportSettings>): r
     { what: "settings", state: problems.length === 0 ? "ok" : "wrong", found: [...problems, rest].join(" ") },
     ...notes.map((found): Finding => ({ what: "settings", state: "note", found })),
   ];
+}
+
+/** The database file that a service started here uses; none where there is no file. */
+async function databaseFile({ env }: Io): Promise<readonly Finding[]> {
+  const what = "database";
+  try {
+    const size = await readLocalSize(env, systemClock.now());
+    if (size === null) return [];
+    const { path, bytes, freeBytes } = size;
+    const found = `${path} has ${formatSize(bytes)}, of which ${formatSize(freeBytes)} are free for the next rows. Retention would free: ${deletableText(size)}`;
+    const advice = shrinkAdvice(size);
+    return [
+      { what, state: "ok", found },
+      ...(advice === null ? [] : [{ what, state: "note" as const, found: advice }]),
+    ];
+  } catch (error) {
+    return [{ what, state: "wrong", found: error instanceof Error ? error.message : String(error) }];
+  }
 }

@@ -1,3 +1,4 @@
+import type { ServerJson } from "../../accounts/server-routes.ts";
 import type { NotificationList, NotificationQuery } from "../../delivery/notification-routes.ts";
 import type { OverviewJson, OverviewQuery } from "../../events/overview-routes.ts";
 import { type Color, visible } from "../../observability/terminal.ts";
@@ -98,9 +99,9 @@ async function listNotifications(session: Session, query: NotificationQuery): Pr
 
 async function showServer({ client, print, paint, io }: Session): Promise<number> {
   const server = await client.getServer();
-  const { settings, version, targets } = server;
+  const { settings, version, targets, database } = server;
   print(server, () => {
-    const head = `Outgate ${visible(version)}. ${visible(targets)}\n`;
+    const head = `Outgate ${visible(version)}. ${visible(targets)}\n${sizeText(database)}`;
     if (settings === null) return head;
     const rows = settings.map(({ name, value, set, secret }): readonly Cell[] => [
       name,
@@ -111,6 +112,13 @@ async function showServer({ client, print, paint, io }: Session): Promise<number
     return head + tableOf(columns, rows, paint, io.columns);
   });
   return EXIT.ok;
+}
+
+function sizeText(database: ServerJson["database"]): string {
+  if (database === null) return "";
+  const { bytes, free_bytes: free, deletable_bytes: deletable, deletable_days: days } = database;
+  const megabytes = (count: number) => `${(count / 1_000_000).toFixed(1)} MB`;
+  return `Database: ${megabytes(bytes)}, ${megabytes(free)} of it free. RETENTION_DAYS=${days} would free about ${megabytes(deletable)}.\n`;
 }
 
 async function sendTestMail({ client, print }: Session, _options: object, to: string): Promise<number> {
