@@ -1,6 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseInUse } from "../../db/libsql/inspect.ts";
 import { bootstrap } from "../../src/accounts/first-start.ts";
@@ -83,6 +93,26 @@ describe("a new master key", () => {
     expect(await readThroughKey(folder.path)).toEqual(before);
     expect(readdirSync(folder.path).filter((name) => /\.key\.[0-9a-f]{8}$/.test(name))).toHaveLength(3);
   });
+
+  test.each(["beside the file", "beside a link to it, where earlier versions made it"])(
+    "is found and kept %s",
+    async (place) => {
+      await using folder = await temporaryFolder();
+      await using elsewhere = await temporaryFolder();
+      const before = await fillDatabase(folder.path, 3);
+      const link = join(elsewhere.path, "link.db");
+      symlinkSync(join(folder.path, "outgate.db"), link);
+      const isBesideFile = place === "beside the file";
+      const keyFile = isBesideFile ? join(folder.path, "outgate.db.key") : `${link}.key`;
+      if (!isBesideFile) renameSync(join(folder.path, "outgate.db.key"), keyFile);
+      const env = { DATABASE_URL: `file:${link}` };
+      const { newKeyId } = await rotateKeyOf(folder.path, {}, env);
+      expect(keyIdOf(keyIn(keyFile))).toBe(newKeyId);
+      expect(await readThroughKey(folder.path, env)).toEqual(before);
+      if (isBesideFile) expect(await readThroughKey(folder.path)).toEqual(before);
+      else expect(readdirSync(folder.path).some((name) => name.endsWith(".key"))).toBe(false);
+    },
+  );
 
   test("makes links that were sent worthless where that is asked for, and nothing else", async () => {
     await using folder = await temporaryFolder();

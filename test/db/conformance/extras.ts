@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../../src/actions/action.ts";
+import { parseExtras } from "../../../src/actions/extras.ts";
 import { METADATA_NAMES_MAX, METADATA_VALUE_CHARS_MAX } from "../../../src/config/limits.ts";
 import { ACCOUNT, anAction, answered, aQuery, creationOf, later, NOON } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
@@ -34,12 +35,17 @@ export function testExtras(open: OpenTestStore): void {
       expect((await db.actions.held(ACCOUNT, null, 9)).actions).toMatchObject([SET]);
     });
 
-    test.each([[{ title: "A title" }], [{ extras: { reason: "" } }]])("come back each by itself: %p", async (set) => {
-      await using db = await open();
-      expect(await createdAction(db.actions, set)).toEqual(
-        expect.objectContaining({ title: null, extras: {}, ...set }),
-      );
-    });
+    const newer = parseExtras('{"reason":"x","later":[1,{"than":"this"}]}') ?? {};
+
+    test.each([[{ title: "A title" }], [{ extras: { reason: "" } }], [{ extras: newer }]])(
+      "come back each by itself: %p",
+      async (set) => {
+        await using db = await open();
+        expect(await createdAction(db.actions, set)).toEqual(
+          expect.objectContaining({ title: null, extras: {}, ...set }),
+        );
+      },
+    );
 
     test("survive changes of the action", async () => {
       await using db = await open();
