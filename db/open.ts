@@ -118,7 +118,6 @@ async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Pro
   mkdirSync(dirname(name), { recursive: true, mode: 0o700 });
   const { path, release } = lockFile(name);
   try {
-    inspectFile(path);
     const sql = await openThreaded(path, onDeath);
     for (const suffix of ["", "-wal", "-shm", ".lock"]) if (existsSync(path + suffix)) chmodSync(path + suffix, 0o600);
     return { sql, release };

@@ -57,9 +57,11 @@ export class OlderDatabase extends Error {
   override readonly name = "OlderDatabase";
 }
 
-/** Migrates the tables to this version; each migration is one transaction. */
+/** Migrates the tables to this version; each migration is one transaction. Writes nothing to tables of this version. */
 export async function migrate(sql: Sql, now: Date): Promise<void> {
-  await sql.batch([plain("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)")]);
+  if (!(await hasMigrations(sql))) {
+    await sql.batch([plain("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)")]);
+  }
   const ran = await readRan(sql);
   await complete(sql, ran);
   for (const { name, sql: text } of MIGRATIONS) {
@@ -89,10 +91,13 @@ async function complete(sql: Sql, ran: readonly SqlValue[]): Promise<void> {
 
 /** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version; changes nothing. */
 export async function checkMigrated(sql: Pick<Sql, "read">): Promise<void> {
-  const [table] = await sql.read(plain("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"));
-  const ran = table === undefined ? [] : await readRan(sql);
+  const ran = (await hasMigrations(sql)) ? await readRan(sql) : [];
   if (MIGRATIONS.every(({ name }) => ran.includes(name))) return;
   throw new OlderDatabase("The database is not of this version of Outgate yet. Start this version once.");
+}
+
+async function hasMigrations(sql: Pick<Sql, "read">): Promise<boolean> {
+  return (await sql.read(plain("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"))).length > 0;
 }
 
 async function readRan(sql: Pick<Sql, "read">): Promise<readonly SqlValue[]> {

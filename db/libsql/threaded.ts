@@ -1,4 +1,5 @@
 import { openFile } from "./file.ts";
+import { isForLackOfRoom, openOnFullDisk } from "./full-disk.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
 
 /** A statement as sent to the thread: its number, arguments and, the first time, its text. */
@@ -21,9 +22,19 @@ export type FromWorker =
 /**
  * A database file that another thread writes: while one commit waits for the disk, the event loop goes on and collects
  * the next. Reads run here, on a read-only connection; in WAL mode they see everything committed before they begin.
- * `onDeath` is called when the thread has died: the result of its work is unknown, so the process must end.
+ * `onDeath` is called when the thread has died: the result of its work is unknown, so the process must end. On a full disk the
+ * file is only read until there is room.
  */
 export async function openThreaded(path: string, onDeath: (cause: unknown) => void): Promise<Sql> {
+  try {
+    return await openWithThread(path, onDeath);
+  } catch (error) {
+    if (!isForLackOfRoom(error)) throw error;
+    return openOnFullDisk(path, () => openWithThread(path, onDeath), error);
+  }
+}
+
+async function openWithThread(path: string, onDeath: (cause: unknown) => void): Promise<Sql> {
   const thread = new Thread(onDeath);
   const sent = numbering();
   try {

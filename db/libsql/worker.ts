@@ -3,6 +3,8 @@
  * since a structured clone of the same rows costs about twice as much.
  */
 import { openFile } from "./file.ts";
+import { DatabaseUnreadable, inspectFile } from "./inspect.ts";
+import { codeOf } from "../sql/errors.ts";
 import type { Sql, Statement } from "../sql/sql.ts";
 import type { FromWorker, Sent, ToWorker } from "./threaded.ts";
 
@@ -23,7 +25,11 @@ self.addEventListener("message", ({ data }: MessageEvent<string>) => {
 
 async function handle(message: ToWorker): Promise<FromWorker> {
   const { call } = message;
-  if (message.kind === "open") sql = openFile(message.path);
+  if (message.kind === "open") {
+    // Before it is opened for writing: what is damaged stays as it is.
+    inspectFile(message.path);
+    sql = openFile(message.path);
+  }
   if (message.kind === "close") await sql?.close();
   if (message.kind !== "batch") return { call, outcomes: [] };
   if (sql === null) throw new Error("The database is not open.");
@@ -37,6 +43,6 @@ function statementOf([number, args, text]: Sent): Statement {
 }
 
 function failureOf({ call }: ToWorker, error: unknown): FromWorker {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = error instanceof DatabaseUnreadable ? "SQLITE_NOTADB" : codeOf(error);
   return { call, failed: { code, message: error instanceof Error ? error.message : String(error) } };
 }
