@@ -9,6 +9,7 @@ import { answeredWhileFull, LEASE_MS } from "../test/support/faults/answered-ful
 import { clockJumps } from "../test/support/faults/clock-jump.ts";
 import { diskErrors } from "../test/support/faults/disk-errors.ts";
 import { diskFull } from "../test/support/faults/disk-full.ts";
+import { fullAtNextStart } from "../test/support/faults/full-at-start.ts";
 import { herd } from "../test/support/faults/herd.ts";
 import { lateRequests } from "../test/support/faults/late-requests.ts";
 import { databaseFailsOver, databaseStopped } from "../test/support/faults/database-away.ts";
@@ -23,6 +24,7 @@ import { outOfMemory } from "../test/support/faults/out-of-memory.ts";
 import { packetsLost } from "../test/support/faults/packets.ts";
 import { powerCuts } from "../test/support/faults/power-cut.ts";
 import { broken, type FaultReport } from "../test/support/faults/report.ts";
+import { startsCut } from "../test/support/faults/start-cut.ts";
 import { killAt, STOP_POINTS } from "../test/support/faults/stop-points.ts";
 import { createDatabase, hasPostgres } from "../test/support/postgres.ts";
 import { mulberry } from "./parts/chance.ts";
@@ -47,6 +49,7 @@ const NODE_KILLS = 10;
 const FREEZES = 5;
 const DATABASE_STOPS = 3;
 const DATABASE_AWAY_MS = 10_000;
+const STARTS_CUT = 12;
 const WIDTH = { clients: 32, pauseMs: 0, chance, isAlone: true };
 
 const FAULTS: Readonly<Record<string, () => Promise<FaultReport>>> = {
@@ -57,6 +60,7 @@ const FAULTS: Readonly<Record<string, () => Promise<FaultReport>>> = {
   "F4 write": () => diskErrors({ call: "pwrite64", error: "EIO", from: 50, count: 20, isAlone: true }),
   "F5 full": () => diskFull("while it runs"),
   "F5 full at the start": () => diskFull("at the start"),
+  "F5 full when it starts again": () => fullAtNextStart("SIGTERM"),
   "F5 answered while full": () => answeredWhileFull(2 * LEASE_MS),
   "F6 locked": () => databaseLocked(2_000),
   "F9 clock -1h": () => clockJumps("-1h"),
@@ -115,6 +119,7 @@ function nodesFaults(): Readonly<Record<string, () => Promise<FaultReport>>> {
     "nodes' clocks": withDatabase((databaseUrl) => nodeClocks({ databaseUrl, nodes: 3, eachMs: 10_000, width: WIDTH })),
     "database stopped": () =>
       databaseStopped({ nodes: NODES, awayMs: DATABASE_AWAY_MS, times: DATABASE_STOPS, width: WIDTH }),
+    "database cut off at each step of a start": () => startsCut(STARTS_CUT),
     "database failed over": () => databaseFailsOver({ nodes: NODES, awayMs: 2_000, width: WIDTH }),
   };
 }

@@ -17,19 +17,19 @@ import {
   VERSION,
   listeningOn,
 } from "./config/config.ts";
-import { DRAIN_MS_MAX, SHARED_READ_EVERY_MS } from "./config/limits.ts";
+import { DRAIN_MS_MAX, SHARED_READ_EVERY_MS, START_STEP_STOP_MS } from "./config/limits.ts";
 import { systemIds, type Ids } from "./runtime/ids.ts";
 import { createLogText } from "./observability/log-text.ts";
 import { startText } from "./observability/start-text.ts";
 import { createPaint, type Paint } from "./observability/terminal.ts";
 import { createLog, type LineLog, writerTo, type Log } from "./observability/log.ts";
-import { StoreLost } from "../db/store.ts";
+import { StoreLost, type StoreUnavailable } from "../db/store.ts";
 import type { Server } from "bun";
 import { createServerSize } from "./accounts/server-size.ts";
 import { createSignUpGate, type SignUpGate } from "./accounts/sign-up-gate.ts";
 import type { Caller } from "./accounts/roles.ts";
 import { createEngine, type Engine } from "./delivery/engine.ts";
-import { type Http, createHttp, listenForMetrics, type MetricsPortDeps } from "./http/server.ts";
+import { type Http, createHttp, listenForMetrics, type MetricsPortDeps, openStartServer } from "./http/server.ts";
 import { createMailer, type Mailer } from "./mail/mailer.ts";
 import { createOwnMailService } from "./accounts/own-mails.ts";
 import { addGauges } from "./observability/gauges.ts";
@@ -39,7 +39,8 @@ import { checkTarget, describePolicy, providerPolicy, type TargetPolicy } from "
 import { createSender } from "./outbound/send.ts";
 import { housekeeping, startJobs } from "./runtime/jobs.ts";
 import { keepFresh } from "./runtime/keep-fresh.ts";
-import { type Opened, openStoreWithRetry, type OpeningDeps, type EncryptedStore } from "./crypto/encrypted-store.ts";
+import { createWaitingLog, Outage, repeatWhileAway } from "./runtime/store-away.ts";
+import { type Opened, openForService, type OpeningDeps, type EncryptedStore } from "./crypto/encrypted-store.ts";
 import { createOidcThrottle } from "./accounts/throttle.ts";
 import { createOidcProvider } from "./oidc/provider.ts";
 import type { Oidc } from "./oidc/routes.ts";
@@ -90,8 +91,8 @@ interface ServeOptions {
 }
 
 /**
- * Runs the service until a signal ends it. Resolves when it is listening. If it can't start, it prints one sentence to standard
- * error and exits with code 1.
+ * Runs the service until a signal ends it. Resolves when it serves, which it waits for while the database is away. If it can't
+ * start, it prints one sentence to standard error and exits with code 1.
  */
 export async function serve(
   env: Readonly<Record<string, string | undefined>>,
@@ -115,11 +116,14 @@ export async function serve(
     } else log.error("store.not_durable", { message: "A commit could not be made durable. Ending; start again." });
     process.exit(1);
   };
-  const stop = async () => stopInOrder(await starting, log);
+  const stopping = new AbortController();
+  const starting = startApp(config, { clock: systemClock, ids: systemIds, log, onFatal, stopping: stopping.signal });
+  const stop = () => stopInOrder(starting, stopping, log);
   // From the first answer on: a signal in the rest of the start would end the process without stopping in order.
-  const onListening = () => stopOnSignal(stop, log);
-  const starting = startApp(config, { clock: systemClock, ids: systemIds, log, onFatal, onListening });
+  stopOnSignal(stop, log);
   const app = await starting.catch(refuse);
+  // The signal that stopped the start ends the process.
+  if (app === null) return new Promise<never>(() => {});
   const left = firstKeysNotice(config.database);
   announceStart(app, left === null ? app.notices : [...app.notices, left], { log, say, terminal });
   if (app.firstKeys !== null)
@@ -210,9 +214,15 @@ function refuseToStart(error: unknown, advice: string): never {
   process.exit(1);
 }
 
-async function stopInOrder(app: App, log: LineLog): Promise<void> {
+async function stopInOrder(starting: Promise<App | null>, stopping: AbortController, log: LineLog): Promise<void> {
   setTimeout(() => process.exit(1), DRAIN_MS_MAX + STOP_GRACE_MS).unref();
-  await app.stop();
+  stopping.abort();
+  const { promise: stepTakesLong, resolve: giveUp } = Promise.withResolvers<null>();
+  const timer = setTimeout(giveUp, START_STEP_STOP_MS, null);
+  // What a step of the start leaves unfinished is as after a kill.
+  const app = await Promise.race([starting, stepTakesLong]);
+  clearTimeout(timer);
+  await app?.stop();
   log.info("service.stopped");
   log.flush();
 }
@@ -237,9 +247,9 @@ function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
   process.on("SIGINT", onSignal);
 }
 
-interface AppDeps extends OpeningDeps {
-  /** Called before the first request is answered. */
-  readonly onListening: () => void;
+interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway"> {
+  /** Aborted when the service stops, also while it starts. */
+  readonly stopping: AbortSignal;
 }
 
 interface App {
@@ -266,29 +276,70 @@ interface App {
 }
 
 /**
- * Builds all modules and starts to listen. Throws an error for the operator if settings, key or database can't be used.
+ * Listens, then builds all modules and begins to serve. While the store is away it begins anew, every second. Null: it was
+ * stopped before it served. Throws an error for the operator if settings, key or database can't be used.
  */
-async function startApp(settings: Config, deps: AppDeps): Promise<App> {
-  const config = settings.port === 0 ? listeningOn(settings, await freePort(settings.host)) : settings;
-  const policy = policyOf(config);
-  const opened = await openStoreWithRetry(config, deps);
+async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
+  const listening = listenAtStart(settings, deps);
   try {
-    return await openHttp({ ...opened, config, policy }, deps);
+    const config = settings.port === 0 ? listeningOn(settings, listening.port ?? 0) : settings;
+    // One name for all tries: what a try took in the database and could not give back is this process's still.
+    const own = { nodeId: deps.ids.node(), onWaiting: createWaitingLog(deps.log) };
+    const parts = { config, policy: policyOf(config), listening, ...own };
+    const onAway = ({ reason }: StoreUnavailable) => own.onWaiting(reason);
+    const app = await repeatWhileAway(() => openApp(parts, deps), { ...deps, onAway });
+    if (app === null) await listening.stop(true);
+    return app;
   } catch (error) {
-    await opened.listening?.stop(true);
+    await listening.stop(true);
+    throw error;
+  }
+}
+
+/** From the first moment on, so that probes see a process that lives, however long the database takes. */
+function listenAtStart({ port, host }: Config, { ids }: AppDeps): Server<unknown> {
+  try {
+    return openStartServer(port, host, { ids, ...RELEASE });
+  } catch (cause) {
+    throw portTaken(port, host, cause);
+  }
+}
+
+function portTaken(port: number, host: string, cause: unknown): Error {
+  return new Error(
+    `Port ${port} of ${host} can't be listened on: it is taken, not allowed, or HOST is no address of this machine.`,
+    { cause },
+  );
+}
+
+interface StartParts extends Pick<OpeningDeps, "nodeId" | "onWaiting"> {
+  readonly config: Config;
+  readonly policy: TargetPolicy;
+  /** Answers 503 so far. */
+  readonly listening: Server<unknown>;
+}
+
+/** One try. What it opened is closed when it rejects. */
+async function openApp(parts: StartParts, deps: AppDeps): Promise<App> {
+  const outage = new Outage(deps);
+  const onAway = (error: StoreUnavailable) => outage.begin(error);
+  const opened = await openForService(parts.config, { ...deps, ...parts, onAway });
+  try {
+    return await openHttp({ ...opened, ...parts, outage }, deps);
+  } catch (error) {
+    outage.stop();
     await opened.node?.stop();
     await opened.encryptedStore.store.close();
     throw error;
   }
 }
 
-interface AppParts extends Opened {
-  readonly config: Config;
-  readonly policy: TargetPolicy;
+interface AppParts extends Opened, StartParts {
+  readonly outage: Outage;
 }
 
 async function openHttp(
-  { config, policy, encryptedStore, node, firstKeys, listening }: AppParts,
+  { config, policy, encryptedStore, node, firstKeys, listening, outage }: AppParts,
   given: AppDeps,
 ): Promise<App> {
   const { store, secrets } = encryptedStore;
@@ -312,14 +363,12 @@ async function openHttp(
   );
 
   addGauges(metrics, { store, engine, countNodes: () => node?.membership.nodes.length ?? 1, lag, clock });
-  // Before anything is claimed, so that no action of a stopped account is sent.
-  const signUpNotice = await signUpGate.enforce();
+  const agent = localAgent((await store.accounts.first())?.id ?? "");
+  outage.watch(() => store.probe());
   // Before it claims, so that the others share with it what targets may get at a time.
   await node?.membership.start();
-  // Before listening: it settles the attempts of a process that died.
-  await engine.start();
-  given.onListening();
-  await listen(http, engine, { ...config, listening });
+  const delivery = await beginDelivery(signUpGate, engine, deps);
+  await serveOn(listening, http, engine, config);
   const metricsServer = await openMetricsPort(config, http, engine, {
     renderMetrics: () => metrics.render(),
     isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
@@ -329,7 +378,6 @@ async function openHttp(
   const jobs = housekeeping(config, { ...deps, store, engine, metrics, bulkRunner });
   const stopJobs = startJobs(jobs, { ...deps, metrics, ...leases });
   const stopReads = node === null ? null : readWhatOthersChange(engine, reads, { ...deps, metrics });
-  const agent = localAgent((await store.accounts.first())?.id ?? "");
 
   return {
     config,
@@ -338,14 +386,17 @@ async function openHttp(
     forgetFirstKeys: () => forgetFirstKeys(store.facts),
     answerAgent: (request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
-    notices: [...config.warnings, ...encryptedStore.warnings, describePolicy(policy), signUpNotice],
+    notices: [...config.warnings, ...encryptedStore.warnings, describePolicy(policy), ...delivery.notices],
     async stop() {
       draining.abort();
       const limitMs = DRAIN_MS_MAX;
-      await Promise.all([stopJobs(), bulkRunner.stop(), stopReads?.(), http.stop(limitMs), engine.drain(limitMs)]);
+      // What begins while it drains would go on.
+      const drain = async () => (await delivery.begun, engine.drain(limitMs));
+      await Promise.all([stopJobs(), bulkRunner.stop(), stopReads?.(), http.stop(limitMs), drain()]);
       sender.close();
       await metricsServer?.stop(true);
       lag.stop();
+      outage.stop();
       await node?.stop();
       await store.close();
     },
@@ -371,21 +422,41 @@ function localAgent(accountId: string): Caller {
   return { accountId, keyId: null, keyName: "stdio", role: "agent", hold: "none", actor: "key:stdio" };
 }
 
-/** Listens, or takes over the server that has answered 503 so far. */
-async function listen(
-  http: Http,
-  engine: Engine,
-  { host, port, listening }: Pick<Config, "host" | "port"> & { readonly listening: Server<unknown> | null },
-): Promise<void> {
+interface Delivery {
+  /** For the operator. */
+  readonly notices: readonly string[];
+  /** Settles when delivery has begun, or will not begin any more. */
+  readonly begun: Promise<unknown>;
+}
+
+/**
+ * Stops the accounts that may not send any more, then begins to deliver, which ends the attempts of a process that died. Where
+ * the store can't be written, as on a full disk, it resolves at once and begins when the store can: what can be read is served
+ * meanwhile.
+ */
+async function beginDelivery(signUpGate: SignUpGate, engine: Engine, deps: AppDeps): Promise<Delivery> {
+  const { promise: isAway, resolve: onAway } = Promise.withResolvers<null>();
+  const begin = async () => {
+    // Before anything is claimed, so that no action of a stopped account is sent.
+    const notice = await signUpGate.enforce();
+    await engine.start();
+    return notice;
+  };
+  const begun = repeatWhileAway(begin, { ...deps, onAway: () => onAway(null) });
+  const notice = await Promise.race([begun, isAway]);
+  if (notice !== null) return { notices: [notice], begun };
+  // An error that is no outage ends the process, as it does where nothing is away.
+  const told = begun.then((late) => late !== null && deps.log.info("service.notice", { message: late }));
+  return { notices: [], begun: told };
+}
+
+/** Takes over the server that has answered 503 so far. */
+async function serveOn(listening: Server<unknown>, http: Http, engine: Engine, config: Config): Promise<void> {
   try {
-    if (listening === null) http.listen(port, host);
-    else http.serveOn(listening, host);
+    http.serveOn(listening, config.host);
   } catch (cause) {
     await engine.drain(0);
-    throw new Error(
-      `Port ${port} of ${host} can't be listened on: it is taken, not allowed, or HOST is no address of this machine.`,
-      { cause },
-    );
+    throw portTaken(config.port, config.host, cause);
   }
 }
 
@@ -405,14 +476,6 @@ async function openMetricsPort(
       cause,
     });
   }
-}
-
-/** Chosen before listening, because the target policy, which blocks calls to the service itself, has to know the port. */
-async function freePort(host: string): Promise<number> {
-  const server = Bun.serve({ port: 0, hostname: host, fetch: () => new Response() });
-  const { port } = server;
-  await server.stop(true);
-  return port ?? 0;
 }
 
 interface HttpServiceParts {

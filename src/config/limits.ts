@@ -582,8 +582,8 @@ export const SERVICE_LOCK_BEAT_MS = 3 * SECOND_MS;
 export const LINKS_FOLLOWED_MAX = 40;
 /** What is shown of members of an action that only another version knows. */
 export const UNKNOWN_EXTRAS_CHARS_SHOWN = 2_000;
-/** How often a start tries again to open an unavailable store. */
-export const STORE_OPEN_RETRY_MS = SECOND_MS;
+/** How often a start whose store is away begins again, and how often a store that went away later is asked. */
+export const STORE_RETRY_MS = SECOND_MS;
 /** Writes that may wait for one commit, and their bytes; above it callers are answered 503. */
 export const WRITES_WAITING_MAX = 20_000;
 export const WRITES_WAITING_BYTES_MAX = 32 * MEGABYTE;
@@ -637,6 +637,8 @@ export const JOB_REST_MS = 20 * SECOND_MS;
 /** How often a node that starts looks whether another one that starts is done, and for how long at most. */
 export const START_LOOK_MS = 200;
 export const START_WAIT_MS_MAX = 2 * MINUTE_MS;
+/** How long a stop waits for the step of a start that is under way. */
+export const START_STEP_STOP_MS = 5 * SECOND_MS;
 /** How long a node that made the first keys has to show them before another one does. */
 export const FIRST_KEYS_LEASE_MS = 30 * SECOND_MS;
 /** What another node has changed about keys, sessions, pauses and secrets takes effect within this time. */

@@ -1,17 +1,14 @@
 import { databaseExists, openStore } from "../../db/open.ts";
-import { type Config, RELEASE } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
 import { checkMasterKey, keptLinkKey, keyFileOf, loadMasterKey } from "./master-key.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
-import { type Store, StoreUnavailable } from "../../db/store.ts";
+import type { Store, StoreUnavailable } from "../../db/store.ts";
 import { createSecrets, type Secrets } from "./secrets.ts";
-import type { Server } from "bun";
 import { bootstrap, type FirstKeys } from "../accounts/first-start.ts";
-import { STORE_OPEN_RETRY_MS } from "../config/limits.ts";
 import { inTurn } from "../runtime/job-leases.ts";
 import { createNode, type Node } from "../runtime/node.ts";
-import { openUnavailableServer } from "../http/server.ts";
 import type { Log } from "../observability/log.ts";
 
 /** The store with the keys that decrypt it. */
@@ -25,6 +22,8 @@ interface EncryptedStoreDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly onFatal: (cause: unknown) => void;
+  /** Called whenever a call found the store away. */
+  readonly onAway?: (error: StoreUnavailable) => void;
   /** Called while another service has the database locked, or was killed and left its lock. */
   readonly onWait?: () => void;
   /** The name of this process among those on the same database. */
@@ -39,7 +38,7 @@ export async function openEncryptedStore(
   { database, secretKey }: Config,
   deps: EncryptedStoreDeps,
 ): Promise<EncryptedStore> {
-  const { clock, ids, onFatal, onWait, nodeId = ids.node() } = deps;
+  const { clock, ids, onFatal, onAway, onWait, nodeId = ids.node() } = deps;
   const { url, authToken } = addressOf(database);
   const random = (count: number) => ids.bytes(count);
   const masterKey = loadMasterKey({
@@ -56,6 +55,7 @@ export async function openEncryptedStore(
     now: clock.now(),
     onFatal,
     nodeId,
+    ...(onAway && { onAway }),
     ...(onWait && { onWait }),
   });
   try {
@@ -70,10 +70,12 @@ export async function openEncryptedStore(
   }
 }
 
-export interface OpeningDeps {
-  readonly clock: Clock;
-  readonly ids: Ids;
+export interface OpeningDeps extends Pick<EncryptedStoreDeps, "clock" | "ids" | "onAway"> {
   readonly log: Log;
+  /** Called with why the start waits. */
+  readonly onWaiting: (reason: string) => void;
+  /** The name of this process among those on the same database. */
+  readonly nodeId: string;
   /**
    * Called if a commit could not be made durable, or with `StoreLost` if another service has taken over the database. The
    * process must end at once.
@@ -81,41 +83,22 @@ export interface OpeningDeps {
   readonly onFatal: (cause: unknown) => void;
 }
 
-/** The opened store with its first account. `listening`: the server that answered 503 while the store was unavailable, if any. */
+/** The opened store with its first account. */
 export interface Opened {
   readonly encryptedStore: EncryptedStore;
   /** Null: no other process may use the database at the same time. */
   readonly node: Node | null;
   /** Null also if another node shows them. */
   readonly firstKeys: FirstKeys | null;
-  readonly listening: Server<unknown> | null;
 }
 
 /**
- * Opens the store. While it is unreachable, locked or full, this answers every request with 503 and retries every
- * `OPEN_AGAIN_MS`. Throws an error for the operator if waiting would not help.
+ * Opens the store, and creates its first account in a new one. Rejects with `StoreUnavailable` while the store is
+ * unreachable, locked or full, and with an error for the operator if waiting would not help; nothing is left open then.
  */
-export async function openStoreWithRetry(config: Config, deps: OpeningDeps): Promise<Opened> {
-  let listening: Server<unknown> | null = null;
-  for (;;) {
-    try {
-      return { ...(await open(config, deps)), listening };
-    } catch (error) {
-      if (error instanceof StoreUnavailable) {
-        deps.log.warn("service.waiting", { reason: "the store can't be opened" });
-        listening ??= openUnavailableServer(config.port, config.host, { ids: deps.ids, ...RELEASE });
-        await new Promise<void>((resolve) => void deps.clock.after(STORE_OPEN_RETRY_MS, resolve));
-        continue;
-      }
-      await listening?.stop(true);
-      throw error;
-    }
-  }
-}
-
-async function open(config: Config, deps: OpeningDeps) {
-  const onWait = () => deps.log.warn("service.waiting", { reason: "another service holds the database, or did" });
-  const nodeId = deps.ids.node();
+export async function openForService(config: Config, deps: OpeningDeps): Promise<Opened> {
+  const onWait = () => deps.onWaiting("another service holds the database, or did");
+  const { nodeId } = deps;
   const encryptedStore = await openEncryptedStore(config, { ...deps, onWait, nodeId });
   const { store, secrets } = encryptedStore;
   const { accounts, people, facts, cluster } = store;

@@ -286,10 +286,10 @@ export function listenForMetrics(port: number, host: string, deps: MetricsPortDe
 const METRICS_FAILED = new DomainError("internal_error", "The metrics can't be read at the moment.");
 
 /**
- * Answers while the store can't be opened yet: 503 to everything except /health. `Http.serveOn` continues on the same
- * socket.
+ * Answers while the service starts: 503 to everything except /health. `Http.serveOn` continues on the same socket. Throws when
+ * the port is taken; port 0 takes any free one.
  */
-export function openUnavailableServer(port: number, host: string, deps: OwnPortDeps & Release): Server<unknown> {
+export function openStartServer(port: number, host: string, deps: OwnPortDeps & Release): Server<unknown> {
   const { version, commit } = deps;
   return listenApart(port, host, deps, (request, path, name) => {
     if (path === "/health") return json(JSON.stringify({ status: "ok", version, commit }));
@@ -302,7 +302,7 @@ const STATUS = HTTP_STATUS.unavailable;
 
 const RETRY_AFTER = { "retry-after": "1" };
 
-const MESSAGE = "The service is starting and can't reach its database yet. Try again.";
+const MESSAGE = "The service is starting, or waits for its database. Try again.";
 
 /** People get a page without external assets, since no asset can be served here. */
 function unavailableResponse(request: Request, path: string, name: RequestName): Response {

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { openUnavailableServer } from "../../src/http/server.ts";
+import { openStartServer } from "../../src/http/server.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
 
 /** What a service answers whose store can't be opened yet. */
 async function ask(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-  const server = openUnavailableServer(0, "127.0.0.1", { ids: systemIds, version: "1.2.3", commit: null });
+  const server = openStartServer(0, "127.0.0.1", { ids: systemIds, version: "1.2.3", commit: null });
   try {
     const response = await fetch(new URL(path, server.url), { headers });
     return new Response(await response.text(), response);

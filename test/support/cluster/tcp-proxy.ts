@@ -5,6 +5,7 @@ export class TcpProxy implements AsyncDisposable {
   readonly #server: Server;
   readonly #open = new Set<Socket>();
   #to: number | null;
+  #onSent: () => void = () => {};
 
   private constructor(to: number) {
     this.#to = to;
@@ -28,6 +29,11 @@ export class TcpProxy implements AsyncDisposable {
     for (const socket of this.#open) socket.destroy();
   }
 
+  /** Sets the one listener, called before each piece of what a client sends is passed on. */
+  onSent(listener: () => void): void {
+    this.#onSent = listener;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.moveTo(null);
     await new Promise((resolve) => this.#server.close(resolve));
@@ -40,6 +46,7 @@ export class TcpProxy implements AsyncDisposable {
     }
     const upstream = connect({ port: this.#to, host: "127.0.0.1", noDelay: true });
     socket.setNoDelay(true);
+    socket.on("data", () => this.#onSent());
     for (const [one, other] of [
       [socket, upstream],
       [upstream, socket],

@@ -1,0 +1,109 @@
+import { STORE_RETRY_MS } from "../config/limits.ts";
+import type { Log } from "../observability/log.ts";
+import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
+import type { Clock } from "./clock.ts";
+
+interface WaitDeps {
+  readonly clock: Pick<Clock, "after">;
+  /** Aborted when the service stops. */
+  readonly stopping: AbortSignal;
+  /** Called each time the step found the store away. */
+  readonly onAway: (error: StoreUnavailable) => void;
+}
+
+/**
+ * Runs a step of the start, and again every `STORE_RETRY_MS` while it finds the store away: the step begins anew each time.
+ * Null: the service was stopped meanwhile. Rejects with any other error.
+ */
+export async function repeatWhileAway<T>(step: () => Promise<T>, deps: WaitDeps): Promise<T | null> {
+  while (!deps.stopping.aborted) {
+    try {
+      return await step();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      deps.onAway(error);
+    }
+    await rest(deps);
+  }
+  return null;
+}
+
+/** Logs why the start waits: once for each reason in turn, however often it tries. */
+export function createWaitingLog(log: Pick<Log, "warn">): (reason: string) => void {
+  let last: string | null = null;
+  return (reason) => {
+    if (reason !== last) log.warn("service.waiting", { reason });
+    last = reason;
+  };
+}
+
+async function rest({ clock, stopping }: Omit<WaitDeps, "onAway">): Promise<void> {
+  if (stopping.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const end = () => resolve();
+  const cancel = clock.after(STORE_RETRY_MS, end);
+  stopping.addEventListener("abort", end, { once: true });
+  await promise;
+  cancel();
+  stopping.removeEventListener("abort", end);
+}
+
+interface OutageDeps {
+  readonly clock: Pick<Clock, "after" | "monotonicMs">;
+  readonly log: Pick<Log, "error" | "info">;
+}
+
+/**
+ * Tells of an outage of the store once, however many calls find it away, and once that it is over: when the store can be
+ * written again. Whoever only finds it away need not log that.
+ */
+export class Outage {
+  readonly #deps: OutageDeps;
+  #probe: (() => Promise<void>) | null = null;
+  #sinceMs: number | null = null;
+  #cancel: () => void = () => {};
+
+  constructor(deps: OutageDeps) {
+    this.#deps = deps;
+  }
+
+  /** Tells from now on. `probe` resolves when the store can be written. */
+  watch(probe: () => Promise<void>): void {
+    this.#probe = probe;
+  }
+
+  /** Call it whenever a call found the store away. */
+  begin({ reason }: StoreUnavailable): void {
+    if (this.#probe === null || this.#sinceMs !== null) return;
+    const { clock, log } = this.#deps;
+    this.#sinceMs = clock.monotonicMs();
+    log.error("store.away", { reason });
+    this.#askLater();
+  }
+
+  /** Call it before the store is closed. */
+  stop(): void {
+    this.#probe = null;
+    this.#cancel();
+  }
+
+  #askLater(): void {
+    this.#cancel = this.#deps.clock.after(STORE_RETRY_MS, () => void this.#ask());
+  }
+
+  async #ask(): Promise<void> {
+    const probe = this.#probe;
+    if (probe === null) return;
+    const isBack = await probe().then(
+      () => true,
+      // A full queue of writes is no outage.
+      (error: unknown) => error instanceof StoreBusy,
+    );
+    if (this.#probe === null || this.#sinceMs === null) return;
+    if (!isBack) return this.#askLater();
+    const { clock, log } = this.#deps;
+    const awayMs = Math.round(clock.monotonicMs() - this.#sinceMs);
+    this.#sinceMs = null;
+    log.info("store.back", { away_ms: awayMs });
+  }
+}

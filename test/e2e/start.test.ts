@@ -1,0 +1,98 @@
+import { describe, expect, test } from "bun:test";
+import { canMount } from "../db/processes.ts";
+import { TcpProxy } from "../support/cluster/tcp-proxy.ts";
+import { fullAtNextStart } from "../support/faults/full-at-start.ts";
+import type { FaultReport } from "../support/faults/report.ts";
+import { startsCut } from "../support/faults/start-cut.ts";
+import { freePort } from "../support/free-port.ts";
+import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { Service } from "../support/service.ts";
+
+/** Processes of their own that wait for most of the time; beside each other they take longer. */
+const BOUND_MS = 120_000;
+const SECRET_KEY = "5c".repeat(32);
+/** In `npm run test:long` as many as a start has kinds of steps. */
+const CUTS = process.env["LONG_TESTS"] === undefined ? 4 : 12;
+
+function held({ figures, problems }: FaultReport): void {
+  console.log(JSON.stringify(figures));
+  expect(problems).toEqual([]);
+}
+
+/** A database that can be taken away. */
+async function databaseBehindProxy() {
+  const url = new URL(await createDatabase());
+  const port = Number(url.port);
+  const proxy = await TcpProxy.start(port);
+  const way = new URL(url);
+  way.hostname = "127.0.0.1";
+  way.port = String(proxy.port);
+  return {
+    env: { DATABASE_URL: way.href, SECRET_KEY },
+    take: () => proxy.moveTo(null),
+    giveBack: () => proxy.moveTo(port),
+    async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]();
+      await dropDatabase(url.href);
+    },
+  };
+}
+
+describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
+  test.concurrent(
+    "a start that loses its database, at whichever step, goes on when it is back",
+    async () => {
+      held(await startsCut(CUTS));
+    },
+    BOUND_MS,
+  );
+
+  test.concurrent(
+    "a start without its database answers probes, says why it waits, and serves when it is there",
+    async () => {
+      await using database = await databaseBehindProxy();
+      database.take();
+      const port = await freePort();
+      await using service = new Service({ env: { ...database.env, PORT: String(port) } });
+      expect(await service.logged("service.waiting")).toMatchObject({ reason: "it could not be reached" });
+      const ask = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
+      const [health, ready, api] = await Promise.all(["/health", "/ready", "/v1/actions"].map(ask));
+      expect([health?.status, ready?.status, api?.status]).toEqual([200, 503, 503]);
+      expect(await health?.json()).toMatchObject({ status: "ok" });
+      expect(api?.headers.get("retry-after")).toBe("1");
+      database.giveBack();
+      await service.ready();
+      expect((await service.request("/ready")).status).toBe(200);
+      expect(service.log().filter(({ event }) => event === "service.waiting")).toHaveLength(1);
+    },
+    BOUND_MS,
+  );
+
+  test.concurrent(
+    "SIGTERM ends a start that waits, in order",
+    async () => {
+      await using database = await databaseBehindProxy();
+      database.take();
+      await using service = new Service({ env: database.env });
+      await service.logged("service.waiting");
+      const signalledMs = performance.now();
+      expect(await service.end("SIGTERM")).toBe(0);
+      // Within a step of the start, though the database never comes.
+      expect(performance.now() - signalledMs).toBeLessThan(10_000);
+      expect(service.log().map(({ event }) => event)).toEqual([
+        "service.waiting",
+        "service.stopping",
+        "service.stopped",
+      ]);
+    },
+    BOUND_MS,
+  );
+});
+
+test.concurrent.skipIf(!canMount()).each(["SIGTERM", "SIGKILL"] as const)(
+  "a disk that is full when the service starts again after %s: what is stored is read, and the rest heals by itself",
+  async (end) => {
+    held(await fullAtNextStart(end));
+  },
+  BOUND_MS,
+);

@@ -1,0 +1,116 @@
+import { describe, expect, test } from "bun:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { STORE_RETRY_MS } from "../../src/config/limits.ts";
+import type { LogFields } from "../../src/observability/log.ts";
+import { createWaitingLog, Outage, repeatWhileAway } from "../../src/runtime/store-away.ts";
+import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
+import { FakeClock } from "../support/clock.ts";
+
+const AWAY = new StoreUnavailable("Away.", { reason: "too many connections" });
+
+function logging() {
+  const lines: [event: string, fields: LogFields | undefined][] = [];
+  const log = (event: string, fields?: LogFields) => void lines.push([event, fields]);
+  return { lines, log: { debug: log, info: log, warn: log, error: log } };
+}
+
+/** Lets everything that only waits for promises go on. */
+async function pass(clock: FakeClock, ms: number): Promise<void> {
+  await turn();
+  clock.advance(ms);
+  await turn();
+}
+
+describe("a step of the start", () => {
+  test("begins anew every second while the store is away, and says why once for each reason", async () => {
+    const clock = new FakeClock();
+    const { lines, log } = logging();
+    const tell = createWaitingLog(log);
+    const reasons = ["too many connections", "too many connections", "it could not be reached", null];
+    const step = async () => {
+      const reason = reasons.shift();
+      if (typeof reason === "string") throw new StoreUnavailable("Away.", { reason });
+      return "serves";
+    };
+    const stopping = new AbortController().signal;
+    const started = repeatWhileAway(step, { clock, stopping, onAway: ({ reason }) => tell(reason) });
+    await pass(clock, STORE_RETRY_MS - 1);
+    expect(reasons).toHaveLength(3);
+    for (const ms of [1, STORE_RETRY_MS, STORE_RETRY_MS]) await pass(clock, ms);
+    expect(await started).toBe("serves");
+    expect(lines).toEqual([
+      ["service.waiting", { reason: "too many connections" }],
+      ["service.waiting", { reason: "it could not be reached" }],
+    ]);
+    expect(clock.timers).toBe(0);
+  });
+
+  test("that can't succeed by waiting is not tried again", async () => {
+    let tries = 0;
+    const step = () => {
+      tries += 1;
+      return Promise.reject(new Error("The master key is another one."));
+    };
+    const stopping = new AbortController().signal;
+    const started = repeatWhileAway(step, { clock: new FakeClock(), stopping, onAway: () => {} });
+    expect(await started.catch(String)).toBe("Error: The master key is another one.");
+    expect(tries).toBe(1);
+  });
+
+  test("that waits is over as soon as the service is stopped", async () => {
+    const clock = new FakeClock();
+    const stopping = new AbortController();
+    const deps = { clock, stopping: stopping.signal, onAway: () => {} };
+    const started = repeatWhileAway(() => Promise.reject(AWAY), deps);
+    await turn();
+    stopping.abort();
+    expect(await started).toBeNull();
+    expect(clock.timers).toBe(0);
+  });
+});
+
+describe("an outage", () => {
+  /** An outage of a store that the test takes away and brings back. */
+  function watched() {
+    const clock = new FakeClock();
+    const { lines, log } = logging();
+    const outage = new Outage({ clock, log });
+    const state = { probe: (): Promise<void> => Promise.reject(AWAY) };
+    outage.watch(() => state.probe());
+    return { clock, lines, outage, state };
+  }
+
+  test("is told once when it begins and once when the store can be written again, with how long it was", async () => {
+    const { clock, lines, outage, state } = watched();
+    outage.begin(AWAY);
+    for (let second = 0; second < 5; second += 1) {
+      outage.begin(new StoreUnavailable("Away.", { reason: "it could not be reached" }));
+      await pass(clock, 1_000);
+    }
+    expect(lines).toEqual([["store.away", { reason: "too many connections" }]]);
+    state.probe = () => Promise.resolve();
+    await pass(clock, 1_000);
+    expect(lines.slice(1)).toEqual([["store.back", { away_ms: 6_000 }]]);
+    expect(clock.timers).toBe(0);
+    outage.begin(AWAY);
+    expect(lines).toHaveLength(3);
+    outage.stop();
+  });
+
+  test("is over when the store only has too much to write", async () => {
+    const { clock, lines, outage, state } = watched();
+    outage.begin(AWAY);
+    state.probe = () => Promise.reject(new StoreBusy("Too much waits."));
+    await pass(clock, 1_000);
+    expect(lines.map(([event]) => event)).toEqual(["store.away", "store.back"]);
+  });
+
+  test("is none while the service starts or after it has stopped", () => {
+    const { clock, lines, outage } = watched();
+    outage.stop();
+    outage.begin(AWAY);
+    const { lines: early, log } = logging();
+    new Outage({ clock, log }).begin(AWAY);
+    expect([lines, early, clock.timers]).toEqual([[], [], 0]);
+  });
+});
