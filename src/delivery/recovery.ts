@@ -222,7 +222,7 @@ const PROBE_EVERY_MS = 1_000;
 
 /**
  * While the store can't be written nothing is claimed, since its result could not be recorded. The store is probed once
- * a second.
+ * a second. `Outage` tells the operator of it, once for all schedulers.
  */
 export class StorePause {
   readonly #deps: PauseDeps;
@@ -242,7 +242,7 @@ export class StorePause {
     this.#isOn = true;
     const { log, name } = this.#deps;
     this.#probeLater();
-    log.error("dispatch.paused", { of: name, reason });
+    log.debug("dispatch.paused", { of: name, reason });
   }
 
   #probeLater(): void {
@@ -259,7 +259,7 @@ export class StorePause {
     }
     this.#isOn = false;
     try {
-      log.info("dispatch.resumed", { of: name });
+      log.debug("dispatch.resumed", { of: name });
       await resume();
     } catch (error) {
       onError(error);

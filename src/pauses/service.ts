@@ -9,6 +9,7 @@ import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Decide } from "../approvals/decide.ts";
 import type { Revocation } from "../../db/account-store.ts";
+import { StoreUnavailable } from "../../db/store.ts";
 
 interface PauseDeps {
   readonly pauses: PauseStore;
@@ -178,6 +179,8 @@ function createCanceller({ pauses, paused, cancel, clock, log }: PauseDeps) {
     /** Cancels as far as possible now, after the runs that were begun before. Never rejects. */
     run(): Promise<void> {
       last = last.then(cancelAll).catch((error: unknown) => {
+        // `Outage` tells that the store is away; `reconcile` goes on when it is back.
+        if (error instanceof StoreUnavailable) return;
         log.error("pauses.cancel_failed", { error: error instanceof Error ? error.name : "unknown" });
       });
       return last;

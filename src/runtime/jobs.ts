@@ -5,7 +5,7 @@ import type { Engine } from "../delivery/engine.ts";
 import type { Clock } from "./clock.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { FileStore, Store, UpkeepStore } from "../../db/store.ts";
+import { type FileStore, type Store, StoreUnavailable, type UpkeepStore } from "../../db/store.ts";
 import { Cron } from "croner";
 import { BULK_KEPT_MS, PRUNE_PAUSE_MS, DAY_MS, JOB_REST_MS } from "../config/limits.ts";
 import { type JobLeases, NO_JOB_LEASES } from "./job-leases.ts";
@@ -105,8 +105,8 @@ export function startJobs(
       const options = { stop: stopping.signal, restMs: JOB_REST_MS };
       await leases.run(`job: ${job.name}`, (stop) => job.run(clock.now(), stop), options);
     } catch (error) {
-      // The next run does what this one could not.
-      if (stopping.signal.aborted) return;
+      // The next run does what this one could not. `Outage` tells that the store is away.
+      if (stopping.signal.aborted || error instanceof StoreUnavailable) return;
       metrics.taskFailed("housekeeping");
       log.error("job.failed", { job: job.name, error: error instanceof Error ? error.name : "unknown" });
     } finally {

@@ -1,3 +1,4 @@
+import { StoreUnavailable } from "../../db/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Clock } from "./clock.ts";
@@ -10,7 +11,8 @@ interface FreshDeps {
 
 /**
  * Runs all reads every `everyMs` after the last ones have ended, so that what other processes changed takes effect here. A
- * read that fails is logged and comes again. The returned function stops it and resolves when none runs any more.
+ * read that fails comes again; it is logged unless the store is away, which `Outage` tells of. The returned function stops it and
+ * resolves when none runs any more.
  */
 export function keepFresh(
   everyMs: number,
@@ -24,6 +26,7 @@ export function keepFresh(
     try {
       await read();
     } catch (error) {
+      if (error instanceof StoreUnavailable) return;
       metrics.taskFailed("refresh");
       log.error("refresh.failed", { of: name, error: error instanceof Error ? error.name : "unknown" });
     }

@@ -1,5 +1,5 @@
 import { NODE_BEAT_MS, NODE_JOIN_BEAT_MS, NODE_LIVES_MS } from "../config/limits.ts";
-import type { ClusterStore, LiveNode, NodeRow } from "../../db/store.ts";
+import { type ClusterStore, type LiveNode, type NodeRow, StoreUnavailable } from "../../db/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { NodeClock } from "./node-clock.ts";
 
@@ -87,8 +87,9 @@ export class Membership {
   async #beatOrWarn(): Promise<void> {
     try {
       await this.#beat();
-    } catch {
-      this.#deps.log.warn("node.beat_failed", { node: this.id });
+    } catch (error) {
+      // `Outage` tells that the store is away.
+      if (!(error instanceof StoreUnavailable)) this.#deps.log.warn("node.beat_failed", { node: this.id });
     }
   }
 

@@ -2,7 +2,7 @@ import { VERSION } from "../config/config.ts";
 import { FIRST_KEYS_LEASE_MS, JOB_LEASE_MS } from "../config/limits.ts";
 import { type NodeShare, shareOfHost, shareOfRate } from "../delivery/shares.ts";
 import type { RecoveryLease } from "../delivery/recovery.ts";
-import type { ClusterStore } from "../../db/store.ts";
+import { type ClusterStore, StoreUnavailable } from "../../db/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { Clock } from "./clock.ts";
 import { createJobLeases, inTurn, type JobLeases } from "./job-leases.ts";
@@ -28,7 +28,10 @@ export type Node = Awaited<ReturnType<typeof createNode>>;
  * database is away.
  */
 export async function createNode({ id, cluster, clock: machine, log }: NodeDeps) {
-  const onError = () => log.warn("clock.not_read", { node: id });
+  const onError = (error: unknown) => {
+    // `Outage` tells that the store is away.
+    if (!(error instanceof StoreUnavailable)) log.warn("clock.not_read", { node: id });
+  };
   const clock = await NodeClock.start({ cluster, machine, onError });
   const self = { id, startedAt: clock.now(), version: VERSION };
   const membership = new Membership({ cluster, self, clock, log });

@@ -7,12 +7,15 @@ import { startsCut } from "../support/faults/start-cut.ts";
 import { freePort } from "../support/free-port.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { Service } from "../support/service.ts";
+import { eventually } from "../support/eventually.ts";
 
 /** Processes of their own that wait for most of the time; beside each other they take longer. */
 const BOUND_MS = 120_000;
 const SECRET_KEY = "5c".repeat(32);
 /** In `npm run test:long` as many as a start has kinds of steps. */
 const CUTS = process.env["LONG_TESTS"] === undefined ? 4 : 12;
+/** More than all that a node does regularly takes to come round, but for jobs. */
+const OUTAGE_MS = 7_000;
 
 function held({ figures, problems }: FaultReport): void {
   console.log(JSON.stringify(figures));
@@ -84,6 +87,32 @@ describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
         "service.stopping",
         "service.stopped",
       ]);
+    },
+    BOUND_MS,
+  );
+
+  test.concurrent(
+    "an outage of a node is told once, with its reason and how long it was",
+    async () => {
+      await using database = await databaseBehindProxy();
+      await using service = new Service({ env: database.env });
+      await service.ready();
+      const before = service.log().length;
+      database.take();
+      await service.logged("store.away");
+      await Bun.sleep(OUTAGE_MS);
+      database.giveBack();
+      await service.logged("store.back");
+      await eventually(async () => (await service.request("/ready")).ok || null, "a node that is ready");
+      const told = service
+        .log()
+        .slice(before)
+        .filter(({ event }) => !/^(http\.requested|nodes\.changed)$/.test(event));
+      expect(told).toMatchObject([
+        { event: "store.away", level: "error", reason: "it could not be reached" },
+        { event: "store.back", level: "info" },
+      ]);
+      expect(Number(told[1]?.["away_ms"])).toBeGreaterThan(OUTAGE_MS);
     },
     BOUND_MS,
   );

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { STORE_RETRY_MS } from "../../src/config/limits.ts";
+import { SHARED_READ_EVERY_MS, STORE_RETRY_MS } from "../../src/config/limits.ts";
+import { Metrics } from "../../src/observability/metrics.ts";
 import type { LogFields } from "../../src/observability/log.ts";
+import { startJobs } from "../../src/runtime/jobs.ts";
+import { keepFresh } from "../../src/runtime/keep-fresh.ts";
 import { createWaitingLog, Outage, repeatWhileAway } from "../../src/runtime/store-away.ts";
 import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -112,5 +115,25 @@ describe("an outage", () => {
     const { lines: early, log } = logging();
     new Outage({ clock, log }).begin(AWAY);
     expect([lines, early, clock.timers]).toEqual([[], [], 0]);
+  });
+
+  test("is not told by what runs in the background, and an unexpected error is", async () => {
+    const clock = new FakeClock();
+    const { lines, log } = logging();
+    const metrics = new Metrics();
+    const reads = { keys: () => Promise.reject(AWAY), hosts: () => Promise.reject(new TypeError("a bug")) };
+    const stopReads = keepFresh(SHARED_READ_EVERY_MS, reads, { clock, log, metrics });
+    const pattern = "0 0 1 1 *";
+    const jobs = [
+      { name: "job 0", pattern, run: () => Promise.reject(AWAY) },
+      { name: "job 1", pattern, run: () => Promise.reject(new TypeError("a bug")) },
+    ];
+    const stopJobs = startJobs(jobs, { clock, log, metrics });
+    await pass(clock, SHARED_READ_EVERY_MS);
+    expect(lines).toEqual([
+      ["job.failed", { job: "job 1", error: "TypeError" }],
+      ["refresh.failed", { of: "hosts", error: "TypeError" }],
+    ]);
+    await Promise.all([stopReads(), stopJobs()]);
   });
 });
