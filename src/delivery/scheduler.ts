@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action } from "../actions/action.ts";
 import type { Claimed } from "../actions/settle.ts";
 import {
@@ -408,6 +409,8 @@ export class Scheduler<Row extends QueueRow> {
         const heads = found.filter(({ accountId }) => accountId === first.accountId);
         this.#found(heads);
         after = heads.length === SWEEP_LANES ? (heads.at(-1) ?? null) : null;
+        // A file is read in this thread: others get their turn between two pages.
+        if (after !== null) await nextTurn();
       }
     } catch (error) {
       this.#onError("sweep", error);

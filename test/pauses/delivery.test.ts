@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/accounts/roles.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
+import type { Store } from "../../db/store.ts";
 import { answering } from "../actions/senders.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { anApiKey, answered } from "../support/factory.ts";
@@ -80,6 +81,30 @@ describe("a pause", () => {
     expect((await engine.events(waiting[0]?.id ?? "")).map(({ type }) => type)).toEqual(["created", "paused"]);
     await pauseService.resume(owner, pause.id);
     await target.saw(2);
+  });
+
+  test("of an account with many queues lets others have their turn while it looks through them", async () => {
+    const PAGES = 20;
+    let pages = 0;
+    let turnsBetween = 0;
+    const wrapStore = (store: Store): Store => ({
+      ...store,
+      actions: {
+        ...store.actions,
+        async lanes(after, limit) {
+          if (after?.accountId === undefined || pages === PAGES) return store.actions.lanes(after, limit);
+          const { accountId } = after;
+          pages += 1;
+          setImmediate(() => (turnsBetween += pages < PAGES ? 1 : 0));
+          const dueAt = new Date(8.64e15);
+          return Array.from({ length: limit }, (_, at) => ({ accountId, host: `h${pages}.${at}`, keyId: "k", dueAt }));
+        },
+      },
+    });
+    await using engine = await openEngine({ wrapStore });
+    await engine.pauseService.pause(engine.owner, ALL);
+    await until(() => pages === PAGES);
+    expect(turnsBetween).toBeGreaterThanOrEqual(PAGES - 2);
   });
 
   test("lets the call end that is being sent, and holds back its retry", async () => {
