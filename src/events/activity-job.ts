@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { ACTIVITY_PAUSE_MS, ACTIVITY_STEP_ROWS, DAY_MS, OVERVIEW_RANGES } from "../config/limits.ts";
 import type { ActivityStore, FirstStep } from "../../db/activity-store.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -21,15 +22,19 @@ export function createCountActivity({ activity, clock }: ActivityJobDeps) {
   };
 }
 
-/** Counts the next rows; true when more follow. */
+/** Counts the next rows; true when more follow. A file is read in this thread: others get their turn between its parts. */
 async function countStep(activity: ActivityJobDeps["activity"], now: Date): Promise<boolean> {
   const from = await activity.position();
   const since = firstSlotOf("30d", now);
   const page = await activity.groups(from, { accountId: null, since, limit: ACTIVITY_STEP_ROWS });
   if (page.position === from) return false;
+  await nextTurn();
   const tally = new ActivityTally(now);
-  tally.load(await activity.stored(tally.slotsOf(page.groups)));
+  const stored = await activity.stored(tally.slotsOf(page.groups));
+  await nextTurn();
+  tally.load(stored);
   for (const group of page.groups) tally.add(group);
+  await nextTurn();
   const write = { from, to: page.position, rows: tally.changed, steps: stepsIn(page.groups) };
   // If another node has counted them it goes on.
   return (await activity.put(write)) && !page.isLast;

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "bun:test";
 import { array, assert, integer, property } from "fast-check";
 import { ACTIVITY_NAMES_MAX, DAY_MS, HOUR_MS, OVERVIEW_RANGES } from "../../src/config/limits.ts";
@@ -202,7 +203,7 @@ describe("the job that counts", () => {
     const running = run(NOON, NEVER);
     for (let turn = 0; turn < 50; turn += 1) {
       clock.advance(5);
-      await Promise.resolve();
+      await nextTurn();
     }
     await running;
     expect(written.map(({ from, to, rows }) => [from, to, rows.length])).toEqual([
@@ -213,6 +214,29 @@ describe("the job that counts", () => {
     expect(written[2]?.steps).toEqual([{ accountId: ACCOUNT, step: "action", at: NOON }]);
     await run(NOON, NEVER);
     expect(written).toHaveLength(3);
+  });
+
+  test("lets others have their turn between what it reads, counts and writes", async () => {
+    const { activity } = storeOf([{ groups: [aGroup()] }]);
+    let turns = 0;
+    const turn = () => {
+      turns += 1;
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    const seen: number[] = [];
+    const noting = { ...activity };
+    for (const name of ["groups", "stored", "put"] as const) {
+      const method = activity[name] as (...args: unknown[]) => Promise<never>;
+      noting[name] = (...args: unknown[]) => {
+        seen.push(turns);
+        return method(...args);
+      };
+    }
+    await createCountActivity({ activity: noting, clock: new FakeClock(NOON) })(NOON, NEVER);
+    clearImmediate(next);
+    const [groups = 0, stored = 0, put = 0] = seen;
+    expect([stored - groups, put - stored]).toEqual([1, 2]);
   });
 
   test("stops where another node has counted on, and when it is told to", async () => {
