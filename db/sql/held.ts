@@ -1,5 +1,5 @@
 import { and, eq, gt, lt, type Placeholder, sql } from "drizzle-orm";
-import { HELD_KEYS_MAX, LIST_BYTES_MAX } from "../../src/config/limits.ts";
+import { HELD_KEYS_MAX, HELD_TURN_KEYS_MAX, LIST_BYTES_MAX } from "../../src/config/limits.ts";
 import type { Action } from "../../src/actions/action.ts";
 import { firstActionId } from "../../src/runtime/ids.ts";
 import type { HeldFilter, HeldPage } from "../store.ts";
@@ -32,16 +32,12 @@ const heldOf = prepareEach((variant: "all" | "host") => {
       return sql<{ readonly key_id: string }>`with ${valuesOf(actions.keyId, { accountId: arg.accountId, also })}
         select value as key_id from found where value is not null limit ${arg.limit}`;
     }),
-    after: prepare((arg: Args<HeldName | "after" | "limit">) => {
-      const held = query.select({ id: actions.id, bytes: BYTES }).from(actions);
+    ids: prepare((arg: Args<HeldName | "after" | "limit">) => {
+      const held = query.select({ id: actions.id }).from(actions);
       return held
         .where(and(isOfKey(arg), gt(actions.id, arg.after)))
         .orderBy(actions.id)
         .limit(arg.limit);
-    }),
-    ids: prepare((arg: Args<HeldName | "limit" | "offset">) => {
-      const held = query.select({ id: actions.id }).from(actions).where(isOfKey(arg));
-      return held.orderBy(actions.id).limit(arg.limit).offset(arg.offset);
     }),
   };
 });
@@ -66,13 +62,76 @@ export async function findHeld(
   accountId: string,
   { after, limit, ...filter }: HeldFilter & { readonly after: string | null; readonly limit: number },
 ): Promise<HeldPage> {
-  const from = placeOf(after);
-  const keyIds = filter.keyId === null ? await holdingKeys(db.sql, accountId, filter.host) : [filter.keyId];
-  const asked = { accountId, keyIds, filter };
-  if (from !== null || (after === null && keyIds.length > 1)) {
-    return fairPage(db, { ...asked, from: from ?? { turn: 1, id: "" } }, limit);
+  const { keyId: wanted, host } = filter;
+  const keyIds = wanted === null ? await holdingKeys(db.sql, accountId, host) : [wanted];
+  const place = after === null ? { isInTurns: keyIds.length > 1, id: "", later: NOWHERE } : placeFrom(after);
+  const { ids: statement } = heldOf(host === null ? "all" : "host");
+  const values = { accountId, host, before: idBefore(filter), limit: limit + 1 };
+  const read = keyIds.map(async (keyId): Promise<readonly Held[]> => {
+    const rows = await statement.read(db.sql, { ...values, keyId, after: placeOf(place, keyId) });
+    return rows.map(({ id }, turn) => ({ id, keyId, turn: place.isInTurns ? turn : 0 }));
+  });
+  const next = (await Promise.all(read))
+    .flat()
+    .toSorted((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1))
+    .slice(0, limit + 1);
+  if (next.length === 0) return { actions: [], after: null };
+  const sizes = await BYTES_OF.read(db.sql, { ids: JSON.stringify(next.map(({ id }) => id)) });
+  const byId = new Map(sizes.map((size) => [size.id, size]));
+  const ids = idsWithin(LIST_BYTES_MAX, next.flatMap(({ id }) => byId.get(id) ?? []).slice(0, limit));
+  const shown = next.slice(0, next.findLastIndex(({ id }) => id === ids.at(-1)) + 1);
+  const isCut = next.length > shown.length;
+  return { actions: await actionsOf(db, ids.toSorted()), after: isCut ? textOf(behind(place, shown)) : null };
+}
+
+interface Held {
+  readonly id: string;
+  readonly keyId: string;
+  /** How many of the key come before it on this page; 0 for all that come by their ids. */
+  readonly turn: number;
+}
+
+/**
+ * How far the pages before went, so that no request comes twice or is left out, whatever is decided meanwhile: a number of
+ * those shown would count on what is gone.
+ */
+interface Place {
+  readonly isInTurns: boolean;
+  /** All up to this id were shown, empty: none. */
+  readonly id: string;
+  /** Where keys are further, by their ids: at most `HELD_TURN_KEYS_MAX` and those of a page. */
+  readonly later: ReadonlyMap<string, string>;
+}
+
+const NOWHERE: Place["later"] = new Map();
+
+function placeOf({ id, later }: Place, keyId: string): string {
+  return later.get(keyId) ?? id;
+}
+
+/** The place behind what a page has shown. With many keys the cursor would be too long: from then on all come by their ids. */
+function behind({ isInTurns, id, later }: Place, shown: readonly Held[]): Place {
+  if (isInTurns) {
+    const reached = new Map([...later, ...shown.map(({ keyId, id: last }) => [keyId, last] as const)]);
+    return { isInTurns: reached.size <= HELD_TURN_KEYS_MAX, id, later: reached };
   }
-  return pageById(db, asked, { after: after ?? "", limit });
+  const last = shown.at(-1)?.id ?? id;
+  return { isInTurns, id: last, later: new Map([...later].filter(([, reached]) => reached > last)) };
+}
+
+const IN_TURNS = "turns";
+
+/** As `after` has it: an id, or `turns`, and then each key that is further with its id. None of them has a `~`. */
+function textOf({ isInTurns, id, later }: Place): string {
+  return [isInTurns ? IN_TURNS : id, ...[...later].flat()].join("~");
+}
+
+function placeFrom(after: string): Place {
+  const [start = "", ...rest] = after.split("~");
+  const later = new Map<string, string>();
+  for (let at = 0; at + 1 < rest.length; at += 2) later.set(rest[at] ?? "", rest[at + 1] ?? "");
+  const isInTurns = start === IN_TURNS;
+  return { isInTurns, id: isInTurns ? "" : start, later };
 }
 
 /** The keys with held actions: one look into the index for each. */
@@ -82,67 +141,12 @@ async function holdingKeys(reader: Sql, accountId: string, host: string | null):
   return found.map(({ key_id: keyId }) => keyId);
 }
 
-interface KeysQuery {
-  readonly accountId: string;
-  readonly keyIds: readonly string[];
-  readonly filter: HeldFilter;
-}
-
 /** Later than every id. */
 const AFTER_ALL_IDS = "\u{10ffff}";
 
 /** The id that those before a time are below: ids begin with their time. */
 export function idBefore({ before }: Pick<HeldFilter, "before">): string {
   return before === null ? AFTER_ALL_IDS : firstActionId(before);
-}
-
-async function pageById(
-  db: Reader,
-  { accountId, keyIds, filter }: KeysQuery,
-  { after, limit }: { readonly after: string; readonly limit: number },
-): Promise<HeldPage> {
-  const statements = heldOf(filter.host === null ? "all" : "host");
-  const values = { accountId, host: filter.host, before: idBefore(filter), after, limit: limit + 1 };
-  const read = await Promise.all(keyIds.map((keyId) => statements.after.read(db.sql, { ...values, keyId })));
-  const found = read.flat().toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  const ids = idsWithin(LIST_BYTES_MAX, found.slice(0, limit));
-  return { actions: await actionsOf(db, ids), after: found.length > ids.length ? (ids.at(-1) ?? null) : null };
-}
-
-/** A position in the fair order: the first action of every key, then the second of every key, and so on. */
-interface Place {
-  /** From 1. */
-  readonly turn: number;
-  readonly id: string;
-}
-
-function placeOf(after: string | null): Place | null {
-  const [, turn, id] = /^(\d{1,9})\.(.+)$/.exec(after ?? "") ?? [];
-  return turn === undefined || id === undefined ? null : { turn: Math.max(1, Number(turn)), id };
-}
-
-async function fairPage(
-  db: Reader,
-  { accountId, keyIds, filter, from }: KeysQuery & { readonly from: Place },
-  limit: number,
-): Promise<HeldPage> {
-  const statements = heldOf(filter.host === null ? "all" : "host");
-  // A page, one to know whether more follow, and the position itself.
-  const window = { limit: limit + 2, offset: from.turn - 1 };
-  const values = { accountId, host: filter.host, before: idBefore(filter), ...window };
-  const read = await Promise.all(keyIds.map((keyId) => statements.ids.read(db.sql, { ...values, keyId })));
-  const places = read.flatMap((rows) => rows.map(({ id }, at): Place => ({ turn: from.turn + at, id })));
-  const next = places
-    .filter(({ turn, id }) => turn > from.turn || id > from.id)
-    .toSorted((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1))
-    .slice(0, limit + 1);
-  if (next.length === 0) return { actions: [], after: null };
-  const sizes = await BYTES_OF.read(db.sql, { ids: JSON.stringify(next.map(({ id }) => id)) });
-  const byId = new Map(sizes.map((size) => [size.id, size]));
-  const ids = idsWithin(LIST_BYTES_MAX, next.flatMap(({ id }) => byId.get(id) ?? []).slice(0, limit));
-  const last = next.findLast(({ id }) => id === ids.at(-1));
-  const isCut = last !== undefined && next.length > ids.length;
-  return { actions: await actionsOf(db, ids.toSorted()), after: isCut ? `${last.turn}.${last.id}` : null };
 }
 
 /** Those of the actions that still await approval, oldest first and bounded in bytes. */

@@ -156,6 +156,9 @@ export const HELD_LISTED_MAX = 50;
 export const HELD_COUNTED_MAX = 10_000;
 /** Keys with held requests that take turns on its pages, and hosts that it lists with theirs. */
 export const HELD_KEYS_MAX = 1_000;
+/** Keys that take turns on further pages, and how long the cursor of such a page is at most: these keys and those of one page. */
+export const HELD_TURN_KEYS_MAX = 32;
+export const HELD_CURSOR_CHARS_MAX = 8_192;
 export const HELD_HOSTS_SHOWN_MAX = 50;
 /** Requests that look alike before a row of the inbox folds them, fields of one that are compared, and fields that may differ. */
 export const LOOK_ALIKES_MIN = 3;

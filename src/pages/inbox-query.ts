@@ -1,4 +1,4 @@
-import { HOUR_MS, DAY_MS } from "../config/limits.ts";
+import { DAY_MS, HELD_CURSOR_CHARS_MAX, HOUR_MS } from "../config/limits.ts";
 import { normalHost } from "../outbound/target.ts";
 import { ACTION_ID, KEY_ID } from "../runtime/ids.ts";
 import type { HeldFilter } from "../../db/store.ts";
@@ -18,7 +18,7 @@ export interface InboxQuery {
   readonly by: string | null;
   readonly host: string | null;
   readonly age: Age | null;
-  /** The cursor of the page: an action ID, with a round number if several keys have requests. */
+  /** The cursor of the page: an action ID or `turns`, and how far keys are where several have requests. */
   readonly after: string | null;
 }
 
@@ -34,8 +34,16 @@ export function inboxQueryIn(query: URLSearchParams): InboxQuery {
     by: keyIn(by),
     host: normalHost(query.get("host") ?? ""),
     age: age === "hour" || age === "day" || age === "week" ? age : null,
-    after: ACTION_ID.test(after.replace(/^\d{1,9}\./, "")) ? after : null,
+    after: isCursor(after) ? after : null,
   };
+}
+
+function isCursor(after: string): boolean {
+  if (after === "" || after.length > HELD_CURSOR_CHARS_MAX) return false;
+  const [start = "", ...places] = after.split("~");
+  const isStart = start === "" || start === "turns" || ACTION_ID.test(start);
+  // A key, or none, and an action by turns.
+  return isStart && places.every((id, at) => (at % 2 === 0 ? id === "" || KEY_ID.test(id) : ACTION_ID.test(id)));
 }
 
 function keyIn(by: string): string | null {

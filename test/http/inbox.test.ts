@@ -100,6 +100,9 @@ describe("the inbox", () => {
       "?after=9.x",
       "?after=99999999999.act_x",
       "?after=0.act_x",
+      "?after=turns~",
+      "?after=turns~key_x",
+      "?after=~~act_x~",
     ]) {
       expect({ odd, status: (await bob.context(`/approvals${odd}`)).status }).toEqual({ odd, status: 200 });
     }

@@ -77,6 +77,32 @@ export function testHeld(open: OpenTestStore): void {
       expect(seen.toSorted()).toEqual(asked.map(({ id }) => id).toSorted());
     });
 
+    test.each([2, 40])("of %d keys is on one page each, however many are decided meanwhile", async (keys) => {
+      await using db = await open();
+      const all: Action[] = [];
+      for (let at = 0; at < 120; at += 1) {
+        const keyId = at < 60 ? "key_flood" : `key_${at % keys}`;
+        all.push(await createdAction(db.actions, { approve: true, keyId, createdAt: later(at) }));
+      }
+      const seen: string[] = [];
+      const decidedIds = new Set<string>();
+      let after: string | null = null;
+      do {
+        const page: HeldPage = await db.actions.held(ACCOUNT, after, 10);
+        seen.push(...page.actions.map(({ id }) => id));
+        ({ after } = page);
+        // A person decides on half of what they see, another one somewhere else.
+        const others = all.filter((_, at) => at % 7 === 0).slice(0, seen.length / 10);
+        for (const one of [...page.actions.filter((_, at) => at % 2 === 0), ...others]) {
+          decidedIds.add(one.id);
+          await decided(db.actions, cancel, one);
+        }
+        await createdAction(db.actions, { approve: true, keyId: "key_flood", createdAt: later(999 + seen.length) });
+      } while (after !== null);
+      expect(new Set(seen).size).toBe(seen.length);
+      expect(all.filter(({ id }) => !seen.includes(id) && !decidedIds.has(id))).toEqual([]);
+    });
+
     test("is counted and shown by key, too", async () => {
       await using db = await open();
       const flood = [];
