@@ -4,7 +4,18 @@ import { NO_SEARCH, type Search } from "../../../src/actions/search.ts";
 import { cancel } from "../../../src/actions/changes.ts";
 import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../../src/config/limits.ts";
 import type { ActionQuery, ActionStore } from "../../../db/store.ts";
-import { aCreation, aDecision, anAction, aQuery, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
+import {
+  aBulkJob,
+  aCreation,
+  aDecision,
+  anAction,
+  anAuditEntry,
+  aQuery,
+  later,
+  NOON,
+  OTHER_ACCOUNT,
+  writeOf,
+} from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, claimDue, createdAction, failedAction } from "./steps.ts";
 
@@ -76,7 +87,9 @@ export function testPaging(open: OpenTestStore): void {
     };
     const query = aQuery({ statuses });
     for (let round = 0; round < 6; round += 1) {
-      check((await db.actions.matching({ ...query, limit: 9_999 }, 99_999)).actions.map(({ id }) => id));
+      const { actions: matched } = await db.actions.matching({ ...query, limit: 9_999 }, 99_999);
+      check(matched.map(({ id }) => id));
+      expect(await db.store.bulk.add(aBulkJob(), matched, anAuditEntry())).toBe(true);
       // What is decided in code has steps within its pages too.
       const posts = { ...query, limit: 400, search: { ...NO_SEARCH, path: "/orders" } };
       check((await allPages(db.actions, posts)).flat());
