@@ -79,6 +79,11 @@ export interface TeamStore {
   /** In the order in which they joined; at most `limit`. */
   members(accountId: string, limit: number): Promise<readonly TeamMember[]>;
   member(accountId: string, personId: string): Promise<TeamMember | null>;
+  /**
+   * The ids of all who may manage the account: its owners, its live owner keys, and the keys that one of these replaced, so
+   * that replacing an owner key changes nothing for what it made.
+   */
+  managers(accountId: string, now: Date): Promise<ReadonlySet<string>>;
   /** The accounts of a person, the one used last first; at most `limit`. */
   accountsOf(personId: string, limit: number): Promise<readonly Membership[]>;
   changeRole(accountId: string, personId: string, role: MemberRole, audit: AuditEntry): Promise<MemberChange>;
@@ -86,15 +91,18 @@ export interface TeamStore {
   remove(accountId: string, personId: string, audit: AuditEntry): Promise<MemberChange>;
   /** Replaces an open invitation of the same address, whose link works no more. */
   invite(invitation: StoredInvitation, mail: InvitationMail | null, audit: AuditEntry): Promise<Invited>;
-  /** Open ones, newest first; at most `limit`. */
+  /** Those that have not ended, newest first; at most `limit`. Which of them are void depends on `managers`. */
   invitations(accountId: string, now: Date, limit: number): Promise<readonly Invitation[]>;
   /** False: there is no such invitation. */
   withdraw(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
-  /** An open invitation by the hash of its token, or by its id; null for any other. */
+  /** One that has not ended, by the hash of its token or by its id; null for any other. */
   invitation(by: { readonly hash: string } | { readonly id: string }, now: Date): Promise<StoredInvitation | null>;
-  /** The newest open invitation of an address, of any account. */
-  invitationOf(email: string, now: Date): Promise<StoredInvitation | null>;
-  /** Uses an invitation. False, and nothing is written: it was used or withdrawn, the account is full, or the person has changed. */
+  /** The open invitations of an address, of any account, newest first; at most `limit`. */
+  invitationsOf(email: string, now: Date, limit: number): Promise<readonly StoredInvitation[]>;
+  /**
+   * Uses an invitation. False, and nothing is written: it was used or withdrawn, whoever made it may no longer manage the
+   * account, the account is full, or the person has changed.
+   */
   join(joining: Joining): Promise<boolean>;
   /** Whom the identity belongs to, with the account that they used last; null: nobody, or somebody without an account. */
   identified(identity: Identity): Promise<Member | null>;

@@ -536,7 +536,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     firstSteps: createFirstStepService({ ...deps, ...store }),
     authenticate,
     secrets,
-    keyService: createKeyService({ ...deps, accounts, secrets, pauseService, signUpGate, forget: authenticate.forget }),
+    keyService: createKeyService({ ...deps, ...store, secrets, pauseService, signUpGate, forget: authenticate.forget }),
     ...people,
     checkTarget: (url) => checkTarget(policy, url),
     guides: GUIDE_GROUPS,

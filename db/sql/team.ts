@@ -34,6 +34,7 @@ import {
 import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import {
   accounts,
+  apiKeys,
   identities,
   invitations,
   members,
@@ -57,6 +58,9 @@ export function createTeamStore({ sql: reader, writer }: Pick<StoreContext, "sql
   return {
     members: (accountId, limit) => MEMBERS.read(reader, { accountId, limit }),
     member,
+    async managers(accountId, now) {
+      return new Set((await MANAGERS.read(reader, { accountId, now })).map(({ id }) => id));
+    },
     accountsOf: (personId, limit) => ACCOUNTS.read(reader, { personId, limit }),
     async changeRole(accountId, personId, role, audit) {
       const rows = [CHANGE_ROLE.bind({ accountId, personId, role }), ...auditChange(audit)];
@@ -96,7 +100,7 @@ export function createTeamStore({ sql: reader, writer }: Pick<StoreContext, "sql
   };
 }
 
-type InvitationStore = Pick<TeamStore, "invite" | "invitations" | "withdraw" | "invitation" | "invitationOf">;
+type InvitationStore = Pick<TeamStore, "invite" | "invitations" | "withdraw" | "invitation" | "invitationsOf">;
 
 function createInvitationStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): InvitationStore {
   return {
@@ -124,7 +128,7 @@ function createInvitationStore({ sql: reader, writer }: Pick<StoreContext, "sql"
         "hash" in by ? BY_HASH.read(reader, { hash: by.hash, now }) : BY_ID.read(reader, { id: by.id, now });
       return (await found)[0] ?? null;
     },
-    invitationOf: async (email, now) => (await OF_ADDRESS.read(reader, { emailKey: emailKey(email), now }))[0] ?? null,
+    invitationsOf: (email, now, limit) => OF_ADDRESS.read(reader, { emailKey: emailKey(email), now, limit }),
   };
 }
 
@@ -287,22 +291,43 @@ const BY_ID = prepare((arg: Args<"id" | "now">) =>
     .where(and(eq(invitations.id, arg.id), gt(invitations.expiresAt, arg.now))),
 );
 
-const OF_ADDRESS = prepare((arg: Args<"emailKey" | "now">) =>
+const OF_ADDRESS = prepare((arg: Args<"emailKey" | "now" | "limit">) =>
   query
     .select(INVITATION_COLUMNS)
     .from(invitations)
     .where(and(eq(invitations.emailKey, arg.emailKey), gt(invitations.expiresAt, arg.now)))
     .orderBy(desc(invitations.createdAt), invitations.id)
-    .limit(1),
+    .limit(arg.limit),
 );
 
 type JoinArgs = Args<"invitation" | "accountId" | "now">;
+
+/** See `TeamStore.managers`. The builder has no recursion; `union` ends it, even if rows were altered into a cycle. */
+function managers({ accountId, now }: Args<"accountId" | "now">) {
+  const { id, replaces, role, revokedAt, expiresAt } = apiKeys;
+  return sql<{ readonly id: string }>`with recursive managers (id) as (
+      select ${id} from ${apiKeys} where ${apiKeys.accountId} = ${accountId} and ${role} = 'owner'
+        and ${revokedAt} is null and (${expiresAt} is null or ${expiresAt} > ${now})
+      union
+      select ${replaces} from managers join ${apiKeys} on ${id} = managers.id where ${replaces} is not null)
+    select managers.id as id from managers
+    union all
+    select ${members.personId} as id from ${members} where ${members.accountId} = ${accountId} and ${members.role} = 'owner'`;
+}
+
+const MANAGERS = prepare((arg: Args<"accountId" | "now">) => managers(arg));
+
+/** `src/accounts/makers.ts` has the same rule for one. */
+function isByManager(arg: Args<"accountId" | "now">): SQL {
+  const { createdBy, createdById } = invitations;
+  return sql`case when ${createdById} is null then ${createdBy} not like 'user:%' else ${createdById} in (${managers(arg)}) end`;
+}
 
 /** Holds while the invitation can be used and the account has room. */
 function mayJoin(arg: JoinArgs): SQL {
   const open = query.select({ id: invitations.id }).from(invitations);
   const inside = query.select({ n: count() }).from(members).where(eq(members.accountId, arg.accountId));
-  const isOpen = and(eq(invitations.id, arg.invitation), gt(invitations.expiresAt, arg.now));
+  const isOpen = and(eq(invitations.id, arg.invitation), gt(invitations.expiresAt, arg.now), isByManager(arg));
   return allOf(exists(open.where(isOpen)), sql`${inside} < ${PEOPLE_PER_ACCOUNT_MAX}`);
 }
 

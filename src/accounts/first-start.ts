@@ -13,6 +13,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import { keyCreated, keyRow } from "./keys.ts";
 import { newAccount } from "./people.ts";
+import { SYSTEM } from "./roles.ts";
 
 /** The credentials of the first start, in clear text. */
 export interface FirstKeys {
@@ -48,7 +49,7 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
   const { accounts, secrets, clock, givenOwnerKey } = deps;
   const now = clock.now();
   const ownerRow = (accountId: string, key: string) =>
-    keyRow(deps, { accountId, key, name: "owner", role: "owner", now });
+    keyRow(deps, { accountId, key, name: "owner", role: "owner", now, createdBy: SYSTEM });
   const first = await accounts.first();
   if (first !== null) {
     if (givenOwnerKey !== null && (await accounts.keyByHash(secrets.hash(givenOwnerKey))) === null) {
@@ -64,7 +65,7 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
   const keys = { ownerKey: givenOwnerKey === null ? ownerKey : null, agentKey, welcomeToken };
   const rows = [
     ownerRow(account.id, ownerKey),
-    keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", now }),
+    keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", now, createdBy: SYSTEM }),
   ];
   const isFirst = await accounts.create(account, rows, {
     link: welcomeLinkRow(secrets.hash(welcomeToken), account.id, now),

@@ -2,15 +2,18 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { AccountStore, ApiKey, KeyUse, Revocation } from "../../db/account-store.ts";
+import type { ActionStore } from "../../db/store.ts";
+import type { TeamStore } from "../../db/team-store.ts";
 import type { Authenticate } from "./authenticate.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { type Audited, auditOf } from "../audit/audit.ts";
 import { expiryIssues, inheritedExpiryIssues, readHosts } from "./key-limits.ts";
+import { hasEnded, keysOfFormer } from "./makers.ts";
 import { authorize, type Caller, hasScope, holderIdOf, isWeakerHold, type KeyLimits } from "./roles.ts";
 import type { CreateKey } from "./schemas.ts";
 import { DomainError, type Issue } from "../api/domain-error.ts";
-import { LIVE_KEYS_MAX, KEYS_LISTED_MAX } from "../config/limits.ts";
-import type { UnfinishedOnRevoke } from "../pauses/pause.ts";
+import { LIVE_KEYS_MAX, KEYS_LISTED_MAX, UNFINISHED_COUNTED_MAX } from "../config/limits.ts";
+import type { PauseStore, UnfinishedOnRevoke } from "../pauses/pause.ts";
 import type { PauseService } from "../pauses/service.ts";
 
 interface KeyDeps {
@@ -20,6 +23,9 @@ interface KeyDeps {
   readonly clock: Pick<Clock, "now">;
   readonly pauseService: Pick<PauseService, "pauseRevoked">;
   readonly signUpGate: Pick<SignUpGate, "closed" | "stopFor">;
+  readonly actions: Pick<ActionStore, "heldCount">;
+  readonly pauses: Pick<PauseStore, "unfinished">;
+  readonly team: Pick<TeamStore, "managers">;
   /** Drops a revoked key from the cache and ends its open streams and waits. */
   readonly forget: Authenticate["forget"];
 }
@@ -32,11 +38,24 @@ interface NewKey {
   readonly closesSignUps: boolean;
 }
 
+/** What a key has left to do. */
+export interface Unfinished {
+  /** Held and pending actions, up to `UNFINISHED_COUNTED_MAX`. */
+  readonly unfinishedCount: number;
+  /** Those of them that await approval, up to `HELD_PER_KEY_MAX`. */
+  readonly heldCount: number;
+}
+
+export interface RevokedKey extends ApiKey, Unfinished {
+  /** Live keys that it made. */
+  readonly madeCount: number;
+}
+
 /** All use cases of keys, for owners; REST and pages call it. */
 export type KeyService = ReturnType<typeof createKeyService>;
 
 export function createKeyService(deps: KeyDeps) {
-  const { accounts, secrets, clock, signUpGate, pauseService } = deps;
+  const { accounts, clock, pauseService } = deps;
   return {
     /** The account's keys, live ones first, without the keys themselves. */
     async list(caller: Caller): Promise<readonly ApiKey[]> {
@@ -44,85 +63,117 @@ export function createKeyService(deps: KeyDeps) {
       return accounts.keys(caller.accountId, KEYS_LISTED_MAX);
     },
 
-    /** The same with what each has done. */
-    async listWithUse(caller: Caller): Promise<readonly (ApiKey & KeyUse)[]> {
+    /** The same with what each has done. `createdBy`: only those that this person or key created; null: all. */
+    async listWithUse(caller: Caller, createdBy: string | null = null): Promise<readonly (ApiKey & KeyUse)[]> {
       authorize(caller, "manage");
       const [keys, use] = await Promise.all([
         accounts.keys(caller.accountId, KEYS_LISTED_MAX),
         accounts.keyUse(caller.accountId, clock.now()),
       ]);
-      return keys.map((key) => ({ ...key, ...(use.get(key.id) ?? UNUSED) }));
+      const some = keys.filter(({ createdById }) => createdBy === null || createdById === createdBy);
+      return some.map((key) => ({ ...key, ...(use.get(key.id) ?? UNUSED) }));
     },
 
     /**
      * Creates a key. A key that replaces another acts on the actions of that one too; these are found by following
      * `replaces` from key to key. It has the limits of that one where the request names none. Throws `validation_error`, and `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
      */
-    async create(caller: Caller, request: CreateKey): Promise<NewKey> {
-      authorize(caller, "manage");
-      const { accountId } = caller;
-      const { name, role, replaces = null } = request;
-      const before = replaces === null ? null : await accounts.findKey(accountId, replaces);
-      const now = clock.now();
-      const limits = limitsIn(request, request.inherit_limits === false ? null : before, now);
-      const issues = [...issuesOf(request, before), ...limits.issues];
-      if (issues.length > 0) {
-        throw new DomainError("validation_error", "The request has fields that are not valid.", issues);
-      }
-      // Checked before the write and not in it: concurrent creates may exceed the bound by their number, which is harmless.
-      const live = (await accounts.keys(accountId, LIVE_KEYS_MAX)).filter(({ revokedAt }) => revokedAt === null);
-      if (live.length >= LIVE_KEYS_MAX) {
-        throw new DomainError(
-          "too_many_keys",
-          `This account has ${LIVE_KEYS_MAX} live keys; revoke one of them first.`,
-        );
-      }
-      const key = secrets.newApiKey();
-      const hold = request.hold ?? before?.hold ?? "none";
-      const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
-      const createdBy = { createdBy: caller.actor, createdById: holderIdOf(caller) };
-      const row = keyRow(deps, {
-        accountId,
-        key,
-        name,
-        role,
-        hold,
-        scope,
-        replaces,
-        now,
-        ...createdBy,
-        ...limits.limits,
-      });
-      const stop = await signUpGate.stopFor(caller, hold, row.id);
-      await accounts.addKey(row, auditOf(caller, keyCreated(row), row.createdAt), stop ?? undefined);
-      if (stop !== null) await signUpGate.closed();
-      return { row, key, closesSignUps: stop !== null };
-    },
+    create: (caller: Caller, request: CreateKey): Promise<NewKey> => createKey(deps, caller, request),
 
     /**
      * Revokes a key of the caller's account for good. Idempotent. Throws `not_found`. Callers may revoke their own key and
      * the account's last one, so that a leaked key can always be revoked; `outgate new-owner-key` or a new
      * `BOOTSTRAP_API_KEY` gives access again. `unfinished` decides on the key's actions: with `pause` and `cancel` none is
-     * claimed after this resolves.
+     * claimed after this resolves. With each, approvers see of its held actions that the key was revoked.
      */
-    async revoke(caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep"): Promise<void> {
+    async revoke(caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep"): Promise<RevokedKey> {
       authorize(caller, "manage");
       const now = clock.now();
       const audit = auditOf(caller, { kind: "key_revoked", subject: id, detail: { unfinished } }, now);
+      const by = caller.actor;
       const write = (pause?: Revocation["pause"]) =>
-        accounts.revokeKey(caller.accountId, id, now, {
-          by: caller.actor,
-          audit,
-          ...(pause === undefined ? {} : { pause }),
-        });
+        accounts.revokeKey(caller.accountId, id, now, pause === undefined ? { by, audit } : { by, audit, pause });
       const revoked = await (unfinished === "keep"
         ? write()
         : pauseService.pauseRevoked(caller, id, unfinished === "cancel", write));
       if (revoked === null) throw new DomainError("not_found", "There is no such key.");
       // After the write, so that a read that starts now finds the key revoked.
       deps.forget(revoked.hash);
+      const [left, keys] = await Promise.all([
+        countUnfinished(deps, revoked),
+        accounts.keys(caller.accountId, KEYS_LISTED_MAX),
+      ]);
+      const made = keys.filter((key) => key.createdById === id && !hasEnded(key, now));
+      return { ...revoked, ...left, madeCount: made.length };
+    },
+
+    /** What a key has left to do. */
+    async unfinished(caller: Caller, keyId: string): Promise<Unfinished> {
+      authorize(caller, "manage");
+      return countUnfinished(deps, { accountId: caller.accountId, id: keyId });
+    },
+
+    /** The live keys whose makers may no longer manage the account, with those makers. */
+    async ofFormer(caller: Caller): Promise<readonly ApiKey[]> {
+      authorize(caller, "manage");
+      const now = clock.now();
+      const [keys, managers] = await Promise.all([
+        accounts.keys(caller.accountId, KEYS_LISTED_MAX),
+        deps.team.managers(caller.accountId, now),
+      ]);
+      return keysOfFormer(keys, managers, now);
     },
   };
+}
+
+async function createKey(deps: KeyDeps, caller: Caller, request: CreateKey): Promise<NewKey> {
+  const { accounts, secrets, clock, signUpGate } = deps;
+  authorize(caller, "manage");
+  const { accountId } = caller;
+  const { name, role, replaces = null } = request;
+  const before = replaces === null ? null : await accounts.findKey(accountId, replaces);
+  const now = clock.now();
+  const limits = limitsIn(request, request.inherit_limits === false ? null : before, now);
+  const issues = [...issuesOf(request, before), ...limits.issues];
+  if (issues.length > 0) {
+    throw new DomainError("validation_error", "The request has fields that are not valid.", issues);
+  }
+  // Checked before the write and not in it: concurrent creates may exceed the bound by their number, which is harmless.
+  const live = (await accounts.keys(accountId, LIVE_KEYS_MAX)).filter(({ revokedAt }) => revokedAt === null);
+  if (live.length >= LIVE_KEYS_MAX) {
+    throw new DomainError("too_many_keys", `This account has ${LIVE_KEYS_MAX} live keys; revoke one of them first.`);
+  }
+  const key = secrets.newApiKey();
+  const hold = request.hold ?? before?.hold ?? "none";
+  const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
+  const createdBy = { createdBy: caller.actor, createdById: holderIdOf(caller) };
+  const row = keyRow(deps, {
+    accountId,
+    key,
+    name,
+    role,
+    hold,
+    scope,
+    replaces,
+    now,
+    ...createdBy,
+    ...limits.limits,
+  });
+  const stop = await signUpGate.stopFor(caller, hold, row.id);
+  await accounts.addKey(row, auditOf(caller, keyCreated(row), row.createdAt), stop ?? undefined);
+  if (stop !== null) await signUpGate.closed();
+  return { row, key, closesSignUps: stop !== null };
+}
+
+async function countUnfinished(
+  { actions, pauses }: Pick<KeyDeps, "actions" | "pauses">,
+  { accountId, id }: Pick<ApiKey, "accountId" | "id">,
+): Promise<Unfinished> {
+  const [{ ids }, heldCount] = await Promise.all([
+    pauses.unfinished(accountId, id, UNFINISHED_COUNTED_MAX),
+    actions.heldCount(accountId, id),
+  ]);
+  return { unfinishedCount: ids.length, heldCount };
 }
 
 const UNUSED: KeyUse = { lastCall: null, actionsLastDay: 0, actionsToday: 0 };

@@ -160,7 +160,8 @@ async function signUp(
   const account = newAccount(parts, now);
   const person = { id: ids.person(), email, passwordHash, createdAt: now };
   const apiKey = secrets.newApiKey();
-  const key = keyRow(parts, { accountId: account.id, key: apiKey, name: "owner", role: "owner", now });
+  const createdBy = { createdBy: `user:${email}`, createdById: person.id } as const;
+  const key = keyRow(parts, { accountId: account.id, key: apiKey, name: "owner", role: "owner", now, ...createdBy });
   const { row, started } = newSession(secrets, { person, accountId: account.id, role: "owner" }, source, now);
   const caller = { ...started.person.caller, client: source.client };
   const audit = [{ kind: "signed_up", subject: email } as const, keyCreated(key)].map((entry) =>

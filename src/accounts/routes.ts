@@ -9,6 +9,9 @@ import {
   CreatedKey,
   CreateKey,
   KeyId,
+  MadeByQuery,
+  RevokedKeyJson,
+  serializeRevokedKey,
   serializeAccount,
   serializeKey,
   serializeListedAccount,
@@ -125,12 +128,18 @@ export function accountRoutes(deps: AccountRouteDeps) {
 /** The key in the path of a route. */
 export const KeyParams = pathParams(Type.Object({ id: KeyId }), "There is no such key.");
 
+const REVOKE_NOTES = [
+  "Revoking a revoked key returns it again.",
+  "Its held actions stay held; their approvers see that the key was revoked, by whom and when.",
+  "Keys and invitations that an owner key made are found by `created_by`. Its open invitations are void, unless another owner key replaces it.",
+] as const;
+
 function keyRoutes({ keyService }: AccountRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/keys",
-      async ({ caller }) =>
-        json(JSON.stringify({ data: (await keyService.listWithUse(caller)).map(serializeListedKey) })),
+      async ({ caller, query: { created_by: createdBy } }) =>
+        json(JSON.stringify({ data: (await keyService.listWithUse(caller, createdBy)).map(serializeListedKey) })),
       operation({
         operationId: "listKeys",
         permission: "manage",
@@ -138,6 +147,7 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         summary: "List the account's keys",
         description: "Lists live keys first, then revoked ones, with their limits and what they have done.",
         notes: ["The secret keys themselves are never shown."],
+        query: MadeByQuery,
         answers: { 200: { description: "The keys.", schema: KeyList } },
         errors: API_ERRORS,
       }),
@@ -168,8 +178,7 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
     .delete(
       "/v1/keys/:id",
       async ({ caller, params: { id }, query: { unfinished } }) => {
-        await keyService.revoke(caller, id, unfinished);
-        return new Response(null, { status: 204 });
+        return json(JSON.stringify(serializeRevokedKey(await keyService.revoke(caller, id, unfinished))));
       },
       operation({
         operationId: "revokeKey",
@@ -177,10 +186,10 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         tag: "Auth",
         summary: "Revoke a key",
         description: "Revokes a key at once, also for open streams and sessions.",
-        notes: ["Revoking a revoked key returns 204 again."],
+        notes: REVOKE_NOTES,
         params: KeyParams,
         query: RevokeQuery,
-        answers: { 204: { description: "The key is revoked.", schema: null } },
+        answers: { 200: { description: "The revoked key.", schema: RevokedKeyJson } },
         errors: [...API_ERRORS, "not_found"],
       }),
     );

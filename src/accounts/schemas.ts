@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
 import type { ApiKey, ListedAccount } from "../../db/account-store.ts";
+import type { RevokedKey } from "./keys.ts";
 import { HTTP_METHODS } from "../actions/action.ts";
 import { hasScope, HOLDS, KEY_SCOPES, ROLES, type Caller, unauthorized } from "./roles.ts";
 import { dateTime, nameSchema, nullable, ONE_LINE, plainText, emailSchema, bodyCheck } from "../api/schema-helpers.ts";
@@ -25,6 +26,7 @@ import {
   WAIT_SECONDS_MAX,
   PASSWORD_CHARS_MAX,
   PASSWORD_CHARS_MIN,
+  UNFINISHED_COUNTED_MAX,
   ACCOUNTS_LISTED_MAX,
 } from "../config/limits.ts";
 import { isStorableText } from "../json/json.ts";
@@ -133,7 +135,9 @@ export const keyMembers = {
   last4: plainText("The last four characters of the key.", "kL0x"),
   created_at: dateTime("When it was created."),
   last_used_at: nullable(dateTime("When it was last used, to the minute.")),
+  created_by: nullable(plainText("Who created it; null: that is not known.", "user:ann@example.com")),
   revoked_at: nullable(dateTime("When it was revoked; null: it is live.")),
+  revoked_by: nullable(plainText("Who revoked it; null: nobody, or that is not known.", "user:ann@example.com")),
   hosts: Type.Optional(limitMembers.hosts),
   methods: Type.Optional(limitMembers.methods),
   daily_actions: Type.Optional(limitMembers.daily_actions),
@@ -151,6 +155,44 @@ export const CreatedKey = Type.Object(
 );
 
 export type CreatedKey = Static<typeof CreatedKey>;
+
+export const RevokedKeyJson = Type.Object(
+  {
+    ...keyMembers,
+    unfinished_actions: Type.Integer({
+      minimum: 0,
+      description: `Its pending and held actions, counted up to ${UNFINISHED_COUNTED_MAX}. With unfinished=cancel they are being cancelled.`,
+      examples: [3],
+    }),
+    held_actions: Type.Integer({
+      minimum: 0,
+      description: "Those of them that await approval. Their approvers see that the key was revoked.",
+      examples: [1],
+    }),
+    created_keys: Type.Integer({
+      minimum: 0,
+      description: "Live keys that it created. `created_by` of the list finds them.",
+      examples: [0],
+    }),
+  },
+  { title: "RevokedKey", description: "A revoked key with what it has left to do." },
+);
+
+export type RevokedKeyJson = Static<typeof RevokedKeyJson>;
+
+/** Filters a list by who made what is in it. */
+export const MadeByQuery = Type.Object(
+  {
+    created_by: Type.Optional(
+      Type.String({
+        pattern: "^(?:key|per)_[A-Za-z0-9_-]{1,64}$",
+        description: "Only what this person or key created.",
+        examples: ["per_01kjwa5v00e7v8c9x2m4n6p8qr"],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
 
 /** A key as pages show it: its row without what identifies its owner. */
 export type KeyView = Omit<ApiKey, "accountId" | "hash">;
@@ -170,12 +212,20 @@ export function serializeKey(row: KeyView): Static<typeof Key> {
     last4: row.last4,
     created_at: row.createdAt.toISOString(),
     last_used_at: row.lastUsedAt?.toISOString() ?? null,
+    created_by: row.createdBy,
     revoked_at: row.revokedAt?.toISOString() ?? null,
+    revoked_by: row.revokedBy,
     ...(row.hosts === null ? {} : { hosts: [...row.hosts] }),
     ...(row.methods === null ? {} : { methods: [...row.methods] }),
     ...(row.dailyActions === null ? {} : { daily_actions: row.dailyActions }),
     ...(row.expiresAt === null ? {} : { expires_at: row.expiresAt.toISOString() }),
   };
+}
+
+export function serializeRevokedKey(row: RevokedKey): RevokedKeyJson {
+  const { unfinishedCount, heldCount, madeCount } = row;
+  const left = { unfinished_actions: unfinishedCount, held_actions: heldCount, created_keys: madeCount };
+  return { ...serializeKey(row), ...left };
 }
 
 /** The limits that are the same for everybody: value and description. */

@@ -8,6 +8,7 @@ import {
   operation,
   pathParams,
 } from "../http/operation.ts";
+import { MadeByQuery } from "./schemas.ts";
 import { json } from "../http/response.ts";
 import type { TeamService } from "./team.ts";
 import {
@@ -20,6 +21,7 @@ import {
   PersonJson,
   PersonList,
   serializeInvitation,
+  serializeListedInvitation,
   serializePerson,
 } from "./team-schemas.ts";
 
@@ -78,7 +80,11 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
         tag: "Auth",
         summary: "Remove a person from the account",
         description: "Removes a person, and ends their sessions in this account at once.",
-        notes: ["Keys that they created stay: revoke those that they know.", "The last owner can't be removed."],
+        notes: [
+          "Keys that they created or know stay: list the first with `GET /v1/keys?created_by=`, and revoke them.",
+          "Open invitations that they made are void.",
+          "The last owner can't be removed.",
+        ],
         params: PersonParams,
         answers: { 204: { description: "The person is removed.", schema: null } },
         errors: [...API_ERRORS, "not_found", "last_owner"],
@@ -87,19 +93,34 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
   return [people, invitationRoutes({ teamService })] as const;
 }
 
+const LIST_NOTES = [
+  "Their links are never shown again.",
+  "An invitation is void while whoever made it may not manage the account: only `created_by` lists those too.",
+] as const;
+
+const INVITE_NOTES = [
+  "It works once, for this address, for seven days.",
+  "Where mail is configured, the link is also mailed.",
+  "Inviting an address again makes its earlier link void.",
+] as const;
+
 function invitationRoutes({ teamService }: TeamRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/invitations",
-      async ({ caller }) =>
-        json(JSON.stringify({ data: (await teamService.invitations(caller)).map(serializeInvitation) })),
+      async ({ caller, query: { created_by: createdBy = null } }) => {
+        const all = await teamService.invitations(caller, createdBy);
+        const shown = createdBy === null ? all.filter(({ isVoid }) => !isVoid) : all;
+        return json(JSON.stringify({ data: shown.map(serializeListedInvitation) }));
+      },
       operation({
         operationId: "listInvitations",
         permission: "manage",
         tag: "Auth",
         summary: "List the open invitations of the account",
         description: "Lists open invitations, newest first.",
-        notes: ["Their links are never shown again."],
+        notes: LIST_NOTES,
+        query: MadeByQuery,
         answers: { 200: { description: "The invitations.", schema: InvitationList } },
         errors: API_ERRORS,
       }),
@@ -117,11 +138,7 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
         tag: "Auth",
         summary: "Invite somebody to the account; the link is shown once",
         description: "Invites a person. Only this response shows the link.",
-        notes: [
-          "It works once, for this address, for seven days.",
-          "Where mail is configured, the link is also mailed.",
-          "Inviting an address again makes its earlier link void.",
-        ],
+        notes: INVITE_NOTES,
         body: jsonBody(CreateInvitation),
         answers: {
           201: { description: "The new invitation.", schema: CreatedInvitation, headers: ["Cache-Control"] },

@@ -3,6 +3,7 @@ import { bodyCheck, dateTime, emailSchema, nullable, plainText, url } from "../a
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../config/limits.ts";
 import type { Invitation, TeamMember } from "../../db/team-store.ts";
 import { MEMBER_ROLES } from "./roles.ts";
+import type { ListedInvitation } from "./team.ts";
 
 export const PersonId = Type.String({
   title: "PersonId",
@@ -73,10 +74,16 @@ const invitation = {
   expires_at: dateTime("Until when its link works: seven days."),
 };
 
-export const InvitationJson = Type.Object(invitation, {
-  title: "Invitation",
-  description: "An invitation that was not accepted yet, without its link.",
-});
+export const InvitationJson = Type.Object(
+  {
+    ...invitation,
+    void: Type.Boolean({
+      description: "Whether its link lets nobody in, since whoever made it may no longer manage the account.",
+      examples: [false],
+    }),
+  },
+  { title: "Invitation", description: "An invitation that was not accepted yet, without its link." },
+);
 
 export type InvitationJson = Static<typeof InvitationJson>;
 
@@ -118,7 +125,11 @@ export function serializePerson({ personId, email: address, role: has, joinedAt,
   };
 }
 
-export function serializeInvitation(row: Invitation): InvitationJson {
+export function serializeListedInvitation(row: ListedInvitation): InvitationJson {
+  return { ...serializeInvitation(row), void: row.isVoid };
+}
+
+export function serializeInvitation(row: Invitation) {
   return {
     id: row.id,
     email: row.email,

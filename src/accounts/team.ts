@@ -3,6 +3,7 @@ import { DomainError } from "../api/domain-error.ts";
 import {
   ACCOUNTS_OF_PERSON_SHOWN_MAX,
   INVITATION_MS_MAX,
+  INVITATIONS_OF_ADDRESS_READ_MAX,
   INVITATIONS_OPEN_MAX,
   PEOPLE_PER_ACCOUNT_MAX,
 } from "../config/limits.ts";
@@ -19,6 +20,7 @@ import type {
   TeamMember,
   TeamStore,
 } from "../../db/team-store.ts";
+import { isByManager } from "./makers.ts";
 import { NO_PASSWORD, type PeopleService } from "./people.ts";
 import { authorize, type Caller, type MemberRole, holderIdOf } from "./roles.ts";
 import { newSession, type Person, type RequestSource, type SessionSource, type StartedSession } from "./sessions.ts";
@@ -43,6 +45,12 @@ interface NewInvitation {
   readonly link: string;
   /** A mail with the link is on its way. */
   readonly isMailed: boolean;
+}
+
+/** An invitation in the list of its account. */
+export interface ListedInvitation extends Invitation {
+  /** Whoever made it may no longer manage the account: its link lets nobody in. */
+  readonly isVoid: boolean;
 }
 
 /** An open invitation, for whoever has its link. */
@@ -115,10 +123,20 @@ function invitationCases(deps: TeamDeps) {
   return {
     invite: (caller: Caller, email: string, role: MemberRole) => invite(deps, caller, email, role),
 
-    /** Open invitations, newest first, without their links; for owners. */
-    async invitations(caller: Caller): Promise<readonly Invitation[]> {
+    /**
+     * Open invitations, newest first, without their links; for owners. An invitation is void while whoever made it may not
+     * manage the account. `createdBy`: only those of this person or key; null: all.
+     */
+    async invitations(caller: Caller, createdBy: string | null = null): Promise<readonly ListedInvitation[]> {
       authorize(caller, "manage");
-      return team.invitations(caller.accountId, clock.now(), INVITATIONS_OPEN_MAX);
+      const now = clock.now();
+      const [rows, managers] = await Promise.all([
+        team.invitations(caller.accountId, now, INVITATIONS_OPEN_MAX),
+        team.managers(caller.accountId, now),
+      ]);
+      return rows
+        .filter(({ createdById }) => createdBy === null || createdById === createdBy)
+        .map((row) => ({ ...row, isVoid: !isByManager(row, managers) }));
     },
 
     /** Makes the link of an invitation void; for owners. Throws `not_found`. */
@@ -179,7 +197,8 @@ function joinCases(deps: TeamDeps) {
       const now = clock.now();
       const meant = token === null ? null : await team.invitation({ hash: secrets.hash(token) }, now);
       const isTheirs = meant !== null && emailKey(meant.email) === emailKey(email);
-      const invitation = isTheirs ? meant : await team.invitationOf(email, now);
+      const some = isTheirs ? [meant] : await team.invitationsOf(email, now, INVITATIONS_OF_ADDRESS_READ_MAX);
+      const invitation = await firstValid(deps, some, now);
       if (invitation === null || (await people.find(email)) !== null) return null;
       return joinAnew(deps, invitation, { passwordHash: NO_PASSWORD, source, identity });
     },
@@ -286,10 +305,21 @@ export function invitationLink(baseUrl: string, token: string): string {
   return `${baseUrl}/join/${token}`;
 }
 
-async function openInvitation({ team, secrets, clock }: TeamDeps, token: string): Promise<StoredInvitation> {
-  const invitation = await team.invitation({ hash: secrets.hash(token) }, clock.now());
+async function openInvitation(deps: TeamDeps, token: string): Promise<StoredInvitation> {
+  const { team, secrets, clock } = deps;
+  const now = clock.now();
+  const found = await team.invitation({ hash: secrets.hash(token) }, now);
+  const invitation = found === null ? null : await firstValid(deps, [found], now);
   if (invitation === null) throw invitationGone();
   return invitation;
+}
+
+/** The first of them that is not void: its maker may still manage the account that it is for. */
+async function firstValid({ team }: Pick<TeamDeps, "team">, some: readonly StoredInvitation[], now: Date) {
+  for (const invitation of some) {
+    if (isByManager(invitation, await team.managers(invitation.accountId, now))) return invitation;
+  }
+  return null;
 }
 
 async function joinByPassword(

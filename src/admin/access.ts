@@ -2,6 +2,7 @@ import { openAdminStore } from "../../db/open.ts";
 import type { AccountStore, PeopleStore } from "../../db/account-store.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 import { keyCreated, keyRow } from "../accounts/keys.ts";
+import { SYSTEM } from "../accounts/roles.ts";
 import { auditOfSystem } from "../audit/audit.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { PASSWORD_LINK_MS_MAX } from "../config/limits.ts";
@@ -52,7 +53,7 @@ export async function createOwnerKey(parts: AdminParts, email: string | null): P
   const accountId = email === null ? (await accounts.first())?.id : (await people.find(email))?.accountId;
   if (accountId === undefined) return null;
   const key = secrets.newApiKey();
-  const row = keyRow(parts, { accountId, key, name: "owner", role: "owner", now: clock.now() });
+  const row = keyRow(parts, { accountId, key, name: "owner", role: "owner", now: clock.now(), createdBy: SYSTEM });
   await accounts.addKey(row, auditOfSystem(accountId, keyCreated(row), row.createdAt));
   return key;
 }

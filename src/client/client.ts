@@ -1,4 +1,11 @@
-import type { AccountJson, AccountList, ChangeAccount, CreatedKey, CreateKey } from "../accounts/schemas.ts";
+import type {
+  AccountJson,
+  AccountList,
+  ChangeAccount,
+  CreatedKey,
+  CreateKey,
+  RevokedKeyJson,
+} from "../accounts/schemas.ts";
 import type { KeyList } from "../accounts/key-list.ts";
 import type { SigningOriginList } from "../accounts/known-origins.ts";
 import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
@@ -58,6 +65,7 @@ import type {
   FollowOptions,
   OutgateClient,
   OutgateEvent,
+  MadeByOptions,
   RevokeOptions,
   RotateOptions,
   OverviewOptions,
@@ -219,10 +227,14 @@ const REPEATABLE = { isRepeatable: true } as const;
 /** Keys, pauses, secrets and accounts. All but `getAccount` need an owner key. */
 function accountCalls(send: Send) {
   return {
-    listKeys: (options?: CallOptions) => send<KeyList>("GET /v1/keys", options),
+    listKeys: ({ createdBy, ...options }: MadeByOptions = {}) =>
+      send<KeyList>("GET /v1/keys", options, { query: { created_by: createdBy } }),
     createKey: (key: CreateKey, options?: CallOptions) => send<CreatedKey>("POST /v1/keys", options, { body: key }),
     revokeKey: (id: string, { unfinished, ...options }: RevokeOptions = {}) =>
-      send<undefined>(`DELETE /v1/keys/${encodeURIComponent(id)}`, options, { query: { unfinished }, ...REPEATABLE }),
+      send<RevokedKeyJson>(`DELETE /v1/keys/${encodeURIComponent(id)}`, options, {
+        query: { unfinished },
+        ...REPEATABLE,
+      }),
     createPause: (pause: CreatePause, options?: CallOptions) =>
       send<PauseJson>("POST /v1/pauses", options, { body: pause, ...REPEATABLE }),
     listPauses: (options?: CallOptions) => send<PauseList>("GET /v1/pauses", options),
@@ -294,7 +306,8 @@ function peopleCalls(send: Send) {
     changePerson: (id: string, change: ChangePerson, options?: CallOptions) =>
       send<PersonJson>(`PATCH ${at(id)}`, options, { body: change, ...REPEATABLE }),
     removePerson: (id: string, options?: CallOptions) => send<undefined>(`DELETE ${at(id)}`, options),
-    listInvitations: (options?: CallOptions) => send<InvitationList>("GET /v1/invitations", options),
+    listInvitations: ({ createdBy, ...options }: MadeByOptions = {}) =>
+      send<InvitationList>("GET /v1/invitations", options, { query: { created_by: createdBy } }),
     createInvitation: (invitation: CreateInvitation, options?: CallOptions) =>
       send<CreatedInvitation>("POST /v1/invitations", options, { body: invitation }),
     withdrawInvitation: (id: string, options?: CallOptions) =>

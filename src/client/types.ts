@@ -1,4 +1,11 @@
-import type { AccountJson, AccountList, ChangeAccount, CreatedKey, CreateKey } from "../accounts/schemas.ts";
+import type {
+  AccountJson,
+  AccountList,
+  ChangeAccount,
+  CreatedKey,
+  CreateKey,
+  RevokedKeyJson,
+} from "../accounts/schemas.ts";
 import type { KeyList } from "../accounts/key-list.ts";
 import type { SigningOriginList } from "../accounts/known-origins.ts";
 import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
@@ -93,6 +100,11 @@ export interface WaitForOptions extends CallOptions {
 export interface RevokeOptions extends CallOptions {
   /** What happens to the key's unfinished actions; default: keep. */
   readonly unfinished?: "keep" | "pause" | "cancel" | undefined;
+}
+
+export interface MadeByOptions extends CallOptions {
+  /** Only what this person or key created, by its id. */
+  readonly createdBy?: string | undefined;
 }
 
 export interface OverviewOptions extends CallOptions {
@@ -224,9 +236,9 @@ export interface OutgateClient {
   readonly streamEvents: (options?: FollowOptions) => AsyncGenerator<OutgateEvent>;
   /** By the `receipt_url` of an action, or its token. Needs no key. */
   readonly getReceipt: (receipt: string, options?: CallOptions) => Promise<ReceiptJson>;
-  readonly listKeys: (options?: CallOptions) => Promise<KeyList>;
+  readonly listKeys: (options?: MadeByOptions) => Promise<KeyList>;
   readonly createKey: (key: CreateKey, options?: CallOptions) => Promise<CreatedKey>;
-  readonly revokeKey: (id: string, options?: RevokeOptions) => Promise<undefined>;
+  readonly revokeKey: (id: string, options?: RevokeOptions) => Promise<RevokedKeyJson>;
   /** Without `key_id` and `host` it pauses the whole account. Where a pause is in force, returns that one. */
   readonly createPause: (pause: CreatePause, options?: CallOptions) => Promise<PauseJson>;
   readonly listPauses: (options?: CallOptions) => Promise<PauseList>;
@@ -274,7 +286,7 @@ export interface OutgateClient {
   readonly listPeople: (options?: CallOptions) => Promise<PersonList>;
   readonly changePerson: (id: string, change: ChangePerson, options?: CallOptions) => Promise<PersonJson>;
   readonly removePerson: (id: string, options?: CallOptions) => Promise<undefined>;
-  readonly listInvitations: (options?: CallOptions) => Promise<InvitationList>;
+  readonly listInvitations: (options?: MadeByOptions) => Promise<InvitationList>;
   /** Never retried: a second invitation of the address would make the first link void. */
   readonly createInvitation: (invitation: CreateInvitation, options?: CallOptions) => Promise<CreatedInvitation>;
   readonly withdrawInvitation: (id: string, options?: CallOptions) => Promise<undefined>;

@@ -329,6 +329,8 @@ export const ACCOUNTS_LISTED_MAX = 500;
 export const CALLBACK_HOSTS_MAX = 100;
 /** Pauses of an account in force at a time. */
 export const PAUSES_MAX = 1_000;
+/** Unfinished actions of a key are counted up to this number when it is revoked. */
+export const UNFINISHED_COUNTED_MAX = 1_000;
 /** Unfinished actions of a revoked key that one step cancels. */
 export const CANCEL_BATCH_MAX = 50;
 /** How long the previous secret still signs after a rotation. */
@@ -369,6 +371,8 @@ export const WELCOME_LINK_MS_MAX = 7 * DAY_MS;
 export const PASSWORD_LINK_MS_MAX = DAY_MS;
 export const INVITATION_MS_MAX = 7 * DAY_MS;
 export const INVITATIONS_OPEN_MAX = 100;
+/** Open invitations of one address, in all accounts, among which a log-in looks for one that is not void. */
+export const INVITATIONS_OF_ADDRESS_READ_MAX = 10;
 export const PEOPLE_PER_ACCOUNT_MAX = 500;
 /** Accounts of one person that the pages offer, the ones used last. */
 export const ACCOUNTS_OF_PERSON_SHOWN_MAX = 100;

@@ -30,6 +30,7 @@ import {
 import type { TimelineEntry } from "../actions/timeline.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { ApprovalMail, DecidedMail, InvitedMail, OutgoingMail } from "../mail/messages.ts";
+import { isByManager } from "../accounts/makers.ts";
 import { invitationLink } from "../accounts/team.ts";
 import type { PeopleStore } from "../../db/account-store.ts";
 import type { TeamStore } from "../../db/team-store.ts";
@@ -125,7 +126,7 @@ export interface MailDeps {
   readonly baseUrl: string;
   readonly attemptTimeoutMs: number;
   readonly recipients: Pick<Recipients, "mayMail">;
-  readonly team: Pick<TeamStore, "invitation">;
+  readonly team: Pick<TeamStore, "invitation" | "managers">;
   readonly people: Pick<PeopleStore, "labelOf">;
   readonly secrets: Pick<Secrets, "invitationToken">;
 }
@@ -188,13 +189,14 @@ async function channelMail(deps: MailDeps, notification: Notification, stop: Abo
 /** Channels are made by owners. */
 const OWNER: Creator = { role: "owner", hold: "none" };
 
-/** Null: it was accepted or withdrawn, or is over. */
+/** Null: it was accepted or withdrawn, is void, or is over. */
 async function invitedOf(
   { team, people, secrets, baseUrl, clock }: MailDeps,
   { actionId: id, message }: Notification,
 ): Promise<InvitedMail | null> {
-  const invitation = await team.invitation({ id }, clock.now());
-  if (invitation === null) return null;
+  const now = clock.now();
+  const invitation = await team.invitation({ id }, now);
+  if (invitation === null || !isByManager(invitation, await team.managers(invitation.accountId, now))) return null;
   const account = await people.labelOf(invitation.accountId);
   const link = invitationLink(baseUrl, secrets.invitationToken(id));
   return { event: "invited", to: message.target, invitation, link, account };

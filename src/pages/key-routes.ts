@@ -48,19 +48,20 @@ export function keyPages(deps: KeyPageDeps) {
     const first = (pageIn(query) - 1) * KEYS_SHOWN_MAX;
     const shown = keys.slice(first, first + KEYS_SHOWN_MAX);
     const isMore = keys.length > first + shown.length && shown.length > 0;
-    const revoked = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
+    const found = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
+    const revoked =
+      found === undefined ? null : { ...found, ...(await keyService.unfinished(person.caller, found.id)) };
+    const former = await keyService.ofFormer(person.caller);
     const next = isMore ? `/keys?page=${pageIn(query) + 1}` : null;
     const pauses = await pauseService.list(person.caller);
     const paused = new Map(pauses.flatMap((pause) => (pause.kind === "key" ? [[pause.subject, pause]] : [])));
-    return page(
-      "own",
-      keysPage({ user: person, keys: shown, next, revoked: revoked ?? null, paused, now: clock.now() }),
-    );
+    return page("own", keysPage({ user: person, keys: shown, next, revoked, former, paused, now: clock.now() }));
   };
   const ask: AnswerById = async ({ person, params: { id } }) => {
     const key = await liveKey(keyService, person, id);
     if (key === null) return seeOther("own", `/keys?revoked=${id}`);
-    return page("own", revokeKeyPage({ user: person, of: key, now: clock.now() }));
+    const left = await keyService.unfinished(person.caller, id);
+    return page("own", revokeKeyPage({ user: person, of: key, left, now: clock.now() }));
   };
   const revoke: AnswerById = async ({ context, person, params: { id } }) => {
     const form = await formOf(context, person);

@@ -2,9 +2,10 @@
 import type { Child } from "hono/jsx";
 import type { ListedKeyView } from "../accounts/key-list.ts";
 import type { KeyView } from "../accounts/schemas.ts";
-import type { Hold } from "../accounts/roles.ts";
+import type { Unfinished } from "../accounts/keys.ts";
+import { describeActor, type Hold } from "../accounts/roles.ts";
 import type { Pause, UnfinishedOnRevoke } from "../pauses/pause.ts";
-import { KEY_ACTIONS_COUNTED_MAX } from "../config/limits.ts";
+import { KEY_ACTIONS_COUNTED_MAX, UNFINISHED_COUNTED_MAX } from "../config/limits.ts";
 import { maskUrl } from "../receipts/masking.ts";
 import { Button, PostForm } from "./form.tsx";
 import { actionPath, Layout, listPath, render } from "./layout.tsx";
@@ -34,8 +35,10 @@ interface KeysPageProps {
   readonly keys: readonly ListedKeyView[];
   /** Path of the next page; null when there is none. */
   readonly next: string | null;
-  /** The key that was just revoked. */
-  readonly revoked: KeyView | null;
+  /** The key that was just revoked, and what it has left to do. */
+  readonly revoked: (KeyView & Unfinished) | null;
+  /** Live keys whose makers may no longer manage the account. */
+  readonly former: readonly KeyView[];
   /** The pauses of keys, by the id of the key. */
   readonly paused: ReadonlyMap<string, Pause>;
   readonly now: Date;
@@ -43,7 +46,7 @@ interface KeysPageProps {
 
 /** The keys of the account, for its people. */
 export function keysPage(props: KeysPageProps): string {
-  const { user, keys, next, revoked, now } = props;
+  const { user, keys, next, revoked, former, now } = props;
   const live = keys.filter(({ revokedAt }) => revokedAt === null);
   const over = keys.filter(({ revokedAt }) => revokedAt !== null);
   return render(
@@ -60,8 +63,10 @@ export function keysPage(props: KeysPageProps): string {
       {revoked === null ? null : (
         <Notice tone="good">
           <KeyName of={revoked} /> is revoked and no longer works.
+          {revoked.unfinishedCount === 0 ? null : ` ${leftText(revoked)} Whoever approves sees that it was revoked.`}
         </Notice>
       )}
+      <FormerKeys user={user} keys={former} />
       {live.length === 0 ? null : (
         <DataTable
           caption="Keys"
@@ -118,6 +123,8 @@ function liveCells(key: ListedKeyView, { user, paused, now }: KeysPageProps) {
             Used <Ago at={lastUsedAt} now={now} />
           </>
         )}
+        {" · created by "}
+        <MakerName of={key.createdBy} />
       </span>
     </>,
     <>
@@ -166,7 +173,13 @@ function revokedCells(key: ListedKeyView, { paused, now }: KeysPageProps) {
       {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
     </>,
     roleLabel(key.role),
-    key.revokedAt === null ? <None /> : <Ago at={key.revokedAt} now={now} />,
+    key.revokedAt === null ? (
+      <None />
+    ) : (
+      <>
+        <Ago at={key.revokedAt} now={now} /> by <MakerName of={key.revokedBy} />
+      </>
+    ),
     <LastCall of={key} now={now} />,
     <RowMenu of={key.name}>
       <li>
@@ -289,6 +302,53 @@ export function KeyName({ of: { name } }: { readonly of: Pick<KeyView, "name"> }
   return <Name text={name} />;
 }
 
+function MakerName({ of: actor }: { readonly of: KeyView["createdBy"] }) {
+  return actor === null ? <>unknown</> : <UntrustedText text={describeActor(actor).name} />;
+}
+
+/** Keys that somebody may know who should not: each with one press to revoke it. Nothing where there is none. */
+export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly keys: readonly KeyView[] }) {
+  if (keys.length === 0) return null;
+  return (
+    <section class="section" aria-labelledby="former">
+      <h2 id="former">Keys to check</h2>
+      <p class="quiet">
+        Whoever created these may no longer manage the account: a person who left or has another role, or an owner key
+        that was revoked or has expired. They may still know the keys.
+      </p>
+      <DataTable
+        caption="Keys to check"
+        columns={[
+          { name: "Key", as: "main" },
+          { name: "Role", as: "fact" },
+          { name: "Created by", as: "fact" },
+          { name: "", as: "buttons" },
+        ]}
+        rows={keys.map((key) => [
+          <>
+            <KeyName of={key} /> <code class="none nowrap">…{key.last4}</code>
+          </>,
+          roleLabel(key.role),
+          <MakerName of={key.createdBy} />,
+          <PostForm user={user} action={`/keys/${key.id}/revoke`}>
+            <Button look="bad">
+              Revoke<span class="visually-hidden"> {key.name}</span>
+            </Button>
+          </PostForm>,
+        ])}
+      />
+    </section>
+  );
+}
+
+/** "3 of its actions have not ended, 1 of them awaits approval." */
+function leftText({ unfinishedCount, heldCount }: Unfinished): string {
+  const more = unfinishedCount >= UNFINISHED_COUNTED_MAX ? "+" : "";
+  const held = heldCount === 0 ? "" : `, ${number(heldCount)} of them ${heldCount === 1 ? "awaits" : "await"} approval`;
+  const ended = unfinishedCount === 1 ? "action has" : "actions have";
+  return `${number(unfinishedCount)}${more} ${ended} not ended${held}.`;
+}
+
 /** A key as an option of a list. */
 export function keyLabel({ name, last4, revokedAt }: KeyView): string {
   return `${name} (…${last4})${revokedAt === null ? "" : ", revoked"}`;
@@ -297,6 +357,7 @@ export function keyLabel({ name, last4, revokedAt }: KeyView): string {
 interface RevokeKeyPageProps {
   readonly user: PageUser;
   readonly of: KeyView;
+  readonly left: Unfinished;
   readonly now: Date;
 }
 
@@ -308,8 +369,8 @@ const UNFINISHED: readonly (readonly [UnfinishedOnRevoke, string])[] = [
 ];
 
 /** Asks for confirmation before a key is revoked. */
-export function revokeKeyPage({ user, of: key, now }: RevokeKeyPageProps): string {
-  const { id, role, last4, createdAt, lastUsedAt } = key;
+export function revokeKeyPage({ user, of: key, left, now }: RevokeKeyPageProps): string {
+  const { id, role, last4, createdAt, createdBy, lastUsedAt } = key;
   return render(
     <Layout title="Revoke a key?" nav="Keys" user={user}>
       <PageHead title="Revoke this key?" back={KEYS_LINK}>
@@ -322,11 +383,13 @@ export function revokeKeyPage({ user, of: key, now }: RevokeKeyPageProps): strin
             ["Role", roleLabel(role)],
             ["Ends in", <code>{last4}</code>],
             ["Created", <Time at={createdAt} />],
+            ["Created by", <MakerName of={createdBy} />],
             ["Last used", lastUsedAt === null ? "Never" : timeAgo(now.getTime() - lastUsedAt.getTime())],
           ]}
         />
         <fieldset>
           <legend>Unfinished actions of this key</legend>
+          <p class="quiet">{left.unfinishedCount === 0 ? "None." : leftText(left)}</p>
           {UNFINISHED.map(([value, label]) => (
             <label class="check">
               <input type="radio" name="unfinished" value={value} checked={value === "keep"} />

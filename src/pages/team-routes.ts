@@ -1,4 +1,5 @@
 import Type from "typebox";
+import type { KeyService } from "../accounts/keys.ts";
 import type { FirstStepService } from "../accounts/first-steps.ts";
 import { AccountParams } from "../accounts/routes.ts";
 import type { PeopleService } from "../accounts/people.ts";
@@ -42,6 +43,7 @@ import {
 
 export interface TeamPageDeps extends PersonRouteDeps {
   readonly teamService: TeamService;
+  readonly keyService: Pick<KeyService, "ofFormer">;
   readonly peopleService: Pick<PeopleService, "renameAccount">;
   readonly firstSteps: Pick<FirstStepService, "state">;
   readonly flash: Flash;
@@ -78,14 +80,27 @@ export function teamPages(deps: TeamPageDeps) {
 }
 
 async function peopleHtml(
-  { teamService, clock }: TeamPageDeps,
+  { teamService, keyService, clock }: TeamPageDeps,
   user: Person,
   { typed = EMPTY_INVITATION, problem }: { readonly typed?: InvitationInput; readonly problem?: string } = {},
 ): Promise<string> {
   const { caller } = user;
-  const [members, invitations] = await Promise.all([teamService.list(caller), teamService.invitations(caller)]);
+  const [members, invitations, former] = await Promise.all([
+    teamService.list(caller),
+    teamService.invitations(caller),
+    keyService.ofFormer(caller),
+  ]);
   const more = problem === undefined ? {} : { problem };
-  return peoplePage({ user, personId: caller.personId ?? "", members, invitations, typed, now: clock.now(), ...more });
+  return peoplePage({
+    user,
+    personId: caller.personId ?? "",
+    members,
+    invitations,
+    former,
+    typed,
+    now: clock.now(),
+    ...more,
+  });
 }
 
 const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "last_owner"]);

@@ -1,7 +1,10 @@
 /** @jsxImportSource hono/jsx */
-import type { OpenInvitation } from "../accounts/team.ts";
+import type { Child } from "hono/jsx";
+import type { KeyView } from "../accounts/schemas.ts";
+import type { ListedInvitation, OpenInvitation } from "../accounts/team.ts";
 import type { Invitation, TeamMember } from "../../db/team-store.ts";
 import { Button, Choices, type CredentialInput, CredentialFields, Field, OrCancel, PostForm } from "./form.tsx";
+import { FormerKeys } from "./keys.tsx";
 import { Layout, render } from "./layout.tsx";
 import { AddForm, DataTable, None, settingsFrame } from "./settings-frame.tsx";
 import { Ago, Day, Name, Notice, PageHead, Problem, UntilTime, UntrustedText } from "./parts.tsx";
@@ -26,7 +29,9 @@ interface PeoplePageProps {
   /** The id of the visitor. */
   readonly personId: string;
   readonly members: readonly TeamMember[];
-  readonly invitations: readonly Invitation[];
+  readonly invitations: readonly ListedInvitation[];
+  /** Live keys whose makers may no longer manage the account. */
+  readonly former: readonly KeyView[];
   readonly typed: InvitationInput;
   /** Why a change was refused. */
   readonly problem?: string | null;
@@ -35,7 +40,9 @@ interface PeoplePageProps {
 
 /** The people of the account and its open invitations, for owners. */
 export function peoplePage(props: PeoplePageProps): string {
-  const { user, personId, members, invitations, typed, problem = null, now } = props;
+  const { user, personId, members, invitations, former, typed, problem = null, now } = props;
+  const open = invitations.filter(({ isVoid }) => !isVoid);
+  const isVoid = invitations.filter((invitation) => invitation.isVoid);
   const isRefused = Object.keys(typed.problems).length > 0;
   return settingsFrame({
     user,
@@ -57,26 +64,44 @@ export function peoplePage(props: PeoplePageProps): string {
           ]}
           rows={members.map((member) => memberCells({ ...member, user, isSelf: member.personId === personId, now }))}
         />
-        {invitations.length === 0 ? null : (
-          <section class="section" aria-labelledby="invitations">
-            <h2 id="invitations">Open invitations</h2>
-            <DataTable
-              caption="Open invitations"
-              columns={[
-                { name: "Address", as: "wide" },
-                { name: "Role" },
-                { name: "Invited by" },
-                { name: "Ends" },
-                { name: "", as: "buttons" },
-              ]}
-              rows={invitations.map((invitation) => invitationCells({ ...invitation, user, now }))}
-            />
-          </section>
-        )}
+        <FormerKeys user={user} keys={former} />
+        <Invitations title="Open invitations" id="invitations" rows={open} user={user} now={now} />
+        <Invitations title="Void invitations" id="void-invitations" rows={isVoid} user={user} now={now}>
+          Whoever made these may no longer manage the account, so their links let nobody in. Withdraw them, or they are
+          open again if that person becomes an owner again.
+        </Invitations>
         <InviteForm user={user} typed={typed} isOpen={isRefused || members.length < 2} />
       </>
     ),
   });
+}
+
+interface InvitationsProps extends Pick<PeoplePageProps, "user" | "now"> {
+  readonly title: string;
+  readonly id: string;
+  readonly rows: readonly Invitation[];
+  readonly children?: Child;
+}
+
+function Invitations({ title, id, rows, user, now, children }: InvitationsProps) {
+  if (rows.length === 0) return null;
+  return (
+    <section class="section" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {children === undefined ? null : <p class="quiet">{children}</p>}
+      <DataTable
+        caption={title}
+        columns={[
+          { name: "Address", as: "wide" },
+          { name: "Role" },
+          { name: "Invited by" },
+          { name: "Ends" },
+          { name: "", as: "buttons" },
+        ]}
+        rows={rows.map((invitation) => invitationCells({ ...invitation, user, now }))}
+      />
+    </section>
+  );
 }
 
 interface InviteFormProps extends Pick<PeoplePageProps, "user" | "typed"> {

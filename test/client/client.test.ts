@@ -131,8 +131,10 @@ describe("the client", () => {
     const { id, key } = await owner.createKey({ name: "lent", role: "agent", hold: "writes" });
     const lent = client(key);
     expect(await lent.getAccount()).toMatchObject({ key: { id, name: "lent", role: "agent" } });
-    expect(await owner.revokeKey(id)).toBeUndefined();
-    expect((await owner.listKeys()).data.find((one) => one.id === id)?.revoked_at).toBeString();
+    expect(await owner.revokeKey(id)).toMatchObject({ id, unfinished_actions: 0, held_actions: 0, created_keys: 0 });
+    const { key: own } = await owner.getAccount();
+    const { data } = await owner.listKeys({ createdBy: own?.id });
+    expect(data.find((one) => one.id === id)?.revoked_at).toBeString();
     expect(await refusalOf(lent.getAccount())).toMatchObject({ code: "unauthorized", status: 401 });
   });
 

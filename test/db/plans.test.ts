@@ -47,7 +47,7 @@ import {
 
 /** Only what is small in itself may be walked through: one row of values, a bounded page, what waits. */
 const SCANS =
-  /^SCAN (CONSTANT ROW|s|head|held|found( LEFT-JOIN)?|newest|counted|replaced|names|(j|lane|row|json_each) VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force|bulk_jobs USING INDEX bulk_jobs_running)$/;
+  /^SCAN (CONSTANT ROW|s|head|held|found( LEFT-JOIN)?|newest|counted|replaced|managers|names|(j|lane|row|json_each) VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force|bulk_jobs USING INDEX bulk_jobs_running)$/;
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
@@ -287,8 +287,9 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["invitations", ({ team }) => team.invitations("acc_x", NOON, 9), ["invitations_once"]],
   ["withdraw", ({ team }) => team.withdraw("acc_x", "x", anAuditEntry()), ["invitations"]],
   ["invitation", ({ team }) => team.invitation({ hash: "x" }, NOON), ["invitations_hash_unique"]],
-  ["invitation of an address", ({ team }) => team.invitationOf("x", NOON), ["invitations_by_address"]],
-  ["join", joinOne, ["invitations", "members_by_account"]],
+  ["invitation of an address", ({ team }) => team.invitationsOf("x", NOON, 9), ["invitations_by_address"]],
+  ["managers", ({ team }) => team.managers("acc_x", NOON), ["api_keys", "api_keys_by_account", "members_by_account"]],
+  ["join", joinOne, ["api_keys", "api_keys_by_account", "invitations", "members_by_account"]],
   [
     "identified",
     ({ team }) => team.identified({ issuer: "i", subject: "s" }),

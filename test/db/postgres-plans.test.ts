@@ -122,6 +122,7 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["sessions of a person", ({ people }) => people.sessionsOf("x", NOON)],
   ["members", ({ team }) => team.members(ACCOUNT, 9)],
   ["accounts of a person", ({ team }) => team.accountsOf("x", 9)],
+  ["managers", ({ team }) => team.managers("acc_7", NOON)],
   ["invitation", ({ team }) => team.invitation({ hash: "x" }, NOON)],
   ["invitations", ({ team }) => team.invitations(ACCOUNT, NOON, 9)],
   ["identified", ({ team }) => team.identified({ issuer: "i", subject: "s" })],

@@ -993,7 +993,7 @@ const ATTACKS: readonly Attack[] = [
       await Promise.all(flood);
       const late = await Promise.all(times(RACERS, () => w.ask("POST", "/v1/actions", { key, body: { url } })));
       expect([revoked.status, statuses(late), [...new Set(isOver)].filter((status) => status !== 401)]).toEqual([
-        204,
+        200,
         [401],
         [],
       ]);

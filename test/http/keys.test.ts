@@ -50,7 +50,9 @@ describe("POST /v1/keys", () => {
       last4: key.slice(-4),
       created_at: app.engine.clock.now().toISOString(),
       last_used_at: null,
+      created_by: "key:owner",
       revoked_at: null,
+      revoked_by: null,
     });
     expect(text.split(key)).toHaveLength(2);
     // Nowhere else: neither in a list nor in a line of the log, nor its hash.
@@ -153,9 +155,11 @@ describe("GET /v1/keys", () => {
         created_at: later(1).toISOString(),
         last_used_at: NOON.toISOString(),
         revoked_at: later(2).toISOString(),
+        created_by: null,
+        revoked_by: null,
       }),
     );
-    expect(Object.keys(json.data.at(-1) ?? {})).toHaveLength(13);
+    expect(Object.keys(json.data.at(-1) ?? {})).toHaveLength(15);
     expect(json.data).toContainEqual(
       expect.objectContaining({ role: "owner", last_used_at: clock.now().toISOString() }),
     );

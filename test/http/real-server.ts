@@ -153,7 +153,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     firstSteps: createFirstStepService({ ...engine.store, clock: engine.clock }),
     authenticate,
     keyService: createKeyService({
-      accounts,
+      ...engine.store,
       secrets,
       clock,
       ids: systemIds,

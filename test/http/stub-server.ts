@@ -411,8 +411,10 @@ function stubKeyService(calls: string[]): KeyService {
     },
     revoke(_caller, id) {
       calls.push(`revoke ${id}`);
-      return Promise.resolve();
+      return Promise.resolve({ ...anApiKey({ id }), unfinishedCount: 0, heldCount: 0, madeCount: 0 });
     },
+    unfinished: () => Promise.resolve({ unfinishedCount: 0, heldCount: 0 }),
+    ofFormer: () => Promise.resolve([]),
   };
 }
 
@@ -474,7 +476,7 @@ function stubTeamService(calls: string[]): TeamService {
     remove: (_caller, id) => came(`remove ${id}`, undefined),
     leave: () => came("leave", undefined),
     invite: (_caller, email) => came(`invite ${email}`, { invitation, link: "http://h/join/og_new", isMailed: false }),
-    invitations: () => Promise.resolve([invitation]),
+    invitations: () => Promise.resolve([{ ...invitation, isVoid: false }]),
     withdraw: (_caller, id) => came(`withdraw ${id}`, undefined),
     findInvitation: () =>
       Promise.resolve({

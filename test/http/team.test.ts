@@ -493,3 +493,76 @@ describe("the sessions of a person", () => {
     expect((await ann.context("/approvals")).status).toBe(200);
   });
 });
+
+describe("what somebody made who may no longer manage the account", () => {
+  const EVE = "eve@example.com";
+
+  const listOf = async (path: string) =>
+    (await app.call("GET", path)).json.data as unknown as readonly { readonly id: string; readonly void: boolean }[];
+
+  /** Bob is an owner who made a key and invited Eve as another owner. */
+  async function bobMade() {
+    const bob = await joins(BOB, "owner");
+    await bob.send("/keys", { name: "of-bob", role: "owner", hold: "none" });
+    const bobId = await idOf(BOB);
+    const [key] = await listOf(`/v1/keys?created_by=${bobId}`);
+    expect(await (await bob.send("/settings/people", { email: EVE, role: "owner" })).text()).toContain("/join/");
+    const [invitation] = await listOf("/v1/invitations");
+    const path = `/join/${app.engine.secrets.invitationToken(invitation?.id ?? "")}`;
+    return { bobId, keyId: key?.id ?? "", invitationId: invitation?.id ?? "", path };
+  }
+
+  test.each(["removed", "lowered"])("is void or listed with one press to void, once they are %s", async (how) => {
+    const { bobId, keyId, invitationId, path } = await bobMade();
+    expect(await ann.pageOf("/settings/people")).not.toContain("Keys to check");
+    expect((await fetch(app.url + path)).status).toBe(200);
+    const hidden = await ann.hiddenOf("/settings/people");
+    const press = (at: string, fields: Readonly<Record<string, string>> = {}) => ann.send(at, { ...hidden, ...fields });
+    const done =
+      how === "removed"
+        ? await press(`/settings/people/${bobId}/remove`)
+        : await press(`/settings/people/${bobId}/role`, { role: "approver" });
+    expect(done.headers.get("location")).toBe("/settings/people");
+    // The link lets nobody in, and no list of open invitations has it.
+    expect((await fetch(app.url + path)).status).toBe(404);
+    expect((await post(path, { password: PASSWORD })).status).toBe(404);
+    expect(await listOf("/v1/invitations")).toEqual([]);
+    expect(await listOf(`/v1/invitations?created_by=${bobId}`)).toMatchObject([{ id: invitationId, void: true }]);
+    expect(await listOf(`/v1/keys?created_by=${bobId}`)).toMatchObject([{ id: keyId, created_by: `user:${BOB}` }]);
+    for (const at of ["/settings/people", "/keys"]) {
+      const html = await ann.pageOf(at);
+      expect(html).toContain("Keys to check");
+      expect(html).toContain(`action="/keys/${keyId}/revoke"`);
+    }
+    expect(await ann.pageOf("/settings/people")).toContain(`action="/settings/invitations/${invitationId}/withdraw"`);
+    await press(`/keys/${keyId}/revoke`);
+    await press(`/settings/invitations/${invitationId}/withdraw`);
+    const after = await ann.pageOf("/settings/people");
+    for (const gone of ["Keys to check", "Void invitations", EVE]) expect(after).not.toContain(gone);
+    expect(await listOf(`/v1/keys?created_by=${bobId}`)).toMatchObject([{ revoked_by: `user:${ANN}` }]);
+  });
+
+  test.each([
+    ["revoked", true],
+    ["replaced and revoked", false],
+  ])("by an owner key is found when it is %s", async (how, isVoid) => {
+    const keyOf = async (body: object, key?: string) => {
+      const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+      return (await app.call("POST", "/v1/keys", JSON.stringify(body), headers)).json;
+    };
+    const boss = await keyOf({ name: "boss", role: "owner" });
+    const child = await keyOf({ name: "child", role: "agent" }, boss.key);
+    const { path } = await invite(EVE, "owner", { authorization: `Bearer ${boss.key ?? ""}` });
+    if (!isVoid) await keyOf({ name: "next", role: "owner", replaces: boss.id });
+    const { status, json } = await app.call("DELETE", `/v1/keys/${boss.id}`);
+    expect({ how, status, json }).toMatchObject({
+      how,
+      status: 200,
+      json: { revoked_by: "key:owner", created_keys: 1 },
+    });
+    expect((await fetch(app.url + path)).status).toBe(isVoid ? 404 : 200);
+    expect(await listOf(`/v1/keys?created_by=${boss.id}`)).toMatchObject([{ id: child.id, created_by: "key:boss" }]);
+    const page = await ann.pageOf("/keys");
+    expect(page.includes(`action="/keys/${child.id}/revoke"`)).toBe(isVoid);
+  });
+});

@@ -153,14 +153,14 @@ describe("DELETE /v1/keys/{id}", () => {
 
   test.each(["", "?unfinished=keep"])("%s changes no action", async (query) => {
     const { status, id, pauses } = await unfinished(query);
-    expect({ status, pauses }).toEqual({ status: 204, pauses: 0 });
+    expect({ status, pauses }).toEqual({ status: 200, pauses: 0 });
     await app.call("POST", `/v1/actions/${id}/approve`);
     await target.saw(1);
   });
 
   test("?unfinished=pause keeps what it left from being sent until the pause ends", async () => {
     const { status, id, pauses } = await unfinished("?unfinished=pause");
-    expect({ status, pauses }).toEqual({ status: 204, pauses: 1 });
+    expect({ status, pauses }).toEqual({ status: 200, pauses: 1 });
     const approved = await app.call("POST", `/v1/actions/${id}/approve`);
     expect(approved.json).toMatchObject({ status: "pending", paused: true, pause: { reason: "The key was revoked." } });
     expect(target.received).toHaveLength(0);
@@ -168,7 +168,7 @@ describe("DELETE /v1/keys/{id}", () => {
 
   test("?unfinished=cancel cancels what it left", async () => {
     const { status, id } = await unfinished("?unfinished=cancel");
-    expect(status).toBe(204);
+    expect(status).toBe(200);
     await app.engine.saw(id, { status: "cancelled" });
   });
 

@@ -241,7 +241,7 @@ export function anInvitation(overrides: Partial<StoredInvitation> = {}): StoredI
     role: "approver",
     hash: `hash of ${id}`,
     createdAt: NOON,
-    createdBy: "user:ann@example.com",
+    createdBy: "key:owner",
     createdById: null,
     expiresAt: later(3_600_000),
     ...overrides,

@@ -2,7 +2,7 @@ import { HOLDS, KEY_SCOPES, ROLES } from "../../accounts/roles.ts";
 import type { KeyList } from "../../accounts/key-list.ts";
 import type { AccountList, CreateKey } from "../../accounts/schemas.ts";
 import type { AuditLog, AuditQuery } from "../../audit/audit.ts";
-import type { RevokeOptions } from "../../client/types.ts";
+import type { MadeByOptions, RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../config/limits.ts";
 import { age } from "../action-text.ts";
 import { type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
@@ -26,6 +26,7 @@ function addKeyCommands(program: CliCommand): void {
     "[list] | keys create <name> --role <role> [options] | keys revoke <id> [--unfinished <what>]",
   );
   addServiceCommand(keys, "list", "list the keys, live ones first", { isDefault: true })
+    .option("--created-by <id>", "only those that this person or key created")
     .option(...JSON_OPTION)
     .runs(withSession(listKeys));
   addServiceCommand(keys, "create <name>", "create a key and print it, only this once")
@@ -57,11 +58,13 @@ function addKeyCommands(program: CliCommand): void {
     .runs(withSession(revokeKey));
 }
 
-async function listKeys(session: Session): Promise<number> {
+type ListKeysOptions = Pick<MadeByOptions, "createdBy">;
+
+async function listKeys(session: Session, { createdBy }: ListKeysOptions): Promise<number> {
   const now = new Date();
   const usedOf = (at: string | null) => (at === null ? "never" : `${age(at, now)} ago`);
-  return printList(session, await session.client.listKeys(), {
-    headings: ["ID", "ROLE", "HOLD", "SCOPE", "LAST USED", "TODAY", "LIMITS", "KEY", "NAME"],
+  return printList(session, await session.client.listKeys({ createdBy }), {
+    headings: ["ID", "ROLE", "HOLD", "SCOPE", "LAST USED", "TODAY", "LIMITS", "KEY", "NAME", "CREATED BY"],
     rowOf: (key) => [
       key.id,
       key.role,
@@ -72,6 +75,7 @@ async function listKeys(session: Session): Promise<number> {
       limitsText(key),
       `…${key.last4}`,
       visible(key.name),
+      visible(key.created_by ?? "unknown"),
     ],
   });
 }
@@ -139,8 +143,12 @@ const UNFINISHED = {
 type RevokeKeyOptions = Pick<RevokeOptions, "unfinished">;
 
 async function revokeKey({ client, io }: Session, { unfinished }: RevokeKeyOptions, id: string): Promise<number> {
-  await client.revokeKey(id, { unfinished });
+  const revoked = await client.revokeKey(id, { unfinished });
   io.err(`${visible(id)} is revoked.${UNFINISHED[unfinished ?? "keep"]}\n`);
+  const { unfinished_actions: left, held_actions: held, created_keys: made } = revoked;
+  if (left > 0)
+    io.err(`Not ended: ${left}. Awaiting approval: ${held}; their approvers see that the key was revoked.\n`);
+  if (made > 0) io.err(`Live keys that it made: ${made}. \`outgate keys --created-by ${visible(id)}\` lists them.\n`);
   return EXIT.ok;
 }
 

@@ -37,6 +37,7 @@ export function addPeopleCommands(program: CliCommand): void {
     withSession(async ({ client, io }, _options, id) => {
       await client.removePerson(id);
       io.err(`${visible(id)} is removed. Keys that they know still work: revoke those.\n`);
+      io.err(`\`outgate keys --created-by ${visible(id)}\` lists those that they made.\n`);
       return EXIT.ok;
     }),
   );

@@ -1,8 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { INVITATIONS_OPEN_MAX } from "../../../src/config/limits.ts";
-import type { MemberRole } from "../../../src/accounts/roles.ts";
+import type { Actor, MemberRole } from "../../../src/accounts/roles.ts";
+import type { ApiKey } from "../../../db/account-store.ts";
 import type { Joining, StoredInvitation } from "../../../db/team-store.ts";
-import { anAuditEntry, anInvitation, aPerson, aSession, aSignUp, joined, later, NOON } from "../../support/factory.ts";
+import {
+  anApiKey,
+  anAuditEntry,
+  anInvitation,
+  aPerson,
+  aSession,
+  aSignUp,
+  joined,
+  later,
+  NOON,
+} from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
 import { nextTurns } from "./steps.ts";
 
@@ -181,7 +192,7 @@ export function testTeam(open: OpenTestStore): void {
       expect(JSON.stringify(await again.invitations(first.accountId, NOON, 10))).not.toContain("hash");
       expect(await again.invitation({ hash: first.hash }, NOON)).toEqual(first);
       expect(await again.invitation({ id: first.id }, NOON)).toEqual(first);
-      expect(await again.invitationOf("bob@EXAMPLE.com", NOON)).toEqual(first);
+      expect(await again.invitationsOf("bob@EXAMPLE.com", NOON, 9)).toEqual([first]);
       expect(await again.invitation({ hash: first.hash }, first.expiresAt)).toBeNull();
       expect(await again.invitations(first.accountId, first.expiresAt, 10)).toEqual([]);
     });
@@ -250,6 +261,49 @@ export function testTeam(open: OpenTestStore): void {
       expect(await team.withdraw(accountId, invitation.id, AUDIT)).toBe(false);
       expect(await team.join(joining(invitation, elsewhere.ann, false))).toBe(false);
       expect((await team.members(accountId, 10)).map(({ personId }) => personId)).toEqual([ann.id]);
+    });
+
+    test("is of use only while whoever made it may manage the account, and replacing their key changes nothing", async () => {
+      await using db = await open();
+      const { ann, accountId } = await anAccountOfAnn(db);
+      const { person: bob } = await joins(db, accountId, "owner");
+      const { team, accounts } = db.store;
+      const made = (createdById: string | null, createdBy: Actor = "key:boss") =>
+        anInvitation({ accountId, createdBy, createdById });
+      const key = (more: Partial<ApiKey> = {}) => anApiKey({ accountId, ...more });
+      const [first, live] = [key(), key()];
+      const next = key({ replaces: first.id });
+      const last = key({ replaces: next.id, expiresAt: later(60_000) });
+      for (const each of [first, live, next, last, key({ role: "agent", id: "key_agent" })])
+        await accounts.addKey(each);
+      await accounts.revokeKey(accountId, first.id, NOON);
+      await accounts.revokeKey(accountId, next.id, NOON);
+      const managers = async (at = NOON) => [...(await team.managers(accountId, at))];
+      expect((await managers()).toSorted()).toEqual(
+        expect.arrayContaining([ann.id, bob.id, first.id, live.id, next.id, last.id].toSorted()),
+      );
+      expect(await managers()).not.toContain("key_agent");
+      expect(await managers(later(60_000))).not.toContain(first.id);
+      expect(await team.managers("acc_other", NOON)).toEqual(new Set());
+      const uses = async (invitation: StoredInvitation, at = NOON) => {
+        await team.invite(invitation, null, AUDIT);
+        return team.join({ ...joining(invitation, aPerson({ accountId }).person, true), at });
+      };
+      expect(await uses(made(bob.id))).toBe(true);
+      expect(await uses(made(first.id))).toBe(true);
+      expect(await uses(made(live.id))).toBe(true);
+      // By an older version, which kept no ids.
+      expect(await uses(made(null))).toBe(true);
+      expect(await uses(made(null, "user:gone@example.com"))).toBe(false);
+      expect(await uses(made("key_agent"))).toBe(false);
+      expect(await uses(made(first.id), later(60_000))).toBe(false);
+      await team.changeRole(accountId, bob.id, "approver", AUDIT);
+      await accounts.revokeKey(accountId, live.id, NOON);
+      expect([await uses(made(bob.id)), await uses(made(live.id)), await uses(made("per_gone"))]).toEqual([
+        false,
+        false,
+        false,
+      ]);
     });
 
     test("takes the session of a person who is signed in along", async () => {
