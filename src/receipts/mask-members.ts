@@ -1,6 +1,6 @@
 import { endOfString, endOfValue, skipSpace } from "../json/walk.ts";
 import { EditedText } from "./edited-text.ts";
-import { type Masking, secretKind } from "./mask-rules.ts";
+import { isNamedMember, isNamingMember, type Masking, secretKind } from "./mask-rules.ts";
 
 /** Masks a text that was nested or encoded inside another one. */
 export type MaskInner = (text: string) => string;
@@ -26,12 +26,14 @@ class Members {
   readonly #masking: Masking;
   readonly #inner: MaskInner;
   readonly #masked: EditedText;
+  readonly #named: ReadonlyMap<number, string> | null;
 
   constructor(text: string, masking: Masking, inner: MaskInner) {
     this.#text = text;
     this.#masking = masking;
     this.#inner = inner;
     this.#masked = new EditedText(text);
+    this.#named = NAMED_VALUE.test(text) ? namedValues(text) : null;
   }
 
   masked(): string {
@@ -40,7 +42,12 @@ class Members {
       const end = endOfString(text, at);
       const kind = this.#string(at, end);
       const colon = skipSpace(text, end);
-      at = kind !== null && text[colon] === ":" ? this.#secretValue(skipSpace(text, colon + 1), kind) : end;
+      if (text[colon] !== ":") at = end;
+      else {
+        const value = skipSpace(text, colon + 1);
+        const meant = kind ?? this.#named?.get(value) ?? null;
+        at = meant === null ? end : this.#secretValue(value, meant);
+      }
     }
     return this.#masked.toString();
   }
@@ -97,6 +104,46 @@ class Members {
   }
 }
 
+const NAMED_VALUE = /"(?:value|val|content)"\s*:/i;
+
+/**
+ * Where the values stand that another member of their object names as secret, and their kinds: `{"name":"password","value":…}`,
+ * in any order.
+ */
+function namedValues(text: string): ReadonlyMap<number, string> {
+  const found = new Map<number, string>();
+  const open: { kind: string | null; value: number }[] = [];
+  for (let at = 0; at < text.length;) {
+    const code = text.charCodeAt(at);
+    if (code === OPEN_BRACE) open.push({ kind: null, value: -1 });
+    else if (code === BRACE) {
+      const { kind, value } = open.pop() ?? { kind: null, value: -1 };
+      if (kind !== null && value !== -1) found.set(value, kind);
+    }
+    if (code !== QUOTE) {
+      at += 1;
+      continue;
+    }
+    const end = endOfString(text, at);
+    const colon = skipSpace(text, end);
+    const object = open.at(-1);
+    const name =
+      object !== undefined && text[colon] === ":" && end - at < NAME_CHARS_MAX ? stringOf(text, at, end) : "";
+    at = name === "" ? end : skipSpace(text, colon + 1);
+    if (object === undefined || name === "") continue;
+    if (isNamedMember(name)) object.value = at;
+    else if (isNamingMember(name) && text.charCodeAt(at) === QUOTE) {
+      const nameEnd = endOfString(text, at);
+      object.kind ??= secretKind(stringOf(text, at, nameEnd));
+      at = nameEnd;
+    }
+  }
+  return found;
+}
+
+/** With its quotes. No name that tells what a member is called is longer. */
+const NAME_CHARS_MAX = 10;
+
 /** Like `JSON.stringify`, but several times as fast for masks and other texts in which nothing is escaped. */
 function quoted(text: string): string {
   for (let at = 0; at < text.length; at += 1) {
@@ -129,7 +176,7 @@ function endOfScalar(text: string, start: number): number {
 
 const [NEWLINE, RETURN, SPACE, QUOTE] = [0x0a, 0x0d, 0x20, 0x22];
 
-const [COMMA, BACKSLASH, BRACKET, BRACE] = [0x2c, 0x5c, 0x5d, 0x7d];
+const [COMMA, BACKSLASH, BRACKET, OPEN_BRACE, BRACE] = [0x2c, 0x5c, 0x5d, 0x7b, 0x7d];
 
 function endsScalar(code: number): boolean {
   return code === COMMA || code === BRACE || code === BRACKET || code === NEWLINE || code === RETURN;

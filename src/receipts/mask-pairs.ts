@@ -1,6 +1,8 @@
 import { EditedText } from "./edited-text.ts";
 import type { MaskInner } from "./mask-members.ts";
-import { MASK, MASK_PATTERN, type Masking, parameterKind, secretKind } from "./mask-rules.ts";
+import { maskNamed, maskParameters } from "./mask-named.ts";
+import { MASK, MASK_PATTERN, type Masking } from "./mask-rules.ts";
+import { byteAt, decode } from "./percent.ts";
 
 /** Which characters end a value, besides the separators of parameters. */
 interface PairsOptions {
@@ -10,23 +12,25 @@ interface PairsOptions {
   readonly isQuoted: boolean;
 }
 
-/** Whether the text has a character without which `maskPairs` changes nothing. */
+/** Whether the text has a character or word without which `maskPairs` changes nothing. */
 export function mayHoldPairs(text: string): boolean {
-  return text.includes("=") || text.includes("@") || text.includes("%");
+  return (
+    text.includes(":") || text.includes("=") || text.includes("@") || text.includes("%") || text.includes("password")
+  );
 }
 
 /**
- * Masks `user:pass@`, the user info of URLs, the values of query parameters and form fields with the name of a secret, and
- * secrets that are percent-encoded. A loop over characters: a regular expression with a callback took 200 ms for 200,000
+ * Masks `user:pass@`, the user info of URLs, values with the name of a secret (of query parameters and form fields, in a text
+ * of lines too), and secrets that are percent-encoded. A loop over characters: a regular expression with a callback took 200 ms for 200,000
  * tiny parameters.
  */
 export function maskPairs(text: string, options: PairsOptions, masking: Masking, inner: MaskInner): string {
   const bare = text.includes("@") ? maskLogins(text, options, masking) : text;
-  const named = bare.includes("=") ? maskValues(bare, options, masking) : bare;
+  const named = options.isWhole ? maskParameters(bare, masking) : maskNamed(bare, options.isQuoted, masking);
   return named.includes("%") || named.includes("+") ? maskEncoded(named, options, inner) : named;
 }
 
-const [PERCENT, PLUS, SLASH, COLON, EQUALS, AT] = [0x25, 0x2b, 0x2f, 0x3a, 0x3d, 0x40];
+const [PERCENT, PLUS, SLASH, COLON, AT] = [0x25, 0x2b, 0x2f, 0x3a, 0x40];
 
 /** What characters mean, as bits, by their code. */
 const [BLANK, QUOTE, SLASHES, SIGN, QUERY, VALUE_END, AMPERSAND] = [1, 2, 4, 8, 16, 32, 64];
@@ -117,46 +121,6 @@ function startOfUser(text: string, start: number, at: number): number | null {
   return user === colon || ADDRESS.test(text.slice(user, colon)) ? null : user;
 }
 
-/** Parameters after the first `?` or `#` count as a query, those before as a form. */
-function maskValues(text: string, options: PairsOptions, masking: Masking): string {
-  const masked = new EditedText(text);
-  let name = 0;
-  let checked = 0;
-  let isQuery = false;
-  const ends = runEnds(options);
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    // Skip names inside a checked value: `token=token=token=…` would take quadratic time.
-    const isName = code === EQUALS && at > name && at >= checked;
-    const kind = isName ? kindOfParameter(text.slice(name, at), isQuery) : null;
-    const end = kind === null ? at : endOfValue(text, at + 1, VALUE_END | ends);
-    checked = Math.max(checked, end);
-    if (kind !== null && masking.hidesNamed(decode(text.slice(at + 1, end)))) {
-      masked.replace(at + 1, end, masking.hide(text.slice(at + 1, end), kind));
-      at = end - 1;
-    } else if (means(code, SIGN | SLASHES | QUOTE)) {
-      isQuery ||= means(code, QUERY);
-      name = at + 1;
-    }
-    if (means(code, ends)) {
-      isQuery = false;
-      name = at + 1;
-    }
-  }
-  return masked.toString();
-}
-
-function kindOfParameter(name: string, isQuery: boolean): string | null {
-  const decoded = name.includes("%") ? decode(name) : name;
-  return isQuery ? parameterKind(decoded) : secretKind(decoded);
-}
-
-function endOfValue(text: string, start: number, ends: number): number {
-  let at = start;
-  while (at < text.length && !means(text.charCodeAt(at), ends)) at += 1;
-  return at;
-}
-
 /** `pin%3D1`; nothing shorter holds a secret. */
 const ENCODED_CHARS_MIN = 7;
 
@@ -229,32 +193,4 @@ const TO_ENCODE = /[^A-Za-z0-9._~\u0100-\uffff-]/g;
 
 function percent(text: string): string {
   return text.replace(TO_ENCODE, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`);
-}
-
-/** Decodes plus and percent signs byte by byte; the names and formats of secrets are ASCII. */
-function decode(text: string): string {
-  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
-  let decoded = "";
-  let kept = 0;
-  for (let at = spaced.indexOf("%"); at !== -1 && at < spaced.length; at += 1) {
-    const byte = byteAt(spaced, at);
-    if (byte === null) continue;
-    decoded += spaced.slice(kept, at) + String.fromCharCode(byte);
-    kept = at + 3;
-    at = kept - 1;
-  }
-  return kept === 0 ? spaced : decoded + spaced.slice(kept);
-}
-
-/** The byte that a percent sign here and the two characters after it stand for. */
-function byteAt(text: string, at: number): number | null {
-  if (text.charCodeAt(at) !== PERCENT) return null;
-  const [high, low] = [hexDigit(text.charCodeAt(at + 1)), hexDigit(text.charCodeAt(at + 2))];
-  return high === -1 || low === -1 ? null : high * 16 + low;
-}
-
-function hexDigit(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return code - 0x30;
-  const small = code | 0x20;
-  return small >= 0x61 && small <= 0x66 && code < 0x80 ? small - 0x57 : -1;
 }

@@ -8,6 +8,14 @@ export const MASK = "••••";
 /** A mask as `maskOf` writes it, or `••••` alone. */
 export const MASK_PATTERN = /••••(?:\([A-Za-z0-9.-]{1,40},\d{1,9}-chars?(?:,…[A-Za-z0-9._~-]{1,4})?\))?/g;
 
+const MASK_HERE = /••••(?:\([A-Za-z0-9.-]{1,40},\d{1,9}-chars?(?:,…[A-Za-z0-9._~-]{1,4})?\))?/y;
+
+/** The end of the mask that begins here; the same position: there is none. */
+export function endOfMask(text: string, start: number): number {
+  MASK_HERE.lastIndex = start;
+  return MASK_HERE.test(text) ? MASK_HERE.lastIndex : start;
+}
+
 /** What one viewer may not see. Counts what it hides. */
 export class Masking {
   readonly viewer: Viewer;
@@ -33,7 +41,27 @@ export class Masking {
     if (this.viewer === "public") return !CONSTANTS.has(value);
     return value.length >= GENERATED_CHARS_MIN && looksGenerated(withoutMasks(value));
   }
+
+  /** A value with the name of a secret, `read` as it is meant. */
+  hideWhole(value: string, kind: string, read: string): string {
+    return this.hidesNamed(read) ? this.hide(value, kind) : value;
+  }
+
+  /** A value of several words with the name of a secret: hidden from the public, and from deciders those that look generated. */
+  hideIn(value: string, kind: string): string {
+    if (this.viewer === "public") return this.hidesNamed(value) ? this.hide(value, kind) : value;
+    if (value.length < GENERATED_CHARS_MIN) return value;
+    return value.replace(WORD, (word) => {
+      // The name in `theme=dark`, but not in padded base64.
+      const start = /^[^=]*=(?!=|$)/.exec(word)?.[0].length ?? 0;
+      const secret = word.slice(start);
+      return this.hidesNamed(secret) ? word.slice(0, start) + this.hide(secret, kind) : word;
+    });
+  }
 }
+
+/** A part of a value: of a cookie, of credentials, of a list. */
+const WORD = /[^\s;,"]+/g;
 
 /** Values that can't be secret. */
 const CONSTANTS = new Set(["", "true", "false", "null"]);
@@ -141,6 +169,11 @@ export function secretKind(name: string): string | null {
 /** What names were found to mean: splitting one takes longer than all else that is done with it, and few come up often. */
 const NAMES_READ = new Map<string, string | null>();
 
+/** What two words mean that are written apart. */
+export function pairKind(first: string, second: string): string | null {
+  return WORDS.get(`${first}_${second}`.toLowerCase()) ?? null;
+}
+
 function kindInName(word: string, next: string, before: string): string | undefined {
   const isKey = word === "key" && next === "" && before !== "" && !HARMLESS_KEYS.has(before);
   return WORDS.get(word) ?? WORDS.get(`${word}_${next}`) ?? (isKey ? "key" : undefined);
@@ -151,6 +184,20 @@ export function parameterKind(name: string): string | null {
   const kind = secretKind(name);
   if (kind !== null || !MAY_BE_SENSITIVE_IN_QUERY.test(name)) return kind;
   return firstKind(withoutMasks(name), (word) => QUERY_WORDS.get(word));
+}
+
+/** Members of which one names what the other is: `- name: DB_PASSWORD`, `value: …`. */
+const NAMING: ReadonlySet<string> = new Set(["name", "key", "field", "header"]);
+
+const NAMED: ReadonlySet<string> = new Set(["value", "val", "content"]);
+
+/** Whether two members of these names say what a third is called and what it is. */
+export function isNamingMember(name: string): boolean {
+  return NAMING.has(name.toLowerCase());
+}
+
+export function isNamedMember(name: string): boolean {
+  return NAMED.has(name.toLowerCase());
 }
 
 type KindOfWord = (word: string, next: string, before: string) => string | undefined;
@@ -218,6 +265,12 @@ function byWord(kinds: Readonly<Record<string, readonly string[]>>): ReadonlyMap
       words.flatMap((word) => [word, word.replace("_", "")].map((written) => [written, kind] as const)),
     ),
   );
+}
+
+/** Whether a text holds a part of the name of a secret, or of one in a query. */
+export function maybeSensitive(text: string): boolean {
+  if (MAY_BE_SENSITIVE.test(text)) return true;
+  return (text.includes("?") || text.includes("#")) && MAY_BE_SENSITIVE_IN_QUERY.test(text);
 }
 
 /** A quick check: contains a part of every name above. Most names fail it, and it is five times as fast as splitting a name. */

@@ -60,16 +60,8 @@ function maskHeader(name: string, value: string, masking: Masking): string {
   if (isVisibleHeader(name)) return maskNested(value, masking, 0);
   const kind = secretKind(name) ?? "header";
   if (masking.viewer === "public") return value === "" ? value : masking.hide(value, kind);
-  return maskNested(value, masking, 0).replace(HEADER_PART, (part) => {
-    // The name in `theme=dark`, but not in padded base64.
-    const start = /^[^=]*=(?!=|$)/.exec(part)?.[0].length ?? 0;
-    const secret = part.slice(start);
-    return masking.hidesNamed(secret) ? part.slice(0, start) + masking.hide(secret, kind) : part;
-  });
+  return masking.hideIn(maskNested(value, masking, 0), kind);
 }
-
-/** The parts of a header: of a cookie, of credentials, of a list. */
-const HEADER_PART = /[^\s;,"]+/g;
 
 function maskingFor(viewer: For): Masking {
   return viewer instanceof Masking ? viewer : new Masking(viewer);

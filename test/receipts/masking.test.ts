@@ -466,6 +466,11 @@ const PIECES = [
   ),
   ...'@|:|/|//|?|&|=|#|;|%|%20|%3A|%40|%25|%22|+|\\|\\"|"|{|}|[|]|,|_|-|.|•|••••|••••abcd'.split("|"),
   ...'password|token|key|api|code|user|x|é|🗝️|1.0|null|mailto:|"token":|"a":'.split("|"),
+  ...": |:\n|'|`|(|)|$|token: |'key': |password = |API key: |=>|  - |name: token|value: |\n  ".split("|"),
+  "machine h login u password ",
+  "curl -u ann:",
+  'form-data; name="token"\n\n',
+  "\n--",
   " ",
   "\n",
   "\t",
@@ -655,6 +660,10 @@ describe("hostile text", () => {
     ...'ghp_|xoxb-|-----BEGIN X-----MII|AKIA|AIza|whsec_/|"aa=a",|"Bearer",|?token=https://a:b@c/%3Ftoken%3D1 |••••|aA_| |\n'.split(
       "|",
     ),
+    ..."token: |token:a |token:\n|token: a\n|'token': |token='|(token: |{|a: b |name: token |value: |name:token,value:".split(
+      "|",
+    ),
+    ..."curl -u a: |machine a login b password |password |form-data; name=token\n\n|form-data|(((:".split("|"),
     ...".abcdef|:AA|1:AA|AQE|AQE-|digest |digest response=|Private-Lines: 1\na|5H |K|token ".split("|"),
   ];
 

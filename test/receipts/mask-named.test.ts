@@ -1,0 +1,120 @@
+import { describe, expect, test } from "bun:test";
+import { maskJsonText, maskText } from "../../src/receipts/masking.ts";
+
+/** Shorter than what is hidden from whoever decides, and a password of several words. */
+const SHORT = "hunter2";
+
+const WORDS = "correct horse";
+
+/** As its issuer would draw it. */
+const DRAWN = "x9Kq2Lm8Vb3Zt7Rw";
+
+/** `S` stands for the secret; all else has to stay, byte for byte. */
+const LINES: readonly (readonly [form: string, text: string])[] = [
+  ["YAML", "service: web\npassword: S\nport: 80"],
+  ["YAML, with a comment above", "# the next is secret\n  db_password:   S\n  db_name: orders"],
+  ["YAML in single quotes", "password: 'S'\nuser: ann"],
+  ["YAML in double quotes", 'password: "S"\nuser: ann'],
+  ["YAML in braces", "{ user: ann, password: S, port: 80 }"],
+  ["YAML, a list in a list", "users:\n  - password: S\n    role: admin"],
+  [
+    "YAML, what a variable is called",
+    "env:\n  - name: DB_PASSWORD\n    value: S\n  - name: LOG_LEVEL\n    value: debug",
+  ],
+  ["YAML, a text of its own", "api_key: |\n  S\nport: 80"],
+  ["YAML, folded", "users:\n  token: >-\n    S\n  port: 80"],
+  ["YAML, a map", "credentials:\n  ann: S\nport: 80"],
+  ["YAML, a list", "secrets:\n  - S\nport: 80"],
+  ["INI", "[db]\nuser=ann\npassword = S\nport = 80"],
+  ["INI without blanks", "[db]\npassword=S\nport=80"],
+  ["TOML", '[db]\npassword = "S"\nport = 80'],
+  ["TOML in single quotes", "[db]\npassword = 'S'\nport = 80"],
+  ["a file of variables", 'export DB_PASSWORD="S"\nPORT=80'],
+  ["HTTP headers", "POST / HTTP/1.1\r\nX-Api-Key: S\r\nAccept: text/plain\r\n\r\nhi"],
+  ["HTTP headers without blanks", "Authorization:S\nAccept:text/plain"],
+  ["a header of curl", "curl -H 'X-Api-Key: S' https://api.example.com/a"],
+  ["a header of curl in double quotes", 'curl -H "X-Api-Key: S" https://api.example.com/a'],
+  ["an object of JavaScript", "fetch('/a', { user: 'ann', password: 'S', page: 2 })"],
+  ["an object of Python", "{'user': 'ann', 'password': 'S', 'page': 2}"],
+  ["an array of PHP", "['user' => 'ann', 'password' => 'S', 'page' => 2]"],
+  ["Go", 'password := "S"\nport := 80'],
+  ["arguments of GraphQL", 'mutation { login(user: "ann", password: "S", page: 2) { name } }'],
+  ["HTML", '<input name="password" value="S"><input name="page" value="2">'],
+  ["a text", "The API key: S"],
+  [
+    "multipart",
+    '--b\r\nContent-Disposition: form-data; name="password"\r\n\r\nS\r\n--b\r\nContent-Disposition: form-data; name="page"\r\n\r\n2\r\n--b--',
+  ],
+];
+
+/** A value there can't have blanks. */
+const WORD_ONLY: readonly (readonly [form: string, text: string])[] = [
+  [".netrc", "machine api.example.com login ann password S\nmachine b.example.com"],
+  [".netrc on lines", "machine api.example.com\n  login ann\n  password S\n"],
+  ["curl -u", "curl -u ann:S https://api.example.com/a"],
+  ["curl --user", "curl --user 'ann:S' https://api.example.com/a"],
+  ["curl --proxy-user", 'curl --proxy-user="ann:S" https://api.example.com/a'],
+  ["variables on a line", "DB_PASSWORD=S PORT=80 ./run --now"],
+  ["in a sentence", "use token:S, then go on"],
+];
+
+const withSecret = (text: string, secret: string) => text.replace(/\bS\b/, () => secret);
+
+const CASES = [
+  ...LINES.flatMap(([form, text]) => [SHORT, WORDS, DRAWN].map((secret) => ({ form, text, secret }))),
+  ...WORD_ONLY.flatMap(([form, text]) => [SHORT, DRAWN].map((secret) => ({ form, text, secret }))),
+];
+
+describe("a value with the name of a secret", () => {
+  test.each(CASES)("is hidden from the public, and nothing else is, in $form: $secret", ({ text, secret }) => {
+    const masked = maskText(withSecret(text, secret), "public");
+    expect(masked.replace(/••••\([^)]*\)/, "S")).toBe(text);
+    expect(maskText(masked, "public")).toBe(masked);
+    const nested = JSON.stringify({ text: withSecret(text, secret), n: 1.5 });
+    expect(JSON.parse(maskJsonText(nested, "public"))).toEqual({ text: masked, n: 1.5 });
+  });
+
+  test.each(CASES)("is hidden from whoever decides if it looks generated, in $form: $secret", ({ text, secret }) => {
+    const shown = maskText(withSecret(text, secret), "decider");
+    expect(shown.replace(/••••\([^)]*\)/, "S")).toBe(secret === DRAWN ? text : withSecret(text, secret));
+    expect(maskText(shown, "decider")).toBe(shown);
+  });
+});
+
+test.each([
+  "https://token.example.com/a: the page of it",
+  "at Auth::Token in main.rb:12",
+  "query($password: String!) { user { name } }",
+  "Total: 5, date: 12:30, ratio 1:2, key: value",
+  "public_key: abc\nsort_key = created\nkeyboard: de",
+  "docker run -u 1000:1000 web",
+  'Content-Disposition: form-data; name="page"\r\n\r\n2\r\n--b',
+  "- name: LOG_LEVEL\n  value: debug",
+])("hides nothing in %p", (text) => {
+  for (const viewer of ["public", "decider"] as const) expect(maskText(text, viewer)).toBe(text);
+});
+
+describe("JSON that says in one member what another is called", () => {
+  test.each([
+    ['{"name":"password","value":"hunter2","n":1}', '{"name":"password","value":"••••(password,7-chars)","n":1}'],
+    ['{"value":"hunter2","key":"DB_PASSWORD"}', '{"value":"••••(password,7-chars)","key":"DB_PASSWORD"}'],
+    [
+      '[{"Name":"X-Api-Key","a":{"value":"x","name":"page"},"Value":"hunter2"},{"name":"page","value":"2"}]',
+      '[{"Name":"X-Api-Key","a":{"value":"x","name":"page"},"Value":"••••(key,7-chars)"},{"name":"page","value":"2"}]',
+    ],
+    [
+      '{"name":"token","value":["a",{"b":"c"}]}',
+      '{"name":"token","value":["••••(token,1-char)",{"b":"••••(token,1-char)"}]}',
+    ],
+    ['{"name":"token","value":12}', '{"name":"token","value":"••••(token,2-chars)"}'],
+  ])("%s is shown to the public as %s", (json, masked) => {
+    expect(maskJsonText(json, "public")).toBe(masked);
+    expect(maskJsonText(masked, "public")).toBe(masked);
+  });
+
+  test("is shown to whoever decides, but for what looks generated", () => {
+    const json = (value: string) => JSON.stringify([{ name: "password", value }]);
+    expect(maskJsonText(json(SHORT), "decider")).toBe(json(SHORT));
+    expect(maskJsonText(json(DRAWN), "decider")).toBe(json("••••(password,16-chars,…t7Rw)"));
+  });
+});
