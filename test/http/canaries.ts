@@ -116,6 +116,8 @@ const BODY = `{
   "formats":${JSON.stringify(plantFormats("body", 3, 12_000))},
   "short_password":{"pwd":"${plant("body", "a short password", () => "hunter2canary", true)}"},
   "google":"${plant("body", "AIza", (unique) => `AIza${unique}`)}",
+  "env":[{"name":"DB_PASSWORD","value":"${plant("body", "a value that is named beside it")}"}],
+  "config":"a: b\\n  seed_phrase: ${plant("body", "YAML in a string")}\\n",
   "webhook":"${plant("body", "whsec_", (unique) => `whsec_${unique}`)}",
   "ours":"${plant("body", "a key of ours", (unique) => `og_${unique.slice(0, 36)}`)}",
   "dsn":"postgres://ann:${plant("body", "user and password in a URL")}@db.example/x",
@@ -136,6 +138,10 @@ const FORM: readonly (readonly [name: string, value: string])[] = [
 ];
 
 const TEXT =
+  `db:\n  api_key: ${plant("text", "YAML")}\n  pass: '${plant("text", "YAML in single quotes")}'\n` +
+  `secret = ${plant("text", "INI")}\nX-Api-Key: ${plant("text", "a header of any kind")}\n` +
+  `machine x.example login ann password ${plant("text", ".netrc")}\ncurl -u ann:${plant("text", "curl -u")} https://x.example\n` +
+  `login(user: ann, token: '${plant("text", "an argument")}')\n` +
   `password=${plant("text", "a form in a text")}\nAuthorization: Bearer ${plant("text", "a header in a text")}\n` +
   `{"apiKey":"${plant("text", "JSON in a text")}"} ${plantFormats("text", 10, 12_000).join(" ")}`;
 
@@ -191,7 +197,7 @@ const CALLBACK_QUERY = `?team=7&sig=${plant("callback", "sig")}&api_key=${plant(
 /** What comes from outside beside the request: a person's reason, and the target's answer. */
 export const REASON =
   `as Bearer ${plant("reason", "a reason")} said: {"password":"${plant("reason", "JSON in a reason")}"} ` +
-  `or secret=${plant("reason", "a form in a reason")}`;
+  `or secret=${plant("reason", "a form in a reason")} or token: ${plant("reason", "a line in a reason")}`;
 
 /** Why it is asked for, as the create says it. */
 const ASKED =
