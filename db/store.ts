@@ -1,5 +1,5 @@
 import type { Actor } from "../src/accounts/roles.ts";
-import type { Action, ActionStatus, Creator, HttpMethod } from "../src/actions/action.ts";
+import type { Action, ActionStatus, HttpMethod, LimitedCreator } from "../src/actions/action.ts";
 import type { KeptResponse } from "../src/actions/attempts.ts";
 import type { AuditEntry, AuditStore } from "../src/audit/audit.ts";
 import type { Change } from "../src/actions/changes.ts";
@@ -425,8 +425,11 @@ export interface OutboxStore {
   readonly messages: Queue<Notification>;
   /** The body of a callback; null once it was delivered, and for a mail. */
   payload(id: string): Promise<string | null>;
-  /** Role and hold of the key that created the action; null: the action is gone. */
-  creatorOf(id: string): Promise<Creator | null>;
+  /**
+   * Role and hold of whoever created the action, and whether their key has limits: whatever became of it, and also where its row
+   * is gone. Null: the action is gone.
+   */
+  creatorOf(id: string): Promise<LimitedCreator | null>;
   /**
    * Counts a mail as sent now. False, and it must not be sent: its recipient or account has reached the limit of the
    * last hour. A retry replaces its earlier count.

@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, ne, sql, type SQL } from "drizzle-orm";
+import { and, desc, eq, inArray, isNotNull, isNull, ne, sql, type SQL } from "drizzle-orm";
 import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/config/limits.ts";
 import type { Notification, NotificationChange, NotificationKind } from "../../src/delivery/notification.ts";
 import type { OutboxStore, Queue } from "../store.ts";
@@ -12,7 +12,7 @@ import { mailLocks } from "./locks.ts";
 import { isStopped } from "./pauses.ts";
 import { type Args, bareNames, changed, prepare, query } from "./query.ts";
 import { Columns, creatorIn } from "./rows.ts";
-import { actions, outbox, timeline } from "../libsql/schema.ts";
+import { actions, apiKeys, outbox, timeline } from "../libsql/schema.ts";
 import type { Lock, Sql, Statement } from "./sql.ts";
 
 /** Callbacks, mails and messages. A row's attempts, with its lease, are the fencing token. */
@@ -41,7 +41,9 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "que
     },
     async creatorOf(id) {
       const [row] = await CREATOR.readRaw(reader, { id });
-      return row === undefined ? null : creatorIn(new Columns(row));
+      if (row === undefined) return null;
+      const columns = new Columns(row);
+      return { ...creatorIn(columns), isLimited: columns.flag(IS_LIMITED, true) };
     },
     permitMail({ id, attempts, host, accountId }, at) {
       const since = at.getTime() - MAIL_WINDOW_MS;
@@ -61,9 +63,16 @@ const PAYLOAD = prepare((arg: Args<"id">) =>
   query.select({ payload: outbox.payload }).from(outbox).where(eq(outbox.id, arg.id)),
 );
 
+const IS_LIMITED = { name: "is_limited" };
+
 const CREATOR = prepare((arg: Args<"id">) => {
-  const creators = query.select({ role: actions.keyRole, hold: actions.keyHold }).from(outbox);
-  return creators.innerJoin(actions, eq(actions.id, outbox.actionId)).where(eq(outbox.id, arg.id));
+  const { id, accountId, hosts, methods, dailyActions, expiresAt } = apiKeys;
+  const hasNone = and(isNotNull(id), isNull(hosts), isNull(methods), isNull(dailyActions), isNull(expiresAt));
+  const isLimited = sql<number>`case when ${actions.keyId} = '' or (${hasNone}) then 0 else 1 end`.as(IS_LIMITED.name);
+  const creators = query.select({ role: actions.keyRole, hold: actions.keyHold, isLimited }).from(outbox);
+  const withAction = creators.innerJoin(actions, eq(actions.id, outbox.actionId));
+  const isKey = and(eq(id, actions.keyId), eq(accountId, actions.accountId));
+  return withAction.leftJoin(apiKeys, isKey).where(eq(outbox.id, arg.id));
 });
 
 const LIST = prepare((arg: Args<"accountId" | "before" | "limit">) => {

@@ -1,3 +1,4 @@
+import { isLimited } from "./key-limits.ts";
 import { accountStopped, type Caller, type KeyLimits, unauthorized, hasScope } from "./roles.ts";
 import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -150,10 +151,6 @@ function isOver(limits: Pick<KeyLimits, "expiresAt"> | undefined, clock: Pick<Cl
 function oldestOf(map: ReadonlyMap<string, unknown>): string {
   const [oldest = ""] = map.keys();
   return oldest;
-}
-
-function isLimited({ hosts, methods, dailyActions, expiresAt }: KeyLimits): boolean {
-  return hosts !== null || methods !== null || dailyActions !== null || expiresAt !== null;
 }
 
 function limitsOf({ hosts, methods, dailyActions, expiresAt }: KeyLimits): KeyLimits {

@@ -13,7 +13,7 @@ export interface ListedHost {
   readonly createdAt: Date;
 }
 
-/** Stores the hosts to which keys with a hold may send callbacks, by account, normalized. */
+/** Stores the hosts to which keys with a hold or a limit may send callbacks, by account, normalized. */
 export interface CallbackHostStore {
   /** In alphabetical order. */
   list(accountId: string): Promise<readonly ListedHost[]>;
@@ -29,7 +29,7 @@ interface CallbackHostDeps {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** Manages the hosts to which keys with a hold may send callbacks; for owners. Takes normalized hosts. */
+/** Manages the hosts to which keys with a hold or a limit may send callbacks; for owners. Takes normalized hosts. */
 export type CallbackHostService = ReturnType<typeof createCallbackHostService>;
 
 export function createCallbackHostService({ callbackHosts, audit, clock }: CallbackHostDeps) {
@@ -80,10 +80,10 @@ const entry = {
   created_at: dateTime("When it was listed."),
 };
 
-/** A host to which callbacks of keys with a hold may go. */
+/** A host to which callbacks of keys with a hold or a limit may go. */
 export const CallbackHost = Type.Object(entry, {
   title: "CallbackHost",
-  description: "A host to which callbacks of keys with a hold may go.",
+  description: "A host to which callbacks of keys with a hold or a limit may go.",
 });
 
 export type CallbackHost = Static<typeof CallbackHost>;

@@ -10,6 +10,11 @@ import type { Caller, KeyLimits } from "./roles.ts";
 const BY_OWNER =
   "An owner can create a key with other limits: on the page Keys, by `outgate keys create`, or by POST /v1/keys.";
 
+/** Whether a key has any limit. */
+export function isLimited({ hosts, methods, dailyActions, expiresAt }: KeyLimits): boolean {
+  return hosts !== null || methods !== null || dailyActions !== null || expiresAt !== null;
+}
+
 /** Why a key may not make this call; null: it may. Its budget and its expiry are checked elsewhere. */
 export function limitRefusal({ hosts, methods }: KeyLimits, request: SentRequest): DomainError | null {
   const target = hosts === null ? null : normalTarget(request.url);

@@ -195,7 +195,7 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
     );
 }
 
-/** Where callbacks of keys with a hold may go, for owners. */
+/** Where callbacks of keys with a hold or a limit may go, for owners. */
 function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
   return createApiRoutes()
     .get(
@@ -206,9 +206,9 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         operationId: "listCallbackHosts",
         permission: "manage",
         tag: "Auth",
-        summary: "List the hosts for callbacks of keys with a hold",
-        description: "Lists the hosts that keys with a hold can use in `callback`.",
-        notes: ["Callbacks of keys without a hold may go to other hosts too."],
+        summary: "List the hosts for callbacks of keys with a hold or a limit",
+        description: "Lists the hosts that keys with a hold or a limit can use in `callback`.",
+        notes: ["Callbacks of keys without a hold and without limits may go to other hosts too."],
         answers: { 200: { description: "The hosts.", schema: CallbackHostList } },
         errors: API_ERRORS,
       }),
@@ -223,8 +223,8 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         operationId: "addCallbackHost",
         permission: "manage",
         tag: "Auth",
-        summary: "Allow callbacks of keys with a hold to a host",
-        description: "Adds a host to those that a key with a hold can use in `callback`.",
+        summary: "Allow callbacks of keys with a hold or a limit to a host",
+        description: "Adds a host to those that a key with a hold or a limit can use in `callback`.",
         notes: ["Adding a listed host changes nothing.", "An account can list up to 100 hosts."],
         body: jsonBody(AddCallbackHost),
         answers: { 200: { description: "The host, listed.", schema: CallbackHost } },
@@ -241,7 +241,7 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         operationId: "removeCallbackHost",
         permission: "manage",
         tag: "Auth",
-        summary: "Remove a host from the list for callbacks of keys with a hold",
+        summary: "Remove a host from the list for callbacks of keys with a hold or a limit",
         description: "Removes a host at once.",
         notes: ["Waiting callbacks to it are given up at their next attempt, and the timeline says so."],
         query: RemoveCallbackHostQuery,

@@ -86,6 +86,11 @@ export interface Creator {
   readonly hold: Hold;
 }
 
+/** The same with whether the creator's key has limits: they are in the row of the key, which keeps them for good. */
+export interface LimitedCreator extends Creator {
+  readonly isLimited: boolean;
+}
+
 /** One HTTP call: the request, its state and its result. */
 export interface Action extends ActionRequest, ActionState {
   readonly id: string;

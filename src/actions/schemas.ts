@@ -171,7 +171,7 @@ export const CreateAction = Type.Object(
     ),
     callback: Type.Optional(
       targetUrl(
-        "Receives the events of this action. Must be a target that url may name.",
+        "Receives the events of this action. Must be a target that url may name; for a key with a hold or a limit, on a listed host.",
         "https://app.example.com/outgate",
       ),
     ),

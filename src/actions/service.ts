@@ -21,7 +21,7 @@ import { authorize, type Caller, seesWhole, viewerOf } from "../accounts/roles.t
 import { differs, type HashOf, requestDigest } from "./dedupe.ts";
 import { COUNTED_MAX, FILTER_VALUES_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../config/limits.ts";
 import type { StatusCounts } from "./list-schemas.ts";
-import { decide, NO_FACTS } from "../approvals/policy.ts";
+import { creatorOf, creatorOfCopy, decide, NO_FACTS } from "../approvals/policy.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { entryOfRequest } from "../approvals/rejections.ts";
 import type { Bus } from "../events/bus.ts";
@@ -152,7 +152,7 @@ interface CreateDeps {
   readonly metrics: Pick<Metrics, "created">;
   readonly enqueue: Enqueue;
   readonly dispatcher: Pick<Dispatcher, "reserve">;
-  readonly recipients: Pick<Recipients, "factsFor">;
+  readonly recipients: Pick<Recipients, "creatorOf" | "factsFor">;
   readonly hashOf: HashOf;
   readonly log: Pick<Log, "info">;
 }
@@ -160,8 +160,8 @@ interface CreateDeps {
 interface CreateOptions {
   /** Why the call is requested; shown in the timeline and to approvers. */
   readonly reason?: string | null;
-  /** Whose role and hold limit the action; the caller's unless a person repeats the request of another key. */
-  readonly creator?: Creator;
+  /** The action of which a person makes a copy: whatever bound its creator goes on. */
+  readonly copyOf?: Action;
 }
 
 /** The new action, or with `differs` the older one that its key means. */
@@ -184,7 +184,8 @@ function createCreate(deps: CreateDeps) {
   const { actions, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf, log } = deps;
   return async (caller: Caller, requested: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
-    const { creator = caller, reason = null } = options;
+    const { copyOf, reason = null } = options;
+    const creator = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
     const { callback, notifyEmail } = requested;
     // Most requests name nobody, and need not wait.
     const isPlain = callback === null && notifyEmail === null;

@@ -44,7 +44,8 @@ import {
 } from "../../db/store.ts";
 import type { Enqueue } from "../actions/serialize.ts";
 import { logHeld } from "./held.ts";
-import { decide, mayApproveIt } from "./policy.ts";
+import { creatorOf, decide, mayApproveIt, needsListedCallback } from "./policy.ts";
+import type { Recipients } from "./recipients.ts";
 import type { Log } from "../observability/log.ts";
 
 export interface DecideDeps {
@@ -54,6 +55,7 @@ export interface DecideDeps {
   readonly metrics: Pick<Metrics, "decided">;
   readonly enqueue: Enqueue;
   readonly rejections: Pick<RejectionStore, "count">;
+  readonly recipients: Pick<Recipients, "factsFor">;
   readonly hashOf: HashOf;
   readonly log: Pick<Log, "info">;
 }
@@ -172,7 +174,7 @@ function beyondElicitation({ id }: Action): DomainError {
 
 /** A retry starts a new run of a failed or cancelled action, if the policy and its `dedupe` key allow it. */
 async function retryAllowed(
-  { actions, rejections, hashOf }: DecideDeps,
+  { actions, rejections, recipients, hashOf }: DecideDeps,
   action: Action,
   input: DecisionInput,
   caller: Caller,
@@ -186,6 +188,7 @@ async function retryAllowed(
     operation: "retry",
     request: action,
     actionId: action.id,
+    callbackHosts: await callbackHostsFor(recipients, action, caller),
     caller,
     reason,
     heldCount: action.approve ? await actions.heldCount(action.accountId, action.keyId) : null,
@@ -202,6 +205,18 @@ async function retryAllowed(
     "not_retryable",
     `Action ${action.id} cannot be retried: action ${holder.id} now has its dedupe key and is ${holder.status}.`,
   );
+}
+
+/** Read for what another key created, if the callbacks of this one are bound; else null. */
+async function callbackHostsFor(
+  recipients: Pick<Recipients, "factsFor">,
+  action: Action,
+  caller: Caller,
+): Promise<readonly string[] | null> {
+  const creator = creatorOf(caller);
+  if (action.callback === null || action.keyId === caller.keyId || !needsListedCallback(creator)) return null;
+  const facts = await recipients.factsFor(action.accountId, creator, { callback: action.callback, notifyEmail: null });
+  return facts.callbackHosts;
 }
 
 /** The `Retry-After` of the answer to the last attempt; null: there is none. */

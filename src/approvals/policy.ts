@@ -1,4 +1,4 @@
-import type { Action, ActionRequest, Creator } from "../actions/action.ts";
+import type { Action, ActionRequest, Creator, LimitedCreator } from "../actions/action.ts";
 import { budgetSpent, limitRefusal } from "../accounts/key-limits.ts";
 import { isListedHost } from "../accounts/callback-hosts.ts";
 import { type Caller, type Hold, isHeld, mayDo, type Role } from "../accounts/roles.ts";
@@ -38,14 +38,16 @@ interface PolicyFacts {
  */
 interface CreateFacts extends PolicyFacts {
   readonly operation: "create";
-  /** Whose role and hold limit callback and mail. */
-  readonly creator: Creator;
+  /** Whose role, hold and limits bound callback and mail. */
+  readonly creator: LimitedCreator;
   readonly account: AccountFacts;
 }
 
 interface RetryFacts extends PolicyFacts {
   readonly operation: "retry";
   readonly actionId: string;
+  /** Hosts that an owner has listed for callbacks; null: the caller itself chose where they go, and each is checked again. */
+  readonly callbackHosts: readonly string[] | null;
 }
 
 /** What the account and the settings allow. */
@@ -70,7 +72,7 @@ export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
   const { limits } = facts.caller;
   const error =
     (limits === undefined ? null : limitRefusal(limits, facts.request)) ??
-    (facts.operation === "create" ? recipientRefusal(facts) : holdRefusal(facts)) ??
+    (facts.operation === "create" ? recipientRefusal(facts) : (holdRefusal(facts) ?? callbackRefusal(facts))) ??
     (because === null ? null : heldCountRefusal(facts)) ??
     rejectionRefusal(facts) ??
     budgetRefusal(facts);
@@ -112,7 +114,7 @@ function recipientRefusal({ request, creator, account }: CreateFacts): DomainErr
 function notListed(callback: string): string {
   const host = originOf(callback).replace(/^https?:\/\//, "");
   return (
-    `Callbacks of a key with a hold go only to hosts that an owner has listed, and ${host} is not listed. ` +
+    `Callbacks of a key with a hold or a limit go only to hosts that an owner has listed, and ${host} is not listed. ` +
     "List it on the page Settings, by `outgate callback-hosts add`, or by POST /v1/callback-hosts with an owner key."
   );
 }
@@ -128,6 +130,13 @@ function holdRefusal({ request, caller, actionId }: RetryFacts): DomainError | n
     "forbidden",
     `${request.method} calls of this key need approval, and action ${actionId} was created without it. Create it again, which holds it for approval, or retry it with a key without this hold.`,
   );
+}
+
+/** Nor could it send callbacks, of what other keys created, to hosts that its own can't go to. */
+function callbackRefusal({ request: { callback }, caller, callbackHosts }: RetryFacts): DomainError | null {
+  if (callback === null || callbackHosts === null || mayCallBack(creatorOf(caller), callback, callbackHosts))
+    return null;
+  return new DomainError("forbidden", notListed(callback));
 }
 
 function heldCountRefusal(facts: CreateFacts | RetryFacts): DomainError | null {
@@ -179,12 +188,25 @@ export function mayApproveIt(role: Role, action: SentRequest & Pick<Action, "cre
   return mayDo(role, "approve") || !isHeldBy(action.creator.hold, action);
 }
 
-/** Whether callbacks go only to hosts that an owner has listed for the account. */
-export function needsListedCallback({ hold }: Creator): boolean {
-  return hold !== "none";
+/** A caller as the creator of what they request. */
+export function creatorOf({ role, hold, limits }: Pick<Caller, "role" | "hold" | "limits">): LimitedCreator {
+  return { role, hold, isLimited: limits !== undefined };
 }
 
-export function mayCallBack(creator: Creator, url: string, listedHosts: readonly string[]): boolean {
+/**
+ * The creator of a copy that a person makes: whoever wrote the request, whose rules go on. The copy has no key, so those of a key
+ * with limits are kept as the strictest hold.
+ */
+export function creatorOfCopy({ role, hold, isLimited }: LimitedCreator): LimitedCreator {
+  return { role, hold: isLimited ? "all" : hold, isLimited };
+}
+
+/** Whether callbacks go only to hosts that an owner has listed for the account. */
+export function needsListedCallback({ hold, isLimited }: LimitedCreator): boolean {
+  return hold !== "none" || isLimited;
+}
+
+export function mayCallBack(creator: LimitedCreator, url: string, listedHosts: readonly string[]): boolean {
   return !needsListedCallback(creator) || isListedHost(url, listedHosts);
 }
 

@@ -1,9 +1,11 @@
-import type { ActionRequest, Creator } from "../actions/action.ts";
+import type { Action, ActionRequest, Creator, LimitedCreator } from "../actions/action.ts";
 import type { CallbackHostStore } from "../accounts/callback-hosts.ts";
-import type { PeopleStore } from "../../db/account-store.ts";
+import { isLimited } from "../accounts/key-limits.ts";
+import type { AccountStore, PeopleStore } from "../../db/account-store.ts";
 import { type AccountFacts, mayCallBack, mayMail, needsListedCallback, needsMember } from "./policy.ts";
 
 interface RecipientDeps {
+  readonly accounts: Pick<AccountStore, "findKey">;
   readonly callbackHosts: Pick<CallbackHostStore, "list">;
   readonly people: Pick<PeopleStore, "mayApprove">;
   /** Addresses and `@domain`s that may be asked for approval; empty: none are set. */
@@ -11,16 +13,16 @@ interface RecipientDeps {
 }
 
 /**
- * Where callbacks and mails of an action may go, by the role and hold of its creator and by the present lists. The policy
+ * Where callbacks and mails of an action may go, by the role, hold and limits of its creator and by the present lists. The policy
  * checks it at the creation, and whoever sends checks it again.
  */
 export type Recipients = ReturnType<typeof createRecipients>;
 
-export function createRecipients({ callbackHosts, people, approvers }: RecipientDeps) {
+export function createRecipients({ accounts, callbackHosts, people, approvers }: RecipientDeps) {
   /** Reads only what the rules need for this request: mostly nothing. */
   const factsFor = async (
     accountId: string,
-    creator: Creator,
+    creator: LimitedCreator,
     { callback, notifyEmail }: Pick<ActionRequest, "callback" | "notifyEmail">,
   ): Promise<AccountFacts> => {
     const [listed, isMember] = await Promise.all([
@@ -33,12 +35,18 @@ export function createRecipients({ callbackHosts, people, approvers }: Recipient
   };
   return {
     factsFor,
-    async mayCallBack(accountId: string, creator: Creator, url: string): Promise<boolean> {
+    /** Who created an action. A key that is not found counts as one with limits. */
+    async creatorOf({ accountId, keyId, creator }: Action): Promise<LimitedCreator> {
+      const key = keyId === "" ? null : await accounts.findKey(accountId, keyId);
+      return { ...creator, isLimited: keyId !== "" && (key === null || isLimited(key)) };
+    },
+    async mayCallBack(accountId: string, creator: LimitedCreator, url: string): Promise<boolean> {
       const facts = await factsFor(accountId, creator, { callback: url, notifyEmail: null });
       return mayCallBack(creator, url, facts.callbackHosts);
     },
     async mayMail(accountId: string, creator: Creator, email: string): Promise<boolean> {
-      return mayMail(creator, email, await factsFor(accountId, creator, { callback: null, notifyEmail: email }));
+      const facts = await factsFor(accountId, { ...creator, isLimited: false }, { callback: null, notifyEmail: email });
+      return mayMail(creator, email, facts);
     },
   };
 }

@@ -325,7 +325,7 @@ export const KEYS_SHOWN_MAX = 50;
 export const REPLACED_KEYS_MAX = 1_000;
 /** Accounts in one list, stopped ones first. */
 export const ACCOUNTS_LISTED_MAX = 500;
-/** Hosts of an account to which keys with a hold may send callbacks. */
+/** Hosts of an account to which keys with a hold or a limit may send callbacks. */
 export const CALLBACK_HOSTS_MAX = 100;
 /** Pauses of an account in force at a time. */
 export const PAUSES_MAX = 1_000;

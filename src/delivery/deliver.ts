@@ -85,7 +85,7 @@ export function createCallback(deps: CallbackDeps): Deliver {
 const NOT_LISTED: Delivery = {
   kind: "withheld",
   error:
-    "No callback was sent: its host is not listed for this account, and callbacks of a key with a hold go only to listed hosts.",
+    "No callback was sent: its host is not listed for this account, and callbacks of a key with a hold or a limit go only to listed hosts.",
 };
 
 /** Why nothing is sent. Rethrows when the store is away. */

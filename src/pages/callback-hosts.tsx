@@ -35,11 +35,11 @@ export function CallbackHosts({ user, hosts, typed = "", problem = null, tested 
   return (
     <Card id="callback-hosts" title="Hosts for callbacks">
       <p class="quiet">
-        Actions of a key with a hold wait for approval, but their callbacks are sent before that. They can go only to
-        these hosts. Keys without a hold can use any host.
+        Callbacks of a key with a hold or a limit can go only to these hosts: they are sent before an approval, and with
+        what the key’s calls contain. Other keys can use any host.
       </p>
       {hosts.length === 0 ? (
-        <p>No hosts yet: callbacks of keys with a hold are refused.</p>
+        <p>No hosts yet: callbacks of keys with a hold or a limit are refused.</p>
       ) : (
         <DataTable
           caption="Hosts for callbacks"

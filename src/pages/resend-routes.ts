@@ -54,8 +54,7 @@ function createCopies(deps: ResendRouteDeps) {
     try {
       const input = createInputOf(copy, caller.hold, deps.clock.now());
       const { request } = checkCreate({ ...input, idempotencyKey: idempotencyKeyIn(form) });
-      // The limits of the original key still apply, for example to its callback.
-      const { action } = await deps.actionService.create(caller, request, { creator: copy.creator });
+      const { action } = await deps.actionService.create(caller, request, { copyOf: copy });
       return actionPath(action.id);
     } catch (error) {
       if (error instanceof DomainError && error.issues.length > 0) return error.issues;

@@ -3,14 +3,15 @@ import { DomainError } from "../../src/api/domain-error.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import type { Store } from "../../db/store.ts";
-import { anAccount } from "../support/factory.ts";
+import { anAccount, anApiKey } from "../support/factory.ts";
 
 /** An owner of an account of its own, beside the first one of the store. */
 export async function anotherOwner({ store, secrets }: { store: Store; secrets: Secrets }): Promise<Caller> {
   const id = systemIds.account();
+  const key = anApiKey({ accountId: id, name: "other" });
   const place = { table: "accounts", row: id, column: "sealed_root_secret" };
-  await store.accounts.create(anAccount({ id, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place) }), []);
-  return { accountId: id, keyId: "key_other", keyName: "other", role: "owner", hold: "none", actor: "key:other" };
+  await store.accounts.create(anAccount({ id, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place) }), [key]);
+  return { accountId: id, keyId: key.id, keyName: "other", role: "owner", hold: "none", actor: "key:other" };
 }
 
 /** The same account by a key of another role. */

@@ -1,7 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "../../src/config/limits.ts";
 import { HOLDS, ROLES } from "../../src/accounts/roles.ts";
-import { decide, isNamedIn, mayApproveIt, mayCallBack, mayMail } from "../../src/approvals/policy.ts";
+import {
+  creatorOf,
+  creatorOfCopy,
+  decide,
+  isNamedIn,
+  mayApproveIt,
+  mayCallBack,
+  mayMail,
+} from "../../src/approvals/policy.ts";
 import { type HttpMethod } from "../../src/actions/action.ts";
 import { NO_EXTRAS } from "../../src/actions/extras.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
@@ -16,7 +24,7 @@ const HOOK = "https://hooks.example.com/x";
 const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<Facts["request"]> = {}): CreateFacts => ({
   operation: "create",
   caller: AGENT,
-  creator: overrides.caller ?? AGENT,
+  creator: creatorOf(overrides.caller ?? AGENT),
   account: { callbackHosts: [], approvers: [], isMember: false },
   reason: null,
   heldCount: null,
@@ -38,7 +46,7 @@ const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<Facts["r
 
 const aRetry = (overrides: Partial<RetryFacts> = {}, request: Partial<Facts["request"]> = {}): RetryFacts => {
   const { creator: _creator, account: _account, ...facts } = aCreate({}, request);
-  return { ...facts, operation: "retry", actionId: "act_1", ...overrides };
+  return { ...facts, operation: "retry", actionId: "act_1", callbackHosts: null, ...overrides };
 };
 
 /** "allow", "hold: request" or "refuse: <code> <fields>". */
@@ -130,10 +138,23 @@ describe("the policy decides", () => {
       aCreate({ caller: WRITES }, { callback: HOOK, method: "GET" }),
       "refuse: invalid_url callback",
     ],
+    [
+      "an unlisted callback of a key with a limit",
+      aCreate({ caller: POSTS }, { callback: HOOK }),
+      "refuse: invalid_url callback",
+    ],
+    ["a listed one", aCreate({ caller: POSTS, account: LISTED }, { callback: HOOK }), "allow"],
+    [
+      "a retry of another key's unlisted callback, by a key with a limit",
+      aRetry({ caller: POSTS, callbackHosts: [] }, { callback: HOOK }),
+      "refuse: forbidden",
+    ],
+    ["a retry of its own, which is asked before it is sent", aRetry({ caller: POSTS }, { callback: HOOK }), "allow"],
+    ["a retry by a key without both", aRetry({ callbackHosts: [] }, { callback: HOOK }), "allow"],
     ["a listed callback", aCreate({ caller: WRITES, account: LISTED }, { callback: HOOK }), "hold: key"],
     [
       "a resend by a person, of a key with a hold",
-      aCreate({ caller: OWNER, creator: WRITES }, { callback: HOOK }),
+      aCreate({ caller: OWNER, creator: creatorOf(WRITES) }, { callback: HOOK }),
       "refuse: invalid_url callback",
     ],
 
@@ -216,11 +237,18 @@ describe("the policy decides", () => {
 });
 
 describe("what is sent later", () => {
-  test("calls back to listed hosts only, for every hold", () => {
+  test("calls back to listed hosts only, for every hold and any limit, and so does a copy without the key", () => {
     for (const role of ROLES) {
-      for (const hold of HOLDS) expect(mayCallBack({ role, hold }, HOOK, [])).toBe(hold === "none");
+      for (const hold of HOLDS) {
+        for (const isLimited of [false, true]) {
+          const creator = { role, hold, isLimited };
+          expect(mayCallBack(creator, HOOK, [])).toBe(hold === "none" && !isLimited);
+          expect(mayCallBack(creator, HOOK, ["hooks.example.com"])).toBe(true);
+          const stored = { ...creatorOfCopy(creator), isLimited: false };
+          expect(mayCallBack(stored, HOOK, [])).toBe(hold === "none" && !isLimited);
+        }
+      }
     }
-    expect(mayCallBack({ role: "agent", hold: "all" }, HOOK, ["hooks.example.com"])).toBe(true);
   });
 
   test("mails anybody only for an owner key without a hold, and only while no approvers are set", () => {

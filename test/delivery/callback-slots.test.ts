@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
-import { answered } from "../support/factory.ts";
+import { anApiKey, answered } from "../support/factory.ts";
 
 type OpenEngine = Awaited<ReturnType<typeof openEngine>>;
 
@@ -46,8 +46,9 @@ describe("a receiver that takes everything and answers nothing", () => {
     // Three quarters of the 56 slots that Bun's default leaves: the others are for whoever comes next.
     await opened(open, 42);
     expect(open).toHaveLength(42);
-    const stranger = { ...engine.owner, accountId: "acc_stranger" };
-    await engine.store.accounts.create(await strangersAccount(engine), []);
+    const key = anApiKey({ accountId: "acc_stranger" });
+    const stranger = { ...engine.owner, accountId: "acc_stranger", keyId: key.id };
+    await engine.store.accounts.create(await strangersAccount(engine), [key]);
     const request = { ...(await engine.create({ approve: true })), approve: false, callback: "http://127.0.0.1:9100/" };
     const { action } = await engine.actionService.create(stranger, request);
     await engine.actionService.wait(stranger, action.id, { waitMs: 1_000 });

@@ -51,6 +51,116 @@ describe("headers by which a proxy tells a target who somebody is", () => {
   });
 });
 
+describe("callbacks of a key with limits", () => {
+  const EVIL = "http://127.0.0.1:9/v1/payments?amount=9900";
+  const inAnHour = () => new Date(app.engine.clock.now().getTime() + 3_600_000).toISOString();
+  const makeKey = async (more: object) =>
+    (await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role: "agent", ...more }))).json;
+  const list = (url: string, method = "POST") => {
+    const { host } = new URL(url);
+    if (method === "POST") return app.call("POST", "/v1/callback-hosts", JSON.stringify({ host }));
+    return app.call("DELETE", `/v1/callback-hosts?host=${host}`);
+  };
+  const callbacksOf = async (id: string) =>
+    (await app.engine.events(id)).flatMap((event) => (event.type === "callback" ? [event] : []));
+  const dropped = { delivered: false, next_retry_at: null, error: expect.stringContaining("its host is not listed") };
+
+  test("go only to hosts that an owner has listed, whatever the limit, over REST and MCP", async () => {
+    await using hooks = new Target();
+    for (const role of ["agent", "owner"]) {
+      for (const limit of [
+        { hosts: [new URL(target.url).host] },
+        { methods: ["GET", "POST"] },
+        { daily_actions: 50 },
+        { expires_at: inAnHour() },
+      ]) {
+        const { key } = await makeKey({ role, ...limit });
+        const refused = await create(key, { method: "GET", callback: EVIL, metadata: { amount: "9900" } });
+        expect([limit, refused.status, refused.json.error.code]).toEqual([limit, 400, "invalid_url"]);
+        expect(refused.json.error.details).toMatchObject([
+          { field: "callback", message: expect.stringContaining("with a hold or a limit") },
+        ]);
+        await using agent = await connect("modern", app.mcpUrl, { key });
+        expect(errorIn(await agent.call("create", { url: target.url, callback: EVIL }))).toMatchObject({
+          code: "invalid_url",
+        });
+      }
+    }
+    const { key } = await makeKey({ methods: ["POST"] });
+    await list(hooks.url);
+    const { id } = (await create(key, { callback: `${hooks.url}news` })).json;
+    expect(await app.engine.told(id, "callback", 1)).toMatchObject([{ delivered: true }]);
+    expect(hooks.received).toHaveLength(1);
+  });
+
+  test("are asked again before each, also when the key is revoked or replaced since, and the timeline says so", async () => {
+    await using hooks = new Target();
+    for (const since of ["nothing", "revoked", "replaced"]) {
+      await list(hooks.url);
+      const { id: keyId, key } = await makeKey({ daily_actions: 50 });
+      const { id } = (await create(key, { approve: true, callback: `${hooks.url}news` })).json;
+      await app.engine.told(id, "callback", 1);
+      if (since === "replaced") await makeKey({ replaces: keyId, inherit_limits: false });
+      if (since !== "nothing") await app.call("DELETE", `/v1/keys/${keyId}`);
+      await list(hooks.url, "DELETE");
+      await post(`/v1/actions/${id}/cancel`, {}, KEYS.owner);
+      await app.engine.told(id, "callback", 2);
+      expect(await callbacksOf(id)).toMatchObject([{ delivered: true }, dropped]);
+    }
+    expect(hooks.received).toHaveLength(3);
+  });
+
+  test("stay bound where a person sends the request again, as it is or edited", async () => {
+    await using hooks = new Target();
+    const { key } = await makeKey({ hosts: [new URL(target.url).host] });
+    for (const tail of ["again", "edit"]) {
+      await list(hooks.url);
+      const made = await create(key, { approve: true, body: { n: 1 }, callback: `${hooks.url}news` });
+      const { id } = made.json;
+      await app.engine.told(id, "callback", 1);
+      const path = `/actions/${id}/${tail}`;
+      const fields = async () => ({
+        ...(await ann.hiddenOf(path)),
+        method: "POST",
+        url: target.url,
+        title: "",
+        headers: "",
+        body: '{"n":2}',
+      });
+      const copied = await ann.send(path, await fields());
+      const copy = (copied.headers.get("location") ?? "").replace("/actions/", "");
+      await app.engine.told(copy, "callback", 1);
+      await list(hooks.url, "DELETE");
+      const refused = await ann.send(path, await fields());
+      expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("is not listed")]);
+      // What was copied while the host was listed, and a copy of the copy.
+      await post(`/v1/actions/${copy}/cancel`, {}, KEYS.owner);
+      await app.engine.told(copy, "callback", 2);
+      expect(await callbacksOf(copy)).toMatchObject([{ delivered: true }, dropped]);
+      const again = `/actions/${copy}/again`;
+      expect((await ann.send(again, await ann.hiddenOf(again))).status).toBe(400);
+    }
+  });
+
+  test("are no way round for a key that retries what another key created, single and in bulk", async () => {
+    const { id: oldId, key: old } = await makeKey({});
+    const ids = [(await create(old, { approve: true, callback: EVIL })).json.id];
+    ids.push((await create(old, { approve: true, callback: EVIL })).json.id);
+    for (const id of ids) await post(`/v1/actions/${id}/cancel`, {}, old);
+    for (const bound of [{ methods: ["POST"] }, { hold: "writes" }]) {
+      const { key } = await makeKey({ replaces: oldId, ...bound });
+      const refused = await post(`/v1/actions/${ids[0]}/retry`, {}, key);
+      expect([refused.status, refused.json.error.code]).toEqual([403, "forbidden"]);
+      expect(refused.json.error.message).toContain("127.0.0.1:9 is not listed");
+      const filter = { id: ids, status: ["cancelled"] };
+      const begun = await post("/v1/bulk", { operation: "retry", filter }, key);
+      await app.bulkRunner.run();
+      expect((await app.call("GET", `/v1/bulk/${begun.json.id}`)).json).toMatchObject({ done: 0, failed: 2 });
+    }
+    expect((await post(`/v1/actions/${ids[0]}/retry`, {}, old)).status).toBe(200);
+  });
+});
+
 describe("a request that names another method", () => {
   const makeKey = async (more: object) =>
     (await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role: "agent", ...more }))).json.key;

@@ -71,9 +71,11 @@ export async function openEngine(options: EngineOptions = {}) {
   addKeptGauges(metrics, engine);
   if (options.starts !== false) await engine.start();
   const accountId = account?.id ?? "";
+  // The first key of the account, so that what looks for the row of a key finds it.
+  const ownerKey = (await accounts.keys(accountId, 1_000)).find(({ role }) => role === "owner");
   const owner: Caller = {
     accountId,
-    keyId: "key_owner",
+    keyId: ownerKey?.id ?? "key_owner",
     keyName: "owner",
     role: "owner",
     hold: "none",

@@ -153,11 +153,13 @@ async function revokeKey({ client, io }: Session, { unfinished }: RevokeKeyOptio
 }
 
 function addCallbackHostCommands(program: CliCommand): void {
-  const summary = "list and change the hosts for callbacks of keys with a hold (owner key)";
+  const summary = "list and change the hosts for callbacks of keys with a hold or a limit (owner key)";
   const hosts = addServiceCommand(program, "callback-hosts", summary).usage(
     "[list] | callback-hosts add <host> | callback-hosts remove <host> | callback-hosts test <url>",
   );
-  addServiceCommand(hosts, "list", "list the hosts to which callbacks of keys with a hold may go", { isDefault: true })
+  addServiceCommand(hosts, "list", "list the hosts to which callbacks of keys with a hold or a limit may go", {
+    isDefault: true,
+  })
     .option(...JSON_OPTION)
     .runs(withSession(listCallbackHosts));
   addServiceCommand(
@@ -170,14 +172,14 @@ function addCallbackHostCommands(program: CliCommand): void {
       withSession(async ({ client, io, json, asksForJson }, _options, host) => {
         const listed = await client.addCallbackHost(host);
         if (asksForJson) json(listed);
-        io.err(`Callbacks of keys with a hold can go to ${visible(listed.host)} now.\n`);
+        io.err(`Callbacks of keys with a hold or a limit can go to ${visible(listed.host)} now.\n`);
         return EXIT.ok;
       }),
     );
   addServiceCommand(hosts, "remove <host>", "remove a host, at once").runs(
     withSession(async ({ client, io }, _options, host) => {
       await client.removeCallbackHost(host);
-      io.err(`Callbacks of keys with a hold can no longer go to ${visible(host)}.\n`);
+      io.err(`Callbacks of keys with a hold or a limit can no longer go to ${visible(host)}.\n`);
       return EXIT.ok;
     }),
   );

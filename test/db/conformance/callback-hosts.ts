@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { CALLBACK_HOSTS_MAX } from "../../../src/config/limits.ts";
-import { ACCOUNT, aCreation, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import { ACCOUNT, aCreation, anAccount, anApiKey, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 
-/** Where callbacks of keys with a hold may go. */
+/** Where callbacks of keys with a hold or a limit may go. */
 export function testCallbackHosts(open: OpenTestStore): void {
   describe("callback hosts", () => {
     test("are listed by account, in the order of the alphabet, and stay as they were when they come again", async () => {
@@ -51,7 +51,33 @@ export function testCallbackHosts(open: OpenTestStore): void {
     });
     await db.actions.create(creation);
     expect((await db.actions.find(ACCOUNT, creation.action.id))?.creator).toEqual({ role: "agent", hold: "writes" });
-    expect(await db.notifications.creatorOf(creation.outbox[0]?.id ?? "")).toEqual({ role: "agent", hold: "writes" });
+    expect(await db.notifications.creatorOf(creation.outbox[0]?.id ?? "")).toMatchObject({
+      role: "agent",
+      hold: "writes",
+    });
     expect(await db.notifications.creatorOf("nobody")).toBeNull();
+  });
+
+  test("a notification knows whether the key of its action has limits, also when the key is revoked or gone", async () => {
+    await using db = await open();
+    const { accounts } = db.store;
+    const limits = [
+      { hosts: ["a.example"] },
+      { methods: ["GET"] },
+      { dailyActions: 1 },
+      { expiresAt: later(-1) },
+    ] as const;
+    const keys = limits.map((limit, at) => anApiKey({ id: `key_${at}`, revokedAt: later(at), ...limit }));
+    await accounts.create(anAccount({ id: ACCOUNT }), [...keys, anApiKey({ id: "key_free" })]);
+    await accounts.create(anAccount({ id: OTHER_ACCOUNT }), [anApiKey({ id: "key_theirs", accountId: OTHER_ACCOUNT })]);
+    const limitedOf = async (keyId: string) => {
+      const creation = aCreation({ approve: true, callback: "https://h.example/", keyId });
+      await db.actions.create(creation);
+      return (await db.notifications.creatorOf(creation.outbox[0]?.id ?? ""))?.isLimited;
+    };
+    for (const { id } of keys) expect([id, await limitedOf(id)]).toEqual([id, true]);
+    expect([await limitedOf("key_gone"), await limitedOf("key_theirs")]).toEqual([true, true]);
+    // A person has no key.
+    expect([await limitedOf("key_free"), await limitedOf("")]).toEqual([false, false]);
   });
 }

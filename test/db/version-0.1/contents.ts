@@ -1,6 +1,6 @@
 import type { LiveLink, Member } from "../../../db/account-store.ts";
 import type { ActionQuery, Store } from "../../../db/store.ts";
-import type { Action } from "../../../src/actions/action.ts";
+import type { Action, Creator, LimitedCreator } from "../../../src/actions/action.ts";
 import { NO_EXTRAS } from "../../../src/actions/extras.ts";
 import { LIST_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
 import { ACCOUNT, aQuery, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
@@ -62,7 +62,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
       entries.map(async (entry) => ({
         entry,
         payload: await outbox.payload(entry.id),
-        creator: await outbox.creatorOf(entry.id),
+        creator: withoutLimits(await outbox.creatorOf(entry.id)),
       })),
     ),
     heldForUpkeep: await store.upkeep.held(later(99), "", 99),
@@ -128,4 +128,9 @@ function idsOf({ actions }: { readonly actions: readonly { readonly id: string }
 async function countOf(actions: Store["actions"], query: ActionQuery) {
   const { count, isMore } = await actions.count(query, LIST_SCAN_ROWS_MAX);
   return { count, isMore };
+}
+
+/** Version 0.1 did not ask for the limits of the key. */
+function withoutLimits(creator: LimitedCreator | null): Creator | null {
+  return creator === null ? null : { role: creator.role, hold: creator.hold };
 }
