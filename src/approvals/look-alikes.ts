@@ -237,9 +237,9 @@ export function isSent({ place }: Pick<GroupField, "place">): boolean {
  */
 export function inReadingOrder(differing: readonly DifferingField[]): readonly DifferingField[] {
   const sent = differing.filter(isSent);
-  const named = sent.find(({ name, place }) => place === "path" || IDENTIFIER.test(name));
+  const identifier = sent.find(({ name, place }) => place === "path" || IDENTIFIER.test(name));
   const distinct = sent.find(({ name, values }) => !AMOUNT.test(name) && new Set(values).size === values.length);
-  const leading = [named ?? distinct, sent.find(({ name }) => AMOUNT.test(name))];
+  const leading = [identifier ?? distinct, sent.find(({ name }) => AMOUNT.test(name))];
   return [...new Set([...leading, ...sent, ...differing])].filter((field) => field !== undefined);
 }
 
