@@ -95,7 +95,7 @@ export const ERROR_MEANING = {
   email_taken: "An account with this email address exists already.",
   too_many_keys: "The account has reached its limit of live keys.",
   last_owner: "The account would have no person who owns it.",
-  payload_too_large: "The body is over 1 MB.",
+  payload_too_large: "The body is too large, or came in too many chunks.",
   rate_limited: "The account makes too many requests, or a client too many failed log-ins or sign-ups.",
   internal_error: "The service failed unexpectedly.",
   unavailable: "The service can't reach its database at the moment.",

@@ -12,12 +12,23 @@ const MEGABYTE = 1_048_576;
 // Requests
 
 export const REQUEST_BODY_BYTES_MAX = MEGABYTE;
+/** Until a key, a session or a link is proved: enough for every form and request that needs none. */
+export const UNPROVED_BODY_BYTES_MAX = 16_384;
+/** Chunks of a body without a length, of less than so many bytes: those of a usual sender are larger. */
+export const BODY_CHUNKS_MAX = 16_384;
+export const SMALL_CHUNK_BYTES = 1_024;
+/** Chunks of all bodies in one turn of the event loop, some 10 ms; in a turn with more, one body may have only so many. */
+export const BODY_CHUNKS_PER_TURN_MAX = 16_384;
+export const FULL_TURN_CHUNKS_MAX = 256;
 export const JSON_DEPTH_MAX = 64;
 export const JSON_MEMBERS_MAX = 10_000;
 export const REQUEST_ARRIVAL_MS_MAX = 30 * SECOND_MS;
 /** After refusing a body this much of the rest is read and dropped, so that the client sees the answer. */
 export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * MEGABYTE;
 export const REFUSED_BODY_MS_MAX = 2 * SECOND_MS;
+/** Chunked bodies of which the rest is dropped at a time, up to 10 ms of a turn each; other connections close at once. */
+export const CHUNKED_BODIES_DROPPED_AT_ONCE_MAX = 2;
+export const CHUNKS_DROPPED_PER_TURN_MAX = 256;
 /** Then the connection stays open this long, unread: a reset could overtake the answer while the client is still sending. */
 export const REFUSED_BODY_LINGER_MS = 250;
 /** Addresses and characters of an `X-Forwarded-For` that are read, from its end. */

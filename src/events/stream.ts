@@ -3,7 +3,7 @@ import { type Caller, type Viewer, viewerOf, seesWhole } from "../accounts/roles
 import { type EventStream, type Feed, positionText } from "./feed.ts";
 import { type Log, traceOf } from "../observability/log.ts";
 import { StoreUnavailable, type ActionChange } from "../../db/store.ts";
-import { drainBody } from "../http/handler.ts";
+import { dropBodyFirst } from "../http/body.ts";
 import { type RequestContext, readQuery } from "../http/request.ts";
 import type { WatchOf } from "../http/session.ts";
 import { premaskAllFor } from "../receipts/masked-action.ts";
@@ -33,7 +33,7 @@ export function createStreamEvents({ feed, serialize, log, clock, draining, beat
   const begin = async (context: RequestContext, caller: Caller, left: () => void) => {
     const { request, name } = context;
     // The stream has no time limit: a body that drips would keep the request alive for ever.
-    if (context.isBodyUnread) await drainBody(request, clock);
+    if (context.isBodyUnread) await dropBodyFirst(context, clock);
     const stream = await feed.open(caller, request.headers.get("last-event-id") || null);
     if (request.method === "HEAD") {
       stream.end();

@@ -11,7 +11,7 @@ import type { Guard } from "./own-origin.ts";
 import { CLIENT_GONE, MethodNotAllowed, pathNotFound, type ReaderOf, refuse } from "./errors.ts";
 import { bindContext, contextOf, hasBody, nameRequest, type RequestContext, targetOf } from "./request.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { REFUSED_BODY_BYTES_DROPPED_MAX, REFUSED_BODY_LINGER_MS, REFUSED_BODY_MS_MAX } from "../config/limits.ts";
+import { chunkedBodyOf, dropBody } from "./body.ts";
 import { createRateLimit } from "./rate-limit.ts";
 
 interface HandlerDeps {
@@ -153,6 +153,7 @@ function begin(
     page: null,
     kind: "work",
     isBodyUnread: hasBody(request),
+    chunked: request.headers.has("transfer-encoding") ? chunkedBodyOf(request) : null,
   };
 }
 
@@ -184,7 +185,7 @@ function logRequest(context: RequestContext, status: number, { clock, log, metri
  * earlier, the client would see a reset instead of the response; kept open, the rest would be taken for another request.
  */
 export async function closeWithAnswer(context: RequestContext, response: Response, clock: Clock): Promise<Response> {
-  const drained = drainBody(context.request, clock).then(() => true);
+  const drained = dropBody(context, clock).then(() => true);
   const hasNoBody = context.request.method === "HEAD" || response.body === null;
   // A body that arrived together with its headers is drained within one turn of the event loop.
   const isDrained = await Promise.race([drained, hasNoBody ? drained : nextTurn().then(() => false)]);
@@ -201,29 +202,4 @@ export async function closeWithAnswer(context: RequestContext, response: Respons
     },
   });
   return new Response(body, init);
-}
-
-/**
- * Reads and drops what is left of a body, up to `REFUSED_BODY_BYTES_DROPPED_MAX` or `REFUSED_BODY_MS_MAX`. Where there is
- * more it waits for a moment, so that the reset of the connection doesn't overtake the response. Never throws.
- */
-export async function drainBody({ body }: Request, clock: Clock): Promise<void> {
-  const stream: ReadableStream<Uint8Array> | null = body;
-  if (stream === null || stream.locked) return;
-  const reader = stream.getReader();
-  const isLate = Promise.withResolvers<{ done: true; value?: undefined }>();
-  const cancelTimer = clock.after(REFUSED_BODY_MS_MAX, () => isLate.resolve({ done: true }));
-  try {
-    for (let dropped = 0; dropped < REFUSED_BODY_BYTES_DROPPED_MAX;) {
-      const { done, value } = await Promise.race([reader.read(), isLate.promise]);
-      if (done) return;
-      dropped += value.byteLength;
-    }
-    await new Promise<void>((resolve) => void clock.after(REFUSED_BODY_LINGER_MS, resolve));
-    await reader.cancel();
-  } catch {
-    // The client has left.
-  } finally {
-    cancelTimer();
-  }
 }

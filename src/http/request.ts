@@ -4,6 +4,7 @@ import { type Caller, unauthorized } from "../accounts/roles.ts";
 import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
 import type { QueryCheck } from "../api/schema-helpers.ts";
 import {
+  BODY_CHUNKS_MAX,
   FORM_BYTES_MAX,
   FORM_FIELDS_MAX,
   JSON_DEPTH_MAX,
@@ -14,6 +15,7 @@ import { compactJson, type JsonScan, type ParsedJson, scanJson, withoutLists } f
 import type { RequestKind } from "../observability/metrics.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { Ids } from "../runtime/ids.ts";
+import type { ChunkedBody } from "./body.ts";
 import type { PageKind } from "./response.ts";
 
 /** One request while it is handled. Handlers add what they find out, for the log line. */
@@ -42,6 +44,8 @@ export interface RequestContext {
   kind: RequestKind;
   /** Whether body bytes may still arrive. */
   isBodyUnread: boolean;
+  /** The body where it has no length; null: it has one, or there is none. */
+  readonly chunked: ChunkedBody | null;
 }
 
 /** The contexts of the requests that are being handled. */
@@ -183,10 +187,12 @@ export async function readOptionalJson(
 export async function readBytes(context: RequestContext, bytesMax: number): Promise<Uint8Array> {
   const length = context.request.headers.get("content-length");
   if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
-  // Bun never reads beyond Content-Length; without one the bytes are counted as they arrive.
-  const bytes = length === null ? await readCounted(context.request, bytesMax) : await context.request.bytes();
+  // Bun never reads beyond Content-Length.
+  const read = context.chunked === null ? await context.request.bytes() : await context.chunked.read(bytesMax);
+  if (read === "more") throw tooLarge(bytesMax);
+  if (read === "too_many_chunks") throw new DomainError("payload_too_large", TOO_MANY_CHUNKS);
   context.isBodyUnread = false;
-  return bytes;
+  return read;
 }
 
 function checkType(headers: Headers): void {
@@ -199,27 +205,11 @@ function checkType(headers: Headers): void {
   if (encoding.toLowerCase() !== "identity") throw wrongType("Send the body without Content-Encoding.");
 }
 
-async function readCounted({ body }: Request, bytesMax: number): Promise<Uint8Array> {
-  const stream: ReadableStream<Uint8Array> | null = body;
-  const reader = stream?.getReader();
-  if (reader === undefined) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return Buffer.concat(chunks, size);
-    size += value.byteLength;
-    if (size > bytesMax) {
-      reader.releaseLock();
-      throw tooLarge(bytesMax);
-    }
-    chunks.push(value);
-  }
-}
-
 function wrongType(message: string): DomainError {
   return new DomainError("invalid_content_type", message);
 }
+
+const TOO_MANY_CHUNKS = `The body came in too many chunks: ${BODY_CHUNKS_MAX} at most. Send larger ones, or a Content-Length.`;
 
 function tooLarge(bytesMax: number): DomainError {
   return new DomainError("payload_too_large", `The body may have ${bytesMax} bytes at most.`);

@@ -1,7 +1,7 @@
 import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS, REQUEST_ARRIVAL_MS_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RequestContext } from "./request.ts";
-import { drainBody } from "./handler.ts";
+import { dropBodyFirst } from "./body.ts";
 
 /** Where the events of a stream come from. */
 export interface SseSource {
@@ -245,7 +245,7 @@ export async function whileWaiting<T>(
 ): Promise<T> {
   const { request, server } = context;
   context.kind = "wait";
-  if (context.isBodyUnread) await drainBody(request, clock);
+  if (context.isBodyUnread) await dropBodyFirst(context, clock);
   const end = new AbortController();
   const stop = () => end.abort();
   if (request.signal.aborted || draining.aborted) stop();

@@ -120,6 +120,31 @@ describe("a body that is refused before its fields are looked at", () => {
   });
 });
 
+describe("a body in many chunks", () => {
+  /** A create of a hundred kilobytes or more in so many chunks, the last one with what is left. */
+  const sendIn = async (chunks: number, chars: number) => {
+    const body = createOf(100_000);
+    const single = Array.from({ length: chunks - 1 }, (_, at) => chunk(body.slice(at * chars, (at + 1) * chars)));
+    const headers = [KEY, TYPE, "Transfer-Encoding: chunked", "Connection: close"];
+    const all = `${single.join("")}${chunk(body.slice((chunks - 1) * chars))}0\r\n\r\n`;
+    const { text, isClosed } = await exchange(app.port, [request("POST /v1/actions", headers), all]);
+    const answer = readAnswer(text);
+    return { status: answer.status, body: answer.body, connection: answer.headers.get("connection"), isClosed };
+  };
+
+  test.each([1, 5])("is read where it has 16,384 small ones, of %i bytes", async (chars) => {
+    expect(await sendIn(16_385, chars)).toMatchObject({ status: 201 });
+  });
+
+  test.each([1, 5])("is 413 where it has one more, of %i bytes, and the connection closes", async (chars) => {
+    // The last one is large, and does not count.
+    const answer = await sendIn(16_386, chars);
+    expect(answer).toMatchObject({ status: 413, connection: "close", isClosed: true });
+    expect(answer.body).toContain("too many chunks: 16384 at most");
+    expect(app.calls).toEqual([]);
+  });
+});
+
 describe("a body that is accepted", () => {
   test.each<[string, Sent]>([
     ["B39", { headers: ["Content-Type: application/json; charset=utf-8"], body: `{${URL}}` }],

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { drainBody } from "../../src/http/handler.ts";
+import { dropBody } from "../../src/http/body.ts";
 import { FakeClock } from "../support/clock.ts";
 import { until } from "../support/until.ts";
 import { KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
@@ -32,16 +32,20 @@ const REFUSED: readonly (readonly [string, number, string, readonly string[]])[]
 
 describe("what follows on a connection whose body was not read", () => {
   test.each(REFUSED)("is not executed, and the connection closes: %s", async (_name, status, line, headers) => {
-    const whole = request(line, [...headers, "Content-Length: 5"], "hello");
-    const { text, isClosed } = await exchange(app.port, [whole + NEXT]);
-    const answer = readAnswer(text);
-    expect({ status: answer.status, connection: answer.headers.get("connection"), isClosed }).toEqual({
-      status,
-      connection: "close",
-      isClosed: true,
-    });
-    expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
-    expect(app.calls).not.toContain("list");
+    for (const whole of [
+      request(line, [...headers, "Content-Length: 5"], "hello"),
+      request(line, [...headers, "Transfer-Encoding: chunked"], "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"),
+    ]) {
+      const { text, isClosed } = await exchange(app.port, [whole + NEXT]);
+      const answer = readAnswer(text);
+      expect({ status: answer.status, connection: answer.headers.get("connection"), isClosed }).toEqual({
+        status,
+        connection: "close",
+        isClosed: true,
+      });
+      expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+      expect(app.calls).not.toContain("list");
+    }
   });
 
   test.each(REFUSED)("is not executed when it comes later: %s", async (_name, status, line, headers) => {
@@ -148,7 +152,7 @@ describe("what is dropped of a body that nobody reads", () => {
     const { seen, request: asked } = endless();
     const clock = new FakeClock();
     let isOver = false;
-    const dropped = drainBody(asked, clock).then(() => (isOver = true));
+    const dropped = dropBody({ request: asked, chunked: null }, clock).then(() => (isOver = true));
     // Two timers: the 2 s, and the rest behind the 4 MiB, in which the client sees the answer before the reset.
     while (clock.timers < 2) await new Promise((resolve) => setImmediate(resolve));
     expect(seen.taken).toBeWithin(4 * MEBIBYTE, 5 * MEBIBYTE);
@@ -165,7 +169,7 @@ describe("what is dropped of a body that nobody reads", () => {
     const { seen, request: asked } = endless(MEBIBYTE);
     const clock = new FakeClock();
     let isOver = false;
-    const dropped = drainBody(asked, clock).then(() => (isOver = true));
+    const dropped = dropBody({ request: asked, chunked: null }, clock).then(() => (isOver = true));
     while (seen.taken < MEBIBYTE) await new Promise((resolve) => setImmediate(resolve));
     clock.advance(1_999);
     await new Promise((resolve) => setImmediate(resolve));

@@ -31,6 +31,7 @@ const contextOf = (path: string, cookies: readonly string[]): RequestContext => 
   page: null,
   kind: "work",
   isBodyUnread: false,
+  chunked: null,
 });
 
 describe("what a page is told after a form", () => {

@@ -40,6 +40,7 @@ function open({ isGone = false, isStopping = false, isRevoked = false } = {}) {
     actionId: null,
     errorCode: null,
     isBodyUnread: false,
+    chunked: null,
     page: null,
     kind: "work",
     count: () => {},

@@ -166,6 +166,7 @@ describe("the time limit of a request", () => {
       page: null,
       kind: "work",
       isBodyUnread,
+      chunked: null,
     };
   };
   const deps = { clock: systemClock, draining: new AbortController().signal };

@@ -120,6 +120,7 @@ describe("the time limit of a stream", () => {
     kind: "work",
     errorCode: null,
     isBodyUnread: false,
+    chunked: null,
   });
   const stream = (type: string) => {
     const sent = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();

@@ -1,0 +1,166 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import {
+  BODY_CHUNKS_MAX,
+  BODY_CHUNKS_PER_TURN_MAX,
+  CHUNKED_BODIES_DROPPED_AT_ONCE_MAX,
+  CHUNKS_DROPPED_PER_TURN_MAX,
+  FULL_TURN_CHUNKS_MAX,
+  REFUSED_BODY_BYTES_DROPPED_MAX,
+  REFUSED_BODY_LINGER_MS,
+  REFUSED_BODY_MS_MAX,
+  SMALL_CHUNK_BYTES,
+  UNPROVED_BODY_BYTES_MAX,
+} from "../config/limits.ts";
+import { DomainError } from "../api/domain-error.ts";
+import type { Clock } from "../runtime/clock.ts";
+
+type Body = ReadableStream<Uint8Array>;
+
+interface Reader {
+  /** Without a value at the end. */
+  read(): Promise<{ readonly value?: Uint8Array | undefined }>;
+  cancel(): Promise<void>;
+}
+
+/** How far a body was read: to its end, as far as was asked for, or until there were too many chunks. */
+type Progress = "whole" | "more" | "too_many_chunks";
+
+const FIRST_BUFFER_BYTES = 4_096;
+
+/**
+ * A body without a length. While somebody reads, Bun hands over each chunk by itself (0.6 µs a chunk, and a megabyte may be
+ * a million of them); while nobody does, it joins them (0.05 µs). So the chunks are counted from the first one on, before
+ * it is known whose request it is; what is over the limit is not read at all.
+ */
+export class ChunkedBody {
+  readonly #reader: Reader;
+  readonly #begun: Promise<Progress>;
+  #kept = new Uint8Array(FIRST_BUFFER_BYTES);
+  #bytes = 0;
+  #chunks = 0;
+  /** The chunk that was one too large. */
+  #next: Uint8Array | null = null;
+  #isDropped = false;
+
+  constructor(body: Body) {
+    this.#reader = body.getReader();
+    this.#begun = this.#readOn(UNPROVED_BODY_BYTES_MAX);
+    // A sender that leaves is told to whoever asks for the body; perhaps nobody does.
+    this.#begun.catch(() => {});
+  }
+
+  /** All of it; else why not. Call it once. */
+  async read(bytesMax: number): Promise<Uint8Array | Exclude<Progress, "whole">> {
+    const begun = await this.#begun;
+    const progress = begun === "more" ? await this.#readOn(bytesMax) : begun;
+    if (progress !== "whole") return progress;
+    return this.#bytes > bytesMax ? "more" : this.#kept.subarray(0, this.#bytes);
+  }
+
+  /** The reader of what is left, and what to wait for before it is used. Nothing is kept from now on. */
+  drop() {
+    this.#isDropped = true;
+    this.#kept = new Uint8Array();
+    this.#next = null;
+    return { reader: this.#reader, ready: this.#begun };
+  }
+
+  async #readOn(bytesMax: number): Promise<Progress> {
+    for (;;) {
+      if (this.#next === null) {
+        const { value } = await this.#reader.read();
+        if (value === undefined) return "whole";
+        if (this.#isDropped) return "more";
+        this.#next = value;
+        // A large one may come in pieces; the size bounds their number.
+        if (value.byteLength < SMALL_CHUNK_BYTES && isOneTooMany(++this.#chunks)) return "too_many_chunks";
+      }
+      if (this.#bytes + this.#next.byteLength > bytesMax) return "more";
+      this.#keep(this.#next, bytesMax);
+      this.#next = null;
+    }
+  }
+
+  #keep(chunk: Uint8Array, bytesMax: number): void {
+    const bytes = this.#bytes + chunk.byteLength;
+    if (bytes > this.#kept.byteLength) {
+      const larger = new Uint8Array(Math.min(bytesMax, Math.max(bytes, 2 * this.#kept.byteLength)));
+      larger.set(this.#kept.subarray(0, this.#bytes));
+      this.#kept = larger;
+    }
+    this.#kept.set(chunk, this.#bytes);
+    this.#bytes = bytes;
+  }
+}
+
+export function chunkedBodyOf({ body }: Request): ChunkedBody | null {
+  return body === null ? null : new ChunkedBody(body);
+}
+
+/** The chunks of all bodies that were counted in this turn of the event loop. */
+let countedInTurn = 0;
+
+/**
+ * Counts the n-th chunk of a body. Many bodies at once would hold the event loop although none of them has too many:
+ * in a turn that is full those that go on are refused.
+ */
+function isOneTooMany(chunks: number): boolean {
+  if (countedInTurn === 0) setImmediate(() => (countedInTurn = 0));
+  countedInTurn += 1;
+  return chunks > (countedInTurn > BODY_CHUNKS_PER_TURN_MAX ? FULL_TURN_CHUNKS_MAX : BODY_CHUNKS_MAX);
+}
+
+/** A request whose body nobody needs. */
+interface Unneeded {
+  readonly request: Pick<Request, "body">;
+  readonly chunked: ChunkedBody | null;
+}
+
+/** Chunked bodies that are being dropped. */
+let dropping = 0;
+
+/**
+ * Reads and drops what is left of a body, up to `REFUSED_BODY_BYTES_DROPPED_MAX` or `REFUSED_BODY_MS_MAX`. Where there is
+ * more it waits for a moment, so that the reset of the connection doesn't overtake the response. Never throws. False at
+ * once: too many chunked bodies are being dropped, and the connection has to close with the rest unread.
+ */
+export async function dropBody({ request, chunked }: Unneeded, clock: Clock): Promise<boolean> {
+  if (chunked === null) {
+    const body: Body | null = request.body;
+    if (body !== null && !body.locked) await dropRest(body.getReader(), Promise.resolve(), clock);
+    return true;
+  }
+  if (dropping >= CHUNKED_BODIES_DROPPED_AT_ONCE_MAX) return false;
+  dropping += 1;
+  const { reader, ready } = chunked.drop();
+  await dropRest(reader, ready, clock);
+  dropping -= 1;
+  return true;
+}
+
+/** Drops the body of a request that may last: a sender could drip it for ever. Throws `unavailable`. */
+export async function dropBodyFirst(unneeded: Unneeded, clock: Clock): Promise<void> {
+  if (await dropBody(unneeded, clock)) return;
+  throw new DomainError("unavailable", "Too many requests have bodies that nobody needs. Send this one without.");
+}
+
+async function dropRest(reader: Reader, ready: Promise<unknown>, clock: Clock) {
+  const stop = () => reader.cancel().catch(() => {});
+  const cancelTimer = clock.after(REFUSED_BODY_MS_MAX, () => void stop());
+  try {
+    await ready;
+    for (let dropped = 0, chunks = 1; dropped < REFUSED_BODY_BYTES_DROPPED_MAX; chunks += 1) {
+      const { value } = await reader.read();
+      if (value === undefined) return;
+      dropped += value.byteLength;
+      // Bun joins the chunks that come meanwhile.
+      if (chunks % CHUNKS_DROPPED_PER_TURN_MAX === 0) await nextTurn();
+    }
+    await new Promise<void>((resolve) => void clock.after(REFUSED_BODY_LINGER_MS, resolve));
+    await stop();
+  } catch {
+    // The client has left.
+  } finally {
+    cancelTimer();
+  }
+}
