@@ -17,7 +17,7 @@ has X-Request-Id. A request that is not valid HTTP, or has too large headers, ge
 
 In requests, null fields count as absent (but for json of a create); unknown fields, unknown query parameters and repeated query parameters are refused.
 A body needs the Content-Type application/json (with charset utf-8 or none), no Content-Encoding, and at most 1,048,576
-bytes; without a Content-Length, at most 16,384 chunks of less than 1 kB. Responses may get further fields: ignore those that you do not know.
+bytes (16,384 under /auth); without a Content-Length, at most 16,384 chunks of less than 1 kB. Responses may get further fields: ignore those that you do not know.
 
 429 and 503 have Retry-After: try again then. MCP (/mcp) and the pages for people are described in the guides.`;
 

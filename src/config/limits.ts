@@ -28,6 +28,8 @@ export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * MEGABYTE;
 export const REFUSED_BODY_MS_MAX = 2 * SECOND_MS;
 /** Chunked bodies of which the rest is dropped at a time, up to 10 ms of a turn each; other connections close at once. */
 export const CHUNKED_BODIES_DROPPED_AT_ONCE_MAX = 2;
+/** The same of longer bodies than `UNPROVED_BODY_BYTES_MAX` with a length: half a megabyte of each is read at a time. */
+export const LONG_BODIES_DROPPED_AT_ONCE_MAX = 32;
 export const CHUNKS_DROPPED_PER_TURN_MAX = 256;
 /** Then the connection stays open this long, unread: a reset could overtake the answer while the client is still sending. */
 export const REFUSED_BODY_LINGER_MS = 250;

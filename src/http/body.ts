@@ -5,6 +5,7 @@ import {
   CHUNKED_BODIES_DROPPED_AT_ONCE_MAX,
   CHUNKS_DROPPED_PER_TURN_MAX,
   FULL_TURN_CHUNKS_MAX,
+  LONG_BODIES_DROPPED_AT_ONCE_MAX,
   REFUSED_BODY_BYTES_DROPPED_MAX,
   REFUSED_BODY_LINGER_MS,
   REFUSED_BODY_MS_MAX,
@@ -112,29 +113,35 @@ function isOneTooMany(chunks: number): boolean {
 
 /** A request whose body nobody needs. */
 interface Unneeded {
-  readonly request: Pick<Request, "body">;
+  readonly request: Pick<Request, "body" | "headers">;
   readonly chunked: ChunkedBody | null;
 }
 
-/** Chunked bodies that are being dropped. */
-let dropping = 0;
+/** Bodies that are being dropped: those in chunks, and long ones. */
+const dropping = { chunked: 0, long: 0 };
 
 /**
  * Reads and drops what is left of a body, up to `REFUSED_BODY_BYTES_DROPPED_MAX` or `REFUSED_BODY_MS_MAX`. Where there is
  * more it waits for a moment, so that the reset of the connection doesn't overtake the response. Never throws. False at
- * once: too many chunked bodies are being dropped, and the connection has to close with the rest unread.
+ * once: too many bodies are being dropped, and the connection has to close with the rest unread.
  */
 export async function dropBody({ request, chunked }: Unneeded, clock: Clock): Promise<boolean> {
   if (chunked === null) {
     const body: Body | null = request.body;
-    if (body !== null && !body.locked) await dropRest(body.getReader(), Promise.resolve(), clock);
+    if (body === null || body.locked) return true;
+    const length = Number(request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
+    const isLong = length > UNPROVED_BODY_BYTES_MAX;
+    if (isLong && dropping.long >= LONG_BODIES_DROPPED_AT_ONCE_MAX) return false;
+    dropping.long += Number(isLong);
+    await dropRest(body.getReader(), Promise.resolve(), clock);
+    dropping.long -= Number(isLong);
     return true;
   }
-  if (dropping >= CHUNKED_BODIES_DROPPED_AT_ONCE_MAX) return false;
-  dropping += 1;
+  if (dropping.chunked >= CHUNKED_BODIES_DROPPED_AT_ONCE_MAX) return false;
+  dropping.chunked += 1;
   const { reader, ready } = chunked.drop();
   await dropRest(reader, ready, clock);
-  dropping -= 1;
+  dropping.chunked -= 1;
   return true;
 }
 

@@ -10,6 +10,7 @@ import {
   JSON_DEPTH_MAX,
   JSON_MEMBERS_MAX,
   REQUEST_BODY_BYTES_MAX,
+  UNPROVED_BODY_BYTES_MAX,
 } from "../config/limits.ts";
 import { compactJson, type JsonScan, type ParsedJson, scanJson, withoutLists } from "../json/json.ts";
 import type { RequestKind } from "../observability/metrics.ts";
@@ -183,8 +184,12 @@ export async function readOptionalJson(
   return bytes.length === 0 ? null : parse(bytes);
 }
 
-/** Reads the bytes of a body; throws `payload_too_large` as soon as there are more than `bytesMax`. */
-export async function readBytes(context: RequestContext, bytesMax: number): Promise<Uint8Array> {
+/**
+ * Reads the bytes of a body; throws `payload_too_large` as soon as there are more than `limit`, or while nobody has proved
+ * who they are, `UNPROVED_BODY_BYTES_MAX`. So read a session before its form.
+ */
+async function readBytes(context: RequestContext, limit: number): Promise<Uint8Array> {
+  const bytesMax = context.caller === null ? Math.min(limit, UNPROVED_BODY_BYTES_MAX) : limit;
   const length = context.request.headers.get("content-length");
   if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
   // Bun never reads beyond Content-Length.

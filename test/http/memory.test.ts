@@ -42,6 +42,27 @@ describe("a request costs under 10 MB, whatever is in it", () => {
     expect(Math.min(...each)).toBeLessThan(COST_MAX);
   });
 
+  test("200 log-ins without a key that never end keep nothing of their bodies", async () => {
+    const port = Number(new URL(await service.ready()).port);
+    const head = request("POST /auth/login", ["Content-Type: application/json", "Content-Length: 1000000"]);
+    const body = new Uint8Array(999_999);
+    const unfinished = async () => {
+      const { text } = await exchange(port, [head, body], { boundMs: 60_000 });
+      expect(readAnswer(text).status).toBe(413);
+    };
+    const peaks: number[] = [];
+    for (let tries = 0; tries < TRIES && !peaks.some((peak) => peak < 5 * COST_MAX); tries += 1) {
+      peaks.push(
+        await peakOf(
+          service.process.pid,
+          async () => void (await Promise.all(Array.from({ length: 200 }, unfinished))),
+        ),
+      );
+    }
+    console.log(`memory: unfinished log-ins: ${peaks.map((bytes) => (bytes / MEBIBYTE).toFixed(1)).join(", ")} MB`);
+    expect(Math.min(...peaks)).toBeLessThan(5 * COST_MAX);
+  }, 120_000);
+
   test("B26 chunks without end: 413, while up to 40 MB are poured in", async () => {
     const port = Number(new URL(await service.ready()).port);
     const head = [`Authorization: Bearer ${OWNER_KEY}`, "Content-Type: application/json", "Transfer-Encoding: chunked"];
