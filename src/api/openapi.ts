@@ -13,7 +13,7 @@ required, signs and sends it, retries it when it fails, and shows how it ended.
 
 Every path under /v1 needs an API key, even one that does not exist: without a valid key the response is 401. A path that is
 not described here returns 404. HEAD works wherever GET does, without a body; OPTIONS returns 204 with Allow. Every response
-has X-Request-Id. A request that is not valid HTTP, or has too large headers, gets 400 or 431 without a body.
+has X-Request-Id. CONNECT returns 400. A request that is not valid HTTP, or has too large headers, gets 400 or 431 without a body.
 
 In requests, null fields count as absent (but for json of a create); unknown fields, unknown query parameters and repeated query parameters are refused.
 A body needs the Content-Type application/json (with charset utf-8 or none), no Content-Encoding, and at most 1,048,576

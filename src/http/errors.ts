@@ -96,7 +96,7 @@ export async function refuse(
   }
   const status = isMisdirected ? MISDIRECTED : HTTP_STATUS[failure.code];
   const own = headersOf(failure);
-  if (isApiPath(context.path)) return json(errorText(failure, requestId), status, own);
+  if (context.path === "" || isApiPath(context.path)) return json(errorText(failure, requestId), status, own);
   // The same request can get a page or an envelope: caches have to know.
   const headers = { ...own, vary: "Accept" };
   const kind = context.page ?? (acceptsHtml(context.request) ? "own" : null);

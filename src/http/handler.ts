@@ -9,7 +9,7 @@ import type { Metrics } from "../observability/metrics.ts";
 import { clientAddressOf, clientOf, type IsTrustedProxy } from "./client-address.ts";
 import type { Guard } from "./own-origin.ts";
 import { CLIENT_GONE, MethodNotAllowed, pathNotFound, type ReaderOf, refuse } from "./errors.ts";
-import { bindContext, contextOf, hasBody, nameRequest, type RequestContext, targetOf } from "./request.ts";
+import { bindContext, contextOf, hasBody, nameRequest, noTarget, type RequestContext, targetOf } from "./request.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { chunkedBodyOf, dropBody } from "./body.ts";
 import { createRateLimit } from "./rate-limit.ts";
@@ -46,10 +46,14 @@ export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]):
 
   return async (request, server, known) => {
     const context = begin(request, server, known ?? null, deps);
-    const routed = routable(context);
-    bindContext(routed, context);
+    const route = () => {
+      if (context.path === "") throw noTarget();
+      const routed = routable(context);
+      bindContext(routed, context);
+      return app.fetch(routed);
+    };
     // Elysia fails on a thrown `undefined`.
-    const answered = await Promise.try(() => app.fetch(routed)).catch((error: unknown) => refuse(context, error, deps));
+    const answered = await Promise.try(route).catch((error: unknown) => refuse(context, error, deps));
     if (context.errorCode === "rate_limited" && context.caller !== null) {
       context.kind = "wait";
       await rate.slowDown(context.caller);
@@ -137,11 +141,13 @@ function begin(
   caller: Caller | null,
   { isTrustedProxy, ids, clock }: HandlerDeps,
 ): RequestContext {
+  const target = targetOf(request);
   const address = server?.requestIP(request)?.address ?? "";
   return {
     request,
     server,
-    ...targetOf(request.url),
+    path: target?.path ?? "",
+    search: target?.search ?? "",
     client: clientAddressOf(address, request.headers.get("x-forwarded-for"), isTrustedProxy),
     name: nameRequest(request.headers.get("x-request-id"), ids),
     startedMs: clock.monotonicMs(),
@@ -152,7 +158,8 @@ function begin(
     errorCode: null,
     page: null,
     kind: "work",
-    isBodyUnread: hasBody(request),
+    // Without a target the connection closes, whatever else was sent on it.
+    isBodyUnread: target === null || hasBody(request),
     chunked: request.headers.has("transfer-encoding") ? chunkedBodyOf(request) : null,
   };
 }

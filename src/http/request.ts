@@ -24,7 +24,7 @@ export interface RequestContext {
   readonly request: Request;
   /** Null where no socket is behind the request. */
   readonly server: Server<unknown> | null;
-  /** From the request line, not percent-decoded. */
+  /** From the request line, not percent-decoded; empty where it has none. */
   readonly path: string;
   /** The query without its question mark; empty when there is none. */
   readonly search: string;
@@ -70,12 +70,34 @@ export function callerOf(context: RequestContext): Caller {
   throw unauthorized();
 }
 
+/** What a request line names: path and query. */
+interface RequestTarget {
+  readonly path: string;
+  readonly search: string;
+}
+
 /**
- * Path and query of a request. Bun leaves out scheme and host where the `Host` header is unusable, so a fixed offset into
- * the URL would read another path than was sent, and an unguarded one.
+ * The target of a request; null: CONNECT, which is no request for a path, or a text that nobody can take for a URL. Bun
+ * leaves out scheme and host where the `Host` header is unusable, and then dot segments and backslashes are as sent: they
+ * are resolved here, so that the path whose key is asked for is the one that is routed.
  */
-export function targetOf(url: string): { readonly path: string; readonly search: string } {
-  const start = url.startsWith("/") ? 0 : Math.max(0, url.indexOf("/", url.indexOf("://") + 3));
+export function targetOf({ method, url }: Pick<Request, "method" | "url">): RequestTarget | null {
+  if (method === "CONNECT") return null;
+  if (url.startsWith("http://") || url.startsWith("https://")) return split(url);
+  const resolved = url.startsWith("/") ? URL.parse(`http://localhost${url}`) : null;
+  return resolved === null ? null : split(resolved.href);
+}
+
+/** An error for a request without a target. */
+export function noTarget(): DomainError {
+  return new DomainError(
+    "invalid_request",
+    "The request line has no path of this service. Send one that begins with a slash, by another method than CONNECT.",
+  );
+}
+
+function split(url: string): RequestTarget {
+  const start = Math.max(0, url.indexOf("/", url.indexOf("://") + 3));
   const end = endOf(url, start);
   const question = url.indexOf("?", start);
   if (question === -1 || question > end) return { path: url.slice(start, end), search: "" };

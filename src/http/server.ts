@@ -31,7 +31,7 @@ import { notificationRoutes } from "../delivery/notification-routes.ts";
 import { overviewRoutes } from "../events/overview-routes.ts";
 import { createHandler } from "./handler.ts";
 import { isApiPath, acceptsHtml, prefersJson, json, page } from "./response.ts";
-import { nameRequest, type RequestName, targetOf } from "./request.ts";
+import { nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
 import type { AnyElysia } from "elysia";
 import { accountRoutes, type AccountRouteDeps } from "../accounts/routes.ts";
 import { createExportActions } from "../actions/export.ts";
@@ -255,12 +255,19 @@ interface OwnPortDeps {
 function listenApart(port: number, host: string, { ids }: OwnPortDeps, answer: AnswerApart): Server<unknown> {
   return listenOn({ port, host }, async (request) => {
     const name = nameRequest(request.headers.get("x-request-id"), ids);
-    const response = await answer(request, targetOf(request.url).path, name);
+    const target = targetOf(request);
+    const response = await (target === null ? refused(noTarget(), name) : answer(request, target.path, name));
     response.headers.set("x-request-id", name.id);
     // The body stays unread: bytes after it must not be taken for a second request.
     response.headers.set("connection", "close");
     return response;
   });
+}
+
+function refused(failure: DomainError, name: RequestName): Response {
+  const { code, message } = failure;
+  const text = errorJson({ code, message, requestId: name.envelopeId(), issues: [] });
+  return json(text, HTTP_STATUS[code], headersOf(failure));
 }
 
 /** Must not reject. */
@@ -275,10 +282,7 @@ export function listenForMetrics(port: number, host: string, deps: MetricsPortDe
       if (path === "/metrics" && (method === "GET" || method === "HEAD")) return await answerMetrics(headers, deps);
       throw new DomainError("not_found", "This port serves only GET /metrics.");
     } catch (error) {
-      const failure = error instanceof DomainError ? error : METRICS_FAILED;
-      const { code, message } = failure;
-      const text = errorJson({ code, message, requestId: name.envelopeId(), issues: [] });
-      return json(text, HTTP_STATUS[code], headersOf(failure));
+      return refused(error instanceof DomainError ? error : METRICS_FAILED, name);
     }
   });
 }

@@ -96,3 +96,62 @@ test("two Authorization headers are none, in whichever order and even when they 
   }
   expect(app.calls).toEqual([]);
 });
+
+describe("a request line without a path of ours", () => {
+  const TARGETS = [
+    "CONNECT example.com:443",
+    "CONNECT \\v1\\account",
+    "CONNECT /v1/account",
+    "CONNECT http://127.0.0.1/v1/account",
+    "CONNECT v1/account",
+    "CONNECT [::1",
+    "CONNECT a:99999",
+  ];
+  const HEADERS = [[], [KEY], ["Accept: text/html"], ["Content-Length: 5"]];
+
+  test.each(TARGETS)("%s is 400 with the envelope before anything is routed, and one line of the log", async (line) => {
+    for (const headers of HEADERS) {
+      app.lines.length = 0;
+      const { text, isClosed } = await exchange(app.port, [request(line, headers, "hello") + NEXT]);
+      const { status, headers: told, body } = readAnswer(text);
+      const { error }: { error: { code: string; request_id: string } } = JSON.parse(body);
+      expect({ status, code: error.code, isClosed }).toEqual({ status: 400, code: "invalid_request", isClosed: true });
+      expect(error.request_id).toBe(told.get("x-request-id") ?? "");
+      expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+      expect(app.lines).toMatchObject([{ event: "http.requested", fields: { status: 400, method: "CONNECT" } }]);
+      expect(app.calls).toEqual([]);
+    }
+  });
+
+  test("is no way round the key where the Host can't be used either", async () => {
+    await using anyHost = openStubServer({ pagesGuard: () => {} });
+    for (const path of [
+      "/x/../v1/account",
+      "/x\\..\\v1\\account",
+      "/%2e%2e/v1/account",
+      "/./v1/account",
+      "/.\\v1/account",
+    ]) {
+      for (const host of ["a b", "[::1", "127.0.0.1"]) {
+        const head = [`GET ${path} HTTP/1.1`, `Host: ${host}`, "Connection: close", "", ""].join("\r\n");
+        const answer = readAnswer((await exchange(anyHost.port, [head])).text);
+        // The key comes before the route; a path that nobody resolves is unknown.
+        const route = anyHost.lines.at(-1)?.fields["route"];
+        expect({ path, host, route, isRefused: [401, 404].includes(answer.status) }).toEqual({
+          path,
+          host,
+          route: null,
+          isRefused: true,
+        });
+      }
+    }
+  });
+
+  test("takes a whole URL, whatever host it names", async () => {
+    for (const target of ["http://elsewhere.example/v1/actions", "https://elsewhere.example:99999/v1/actions"]) {
+      const { text } = await exchange(app.port, [request(`GET ${target}`, [KEY, "Connection: close"])]);
+      expect(readAnswer(text).status).toBe(200);
+      expect((await exchange(app.port, [request(`GET ${target}`, ["Connection: close"])])).text).toContain(" 401 ");
+    }
+  });
+});

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { openStartServer } from "../../src/http/server.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
+import { exchange, readAnswer, request } from "./wire.ts";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
 
@@ -43,6 +44,14 @@ test.each([
   const response = await ask(path, headers);
   expect([response.status, response.headers.get("content-type")]).toEqual([503, "application/json"]);
   expect(await response.json()).toMatchObject({ error: { code: "unavailable" } });
+});
+
+test("a request line without a path gets the envelope while the store is away", async () => {
+  const server = openStartServer(0, "127.0.0.1", { ids: systemIds, version: "1.2.3", commit: null });
+  const { text, isClosed } = await exchange(server.port ?? 0, [request("CONNECT [::1")]);
+  await server.stop(true);
+  expect(isClosed).toBe(true);
+  expect(readAnswer(text)).toMatchObject({ status: 400, body: expect.stringContaining("invalid_request") });
 });
 
 test.each([
