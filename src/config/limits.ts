@@ -156,6 +156,14 @@ export const FILTER_IDS_MAX = 100;
 export const METADATA_FILTERS_MAX = 4;
 /** Rows of a timeline in one answer: enough for many runs of 100 attempts; beyond it the oldest are left out. */
 export const TIMELINE_ROWS_MAX = 2_000;
+/** What a receipt, which anyone with its link can open, shows of a body, and of a timeline at a time. */
+export const RECEIPT_BODY_BYTES_MAX = 65_536;
+export const RECEIPT_ATTEMPTS_MAX = 50;
+export const RECEIPT_ROWS_MAX = 300;
+/** Receipts that are read, masked and rendered at a time; how many others may wait, and for how long. */
+export const RECEIPTS_AT_ONCE_MAX = 4;
+export const RECEIPTS_WAITING_MAX = 256;
+export const RECEIPT_WAIT_MS_MAX = 2 * SECOND_MS;
 /** Pauses in the timeline of an action, the newest. */
 export const TIMELINE_PAUSES_MAX = 100;
 /** Pages count up to this number, since the cost of a total would grow with the table. */

@@ -3,14 +3,16 @@ import type { Child } from "hono/jsx";
 import type { Action } from "../actions/action.ts";
 import { isTerminal, nextRetryAt } from "../actions/action.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
-import { APPROVAL_LINK_MS } from "../config/limits.ts";
+import { APPROVAL_LINK_MS, RECEIPT_BODY_BYTES_MAX } from "../config/limits.ts";
+import { EARLIER_PARAMETER, type ReceiptHistory, receiptHistory } from "../receipts/history.ts";
 import { maskedEntry } from "../receipts/masked-action.ts";
+import { pageBody } from "./body-view.tsx";
 import { callText } from "./decide.tsx";
 import { Layout, render } from "./layout.tsx";
 import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, UntrustedText } from "./parts.tsx";
 import { RELOAD_PARAMETER, type ReceiptReload } from "../receipts/reload.ts";
 import { maskForDisplay, RequestParts, ResponseView, UntrustedUrl } from "./request.tsx";
-import { duration, lastDecision, summaryOf } from "./text.ts";
+import { counted, duration, lastDecision, summaryOf } from "./text.ts";
 import { timeAgo } from "../runtime/clock.ts";
 import { ActorName, History } from "./timeline.tsx";
 
@@ -18,13 +20,16 @@ interface ReceiptPageProps {
   readonly action: Action;
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];
+  /** How many parts of it are newer than the one that is shown; default 0. */
+  readonly part?: number;
   readonly now: Date;
   /** When the browser loads it again; null: it is final. */
   readonly reload: ReceiptReload | null;
 }
 
 /** The public page of one action, masked: who asked for what, who approved it, when, and what came back. */
-export function receiptPage({ timeline, now, reload, ...props }: ReceiptPageProps): string {
+export function receiptPage({ timeline, part = 0, now, reload, ...props }: ReceiptPageProps): string {
+  const history = receiptHistory(timeline, part);
   const action = maskForDisplay(props.action, "public");
   const { status, method, url, host, title, result } = action;
   return render(
@@ -50,12 +55,14 @@ export function receiptPage({ timeline, now, reload, ...props }: ReceiptPageProp
         <section aria-label="Facts">
           <Facts rows={factsOf(action, timeline, now)} />
         </section>
-        <ResponseView action={action} />
+        <ResponseView action={action} charsMax={RECEIPT_BODY_BYTES_MAX} />
         <Card id="request" title="Request">
-          <RequestParts action={action} isAsked />
+          <RequestParts action={action} isAsked cut={cutOf(action)} />
           {action.body === null ? <p class="quiet">No body is sent.</p> : null}
         </Card>
-        <History timeline={timeline.map((entry) => maskedEntry(entry, "public"))} />
+        <History timeline={history.entries.map((entry) => maskedEntry(entry, "public"))}>
+          <Parts history={history} />
+        </History>
         <footer class="foot">
           <p>
             Action <span class="untrusted">{action.id}</span>, as of <Time at={now} />. Secrets are masked as ••••.
@@ -74,6 +81,27 @@ function Reloading({ reload: { seconds, isOn } }: { readonly reload: ReceiptRelo
         ? `This page loads again every ${duration(seconds * 1_000)} until the action has ended.`
         : "This page stays as it is. The action has not ended."}{" "}
       <a href={`?${RELOAD_PARAMETER}=${isOn ? "off" : "on"}`}>{isOn ? "Stop reloading" : "Reload automatically"}</a>
+    </p>
+  );
+}
+
+/** The beginning of a long body; undefined: it is shown whole. */
+function cutOf(action: Action) {
+  if ((action.body?.length ?? 0) <= RECEIPT_BODY_BYTES_MAX) return undefined;
+  const body = pageBody(action, { lines: Number.POSITIVE_INFINITY, chars: RECEIPT_BODY_BYTES_MAX });
+  return body === null ? undefined : { body, path: `/actions/${action.id}` };
+}
+
+/** Which part of a long timeline follows, with links to the others; nothing for one that is shown whole. */
+function Parts({ history: { entries, part, hasEarlier, attempts, isCut } }: { readonly history: ReceiptHistory }) {
+  if (part === 0 && !hasEarlier) return null;
+  const shown = entries.filter(({ event }) => event.type === "attempt").length;
+  const all = `${isCut ? "more than " : ""}${counted(attempts, "attempt")}`;
+  return (
+    <p class="small quiet">
+      {part === 0 ? `The newest ${shown} of ${all}.` : `${shown} earlier ones of ${all}.`}{" "}
+      {hasEarlier ? <a href={`?${EARLIER_PARAMETER}=${part + 1}`}>Earlier entries</a> : null}{" "}
+      {part === 0 ? null : <a href="?">Newest entries</a>}
     </p>
   );
 }

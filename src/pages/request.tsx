@@ -10,6 +10,7 @@ import { maskUrl } from "../receipts/masking.ts";
 import { bodyTree, BodyView, type PageBody, pageBody } from "./body-view.tsx";
 import { JsonView } from "./json-view.tsx";
 import { Card, SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
+import { cutAt } from "./text.ts";
 
 /** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
 export function maskForDisplay(action: Action, viewer: Viewer): Action {
@@ -138,8 +139,14 @@ export function UntrustedUrl({ url, host }: { readonly url: string; readonly hos
   );
 }
 
+interface ResponseViewProps {
+  readonly action: Action;
+  /** Characters of the body that are shown. */
+  readonly charsMax?: number;
+}
+
 /** The response to the newest attempt. */
-export function ResponseView({ action: { result } }: { readonly action: Action }) {
+export function ResponseView({ action: { result }, charsMax = Number.POSITIVE_INFINITY }: ResponseViewProps) {
   if (result === null) return null;
   const { responseCode, responseBody, responseTruncated, lastError } = result;
   const body = responseBody === null ? null : responseText(responseBody);
@@ -152,7 +159,7 @@ export function ResponseView({ action: { result } }: { readonly action: Action }
           {body.text === null ? (
             <p class="quiet">Binary content is not shown.</p>
           ) : (
-            <ResponseBody json={responseBody ?? ""} kind={body.kind} text={body.text} />
+            <ResponseBody json={responseBody ?? ""} kind={body.kind} text={body.text} charsMax={charsMax} />
           )}
         </Body>
       )}
@@ -160,10 +167,27 @@ export function ResponseView({ action: { result } }: { readonly action: Action }
   );
 }
 
-function ResponseBody({ json, kind, text }: { readonly json: string; readonly kind: string; readonly text: string }) {
+interface ResponseBodyProps extends Required<Pick<ResponseViewProps, "charsMax">> {
+  readonly json: string;
+  readonly kind: string;
+  readonly text: string;
+}
+
+function ResponseBody({ json, kind, text, charsMax }: ResponseBodyProps) {
   const label = "Body of the response";
-  const tree = kind === "JSON" ? bodyTree(json) : null;
-  return tree === null ? <UntrustedBlock label={label} text={text} /> : <JsonView label={label} tree={tree} />;
+  const tree = kind === "JSON" && json.length <= charsMax ? bodyTree(json) : null;
+  if (tree !== null) return <JsonView label={label} tree={tree} />;
+  const { beginning, rest } = cutAt(text, charsMax);
+  return (
+    <>
+      <UntrustedBlock label={label} text={beginning} />
+      {rest === null ? null : (
+        <p class="notice notice-wait">
+          <b>{rest} not shown.</b>
+        </p>
+      )}
+    </>
+  );
 }
 
 interface ResponseText {

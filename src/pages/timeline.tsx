@@ -8,12 +8,19 @@ import { Card, Name, Time, type Tone, UntrustedText } from "./parts.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "./text.ts";
 
+interface HistoryProps {
+  readonly timeline: readonly TimelineEntry[];
+  /** Above the entries. */
+  readonly children?: Child;
+}
+
 /** All entries, oldest first. They must be masked already. */
-export function History({ timeline }: { readonly timeline: readonly TimelineEntry[] }) {
+export function History({ timeline, children }: HistoryProps) {
   // The start of an attempt is shown only while the attempt has no result.
   const steps = timeline.filter(({ event }, at) => event.type !== "started" || at === timeline.length - 1);
   return (
     <Card id="history" title="Timeline">
+      {children}
       <ol class="steps">
         {steps.map((entry, index) => (
           <>

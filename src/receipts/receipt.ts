@@ -9,7 +9,11 @@ import { ReceiptJson, receiptJson, ReceiptToken } from "./schema.ts";
 import { premask } from "./masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { receiptPage } from "../pages/receipt.tsx";
+import { partIn } from "./history.ts";
 import { receiptReload } from "./reload.ts";
+import { RECEIPT_WAIT_MS_MAX, RECEIPTS_AT_ONCE_MAX, RECEIPTS_WAITING_MAX } from "../config/limits.ts";
+import { DomainError } from "../api/domain-error.ts";
+import type { RequestContext } from "../http/request.ts";
 import { prefersJson, json, page, pageHeaders } from "../http/response.ts";
 import { LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
@@ -68,6 +72,46 @@ export interface ReceiptRouteDeps {
   readonly clock: Clock;
 }
 
+/**
+ * Runs at most `RECEIPTS_AT_ONCE_MAX` at a time, in order: anyone who has a link may ask for any number, and each may take a
+ * megabyte and the masking thread. Throws `unavailable` where the turn doesn't come within `RECEIPT_WAIT_MS_MAX`.
+ */
+function createTurns(clock: Pick<Clock, "after">): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting = new Set<() => void>();
+  let running = 0;
+  const turn = async (): Promise<void> => {
+    if (running < RECEIPTS_AT_ONCE_MAX) {
+      running += 1;
+      return;
+    }
+    if (waiting.size >= RECEIPTS_WAITING_MAX) throw tooMany();
+    const mine = Promise.withResolvers<void>();
+    waiting.add(mine.resolve);
+    const cancelTimer = clock.after(RECEIPT_WAIT_MS_MAX, () => {
+      if (waiting.delete(mine.resolve)) mine.reject(tooMany());
+    });
+    await mine.promise.finally(cancelTimer);
+  };
+  return async (work) => {
+    await turn();
+    try {
+      return await work();
+    } finally {
+      // The next one gets the place, so that no newcomer overtakes it.
+      const [next] = waiting;
+      if (next === undefined) running -= 1;
+      else {
+        waiting.delete(next);
+        next();
+      }
+    }
+  };
+}
+
+function tooMany(): DomainError {
+  return new DomainError("unavailable", "Too many receipts are being opened. Try again in a few seconds.");
+}
+
 const VARY = { vary: "Accept" } as const;
 
 /** A malformed token gets the same answer as an unknown one. */
@@ -75,25 +119,29 @@ const TokenParams = pathParams(Type.Object({ token: ReceiptToken }), LINK_NOT_FO
 
 /** The receipt of an action as a page or as JSON, for everyone who has the link. */
 export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
+  const inTurn = createTurns(clock);
+  const show = async (context: RequestContext, token: string): Promise<Response> => {
+    const isJson = prefersJson(context.request);
+    const receipt = await readReceipt(token);
+    if (receipt === null) throw linkNotFound();
+    const { timeline } = receipt;
+    const action = await premask(receipt.action, "public");
+    context.actionId = action.id;
+    const now = clock.now();
+    if (isJson) return json(receiptJson(action, timeline, now), 200, { ...pageHeaders("receipt"), ...VARY });
+    const part = partIn(context.search);
+    const times = { since: timeline.at(-1)?.at ?? action.createdAt, now };
+    // What is over stays as it is.
+    const reload = part > 0 ? null : receiptReload(action, times, context.search);
+    const html = receiptPage({ action, timeline, part, now, reload });
+    if (reload === null) return page("receipt", html, { headers: VARY });
+    // A header and no element: a copy that somebody saves stays as it is.
+    const refresh = reload.isOn ? { refresh: String(reload.seconds) } : {};
+    return page("live", html, { headers: { ...VARY, ...refresh } });
+  };
   return createPageRoutes("receipt").get(
     "/r/:token",
-    async ({ context, params }) => {
-      const isJson = prefersJson(context.request);
-      const receipt = await readReceipt(params.token);
-      if (receipt === null) throw linkNotFound();
-      const { timeline } = receipt;
-      const action = await premask(receipt.action, "public");
-      context.actionId = action.id;
-      const now = clock.now();
-      if (isJson) return json(receiptJson(action, timeline, now), 200, { ...pageHeaders("receipt"), ...VARY });
-      const times = { since: timeline.at(-1)?.at ?? action.createdAt, now };
-      const reload = receiptReload(action, times, context.search);
-      const html = receiptPage({ action, timeline, now, reload });
-      if (reload === null) return page("receipt", html, { headers: VARY });
-      // A header and no element: a copy that somebody saves stays as it is.
-      const refresh = reload.isOn ? { refresh: String(reload.seconds) } : {};
-      return page("live", html, { headers: { ...VARY, ...refresh } });
-    },
+    ({ context, params }) => inTurn(() => show(context, params.token)),
     operation({
       operationId: "getReceipt",
       permission: null,
@@ -103,6 +151,7 @@ export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
       notes: [
         "JSON with `Accept: application/json`, else a page for people; errors have the same form.",
         "The page reloads itself until the action has ended, unless `?reload=off` is added.",
+        "It has at most 64 kB of a body and the 50 newest attempts; the page links to earlier ones.",
       ],
       params: TokenParams,
       answers: {

@@ -3,6 +3,9 @@ import type { Action as StoredAction } from "../actions/action.ts";
 import { withoutUnknown } from "../actions/extras.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import { ActionJson } from "../actions/schemas.ts";
+import { cutJson, cutRequestBody } from "../actions/cut-body.ts";
+import { RECEIPT_ATTEMPTS_MAX, RECEIPT_BODY_BYTES_MAX } from "../config/limits.ts";
+import { receiptHistory } from "./history.ts";
 import { plainText } from "../api/schema-helpers.ts";
 import { maskedAction, maskedEntry } from "./masked-action.ts";
 import { TimelineItem } from "../actions/list-schemas.ts";
@@ -17,6 +20,8 @@ const {
   ...shown
 } = ActionJson.properties;
 
+const { body, response_truncated: _stored, ...members } = shown;
+
 const { seq: _place, ...happened } = TimelineItem.properties;
 
 export const ReceiptToken = plainText(
@@ -27,11 +32,34 @@ export const ReceiptToken = plainText(
 /** A receipt as JSON. `receiptJson` writes it. */
 export const ReceiptJson = Type.Object(
   {
-    ...shown,
+    ...members,
+    body: Type.Union([...body.anyOf, plainText("The beginning of a long body.", '{"rows":[')], {
+      description: "The body sent to the target. Of a long one, its beginning as a text.",
+      examples: [{ amount: 7 }],
+    }),
+    body_truncated: Type.Optional(
+      Type.Literal(true, {
+        description: `Only the first ${RECEIPT_BODY_BYTES_MAX} bytes of the body are shown.`,
+        examples: [true],
+      }),
+    ),
+    response_truncated: Type.Optional(
+      Type.Literal(true, {
+        description: "The target's answer was longer than the part that is shown.",
+        examples: [true],
+      }),
+    ),
     timeline: Type.Array(
       Type.Object(happened, { title: "ReceiptItem", description: "One thing that happened to the action." }),
-      { description: "What happened, oldest first." },
+      {
+        description: `What happened, oldest first: the newest ${RECEIPT_ATTEMPTS_MAX} attempts and what came with them.`,
+      },
     ),
+    earlier_attempts: Type.Integer({
+      minimum: 0,
+      description: "How many attempts of all runs came before those in the timeline.",
+      examples: [0],
+    }),
   },
   {
     title: "Receipt",
@@ -47,10 +75,35 @@ export type ReceiptJson = Static<typeof ReceiptJson>;
  * leaves out callback, metadata, receipt URL, key ids and positions in the event stream. Its timeline has the reason.
  */
 export function receiptJson(action: StoredAction, timeline: readonly TimelineEntry[], now: Date): string {
+  const { entries, earlierAttempts } = receiptHistory(timeline, 0);
   const { reason: _asked, metadata: _noted, ...extras } = withoutUnknown(action.extras);
-  const masked = { ...maskedAction(action, "public"), callback: null, keyId: "", extras };
+  // Masked first: a cut could separate a secret from the name that tells it.
+  const { action: masked, isCut } = cutBodies({ ...maskedAction(action, "public"), callback: null, keyId: "", extras });
   const json = actionJson(masked, { now, receiptUrl: null, hidesHeaderValues: true });
-  return `${json.slice(0, -1)},"timeline":${JSON.stringify(timeline.map((entry) => withoutSeq(timelineItem(maskedEntry(entry, "public")))))}}`;
+  const told = entries.map((entry) => withoutSeq(timelineItem(maskedEntry(entry, "public"))));
+  const truncated = isCut ? `,"body_truncated":true` : "";
+  return `${json.slice(0, -1)}${truncated},"timeline":${JSON.stringify(told)},"earlier_attempts":${earlierAttempts}}`;
+}
+
+/** The action with the beginning of its bodies. `isCut`: that of the request is cut. */
+function cutBodies<Shown extends StoredAction>(action: Shown) {
+  const { result, lateResult } = action;
+  const cut = (json: string | null | undefined) =>
+    json === null || json === undefined ? null : cutJson(json, RECEIPT_BODY_BYTES_MAX);
+  const sent = cutRequestBody(action, RECEIPT_BODY_BYTES_MAX);
+  const answer = cut(result?.responseBody);
+  const isTruncated = result?.responseTruncated === true || (answer !== null && answer.bytes !== null);
+  return {
+    isCut: sent !== null && sent.bytes !== null,
+    action: {
+      ...action,
+      body: sent?.text ?? null,
+      result:
+        result === null ? null : { ...result, responseBody: answer?.json ?? null, responseTruncated: isTruncated },
+      lateResult:
+        lateResult === null ? null : { ...lateResult, responseBody: cut(lateResult.responseBody)?.json ?? null },
+    },
+  };
 }
 
 function withoutSeq({ seq: _position, ...told }: ReturnType<typeof timelineItem>) {

@@ -1,0 +1,54 @@
+import type { TimelineEntry } from "../actions/timeline.ts";
+import { RECEIPT_ATTEMPTS_MAX, RECEIPT_ROWS_MAX, TIMELINE_ROWS_MAX } from "../config/limits.ts";
+
+/** The query parameter that asks for an earlier part of the timeline: 1 for the one before the newest. */
+export const EARLIER_PARAMETER = "earlier";
+
+/** The part of a timeline that a receipt shows. */
+export interface ReceiptHistory {
+  /** Oldest first. */
+  readonly entries: readonly TimelineEntry[];
+  /** How many parts are newer. */
+  readonly part: number;
+  readonly hasEarlier: boolean;
+  /** The attempts of all runs, and how many of them come before the entries. */
+  readonly attempts: number;
+  readonly earlierAttempts: number;
+  /** Whether the timeline itself was longer than what was read of it. */
+  readonly isCut: boolean;
+}
+
+/** The newest part of a timeline for 0, and for each number more the one before; the oldest where there are not so many. */
+export function receiptHistory(timeline: readonly TimelineEntry[], part: number): ReceiptHistory {
+  let [start, end] = [startOf(timeline, timeline.length), timeline.length];
+  let at = 0;
+  for (; at < part && start > 0; at += 1) [start, end] = [startOf(timeline, start), start];
+  return {
+    entries: timeline.slice(start, end),
+    part: at,
+    hasEarlier: start > 0,
+    attempts: attemptsIn(timeline),
+    earlierAttempts: attemptsIn(timeline.slice(0, start)),
+    isCut: timeline.length >= TIMELINE_ROWS_MAX,
+  };
+}
+
+/** The part that a query asks for; anything but a short number is the newest. */
+export function partIn(search: string): number {
+  const text = new URLSearchParams(search).get(EARLIER_PARAMETER) ?? "";
+  return /^\d{1,4}$/.test(text) ? Number(text) : 0;
+}
+
+/** Where a part begins that ends before `end`: behind an attempt, or where it has as many entries as it may. */
+function startOf(timeline: readonly TimelineEntry[], end: number): number {
+  let attempts = 0;
+  for (let at = end - 1; at >= 0; at -= 1) {
+    attempts += Number(timeline[at]?.event.type === "attempt");
+    if (attempts > RECEIPT_ATTEMPTS_MAX || end - at > RECEIPT_ROWS_MAX) return at + 1;
+  }
+  return 0;
+}
+
+function attemptsIn(timeline: readonly TimelineEntry[]): number {
+  return timeline.filter(({ event }) => event.type === "attempt").length;
+}

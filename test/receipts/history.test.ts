@@ -1,0 +1,68 @@
+import { describe, expect, test } from "bun:test";
+import type { TimelineEntry, TimelineEvent } from "../../src/actions/timeline.ts";
+import { partIn, receiptHistory } from "../../src/receipts/history.ts";
+import { NOON } from "../support/factory.ts";
+
+const ATTEMPT: TimelineEvent = {
+  type: "attempt",
+  attempt: 1,
+  outcome: "answered",
+  response_code: 500,
+  error: null,
+  duration_ms: 1,
+  next_retry_at: null,
+  location: null,
+};
+
+function timelineOf(events: readonly TimelineEvent[]): readonly TimelineEntry[] {
+  return events.map((event, at) => ({ seq: at + 1, at: NOON, run: 1, status: "pending", event }));
+}
+
+/** Each attempt with its beginning and its end. */
+const runs = (count: number) =>
+  timelineOf(Array.from({ length: count }, () => [{ type: "started" }, ATTEMPT, { type: "failed" }] as const).flat());
+
+const attemptsOf = (entries: readonly TimelineEntry[]) => entries.filter(({ event }) => event.type === "attempt");
+
+describe("the part of a timeline that a receipt shows", () => {
+  test("is all of it while it has fifty attempts", () => {
+    const timeline = runs(50);
+    expect(receiptHistory(timeline, 0)).toMatchObject({ entries: timeline, hasEarlier: false, earlierAttempts: 0 });
+  });
+
+  test("begins behind the fifty-first newest attempt, and its count is of all", () => {
+    const timeline = runs(51);
+    const newest = receiptHistory(timeline, 0);
+    expect(attemptsOf(newest.entries)).toHaveLength(50);
+    expect(newest).toMatchObject({ part: 0, hasEarlier: true, attempts: 51, earlierAttempts: 1 });
+    expect(newest.entries.at(-1)).toBe(timeline.at(-1));
+  });
+
+  test("has at most 300 entries, also where nothing was attempted", () => {
+    const timeline = timelineOf(Array.from({ length: 301 }, () => ({ type: "held" }) as const));
+    expect(receiptHistory(timeline, 0).entries).toEqual(timeline.slice(1));
+    expect(receiptHistory(timeline, 1).entries).toEqual(timeline.slice(0, 1));
+  });
+
+  test.each([0, 1, 49, 50, 51, 100, 313])("leaves nothing out and shows nothing twice: %i attempts", (count) => {
+    const timeline = runs(count);
+    const parts: TimelineEntry[][] = [];
+    for (let part = 0; parts.length === 0 || receiptHistory(timeline, part - 1).hasEarlier; part += 1) {
+      parts.unshift([...receiptHistory(timeline, part).entries]);
+    }
+    expect(parts.flat()).toEqual([...timeline]);
+    // Beyond the oldest part there is the oldest one.
+    expect(receiptHistory(timeline, 9_999).entries).toEqual(parts[0] ?? []);
+  });
+
+  test.each([
+    ["", 0],
+    ["earlier=2", 2],
+    ["earlier=-1", 0],
+    ["earlier=99999", 0],
+    ["earlier=1e3", 0],
+    ["reload=off&earlier=1", 1],
+  ])("is asked for by a short number: %j", (search, part) => {
+    expect(partIn(search)).toBe(part);
+  });
+});
