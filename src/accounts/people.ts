@@ -1,5 +1,5 @@
 import { auditOf, type AuditStore } from "../audit/audit.ts";
-import { DomainError } from "../api/domain-error.ts";
+import { DomainError, RetryLater } from "../api/domain-error.ts";
 import { PASSWORD_CHARS_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
@@ -20,7 +20,7 @@ import {
   type StartedSession,
 } from "./sessions.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
-import { createLogInThrottle, createSignInAudit, createSignUpThrottle } from "./throttle.ts";
+import { createLogInThrottle, createSignInAudit, createSignUpThrottle, emailKey } from "./throttle.ts";
 
 interface PeopleDeps {
   readonly people: PeopleStore;
@@ -72,7 +72,7 @@ export function createPeopleService(deps: PeopleDeps) {
     },
     /** Hashes the password of somebody whose link was checked. */
     hashPassword: (password: string, accountId: string) =>
-      deps.passwords.hash(password, { lane: accountId, isKnown: true }),
+      deps.passwords.hash(password, { lane: accountId, isKnown: true, email: null }),
     /** Closes open streams of sessions that another process has ended. */
     recheckSessions: () => sessions.recheckAll(),
     changePassword: (person: Person, change: PasswordChange, source: RequestSource) =>
@@ -152,7 +152,7 @@ async function signUp(
   const uncount = parts.throttleSignUp(source.client);
   // Before the hash, which costs a hundred times as much. The write below decides races.
   if ((await people.find(email)) !== null) throw emailTaken();
-  const passwordHash = await passwords.hash(password, laneOf(source, null)).catch((error: unknown) => {
+  const passwordHash = await passwords.hash(password, laneOf(source, email, null)).catch((error: unknown) => {
     uncount();
     throw error;
   });
@@ -225,7 +225,7 @@ async function changePassword(
   const { people, passwords, secrets, clock, sessions } = parts;
   const { caller, email } = who;
   const { person } = await checkCurrentPassword(parts, who, current, source);
-  const passwordHash = await passwords.hash(next, laneOf(source, caller.personId ?? null));
+  const passwordHash = await passwords.hash(next, laneOf(source, email, caller.personId ?? null));
   const owner = { person, accountId: caller.accountId, role: who.role };
   const { row, started } = newSession(secrets, owner, source, clock.now());
   const entry = { kind: "password_changed", subject: email } as const;
@@ -267,7 +267,7 @@ async function verifyPassword(
   const uncount = throttle(parts, { email, client, device: known?.device.deviceId ?? null });
   try {
     const member = known?.member ?? (await people.find(email));
-    const lane = laneOf(source, personId ?? known?.device.personId ?? null);
+    const lane = laneOf(source, email, personId ?? known?.device.personId ?? null);
     // No schema has bounded the password of a form that confirms a session; that of a log-in it has.
     const isTooLong = personId !== null && password.length > PASSWORD_CHARS_MAX;
     const isRight =
@@ -279,6 +279,7 @@ async function verifyPassword(
   } catch (error) {
     // The password was not checked, so don't count it as wrong.
     uncount();
+    if (error instanceof RetryLater) auditRefused("sign_in_throttled", email, client);
     throw error;
   }
   auditRefused("sign_in_failed", email, client);
@@ -311,8 +312,9 @@ async function recognize(
 }
 
 /** The queue in which a password waits to be hashed. */
-function laneOf({ client }: RequestSource, personId: string | null): HashLane {
-  return personId === null ? { lane: client, isKnown: false } : { lane: personId, isKnown: true };
+function laneOf({ client }: RequestSource, email: string, personId: string | null): HashLane {
+  if (personId !== null) return { lane: personId, isKnown: true, email: null };
+  return { lane: client, isKnown: false, email: emailKey(email) };
 }
 
 /**
@@ -331,7 +333,7 @@ async function redeemLink(
   if (link === null) throw linkGone();
   const { personId, accountId } = link;
   if (personId === null && (await people.find(credentials.email)) !== null) throw emailTaken();
-  const passwordHash = await passwords.hash(credentials.password, { lane: accountId, isKnown: true });
+  const passwordHash = await passwords.hash(credentials.password, { lane: accountId, isKnown: true, email: null });
   const now = clock.now();
   const email = link.email ?? credentials.email;
   const person = { id: personId ?? ids.person(), email, passwordHash, createdAt: now };

@@ -383,6 +383,8 @@ export const PASSWORD_HASHES_MAX = 2;
  */
 export const PASSWORD_HASHES_WAITING_MAX = 128;
 export const PASSWORD_HASHES_WAITING_PER_LANE_MAX = 32;
+/** Clients whose tries with one address are counted while any of them runs or waits: of those one waits. */
+export const PASSWORD_HASH_CLIENTS_COUNTED_MAX = 1_000;
 /** After so many turns of known devices one of the others follows, so that known people can't keep strangers waiting. */
 export const PASSWORD_HASHES_OF_KNOWN_IN_A_ROW_MAX = 2;
 export const SESSION_MS_MAX = 7 * DAY_MS;

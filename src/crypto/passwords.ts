@@ -1,5 +1,6 @@
-import { DomainError } from "../api/domain-error.ts";
+import { DomainError, RetryLater } from "../api/domain-error.ts";
 import {
+  PASSWORD_HASH_CLIENTS_COUNTED_MAX,
   PASSWORD_HASHES_MAX,
   PASSWORD_HASHES_OF_KNOWN_IN_A_ROW_MAX,
   PASSWORD_HASHES_WAITING_MAX,
@@ -33,7 +34,7 @@ export function createPasswords({ memoryKib, passes }: PasswordCost = COST) {
   };
 }
 
-/** Hashes passwords. Both methods throw `unavailable` if too many calls wait. */
+/** Hashes passwords. Both methods throw `unavailable` if too many calls wait, `RetryLater` if one with its address does. */
 export type Passwords = ReturnType<typeof createPasswords>;
 
 /** The queue in which a password waits to be hashed. */
@@ -42,6 +43,8 @@ export interface HashLane {
   readonly lane: string;
   /** The device, session or link is known, which gets more turns. */
   readonly isKnown: boolean;
+  /** The address that a stranger submitted, in lower case, whether somebody has it or not; null: no stranger. */
+  readonly email: string | null;
 }
 
 /** Systems produce different code points for the same typed text (NIST SP 800-63B, 5.1.1.2). */
@@ -55,39 +58,56 @@ function createDummyHash({ memoryKib, passes }: PasswordCost): string {
   return `$argon2id$v=19$m=${memoryKib},t=${passes},p=1$${base64("s".repeat(32))}$${base64("h".repeat(32))}`;
 }
 
-interface Waiting {
-  readonly begin: () => void;
-  readonly giveUp: (error: DomainError) => void;
+/** A place in the queue. A call that takes it over from another one changes it. */
+interface Place {
+  readonly submitted: Submitted | null;
+  client: string;
+  begin: () => void;
+  giveUp: (error: DomainError) => void;
 }
 
 /** The waiting calls by lane. The first lane of the map is served next. */
 interface Line {
-  readonly lanes: Map<string, Waiting[]>;
+  readonly lanes: Map<string, Place[]>;
   length: number;
+}
+
+/** An address that strangers submit, as long as any call with it runs or waits. */
+interface Submitted {
+  calls: number;
+  /** How often each client has asked meanwhile. */
+  readonly tries: Map<string, number>;
+  place: Place | null;
 }
 
 /**
  * Runs at most `PASSWORD_HASHES_MAX` calls at a time. Lanes take turns, and while both kinds wait, two of three turns go to
  * known devices, so that a client who fills its own lane delays only itself. Throws `unavailable` if the lane or the whole
- * queue is full; in a full queue a newcomer takes a place of the longest lane.
+ * queue is full; in a full queue a newcomer takes a place of the longest lane. Of strangers with one address one waits: many
+ * networks would keep everybody else waiting. The others get `RetryLater`.
  */
 function createTurns(): <T>(turn: HashLane, work: () => Promise<T>) => Promise<T> {
   const known: Line = { lanes: new Map(), length: 0 };
   const others: Line = { lanes: new Map(), length: 0 };
+  const addresses = new Map<string, Submitted>();
   let running = 0;
   let knownInARow = 0;
 
-  const next = (): Waiting | undefined => {
+  const next = (): Place | undefined => {
     const isTurnOfKnown = others.length === 0 || knownInARow < PASSWORD_HASHES_OF_KNOWN_IN_A_ROW_MAX;
     const isKnown = known.length > 0 && isTurnOfKnown;
     knownInARow = isKnown ? knownInARow + 1 : 0;
     return takeFirst(isKnown ? known : others);
   };
 
-  return async ({ lane, isKnown }, work) => {
+  const run = async <T>(
+    { lane, isKnown }: HashLane,
+    submitted: Submitted | null,
+    work: () => Promise<T>,
+  ): Promise<T> => {
     if (running < PASSWORD_HASHES_MAX) running += 1;
     // A finished call passes its slot to the next waiting one, so that no newcomer overtakes the queue.
-    else await joinLine(isKnown ? known : others, lane);
+    else await joinLine(isKnown ? known : others, lane, submitted);
     try {
       return await work();
     } finally {
@@ -96,39 +116,89 @@ function createTurns(): <T>(turn: HashLane, work: () => Promise<T>) => Promise<T
       else first.begin();
     }
   };
+
+  return async (turn, work) => {
+    const { email, lane } = turn;
+    if (email === null) return run(turn, null, work);
+    const submitted = addresses.get(email) ?? { calls: 0, tries: new Map<string, number>(), place: null };
+    addresses.set(email, submitted);
+    submitted.calls += 1;
+    countTry(submitted, lane);
+    try {
+      return await run(turn, submitted, work);
+    } finally {
+      submitted.calls -= 1;
+      if (submitted.calls === 0) addresses.delete(email);
+    }
+  };
 }
 
-function joinLine(line: Line, lane: string): Promise<void> {
+function countTry({ tries }: Submitted, client: string): void {
+  if (tries.has(client) || tries.size < PASSWORD_HASH_CLIENTS_COUNTED_MAX)
+    tries.set(client, triesOf(tries, client) + 1);
+}
+
+function triesOf(tries: ReadonlyMap<string, number>, client: string): number {
+  return tries.get(client) ?? 0;
+}
+
+function joinLine(line: Line, lane: string, submitted: Submitted | null): Promise<void> {
+  const taken = submitted?.place ?? null;
+  if (taken !== null) return takeOver(taken, lane);
   const waiting = line.lanes.get(lane) ?? [];
   if (waiting.length >= PASSWORD_HASHES_WAITING_PER_LANE_MAX) return Promise.reject(tooMany());
   if (line.length >= PASSWORD_HASHES_WAITING_MAX && !makeRoom(line, waiting.length + 1))
     return Promise.reject(tooMany());
   return new Promise((begin, giveUp) => {
-    waiting.push({ begin, giveUp });
+    const place: Place = { submitted, client: lane, begin, giveUp };
+    waiting.push(place);
     line.lanes.set(lane, waiting);
     line.length += 1;
+    if (submitted !== null) submitted.place = place;
   });
+}
+
+/**
+ * Of two clients with one address the one waits that has asked less often, the later one where both have asked as often:
+ * somebody among many who guess comes to their turn.
+ */
+function takeOver(place: Place, client: string): Promise<void> {
+  const tries = place.submitted?.tries ?? new Map<string, number>();
+  if (triesOf(tries, client) > triesOf(tries, place.client)) return Promise.reject(oneAtATime());
+  place.giveUp(oneAtATime());
+  return new Promise((begin, giveUp) => void Object.assign(place, { client, begin, giveUp }));
 }
 
 /** Refuses the newest call of the longest lane; false: no lane is longer than `length`. */
 function makeRoom(line: Line, length: number): boolean {
   const [longest] = [...line.lanes].toSorted(([, one], [, other]) => other.length - one.length);
   if (longest === undefined || longest[1].length <= length) return false;
-  longest[1].pop()?.giveUp(tooMany());
-  line.length -= 1;
+  left(line, longest[1].pop())?.giveUp(tooMany());
   return true;
 }
 
-function takeFirst(line: Line): Waiting | undefined {
+function takeFirst(line: Line): Place | undefined {
   for (const [name, lane] of line.lanes) {
     line.lanes.delete(name);
     const first = lane.shift();
     // Its next turn comes after all other lanes.
     if (lane.length > 0) line.lanes.set(name, lane);
-    if (first !== undefined) line.length -= 1;
-    return first;
+    return left(line, first);
   }
   return undefined;
+}
+
+/** Counts a place that has left its lane. */
+function left(line: Line, place: Place | undefined): Place | undefined {
+  if (place === undefined) return undefined;
+  line.length -= 1;
+  if (place.submitted !== null) place.submitted.place = null;
+  return place;
+}
+
+/** The same whether somebody has the address or not. */
+function oneAtATime(): RetryLater {
+  return new RetryLater("Others are trying this address right now. Try again in 1 s.", 1);
 }
 
 function tooMany(): DomainError {

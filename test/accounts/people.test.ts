@@ -62,8 +62,8 @@ describe("the check of a password", () => {
     await service.logIn(ANN, SOURCE);
     await service.logIn(ANN, { ...SOURCE, deviceToken: started.deviceToken });
     await service.sessionSecret.confirm(started.person, ANN.password, SOURCE);
-    const known = { lane: personId, isKnown: true };
-    expect(calls).toEqual([{ lane: SOURCE.client, isKnown: false }, known, known]);
+    const known = { lane: personId, isKnown: true, email: null };
+    expect(calls).toEqual([{ lane: SOURCE.client, isKnown: false, email: ANN.email.toLowerCase() }, known, known]);
   });
 
   test("of a session hashes nothing that is too long for a password", async () => {

@@ -7,7 +7,7 @@ import {
 } from "../../src/config/limits.ts";
 import { createPasswords } from "../../src/crypto/passwords.ts";
 
-const TURN = { lane: "192.0.2.1", isKnown: false };
+const TURN = { lane: "192.0.2.1", isKnown: false, email: null };
 
 const CHEAP = { memoryKib: 8, passes: 1 };
 
@@ -142,11 +142,46 @@ describe("hashes", () => {
     const passwords = createPasswords();
     const strangers = Array.from({ length: 20 }, () => passwords.hash("stranger", TURN));
     const known = Array.from({ length: 12 }, (_, at) =>
-      passwords.hash("known", { lane: `person ${at}`, isKnown: true }),
+      passwords.hash("known", { lane: `person ${at}`, isKnown: true, email: null }),
     );
     await endAll([...strangers, ...known]);
     expect(seen.begun.slice(2, 11).join(" ")).toBe("known known stranger known known stranger known known stranger");
     expect(seen.begun.slice(0, 20).filter((who) => who === "known")).toHaveLength(12);
+  });
+
+  test("of one address wait one at a time, whoever submits it; the others are told to come back", async () => {
+    const { seen, endAll } = slowHashes();
+    const passwords = createPasswords();
+    const guesses = Array.from({ length: 300 }, (_, at) =>
+      passwords.verify(`guess ${at}`, null, { lane: `network ${at}`, isKnown: false, email: "ann@example.com" }),
+    );
+    const other = passwords.verify("bob", null, { lane: "home", isKnown: false, email: "bob@example.com" });
+    // Her own device is known, and other strangers have other addresses: both wait for no guess but those that run.
+    const known = passwords.verify("known", null, { lane: "ann", isKnown: true, email: null });
+    const right = passwords.verify("right", null, { lane: "cafe", isKnown: false, email: "ann@example.com" });
+    const settled = await endAll(guesses);
+    await endAll([other, known, right]);
+    const refused = settled.filter(({ status }) => status === "rejected");
+    expect(refused).toHaveLength(298);
+    expect(refused[0]).toMatchObject({ reason: { code: "rate_limited", retryAfterSeconds: 1 } });
+    expect(seen.begun.slice(0, 2)).toEqual(["guess 0", "guess 1"]);
+    expect(seen.begun.slice(2).toSorted()).toEqual(["bob", "known", "right"]);
+  });
+
+  test("of one address go to the client that has asked less often", async () => {
+    const { seen, endAll } = slowHashes();
+    const passwords = createPasswords();
+    const from = (lane: string) =>
+      passwords.verify(lane, null, { lane, isKnown: false, email: "ann@example.com" }).catch(String);
+    const before = ["eve", "mallory", "eve", "mallory"].map(from);
+    const ann = from("ann");
+    // They have asked twice and more by now.
+    const after = ["eve", "mallory", "eve", "mallory"].map(from);
+    await endAll([...before, ann, ...after]);
+    expect(seen.begun).toEqual(["eve", "mallory", "ann"]);
+    // When nobody asks any more, nothing is remembered.
+    await endAll([from("eve"), from("eve"), from("eve")]);
+    expect(seen.begun.slice(3)).toEqual(["eve", "eve", "eve"]);
   });
 
   test("that fail give their turn on", async () => {
