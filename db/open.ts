@@ -9,7 +9,7 @@ import { type OnAway, tellingAway } from "./sql/away.ts";
 import { codeOf, faultOf, unavailable } from "./sql/errors.ts";
 import { FencedSql, openRemote } from "./libsql/remote.ts";
 import { openFile } from "./libsql/file.ts";
-import { DatabaseUnreadable, inspectFile, lockFile, singlePathOf, unreadable } from "./libsql/inspect.ts";
+import { DatabaseUnreadable, inspectFile, lockFile, singlePathOf, UNREADABLE, unreadable } from "./libsql/inspect.ts";
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
 import { createPeopleStore } from "./sql/people.ts";
 import type { HeaderSeal } from "./sql/rows.ts";
@@ -52,6 +52,7 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
     return await open(settings, path);
   } catch (error) {
     if (isTemporary(error)) throw unavailable(error);
+    if (error instanceof Error && codeOf(error) === UNREADABLE) throw new DatabaseUnreadable(error.message);
     if (path !== null && /CORRUPT|NOTADB/.test(codeOf(error))) throw unreadable(path);
     throw error;
   }

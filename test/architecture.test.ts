@@ -29,6 +29,8 @@ const PURE = new Set([
     "timeline",
     "extras",
     "body",
+    "attempts",
+    "late-result",
   ].map((name) => `src/actions/${name}.ts`),
   "src/accounts/roles.ts",
 

@@ -9,6 +9,9 @@ export class DatabaseUnreadable extends Error {
   override readonly name = "DatabaseUnreadable";
 }
 
+/** The code of this error where it crosses a thread, with its message. */
+export const UNREADABLE = "OUTGATE_UNREADABLE";
+
 /** Files up to this size are checked completely: 1.8 ms per megabyte, a quarter of a second at most. */
 const CHECKED_BYTES_MAX = 128 * 1_048_576;
 

@@ -3,7 +3,7 @@
  * since a structured clone of the same rows costs about twice as much.
  */
 import { openFile } from "./file.ts";
-import { DatabaseUnreadable, inspectFile } from "./inspect.ts";
+import { DatabaseUnreadable, inspectFile, UNREADABLE } from "./inspect.ts";
 import { codeOf } from "../sql/errors.ts";
 import type { Sql, Statement } from "../sql/sql.ts";
 import type { FromWorker, Sent, ToWorker } from "./threaded.ts";
@@ -43,6 +43,6 @@ function statementOf([number, args, text]: Sent): Statement {
 }
 
 function failureOf({ call }: ToWorker, error: unknown): FromWorker {
-  const code = error instanceof DatabaseUnreadable ? "SQLITE_NOTADB" : codeOf(error);
+  const code = error instanceof DatabaseUnreadable ? UNREADABLE : codeOf(error);
   return { call, failed: { code, message: error instanceof Error ? error.message : String(error) } };
 }

@@ -8,7 +8,14 @@ import {
   PersonJson,
   PersonList,
 } from "../../src/accounts/team-schemas.ts";
-import { AccountJson, AccountList, ChangeAccount, CreatedKey, CreateKey } from "../../src/accounts/schemas.ts";
+import {
+  AccountJson,
+  AccountList,
+  ChangeAccount,
+  CreatedKey,
+  CreateKey,
+  RevokedKeyJson,
+} from "../../src/accounts/schemas.ts";
 import { KeyList } from "../../src/accounts/key-list.ts";
 import { SigningOriginList } from "../../src/accounts/known-origins.ts";
 import { CallbackTestJson, TestCallback } from "../../src/accounts/callback-test.ts";
@@ -76,6 +83,7 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   CreateChannel,
   CreatedInvitation,
   CreatedKey,
+  RevokedKeyJson,
   CreateInvitation,
   CreateKey,
   CreatePause,

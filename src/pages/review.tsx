@@ -208,7 +208,9 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
             ),
           ])}
       />
-      <div class={`reviewed-cards${ordered.filter(isSent).length > REVIEW_COLUMNS_MAX ? "" : " reviewed-rows"}`}>
+      <div
+        class={ordered.filter(isSent).length > REVIEW_COLUMNS_MAX ? "reviewed-cards" : "reviewed-cards reviewed-rows"}
+      >
         {places.map((at, place) => {
           const request = requests[at];
           if (request === undefined) return null;

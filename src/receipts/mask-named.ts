@@ -413,7 +413,7 @@ function maskParts(text: string, masking: Masking): string {
   return masked.toString();
 }
 
-/** `machine … login … password …` of `.netrc`, and `curl -u user:password`. */
+/** The log-ins of `.netrc` (`machine … login … password …`) and of curl (`-u`, `--user`, `--proxy-user`). */
 const LOG_INS =
   /\b(?:machine|login|account)[ \t\r\n]{1,8}[^\s"']{1,256}[ \t\r\n]{1,8}password[ \t\r\n]{1,8}([^\s"']{1,1024})|[ \t](?:-[uU]|--(?:proxy-)?user)[ \t=]{0,8}(?:'[^'\n:]{1,256}:([^'\n]{1,1024})'|"[^"\n:]{1,256}:([^"\n]{1,1024})"|[^\s"':]{1,256}:([^\s"']{1,1024}))/g;
 

@@ -34,8 +34,8 @@ test("an insert with a condition gives what has no value its default", () => {
   expect(put.bind({ at: NOON })).toMatchObject({
     sql:
       `insert into "api_keys" ("id", "account_id", "name", "role", "hold", "hash", "last4", "created_at", "last_used_at", ` +
-      `"revoked_at", "scope", "replaces", "hosts", "methods", "daily_actions", "expires_at") ` +
-      `select 'k', 'a', 'n', 'agent', 'none', 'h', 'l', ?1, null, null, 'own', null, null, null, null, null where changes() > 0`,
+      `"revoked_at", "scope", "replaces", "hosts", "methods", "daily_actions", "expires_at", "created_by", "revoked_by", "created_by_id") ` +
+      `select 'k', 'a', 'n', 'agent', 'none', 'h', 'l', ?1, null, null, 'own', null, null, null, null, null, null, null, null where changes() > 0`,
     args: [NOON.getTime()],
   });
 });

@@ -170,7 +170,7 @@ describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", 
       const pane = page.locator("#request");
       expect(await pane.textContent()).not.toContain("5000 to Bob");
       expect(await pane.textContent()).toMatch(/more (lines|characters).* not shown\. View the whole request/);
-      const button = pane.getByRole("button", { name: /^Approve 1 request, with .* not shown$/ });
+      const button = pane.getByRole("button", { name: /^Approve 1( · .*)?, with .* not shown$/ });
       expect(await button.isVisible()).toBe(true);
     },
     60_000,

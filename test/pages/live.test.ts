@@ -36,7 +36,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     chromium = await openBrowser();
     app = await openRealServer({ port: await freePort() });
     ann = await signedIn(app);
-    herOwn = await chromium.newContext({ viewport: { width: 1_000, height: 700 } });
+    herOwn = await chromium.newContext({ viewport: { width: 1_100, height: 700 } });
     await ann.enter(herOwn);
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
@@ -46,7 +46,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   afterEach(() => watched[Symbol.asyncDispose]());
 
   async function enter(person: Person, options: BrowserContextOptions = {}): Promise<Page> {
-    watched = await watchPage(chromium, { viewport: { width: 1_000, height: 700 }, ...options });
+    watched = await watchPage(chromium, { viewport: { width: 1_100, height: 700 }, ...options });
     const { page } = watched;
     await person.enter(page.context());
     return page;
@@ -156,7 +156,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.goto(`${app.url}/approvals`);
     await page.waitForLoadState("networkidle");
     expect(new URL(page.url()).pathname).toBe("/approvals");
-    await page.setViewportSize({ width: 1_000, height: 390 });
+    await page.setViewportSize({ width: 1_100, height: 390 });
     await page.waitForURL(/\/approvals\/act_/);
     const shown = await page.locator("#request [data-shown]").getAttribute("data-shown");
     expect(new URL(page.url()).pathname).toBe(`/approvals/${shown?.split(" ")[0]}`);

@@ -381,7 +381,8 @@ function decide(/** @type {string} */ key) {
   if (openings > 0) return true;
   const open = shownRequest();
   const decision = open?.querySelector(`button[data-key="${key}"]`);
-  if (decision instanceof HTMLButtonElement && decision.ariaDisabled === "true") return focus(decision);
+  const asks = new CustomEvent("request:decides", { bubbles: true, cancelable: true });
+  if (decision instanceof HTMLButtonElement && !decision.dispatchEvent(asks)) return focus(decision);
   if (decision instanceof HTMLButtonElement && !decision.disabled) {
     const dialog = confirm(decision, open?.querySelectorAll("[data-asked]:not([data-asked] *)") ?? []);
     dialog.dataset["shown"] = open?.dataset["shown"] ?? "";

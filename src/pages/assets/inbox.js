@@ -14,16 +14,17 @@
     const dialog = document.querySelector("dialog[data-shown]");
     for (const request of [dialog, shownRequest()]) if (request instanceof HTMLElement) tell(request);
   };
+  const foldedIn = (/** @type {Element} */ request) =>
+    [...request.querySelectorAll(".json-fold:not([open])")]
+      .filter((fold) => fold.parentElement?.closest("details:not([open])") === null)
+      .reduce((sum, fold) => sum + Number(fold.getAttribute("data-folded")), 0);
   const tell = (/** @type {HTMLElement} */ request) => {
     const end = request.querySelector("[data-end]");
     const bar = request.querySelector("form.decide, .buttons:last-child");
     if (!(end instanceof HTMLElement) || !(bar instanceof HTMLElement)) return;
     // A pane that a phone doesn't show has no size.
     if (bar.offsetHeight === 0) return;
-    const folds = [...request.querySelectorAll(".json-fold:not([open])")].filter(
-      (fold) => fold.parentElement?.closest("details:not([open])") === null,
-    );
-    const folded = folds.reduce((sum, fold) => sum + Number(fold.getAttribute("data-folded")), 0);
+    const folded = foldedIn(request);
     for (const place of folded === 0 ? [] : bar.querySelectorAll(".decide-folded")) {
       const text = `, with ${folded.toLocaleString("en-GB")} folded`;
       if (place.textContent !== text) place.textContent = text;
@@ -64,18 +65,21 @@
     end?.scrollIntoView({ block: "center", behavior: "smooth" });
   });
 
-  // A disabled button would not say why: it keeps its focus and its text, and only does nothing.
-  for (const type of ["click", "submit"])
+  // A disabled button would not say why: it keeps its focus and its text, and only does nothing. An update of the page may
+  // have put its attribute back, so what was seen counts.
+  for (const type of ["click", "submit", "request:decides"]) {
     addEventListener(
       type,
       (event) => {
-        const { target } = event;
-        const button =
-          event instanceof SubmitEvent ? event.submitter : target instanceof Element && target.closest("button");
-        if (button && button.matches('[data-waits][aria-disabled="true"]')) event.preventDefault();
+        const pressed = event instanceof SubmitEvent ? event.submitter : event.target;
+        const button = pressed instanceof Element ? pressed.closest("[data-waits]") : null;
+        const request = button?.closest("[data-shown]");
+        if (!(request instanceof HTMLElement)) return;
+        if (!seen.has(request.dataset["shown"] ?? "") || foldedIn(request) > 0) event.preventDefault();
       },
       { capture: true },
     );
+  }
 
   // Nobody has to click into the review before its keys scroll it.
   addEventListener("keydown", (event) => {
