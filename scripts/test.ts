@@ -4,10 +4,32 @@ import { DIST } from "./build/bundle.ts";
 import { buildTestPrograms } from "./build/test-programs.ts";
 
 /**
- * `npm test`: builds the service and the command line as tests start them, and runs the tests, or those that the arguments
- * name. Run by `bun test` alone they start both from source.
+ * `npm test`: builds the service and the command line as tests start them, and runs the tests but the guards, or those that the
+ * arguments name. `npm run test:guards` runs the guards. Run by `bun test` alone they start both from source.
  */
-const OPTIONS = ["--parallel=2", "--timeout", "20000"];
+const TIMEOUT = ["--timeout", "20000"];
+
+/** More than there are cores: browsers, databases and other processes are waited for. */
+const WORKERS = 3;
+
+/** What kills, measures or fuzzes: one after the other, so that nothing else takes their time. */
+const GUARDS = [
+  ...["attacks-people", "attacks-rest", "cluster", "crash", "delayed", "faults", "migrate", "nodes", "nodes-waits"].map(
+    inE2e,
+  ),
+  ...["remote", "rotate-key", "start", "stop"].map(inE2e),
+  ...["callback-crash", "large-rows", "one-approval", "slow-account"].map((name) => `test/delivery/${name}.test.ts`),
+  ...["generated", "hostile-lengths", "loop-gaps", "login-throttle", "memory"].map(inHttp),
+  ...["receipt-load", "slow-readers", "small-chunks", "unproved"].map(inHttp),
+  ...["pages-under-writes", "postgres-nodes", "postgres-races"].map((name) => `test/db/${name}.test.ts`),
+  ...["hostile-connections", "rebinding", "resolving"].map((name) => `test/outbound/${name}.test.ts`),
+  "test/deploy/balancers.test.ts",
+  "test/deploy/nodes.test.ts",
+  "test/mcp/conformance.test.ts",
+  "test/pages/firefox.test.ts",
+  "test/pages/hostile-text.test.ts",
+  "test/receipts/masking.test.ts",
+];
 
 const PREFIX = "test-";
 /** What a run that was killed has left goes after this long. */
@@ -24,7 +46,7 @@ process.on("SIGINT", () => {});
 const folder = mkdtempSync(join(DIST, PREFIX));
 try {
   await buildTestPrograms(folder);
-  const tests = Bun.spawn([process.execPath, "test", ...OPTIONS, ...process.argv.slice(2)], {
+  const tests = Bun.spawn([process.execPath, "test", ...TIMEOUT, ...chosen(process.argv.slice(2))], {
     env: { ...process.env, TEST_PROGRAMS: folder },
     stdio: ["inherit", "inherit", "inherit"],
   });
@@ -32,4 +54,20 @@ try {
   process.exitCode = await tests.exited;
 } finally {
   rmSync(folder, { recursive: true, force: true });
+}
+
+function inE2e(name: string): string {
+  return `test/e2e/${name}.test.ts`;
+}
+
+function inHttp(name: string): string {
+  return `test/http/${name}.test.ts`;
+}
+
+/** What `bun test` runs: what was named, the guards, or all the others. */
+function chosen([first, ...others]: readonly string[]): readonly string[] {
+  if (first === "guards") return [...GUARDS.map((path) => `./${path}`), ...others];
+  const workers = `--parallel=${WORKERS}`;
+  if (first !== undefined) return [workers, first, ...others];
+  return [workers, ...GUARDS.map((path) => `--path-ignore-patterns=${path}`)];
 }

@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { UNREADABLE } from "../../db/libsql/inspect.ts";
+import { codeOf } from "../../db/sql/errors.ts";
 import type { Sql, Statement } from "../../db/sql/sql.ts";
 import { openThreaded } from "../../db/libsql/threaded.ts";
 import { StoreUnavailable } from "../../db/store.ts";
@@ -75,11 +77,12 @@ test("the connection that reads can't write", async () => {
   expect(await db.sql.read(names)).toEqual([]);
 });
 
-test("a file that can't be opened is refused with the database's code", async () => {
+test("a file that is no database is refused in the words of its check, by its path", async () => {
   await using folder = await temporaryFolder();
   const path = join(folder.path, "notes.db");
   await Bun.write(path, "no database ".repeat(1_000));
-  expect(await openThreaded(path, () => {}).catch((error: unknown) => error)).toMatchObject({ code: "SQLITE_NOTADB" });
+  const refused = await openThreaded(path, () => {}).catch((error: unknown) => error);
+  expect([codeOf(refused), String(refused).includes(`The database ${path} can't be read`)]).toEqual([UNREADABLE, true]);
 });
 
 test("writes that go on while it closes are refused, and none of them aborts the process", async () => {
