@@ -67,13 +67,25 @@ function responseTo(
 ): KeptResponse | null {
   const { result } = action;
   if (made.outcome !== "answered") return null;
-  const isResult = isOfResult(action, { run, attempt: made.attempt }) && result?.responseCode === made.response_code;
-  return isResult ? keptResponse(action, result) : (kept ?? null);
+  return result !== null && isOfResult(action, { run, made }) ? keptResponse(action, result) : (kept ?? null);
 }
 
-/** Whether the action's result is that of this attempt. A claim leaves the result of the attempt before. */
-export function isOfResult({ status, run, attempts }: Action, of: Pick<KeptResponse, "run" | "attempt">): boolean {
-  return of.run === run && of.attempt === (status === "active" ? attempts - 1 : attempts);
+/**
+ * Whether the action's result is that of this attempt. A claim leaves the result of the attempt before, and what came late may
+ * not have become the result.
+ */
+function isOfResult({ status, run, attempts, result }: Action, of: Pick<PastAttempt, "run" | "made">): boolean {
+  const isNewest = of.run === run && of.made.attempt === (status === "active" ? attempts - 1 : attempts);
+  return isNewest && result?.responseCode === of.made.response_code;
+}
+
+/** The attempt with its response whole, where the action has it: only parts of the others are kept. */
+export function wholeAttempt(action: Action, past: PastAttempt): PastAttempt {
+  const { lateResult } = action;
+  const isLate = past.made.late === "result" && lateResult?.run === past.run && lateResult.attempt === past.attempt;
+  const whole = isLate ? lateResult : isOfResult(action, past) ? action.result : null;
+  if (whole === null) return past;
+  return { ...past, responseBody: whole.responseBody, responseTruncated: whole.responseTruncated };
 }
 
 function responseOf(response: KeptResponse | null) {

@@ -1,7 +1,6 @@
 import type { ActionService } from "../actions/service.ts";
 import type { AuditService } from "../audit/audit.ts";
-import type { Action } from "../actions/action.ts";
-import { isOfResult } from "../actions/attempts.ts";
+import { wholeAttempt } from "../actions/attempts.ts";
 import { checkActionForm } from "./decision-form.ts";
 import { showFormAgain } from "../http/errors.ts";
 import { maskedAttempts, maskedPause, premask, premaskAll } from "../receipts/masked-action.ts";
@@ -78,17 +77,10 @@ async function actionHtml(
   const action = await premask(found, viewer);
   const history = isHeldIn(found, found.run) ? await actionService.historyOf(found) : null;
   const asked = chosenAttempt(found, attempts, search);
-  // The response of the last attempt is kept whole.
-  const isLast = asked !== null && isOfResult(found, asked);
-  const whole = asked === null || !isLast ? asked : { ...asked, ...responseOf(found) };
-  const [chosen = null] = whole === null ? [] : await maskedAttempts(found, [whole], viewer);
+  const [chosen = null] = asked === null ? [] : await maskedAttempts(found, [wholeAttempt(found, asked)], viewer);
   const shared = { user: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
   const pause = maskedPause(pauseOf(found), viewer);
   return actionPage({ action, timeline, attempts, chosen, history, pause, ...shared, ...more });
-}
-
-function responseOf({ result }: Action) {
-  return { responseBody: result?.responseBody ?? null, responseTruncated: result?.responseTruncated ?? false };
 }
 
 /** These errors are shown on the page, with the input kept. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import type { Viewer } from "../accounts/roles.ts";
-import type { Action } from "../actions/action.ts";
+import type { Action, Result } from "../actions/action.ts";
 import { bodyMemberOf } from "../actions/body.ts";
 import { prettyPrint } from "../json/json.ts";
 import { normalTarget, sentUrl } from "../outbound/target.ts";
@@ -146,12 +146,37 @@ interface ResponseViewProps {
 }
 
 /** The response to the newest attempt. */
-export function ResponseView({ action: { result }, charsMax = Number.POSITIVE_INFINITY }: ResponseViewProps) {
-  if (result === null) return null;
+export function ResponseView({
+  action: { result, lateResult },
+  charsMax = Number.POSITIVE_INFINITY,
+}: ResponseViewProps) {
+  return (
+    <>
+      {result === null ? null : <ResponseCard id="response" title="Response" result={result} charsMax={charsMax} />}
+      {lateResult === null ? null : (
+        <ResponseCard
+          id="late-response"
+          title={`Late response to attempt ${lateResult.attempt} of run ${lateResult.run}`}
+          result={lateResult}
+          charsMax={charsMax}
+        />
+      )}
+    </>
+  );
+}
+
+interface ResponseCardProps extends Required<Pick<ResponseViewProps, "charsMax">> {
+  readonly id: string;
+  readonly title: string;
+  readonly result: Pick<Result, "responseCode" | "responseBody" | "responseTruncated"> &
+    Partial<Pick<Result, "lastError">>;
+}
+
+function ResponseCard({ id, title, result, charsMax }: ResponseCardProps) {
   const { responseCode, responseBody, responseTruncated, lastError } = result;
   const body = responseBody === null ? null : responseText(responseBody);
   return (
-    <Card id="response" title="Response">
+    <Card id={id} title={title}>
       <p>{responseCode === null ? (lastError ?? "No response.") : `Status ${responseCode}`}</p>
       {body === null && responseCode !== null ? <p class="quiet">The response had no body.</p> : null}
       {body === null ? null : (

@@ -5,6 +5,7 @@ import { settleLate } from "../../src/actions/settle.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { Listener } from "../support/listener.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
+import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 
 const LATE: Outcome = {
@@ -56,10 +57,13 @@ test("a failed action whose target answered too late says so, in every form in w
     response_code: number | null;
   }[];
   expect(attempts.map((attempt) => attempt.response_code)).toEqual([null, 200]);
+  const ann = await signedIn(app);
+  expect(await ann.pageOf(`/actions/${id}`)).toContain("12345678901234567890");
 
   const receipt = (read.json as unknown as { receipt_url: string }).receipt_url;
   const page = await (await fetch(new URL(receipt, app.url), { headers: { accept: "text/html" } })).text();
   expect(page).toContain("Failed, but the target answered 200 to attempt 1");
+  expect(page).toContain("12345678901234567890");
   const json = await (await fetch(new URL(receipt, app.url), { headers: { accept: "application/json" } })).text();
   expect(json).toContain('"late_result"');
   expect(page + json).not.toContain("canary-late");
