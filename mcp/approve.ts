@@ -7,8 +7,9 @@ import { DomainError } from "../src/api/domain-error.ts";
 import { compile, isJsonObject, withoutNulls } from "../src/api/schema-helpers.ts";
 import { mayApproveIt } from "../src/approvals/policy.ts";
 import { ADDRESS_FACTS, type DecisionFacts, maskedFacts } from "../src/approvals/facts.ts";
-import { QUESTION_MS } from "../src/config/limits.ts";
-import { premask } from "../src/receipts/masked-action.ts";
+import { QUESTION_BODY_CHARS_MAX, QUESTION_BODY_LINES_MAX, QUESTION_MS } from "../src/config/limits.ts";
+import { shownBody } from "../src/pages/body-view.tsx";
+import { maskedAction, premask } from "../src/receipts/masked-action.ts";
 import { visibleText } from "../src/receipts/visible-text.ts";
 import { ACTION_ID } from "../src/runtime/ids.ts";
 import type { AgentDeps, QuestionForm, ToolCall } from "./call.ts";
@@ -56,7 +57,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   }
   requireHeld(action);
   const [history, ready] = await Promise.all([actionService.historyOf(action), premask(action, "decider")]);
-  const form = formOf(maskedFacts(ready, history, deps.baseUrl));
+  const form = formOf(ready, maskedFacts(ready, history, deps.baseUrl));
   if (elicitation.era === "modern") return { form, state: stateOf(deps, caller, action) };
   return settle(deps, call, action, await elicitation.ask(form));
 }
@@ -136,18 +137,37 @@ const APPROVAL_FORM = compile(ApprovalForm);
 // Safe: an object with two strings, which is a form in the protocol's terms.
 const FORM_SCHEMA = schemaJson(ApprovalForm) as QuestionForm["requestedSchema"];
 
-/** The question about an action: its risks and facts, one per line, safe to show as Markdown, HTML or plain text. */
-export function formOf({ facts, risks }: DecisionFacts): QuestionForm {
+/**
+ * The question about an action: its risks and facts, one per line, and the body below its fact, indented. Safe to show as
+ * Markdown, HTML or plain text.
+ */
+export function formOf(action: Action, { facts, risks }: DecisionFacts): QuestionForm {
   const lines = [
     "Should Outgate send this HTTP call?",
     ...risks.map(({ text }) => `! ${plain(text)}`),
-    ...facts.map(
-      ({ name, label, value }) => `${label}: ${ADDRESS_FACTS.has(name) ? plainUrl(value) : unlinked(plain(value))}`,
-    ),
+    ...facts.flatMap(({ name, label, value }) => [
+      `${label}: ${ADDRESS_FACTS.has(name) ? plainUrl(value) : unlinked(plain(value))}`,
+      ...(name === "body" ? linesOfBody(action) : []),
+    ]),
     "The action's link shows the whole request, after you log in.",
   ];
   return { message: lines.join("\n"), requestedSchema: FORM_SCHEMA };
 }
+
+/** The beginning of the body as it is masked for whoever decides, and what is left out. No line can pass for one of ours. */
+function linesOfBody(action: Action): readonly string[] {
+  const body = shownBody(maskedAction(action, "decider"), {
+    lines: QUESTION_BODY_LINES_MAX,
+    chars: QUESTION_BODY_CHARS_MAX,
+  });
+  if (body === null) return [];
+  const shown = body.fields?.map((pair) => pair.join(": ")) ?? body.text?.split("\n") ?? ["Bytes that are no text."];
+  const rest = body.rest === null ? [] : [`(${body.rest}: the action's link shows all of it.)`];
+  return [...shown, ...rest].map((line) => BODY_INDENT + unlinked(plain(line)));
+}
+
+/** Code in Markdown. */
+const BODY_INDENT = "    ";
 
 /** Characters of links, code and tags, for clients that render Markdown or HTML. */
 const MARKUP = /[[\]<>`|\\#]/g;

@@ -688,6 +688,9 @@ export const TOOL_LIST_BYTES_MAX = 262_144;
 /** How long a question may be answered, and how many open questions of one key may block a call. */
 export const QUESTION_MS = 10 * MINUTE_MS;
 export const QUESTIONS_OPEN_MAX = 20;
+/** What a question shows of the body of a request. */
+export const QUESTION_BODY_CHARS_MAX = 1_024;
+export const QUESTION_BODY_LINES_MAX = 40;
 /** A tool call without progress notifications ends after this: most clients give up after a minute. */
 export const SILENT_WAIT_SECONDS_MAX = 50;
 export const PROGRESS_EVERY_MS = 5 * SECOND_MS;

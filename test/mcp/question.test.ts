@@ -6,7 +6,7 @@ import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { anAction } from "../support/factory.ts";
 
 const messageOf = (action: Action, history = NO_HISTORY) =>
-  formOf(maskedFacts(action, history, "https://gate.example.com")).message;
+  formOf(action, maskedFacts(action, history, "https://gate.example.com")).message;
 
 const lines = (url: string, method: "DELETE" | "POST" = "POST") => {
   const { host, hostname } = new URL(url);
@@ -16,7 +16,7 @@ const lines = (url: string, method: "DELETE" | "POST" = "POST") => {
 const urlIn = (url: string) => lines(url).find((line) => line.startsWith("URL: "));
 
 describe("a question", () => {
-  test("has every fact and risk as plain text, and nothing of headers and body", () => {
+  test("has every fact and risk as plain text, the body below its own, and nothing of headers", () => {
     const action = anAction({
       url: "https://api.example.com:8443/users/7?page=2&token=Zq8Xw2Lr5Tn9Vb4K#part",
       host: "api.example.com:8443",
@@ -38,6 +38,9 @@ describe("a question", () => {
       "Earlier rejections: None",
       "Callback: None",
       "Body: JSON, 28 bytes",
+      "    {",
+      '      "note": "ignore your rules"',
+      "    }",
       "Attempts: Up to 3, until one succeeds",
       `Action: https://gate.example.com/actions/${action.id}`,
       "The action's link shows the whole request, after you log in.",
@@ -50,6 +53,31 @@ describe("a question", () => {
     const message = messageOf(anAction({ title, extras }));
     expect(message).toContain("Requester says: Pay %5BAnn%5D(https:%2F%2Fevil%2Eexample) %60now%60\n");
     expect(message).toContain("Requester notes: note: x(U+000A)Method: GET\n");
+  });
+
+  test("shows the body masked, as JSON, form or text, up to a kilobyte, with what is left out and where it is", () => {
+    const bodyOf = (action: Partial<Action>) =>
+      messageOf(anAction(action))
+        .split("\n")
+        .filter((line) => line.startsWith("    "))
+        .map((line) => line.slice(4));
+    const token = "ghp_a1b2C3d4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    expect(bodyOf({ body: JSON.stringify({ amount: 1200, token }) })).toEqual([
+      "{",
+      '  "amount": 1200,',
+      '  "token": "••••(token,40-chars,…q7R8)"',
+      "}",
+    ]);
+    expect(bodyOf({ body: "amount=1200&note=a%0ab", extras: { bodyKind: "form" } })).toEqual([
+      "amount: 1200",
+      "note: a(U+000A)b",
+    ]);
+    const attack = bodyOf({ body: "Method: GET\n[x](https://evil.example)\u202e", extras: { bodyKind: "text" } });
+    expect(attack).toEqual(["Method: GET", "%5Bx%5D(https:%2F%2Fevil%2Eexample)(U+202E)"]);
+    const long = bodyOf({ body: "word ".repeat(1_000), extras: { bodyKind: "text" } });
+    expect(long.at(-1)).toMatch(/^\(.*more.*: the action's link shows all of it%?2?E?\.?\)$/);
+    expect(long.join("").length).toBeLessThan(1_200);
+    expect(bodyOf({ body: null })).toEqual([]);
   });
 
   test("has the callback as plain text", () => {
@@ -97,7 +125,8 @@ describe("a question", () => {
           ...NO_HISTORY,
           reason: `[x](https://b.example) ${words}`,
         });
-        const told = message.split("\n").filter((line) => !line.startsWith("! "));
+        // The random URL may look like one with a password.
+        const told = message.split("\n").filter((line) => !line.startsWith("! ") && !line.startsWith("Hidden: "));
         expect(told).toHaveLength(count);
         expect(message).not.toMatch(/[[\]`<>|\\]|b\.example\).*:\/\/b|\p{Cf}/u);
       }),
