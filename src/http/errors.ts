@@ -40,6 +40,16 @@ const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string
   unavailable: { "retry-after": "1" },
 };
 
+/** Clients of MCP that know OAuth alone show its words to their person (RFC 6750, 3). */
+const ASKS_FOR_KEY = {
+  "www-authenticate": 'Bearer error="invalid_token", error_description="Use an API key"',
+} as const;
+
+/** Whether the path is that of MCP clients, with or without the slash at its end. */
+export function isMcpPath(path: string): boolean {
+  return path === "/mcp" || path === "/mcp/";
+}
+
 /** The response headers of an error, without those of every response. */
 export function headersOf(error: DomainError): Readonly<Record<string, string>> {
   if (error instanceof MethodNotAllowed) return { allow: error.allow };
@@ -95,7 +105,7 @@ export async function refuse(
     return new Response(null, { status: 307, headers: { location, "cache-control": "no-store" } });
   }
   const status = isMisdirected ? MISDIRECTED : HTTP_STATUS[failure.code];
-  const own = headersOf(failure);
+  const own = failure.code === "unauthorized" && isMcpPath(context.path) ? ASKS_FOR_KEY : headersOf(failure);
   if (context.path === "" || isApiPath(context.path)) return json(errorText(failure, requestId), status, own);
   // The same request can get a page or an envelope: caches have to know.
   const headers = { ...own, vary: "Accept" };

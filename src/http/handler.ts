@@ -8,7 +8,7 @@ import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { clientAddressOf, clientOf, type IsTrustedProxy } from "./client-address.ts";
 import type { Guard } from "./own-origin.ts";
-import { CLIENT_GONE, MethodNotAllowed, pathNotFound, type ReaderOf, refuse } from "./errors.ts";
+import { CLIENT_GONE, MethodNotAllowed, pathNotFound, type ReaderOf, refuse, isMcpPath } from "./errors.ts";
 import { bindContext, contextOf, hasBody, nameRequest, noTarget, type RequestContext, targetOf } from "./request.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { chunkedBodyOf, dropBody } from "./body.ts";
@@ -88,7 +88,7 @@ function createAuthenticateRequest(
     if (context.caller !== null) return;
     const { path } = context;
     const { headers } = context.request;
-    const isMcp = path === "/mcp" || path === "/mcp/";
+    const isMcp = isMcpPath(path);
     if (isMcp) mcpGuard(headers);
     else if (!path.startsWith("/v1/") && path !== "/v1") {
       if (!PROBE_PATH.test(path)) pagesGuard(headers);

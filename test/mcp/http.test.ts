@@ -30,7 +30,10 @@ describe("the key", () => {
       await modern(server.mcpUrl, "tools/list", "{}", { key }),
     ]) {
       expect(answer.status).toBe(401);
-      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      // Clients that know OAuth alone show its words.
+      expect(answer.headers.get("www-authenticate")).toBe(
+        'Bearer error="invalid_token", error_description="Use an API key"',
+      );
       expect(answer.json.error).toMatchObject({ code: "unauthorized" });
       expect(answer.json.error?.message).toContain("Authorization: Bearer <key>");
       expect(answer.headers.get("x-request-id")).toStartWith("req_");
