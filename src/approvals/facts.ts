@@ -55,7 +55,7 @@ const Risk = Type.Object(
     name: Type.Enum([...RISKS], { type: "string", description: "Which risk it is.", examples: ["deletes"] }),
     level: Type.Enum([...RISK_LEVELS], {
       type: "string",
-      description: "danger: something is wrong, and comes first; warning: something is unusual.",
+      description: "danger: something is wrong, and comes first; warning: something is unusual; note: worth knowing.",
       examples: ["warning"],
     }),
     text: plainText("The risk in a sentence.", "It deletes: the method is DELETE."),

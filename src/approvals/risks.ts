@@ -24,23 +24,29 @@ export const RISKS = [
   "key_revoked",
   "key_expired",
   "rejected",
-  "similar_rejected",
-  "new_host",
-  "deletes",
-  "other_method",
   "hidden_characters",
   "mixed_scripts",
   "coded_letters",
-  "size",
   "callback_host",
+  "deletes",
+  "other_method",
+  "size",
+  "similar_rejected",
+  "new_host",
 ] as const;
 
-/** `danger`: something is wrong, in red; `warning`: something is unusual. */
-export const RISK_LEVELS = ["danger", "warning"] as const;
+/** `danger`: something is wrong, in red; `warning`: something is unusual; `note`: worth knowing, and often so. */
+export const RISK_LEVELS = ["danger", "warning", "note"] as const;
 
 type RiskName = (typeof RISKS)[number];
 
 const DANGERS: ReadonlySet<RiskName> = new Set(["already_done", "key_revoked", "key_expired", "rejected"]);
+
+/** A first call to a host is nothing unusual by itself. */
+function levelOf(name: RiskName): (typeof RISK_LEVELS)[number] {
+  if (DANGERS.has(name)) return "danger";
+  return name === "new_host" ? "note" : "warning";
+}
 
 /** How the key of a request has ended. */
 export interface KeyEnd {
@@ -112,7 +118,7 @@ export function risksOf(request: RiskInput): Risk[] {
   };
   return RISKS.flatMap((name) => {
     const text = risks[name];
-    return text === null ? [] : [{ name, level: DANGERS.has(name) ? "danger" : "warning", text }];
+    return text === null ? [] : [{ name, level: levelOf(name), text }];
   });
 }
 

@@ -22,6 +22,9 @@ export function actionPageUrl(baseUrl: string, actionId: string): string {
   return `${baseUrl}/actions/${actionId}`;
 }
 
+/** What stands before a risk in a message. */
+const RISK_SIGNS = { danger: "⛔ ", warning: "⚠ ", note: "" } as const;
+
 /** The body of a POST to an incoming webhook of Slack. All text of others is plain text there: no markup, mention or link. */
 export function slackQuestion({ ask, action, history, baseUrl }: Question): string {
   const { facts, risks } = maskedFacts(action, history, baseUrl, "public");
@@ -31,7 +34,7 @@ export function slackQuestion({ ask, action, history, baseUrl }: Question): stri
   const url = actionPageUrl(baseUrl, action.id);
   return slackJson(`${heading}: ${action.method} ${action.host}`, [
     { type: "header", text: plain(heading) },
-    ...risks.map(({ level, text }) => ({ type: "section", text: plain(`${level === "danger" ? "⛔" : "⚠"} ${text}`) })),
+    ...risks.map(({ level, text }) => ({ type: "section", text: plain(`${RISK_SIGNS[level]}${text}`) })),
     ...factSections(shown),
     { type: "section", text: { type: "mrkdwn", text: `<${escaped(url)}|Open it in Outgate to decide>` } },
     { type: "context", elements: [plain(`Secrets are masked. ${BROKEN_LINKS} Deciding needs a sign-in.`)] },

@@ -130,6 +130,9 @@ function noteOf({ deduplicated, differs = [] }: ActionJson): string | null {
   return `an earlier action${differs.length === 0 ? "" : `; it differs in ${differs.join(", ")}`}`;
 }
 
+/** What stands before a risk, and its color. */
+const RISK_LOOKS = { danger: ["! ", "red"], warning: ["! ", "yellow"], note: ["", "grey"] } as const;
+
 /** What a person decides on: headers and body as the key may see them, facts and risks. Nothing is cut. */
 export function describeDecision(action: ActionJson, { facts, risks }: DecisionFacts, { paint }: Session): string {
   const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${visible(`${name}: ${value}`)}\n`);
@@ -137,7 +140,8 @@ export function describeDecision(action: ActionJson, { facts, risks }: DecisionF
   const body = shown === null ? "" : `Body\n  ${shown.replaceAll("\n", "\n  ")}\n`;
   const rows = facts.map(({ label, value }): readonly Cell[] => [`  ${label}`, visible(value)]);
   const warnings = risks.map(({ level, text }) => {
-    return `${paint(`! ${visible(text)}`, level === "danger" ? "red" : "yellow")}\n`;
+    const [sign, color] = RISK_LOOKS[level];
+    return `${paint(`${sign}${visible(text)}`, color)}\n`;
   });
   return [
     ...(headers.length === 0 ? [] : ["Headers\n", ...headers]),

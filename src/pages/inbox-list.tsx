@@ -144,13 +144,13 @@ function Asker({ action, children }: { readonly action: Action; readonly childre
 
 type RiskMarkProps = DecisionFacts["risks"][number];
 
-/** The gravest risk; a new host is the least. */
+/** The gravest risk, which comes first. */
 function RiskMark({ risks }: { readonly risks: readonly RiskMarkProps[] }) {
-  const [first, ...others] = risks.toSorted((a, b) => Number(a.name === "new_host") - Number(b.name === "new_host"));
+  const [first, ...others] = risks;
   if (first === undefined) return null;
   return (
     <span class={`risk-mark risk-${first.level}`}>
-      <Icon name="warning" />
+      {first.level === "note" ? null : <Icon name="warning" />}
       {`${RISK_WORDS[first.name]}${others.length === 0 ? "" : ` +${others.length}`}`}
     </span>
   );

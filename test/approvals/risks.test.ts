@@ -74,13 +74,13 @@ test("a key that has ended and an earlier rejection come first, as dangers; simi
   ]);
   expect(told({ keyEnd: { kind: "revoked", by: null, agoMs: 0 }, similarRejections: 1 })).toEqual([
     "danger: Key revoked, just now.",
-    "warning: Similar requests of this key were rejected once in 24 h.",
     deletes,
+    "warning: Similar requests of this key were rejected once in 24 h.",
   ]);
   expect(told({ keyEnd: { kind: "expired", by: null, agoMs: hours(49) }, similarRejections: 100 })).toEqual([
     "danger: Key expired 2 d ago.",
-    "warning: Similar requests of this key were rejected at least 100 times in 24 h.",
     deletes,
+    "warning: Similar requests of this key were rejected at least 100 times in 24 h.",
   ]);
 });
 
