@@ -9,7 +9,7 @@ import {
 } from "../src/accounts/roles.ts";
 import { type Action, awaitsRunAt, isExpired, isTerminal } from "../src/actions/action.ts";
 import { cutJson, cutRequestBody } from "../src/actions/cut-body.ts";
-import { lateSuccessIn } from "../src/actions/late-result.ts";
+import { isLateSuccess } from "../src/actions/late-result.ts";
 import { pageJson } from "../src/actions/list-schemas.ts";
 import { actionJson } from "../src/actions/serialize.ts";
 import type { ActionService } from "../src/actions/service.ts";
@@ -219,9 +219,9 @@ function nextStep(
     const byAsking = mayAsk(deps, reader, action) ? "when you ask them with approve, " : "";
     return `Held for a person, who decides ${byAsking}${elsewhere}. Tell them what it does.`;
   }
-  const late = lateSuccessIn(action.run, action.lateResult);
-  if (late !== null && isTerminal(action.status)) {
-    return `It ended as ${action.status}, but the target answered ${late.responseCode} to attempt ${late.attempt}, too late: see late_result. What you asked for was done; do not retry it or create it again.`;
+  const late = action.lateResult;
+  if (late !== null && isLateSuccess(late) && isTerminal(action.status) && action.status !== "completed") {
+    return `It ended as ${action.status}, but the target answered ${late.responseCode} to attempt ${late.attempt} of run ${late.run}, too late: see late_result. What you asked for was done; do not retry it or create it again.`;
   }
   if (action.status === "pending" && deps.pauseOf(action) !== null) {
     return "An owner has paused this account, key or host: the action is stored and waits until they resume. Tell your person, and do not create it again.";

@@ -1,6 +1,7 @@
 import { and, eq, gt, gte, inArray, type SQL, sql } from "drizzle-orm";
 import type { Action } from "../../src/actions/action.ts";
 import type { Change } from "../../src/actions/changes.ts";
+import { isTooLate } from "../../src/actions/timeline.ts";
 import { lateResultText } from "../../src/actions/late-result.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/config/limits.ts";
 import type { NotificationKind } from "../../src/delivery/notification.ts";
@@ -82,7 +83,18 @@ const updateWith = prepareEach((guards: string) => {
 
 /** Writes a change with its other rows if the action still has the revision it was decided on; returns whether. */
 export async function applyChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
-  return isWritten(db, write.change, statements(write), locksOf(write));
+  const { before, after, events } = write.change;
+  const isNote = after.revision === before.revision && events.some(isTooLate);
+  try {
+    return await isWritten(db, write.change, statements(write), locksOf(write));
+  } catch (error) {
+    // It adds a row of the timeline, and nothing else that could be refused: that one is there already.
+    if (error instanceof RowRefused && isNote) {
+      db.refused.delete(after.id);
+      return true;
+    }
+    throw error;
+  }
 }
 
 function statements({
@@ -157,14 +169,14 @@ const NEWEST_REVISION = prepare((arg: Args<"id">) =>
     .where(sql`${timeline.actionId} = ${arg.id} and ${isSafeInteger(timeline.revision)}`),
 );
 
-type Forced = Updated | ResultName | "retries";
+type Forced = Updated | ResultName | "retries" | "lateResult";
 
 const FORCE = prepare((arg: Args<Forced | "id" | "expected" | "expectedStatus">) => {
   const { revision } = actions;
   const isExpected = sql`(${revision} = ${arg.expected} or ${isNoRevision(revision)})`;
   return query
     .update(actions)
-    .set(valuesOf<Forced>(arg, [...UPDATED, ...RESULT, "retries"]))
+    .set(valuesOf<Forced>(arg, [...UPDATED, ...RESULT, "retries", "lateResult"]))
     .where(and(eq(actions.id, arg.id), eq(actions.status, arg.expectedStatus), isExpected));
 });
 
@@ -181,10 +193,12 @@ export async function forceChange(db: StoreContext, write: ChangeWrite): Promise
   const forced = FORCE.bind({
     ...after,
     ...resultValues(after.result),
+    lateResult: lateResultText(after.lateResult),
     scheduledAt: scheduledAtOf(after, at),
     ...expected,
   });
-  const side = [...sideRows({ after, at, events, outbox: notifications }), ...auditChange(audit)];
+  const { keep } = keepResponse({ ...change, after });
+  const side = [...sideRows({ after, at, events, outbox: notifications }), ...keep, ...auditChange(audit)];
   const isForced = await isWritten(db, { before, after }, [forced, ...side]);
   if (isForced) db.refused.delete(before.id);
   return isForced;

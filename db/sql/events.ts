@@ -35,7 +35,7 @@ const { seq, at, run, revision, type, status, detail, actionId } = timeline;
 
 /** Bytes of the columns that can be long. */
 const bytes = sql`${bytesOf(actions.body)} + ${bytesOf(actions.sealedHeaders)} + ${bytesOf(actions.extras)}
-  + ${bytesOf(actions.responseBody)}`;
+  + ${bytesOf(actions.responseBody)} + ${bytesOf(actions.lateResult)}`;
 
 const changesIn = prepare((arg: Args<"after" | "until" | "accountId">) =>
   query

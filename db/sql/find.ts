@@ -48,7 +48,7 @@ export async function findRows(reader: Sql, ids: readonly string[]): Promise<rea
 
 /** Bytes of the columns that can be long. */
 export const BYTES_SUM = sql<number>`${bytesOf(actions.body)} + ${bytesOf(actions.sealedHeaders)}
-  + ${bytesOf(actions.extras)} + ${bytesOf(actions.responseBody)}`;
+  + ${bytesOf(actions.extras)} + ${bytesOf(actions.responseBody)} + ${bytesOf(actions.lateResult)}`;
 
 export const BYTES = BYTES_SUM.as("bytes");
 

@@ -83,7 +83,8 @@ function isOfResult({ status, run, attempts, result }: Action, of: Pick<PastAtte
 export function wholeAttempt(action: Action, past: PastAttempt): PastAttempt {
   const { lateResult } = action;
   const isLate = past.made.late === "result" && lateResult?.run === past.run && lateResult.attempt === past.attempt;
-  const whole = isLate ? lateResult : isOfResult(action, past) ? action.result : null;
+  const result = isOfResult(action, past) ? action.result : null;
+  const whole = isLate ? lateResult : result;
   if (whole === null) return past;
   return { ...past, responseBody: whole.responseBody, responseTruncated: whole.responseTruncated };
 }

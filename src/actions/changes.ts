@@ -38,13 +38,13 @@ export interface ApprovalInput extends DecisionInput {
   readonly digest: string;
 }
 
-/** Releases a held action: it is due at once, or in its first run at its `run_at`. */
+/** Releases a held action: it is due at once, or at its `run_at`, in a later run too: that is what was approved. */
 export function approve(action: Action, input: ApprovalInput): Change | DomainError {
   const { actor, now, digest } = input;
   const status = nextStatus(action.status, "approve");
   if (status === null) return notAllowed("approve", action);
   if (isExpired(action, now)) return expired("approve", action);
-  const dueAt = action.run === 1 ? firstDueAt(action, now) : now;
+  const dueAt = firstDueAt(action, now);
   return step(action, { status, dueAt, approvedAt: now, approvedBy: actor, approvedDigest: digest }, [
     { type: "approved", ...eventOf(input) },
   ]);

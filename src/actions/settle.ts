@@ -105,9 +105,10 @@ function undoRescue(action: Action, end: LateEnd): Change {
   };
 }
 
-/** A success is never replaced, and by nothing but a success is another answer. */
+/** Of a run a success is never replaced, and by nothing but a success is another answer; a later run has its own. */
 function isNewer(late: LateResult, { lateResult }: Action): boolean {
-  return lateResult === null || (isLateSuccess(late) && !isLateSuccess(lateResult));
+  if (lateResult === null || lateResult.run < late.run) return true;
+  return isLateSuccess(late) && !isLateSuccess(lateResult);
 }
 
 /** The target has done it in an earlier attempt of this run: no further one follows. */
@@ -249,10 +250,10 @@ export function describeNotStarted(why: NotStartedReason): string {
 /** Returns a claim whose attempt never began: due at once, and the attempt does not count. */
 export function releaseClaim(action: Action, why: NotStartedReason, now: Date): Change {
   const notStarted: TimelineEvent = { type: "not_started", reason: describeNotStarted(why) };
-  const late = lateSuccessIn(action.run, action.lateResult);
-  if (late !== null) return completeLate(action, late, now, notStarted);
-  const status = statusAfter(action, "unclaim");
   const attempts = Math.max(0, action.attempts - 1);
+  const late = lateSuccessIn(action.run, action.lateResult);
+  if (late !== null) return completeLate({ ...action, attempts }, late, now, notStarted);
+  const status = statusAfter(action, "unclaim");
   const startedAt = attempts === 0 ? null : action.startedAt;
   return step(action, { status, attempts, dueAt: now, leaseUntil: null, startedAt }, [notStarted]);
 }

@@ -166,9 +166,19 @@ const INITIAL: ReplayedState = {
 export function actionAsOf(action: Action, entries: readonly TimelineEntry[]): Action {
   const last = entries.at(-1);
   if (last === undefined) return action;
-  const { status, run, at } = last;
+  const { status, run } = last;
   const state = entries.reduce(applyEvent, INITIAL);
-  return { ...action, ...state, status, run, leaseUntil: null, finishedAt: isTerminal(status) ? at : null };
+  const endedAt = entries.findLast(({ event }) => !isTooLate(event))?.at ?? last.at;
+  const lateResult = entries.some(({ event }) => isTooLate(event)) ? action.lateResult : null;
+  return {
+    ...action,
+    ...state,
+    status,
+    run,
+    lateResult,
+    leaseUntil: null,
+    finishedAt: isTerminal(status) ? endedAt : null,
+  };
 }
 
 function applyEvent(before: ReplayedState, { at, event }: TimelineEntry): ReplayedState {

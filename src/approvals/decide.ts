@@ -16,7 +16,7 @@ import {
   sendNow,
   staleDecision,
 } from "../actions/changes.ts";
-import { budgetOf, limitRefusal } from "../accounts/key-limits.ts";
+import { budgetOf } from "../accounts/key-limits.ts";
 import { DomainError } from "../api/domain-error.ts";
 import {
   DECIDE_TRIES_MAX,
@@ -89,10 +89,7 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
     },
     cancel,
     retry: (action, input, caller) => retryAllowed(deps, action, input, caller),
-    sendNow: (action, input, { limits, role }) =>
-      (limits === undefined ? null : limitRefusal(limits, action)) ??
-      (role === "agent" ? earlySendRefusal(action, retryAfterOf(action), input.now) : null) ??
-      sendNow(action, input),
+    sendNow: (action, input, caller) => sendNowAllowed(deps, action, input, caller),
   };
   const decideOn = (name: Operation | "sendNow"): Decide => {
     // Of the same people, with the same errors.
@@ -172,6 +169,32 @@ function beyondElicitation({ id }: Action): DomainError {
   );
 }
 
+/** What waits is sent now, if the hold, the limits and the callback hosts of the caller allow it, and its time. */
+async function sendNowAllowed(
+  { recipients }: DecideDeps,
+  action: Action,
+  input: DecisionInput,
+  caller: Caller,
+): Promise<Change | DomainError> {
+  const change = sendNow(action, input);
+  if (change instanceof DomainError) return change;
+  const decision = decide({
+    operation: "retry",
+    request: action,
+    actionId: action.id,
+    callbackHosts: await callbackHostsFor(recipients, action, caller),
+    caller,
+    reason: input.reason,
+    // It is created and approved already, and no further one.
+    heldCount: null,
+    rejections: null,
+    spentAt: null,
+  });
+  if (decision.kind === "refuse") return decision.error;
+  const early = caller.role === "agent" ? earlySendRefusal(action, retryAfterOf(action), input.now) : null;
+  return early ?? change;
+}
+
 /** A retry starts a new run of a failed or cancelled action, if the policy and its `dedupe` key allow it. */
 async function retryAllowed(
   { actions, rejections, recipients, hashOf }: DecideDeps,
@@ -220,8 +243,9 @@ async function callbackHostsFor(
 }
 
 /** The `Retry-After` of the answer to the last attempt; null: there is none. */
-function retryAfterOf({ result }: Action): string | null {
-  return keptRetryAfter(result?.responseHeaders ?? null);
+function retryAfterOf({ run, result, lateResult }: Action): string | null {
+  const late = lateResult?.run === run ? lateResult.responseHeaders : null;
+  return keptRetryAfter(late) ?? keptRetryAfter(result?.responseHeaders ?? null);
 }
 
 /** Only what ended with a `Retry-After` needs its timeline read. */

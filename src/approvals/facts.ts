@@ -138,7 +138,7 @@ export function maskedFacts(
     fact("body", "Body", bodyKindText(masked, sentBytes(action))),
     fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
     ...(action.onUnknown === "stop" ? [fact("on_unknown", "If the outcome is unknown", STOPS)] : []),
-    ...(runAt === null || action.run > 1 ? [] : [fact("run_at", "Not sent before", utcMinute(runAt))]),
+    ...(runAt === null ? [] : [fact("run_at", "Not sent before", utcMinute(runAt))]),
     ...(action.expiresAt === null ? [] : [fact("expires_at", "Expires at", utcMinute(action.expiresAt))]),
     ...extrasFacts(extras),
     fact("action", "Action", `${baseUrl}/actions/${action.id}`),

@@ -186,7 +186,7 @@ export function notificationsFor(
   const notifications: NewNotification[] = [];
   const event = callbackEvent(status, events);
   if (event !== null && callback !== null) notifications.push({ kind: "callback", event, target: callback });
-  if (notifyEmail === null) return notifications;
+  if (notifyEmail === null || events.some(isTooLate)) return notifications;
   if (status === "awaiting_approval") notifications.push({ kind: "mail", event: "approval", target: notifyEmail });
   if (events.some((entry) => isDecidedByOthers(entry, notifyEmail))) {
     notifications.push({ kind: "mail", event: "decided", target: notifyEmail });

@@ -11,6 +11,7 @@ import {
   settle,
   settleLate,
 } from "../actions/settle.ts";
+import { lateSuccessIn } from "../actions/late-result.ts";
 import type { Outcome } from "../actions/outcome.ts";
 import type { TimelineEvent } from "../actions/timeline.ts";
 import type { Bus } from "../events/bus.ts";
@@ -92,18 +93,25 @@ export class Settlement {
   async extendLease(action: Action, timeoutMs: number): Promise<Action | null> {
     const { actions, clock } = this.#deps;
     const leaseUntil = new Date(clock.now().getTime() + timeoutMs + LEASE_GRACE_MS);
-    return (await actions.extendLease(action, leaseUntil)) ? { ...action, leaseUntil } : null;
+    if (await actions.extendLease(action, leaseUntil)) return { ...action, leaseUntil };
+    const stored = await actions.findById(action.id);
+    if (stored === null || !isSameClaim(stored, action)) return null;
+    if (lateSuccessIn(stored.run, stored.lateResult) !== null) {
+      // An earlier attempt has been answered meanwhile: this one must not begin.
+      await this.unclaim(stored, "late");
+      return null;
+    }
+    const { revision } = stored;
+    return (await actions.extendLease(stored, leaseUntil)) ? { ...action, revision, leaseUntil } : null;
   }
 
   /** For a claim whose attempt never began; the same. */
   async unclaim(action: Action, why: NotStartedReason): Promise<void> {
     const { clock, metrics, log, bus } = this.#deps;
     const now = clock.now();
-    const { run, attempts } = action;
-    const isOurs = (stored: Action) => stored.status === "active" && stored.run === run && stored.attempts === attempts;
     const write = this.#writeOf(releaseClaim(action, why, now), now);
     const written = await this.#untilWritten(write, null, (stored) =>
-      isOurs(stored) ? releaseClaim(stored, why, clock.now()) : null,
+      isSameClaim(stored, action) ? releaseClaim(stored, why, clock.now()) : null,
     );
     if (written === null) return;
     metrics.unclaimed("action");
@@ -179,23 +187,26 @@ export class Settlement {
     const { actions, kept, clock, metrics, log } = this.#deps;
     const { id, run, attempts: attempt } = first.change.before;
     const names = { action_id: id, run, attempt };
-    // Writes that the store may have done although it did not say so.
-    let inDoubt: readonly ChangeWrite[] = [];
+    // Writes that the store may have done although it did not say so, or may still do.
+    const inDoubt = new Set<ChangeWrite>();
     let isFenced = false;
     let done: ChangeWrite | null = null;
-    const isWritten = async (write: ChangeWrite) => {
-      const others = inDoubt;
-      inDoubt = [...others, write];
-      if (await this.#writeOnce(write)) done = write;
-      inDoubt = others;
+    const isDoneAlready = async () => {
+      for (const write of inDoubt) if (await actions.isApplied(write)) done = write;
       return done !== null;
+    };
+    const isWritten = async (write: ChangeWrite) => {
+      const wasInDoubt = inDoubt.has(write);
+      inDoubt.add(write);
+      if (await this.#writeOnce(write)) done = write;
+      if (!wasInDoubt) inDoubt.delete(write);
+      // One in doubt may have been committed while this one waited for its row: what is stored is our own change then.
+      return done !== null || (await isDoneAlready());
     };
     const written = await kept.write({
       bytes: bytesOf(first),
       write: async () => {
-        for (const write of inDoubt) if (await actions.isApplied(write)) done = write;
-        if (done !== null) return true;
-        inDoubt = [];
+        if (await isDoneAlready()) return true;
         let write = first;
         for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
           if (await isWritten(write)) return true;
@@ -247,8 +258,14 @@ export class Settlement {
   #reportLate({ before, after }: Change, late: LateEffect, attempt: number): void {
     const { log, bus } = this.#deps;
     log.info("action.late_result", { action_id: after.id, attempt, effect: late, status: after.status });
-    if (after.revision !== before.revision) bus.publish(after);
+    if (after !== before) bus.publish(after);
   }
+}
+
+/** Whether the stored action is under the claim that this one was read with: a later claim has another lease. */
+function isSameClaim(stored: Action, { run, attempts, leaseUntil }: Action): boolean {
+  const isSame = stored.status === "active" && stored.run === run && stored.attempts === attempts;
+  return isSame && stored.leaseUntil?.getTime() === leaseUntil?.getTime();
 }
 
 type LateEffect = "settled" | "result" | "noted";

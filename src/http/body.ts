@@ -24,7 +24,7 @@ interface Reader {
 }
 
 /** How far a body was read: to its end, as far as was asked for, or until there were too many chunks. */
-type Progress = "whole" | "more" | "too_many_chunks";
+type Progress = "whole" | "more" | "too_many_chunks" | "busy";
 
 const FIRST_BUFFER_BYTES = 4_096;
 
@@ -74,7 +74,9 @@ export class ChunkedBody {
         if (this.#isDropped) return "more";
         this.#next = value;
         // A large one may come in pieces; the size bounds their number.
-        if (value.byteLength < SMALL_CHUNK_BYTES && isOneTooMany(++this.#chunks)) return "too_many_chunks";
+        if (value.byteLength < SMALL_CHUNK_BYTES && isOneTooMany(++this.#chunks)) {
+          return this.#chunks > BODY_CHUNKS_MAX ? "too_many_chunks" : "busy";
+        }
       }
       if (this.#bytes + this.#next.byteLength > bytesMax) return "more";
       this.#keep(this.#next, bytesMax);

@@ -217,6 +217,8 @@ async function readBytes(context: RequestContext, limit: number): Promise<Uint8A
   // Bun never reads beyond Content-Length.
   const read = context.chunked === null ? await context.request.bytes() : await context.chunked.read(bytesMax);
   if (read === "more") throw tooLarge(bytesMax);
+  if (read === "busy")
+    throw new DomainError("unavailable", "Too many bodies in tiny chunks arrive at once; try again.");
   if (read === "too_many_chunks") throw new DomainError("payload_too_large", TOO_MANY_CHUNKS);
   context.isBodyUnread = false;
   return read;

@@ -103,7 +103,7 @@ function failedText({ action, timeline, role }: StoryProps): Child {
 /** Instead of the usual story where the target answered after all; null: it did not. */
 function lateStory(action: Action): string | null {
   const { run, lateResult } = action;
-  if (lateResult === null || lateResult.run !== run) return null;
+  if (lateResult === null || (lateResult.run !== run && !isLateSuccess(lateResult))) return null;
   const advice = isLateSuccess(lateResult)
     ? "It has done what was asked: a retry would send it again."
     : adviceOnCode(lateResult.responseCode);

@@ -84,7 +84,7 @@ describe("a result that comes after its attempt was closed as unknown", () => {
   test("completes an action whose later attempt never began: nothing more is sent", () => {
     const active = anAction({ status: "active", run: 2, attempts: 2, retries: 3, lateResult: aLateResult() });
     const { after, events } = releaseClaim(active, "late", NOON);
-    expect(after).toMatchObject({ status: "completed", result: { responseCode: 200 } });
+    expect(after).toMatchObject({ status: "completed", attempts: 1, result: { responseCode: 200 } });
     expect(events).toMatchObject([{ type: "not_started" }, { type: "completed" }]);
   });
 
@@ -110,6 +110,13 @@ describe("a result that comes after its attempt was closed as unknown", () => {
       expect(after).toBe(before);
       expect(events).toMatchObject([{ type: "attempt", outcome: "not_sent", late: "noted" }]);
     }
+  });
+
+  test("of a later run takes the place of an earlier run's, and a failure never that of a success", () => {
+    const before = rescued({ status: "failed", dueAt: null, lateResult: aLateResult({ run: 1 }) });
+    expect(settleLate(before, end(answered(500))).after.lateResult).toMatchObject({ run: 2, responseCode: 500 });
+    const held = rescued({ status: "awaiting_approval", run: 3, lateResult: aLateResult({ run: 2 }) });
+    expect(settleLate(held, end(OK, { run: 1 })).after.lateResult).toMatchObject({ run: 2 });
   });
 
   test("is noted on a completed action, and says so in a later run without a change of its status or revision", () => {

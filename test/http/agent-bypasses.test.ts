@@ -159,6 +159,23 @@ describe("callbacks of a key with limits", () => {
     }
     expect((await post(`/v1/actions/${ids[0]}/retry`, {}, old)).status).toBe(200);
   });
+
+  test("are none for a key that sends now what another key delayed, nor is its own hold", async () => {
+    const { id: oldId, key: old } = await makeKey({});
+    const waits = (await create(old, { delay_seconds: 9_999, callback: EVIL })).json.id;
+    const plain = (await create(old, { delay_seconds: 9_999 })).json.id;
+    const limited = (await makeKey({ replaces: oldId, methods: ["POST"] })).key;
+    const held = (await makeKey({ replaces: oldId, hold: "all" })).key;
+    for (const [id, key, why] of [
+      [waits, limited, "127.0.0.1:9 is not listed"],
+      [plain, held, "need approval"],
+    ] as const) {
+      const refused = await post(`/v1/actions/${id}/send-now`, {}, key);
+      expect([refused.status, refused.json.error.code]).toEqual([403, "forbidden"]);
+      expect(refused.json.error.message).toContain(why);
+    }
+    expect((await post(`/v1/actions/${plain}/send-now`, {}, limited)).status).toBe(200);
+  });
 });
 
 describe("a request that names another method", () => {
@@ -286,6 +303,16 @@ describe("an agent that wants its action to be sent earlier", () => {
       else expect((await ann.send(path, { ...(await ann.hiddenOf(path)), decision: "send_now" })).status).toBe(303);
       await app.engine.saw(id, { status: "failed", attempts: 1 });
     }
+    expect(calm.received).toHaveLength(2);
+    // An approval of another run is for the same time.
+    const again = (await create(KEYS.agent, { url: calm.url, approve: true, delay_seconds: 86_400 })).json.id;
+    await post(`/v1/actions/${again}/approve`, {}, KEYS.approver);
+    await post(`/v1/actions/${again}/cancel`, {}, KEYS.agent);
+    await post(`/v1/actions/${again}/retry`, {}, KEYS.agent);
+    const facts = (await app.call("GET", `/v1/actions/${again}/facts`)).text;
+    expect(facts).toContain("Not sent before");
+    await post(`/v1/actions/${again}/approve`, {}, KEYS.approver);
+    expect(await app.engine.actionService.get(app.engine.owner, again)).toMatchObject({ status: "pending", run: 2 });
     expect(calm.received).toHaveLength(2);
     // What nobody approved, its agent may send when it likes.
     const { id } = (await create(KEYS.agent, { delay_seconds: 86_400 })).json;

@@ -106,10 +106,18 @@ export function testAttempts(open: OpenTestStore): void {
 
     test("of an earlier run is kept while a later one awaits approval, which it does not disturb", async () => {
       await using db = await open();
-      const failed = await attemptedAction(db.actions, INTERRUPTED, { retries: 1 });
+      const failed = await attemptedAction(db.actions, INTERRUPTED, { retries: 1, notifyEmail: "ann@example.com" });
       await db.actions.apply(writeOf(retry(failed, aDecision())));
       const again = await stored(db.actions, failed);
-      expect(await db.actions.apply(write(again, withHeaders(200, "1")))).toBe(true);
+      const note = write(again, withHeaders(200, "1"));
+      // Its mails and callbacks are those of the change that holds it.
+      expect(note.outbox).toEqual([]);
+      expect(await db.actions.apply(note)).toBe(true);
+      // A second time is no altered row.
+      expect([await db.actions.apply(note), await stored(db.actions, failed)]).toMatchObject([
+        true,
+        { revision: again.revision },
+      ]);
       expect(await stored(db.actions, failed)).toMatchObject({
         run: 2,
         revision: again.revision,
