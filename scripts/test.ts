@@ -12,6 +12,12 @@ const TIMEOUT = ["--timeout", "20000"];
 /** More than there are cores: browsers, databases and other processes are waited for. */
 const WORKERS = 3;
 
+/**
+ * The files of a worker share its modules: to load the service takes half a second of a core, and most files need it. A test
+ * therefore puts back what it changes of the process.
+ */
+const SHARED = "--no-isolate";
+
 /** What kills, measures or fuzzes: one after the other, so that nothing else takes their time. */
 const GUARDS = [
   ...["attacks-people", "attacks-rest", "cluster", "crash", "delayed", "faults", "migrate", "nodes", "nodes-waits"].map(
@@ -21,14 +27,19 @@ const GUARDS = [
   ...["callback-crash", "large-rows", "one-approval", "slow-account"].map((name) => `test/delivery/${name}.test.ts`),
   ...["generated", "hostile-lengths", "loop-gaps", "login-throttle", "memory"].map(inHttp),
   ...["receipt-load", "slow-readers", "small-chunks", "unproved"].map(inHttp),
-  ...["pages-under-writes", "postgres-nodes", "postgres-races"].map((name) => `test/db/${name}.test.ts`),
-  ...["hostile-connections", "rebinding", "resolving"].map((name) => `test/outbound/${name}.test.ts`),
+  ...["lane-growth", "pages-under-writes", "postgres-connection", "postgres-nodes", "postgres-races"].map(inDb),
+  ...["lock", "threaded"].map(inDb),
+  ...["deadline", "hostile-connections", "rebinding", "resolving"].map((name) => `test/outbound/${name}.test.ts`),
+  "test/build/binary.test.ts",
+  "test/build/package.test.ts",
   "test/deploy/balancers.test.ts",
   "test/deploy/nodes.test.ts",
   "test/mcp/conformance.test.ts",
   "test/pages/firefox.test.ts",
   "test/pages/hostile-text.test.ts",
+  "test/pages/looks.test.ts",
   "test/receipts/masking.test.ts",
+  "test/runtime/prune.test.ts",
 ];
 
 const PREFIX = "test-";
@@ -60,6 +71,10 @@ function inE2e(name: string): string {
   return `test/e2e/${name}.test.ts`;
 }
 
+function inDb(name: string): string {
+  return `test/db/${name}.test.ts`;
+}
+
 function inHttp(name: string): string {
   return `test/http/${name}.test.ts`;
 }
@@ -68,6 +83,6 @@ function inHttp(name: string): string {
 function chosen([first, ...others]: readonly string[]): readonly string[] {
   if (first === "guards") return [...GUARDS.map((path) => `./${path}`), ...others];
   const workers = `--parallel=${WORKERS}`;
-  if (first !== undefined) return [workers, first, ...others];
-  return [workers, ...GUARDS.map((path) => `--path-ignore-patterns=${path}`)];
+  if (first !== undefined) return [workers, SHARED, first, ...others];
+  return [workers, SHARED, ...GUARDS.map((path) => `--path-ignore-patterns=${path}`)];
 }

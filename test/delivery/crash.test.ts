@@ -8,6 +8,7 @@ import { settle } from "../../src/actions/settle.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { Store } from "../../db/store.ts";
 import { openEngine } from "../support/engine.ts";
+import { until } from "../support/until.ts";
 
 const folders: string[] = [];
 
@@ -163,8 +164,7 @@ test("an attempt that could not begin within its lease gives its claim back, and
   await using engine = await openEngine({ sender, wrapStore });
   const creating = engine.create({ retries: 1 });
   // The commit is on disk; the process stands still for longer than its lease before it hears of that.
-  while ((await engine.store.actions.orphans(null, 1, null)).length === 0)
-    await new Promise((resolve) => setImmediate(resolve));
+  await until(async () => (await engine.store.actions.orphans(null, 1, null)).length > 0);
   engine.clock.advance(46_000);
   late.resolve();
   const { id } = await creating;

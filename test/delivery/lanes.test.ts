@@ -9,6 +9,7 @@ import type { ActionStore, LaneName, Store } from "../../db/store.ts";
 import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";
+import { until } from "../support/until.ts";
 
 const NOW = 1_000_000;
 
@@ -414,7 +415,7 @@ test("slots that are given back in one turn share one claim", async () => {
   const url = "http://127.0.0.1:1001/";
   const created = await Promise.all(Array.from({ length: 8 }, () => engine.create({ url })));
   const turnUntil = async (count: number) => {
-    while (ends.length < count) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => ends.length >= count);
     for (const end of ends.splice(0)) end();
   };
   await turnUntil(4);

@@ -3,6 +3,7 @@ import type { Caller } from "../../src/accounts/roles.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { anAccount } from "../support/factory.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
+import { until } from "../support/until.ts";
 
 const SLOW = 300;
 
@@ -53,7 +54,7 @@ test("300 slow targets of one account hold up no other one", async () => {
 
   const addresses = Array.from({ length: SLOW }, (_, at) => `127.0.${1 + Math.floor(at / 200)}.${1 + (at % 200)}`);
   await Promise.all(addresses.map((address) => engine.create({ url: slow.url("/", address) })));
-  while (slow.requests.length < SLOTS_OF_ONE) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => slow.requests.length >= SLOTS_OF_ONE);
   const beside: number[] = [];
   const costMs = () => Math.min(...beside) - Math.min(...alone);
   while (beside.length < ROUNDS || (costMs() >= COST_MS_MAX && beside.length < ROUNDS_MAX)) {

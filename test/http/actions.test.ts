@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
+import { until } from "../support/until.ts";
 
 let app: Awaited<ReturnType<typeof openRealServer>>;
 
@@ -46,7 +47,7 @@ describe("an action over REST", () => {
     const again = app.call("POST", "/v1/actions", at(target.url, `,"dedupe":"slow","sync":true`));
     // A wait sets a timer for its end.
     const { timers } = app.engine.clock;
-    while (app.engine.clock.timers <= timers) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => app.engine.clock.timers > timers);
     release.resolve(new Response(null, { status: 204 }));
     const { status, json } = await again;
     expect({ status, id: json.id, state: json.status, deduplicated: json.deduplicated }).toEqual({

@@ -154,7 +154,7 @@ describe("what is dropped of a body that nobody reads", () => {
     let isOver = false;
     const dropped = dropBody({ request: asked, chunked: null }, clock).then(() => (isOver = true));
     // Two timers: the 2 s, and the rest behind the 4 MiB, in which the client sees the answer before the reset.
-    while (clock.timers < 2) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => clock.timers >= 2);
     expect(seen.taken).toBeWithin(4 * MEBIBYTE, 5 * MEBIBYTE);
     clock.advance(249);
     await new Promise((resolve) => setImmediate(resolve));
@@ -170,7 +170,7 @@ describe("what is dropped of a body that nobody reads", () => {
     const clock = new FakeClock();
     let isOver = false;
     const dropped = dropBody({ request: asked, chunked: null }, clock).then(() => (isOver = true));
-    while (seen.taken < MEBIBYTE) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => seen.taken >= MEBIBYTE);
     clock.advance(1_999);
     await new Promise((resolve) => setImmediate(resolve));
     expect(isOver).toBe(false);

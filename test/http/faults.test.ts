@@ -5,6 +5,7 @@ import { DomainError } from "../../src/api/domain-error.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, request } from "./wire.ts";
+import { until } from "../support/until.ts";
 
 const open: AsyncDisposable[] = [];
 
@@ -157,7 +158,7 @@ describe("the log", () => {
     open.push(app);
     const head = [`Authorization: Bearer ${KEYS.owner}`, "Content-Type: application/json", "Content-Length: 100"];
     await exchange(app.port, [request("POST /v1/actions", head, `{"url"`), () => asked.promise], { leaves: true });
-    while (app.lines.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => app.lines.length !== 0);
     const [line, ...others] = app.lines;
     expect(line).toMatchObject({
       level: "info",

@@ -6,6 +6,7 @@ import { Listener } from "../support/listener.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { request } from "./wire.ts";
+import { until } from "../support/until.ts";
 
 const KEY = { authorization: `Bearer ${KEYS.owner}` };
 
@@ -46,7 +47,7 @@ class Sleeper implements Disposable {
     socket.write(request("GET /v1/events", headers));
     const sleeper = new Sleeper(socket);
     // It has a timer on the clock once it is open.
-    while (app.engine.clock.timers === 0) await nextTurn();
+    await until(() => app.engine.clock.timers !== 0);
     return sleeper;
   }
 

@@ -8,6 +8,7 @@ import { systemIds } from "../../src/runtime/ids.ts";
 import { anAction } from "../support/factory.ts";
 import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
+import { until } from "../support/until.ts";
 
 type Wait = ActionService["wait"];
 
@@ -88,7 +89,7 @@ describe("a wait", () => {
     const { app, waits, begun } = openHanging();
     const [create, get] = [app.ask("/v1/actions", SYNC), app.ask(`/v1/actions/${KNOWN_ID}?wait=100`)];
     await begun;
-    while (waits.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => waits.length >= 2);
     app.drain.abort();
     expect(await (await create).json()).toMatchObject({ status: "active" });
     expect(await (await get).json()).toMatchObject({ status: "active" });
@@ -100,7 +101,7 @@ describe("a wait", () => {
     const { app, waits, begun } = openHanging();
     const key = `Authorization: Bearer ${KEYS.owner}`;
     await exchange(app.port, [request(`GET /v1/actions/${KNOWN_ID}?wait=100`, [key]), () => begun], { leaves: true });
-    while (waits[0]?.wasStopped !== true) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => waits[0]?.wasStopped === true);
     expect(waits).toHaveLength(1);
   });
 

@@ -127,17 +127,11 @@ describe("outgate mcp", () => {
   });
 
   test("starts no second service on one file, and explains how to use the first", async () => {
-    const startedMs = performance.now();
-    await start({ OUTGATE_URL: url }).exited;
-    const endedMs = performance.now();
     const child = start({ PORT: "0" }, service.folder);
     expect(await child.exited).toBe(1);
-    const tookMs = performance.now() - endedMs;
     const complaint = await new Response(child.stderr).text();
     expect(complaint).toContain("Another Outgate has the database");
     expect(complaint).toContain("set OUTGATE_URL and OUTGATE_API_KEY");
-    // Beside what a process takes here to start and to say that something is missing.
-    expect(tookMs).toBeLessThan(1_000 + 4 * (endedMs - startedMs));
   });
 
   test("uses OUTGATE_API_KEY in place of the agent stdio", async () => {

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { openDeadline } from "../../src/outbound/deadline.ts";
-import { answerBytes, drips, openRawTarget } from "../support/raw-target.ts";
+import { answerBytes, answers, drips, openRawTarget, saysAndHangs } from "../support/raw-target.ts";
+import { besideTimer } from "../support/lateness.ts";
 import { eventually } from "../support/eventually.ts";
 import { OK, sender, whole, withoutHeaders } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
@@ -108,4 +109,56 @@ test("a deadline that was interrupted stays so", () => {
   Bun.sleepSync(30);
   expect(deadline.endedBy()).toBe("interrupted");
   deadline.close();
+});
+
+test("a refused connection is known at once", async () => {
+  const target = await openRawTarget(answers(200));
+  const url = target.url();
+  await target[Symbol.asyncDispose]();
+  const tookMs: number[] = [];
+  for (let time = 0; time < 5; time += 1) {
+    const began = performance.now();
+    expect(await sender.send(requestTo(url), { timeoutMs: 500 })).toEqual({ kind: "not_sent", fault: "refused" });
+    tookMs.push(performance.now() - began);
+  }
+  // The least of them, since a busy machine may hold any of them up: the deadline would be half a second.
+  expect(Math.min(...tookMs)).toBeLessThan(300);
+});
+
+test("the deadline is kept within 250 ms, at its start, in its middle and while the body comes", async () => {
+  const hangs = ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n{"];
+  const late = await Promise.all(
+    hangs.map(async (text) => {
+      await using target = await openRawTarget(saysAndHangs(text));
+      const timed = await besideTimer(300, () => sender.send(requestTo(target.url()), { timeoutMs: 300 }));
+      await target.abandoned();
+      return timed;
+    }),
+  );
+  for (const { tookMs, lateMs } of late) {
+    expect(tookMs).toBeGreaterThan(298);
+    expect(lateMs).toBeLessThan(250);
+  }
+});
+
+test("a thousand silent and dripping targets end at the deadline, and leave neither sockets nor memory", async () => {
+  await using silent = await openRawTarget(() => {});
+  await using dripping = await openRawTarget(saysAndHangs("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"));
+  const wave = async (count: number) => {
+    const targets = Array.from({ length: count }, (_, at) => (at % 2 === 0 ? silent : dripping));
+    const { result: outcomes, lateMs } = await besideTimer(300, () =>
+      Promise.all(targets.map((target) => sender.send(requestTo(target.url()), { timeoutMs: 300 }))),
+    );
+    expect(lateMs).toBeLessThan(250);
+    return outcomes.map((outcome) => ("fault" in outcome ? outcome.fault : "brokenBy" in outcome && outcome.brokenBy));
+  };
+  await wave(200);
+  Bun.gc(true);
+  const before = process.memoryUsage.rss();
+  const ends = (await Promise.all([1, 2, 3, 4, 5].map(() => wave(40)))).flat();
+  for (let round = 0; round < 4; round += 1) ends.push(...(await wave(200)));
+  expect([ends.length, ...new Set(ends)]).toEqual([1_000, "timed_out"]);
+  await Promise.all([silent.abandoned(), dripping.abandoned()]);
+  Bun.gc(true);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(30 * 1_048_576);
 });

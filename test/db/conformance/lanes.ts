@@ -3,7 +3,6 @@ import { SMALL_ROW_BYTES_MAX } from "../../../src/config/limits.ts";
 import type { Action } from "../../../src/actions/action.ts";
 import type { LaneHead, LaneName } from "../../../db/store.ts";
 import { ACCOUNT, answered, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
-import { ownMs } from "../../support/core.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, claimDue, claimed, claimOf, createdAction, stored } from "./steps.ts";
 
@@ -90,23 +89,6 @@ export function testLanes(open: OpenTestStore): void {
       expect(seen.map(nameOf).toSorted()).toEqual(
         hosts.flatMap((host) => [`${ACCOUNT} ${host}`, `${OTHER_ACCOUNT} ${host}`]).toSorted(),
       );
-    });
-
-    test("are found as quickly behind a lane of many rows as behind one of few", async () => {
-      const quickestOf = async (rows: number) => {
-        await using db = await open();
-        const { id } = await createdAction(db.actions);
-        await db.copy(id, rows);
-        let least = Number.POSITIVE_INFINITY;
-        for (let turn = 0; turn < 10; turn += 1) {
-          const startedMs = ownMs();
-          expect(await db.actions.lanes(null, 10)).toHaveLength(1);
-          least = Math.min(least, ownMs() - startedMs);
-        }
-        return least;
-      };
-      const few = await quickestOf(10);
-      expect(await quickestOf(40_000)).toBeLessThan(5 * few + 1);
     });
 
     test("go on after one that is empty by now", async () => {

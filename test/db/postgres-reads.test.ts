@@ -1,0 +1,6 @@
+import { describe } from "bun:test";
+import { hasPostgres } from "../support/postgres.ts";
+import { openPostgresStore } from "../support/postgres-store.ts";
+import { testReadsOfStore } from "./conformance/suite.ts";
+
+describe.skipIf(!hasPostgres)("the store on PostgreSQL", () => testReadsOfStore(openPostgresStore));
