@@ -41,13 +41,16 @@ export function mayApproveWhenAsked(role: Role): boolean {
   return mayDo(role, "approve") || role === "agent";
 }
 
-/** For whom an action is masked. A decider sees more, since they have to know what they approve. */
-export const VIEWERS = ["public", "decider"] as const;
+/**
+ * For whom an action is masked. A decider sees more, since they have to know what they approve; in a mail, which stays where it
+ * was sent, they see no header value that may be a secret.
+ */
+export const VIEWERS = ["public", "mail", "decider"] as const;
 
 export type Viewer = (typeof VIEWERS)[number];
 
 /** The viewer that a caller of the role is, unless they see the action whole. */
-export function viewerOf(role: Role): Viewer {
+export function viewerOf(role: Role): Exclude<Viewer, "mail"> {
   return mayDo(role, "approve") ? "decider" : "public";
 }
 

@@ -1,5 +1,5 @@
 import { type ActionSerializer, eventJson } from "../actions/serialize.ts";
-import { type Caller, type Viewer, viewerOf, seesWhole } from "../accounts/roles.ts";
+import { type Caller, viewerOf, seesWhole } from "../accounts/roles.ts";
 import { type EventStream, type Feed, positionText } from "./feed.ts";
 import { type Log, traceOf } from "../observability/log.ts";
 import { StoreUnavailable, type ActionChange } from "../../db/store.ts";
@@ -110,7 +110,7 @@ function sourceOf(
 }
 
 /** How much of an action a caller may see. */
-type View = "whole" | Viewer;
+type View = "whole" | ReturnType<typeof viewerOf>;
 
 /** The text of a change is built once for all readers with the same view of it. */
 function createTexts(serialize: ActionSerializer) {

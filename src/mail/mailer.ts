@@ -74,7 +74,7 @@ async function aboutAction(
   asked: Exclude<OutgoingMail, InvitedMail | OwnMailMessage>,
   approvalLinks: Config["approvalLinks"],
 ): Promise<About> {
-  const mail = { ...asked, action: await premask(asked.action, "decider") };
+  const mail = { ...asked, action: await premask(asked.action, "mail") };
   return { id: mail.action.id, run: mail.run, content: contentOf(mail, approvalLinks) };
 }
 

@@ -69,11 +69,11 @@ export function decisionMessage(mail: DecidedMail): EmailContent {
   const { action, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
   const subject = `Re: ${approvalSubject(request)}`;
-  const actorName = visibleText(actorText(maskedActor(actor, "decider")));
+  const actorName = visibleText(actorText(maskedActor(actor, "mail")));
   const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${actorName}`;
   const facts = [
     ["At", utcMinute(at)],
-    ...(reason === null ? [] : [["Reason", withoutLinks(visibleText(maskText(reason, "decider")))] as const]),
+    ...(reason === null ? [] : [["Reason", withoutLinks(visibleText(maskText(reason, "mail")))] as const]),
     ["Action", action.id],
   ] as const;
   const text = [
@@ -87,7 +87,7 @@ export function decisionMessage(mail: DecidedMail): EmailContent {
 
 /** The facts without anything that a client could make a link, but for the URLs that are facts themselves. */
 function mailFacts(action: Action, history: DecisionHistory, baseUrl: string): DecisionFacts {
-  const { facts, risks } = maskedFacts(action, history, baseUrl);
+  const { facts, risks } = maskedFacts(action, history, baseUrl, "mail");
   const shown = facts.map((fact) =>
     ADDRESS_FACTS.has(fact.name) ? fact : { ...fact, value: withoutLinks(fact.value) },
   );

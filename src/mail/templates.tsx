@@ -393,7 +393,7 @@ export interface MailRequest {
 }
 
 export function mailRequest(action: Action): MailRequest {
-  const masked = maskForDisplay(action, "decider");
+  const masked = maskForDisplay(action, "mail");
   const { method, host, url, headers } = masked;
   const body = shownBody(masked);
   const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);

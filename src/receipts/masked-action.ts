@@ -273,6 +273,7 @@ function charsToMask({ url, body, headers, callback, result, lateResult, extras 
 /** Results of `maskAhead`, by the action that it returned. */
 const ahead: Readonly<Record<Viewer, WeakMap<Action, MaskedAction>>> = {
   public: new WeakMap(),
+  mail: new WeakMap(),
   decider: new WeakMap(),
 };
 

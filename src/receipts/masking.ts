@@ -59,7 +59,7 @@ export function maskResponseHeaders(json: string, viewer: For): string {
 function maskHeader(name: string, value: string, masking: Masking): string {
   if (isVisibleHeader(name)) return maskNested(value, masking, 0);
   const kind = secretKind(name) ?? "header";
-  if (masking.viewer === "public") return value === "" ? value : masking.hide(value, kind);
+  if (masking.viewer !== "decider") return value === "" ? value : masking.hide(value, kind);
   return masking.hideIn(maskNested(value, masking, 0), kind);
 }
 

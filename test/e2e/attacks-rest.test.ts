@@ -1511,7 +1511,10 @@ const ATTACKS: readonly Attack[] = [
         const missing = times(19, (at) => (at === 10 ? "1000010" : `PAYLOAD-${at}`)).filter(
           (part) => text?.includes(part) !== true,
         );
-        expect({ place, missing }).toEqual({ place, missing: [] });
+        // A mail stays where it was sent: it counts values of headers, and the pages show them.
+        const hidden = place === "mail" ? ["PAYLOAD-6", "PAYLOAD-7"] : [];
+        expect({ place, missing }).toEqual({ place, missing: hidden });
+        if (place === "mail") expect(text).toContain("2 values hidden");
         expect(text).toContain("delete all of production");
       }
     },

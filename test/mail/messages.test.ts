@@ -123,10 +123,30 @@ describe("an approval mail", () => {
     });
     for (const part of [subject, text, html]) expect(part.toLowerCase()).not.toMatch(/canary-?[a-z]/);
     for (const part of [text, html]) {
-      expect(part).toContain("Authorization: Bearer ••••(Bearer-token,20-chars,…8Vb3)");
+      expect(part).toContain("Authorization: ••••(credentials,27-chars,…8Vb3)");
       expect(part).toContain("Accept: text/plain");
       expect(part).toContain("page=2");
       expect(part).toContain("max_tokens");
+    }
+  });
+
+  test("hides and counts the values of headers, however little they look like secrets, in every kind of it", () => {
+    const mail = anApprovalMail({
+      headers: { Authorization: "Bearer canary-canary", "X-Note": "canary", Cookie: "a=canary", Accept: "text/plain" },
+    });
+    const channel = (event: "requested" | "reminded") => channelMessage({ ...mail, event, channel: "ops" });
+    for (const { subject, text, html } of [
+      approvalMessage(mail, "confirm"),
+      approvalMessage(mail, "one_click"),
+      channel("requested"),
+      channel("reminded"),
+    ]) {
+      expect(subject + text + html).not.toContain("canary");
+      for (const part of [text, html]) {
+        expect(part).toContain("3 values hidden");
+        expect(part).toContain("Authorization: ••••");
+        expect(part).toContain("Accept: text/plain");
+      }
     }
   });
 

@@ -163,10 +163,12 @@ describe("headers", () => {
     ["user_agent", "header"],
     ["webhook-signature", "signature"],
     ["referer", "header"],
-  ])("hide that of %s from the public, whatever it is", (name, kind) => {
-    const hidden = (value: string) => mask.maskHeaders({ [name]: value }, "public")[name];
-    expect(hidden("short")).toBe(`••••(${kind},5-chars)`);
-    expect(hidden("Bearer 0123456789abcdef")).toBe(`••••(${kind},23-chars,…cdef)`);
+  ])("hide that of %s from the public and in mails, whatever it is", (name, kind) => {
+    for (const viewer of ["public", "mail"] as const) {
+      const hidden = (value: string) => mask.maskHeaders({ [name]: value }, viewer)[name];
+      expect(hidden("short")).toBe(`••••(${kind},5-chars)`);
+      expect(hidden("Bearer 0123456789abcdef")).toBe(`••••(${kind},23-chars,…cdef)`);
+    }
   });
 
   test.each([
