@@ -587,6 +587,10 @@ export const MAILS_PER_ACCOUNT_MAX = 1_000;
 export const MAIL_PART_BYTES_MAX = 2_048;
 /** Characters of a host in the subject of a mail, of which many clients show 40; its end is kept. */
 export const SUBJECT_HOST_CHARS_MAX = 32;
+/** Characters of a path and of a title in the subject of a mail, and of the id, which tells equal requests apart. */
+export const SUBJECT_PATH_CHARS_MAX = 40;
+export const SUBJECT_TITLE_CHARS_MAX = 48;
+export const SUBJECT_ID_CHARS = 6;
 
 // Store
 

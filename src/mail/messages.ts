@@ -16,7 +16,6 @@ import {
   invitationMailHtml,
   passwordMailHtml,
   type MailPart,
-  type MailRequest,
   mailRequest,
   testMailHtml,
 } from "./templates.tsx";
@@ -27,7 +26,7 @@ import type { Action } from "../actions/action.ts";
 import type { Actor } from "../accounts/roles.ts";
 import type { AccountLabel } from "../../db/account-store.ts";
 import type { Invitation } from "../../db/team-store.ts";
-import { SUBJECT_HOST_CHARS_MAX } from "../config/limits.ts";
+import { endOfHost, subjectOf } from "./subject.ts";
 
 /** A mail as it is sent. */
 export interface EmailContent {
@@ -41,10 +40,10 @@ type LinkKind = "confirm" | "one_click";
 
 /** The approval mail: the masked request and two links. */
 export function approvalMessage(mail: ApprovalMail, linkKind: LinkKind): EmailContent {
-  const { action, links, receiptUrl, history, baseUrl } = mail;
+  const { action, run, links, receiptUrl, history, baseUrl } = mail;
   const request = mailRequest(action);
   const { facts, risks } = mailFacts(action, history, baseUrl);
-  const subject = approvalSubject(request);
+  const subject = subjectOf({ ...request, run });
   const waiting = waitingText(action);
   const terms = `${TERMS[linkKind]} They work until ${utcMinute(links.expiresAt)}, for one decision.`;
   const text = [
@@ -66,9 +65,9 @@ export function approvalMessage(mail: ApprovalMail, linkKind: LinkKind): EmailCo
 
 /** The mail that says how somebody else decided. */
 export function decisionMessage(mail: DecidedMail): EmailContent {
-  const { action, decision, actor, reason, at, receiptUrl } = mail;
+  const { action, run, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
-  const subject = `Re: ${approvalSubject(request)}`;
+  const subject = `Re: ${subjectOf({ ...request, run })}`;
   const actorName = visibleText(actorText(maskedActor(actor, "mail")));
   const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${actorName}`;
   const facts = [
@@ -95,11 +94,11 @@ function mailFacts(action: Action, history: DecisionHistory, baseUrl: string): D
 }
 
 /** The mail of a channel: the masked request, and a link to the page where people decide after a sign-in. */
-export function channelMessage({ event, action, history, baseUrl, channel }: ChannelMail): EmailContent {
+export function channelMessage({ event, action, run, history, baseUrl, channel }: ChannelMail): EmailContent {
   const request = mailRequest(action);
   const { facts, risks } = mailFacts(action, history, baseUrl);
   const isReminder = event === "reminded";
-  const subject = `${isReminder ? "Reminder: " : ""}${approvalSubject(request)}`;
+  const subject = `${isReminder ? "Reminder: " : ""}${subjectOf({ ...request, run })}`;
   const waiting = isReminder ? `Nobody has decided yet. ${waitingText(action)}` : waitingText(action);
   const url = actionPageUrl(baseUrl, action.id);
   const terms = `You get this because your address is in the channel ${visibleText(channel)}. Deciding needs a sign-in.`;
@@ -164,14 +163,6 @@ const TERMS: Readonly<Record<LinkKind, string>> = {
   confirm: "Both links open a page that shows the request and asks for confirmation.",
   one_click: "Opening either link decides immediately.",
 };
-
-const SUBJECT_CHARS_MAX = 70;
-
-/** Without the query, and always one line. */
-function approvalSubject({ method, host, url }: MailRequest): string {
-  const [path = ""] = url.slice(url.indexOf("//") + 2 + host.length).split("?");
-  return subjectOf({ method, host }, visibleText(path), SUBJECT_CHARS_MAX);
-}
 
 /** Marks each untrusted line, so that none can look like ours. */
 function quoted(head: string, { lines, note }: MailPart): string {
@@ -257,24 +248,3 @@ export interface PasswordMail {
 export type OwnMailMessage = TestMail | PasswordMail;
 
 export type OutgoingMail = ApprovalMail | DecidedMail | InvitedMail | ChannelMail | OwnMailMessage;
-
-/** The end of a long host, cut before a label: the registered name is at the end. */
-export function endOfHost(host: string): string {
-  const labels = host.split(".");
-  if (host.length <= SUBJECT_HOST_CHARS_MAX || host.startsWith("[")) return host;
-  // As in `example.co.uk`: a short label before a country code belongs to the suffix.
-  const [name = "", country = ""] = labels.slice(-2);
-  let kept = name.length <= 3 && /^[a-z]{2}(?::|$)/.test(country) ? 3 : 2;
-  const end = () => labels.slice(-kept).join(".");
-  while (kept < labels.length && `${labels.at(-kept - 1)}.${end()}`.length < SUBJECT_HOST_CHARS_MAX) kept += 1;
-  return kept >= labels.length ? host : `…${end()}`;
-}
-
-/** "Approve?", method and host, then as much of the path as fits. */
-export function subjectOf({ method, host }: Pick<Action, "method" | "host">, path: string, charsMax: number): string {
-  const start = `Approve? ${method} ${endOfHost(host)}`;
-  const room = Math.max(charsMax - Array.from(start).length, 0);
-  const characters = Array.from(path);
-  if (characters.length <= room) return start + path;
-  return room === 0 ? start : `${start}${characters.slice(0, room - 1).join("")}…`;
-}

@@ -385,6 +385,8 @@ export interface MailRequest {
   readonly host: string;
   /** As it is sent, whole. */
   readonly url: string;
+  readonly id: string;
+  readonly title: string | null;
   /** One a line; null: there are none. */
   readonly headers: MailPart | null;
   readonly body: MailPart | null;
@@ -394,13 +396,15 @@ export interface MailRequest {
 
 export function mailRequest(action: Action): MailRequest {
   const masked = maskForDisplay(action, "mail");
-  const { method, host, url, headers } = masked;
+  const { method, host, url, id, title, headers } = masked;
   const body = shownBody(masked);
   const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
   return {
     method,
     host,
     url,
+    id,
+    title,
     headers: lines.length === 0 ? null : partOf(lines.join("\n")),
     body: body === null ? null : bodyPart(body),
     bodyKind: bodyKindText(masked, sentBytes(action)),

@@ -217,8 +217,10 @@ test("a mail goes to each address, without links that decide, and counts for the
   const { id } = await engine.create(REFUND);
   const mails = await mailbox.took(2);
   expect(mails.map(({ fields }) => fields["to"] ?? "").toSorted()).toEqual(to);
+  const title = '"Refund <https[:]//evil[.]example|Ann> & @channe…"';
+  const subject = `Approve? api.stripe.com · POST /v1/refunds · ${title} · ${id.slice(-6)}`;
   for (const { fields } of mails) {
-    expect(fields["subject"]).toBe("Approve? POST api.stripe.com/v1/refunds");
+    expect(fields["subject"]).toBe(subject);
     for (const part of ["text", "html"]) expectHarmless(fields[part] ?? "", engine, id);
     expect(fields["text"]).toContain("Requester says: Refund <https[:]//evil[.]example|Ann>");
     expect(fields["html"]).not.toContain("<https://evil.example");
@@ -235,7 +237,7 @@ test("a mail goes to each address, without links that decide, and counts for the
   engine.clock.advance(300_000);
   const [, , reminder] = await mailbox.took(3);
   expect(reminder?.fields["to"]).toBe("bob@example.com");
-  expect(reminder?.fields["subject"]).toBe("Reminder: Approve? POST api.stripe.com/v1/refunds");
+  expect(reminder?.fields["subject"]).toBe(`Reminder: ${subject}`);
   expect(reminder?.fields["h:In-Reply-To"]).toBe(mails[0]?.fields["h:Message-ID"]);
   expect((await ended(engine, id, 4)).toSorted()).toEqual(["delivered", "delivered", "delivered", "dropped"]);
 });

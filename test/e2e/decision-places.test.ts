@@ -169,7 +169,7 @@ describe("every place of decision", () => {
       expect({ place, isThere }).toEqual({ place, isThere: place.startsWith("mail, text") });
     }
     expect((await mailOf(id, 2)).fields["subject"]).toBe(
-      "Approve? DELETE xn--pple-43d.example:8443/v1/%63ustomers/7%E2%80%AE",
+      `Approve? xn--pple-43d.example:8443 · DELETE /v1/%63ustomers/7%E2%80%AE · "Refund 12.00 EUR to customer 4711" · ${id.slice(-6)}, run 3`,
     );
     expect((await server.engine.actionService.get(server.engine.owner, id)).status).toBe("awaiting_approval");
   });
@@ -185,7 +185,7 @@ describe("every place of decision", () => {
       expect({ place, isWhole: times === (place === "action's page" ? 4 : 2) }).toEqual({ place, isWhole: true });
     }
     const subject = (await mailOf(id, 0)).fields["subject"];
-    expect(subject).toStartWith("Approve? POST …com.api.stripe.com.evil.example/xxx");
+    expect(subject).toStartWith("Approve? …com.api.stripe.com.evil.example · POST /xxx");
   });
 
   test("warns first of a key that was revoked, or has expired, and then of similar rejections", async () => {
