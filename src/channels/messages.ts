@@ -1,6 +1,12 @@
 import type { Action } from "../actions/action.ts";
 import { actionJson } from "../actions/serialize.ts";
-import { ADDRESS_FACTS, type DecisionFacts, type DecisionHistory, maskedFacts } from "../approvals/facts.ts";
+import {
+  ADDRESS_FACTS,
+  type DecisionFacts,
+  type DecisionHistory,
+  type FactName,
+  maskedFacts,
+} from "../approvals/facts.ts";
 import { MESSAGE_FACT_CHARS_MAX, MESSAGE_FACTS_MAX } from "../config/limits.ts";
 import type { AskKind } from "../delivery/asks.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
@@ -20,6 +26,34 @@ export interface Question {
 /** The page of the action, which asks for a sign-in. No message has a link that decides, or one that opens without a sign-in. */
 export function actionPageUrl(baseUrl: string, actionId: string): string {
   return `${baseUrl}/actions/${actionId}`;
+}
+
+/** The facts of a message that shows the call and its body by themselves, in the order in which they are shown. */
+export interface GroupedFacts {
+  /** How many values are hidden; null: none. */
+  readonly hidden: string | null;
+  /** What the requester says: it may be untrue. */
+  readonly words: DecisionFacts["facts"];
+  readonly details: DecisionFacts["facts"];
+}
+
+export function groupedFacts(facts: DecisionFacts["facts"]): GroupedFacts {
+  return {
+    hidden: facts.find(({ name }) => name === "hidden")?.value ?? null,
+    words: facts.filter(({ name }) => WORDS.has(name)),
+    details: facts.filter(({ name }) => !WORDS.has(name) && !SHOWN_APART.has(name)),
+  };
+}
+
+const WORDS: ReadonlySet<FactName> = new Set(["title", "reason", "metadata"]);
+
+const SHOWN_APART: ReadonlySet<FactName> = new Set(["hidden", "method", "url", "body", "action"]);
+
+export const WORDS_HEADING = "The requester says";
+
+/** One fact below that heading: of a title and metadata the value says enough. */
+export function wordsText({ name, label, value }: DecisionFacts["facts"][number]): string {
+  return name === "reason" ? `${label}: ${value}` : value;
 }
 
 /** What stands before a risk in a message. */

@@ -1,25 +1,21 @@
 import { maskedActor } from "../receipts/masked-action.ts";
-import {
-  actorText,
-  ADDRESS_FACTS,
-  type DecisionFacts,
-  type DecisionHistory,
-  maskedFacts,
-  utcMinute,
-} from "../approvals/facts.ts";
+import { actorText, ADDRESS_FACTS, type DecisionHistory, maskedFacts, utcMinute } from "../approvals/facts.ts";
 import { maskText } from "../receipts/masking.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 import {
   approvalMailHtml,
+  type Asked,
   channelMailHtml,
   decisionMailHtml,
   invitationMailHtml,
   passwordMailHtml,
   type MailPart,
+  type MailRequest,
   mailRequest,
+  NO_BODY,
   testMailHtml,
 } from "./templates.tsx";
-import { actionPageUrl, BROKEN_LINKS } from "../channels/messages.ts";
+import { actionPageUrl, BROKEN_LINKS, groupedFacts, WORDS_HEADING, wordsText } from "../channels/messages.ts";
 import type { AskKind } from "../delivery/asks.ts";
 import { waitingText } from "../pages/text.ts";
 import type { Action } from "../actions/action.ts";
@@ -42,25 +38,49 @@ type LinkKind = "confirm" | "one_click";
 export function approvalMessage(mail: ApprovalMail, linkKind: LinkKind): EmailContent {
   const { action, run, links, receiptUrl, history, baseUrl } = mail;
   const request = mailRequest(action);
-  const { facts, risks } = mailFacts(action, history, baseUrl);
+  const asked = askedFor(action, history, baseUrl);
   const subject = subjectOf({ ...request, run });
   const waiting = waitingText(action);
+  const url = actionPageUrl(baseUrl, action.id);
   const terms = `${TERMS[linkKind]} They work until ${utcMinute(links.expiresAt)}, for one decision.`;
   const text = [
     `Send this request? ${waiting}`,
-    ...(risks.length === 0 ? [] : [risks.map((risk) => `! ${visibleText(risk.text)}`).join("\n")]),
-    factsText(facts.map(({ label, value }) => [label, visibleText(value)])),
-    ...(request.headers === null ? [] : [`Headers:\n${quoted("", request.headers)}`]),
-    ...(request.body === null ? [] : [`Body (${request.bodyKind}):\n${quoted("", request.body)}`]),
-    `Lines that start with | are quoted from the request. Secrets are masked as ••••. ${BROKEN_LINKS}`,
+    ...askedText(request, asked),
     `Approve:\n${links.approve}`,
     `Reject:\n${links.reject}`,
     terms,
-    `Details and result:\n${receiptUrl}`,
+    `Details:\n${detailsText(asked)}`,
+    `Open in Outgate, after you log in:\n${url}`,
+    `Receipt:\n${receiptUrl}`,
+    QUOTED,
     "Anyone who has this email can decide. Don't forward it.",
   ].join("\n\n");
-  const html = approvalMailHtml({ subject, waiting, request, facts, risks, links, receiptUrl, terms });
+  const html = approvalMailHtml({ subject, waiting, request, ...asked, links, url, receiptUrl, terms });
   return { subject, text, html };
+}
+
+/** How the text part tells what others wrote from what we write. */
+const QUOTED = `Lines that start with | are quoted from the request. Secrets are masked as ••••. ${BROKEN_LINKS}`;
+
+/** The parts of a request that come before the decision, in the order in which every place of decision shows them. */
+function askedText(request: MailRequest, { risks, words, hidden }: Asked): readonly string[] {
+  const { method, url, headers, body, bodyKind } = request;
+  return [
+    `${method} ${visibleText(url)}`,
+    ...(risks.length === 0 ? [] : [risks.map(riskText).join("\n")]),
+    body === null ? NO_BODY : `Body (${bodyKind}):\n${quoted(body)}`,
+    ...(headers === null ? [] : [`Headers:\n${quoted(headers)}`]),
+    ...(hidden === null ? [] : [hidden]),
+    ...(words.length === 0 ? [] : [`${WORDS_HEADING}:\n${quoted({ lines: words.map(wordsText), note: null })}`]),
+  ];
+}
+
+function detailsText({ details }: Asked): string {
+  return rowsText(details.map(({ label, value }) => [label, visibleText(value)]));
+}
+
+function riskText({ level, text }: Asked["risks"][number]): string {
+  return `${level === "note" ? "" : "! "}${visibleText(text)}`;
 }
 
 /** The mail that says how somebody else decided. */
@@ -77,42 +97,48 @@ export function decisionMessage(mail: DecidedMail): EmailContent {
   ] as const;
   const text = [
     `${sentence}. You do not need to do anything. The links in the earlier email now open the receipt.`,
-    quoted(request.method, { lines: [request.url], note: null }),
-    factsText(facts),
-    `Details and result:\n${receiptUrl}`,
+    `${request.method} ${visibleText(request.url)}`,
+    rowsText(facts),
+    `Receipt:\n${receiptUrl}`,
   ].join("\n\n");
   return { subject, text, html: decisionMailHtml({ subject, sentence, request, facts, receiptUrl }) };
 }
 
 /** The facts without anything that a client could make a link, but for the URLs that are facts themselves. */
-function mailFacts(action: Action, history: DecisionHistory, baseUrl: string): DecisionFacts {
+function askedFor(action: Action, history: DecisionHistory, baseUrl: string): Asked {
   const { facts, risks } = maskedFacts(action, history, baseUrl, "mail");
   const shown = facts.map((fact) =>
     ADDRESS_FACTS.has(fact.name) ? fact : { ...fact, value: withoutLinks(fact.value) },
   );
-  return { facts: shown, risks };
+  const { hidden, words, details: rest } = groupedFacts(shown);
+  // Its page is behind the button; the subject has the end of the id.
+  const details = [...rest, { name: "action", label: "Action", value: action.id } as const];
+  return {
+    risks,
+    words,
+    details,
+    hidden: hidden === null ? null : `${hidden}. To see hidden values, open it in Outgate.`,
+  };
 }
 
 /** The mail of a channel: the masked request, and a link to the page where people decide after a sign-in. */
 export function channelMessage({ event, action, run, history, baseUrl, channel }: ChannelMail): EmailContent {
   const request = mailRequest(action);
-  const { facts, risks } = mailFacts(action, history, baseUrl);
+  const asked = askedFor(action, history, baseUrl);
   const isReminder = event === "reminded";
   const subject = `${isReminder ? "Reminder: " : ""}${subjectOf({ ...request, run })}`;
   const waiting = isReminder ? `Nobody has decided yet. ${waitingText(action)}` : waitingText(action);
   const url = actionPageUrl(baseUrl, action.id);
-  const terms = `You get this because your address is in the channel ${visibleText(channel)}. Deciding needs a sign-in.`;
+  const terms = `You get this email because your address is in the channel ${visibleText(channel)}. To decide, log in.`;
   const text = [
     `Send this request? ${waiting}`,
-    ...(risks.length === 0 ? [] : [risks.map((risk) => `! ${visibleText(risk.text)}`).join("\n")]),
-    factsText(facts.map(({ label, value }) => [label, visibleText(value)])),
-    ...(request.headers === null ? [] : [`Headers:\n${quoted("", request.headers)}`]),
-    ...(request.body === null ? [] : [`Body (${request.bodyKind}):\n${quoted("", request.body)}`]),
-    `Lines that start with | are quoted from the request. Secrets are masked as ••••. ${BROKEN_LINKS}`,
-    `Decide:\n${url}`,
+    ...askedText(request, asked),
+    `Decide in Outgate, after you log in:\n${url}`,
+    `Details:\n${detailsText(asked)}`,
+    QUOTED,
     terms,
   ].join("\n\n");
-  return { subject, text, html: channelMailHtml({ subject, waiting, request, facts, risks, url, terms }) };
+  return { subject, text, html: channelMailHtml({ subject, waiting, request, ...asked, url, terms }) };
 }
 
 /** The mail that shows that a channel, or mail at all, works. */
@@ -140,7 +166,7 @@ export function invitationMessage({ invitation, link, account }: InvitedMail): E
   const sentence =
     "You are invited to an account of Outgate, which holds HTTP calls of agents for a person's approval.";
   const terms = `The link works until ${utcMinute(expiresAt)}, once, and only for this address. If you did not expect it, ignore this email.`;
-  const text = [sentence, factsText(facts), `Join:\n${link}`, terms, "Don't forward this email."].join("\n\n");
+  const text = [sentence, rowsText(facts), `Join:\n${link}`, terms, "Don't forward this email."].join("\n\n");
   return { subject, text, html: invitationMailHtml({ subject, sentence, facts, link, terms }) };
 }
 
@@ -165,14 +191,13 @@ const TERMS: Readonly<Record<LinkKind, string>> = {
 };
 
 /** Marks each untrusted line, so that none can look like ours. */
-function quoted(head: string, { lines, note }: MailPart): string {
-  const first = head === "" ? "" : `${head} `;
-  const marked = lines.map((line, at) => `| ${at === 0 ? first : ""}${visibleText(line)}`);
+function quoted({ lines, note }: MailPart): string {
+  const marked = lines.map((line) => `| ${visibleText(line)}`);
   return [...marked, ...(note === null ? [] : [note])].join("\n");
 }
 
-function factsText(facts: readonly (readonly [name: string, value: string])[]): string {
-  return facts.map(([name, value]) => `${name}: ${value}`).join("\n");
+function rowsText(rows: readonly (readonly [name: string, value: string])[]): string {
+  return rows.map(([name, value]) => `${name}: ${value}`).join("\n");
 }
 
 interface AboutAction {

@@ -2,7 +2,7 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { DecisionFacts, Fact } from "../approvals/facts.ts";
-import { BROKEN_LINKS } from "../channels/messages.ts";
+import { BROKEN_LINKS, type GroupedFacts, WORDS_HEADING, wordsText } from "../channels/messages.ts";
 import { normalTarget } from "../outbound/target.ts";
 import { withoutLinks } from "../receipts/visible-text.ts";
 import { UntrustedText } from "../pages/parts.tsx";
@@ -15,13 +15,23 @@ import { sentBytes } from "../actions/body.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskForDisplay } from "../pages/request.tsx";
 
-interface ApprovalMailProps {
+/** What a mail says of a request besides the request itself. */
+export interface Asked extends Omit<GroupedFacts, "hidden"> {
+  readonly risks: DecisionFacts["risks"];
+  /** A sentence on how many values are hidden, and where they can be seen; null: none is. */
+  readonly hidden: string | null;
+}
+
+interface AskingMailProps extends Asked {
   readonly subject: string;
   /** The sentence about its state. */
   readonly waiting: string;
   readonly request: MailRequest;
-  readonly facts: readonly Fact[];
-  readonly risks: DecisionFacts["risks"];
+  /** The page of the action, which asks for a log-in. */
+  readonly url: string;
+}
+
+interface ApprovalMailProps extends AskingMailProps {
   readonly links: { readonly approve: string; readonly reject: string };
   readonly receiptUrl: string;
   /** What the links do, and until when they work. */
@@ -30,59 +40,107 @@ interface ApprovalMailProps {
 
 /** The HTML part of an approval mail. */
 export function approvalMailHtml(props: ApprovalMailProps): string {
-  const { subject, waiting, request, facts, risks, links, receiptUrl, terms } = props;
+  const { subject, details, links, url, receiptUrl, terms } = props;
   return render(
     <MailFrame subject={subject}>
-      <h1 style={TITLE}>Send this request?</h1>
-      <p style={TEXT}>{waiting}</p>
-      <Call request={request} />
-      <Risks risks={risks} />
-      <Facts rows={facts.map((fact) => [fact.label, valueOf(fact)])} />
-      {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
-      {request.body === null ? null : <Part title={`Body (${request.bodyKind})`} part={request.body} />}
+      <AskedFor {...props} />
       <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
         <tr>
-          <DecisionButton href={links.approve} label="Approve" colour="#3b5bdb" />
+          <Button href={links.approve} label="Approve" look="filled" />
           <td width="4%"></td>
-          <DecisionButton href={links.reject} label="Reject" colour="#c92a2a" />
+          <Button href={links.reject} label="Reject" look="outline" />
         </tr>
       </table>
       <p style={SMALL}>{terms}</p>
+      <Details facts={details} />
+      <table role="presentation" cellpadding="0" cellspacing="0" style="margin:16px 0">
+        <tr>
+          <Button href={url} label="Open in Outgate" look="quiet" />
+        </tr>
+      </table>
       <ReceiptLink href={receiptUrl} style={SMALL} />
       <p class="quiet" style={QUIET}>
-        {`Secrets are masked as ••••. ${BROKEN_LINKS} The request is sent with the real values.`} Anyone who has this
-        email can decide. Don’t forward it.
+        Anyone who has this email can decide. Don’t forward it. {MASKED}
       </p>
     </MailFrame>,
   );
 }
 
-interface ChannelMailProps extends Omit<ApprovalMailProps, "links" | "receiptUrl"> {
-  /** The page of the action, which asks for a sign-in. */
-  readonly url: string;
+const MASKED = `Secrets are masked as ••••; the request is sent with the real values. ${BROKEN_LINKS}`;
+
+interface ChannelMailProps extends AskingMailProps {
+  /** Why it came, and how to decide. */
+  readonly terms: string;
 }
 
 /** The HTML part of a channel's mail. */
-export function channelMailHtml({ subject, waiting, request, facts, risks, url, terms }: ChannelMailProps): string {
+export function channelMailHtml(props: ChannelMailProps): string {
+  const { subject, details, url, terms } = props;
   return render(
     <MailFrame subject={subject}>
-      <h1 style={TITLE}>Send this request?</h1>
-      <p style={TEXT}>{waiting}</p>
-      <Call request={request} />
-      <Risks risks={risks} />
-      <Facts rows={facts.map((fact) => [fact.label, valueOf(fact)])} />
-      {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
-      {request.body === null ? null : <Part title={`Body (${request.bodyKind})`} part={request.body} />}
-      <p style={`${TEXT};margin-top:24px`}>
-        <a class="link" href={url} style={LINK}>
-          Open it in Outgate to decide
-        </a>
-      </p>
-      <p class="quiet" style={QUIET}>
-        {`Secrets are masked as ••••. ${BROKEN_LINKS} The request is sent with the real values.`}{" "}
-        <UntrustedText text={terms} />
+      <AskedFor {...props} />
+      <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
+        <tr>
+          <Button href={url} label="Open in Outgate to decide" look="filled" />
+        </tr>
+      </table>
+      <Details facts={details} />
+      <p class="quiet" style={`${QUIET};margin-top:16px`}>
+        <UntrustedText text={terms} /> {MASKED}
       </p>
     </MailFrame>,
+  );
+}
+
+/** What comes before the decision, in the order of every place of decision. */
+function AskedFor({ waiting, request, risks, words, hidden }: AskingMailProps) {
+  return (
+    <>
+      <h1 style={TITLE}>Send this request?</h1>
+      <p class="quiet" style={QUIET}>
+        {waiting}
+      </p>
+      <Call request={request} />
+      <Risks risks={risks} />
+      {request.body === null ? (
+        <p style={`${SMALL};margin-top:16px`}>{NO_BODY}</p>
+      ) : (
+        <Part title={`Body (${request.bodyKind})`} part={request.body} />
+      )}
+      {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
+      {hidden === null ? null : (
+        <p class="quiet" style={`${QUIET};margin-top:8px`}>
+          {hidden}
+        </p>
+      )}
+      {words.length === 0 ? null : (
+        <>
+          <p class="quiet" style={HEAD}>
+            {WORDS_HEADING}
+          </p>
+          <div class="words" style={WORDS}>
+            {words.map((fact) => (
+              <p style="margin:0 0 4px">
+                <UntrustedText text={wordsText(fact)} />
+              </p>
+            ))}
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+export const NO_BODY = "No body is sent.";
+
+function Details({ facts }: { readonly facts: readonly Fact[] }) {
+  return (
+    <>
+      <p class="quiet" style={`${HEAD};margin-bottom:0`}>
+        Details
+      </p>
+      <Facts rows={facts.map((fact) => [fact.label, valueOf(fact)])} above={4} />
+    </>
   );
 }
 
@@ -116,7 +174,6 @@ export function decisionMailHtml({ subject, sentence, request, facts, receiptUrl
       <p style={TEXT}>You do not need to do anything. The links in the earlier email now open the receipt.</p>
       <Call request={request} />
       <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
-      <Part title="URL" part={{ lines: [request.url], note: null }} isAddress />
       <ReceiptLink href={receiptUrl} style={`${SMALL};margin-top:16px`} />
     </MailFrame>,
   );
@@ -140,7 +197,7 @@ export function invitationMailHtml({ subject, sentence, facts, link, terms }: In
       <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
       <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
         <tr>
-          <DecisionButton href={link} label="Join" colour="#3b5bdb" />
+          <Button href={link} label="Join" look="filled" />
         </tr>
       </table>
       <p style={SMALL}>{terms}</p>
@@ -158,7 +215,7 @@ export function passwordMailHtml({ subject, sentence, link, terms }: PasswordMai
       <p style={TEXT}>{sentence}</p>
       <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
         <tr>
-          <DecisionButton href={link} label="Set a password" colour="#11683a" />
+          <Button href={link} label="Set a password" look="filled" />
         </tr>
       </table>
       <p style={SMALL}>{terms}</p>
@@ -173,7 +230,8 @@ export function passwordMailHtml({ subject, sentence, link, terms }: PasswordMai
 const SHEET = `:root{color-scheme:light dark}bdi i{font-style:normal;color:#a35507;background:#fdf3e4}@media (prefers-color-scheme:dark){
 .page{background:#0c0d0f!important;color:#eceef1!important}.sheet{background:#131417!important;border-color:#24262b!important}
 .card{background:#0f1012!important;border-color:#24262b!important}.quiet{color:#a2a7b1!important}
-.risk{color:#f0a84b!important;background:#2a2013!important}.danger{color:#ff7b7b!important}.link{color:#7c93ff!important}bdi i{color:#f0a84b;background:#2a2013}}`;
+.risk{color:#f0a84b!important;background:#2a2013!important}.danger{color:#ff7b7b!important}.link{color:#7c93ff!important}.words{border-color:#383b42!important}
+.outline-button{color:#ff7b7b!important;border-color:#ff7b7b!important}.quiet-button{color:#eceef1!important;border-color:#383b42!important}bdi i{color:#f0a84b;background:#2a2013}}`;
 
 const SANS = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
 
@@ -195,6 +253,8 @@ const BOX =
   "margin:0;padding:12px;background:#f4f5f7;border:1px solid #e6e7ea;border-radius:6px;overflow-wrap:anywhere";
 
 const LINK = "color:#3b5bdb";
+
+const WORDS = "padding:0 0 0 12px;border-left:3px solid #c9ccd1;font-size:14px;line-height:1.5;overflow-wrap:anywhere";
 
 const DANGER = "margin:4px 0;font-weight:600;color:#c92a2a";
 
@@ -245,24 +305,42 @@ const PAPER = "padding:20px 16px;background:#ffffff;border:1px solid #e6e7ea;bor
 /** Fixed layout, so that a long line doesn't widen the column. */
 const FRAME = "max-width:600px;table-layout:fixed";
 
-function Risks({ risks }: Pick<ApprovalMailProps, "risks">) {
-  if (risks.length === 0) return null;
+function Risks({ risks }: Pick<Asked, "risks">) {
+  const warnings = risks.filter(({ level }) => level !== "note");
   return (
-    <div class="risk" style={RISK}>
-      {risks.map(({ level, text }) => (
-        <p class={level === "danger" ? "danger" : undefined} style={level === "danger" ? DANGER : "margin:4px 0"}>
-          <UntrustedText text={text} />
-        </p>
-      ))}
-    </div>
+    <>
+      {warnings.length === 0 ? null : (
+        <div class="risk" style={RISK}>
+          {warnings.map(({ level, text }) => (
+            <p class={level === "danger" ? "danger" : undefined} style={level === "danger" ? DANGER : "margin:4px 0"}>
+              <UntrustedText text={text} />
+            </p>
+          ))}
+        </div>
+      )}
+      {risks.map(({ level, text }) =>
+        level === "note" ? (
+          <p class="quiet" style={`${QUIET};margin:8px 0 0`}>
+            <UntrustedText text={text} />
+          </p>
+        ) : null,
+      )}
+    </>
   );
 }
 
-function Call({ request: { method, host } }: { readonly request: Pick<MailRequest, "method" | "host"> }) {
+/** Method and host large, then the whole URL. */
+function Call({ request: { method, host, url } }: { readonly request: Pick<MailRequest, "method" | "host" | "url"> }) {
   return (
-    <p class="card" style={`${BOX};font-size:16px`}>
-      <b>{method}</b> <b style={MONO}>{<UntrustedText text={host} />}</b>
-    </p>
+    <div class="card" style={BOX}>
+      <p style="margin:0 0 6px;font-size:16px">
+        <b>{method}</b>{" "}
+        <b style={MONO}>
+          <UntrustedText text={host} />
+        </b>
+      </p>
+      <Address url={url} />
+    </div>
   );
 }
 
@@ -270,15 +348,26 @@ function ReceiptLink({ href, style }: { readonly href: string; readonly style: s
   return (
     <p style={style}>
       <a class="link" href={href} style={LINK}>
-        Details and result
+        Receipt
       </a>
     </p>
   );
 }
 
-function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: Child])[] }) {
+interface FactsProps {
+  readonly rows: readonly (readonly [name: string, value: Child])[];
+  /** Pixels. */
+  readonly above?: number;
+}
+
+function Facts({ rows, above = 16 }: FactsProps) {
   return (
-    <table role="presentation" cellpadding="0" cellspacing="0" style="margin:16px 0 0;width:100%;table-layout:fixed">
+    <table
+      role="presentation"
+      cellpadding="0"
+      cellspacing="0"
+      style={`margin:${above}px 0 0;width:100%;table-layout:fixed`}
+    >
       {rows.map(([name, value]) => (
         <tr>
           <td class="quiet" valign="top" style={`${FACT};width:108px;color:#5b606b`}>
@@ -293,26 +382,23 @@ function Facts({ rows }: { readonly rows: readonly (readonly [name: string, valu
   );
 }
 
-/** A link for our own page, a URL with a bold host, or text. */
+/** A URL with a bold host, or text. */
 function valueOf({ name, value }: Fact): Child {
-  if (name === "action") {
-    return (
-      <a class="link" href={value} style={LINK}>
-        {value}
-      </a>
-    );
-  }
-  const host = name === "url" || name === "callback" ? (normalTarget(value)?.host ?? null) : null;
-  if (host === null) return <UntrustedText text={value} />;
-  const start = value.indexOf("//") + "//".length;
+  return name === "callback" && normalTarget(value) !== null ? <Address url={value} /> : <UntrustedText text={value} />;
+}
+
+/** An untrusted URL with its host in bold. Never a link of ours. */
+function Address({ url }: { readonly url: string }) {
+  const host = normalTarget(url)?.host ?? "";
+  const start = url.indexOf("//") + "//".length;
   // Keeps the host on one line if possible.
   return (
     <span dir="ltr" style={`${MONO};font-size:13px;word-break:break-all`}>
-      <UntrustedText text={value.slice(0, start)} />
+      <UntrustedText text={url.slice(0, start)} />
       <b style="display:inline-block;max-width:100%">
-        <UntrustedText text={value.slice(start, start + host.length)} />
+        <UntrustedText text={url.slice(start, start + host.length)} />
       </b>
-      <UntrustedText text={value.slice(start + host.length)} />
+      <UntrustedText text={url.slice(start + host.length)} />
     </span>
   );
 }
@@ -322,18 +408,15 @@ const FACT = "padding:2px 8px 2px 0;font-size:14px;line-height:1.5;overflow-wrap
 interface PartProps {
   readonly title: string;
   readonly part: MailPart;
-  /** Breaks anywhere, so that the host stays beside its scheme. */
-  readonly isAddress?: boolean;
 }
 
-function Part({ title, part: { lines, note }, isAddress = false }: PartProps) {
-  const wrap = isAddress ? ";word-break:break-all" : "";
+function Part({ title, part: { lines, note } }: PartProps) {
   return (
     <>
       <p class="quiet" style={HEAD}>
         {title}
       </p>
-      <div class="card" dir="ltr" style={`${BOX};${MONO};font-size:13px;line-height:1.5;white-space:pre-wrap${wrap}`}>
+      <div class="card" dir="ltr" style={`${BOX};${MONO};font-size:13px;line-height:1.5;white-space:pre-wrap`}>
         {lines.map((line, at) => (
           <>
             {at === 0 ? null : <br />}
@@ -350,26 +433,34 @@ function Part({ title, part: { lines, note }, isAddress = false }: PartProps) {
   );
 }
 
-function DecisionButton({
-  href,
-  label,
-  colour,
-}: {
+interface ButtonProps {
   readonly href: string;
   readonly label: string;
-  readonly colour: string;
-}) {
+  readonly look: keyof typeof LOOKS;
+}
+
+/** A cell with a link that looks like a button; two of them share a row. */
+function Button({ href, label, look }: ButtonProps) {
   return (
-    <td width="48%" align="center" style={`background:${colour};border-radius:6px`}>
-      <a href={href} style={BUTTON}>
+    <td width={look === "quiet" ? undefined : "48%"} align="center" style={look === "filled" ? FILLED_CELL : undefined}>
+      <a class={`${look}-button`} href={href} style={LOOKS[look]}>
         {label}
       </a>
     </td>
   );
 }
 
-const BUTTON =
-  "display:block;padding:14px 8px;font-size:16px;line-height:1.25;font-weight:600;color:#ffffff;text-decoration:none";
+/** Some clients draw no background of a link, and white on white would be no button. */
+const FILLED_CELL = "background:#3b5bdb;border-radius:6px";
+
+const BUTTON = "display:block;border-radius:6px;line-height:1.25;font-weight:600;text-decoration:none";
+
+/** Borders in all of them, so that they are of one size. */
+const LOOKS = {
+  filled: `${BUTTON};padding:13px 8px;font-size:16px;color:#ffffff;background:#3b5bdb;border:2px solid #3b5bdb`,
+  outline: `${BUTTON};padding:13px 8px;font-size:16px;color:#c92a2a;border:2px solid #c92a2a`,
+  quiet: `${BUTTON};padding:12px 16px;font-size:15px;color:#16181d;border:1px solid #c9ccd1`,
+} as const;
 
 /** A part of a request as a mail shows it. */
 export interface MailPart {
@@ -424,6 +515,6 @@ function partOf(text: string): MailPart {
   const { beginning, rest } = cutAt(text, start.length);
   return {
     lines: withoutLinks(beginning).split("\n"),
-    note: `Truncated after 2 kB. Not shown: ${rest}. The links lead to the full request.`,
+    note: `Truncated after 2 kB. Not shown: ${rest}.`,
   };
 }

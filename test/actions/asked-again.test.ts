@@ -72,7 +72,7 @@ test("30 rejections and 30 retries are 2 further questions and mails in a day, a
   expect(of("Rejected")).toHaveLength(2);
   expect(of("Rejected")[0]).toBe("Rejected: approver, over the API, 1 Jan 2026, 00:00 UTC: Not today.");
   expect(of("Asked again")).toHaveLength(1);
-  expect(of("Reason")).toEqual(["Reason: Please."]);
+  expect(of("| Reason")).toEqual(["| Reason: Please."]);
   expect(questions.at(-1)?.fields["html"]).toContain("Not today.");
 });
 

@@ -222,7 +222,7 @@ test("a mail goes to each address, without links that decide, and counts for the
   for (const { fields } of mails) {
     expect(fields["subject"]).toBe(subject);
     for (const part of ["text", "html"]) expectHarmless(fields[part] ?? "", engine, id);
-    expect(fields["text"]).toContain("Requester says: Refund <https[:]//evil[.]example|Ann>");
+    expect(fields["text"]).toContain("| Refund <https[:]//evil[.]example|Ann>");
     expect(fields["html"]).not.toContain("<https://evil.example");
   }
   expect(await engine.told(id, "mail", 2)).toMatchObject([{ channel: "ops" }, { channel: "ops" }]);

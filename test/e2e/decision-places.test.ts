@@ -149,6 +149,11 @@ describe("every place of decision", () => {
       for (const { name, label, value } of facts) {
         // Where the page is depends on where its reader is; the address of the action is its id and a link.
         const wanted = name === "action" ? id : value;
+        // A mail shows the call, the body and the requester's words without a label for each; `test/mail` tests its order.
+        if (place.startsWith("mail")) {
+          expect({ place, name, shown }).toEqual({ place, name, shown: expect.stringContaining(wanted) });
+          continue;
+        }
         const at = shown.indexOf(label, from);
         const is = { place, name, isThere: at !== -1 && shown.slice(at + label.length).includes(wanted) };
         expect(is).toEqual({ place, name, isThere: true });

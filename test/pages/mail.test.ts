@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
-import { approvalMessage, decisionMessage } from "../../src/mail/messages.ts";
+import { NO_HISTORY } from "../../src/approvals/facts.ts";
+import { approvalMessage, channelMessage, decisionMessage } from "../../src/mail/messages.ts";
 import { aDecidedMail, anApprovalMail } from "../mail/message.ts";
 import {
   barriersOf,
@@ -22,9 +23,13 @@ const LONG = {
   body: JSON.stringify({ note: `<b>${"ü".repeat(1_500)}</b>`, [`k${"y".repeat(400)}`]: 1 }),
 };
 
+const RISKY = { ...NO_HISTORY, isNewHost: true, keyEnd: { kind: "expired", by: null, agoMs: 1 } } as const;
+
 const LETTERS = {
   question: approvalMessage(anApprovalMail({ headers: { Authorization: "Bearer abc" } }), "confirm").html,
   "long question": approvalMessage(anApprovalMail(LONG), "one_click").html,
+  "question with risks": approvalMessage({ ...anApprovalMail({ method: "DELETE" }), history: RISKY }, "confirm").html,
+  "question of a channel": channelMessage({ ...anApprovalMail(), event: "reminded", channel: "ops" }).html,
   answer: decisionMessage(aDecidedMail({ reason: "Agreed with Ann.", actor: `key:${"k".repeat(100)}` })).html,
 };
 
@@ -65,8 +70,7 @@ describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
       const { html } = approvalMessage(anApprovalMail({ url, body: JSON.stringify("a\u202eb") }), "confirm");
       const page = await openLetter(view, html);
       const style = (element: string, name: string) => page.evaluate(`getComputedStyle(${element}).${name}`);
-      const address =
-        '[...document.querySelectorAll("td > span")].find((box) => box.textContent.startsWith("https://"))';
+      const address = 'document.querySelector("span[dir=ltr]")';
       expect(await style(address, "wordBreak")).toBe("break-all");
       const mark = 'document.querySelector("bdi i")';
       expect(await page.evaluate(`${mark}.textContent`)).toBe("U+202E");
@@ -85,5 +89,21 @@ describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
     expect(no).toEqual(yes);
     expect(yes.height).toBeGreaterThanOrEqual(48);
     expect(yes.width).toBeGreaterThan(150);
+  });
+
+  test.each(VIEWS)("Reject is an outline beside the filled Approve at %j", async (view) => {
+    const page = await openLetter(view, LETTERS.question);
+    const lookOf = (word: string): Promise<readonly string[]> =>
+      page.evaluate(`(({ backgroundColor, borderTopColor, color }) => [backgroundColor, borderTopColor, color])(
+        getComputedStyle([...document.querySelectorAll("a")].find((link) => link.textContent === "${word}")))`);
+    const CLEAR = "rgba(0, 0, 0, 0)";
+    const [background, border, color] = await lookOf("Reject");
+    expect([background, border]).toEqual([CLEAR, color ?? ""]);
+    expect((await lookOf("Approve"))[0]).not.toBe(CLEAR);
+  });
+
+  test("on a phone the body begins on the first screen", async () => {
+    const page = await openLetter({ width: 375 }, LETTERS.question);
+    expect((await page.getByText("Body (").boundingBox())?.y).toBeLessThan(500);
   });
 });
