@@ -1,4 +1,5 @@
 import type { Action } from "../actions/action.ts";
+import { sentBytes } from "../actions/body.ts";
 import { actionJson } from "../actions/serialize.ts";
 import {
   ADDRESS_FACTS,
@@ -7,8 +8,18 @@ import {
   type FactName,
   maskedFacts,
 } from "../approvals/facts.ts";
-import { MESSAGE_FACT_CHARS_MAX, MESSAGE_FACTS_MAX } from "../config/limits.ts";
+import {
+  MESSAGE_BODY_CHARS_MAX,
+  MESSAGE_BODY_LINES_MAX,
+  MESSAGE_FACT_CHARS_MAX,
+  MESSAGE_FACTS_MAX,
+  MESSAGE_LINES_CHARS_MAX,
+} from "../config/limits.ts";
 import type { AskKind } from "../delivery/asks.ts";
+import { endOfHost, subjectOf } from "../approvals/subject.ts";
+import { bodyLines, shownBody } from "../pages/body-view.tsx";
+import { maskForDisplay } from "../pages/request.tsx";
+import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 
@@ -56,23 +67,65 @@ export function wordsText({ name, label, value }: DecisionFacts["facts"][number]
   return name === "reason" ? `${label}: ${value}` : value;
 }
 
-/** What stands before a risk in a message. */
-const RISK_SIGNS = { danger: "⛔ ", warning: "⚠ ", note: "" } as const;
-
 /** The body of a POST to an incoming webhook of Slack. All text of others is plain text there: no markup, mention or link. */
 export function slackQuestion({ ask, action, history, baseUrl }: Question): string {
   const { facts, risks } = maskedFacts(action, history, baseUrl, "public");
-  const heading = ask === "requested" ? "An action awaits approval" : "Reminder: an action still awaits approval";
-  // The link below is the action.
-  const shown = facts.filter(({ name }) => name !== "action");
-  const url = actionPageUrl(baseUrl, action.id);
-  return slackJson(`${heading}: ${action.method} ${action.host}`, [
-    { type: "header", text: plain(heading) },
-    ...risks.map(({ level, text }) => ({ type: "section", text: plain(`${RISK_SIGNS[level]}${text}`) })),
-    ...factSections(shown),
-    { type: "section", text: { type: "mrkdwn", text: `<${escaped(url)}|Open it in Outgate to decide>` } },
-    { type: "context", elements: [plain(`Secrets are masked. ${BROKEN_LINKS} Deciding needs a sign-in.`)] },
+  const { hidden, words, details } = groupedFacts(facts);
+  const masked = maskForDisplay(action, "public");
+  const { method, host, url } = masked;
+  const reminder = ask === "requested" ? "" : "Reminder: ";
+  return slackJson(`${reminder}${subjectOf(masked)}`, [
+    { type: "header", text: plain(`${method} ${endOfHost(host)}`) },
+    section(url),
+    quiet(ask === "requested" ? "Awaiting approval" : "Reminder: still awaiting approval"),
+    ...risks.map(({ level, text }) => (level === "note" ? quiet(text) : section(`${RISK_SIGNS[level]} ${text}`))),
+    bodySection(action, masked),
+    ...(hidden === null ? [] : [quiet(`${hidden}. To see hidden values, open it in Outgate.`)]),
+    ...(words.length === 0 ? [] : [linesSection(WORDS_HEADING, words.map(wordsText))]),
+    ...factSections(details),
+    {
+      type: "section",
+      text: { type: "mrkdwn", text: `<${escaped(actionPageUrl(baseUrl, action.id))}|Open it in Outgate to decide>` },
+    },
+    quiet(`Secrets are masked. ${BROKEN_LINKS} To decide, log in.`),
   ]);
+}
+
+const RISK_SIGNS = { danger: "⛔", warning: "⚠" } as const;
+
+function section(text: string): object {
+  return { type: "section", text: plain(text) };
+}
+
+/** Small and grey. */
+function quiet(text: string): object {
+  return { type: "context", elements: [plain(text)] };
+}
+
+/** The beginning of the body as readers of the channel may see it. */
+function bodySection(action: Action, masked: Action): object {
+  const body = shownBody(masked, { lines: MESSAGE_BODY_LINES_MAX, chars: MESSAGE_BODY_CHARS_MAX });
+  if (body === null) return section(NO_BODY);
+  const heading = `Body (${bodyKindText(masked, sentBytes(action))})`;
+  return linesSection(heading, bodyLines(body).split("\n"), body.rest !== null);
+}
+
+export const NO_BODY = "No body is sent.";
+
+/** A heading of ours, then lines of the requester, each marked, so that none can look like ours. */
+function linesSection(heading: string, lines: readonly string[], isBeginning = false): object {
+  const first = shownText(heading);
+  const marked = lines.map((line) => lineOf(`| ${withoutLinks(line)}`));
+  let chars = first.length;
+  const end = marked.findIndex(({ text }) => (chars += text.length + 1) > MESSAGE_LINES_CHARS_MAX);
+  const shown = end === -1 ? marked : marked.slice(0, end);
+  const isCut = isBeginning || end !== -1 || marked.some((line) => line.isCut);
+  const all = [
+    first,
+    ...shown.map(({ text }) => text),
+    ...(isCut ? ["Cut. Open it in Outgate to see all of it."] : []),
+  ];
+  return { type: "section", text: { type: "plain_text", text: all.join("\n"), emoji: false } };
 }
 
 /** How `withoutLinks` is told to people. */
@@ -111,9 +164,14 @@ function plain(text: string) {
 
 /** One line, cut, with nothing in it that Slack reads as a mention or a link. */
 function shownText(text: string): string {
+  return lineOf(text).text;
+}
+
+function lineOf(text: string): { readonly text: string; readonly isCut: boolean } {
   const characters = Array.from(visibleText(text));
   const isCut = characters.length > MESSAGE_FACT_CHARS_MAX;
-  return escaped(isCut ? `${characters.slice(0, MESSAGE_FACT_CHARS_MAX).join("")}…` : characters.join(""));
+  const shown = isCut ? `${characters.slice(0, MESSAGE_FACT_CHARS_MAX).join("")}…` : characters.join("");
+  return { text: escaped(shown), isCut };
 }
 
 /** The three characters that Slack's markup begins and ends with. */

@@ -503,6 +503,10 @@ export const CHANNEL_TESTERS_REMEMBERED_MAX = 10_000;
 /** Characters of a fact in a message to a chat (which takes 2,000, and 5 for an ampersand), and facts of one. */
 export const MESSAGE_FACT_CHARS_MAX = 390;
 export const MESSAGE_FACTS_MAX = 30;
+/** What such a message shows of a body, and characters of its lines when they are written (a section takes 3,000). */
+export const MESSAGE_BODY_LINES_MAX = 40;
+export const MESSAGE_BODY_CHARS_MAX = 1_024;
+export const MESSAGE_LINES_CHARS_MAX = 2_900;
 /** Hosts of an account with settings of their own. */
 export const HOST_SETTINGS_MAX = 500;
 export const CALLS_PER_SECOND_MIN = 0.01;

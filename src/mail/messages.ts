@@ -12,17 +12,16 @@ import {
   type MailPart,
   type MailRequest,
   mailRequest,
-  NO_BODY,
   testMailHtml,
 } from "./templates.tsx";
-import { actionPageUrl, BROKEN_LINKS, groupedFacts, WORDS_HEADING, wordsText } from "../channels/messages.ts";
+import { actionPageUrl, BROKEN_LINKS, groupedFacts, NO_BODY, WORDS_HEADING, wordsText } from "../channels/messages.ts";
 import type { AskKind } from "../delivery/asks.ts";
 import { waitingText } from "../pages/text.ts";
 import type { Action } from "../actions/action.ts";
 import type { Actor } from "../accounts/roles.ts";
 import type { AccountLabel } from "../../db/account-store.ts";
 import type { Invitation } from "../../db/team-store.ts";
-import { endOfHost, subjectOf } from "./subject.ts";
+import { endOfHost, subjectOf } from "../approvals/subject.ts";
 
 /** A mail as it is sent. */
 export interface EmailContent {

@@ -2,7 +2,7 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { DecisionFacts, Fact } from "../approvals/facts.ts";
-import { BROKEN_LINKS, type GroupedFacts, WORDS_HEADING, wordsText } from "../channels/messages.ts";
+import { BROKEN_LINKS, type GroupedFacts, NO_BODY, WORDS_HEADING, wordsText } from "../channels/messages.ts";
 import { normalTarget } from "../outbound/target.ts";
 import { withoutLinks } from "../receipts/visible-text.ts";
 import { UntrustedText } from "../pages/parts.tsx";
@@ -130,8 +130,6 @@ function AskedFor({ waiting, request, risks, words, hidden }: AskingMailProps) {
     </>
   );
 }
-
-export const NO_BODY = "No body is sent.";
 
 function Details({ facts }: { readonly facts: readonly Fact[] }) {
   return (

@@ -76,7 +76,7 @@ describe("a channel of Slack", () => {
     const body = post?.body ?? "";
     expectHarmless(body, engine, id);
     const { text, blocks } = JSON.parse(body);
-    expect(text).toBe("An action awaits approval: POST api.stripe.com");
+    expect(text).toStartWith('Approve? api.stripe.com · POST /v1/refunds · "Refund &lt;https');
     const links = blocks.filter((block: { text?: { type: string } }) => block.text?.type === "mrkdwn");
     expect(links).toEqual([
       { type: "section", text: { type: "mrkdwn", text: `<${BASE_URL}/actions/${id}|Open it in Outgate to decide>` } },
@@ -84,10 +84,10 @@ describe("a channel of Slack", () => {
     const rest = JSON.stringify(blocks.filter((block: object) => !links.includes(block)));
     expect(rest).not.toMatch(/[<>]/);
     expect(rest).toContain(
-      "Requester says: Refund &lt;https[:]//evil[.]example|Ann&gt; &amp; @channel &lt;!channel&gt;",
+      String.raw`The requester says\n| Refund &lt;https[:]//evil[.]example|Ann&gt; &amp; @channel &lt;!channel&gt;`,
     );
     expect(rest).toContain("Requested by: owner");
-    expect(rest).toContain("URL: https://api.stripe.com/v1/refunds");
+    expect(rest).toContain('"https://api.stripe.com/v1/refunds"');
   });
 
   test("that answers 500 is asked again on the schedule, and the timeline tells of both", async () => {
@@ -157,7 +157,7 @@ describe("a reminder", () => {
     engine.clock.advance(60_000);
     expect(await engine.told(id, "message", 2)).toMatchObject([{ event: "requested" }, { event: "reminded" }]);
     const body = slack.received[1]?.body ?? "";
-    expect(body).toContain("Reminder: an action still awaits approval");
+    expect(body).toContain("Reminder: still awaiting approval");
     expectHarmless(body, engine, id);
     engine.clock.advance(86_400_000);
     expect(await ended(engine, id, 2)).toEqual(["delivered", "delivered"]);
