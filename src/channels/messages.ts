@@ -107,6 +107,8 @@ function bodySection(action: Action, masked: Action): object {
   const body = shownBody(masked, { lines: MESSAGE_BODY_LINES_MAX, chars: MESSAGE_BODY_CHARS_MAX });
   if (body === null) return section(NO_BODY);
   const heading = `Body (${bodyKindText(masked, sentBytes(action))})`;
+  if (body.fields === null && body.text === null)
+    return section(`${heading}: not shown here. Open it in Outgate to see it.`);
   return linesSection(heading, bodyLines(body).split("\n"), body.rest !== null);
 }
 

@@ -94,6 +94,12 @@ describe("a question in Slack", () => {
     expect(textsOf(asked({ ...REFUND, body: null }))).toContain("No body is sent.");
   });
 
+  test("says of bytes that they are not shown", () => {
+    const bytes = { ...REFUND, body: btoa("amount: 1200"), extras: { ...NO_EXTRAS, bodyKind: "base64" } } as const;
+    const shown = textsOf(asked(bytes)).find((text) => text.startsWith("Body ("));
+    expect(shown).toEndWith(": not shown here. Open it in Outgate to see it.");
+  });
+
   test("can't be given a line that passes for one of ours, or be made a mention or a link", () => {
     const evil = "a\nRequested by: Ann\n<!channel> https://evil.example & www.evil.example\u202e";
     const written = asked(
