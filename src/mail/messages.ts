@@ -82,6 +82,8 @@ function riskText({ level, text }: Asked["risks"][number]): string {
   return `${level === "note" ? "" : "! "}${visibleText(text)}`;
 }
 
+const DECIDED = "You don't need to do anything. The links in the earlier email now open the receipt.";
+
 /** The mail that says how somebody else decided. */
 export function decisionMessage(mail: DecidedMail): EmailContent {
   const { action, run, decision, actor, reason, at, receiptUrl } = mail;
@@ -95,12 +97,12 @@ export function decisionMessage(mail: DecidedMail): EmailContent {
     ["Action", action.id],
   ] as const;
   const text = [
-    `${sentence}. You do not need to do anything. The links in the earlier email now open the receipt.`,
+    `${sentence}. ${DECIDED}`,
     `${request.method} ${visibleText(request.url)}`,
     rowsText(facts),
     `Receipt:\n${receiptUrl}`,
   ].join("\n\n");
-  return { subject, text, html: decisionMailHtml({ subject, sentence, request, facts, receiptUrl }) };
+  return { subject, text, html: decisionMailHtml({ subject, sentence, terms: DECIDED, request, facts, receiptUrl }) };
 }
 
 /** The facts without anything that a client could make a link, but for the URLs that are facts themselves. */
@@ -142,11 +144,11 @@ export function channelMessage({ event, action, run, history, baseUrl, channel }
 
 /** The mail that shows that a channel, or mail at all, works. */
 export function testMessage({ channel }: Pick<TestMail, "channel">): EmailContent {
-  const subject = "Test from Outgate";
+  const subject = "Test email from Outgate";
   const sentence =
     channel === null
-      ? "Mail works: this service can send to this address."
-      : `The channel ${visibleText(channel)} works: requests for approval arrive at this address.`;
+      ? "Outgate can send email to this address."
+      : `The channel ${visibleText(channel)} works. Outgate will ask for approvals at this address.`;
   return { subject, text: sentence, html: testMailHtml({ subject, sentence }) };
 }
 
@@ -163,29 +165,33 @@ export function invitationMessage({ invitation, link, account }: InvitedMail): E
     ["Service", host],
   ] as const;
   const sentence =
-    "You are invited to an account of Outgate, which holds HTTP calls of agents for a person's approval.";
-  const terms = `The link works until ${utcMinute(expiresAt)}, once, and only for this address. If you did not expect it, ignore this email.`;
-  const text = [sentence, rowsText(facts), `Join:\n${link}`, terms, "Don't forward this email."].join("\n\n");
+    "You are invited to join an account on Outgate, which holds the HTTP calls of agents until a person approves them.";
+  const terms = `The link works once, until ${utcMinute(expiresAt)}, and only for this address. ${NOT_EXPECTED}`;
+  const text = [sentence, rowsText(facts), `Join:\n${link}`, terms].join("\n\n");
   return { subject, text, html: invitationMailHtml({ subject, sentence, facts, link, terms }) };
 }
 
 /** The mail with a link that sets the first password of somebody who logs in by the identity provider. */
 export function passwordMessage({ link, expiresAt }: Pick<PasswordMail, "link" | "expiresAt">): EmailContent {
   const subject = `Set a password for Outgate at ${endOfHost(new URL(link).host)}`;
-  const sentence = "You asked for a link that sets a password for your login.";
-  const terms = `The link works until ${utcMinute(expiresAt)}, once. Your other sessions are logged out when it is used. If you did not ask for it, ignore this email and check your sessions.`;
-  const text = [sentence, `Set a password:\n${link}`, terms, "Don't forward this email."].join("\n\n");
+  const sentence = "You asked for a link to set a password for your login.";
+  const terms = `The link works once, until ${utcMinute(expiresAt)}. Using it logs you out everywhere else. ${NOT_ASKED}`;
+  const text = [sentence, `Set a password:\n${link}`, terms].join("\n\n");
   return { subject, text, html: passwordMailHtml({ subject, sentence, link, terms }) };
 }
 
+const NOT_EXPECTED = "If you didn't expect this email, ignore it. Don't forward it.";
+
+const NOT_ASKED = "If you didn't ask for it, ignore this email and check your sessions in Outgate. Don't forward it.";
+
 const ROLE_TERMS: Readonly<Record<Invitation["role"], string>> = {
-  owner: "Owner: may do everything",
-  approver: "Approver: reads, approves and rejects",
-  reader: "Reader: reads",
+  owner: "Owner (can do everything)",
+  approver: "Approver (can read, approve and reject)",
+  reader: "Reader (can read)",
 };
 
 const TERMS: Readonly<Record<LinkKind, string>> = {
-  confirm: "Both links open a page that shows the request and asks for confirmation.",
+  confirm: "Both links open a page that shows the request and asks you to confirm.",
   one_click: "Opening either link decides immediately.",
 };
 

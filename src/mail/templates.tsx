@@ -155,21 +155,23 @@ export function testMailHtml({ subject, sentence }: { readonly subject: string; 
 
 interface DecisionMailProps {
   readonly subject: string;
-  /** "Approved by ann over the API." */
+  /** "Approved by ann, over the API" */
   readonly sentence: string;
+  /** What it means for whoever was asked. */
+  readonly terms: string;
   readonly request: Pick<MailRequest, "method" | "host" | "url">;
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly receiptUrl: string;
 }
 
 /** The HTML part of a decision mail. */
-export function decisionMailHtml({ subject, sentence, request, facts, receiptUrl }: DecisionMailProps): string {
+export function decisionMailHtml({ subject, sentence, terms, request, facts, receiptUrl }: DecisionMailProps): string {
   return render(
     <MailFrame subject={subject}>
       <h1 style={TITLE}>
         <UntrustedText text={sentence} />
       </h1>
-      <p style={TEXT}>You do not need to do anything. The links in the earlier email now open the receipt.</p>
+      <p style={TEXT}>{terms}</p>
       <Call request={request} />
       <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
       <ReceiptLink href={receiptUrl} style={`${SMALL};margin-top:16px`} />
@@ -190,7 +192,7 @@ interface InvitationMailProps {
 export function invitationMailHtml({ subject, sentence, facts, link, terms }: InvitationMailProps): string {
   return render(
     <MailFrame subject={subject}>
-      <h1 style={TITLE}>Join an account of Outgate</h1>
+      <h1 style={TITLE}>Join an account on Outgate</h1>
       <p style={TEXT}>{sentence}</p>
       <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
       <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
@@ -513,6 +515,6 @@ function partOf(text: string): MailPart {
   const { beginning, rest } = cutAt(text, start.length);
   return {
     lines: withoutLinks(beginning).split("\n"),
-    note: `Truncated after 2 kB. Not shown: ${rest}.`,
+    note: `Cut after 2 kB. Not shown: ${rest}. Open the request to see all of it.`,
   };
 }

@@ -183,7 +183,7 @@ describe("a test message", () => {
     expect({ ...tested.json }).toEqual({ delivered: true, error: null } as never);
     const mails = await mailbox.took(2);
     expect(mails.map(({ fields }) => fields["to"] ?? "").toSorted()).toEqual(["Ann@example.com", "bob@example.com"]);
-    expect(mails[0]?.fields["subject"]).toBe("Test from Outgate");
+    expect(mails[0]?.fields["subject"]).toBe("Test email from Outgate");
   });
 });
 

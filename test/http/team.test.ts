@@ -191,7 +191,7 @@ describe("a mail", () => {
     for (const part of [mail?.fields["text"], mail?.fields["html"]]) {
       expect(part).toContain(path);
       expect(part).toContain(ANN);
-      expect(part).toContain("reads, approves and rejects");
+      expect(part).toContain("Approver (can read, approve and reject)");
     }
     expect(mail?.fields["v:action_id"]).toBeUndefined();
     // Nothing that is stored has the token.
