@@ -70,7 +70,7 @@ const place = (name: string, when: Place["when"], whole: readonly Part[], read: 
   whole,
   read,
   without: ALL.filter((part) => !whole.includes(part)),
-  isForDecider: !/receipt|reader|log/.test(name),
+  isForDecider: !/receipt|reader|log|message to/.test(name),
 });
 
 const get = (role: Role, path: (server: TestServer) => string) => (server: TestServer) =>
@@ -214,6 +214,12 @@ const PLACES: readonly Place[] = [
     await mailgun.saw(1);
     return mailgun.received[0]?.body ?? "";
   }),
+  ...(["slack", "webhook"] as const).map((kind) =>
+    place(`message to ${kind}`, "held", [], async ({ chats }) => {
+      await chats.saw(2);
+      return chats.received.find(({ path }) => path === `/${kind}`)?.body ?? "";
+    }),
+  ),
   place("mail that tells what was decided", "over", [], async ({ mailgun }) => {
     await mailgun.saw(2);
     return mailgun.received[1]?.body ?? "";
@@ -233,6 +239,7 @@ const PLACES: readonly Place[] = [
 async function openServer(part: BodyPart) {
   const target = new Target(answerOfTarget);
   const hooks = new Target(200);
+  const chats = new Target(200);
   const mailgun = new Target(() => Response.json({ id: "<1@mg.example.com>", message: "Queued. Thank you." }));
   const env = {
     MAILGUN_API_KEY: MAILGUN_KEY,
@@ -247,6 +254,8 @@ async function openServer(part: BodyPart) {
     expect({ role, method, path, ok: status < 300 }).toEqual({ role, method, path, ok: true });
     return text;
   };
+  for (const kind of ["slack", "webhook"])
+    await as("owner", "POST", "/v1/channels", JSON.stringify({ name: kind, kind, url: `${chats.url}${kind}` }));
   const listen = (role: Role) => Listener.open(`${app.url}/v1/events`, { authorization: `Bearer ${KEYS[role]}` });
   const [owner, approver, agent, reader] = await Promise.all(
     (["owner", "approver", "agent", "reader"] as const).map(listen),
@@ -271,6 +280,7 @@ async function openServer(part: BodyPart) {
     hooks,
     target,
     mailgun,
+    chats,
     links: await app.linksOf(id),
     context: async (path: string, headers: Readonly<Record<string, string>> = { accept: "text/html" }) => {
       const response = await fetch(app.url + path, { headers, redirect: "manual" });
@@ -294,6 +304,7 @@ async function openServer(part: BodyPart) {
       await target[Symbol.asyncDispose]();
       await hooks[Symbol.asyncDispose]();
       await mailgun[Symbol.asyncDispose]();
+      await chats[Symbol.asyncDispose]();
     },
   };
 }
@@ -359,7 +370,9 @@ describe.each([...BODY_PARTS].toReversed())("thirty and more secrets, planted th
     (name, { whole, without, isForDecider }) => {
       const text = texts.get(name) ?? "";
       expect(text.length).toBeGreaterThan(100);
-      const mayNot = ({ isShownToDecider }: Canary) => !(isForDecider && isShownToDecider);
+      const isMail = name.startsWith("mail");
+      const mayNot = ({ part: of, isShownToDecider }: Canary) =>
+        !(isForDecider && isShownToDecider) || (isMail && of === "header");
       const seen = canaries.filter((one_) => isIn(without, one_) && mayNot(one_) && text.includes(one_.core));
       const lost = canaries.filter((one_) => isIn(whole, one_) && !text.includes(writtenIn(one_, part)));
       expect({ seen: seen.map((canary) => canary.name), lost: lost.map((canary) => canary.name) }).toEqual({
