@@ -37,6 +37,7 @@ import { LoopLag } from "./observability/runtime.ts";
 import { Metrics } from "./observability/metrics.ts";
 import { checkTarget, describePolicy, providerPolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
+import type { Sender } from "./outbound/deadline.ts";
 import { housekeeping, startJobs } from "./runtime/jobs.ts";
 import { keepFresh } from "./runtime/keep-fresh.ts";
 import { createWaitingLog, Outage, repeatWhileAway } from "./runtime/store-away.ts";
@@ -88,6 +89,10 @@ interface ServeOptions {
   readonly insteadOfKeys?: ((config: Config) => string) | undefined;
   /** Text that is appended to the error of a failed start. */
   readonly advice?: string;
+  /** In place of the machine's clock. */
+  readonly clock?: Clock;
+  /** What makes the calls in place of the sender that is given. */
+  readonly divert?: (sender: Sender) => Sender;
 }
 
 /**
@@ -96,7 +101,7 @@ interface ServeOptions {
  */
 export async function serve(
   env: Readonly<Record<string, string | undefined>>,
-  { outputFd = 1, insteadOfKeys, advice = "" }: ServeOptions = {},
+  { outputFd = 1, insteadOfKeys, advice = "", clock = systemClock, divert = (sender) => sender }: ServeOptions = {},
 ): Promise<Served> {
   // New files are readable for this user only.
   process.umask(0o077);
@@ -107,7 +112,7 @@ export async function serve(
   const { paint } = terminal;
   const isVerbose = config.logLevel === "debug";
   const textOf = terminal.isText ? createLogText({ ...terminal, isVerbose }) : null;
-  const log = createLog(say, systemClock, config.logLevel, textOf);
+  const log = createLog(say, clock, config.logLevel, textOf);
   // Also where an error that nobody caught ends the process.
   process.on("exit", () => log.flush());
   const onFatal = (cause: unknown) => {
@@ -117,7 +122,7 @@ export async function serve(
     process.exit(1);
   };
   const stopping = new AbortController();
-  const starting = startApp(config, { clock: systemClock, ids: systemIds, log, onFatal, stopping: stopping.signal });
+  const starting = startApp(config, { clock, ids: systemIds, log, onFatal, stopping: stopping.signal, divert });
   const stop = () => stopInOrder(starting, stopping, log);
   // From the first answer on: a signal in the rest of the start would end the process without stopping in order.
   stopOnSignal(stop, log);
@@ -247,7 +252,7 @@ function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
   process.on("SIGINT", onSignal);
 }
 
-interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway"> {
+interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway">, Required<Pick<ServeOptions, "divert">> {
   /** Aborted when the service stops, also while it starts. */
   readonly stopping: AbortSignal;
 }
@@ -268,6 +273,8 @@ interface App {
    * account.
    */
   answerAgent(request: Request): Promise<Response>;
+  /** Answers a request of the API for this caller. */
+  answerAs(caller: Caller, request: Request): Promise<Response>;
   /**
    * Stops claiming, answers waiting requests, finishes or interrupts attempts, and closes the store. Ends within
    * `DRAIN_MS_MAX` and a second.
@@ -352,7 +359,8 @@ async function openHttp(
   const lag = new LoopLag(clock);
   const mailer = await createMailer(config, clock);
   const sender = createSender(policy, { clock, keepsConnections: config.keepsConnections });
-  const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics, node });
+  const diverted = given.divert(sender);
+  const engine = createEngine(config, { ...deps, store, secrets, sender: diverted, mailer, metrics, node });
   const { accounts } = store;
   const signUpGate = createSignUpGate({ ...deps, accounts, paused: engine.activePauses, signUps: config.signUps });
   const leases = node === null ? {} : { leases: node.jobs };
@@ -386,6 +394,7 @@ async function openHttp(
     forgetFirstKeys: () => forgetFirstKeys(store.facts),
     answerAgent: (request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
+    answerAs: (caller, request) => http.handleAs(caller, request),
     notices: [...config.warnings, ...encryptedStore.warnings, describePolicy(policy), ...delivery.notices],
     async stop() {
       draining.abort();

@@ -6,7 +6,6 @@ import { addActionCommands } from "./commands/actions.ts";
 import { addAttempts } from "./commands/attempts.ts";
 import { addBulkCommands } from "./commands/bulk.ts";
 import { addCompletion } from "./commands/completion.ts";
-import { addDemo } from "./commands/demo.ts";
 import { addChannelCommands } from "./commands/channels.ts";
 import { addHostCommands } from "./commands/hosts.ts";
 import { addLoginCommands } from "./commands/login.ts";
@@ -58,7 +57,6 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   addChannelCommands(program);
   addSigningCommands(program);
   addLookCommands(program);
-  addDemo(program);
   addLoginCommands(program);
   addHelp(program);
   addCompletion(program);
@@ -78,7 +76,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
 
 /** Other commands are for the server's machine. */
 const GROUPS = {
-  "Send and look up:": ["send", "get", "list", "attempts", "watch", "open", "export", "overview", "demo"],
+  "Send and look up:": ["send", "get", "list", "attempts", "watch", "open", "export", "overview"],
   "Decide:": ["approve", "reject", "cancel", "retry", "send-now", "bulk"],
   "Account (most need an owner key):": [
     "keys",

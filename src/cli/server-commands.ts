@@ -1,4 +1,4 @@
-import type { CliCommand } from "./command.ts";
+import { type CliCommand, UsageError, wholeNumber } from "./command.ts";
 import { addServiceCommand, JSON_OPTION, type SessionOptions } from "./session.ts";
 
 /** The commands that run or look after a service on this machine. Their code is loaded only when one of them runs. */
@@ -9,6 +9,17 @@ export function addServerCommands(program: CliCommand): void {
     .description("run the service")
     .takes("no arguments; its settings come from the environment.")
     .runs(async (io) => (await server()).runService(io));
+  program
+    .command("demo")
+    .description("look around: a service of its own, with a believable day behind it")
+    .option("--port <port>", "where it listens; default 3001", portOf)
+    .addHelpText(
+      "after",
+      `
+It has a database of its own, which it deletes when Ctrl-C ends it, and does not read your settings. Every host of the day is
+played by a target in this process: the demo calls nothing else.`,
+    )
+    .runs(async (io, options: DemoFlags) => (await server()).runDemo(io, options));
   addServiceCommand(program, "doctor", "check settings and connection, and say how to fix problems")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExit code: 0 no problems, 1 problems found.")
@@ -59,6 +70,18 @@ machine don't see it. If it is interrupted, run it again: it continues where it 
     )
     .runs(async (io, { to }: MigrateFlags) => (await import("./commands/migrate.ts")).migrateDatabase(io, to));
 }
+
+export interface DemoFlags {
+  readonly port?: number;
+}
+
+function portOf(text: string): number {
+  const port = wholeNumber("port")(text);
+  if (port <= PORT_MAX) return port;
+  throw new UsageError(`--port takes a port from 1 to ${PORT_MAX}, not ${port}.`);
+}
+
+const PORT_MAX = 65_535;
 
 interface MigrateFlags {
   readonly to: string;

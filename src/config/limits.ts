@@ -4,7 +4,7 @@
  */
 
 const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
+export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 const MEGABYTE = 1_048_576;
@@ -759,3 +759,6 @@ export const PALETTE_ACTIONS_MAX = 6;
 
 /** More text is cut. */
 export const PALETTE_TEXT_CHARS_MAX = 200;
+
+/** How long the demo waits for its service to finish what is due. */
+export const DEMO_SETTLE_MS_MAX = 30 * SECOND_MS;

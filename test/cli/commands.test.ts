@@ -527,15 +527,6 @@ describe("on a terminal", () => {
   });
 });
 
-test("outgate demo delivers through the service, and tells it", async () => {
-  const { code, out, err } = await say(["demo"]);
-  expect({ code, err }).toEqual({ code: 0, err: "" });
-  expect(out).toContain("The target answered with status 503. Again in");
-  expect(out).toContain("Stored and held");
-  expect(out.match(/The target answered 200\./g)).toHaveLength(2);
-  expect(out).toContain("attempt 3: answered 200");
-});
-
 test("without a service, or with something else in its place, a command says what to do", async () => {
   const nobody = await say(["list"], { env: { OUTGATE_URL: "http://127.0.0.1:9" } });
   expect(nobody).toEqual({

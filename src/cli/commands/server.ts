@@ -1,6 +1,15 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { EXIT, type Io, UsageError } from "../command.ts";
 import { serve } from "../../app.ts";
-import type { RotateKeyFlags } from "../server-commands.ts";
+import type { DemoFlags, RotateKeyFlags } from "../server-commands.ts";
+import { DAY_MS } from "../../config/limits.ts";
+import { TravelClock } from "../../demo/clock.ts";
+import { type DemoService, playDay } from "../../demo/play.ts";
+import { startTarget } from "../../demo/target.ts";
+import { demoBeginning, demoText } from "../../demo/text.ts";
+import { createPaint } from "../../observability/terminal.ts";
 import { bridgeToService, standardStreams } from "./bridge.ts";
 import { relayStreams, type Send } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/api-key-file.ts";
@@ -9,7 +18,7 @@ import { createOwnerKey, createResetLink, withAdminStore } from "../../admin/acc
 import { backUp } from "../../admin/backup.ts";
 import { readConfig, type Config } from "../../config/config.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { systemIds } from "../../runtime/ids.ts";
+import { encodeId, systemIds } from "../../runtime/ids.ts";
 import { rotateKey, type RotatedKey } from "../../admin/rotate-key.ts";
 import { KEY_FORMS, readKey } from "../../crypto/master-key.ts";
 
@@ -41,6 +50,53 @@ async function serveInProcess(io: Io, key: string): Promise<number> {
   await served.stop();
   return EXIT.ok;
 }
+
+/** `outgate demo`: a service of its own with a day behind it, until Ctrl-C. */
+export async function runDemo(io: Io, { port = DEMO_PORT }: DemoFlags): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), "outgate-demo-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const url = `http://localhost:${port}`;
+  const clock = new TravelClock(systemClock, DAY_MS);
+  const outage = { isOn: false };
+  const target = startTarget(outage);
+  // Nothing of the reader's own settings; the cookie of a log-in at 127.0.0.1 stays another one.
+  const env = {
+    PORT: String(port),
+    BASE_URL: url,
+    DATABASE_URL: `file:${join(folder, "outgate.db")}`,
+    ...DEMO_SETTINGS,
+  };
+  io.out(demoBeginning(folder));
+  const served = await serve(env, { insteadOfKeys: () => "", advice: DEMO_ADVICE, clock, divert: target.divert });
+  const { app } = served;
+  const password = encodeId(systemIds.bytes(DEMO_PASSWORD_BYTES)).slice(-DEMO_PASSWORD_CHARS);
+  const { ownerKey = null, welcomeToken = null } = app.firstKeys ?? {};
+  // Both are there: the database is new, and no setting gave the key.
+  if (ownerKey === null || welcomeToken === null) throw new Error("The demo's database is not a new one.");
+  try {
+    const machineNow = () => systemClock.now();
+    const service: DemoService = { url, ownerKey, welcomeToken, answerAs: (...call) => app.answerAs(...call) };
+    const day = await playDay(service, { clock, machineNow, outage, password });
+    io.out(demoText({ url, folder, password, ownerKey, day }, createPaint({ isTty: io.isTty, env: io.env })));
+  } catch (error) {
+    await Promise.all([served.stop(), target.stop()]);
+    throw error;
+  }
+  // The service goes on until a signal ends the process.
+  return new Promise<never>(() => {});
+}
+
+/** Beside the usual port, so that the demo runs next to a service. */
+const DEMO_PORT = 3_001;
+
+const DEMO_ADVICE = " For another port, run `npm run outgate -- demo --port 3002`.";
+
+/** No limit on requests: a day is played in seconds. Of the log only errors are shown. */
+const DEMO_SETTINGS = { RATE_LIMIT_PER_SECOND: "0", LOG_LEVEL: "error", SIGNUPS: "closed" };
+
+const DEMO_PASSWORD_BYTES = 16;
+
+const DEMO_PASSWORD_CHARS = 12;
 
 /** `outgate new-owner-key`: for an owner who has lost the key. */
 export async function addOwnerKey({ env, out, err }: Io, email: string | null = null): Promise<number> {

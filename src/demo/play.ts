@@ -1,0 +1,153 @@
+import type { ActionJson } from "../actions/schemas.ts";
+import type { Caller, MemberRole } from "../accounts/roles.ts";
+import { createClient } from "../client/client.ts";
+import type { OutgateClient } from "../client/types.ts";
+import { DEMO_SETTLE_MS_MAX, MINUTE_MS } from "../config/limits.ts";
+import type { TravelClock } from "./clock.ts";
+import { DAY_MINUTES, DEMO_AGENTS, DEMO_PEOPLE, type DemoAgent, type DemoPerson, demoDay, type Step } from "./day.ts";
+import type { Outage } from "./target.ts";
+
+/** The running service of the demo. */
+export interface DemoService {
+  readonly url: string;
+  readonly ownerKey: string;
+  /** Of the one-time link for the first person. */
+  readonly welcomeToken: string;
+  /** Answers a request of the API for a person. */
+  readonly answerAs: (caller: Caller, request: Request) => Promise<Response>;
+}
+
+interface PlayDeps {
+  readonly clock: TravelClock;
+  /** Where the clock has to arrive. */
+  readonly machineNow: () => Date;
+  readonly outage: Outage;
+  /** Of everybody in the demo. */
+  readonly password: string;
+}
+
+/** How the day went. */
+export interface PlayedDay {
+  readonly actions: number;
+  readonly waiting: number;
+}
+
+/**
+ * Plays a day: agents create actions through the API of the service, people decide on them, and time passes in between, as
+ * soon as the service has done what is due. Resolves when the day has come to now.
+ */
+export async function playDay(service: DemoService, deps: PlayDeps): Promise<PlayedDay> {
+  const { clock, machineNow, outage } = deps;
+  const owner = createClient({ url: service.url, apiKey: service.ownerKey });
+  const [agents, people] = [await createAgents(service, owner), await letPeopleIn(service, owner, deps.password)];
+  const begunMs = clock.now().getTime();
+  const created = new Map<string, string>();
+
+  const take = async (step: Step): Promise<void> => {
+    if (step.kind === "outage") outage.isOn = step.isOn;
+    else if (step.kind === "create") {
+      const { id } = await agents[step.agent].create(step.request);
+      created.set(step.name, id);
+    } else await decide(service, people[step.by], { ...step, id: created.get(step.name) ?? "" });
+  };
+  const steps = demoDay();
+  for (const at of new Set(steps.map((step) => step.at))) {
+    await passUntil(new Date(begunMs + at * MINUTE_MS), owner, clock);
+    await Promise.all(steps.filter((step) => step.at === at).map(take));
+  }
+  await passUntil(new Date(begunMs + DAY_MINUTES * MINUTE_MS), owner, clock);
+  clock.moveTo(machineNow());
+  const { data } = await owner.countActions();
+  const countOf = (status: ActionJson["status"]) => data.find((one) => one.status === status)?.count ?? 0;
+  return { actions: data.reduce((sum, { count }) => sum + count, 0), waiting: countOf("awaiting_approval") };
+}
+
+async function createAgents(
+  { url }: DemoService,
+  owner: OutgateClient,
+): Promise<Readonly<Record<DemoAgent, OutgateClient>>> {
+  const clientOf = async (name: DemoAgent) => {
+    const { key } = await owner.createKey({ name, role: "agent", hold: DEMO_AGENTS[name] });
+    return createClient({ url, apiKey: key });
+  };
+  return {
+    "billing-agent": await clientOf("billing-agent"),
+    "crm-sync": await clientOf("crm-sync"),
+    "support-agent": await clientOf("support-agent"),
+    "deploy-bot": await clientOf("deploy-bot"),
+    cleanup: await clientOf("cleanup"),
+  };
+}
+
+/** By the links that anybody gets: the one of the first start, and an invitation. */
+async function letPeopleIn(
+  service: DemoService,
+  owner: OutgateClient,
+  password: string,
+): Promise<Readonly<Record<DemoPerson, Caller>>> {
+  const [dana, marcus] = DEMO_PEOPLE;
+  await enter(`${service.url}/welcome/${service.welcomeToken}`, { email: dana, password });
+  const { link } = await owner.createInvitation({ email: marcus, role: "approver" });
+  await enter(link, { password });
+  const [{ id: accountId }, { data }] = [await owner.getAccount(), await owner.listPeople()];
+  const callerOf = (email: DemoPerson, role: MemberRole): Caller => {
+    const person = data.find((one) => one.email === email);
+    if (person === undefined) throw new Error(`The demo's service doesn't know ${email}.`);
+    return { accountId, keyId: null, keyName: email, personId: person.id, role, hold: "none", actor: `user:${email}` };
+  };
+  return { [dana]: callerOf(dana, "owner"), [marcus]: callerOf(marcus, "approver") };
+}
+
+async function enter(link: string, fields: Readonly<Record<string, string>>): Promise<void> {
+  const answer = await fetch(link, {
+    method: "POST",
+    headers: { origin: new URL(link).origin },
+    body: new URLSearchParams(fields),
+    redirect: "manual",
+  });
+  await answer.body?.cancel();
+  if (answer.status !== 303) throw new Error(`The demo's service answered ${answer.status} to a one-time link.`);
+}
+
+interface DemoDecision {
+  readonly id: string;
+  readonly verb: "approve" | "cancel";
+  readonly reason?: string;
+}
+
+async function decide({ answerAs }: DemoService, person: Caller, { id, verb, reason }: DemoDecision): Promise<void> {
+  const body = JSON.stringify(reason === undefined ? {} : { reason });
+  const headers = { "content-type": "application/json", "content-length": String(Buffer.byteLength(body)) };
+  const request = new Request(`http://localhost/v1/actions/${id}/${verb}`, { method: "POST", headers, body });
+  const answer = await answerAs(person, request);
+  if (!answer.ok) throw new Error(`The demo's service refused to ${verb} an action: ${await answer.text()}`);
+}
+
+/** Lets time pass, and stops on the way wherever an action is due. */
+async function passUntil(end: Date, owner: OutgateClient, clock: TravelClock): Promise<void> {
+  while (true) {
+    const due = await nextDue(owner, clock);
+    if (due === null || due > end) break;
+    clock.moveTo(due);
+  }
+  clock.moveTo(end);
+}
+
+/** When the next action is due, once all that is due now was done; null: none. */
+async function nextDue(owner: OutgateClient, clock: TravelClock): Promise<Date | null> {
+  const sinceMs = clock.monotonicMs();
+  while (clock.monotonicMs() - sinceMs < DEMO_SETTLE_MS_MAX) {
+    const { data } = await owner.listActions({ status: ["active", "pending"], limit: 100 });
+    const times = data.map((action) => (action.status === "active" ? 0 : Date.parse(dueOf(action) ?? "") || 0));
+    const nextMs = Math.min(...times);
+    if (nextMs > clock.now().getTime()) return nextMs === Number.POSITIVE_INFINITY ? null : new Date(nextMs);
+    await Bun.sleep(POLL_MS);
+  }
+  throw new Error("The demo's service doesn't finish what is due. Run the demo again.");
+}
+
+function dueOf({ next_retry_at: retryAt, run_at: runAt }: ActionJson): string | null {
+  return retryAt ?? runAt ?? null;
+}
+
+const POLL_MS = 3;
