@@ -10,16 +10,22 @@ import { type Cell, type Column, tableOf } from "./table.ts";
  */
 const ID_COLUMNS_MIN = "act_".length + 14;
 
-/** The columns of a list of actions. On a narrow terminal the title, the attempts and the age are left out. */
+/** Most names of agents are whole in so many. */
+const AGENT_COLUMNS = 14;
+
+/**
+ * The columns of a list of actions. On a narrow terminal the title and the result are below their row, and then the attempts
+ * and the age are left out. The name of an agent is whole.
+ */
 export const ACTION_COLUMNS: readonly Column[] = [
   { heading: "ID", min: ID_COLUMNS_MIN, mark: "" },
-  { heading: "AGE", leaves: 3 },
+  { heading: "AGE", leaves: 4 },
   { heading: "STATUS" },
-  { heading: "TRIES", leaves: 2 },
-  { heading: "AGENT", min: 6 },
+  { heading: "TRIES", leaves: 3 },
+  { heading: "AGENT", min: AGENT_COLUMNS },
   { heading: "CALL", min: 20, keeps: 44 },
-  { heading: "TITLE", min: 16, leaves: 1 },
-  { heading: "RESULT", min: 14 },
+  { heading: "TITLE", min: 24, leaves: 1, goesBelow: true },
+  { heading: "RESULT", min: 14, leaves: 2, goesBelow: true },
 ];
 
 /** An action in these columns. */
@@ -38,8 +44,6 @@ export function actionRow(action: ActionJson, now: Date): readonly Cell[] {
 
 /** Narrower terminals get the beginnings of ids in lines of changes, and no agent. */
 const WIDE_COLUMNS = 120;
-
-const AGENT_COLUMNS = 14;
 
 const EVENT_COLUMNS: readonly Column[] = [
   { heading: "" },

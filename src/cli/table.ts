@@ -10,6 +10,8 @@ export interface Column {
   readonly min?: number;
   /** Left out where even the cut columns don't fit: the lowest number first; absent: never. */
   readonly leaves?: number;
+  /** In place of being left out it gets a line of its own below the row. */
+  readonly goesBelow?: boolean;
   /** Cut below this only when every other column is at its fewest. */
   readonly keeps?: number;
   /** What stands at the end of a cut text; the beginning of an id is an id, and needs nothing. */
@@ -27,8 +29,8 @@ export function table(rows: readonly (readonly Cell[])[], paint: Paint, room = N
 }
 
 /**
- * The same with headings. Where the terminal is too narrow, the widest columns are cut, and some left out, so that each row
- * is one line. A heading without anything below it is left out too.
+ * The same with headings. Where the terminal is too narrow, the widest columns are cut, and some left out or written below,
+ * so that no line is wider. A heading without anything below it is left out too.
  */
 export function tableOf(
   columns: readonly Column[],
@@ -51,14 +53,39 @@ export function tableOf(
     return { ...cell, text: shortened(cell.text, width, mark) };
   };
   const head = shown.map(({ heading, width }): Cell => ({ text: shortened(heading, width, ""), color: "grey" }));
-  const lines = [
-    // No heading at all: a line of a table that goes on.
-    ...(head.some((cell) => textOf(cell) !== "") ? [head] : []),
-    ...rows.map((row) => shown.map(({ at, width, mark }) => cut(row[at] ?? "", width, mark))),
-  ];
+  const options = { paint, room };
   const shownWidths = shown.map(({ width }) => width);
-  return lines.map((line) => lineOf(line, shownWidths, { paint, room })).join("");
+  const below = columns.flatMap(({ goesBelow }, at) => (goesBelow === true && widths[at] === 0 ? [at] : []));
+  const lines = rows.map((row) => {
+    const line = shown.map(({ at, width, mark }) => cut(row[at] ?? "", width, mark));
+    return (
+      lineOf(line, shownWidths, options) +
+      lineBelow(
+        below.map((at) => row[at] ?? ""),
+        options,
+      )
+    );
+  });
+  // No heading at all: a line of a table that goes on.
+  const isHeaded = head.some((cell) => textOf(cell) !== "");
+  return (isHeaded ? lineOf(head, shownWidths, options) : "") + lines.join("");
 }
+
+/** What of a row found no room in its line; empty: nothing. */
+function lineBelow(cells: readonly Cell[], options: LineOptions): string {
+  const filled = cells.filter((cell) => textOf(cell) !== "");
+  if (filled.length === 0) return "";
+  const share = Math.floor((options.room - BELOW_INDENT) / filled.length) - GAP;
+  const widths = filled.map((cell) => Math.min(columnsOf(textOf(cell)), share));
+  const first = filled.slice(0, -1).map((cell, at) => {
+    const text = shortened(textOf(cell), widths[at] ?? 0);
+    return typeof cell === "string" ? text : { ...cell, text };
+  });
+  return lineOf(["", ...first, ...filled.slice(-1)], [BELOW_INDENT - GAP, ...widths], options);
+}
+
+/** What is below a row begins so far from the left. */
+const BELOW_INDENT = 4;
 
 function textOf(cell: Cell): string {
   return typeof cell === "string" ? cell : cell.text;

@@ -70,10 +70,30 @@ test("an action tells its agent, its code and its error, at any width", () => {
   // The call stands before the requester's words: a title that ends like a host must not seem to be a part of it.
   expect(wide).toMatch(/POST http:\/\/127\.0\.0\.1:4000\/x +Refund 12 EUR/);
   const narrow = tableOf(ACTION_COLUMNS, rows, plain, 80);
-  expect(narrow).toContain("act_01m82axjzte7v9  failed 422  ");
+  expect(narrow).toContain("act_01m82axjzte7v9  2m   failed 422  ");
   expect(narrow).toContain("POST api.stripe.com");
-  expect(narrow).toContain("No such ch…");
   for (const line of narrow.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+});
+
+test("at 80 columns the name of the agent is whole, and title and result are below their row", () => {
+  const now = new Date("2026-03-01T12:02:00Z");
+  const titled = action({ title: "Refund 12.00 EUR for order 4711" });
+  const untitled = action({ status: "completed", response_code: 200, last_error: null });
+  const rows = [titled, untitled].map((one) => actionRow(one, now));
+  expect(tableOf(ACTION_COLUMNS, rows, plain, 80).split("\n")).toEqual([
+    "ID                  AGE  STATUS         AGENT          CALL",
+    "act_01m82axjzte7v9  2m   failed 422     billing-agent  POST api.stripe.com/v1/r…",
+    "    Refund 12.00 EUR for order 4711  No such charge",
+    "act_01m82axjzte7v9  2m   completed 200  billing-agent  POST api.stripe.com/v1/r…",
+    "    193 ms",
+    "",
+  ]);
+});
+
+test("what is below a row is cut like the row", () => {
+  const columns = [{ heading: "ID" }, { heading: "NAME", min: 20, leaves: 1, goesBelow: true }];
+  const text = tableOf(columns, [["act_1", "a name that is longer than the terminal is wide"]], plain, 24);
+  expect(text).toBe("ID\nact_1\n    a name that is long…\n");
 });
 
 test("a long title gives way before the path of a call", () => {
@@ -82,14 +102,16 @@ test("a long title gives way before the path of a call", () => {
     url: "https://api.stripe.com/v1/refunds/re_18",
   });
   const line = tableOf(ACTION_COLUMNS, [actionRow(long, new Date("2026-03-01T12:02:00Z"))], plain, 120);
-  expect(line).toContain("POST api.stripe.com/v1/refunds/re…");
-  expect(line).toContain("Refund 63.00 EU…");
+  expect(line).toContain("POST api.stripe.com/v1/refunds/re_18");
+  expect(line).toContain("\n    Refund 63.00 EUR to Acme GmbH for order 1837\n");
 });
 
 test("ids made one after the other within a millisecond differ in a narrow list", () => {
   const at = new Date(1_772_366_400_000);
   const rows = Array.from({ length: 200 }, () => actionRow(action({ id: systemIds.action(at) }), at));
-  const lines = tableOf(ACTION_COLUMNS, rows, plain, 80).trimEnd().split("\n").slice(1);
+  const lines = tableOf(ACTION_COLUMNS, rows, plain, 80)
+    .split("\n")
+    .filter((line) => line.startsWith("act_"));
   expect(new Set(lines.map((line) => line.split(" ")[0])).size).toBe(rows.length);
 });
 

@@ -7,7 +7,7 @@ import { DAY_MS, HOUR_MS } from "../../config/limits.ts";
 import { age } from "../action-text.ts";
 import { type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
-import type { Cell } from "../table.ts";
+import type { Cell, Column } from "../table.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 import { addPeopleCommands } from "./people.ts";
 
@@ -58,13 +58,27 @@ function addKeyCommands(program: CliCommand): void {
     .runs(withSession(revokeKey));
 }
 
+/** The name is whole wherever it fits; a command takes the whole id of a key. */
+const KEY_COLUMNS: readonly Column[] = [
+  { heading: "ID" },
+  { heading: "ROLE" },
+  { heading: "HOLD" },
+  { heading: "SCOPE", leaves: 3 },
+  { heading: "LAST USED", leaves: 6 },
+  { heading: "TODAY", leaves: 5 },
+  { heading: "LIMITS", min: 12, leaves: 4 },
+  { heading: "KEY", leaves: 2 },
+  { heading: "NAME", min: 14 },
+  { heading: "CREATED BY", min: 12, leaves: 1 },
+];
+
 type ListKeysOptions = Pick<MadeByOptions, "createdBy">;
 
 async function listKeys(session: Session, { createdBy }: ListKeysOptions): Promise<number> {
   const now = new Date();
   const usedOf = (at: string | null) => (at === null ? "never" : `${age(at, now)} ago`);
   return printList(session, await session.client.listKeys({ createdBy }), {
-    headings: ["ID", "ROLE", "HOLD", "SCOPE", "LAST USED", "TODAY", "LIMITS", "KEY", "NAME", "CREATED BY"],
+    headings: KEY_COLUMNS,
     rowOf: (key) => [
       key.id,
       key.role,
@@ -258,7 +272,13 @@ function addPauseCommands(program: CliCommand): void {
     .runs(
       withSession(async (session) =>
         printList(session, await session.client.listPauses(), {
-          headings: ["ID", "WHAT", "SINCE", "BY", "REASON"],
+          headings: [
+            { heading: "ID" },
+            { heading: "WHAT", min: 14 },
+            { heading: "SINCE", leaves: 1 },
+            { heading: "BY", min: 12, leaves: 2 },
+            { heading: "REASON", min: 14 },
+          ],
           rowOf: (pause) => [
             pause.id,
             visible(pause.key_id ?? pause.host ?? "the whole account"),
@@ -280,7 +300,7 @@ function addAccountsCommands(program: CliCommand): void {
     .runs(
       withSession(async (session) =>
         printList(session, await session.client.listAccounts(), {
-          headings: ["ID", "STATE", "CREATED", "EMAIL"],
+          headings: ["ID", "STATE", { heading: "CREATED", leaves: 1 }, { heading: "EMAIL", min: 24 }],
           rowOf: (account) => [account.id, stateOf(account), account.created_at, visible(account.email ?? "")],
         }),
       ),
@@ -329,7 +349,13 @@ async function showAudit(session: Session, options: AuditQuery & { all?: boolean
     return EXIT.ok;
   }
   return printList(session, await client.listAudit(query), {
-    headings: ["AT", "WHAT", "WHO", "FROM", "ON WHAT"],
+    headings: [
+      { heading: "AT" },
+      "WHAT",
+      { heading: "WHO", min: 14 },
+      { heading: "FROM", leaves: 1 },
+      { heading: "ON WHAT", min: 17 },
+    ],
     rowOf: (entry) => [
       entry.at,
       entry.kind,

@@ -46,7 +46,7 @@ export function addPeopleCommands(program: CliCommand): void {
 async function listPeople(session: Session): Promise<number> {
   const now = new Date();
   return printList(session, await session.client.listPeople(), {
-    headings: ["ID", "ROLE", "LAST SEEN", "EMAIL"],
+    headings: ["ID", "ROLE", { heading: "LAST SEEN", leaves: 1 }, { heading: "EMAIL", min: 24 }],
     rowOf: ({ id, role, last_seen_at: seen, email }) => [
       id,
       role,
@@ -59,7 +59,13 @@ async function listPeople(session: Session): Promise<number> {
 
 async function listInvitations(session: Session): Promise<number> {
   return printList(session, await session.client.listInvitations(), {
-    headings: ["ID", "ROLE", "ENDS", "BY", "EMAIL"],
+    headings: [
+      "ID",
+      "ROLE",
+      { heading: "ENDS", leaves: 2 },
+      { heading: "BY", leaves: 1 },
+      { heading: "EMAIL", min: 24 },
+    ],
     rowOf: ({ id, role, expires_at: ends, created_by: by, email }) => [id, role, ends, visible(by), visible(email)],
     empty: "No invitation is open.",
   });
