@@ -140,6 +140,11 @@ export class CliCommand extends Command {
   }
 }
 
+/** Whether a word is the name of a command, or its other name. */
+export function isNamed(command: Command, word: string | undefined): boolean {
+  return word !== undefined && (command.name() === word || command.aliases().includes(word));
+}
+
 /** Says that a program has no such command, and which was probably meant. */
 export function unknownCommand(program: Command, word: string): string {
   const names = program.commands.map((command) => command.name());

@@ -1,4 +1,5 @@
 import type { Argument, Command, Option } from "commander";
+import { isNamed } from "./command.ts";
 
 /** What a shell proposes for the last word of a command line. */
 export interface Completions {
@@ -60,7 +61,7 @@ function after({ command, option, given }: Place, word: string): Place {
     const named = optionNamed(command, word);
     return { command, option: named !== null && takesValue(named) ? named : null, given };
   }
-  const next = command.commands.find((one) => one.name() === word);
+  const next = command.commands.find((one) => isNamed(one, word));
   if (next !== undefined && given === 0) return { command: next, option: null, given: 0 };
   return { command, option: null, given: given + 1 };
 }

@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from "commander";
 import { RELEASE, releaseText } from "../config/config.ts";
-import { CliCommand, EXIT, type Io, unknownCommand, UsageError } from "./command.ts";
+import { CliCommand, EXIT, type Io, isNamed, unknownCommand, UsageError } from "./command.ts";
 import { addAccountCommands } from "./commands/account.ts";
 import { addActionCommands } from "./commands/actions.ts";
 import { addAttempts } from "./commands/attempts.ts";
@@ -112,7 +112,7 @@ function addHelp(program: CliCommand): void {
     .runs(async (_io, _options, ...words) => {
       let shown: Command = program;
       for (const word of words) {
-        const next = shown.commands.find((command) => command.name() === word);
+        const next = shown.commands.find((command) => isNamed(command, word));
         if (next === undefined) throw new UsageError(unknownCommand(shown, word));
         shown = next;
       }
@@ -123,6 +123,6 @@ function addHelp(program: CliCommand): void {
 
 /** The command that arguments begin with. */
 function commandNamed(command: Command, [name, ...rest]: readonly string[]): Command {
-  const found = command.commands.find((one) => one.name() === name);
+  const found = command.commands.find((one) => isNamed(one, name));
   return found === undefined ? command : commandNamed(found, rest);
 }

@@ -186,6 +186,12 @@ describe("outgate get", () => {
     expect((value["data"] as Shown[]).map(({ type }) => type)).toContain("approved");
   });
 
+  test("is called show too, also by its help", async () => {
+    const id = await held();
+    expect(await json(["show", id])).toMatchObject({ code: 4, value: { id, status: "awaiting_approval" } });
+    expect(await say(["help", "show"])).toEqual(await say(["help", "get"]));
+  });
+
   test("says that there is no such action", async () => {
     const said = await say(["get", "act_nobody"]);
     expect(said).toEqual({ code: 1, out: "", err: "There is no action with an id that begins with act_nobody.\n" });
@@ -368,7 +374,16 @@ describe("outgate watch", () => {
     ]);
     watching.kill("SIGINT");
     expect(await watching.exited).toBe(0);
-    expect(await new Response(watching.stderr).text()).toBe("");
+    expect(await new Response(watching.stderr).text()).toBe(`Watching all actions of ${url}. Ctrl-C stops watching.\n`);
+  });
+
+  test("says on standard error that it watches, as long as there is something to watch", async () => {
+    const id = await held();
+    const watching = say(["watch", id]);
+    await isWatched(service, id);
+    await say(["reject", id]);
+    expect((await watching).err).toBe(`Watching ${id} until it ends. Ctrl-C stops watching.\n`);
+    expect(await say(["watch", id])).toEqual({ code: 1, out: "", err: "" });
   });
 
   test("of one action ends with it, and says how, also when it had ended before", async () => {
@@ -391,7 +406,7 @@ test("a command ends quietly when nobody reads on", async () => {
   while (!(await Promise.race([isOver, held().then(() => false)])));
   expect({ code: await watching.exited, err: await new Response(watching.stderr).text() }).toEqual({
     code: 0,
-    err: "",
+    err: `Watching all actions of ${url}. Ctrl-C stops watching.\n`,
   });
   // Whatever came first: an action of another test may still be on its way.
   expect(dataOf(await new Response(watching.stdout).text()).id).toStartWith("act_");

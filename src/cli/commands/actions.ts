@@ -34,6 +34,7 @@ interface GetOptions {
 
 function addGet(program: CliCommand): void {
   addServiceCommand(program, "get <id>", "show an action, its timeline, or wait for its end")
+    .alias("show")
     .option("--wait <seconds>", "wait up to this long for its end", wholeNumber("wait", 0))
     .option("--timeline", "show what happened to it, oldest first")
     .option(...JSON_OPTION)
@@ -146,6 +147,9 @@ async function watch(
   // Open the stream before reading the action, so that its end can't be missed in between.
   const known = id === undefined ? null : await client.getAction(id);
   if (known !== null && hasEnded(known)) return exitCodeOf(known.status, false);
+  io.err(
+    `Watching ${id ?? `all actions of ${url}`}${id === undefined ? "" : " until it ends"}. Ctrl-C stops watching.\n`,
+  );
   for (let next = await first; next.done !== true; next = await events.next()) {
     const { data: action } = next.value;
     if (id !== undefined && action.id !== id) continue;
