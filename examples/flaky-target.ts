@@ -54,9 +54,9 @@ Bun.serve({
   },
 });
 
-console.log(`Listening on ${origin}. Send it an action, with an agent key in AGENT_KEY (bash or zsh):
+console.log(`Listening on ${origin}. Send it an action, with an agent key in OUTGATE_API_KEY (bash or zsh):
 
-  curl -s ${outgateUrl}/v1/actions -H @<(echo "Authorization: Bearer $AGENT_KEY") \\
+  curl -s ${outgateUrl}/v1/actions -H @<(echo "Authorization: Bearer $OUTGATE_API_KEY") \\
     -H 'Content-Type: application/json' \\
     -d '{"url":"${origin}/hello","body":{"hello":"world"},"sync":true}'
 `);

@@ -9,6 +9,7 @@ import {
   passwordChangedPage,
   passwordPage,
 } from "../pages/account.tsx";
+import { GET_STARTED_PATH } from "../pages/first-steps.tsx";
 import { logInPage, signedUpPage, signUpPage, welcomePage, withNext } from "../pages/sign-in.tsx";
 import type { OwnMailService } from "./own-mails.ts";
 import { json, page, seeOther } from "../http/response.ts";
@@ -182,7 +183,7 @@ async function signUpByForm(deps: AuthRouteDeps, context: RequestContext): Promi
   try {
     const credentials = checkCredentials(credentialsIn(form));
     const entered = await deps.peopleService.signUp(credentials, sourceOf(context, deps, form));
-    const result: SignedUpResult = { apiKey: entered.apiKey, next: next ?? HOME_PATH };
+    const result: SignedUpResult = { apiKey: entered.apiKey, next: next ?? GET_STARTED_PATH };
     const show = () => page("own", signedUpPage({ user: entered.person, ...result }));
     const answer = await deps.flash.showSecretOnce(entered.person, SIGNED_UP_PATH, result, show);
     return startSession(context, entered, deps, answer);
@@ -288,7 +289,8 @@ function welcomeRoutes(deps: AuthRouteDeps) {
           const credentials = checkCredentials(credentialsIn(form));
           const entered = await peopleService.redeemLink(token, credentials, sourceOf(context, deps, form));
           if (email !== null) logPasswordChange(context, entered, log);
-          return startSession(context, entered, deps, seeOther("own", HOME_PATH));
+          // A link without an address lets the first owner in; others are for a new password.
+          return startSession(context, entered, deps, seeOther("own", email === null ? GET_STARTED_PATH : HOME_PATH));
         } catch (error) {
           return showEntryAgain(context, error, form, (typed) => welcomePage({ path: pathOf(token), typed, email }));
         }

@@ -11,6 +11,7 @@ import type { SealedPlace, Secrets } from "../crypto/secrets.ts";
 import type { Paint } from "../observability/terminal.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
+import { ENTER_KEY, firstActionCall } from "./first-action.ts";
 import { keyCreated, keyRow } from "./keys.ts";
 import { newAccount } from "./people.ts";
 import { SYSTEM } from "./roles.ts";
@@ -207,15 +208,14 @@ export function firstKeysText(
   const steps = [
     ...(welcomeToken === null ? [] : [LINK.replace("{url}", () => welcomeUrl(config, welcomeToken))]),
     ...(ownerKey === null ? [] : [LOGIN]),
-    `Send a first action:
+    `Send a first action (bash, zsh). After the first line paste the agent key and press Enter:
 
-curl -s ${baseUrl}/v1/actions -H @- -H 'Content-Type: application/json' \\
-  -d '{"url":"${baseUrl}/health","method":"GET","sync":true}' <<KEY
-Authorization: Bearer ${agentKey}
-KEY
+${ENTER_KEY}
+
+${firstActionCall(baseUrl)}
 `,
-    `Let an agent send it: this adds Outgate to Claude Code, started with
-   OUTGATE_API_KEY set to the agent key. mcp/README.md explains other clients:
+    `Let an agent send it: this adds Outgate to Claude Code, started where
+   OUTGATE_API_KEY is set. mcp/README.md explains other clients:
 
    claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header 'Authorization: Bearer \${OUTGATE_API_KEY}'
 `,

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import type { Counted, FilterValues } from "../../db/store.ts";
+import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
 import { mayDo } from "../accounts/roles.ts";
 import type { Action, ActionStatus } from "../actions/action.ts";
 import type { ListQuery, StatusCounts } from "../actions/list-schemas.ts";
@@ -12,10 +13,10 @@ import { ActionFilters } from "./action-filters.tsx";
 import { ActionTable } from "./action-table.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, FilterLinks, Menu } from "./controls.tsx";
+import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { Button } from "./form.tsx";
-import { ACTIONS_PATH, EXPORT_PATH, Layout, listPath, OVERVIEW_PATH, queryText, render } from "./layout.tsx";
+import { ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "./layout.tsx";
 import { LinkButton, Problem, statusLabel, Time } from "./parts.tsx";
-import { keyHeader } from "./snippets.tsx";
 import { counted, number, type PageUser } from "./text.ts";
 
 interface ActionsProps {
@@ -173,14 +174,12 @@ function Empty({ user, query, cursor, searchedUntil, baseUrl }: ActionsProps) {
           </LinkButton>
         </p>
       ) : null}
-      <CodeBlock
-        label="A first action"
-        text={`curl -s ${baseUrl}/v1/actions \\
-  ${keyHeader("AGENT_KEY")} -H 'Content-Type: application/json' \\
-  -d '{"url":"https://example.com/","method":"GET"}'`}
-      />
       <p>
-        <a href={OVERVIEW_PATH}>All first steps</a>
+        Put the key into <code>OUTGATE_API_KEY</code> with <code>{ENTER_KEY}</code>, then run:
+      </p>
+      <CodeBlock label="A first action" text={firstActionCall(baseUrl)} />
+      <p>
+        <a href={GET_STARTED_PATH}>Get started</a>
       </p>
     </EmptyState>
   );

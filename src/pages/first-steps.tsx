@@ -1,24 +1,33 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
+import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../accounts/first-action.ts";
 import { FIRST_STEPS, type FirstSteps } from "../accounts/first-steps.ts";
 import { mayDo } from "../accounts/roles.ts";
 import { CodeBlock } from "./controls.tsx";
 import { Button, PostForm } from "./form.tsx";
 import { Icon } from "./icons.tsx";
 import { Clients } from "./key-use.tsx";
-import { LinkButton } from "./parts.tsx";
+import { Layout, render } from "./layout.tsx";
+import { LinkButton, PageHead } from "./parts.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
-import { keyHeader } from "./snippets.tsx";
 import type { PageUser } from "./text.ts";
 
 /** The form that hides the first steps. */
 export const FIRST_STEPS_PATH = "/overview/first-steps";
+
+/** Where an owner begins. */
+export const GET_STARTED_PATH = "/get-started";
+
+/** The form that sends the first action from the pages. */
+export const TEST_ACTION_PATH = `${GET_STARTED_PATH}/test`;
 
 interface FirstStepsProps {
   readonly user: PageUser;
   readonly steps: FirstSteps;
   /** Where programs reach the service. */
   readonly baseUrl: string;
+  /** Identifies the form of the test action, so that submitting it twice sends one; left out: the list only links to it. */
+  readonly formId?: string | undefined;
 }
 
 type StepName = (typeof FIRST_STEPS)[number];
@@ -30,20 +39,36 @@ const TITLES = {
   signature: "Verify a signature",
 } as const satisfies Record<StepName, string>;
 
+/** The first steps as a page: also for whoever has hidden them elsewhere, or has done them all. */
+export function getStartedPage(props: FirstStepsProps): string {
+  return render(
+    <Layout title="Get started" nav="Overview" user={props.user}>
+      <PageHead
+        title="Get started"
+        intro="Agents send their HTTP calls through Outgate. You approve those that need it, and see what became of each."
+      />
+      <FirstStepList {...props} />
+    </Layout>,
+  );
+}
+
 /** What to do first. Each step ticks itself when it was done; the next one is open. */
 export function FirstStepList(props: FirstStepsProps) {
-  const { user, steps } = props;
+  const { user, steps, formId } = props;
+  const isPage = formId !== undefined;
   const left = FIRST_STEPS.filter((step) => !steps.done.has(step));
   return (
     <section class="card first-steps" aria-labelledby="first-steps">
       <div class="row-between">
         <h2 id="first-steps">
-          Get started{" "}
+          {isPage ? "First steps" : "Get started"}{" "}
           <span class="aside small">{`${FIRST_STEPS.length - left.length} of ${FIRST_STEPS.length} done`}</span>
         </h2>
-        <PostForm user={user} action={FIRST_STEPS_PATH}>
-          <Button look="link">Hide</Button>
-        </PostForm>
+        {isPage ? null : (
+          <PostForm user={user} action={FIRST_STEPS_PATH}>
+            <Button look="link">Hide</Button>
+          </PostForm>
+        )}
       </div>
       <ol>
         {FIRST_STEPS.map((step, at) => (
@@ -90,19 +115,19 @@ function Step({ number: at, title, isDone, isNext, children }: StepProps) {
   );
 }
 
-function StepBody({ step, user, baseUrl }: FirstStepsProps & { readonly step: StepName }) {
+function StepBody({ step, user, baseUrl, formId }: FirstStepsProps & { readonly step: StepName }) {
   if (step === "action") {
     return (
       <>
+        <TestAction user={user} baseUrl={baseUrl} formId={formId} />
         <p class="quiet">
-          Put an agent key into <code>OUTGATE_API_KEY</code> and run this. A key is shown once, when it is created.
+          Or as a program does: put an agent key into <code>OUTGATE_API_KEY</code> with <code>{ENTER_KEY}</code>, then
+          run this. A key is shown once, when it is created.
         </p>
-        <CodeBlock text={createCall(baseUrl, { url: "https://example.com/", method: "GET" })} label="A first action" />
+        <CodeBlock text={firstActionCall(baseUrl)} label="A first action" />
         {mayDo(user.role, "manage") ? (
           <p>
-            <LinkButton href="/keys/new" look="main">
-              Create an agent key
-            </LinkButton>
+            <LinkButton href="/keys/new">Create an agent key</LinkButton>
           </p>
         ) : (
           <p class="quiet">Ask an owner of this account for an agent key.</p>
@@ -118,12 +143,7 @@ function StepBody({ step, user, baseUrl }: FirstStepsProps & { readonly step: St
           <a href="/approvals">Approvals</a>.
         </p>
         <CodeBlock
-          text={createCall(baseUrl, {
-            url: "https://example.com/",
-            method: "GET",
-            title: "My first request",
-            approve: true,
-          })}
+          text={createCall(baseUrl, { ...firstAction(baseUrl), title: "My first request", approve: true })}
           label="An action that needs approval"
         />
       </>
@@ -133,10 +153,36 @@ function StepBody({ step, user, baseUrl }: FirstStepsProps & { readonly step: St
   return (
     <>
       <p class="quiet">
-        Done when an MCP client has created an action. Ask your agent to call https://example.com/ through Outgate.
+        Done when an MCP client has created an action. Ask your agent to call {firstAction(baseUrl).url} through
+        Outgate.
       </p>
       <Clients baseUrl={baseUrl} />
     </>
+  );
+}
+
+/** For whoever may create actions. */
+function TestAction({ user, baseUrl, formId }: Omit<FirstStepsProps, "steps">) {
+  if (!mayDo(user.role, "create")) return null;
+  if (formId === undefined) {
+    return (
+      <p>
+        <LinkButton href={GET_STARTED_PATH} look="main">
+          Send a test action
+        </LinkButton>
+      </p>
+    );
+  }
+  const { method, url } = firstAction(baseUrl);
+  return (
+    <PostForm user={user} action={TEST_ACTION_PATH} fields={[["form_id", formId]]}>
+      <div class="buttons">
+        <Button>Send a test action</Button>
+        <span class="quiet">
+          It sends <code>{`${method} ${url}`}</code>, which changes nothing, and opens the action.
+        </span>
+      </div>
+    </PostForm>
   );
 }
 
@@ -158,8 +204,4 @@ function SignatureStep({ user }: { readonly user: PageUser }) {
       )}
     </>
   );
-}
-
-function createCall(baseUrl: string, request: object): string {
-  return `curl -s ${baseUrl}/v1/actions ${keyHeader("OUTGATE_API_KEY")} \\\n  --json '${JSON.stringify(request)}'`;
 }

@@ -30,7 +30,7 @@ import {
   type PersonRouteDeps,
 } from "../http/session.ts";
 import { page, seeOther } from "../http/response.ts";
-import { OVERVIEW_PATH } from "./layout.tsx";
+import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { INVALID, pathNotFound, showFormAgain } from "../http/errors.ts";
 import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
@@ -67,7 +67,7 @@ export function inboxRoutes(deps: InboxRouteDeps) {
       const person = await personOf(context);
       if (person === null) return seeOther("own", "/login");
       const steps = await deps.firstSteps.read(person.caller);
-      return seeOther("own", steps?.isNew === true ? OVERVIEW_PATH : HOME_PATH);
+      return seeOther("own", steps?.isNew === true ? GET_STARTED_PATH : HOME_PATH);
     })
     .use(
       createPersonRoutes(personOf)

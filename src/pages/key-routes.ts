@@ -1,8 +1,8 @@
+import { firstAction } from "../accounts/first-action.ts";
 import type { KeyService } from "../accounts/keys.ts";
 import { authorize, type Caller } from "../accounts/roles.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
 import type { ActionService } from "../actions/service.ts";
-import { TEST_CALL } from "./key-use.tsx";
 import { actionPath } from "./layout.tsx";
 import type { PauseService } from "../pauses/service.ts";
 import { KeyParams } from "../accounts/routes.ts";
@@ -151,7 +151,7 @@ function isKey(wanted: string) {
  * Sends the test call with a key that was just made and is still shown, so that it shows what the key may do. The page has
  * the key, and sends it along: nobody else can act as it by the rights of a person.
  */
-function test({ authenticate, actionService, checkTarget, formOf, clock }: KeyPageDeps): AnswerById {
+function test({ authenticate, actionService, checkTarget, formOf, clock, baseUrl }: KeyPageDeps): AnswerById {
   const checkCreate = createCheckCreate({ checkTarget });
   return async ({ context, person, params: { id } }) => {
     const form = await formOf(context, person);
@@ -162,7 +162,7 @@ function test({ authenticate, actionService, checkTarget, formOf, clock }: KeyPa
     });
     if (caller.keyId !== id || caller.accountId !== person.caller.accountId) throw noSuchKey();
     const { request, reason } = checkCreate({
-      value: { ...TEST_CALL, title: "Test of a new key" },
+      value: { ...firstAction(baseUrl), title: "Test of a new key" },
       textOf: () => "",
       idempotencyKey: null,
       hold: caller.hold,

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { NO_EXTRAS } from "../actions/extras.ts";
+import { createCall, ENTER_KEY, firstAction, firstActionCall, keyHeader } from "../accounts/first-action.ts";
 import { limitRefusal } from "../accounts/key-limits.ts";
 import type { Role } from "../accounts/roles.ts";
 import type { KeyView } from "../accounts/schemas.ts";
@@ -7,9 +8,6 @@ import { CodeBlock } from "./controls.tsx";
 import { Button, PostForm } from "./form.tsx";
 import { Card } from "./parts.tsx";
 import type { PageUser } from "./text.ts";
-
-/** A call that changes nothing, at a host that is there for examples (RFC 2606). */
-export const TEST_CALL = { method: "GET", url: "https://example.com/" } as const;
 
 interface KeyUseProps {
   readonly user: PageUser;
@@ -26,8 +24,11 @@ export function KeyUse({ user, made, apiKey, baseUrl }: KeyUseProps) {
   return (
     <>
       <Card id="first" title={mayCreate(role) ? "Send a first action" : "List actions"}>
-        {mayCreate(role) ? <TestForm user={user} made={made} apiKey={apiKey} /> : null}
-        <CodeBlock text={firstCall(role, baseUrl, apiKey)} label="With curl" />
+        {mayCreate(role) ? <TestForm user={user} made={made} apiKey={apiKey} baseUrl={baseUrl} /> : null}
+        <p class="quiet">
+          Put the key into <code>OUTGATE_API_KEY</code> with <code>{ENTER_KEY}</code>, then run:
+        </p>
+        <CodeBlock text={firstCall(made, baseUrl)} label="With curl" />
       </Card>
       <Card id="use" title="Use this key">
         <p class="quiet">Programs read it from these variables. Keep the file out of version control.</p>
@@ -50,9 +51,10 @@ function mayCreate(role: Role): boolean {
 }
 
 /** Sends one action with the key itself, so that it shows what the key may do. In a window of its own: this page is shown once. */
-function TestForm({ user, made, apiKey }: Omit<KeyUseProps, "baseUrl">) {
-  const call = `${TEST_CALL.method} ${TEST_CALL.url}`;
-  if (limitRefusal(made, { ...TEST_CALL, headers: null, body: null, extras: NO_EXTRAS }) !== null) {
+function TestForm({ user, made, apiKey, baseUrl }: KeyUseProps) {
+  const test = firstAction(baseUrl);
+  const call = `${test.method} ${test.url}`;
+  if (limitRefusal(made, { ...test, headers: null, body: null, extras: NO_EXTRAS }) !== null) {
     return <p class="quiet">The limits of this key don’t allow the usual test call, {call}.</p>;
   }
   return (
@@ -155,10 +157,8 @@ function pretty(value: object): string {
   return JSON.stringify(value, null, 2);
 }
 
-/** A first request that the role allows. The key goes in by standard input: command lines are visible to others. */
-function firstCall(role: Role, baseUrl: string, apiKey: string): string {
-  const body = mayCreate(role)
-    ? ` \\\n  -H 'Content-Type: application/json' \\\n  -d '{"url":"${TEST_CALL.url}","method":"${TEST_CALL.method}","sync":true}'`
-    : "";
-  return `curl -s ${baseUrl}/v1/actions -H @-${body} <<KEY\nAuthorization: Bearer ${apiKey}\nKEY`;
+/** A first request that the role allows. What is held can't be waited for. */
+function firstCall({ role, hold }: KeyView, baseUrl: string): string {
+  if (!mayCreate(role)) return `curl -s ${baseUrl}/v1/actions ${keyHeader("OUTGATE_API_KEY")}`;
+  return hold === "all" ? createCall(baseUrl, firstAction(baseUrl)) : firstActionCall(baseUrl);
 }

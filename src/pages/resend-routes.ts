@@ -11,7 +11,7 @@ import { page, seeOther } from "../http/response.ts";
 import { type AnswerById, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
 import { premask } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
+import { FORM_ID, type Ids } from "../runtime/ids.ts";
 import { hasUnknown } from "./action.tsx";
 import { actionPath } from "./layout.tsx";
 import { editPage, resendPage } from "./resend.tsx";
@@ -62,8 +62,6 @@ function createCopies(deps: ResendRouteDeps) {
     }
   };
 }
-
-const FORM_ID = /^req_[0-9a-z]{1,64}$/;
 
 /**
  * The same for a form that is sent twice, by a double click or from the history: the target must not get the call twice. A

@@ -29,6 +29,7 @@ import { type ChannelPageDeps, channelPages } from "./channel-routes.ts";
 import { type HostPageDeps, hostPages } from "./host-routes.ts";
 import { type BulkPageDeps, bulkPages } from "./bulk-routes.ts";
 import { framePages, type FrameRouteDeps } from "./frame-routes.ts";
+import { type GetStartedDeps, getStartedPages } from "./get-started-routes.ts";
 import { type InboxRouteDeps, inboxRoutes } from "./inbox-routes.ts";
 import { type KeyPageDeps, keyPages } from "./key-routes.ts";
 import { type OverviewPageDeps, overviewPages } from "./overview-routes.ts";
@@ -65,6 +66,7 @@ export type PageDeps = AuthRouteDeps &
   AccountsPageDeps &
   AuditPageDeps &
   OverviewPageDeps &
+  GetStartedDeps &
   SettingsPageDeps &
   CheckPageDeps &
   PasswordPageDeps &
@@ -96,6 +98,7 @@ export function webPages(deps: PageDeps) {
     accountsPages(deps),
     auditPages(deps),
     overviewPages(deps),
+    getStartedPages(deps),
     settingsPages(deps),
     signatureCheckPages(deps),
     passwordPages(deps),

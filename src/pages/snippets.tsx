@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import { keyHeader } from "../accounts/first-action.ts";
 import type { Action } from "../actions/action.ts";
 import { bodyMemberJson, bodyMemberOf } from "../actions/body.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../config/limits.ts";
@@ -18,14 +19,6 @@ export function Snippet({ title, text }: { readonly title: string; readonly text
       </pre>
     </SubSection>
   );
-}
-
-/**
- * The curl option that sends the key in this shell variable (bash, zsh), as a file: everyone who can list the processes
- * of a machine can read their command lines.
- */
-export function keyHeader(variable: string): string {
-  return `-H @<(echo "Authorization: Bearer $${variable}")`;
 }
 
 /** A menu with the call as curl, TypeScript, Python and MCP, and how its target verifies it. */

@@ -29,6 +29,9 @@ function random(): string {
 /** Format of an action id; checked before any lookup. */
 export const ACTION_ID = /^act_[A-Za-z0-9_-]{1,64}$/;
 
+/** Format of the id by which a form that is sent twice is known. */
+export const FORM_ID = /^req_[0-9a-z]{1,64}$/;
+
 /** Format of the id of a bulk job. */
 export const BULK_ID = /^blk_[A-Za-z0-9_-]{1,64}$/;
 

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { ENTER_KEY, firstActionCall } from "../../src/accounts/first-action.ts";
+import { firstKeysText } from "../../src/accounts/first-start.ts";
 import { createFirstStepService } from "../../src/accounts/first-steps.ts";
 import { FIRST_ACTIONS_READ_MAX } from "../../src/config/limits.ts";
 import type { FirstStep, NewestAction } from "../../db/activity-store.ts";
@@ -64,7 +66,7 @@ test("a new account begins with the list, which ticks itself and can be hidden",
   await using app = await openRealServer({ starts: false });
   const ann = await signedIn(app);
   const home = async () => (await ann.context("/")).headers.get("location");
-  expect(await home()).toBe("/overview");
+  expect(await home()).toBe("/get-started");
   expect(await ann.pageOf("/overview")).toContain("0 of 4 done");
   const { id } = (await app.call("POST", "/v1/actions", '{"url":"http://127.0.0.1:9/","approve":true}')).json;
   expect(await home()).toBe("/approvals");
@@ -74,6 +76,53 @@ test("a new account begins with the list, which ticks itself and can be hidden",
   const hidden = await ann.send("/overview/first-steps", await ann.hiddenOf("/overview"));
   expect([hidden.status, hidden.headers.get("location")]).toEqual([303, "/overview"]);
   expect(await ann.pageOf("/overview")).not.toContain("Get started");
+});
+
+test("the button of Get started sends one test action, however often its form is sent", async () => {
+  await using app = await openRealServer({ starts: false });
+  const ann = await signedIn(app);
+  const form = await ann.hiddenOf("/get-started");
+  const sent = await ann.send("/get-started/test", form);
+  expect([sent.status, sent.headers.get("location")]).toEqual([303, expect.stringMatching(/^\/actions\/act_\w+$/)]);
+  const again = await ann.send("/get-started/test", form);
+  expect(again.headers.get("location")).toBe(sent.headers.get("location"));
+  const { data } = JSON.parse((await app.call("GET", "/v1/actions")).text) as { readonly data: readonly object[] };
+  expect(data).toMatchObject([{ method: "GET", url: `${app.origin}/health`, created_by: { name: "ann@example.com" } }]);
+  // It stays where it is found, also once all is done or hidden.
+  await ann.send("/overview/first-steps", await ann.hiddenOf("/overview"));
+  expect(await ann.pageOf("/get-started")).toContain("1 of 4 done");
+});
+
+test("the first action is the same wherever somebody begins, and its key has one name", async () => {
+  await using app = await openRealServer({ starts: false });
+  const ann = await signedIn(app);
+  const call = firstActionCall(app.origin);
+  const made = await ann.send("/keys", { ...(await ann.hiddenOf("/keys/new")), name: "a", role: "agent" });
+  const pages = { made: await made.text() };
+  for (const path of ["/get-started", "/overview", "/actions"])
+    Object.assign(pages, { [path]: await ann.pageOf(path) });
+  for (const [name, html] of Object.entries(pages)) {
+    const text = html
+      .replaceAll(/<[^>]+>/g, "")
+      .replaceAll("&quot;", '"')
+      .replaceAll("&#39;", "'")
+      .replaceAll("&lt;", "<");
+    expect([name, text.includes(call)]).toEqual([name, true]);
+    expect([name, text.includes(ENTER_KEY)]).toEqual([name, true]);
+  }
+  const readme = await Bun.file(new URL("../../README.md", import.meta.url)).text();
+  const start = firstKeysText(
+    { baseUrl: app.origin },
+    { ownerKey: "og_owner", agentKey: "og_agent", welcomeToken: null },
+  );
+  for (const [text, baseUrl] of [
+    [readme, "http://127.0.0.1:3000"],
+    [start, app.origin],
+  ] as const) {
+    expect(text).toContain(ENTER_KEY);
+    expect(text).toContain(firstActionCall(baseUrl));
+    expect(text).not.toMatch(/\b(?:AGENT|OWNER)_KEY\b/);
+  }
 });
 
 test("a key hides them for everybody, and who manages shows them again", async () => {

@@ -18,8 +18,8 @@ test("the first start needs no settings, shows two keys and a line that works wh
   const [ownerKey, agentKey] = keysIn(welcome);
   expect(ownerKey).not.toBe(agentKey);
 
-  const curl = /curl[\s\S]*?\nKEY\n/.exec(welcome)?.[0] ?? "";
-  const answer = await pasted(curl);
+  const curl = /curl[\s\S]*?}'\n/.exec(welcome)?.[0] ?? "";
+  const answer = await pasted(curl, agentKey ?? "");
   expect(answer).toMatchObject({ status: "completed", response_code: 200, attempts: 1 });
 
   const [, address = "", header = ""] =
@@ -175,12 +175,13 @@ test("the start says where calls may go, and warns where HOST is public and BASE
 });
 
 /** Runs the line as a shell would; where there is no curl, does what it says. */
-async function pasted(curl: string): Promise<unknown> {
+async function pasted(curl: string, key: string): Promise<unknown> {
   if (Bun.which("curl") !== null) {
-    const child = Bun.spawn(["sh", "-c", curl], { stdout: "pipe" });
+    const env = { ...process.env, OUTGATE_API_KEY: key };
+    const child = Bun.spawn(["bash", "-c", curl], { env, stdout: "pipe" });
     return JSON.parse(await new Response(child.stdout).text());
   }
-  const [url, key, body] = [/http\S+\/v1\/actions/, /og_\w+/, /\{.*\}/].map((part) => part.exec(curl)?.[0] ?? "");
+  const [url = "", body = ""] = [/http\S+\/v1\/actions/, /\{.*\}/].map((part) => part.exec(curl)?.[0] ?? "");
   const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
-  return (await fetch(url ?? "", { method: "POST", headers, body: body ?? "" })).json();
+  return (await fetch(url, { method: "POST", headers, body })).json();
 }

@@ -58,6 +58,7 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   [`/settings/invitations/${KNOWN_INVITATION_ID}/withdraw`, {}],
   ["/settings/login/account", { account: "acc_01known" }],
   ["/overview/first-steps", {}],
+  ["/get-started/test", {}],
   ["/settings/login/name", { name: "Acme" }],
   ["/settings/login/leave", { sure: "yes" }],
   ["/settings/login/sessions", { id: "" }],

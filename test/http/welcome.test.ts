@@ -39,7 +39,7 @@ describe("the welcome of the first account", () => {
     expect(seen.text).toContain(`action="${path}"`);
     expect(seen.text).toContain('autocomplete="new-password"');
     const taken = await app.form(path, ann());
-    expect({ status: taken.status, to: taken.headers.get("location") }).toEqual({ status: 303, to: "/approvals" });
+    expect({ status: taken.status, to: taken.headers.get("location") }).toEqual({ status: 303, to: "/get-started" });
     expect(await app.isIn(taken.cookie)).toBe(true);
     expect(await emailOf(app)).toBe("ann@example.com");
     const again = await app.send("/auth/login", ann());

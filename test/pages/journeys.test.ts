@@ -121,7 +121,8 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.fill("input[type=email]", "ann@example.com");
     await page.fill("input[type=password]", "correct horse battery");
     await page.click("main button");
-    await page.waitForURL("**/approvals");
+    await page.waitForURL("**/get-started");
+    await page.goto(`${app.url}/approvals`);
     await page.click(`a[href="/approvals/${id}"]`);
     await page.click(".decide-note summary");
     await page.fill("textarea", "Not without a ticket.");

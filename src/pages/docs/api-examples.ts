@@ -1,4 +1,4 @@
-import { keyHeader } from "../snippets.tsx";
+import { keyHeader } from "../../accounts/first-action.ts";
 import { type ApiEntry, exampleOf, type OpenApiDocument } from "./api-document.ts";
 
 /** A request in one language. */

@@ -1,0 +1,30 @@
+/**
+ * The first action that everybody is shown: the service calls its own health check, which needs no target and changes
+ * nothing.
+ */
+export function firstAction(baseUrl: string) {
+  return { url: `${baseUrl}/health`, method: "GET" } as const;
+}
+
+/** Puts a key into the variable that every command of ours reads; the key is in no history and no list of processes. */
+export const ENTER_KEY = "read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY";
+
+/**
+ * The curl option that sends the key in this shell variable (bash, zsh), as a file: everyone who can list the processes
+ * of a machine can read their command lines.
+ */
+export function keyHeader(variable: string): string {
+  return `-H @<(echo "Authorization: Bearer $${variable}")`;
+}
+
+/** A create by curl, with the key in `OUTGATE_API_KEY`. */
+export function createCall(baseUrl: string, request: object): string {
+  return `curl -s ${baseUrl}/v1/actions \\
+  ${keyHeader("OUTGATE_API_KEY")} -H 'Content-Type: application/json' \\
+  -d '${JSON.stringify(request)}'`;
+}
+
+/** The first action by curl, whose answer is how it ended. */
+export function firstActionCall(baseUrl: string): string {
+  return createCall(baseUrl, { ...firstAction(baseUrl), sync: true });
+}
