@@ -20,12 +20,13 @@ const ROOT = join(import.meta.dir, "../..");
 /** Several processes one after the other, on a machine that does other things too. */
 const SLOW_MS = 60_000;
 
-/** A command of the docs, as a shell runs it in a folder, with `outgate` being this version. */
+/** A command of the docs, as a shell runs it in a folder, with `outgate` being this version, also by npm. */
 async function shell(folder: string, script: string, env: Readonly<Record<string, string>> = {}) {
   const bin = join(folder, ".bin");
   mkdirSync(bin, { recursive: true });
   writeFileSync(join(bin, "outgate"), `#!/bin/sh\nexec '${process.execPath}' '${COMMAND_LINE}' "$@"\n`);
-  chmodSync(join(bin, "outgate"), 0o755);
+  writeFileSync(join(bin, "npm"), `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec outgate "$@"\n`);
+  for (const name of ["outgate", "npm"]) chmodSync(join(bin, name), 0o755);
   const { PATH, HOME } = process.env;
   const child = Bun.spawn(["sh", "-e", "-c", script], {
     cwd: folder,
@@ -49,7 +50,7 @@ describe("a backup by the commands of docs/operations.md", () => {
     "of a running service holds everything that was acknowledged before it, and is restored",
     async () => {
       const [backUp = "", restore = ""] = await blocksOf("Back up and restore");
-      expect(backUp).toContain("outgate backup");
+      expect(backUp).toContain("npm run outgate -- backup");
       await using folder = await temporaryFolder();
       const acknowledged: unknown[] = [];
       {

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { GUIDES } from "../../src/pages/docs/guides.ts";
+import { COMMAND_LINE } from "../support/programs.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
+
+// Processes, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+/** Those of the others have tests of their own: recipes, find, people, operations, deploy. */
+const RUN = new Set(["start", "delivery", "verify", "extensions", "approvals", "cli"]);
+
+const blocksOf = (text: string) => [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = ""]) => block);
+
+test("every guide begins with three lines in short", () => {
+  const without = GUIDES.filter(({ text }) => !/^# .+\n\n\*\*In short\*\*\n\n(?:- .+\n){3}\n/.test(text));
+  expect(without.map(({ name }) => name)).toEqual([]);
+});
+
+test("the commands of the guides are as a reader has them: of a checkout, of this service, with one name for the key", () => {
+  const found = GUIDES.flatMap(({ name, text }) =>
+    blocksOf(text).flatMap((block) =>
+      block.split("\n").flatMap((line) => {
+        const isBare = name !== "deploy" && /(?:^|[|;(] *)outgate /.test(line);
+        const isElsewhere = line.startsWith("curl") && !line.includes("http://127.0.0.1:3000") && line.includes("/v1/");
+        return isBare || isElsewhere || /\b(?:OWNER|AGENT)_KEY\b/.test(line) ? [`${name}: ${line}`] : [];
+      }),
+    ),
+  );
+  expect(found).toEqual([]);
+});
+
+describe("a command of the guides", () => {
+  let service: Service;
+  let url: string;
+  let held: string;
+  beforeAll(async () => {
+    service = new Service();
+    url = await service.ready();
+    // Nothing is sent to the targets of the guides.
+    expect((await service.request("/v1/pauses", { method: "POST", body: "{}" })).status).toBe(201);
+    held = String((await service.create({ url: "https://api.example.com/orders", approve: true }))["id"]);
+    const bin = join(service.folder, ".bin");
+    mkdirSync(bin);
+    writeFileSync(join(service.folder, "order.json"), '{"order":7}');
+    const asNpm = `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec '${process.execPath}' '${COMMAND_LINE}' "$@"\n`;
+    writeFileSync(join(bin, "npm"), asNpm);
+    chmodSync(join(bin, "npm"), 0o755);
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  const commands = GUIDES.filter(({ name }) => RUN.has(name)).flatMap(({ name, text }) =>
+    blocksOf(text)
+      .flatMap((block) => block.split(/\n(?=curl|npm)/))
+      .map((command) => command.trim())
+      .filter((command) => /^(?:curl|npm)/.test(command))
+      // It has no end, and the path of a receipt is no path of an action.
+      .filter((command) => !command.endsWith("watch") && !command.includes("<receipt_token>"))
+      .map((command): [string, string] => [name, command]),
+  );
+
+  test.each(commands)("of %s runs as it is printed: %s", async (_guide, command) => {
+    const own = command
+      .replaceAll("http://127.0.0.1:3000", url)
+      .replaceAll("act_…", held)
+      .replace(/--wait \d+/, "--wait 1");
+    const { PATH, HOME } = process.env;
+    const shell = Bun.spawn(["bash", "-c", own], {
+      cwd: service.folder,
+      env: {
+        PATH: `${join(service.folder, ".bin")}:${PATH}`,
+        HOME,
+        XDG_CONFIG_HOME: service.folder,
+        OUTGATE_URL: url,
+        OUTGATE_API_KEY: OWNER_KEY,
+      },
+      stdin: new Blob([`${OWNER_KEY}\n`]),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [output, errors] = await Promise.all([new Response(shell.stdout).text(), new Response(shell.stderr).text()]);
+    // 3: not ended within --wait, 4: it is held.
+    expect([0, 3, 4], errors).toContain(await shell.exited);
+    expect(output).not.toContain('"error":{"code"');
+  });
+});
