@@ -79,6 +79,6 @@ test("no line that is printed or shown with a key puts it on a command line", ()
     const commands = shown.split("\n").filter((line) => /\b(?:curl|claude|outgate|npm|export)\b/.test(line));
     expect(commands.length).toBeGreaterThan(0);
     expect(commands.filter((line) => line.includes(KEY))).toEqual([]);
-    expect(shown).toContain(`Authorization: Bearer ${KEY}\nKEY`);
+    expect(shown).toContain("read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY");
   }
 });

@@ -247,7 +247,7 @@ in the same folder; \`outgate new-owner-key\` makes a key for you. Neither is fo
 }
 
 const LINK = `To decide in a browser, open this once and choose a password. It works for
-   7 days, and \`outgate welcome-link\` makes another:
+   7 days, and \`npm run outgate -- welcome-link\` makes another:
 
    {url}
 `;

@@ -60,7 +60,7 @@ function UntrustedSnippet({ label, text }: { readonly label: string; readonly te
 }
 
 function Verification({ origin, baseUrl }: { readonly origin: string; readonly baseUrl: string }) {
-  const secret = `curl -s '${baseUrl}/v1/signing-secret?origin=${origin}' ${keyHeader("OWNER_KEY")}`;
+  const secret = `curl -s '${baseUrl}/v1/signing-secret?origin=${origin}' ${keyHeader("OUTGATE_API_KEY")}`;
   const verify = `import { Webhook } from "standardwebhooks"; // npm install standardwebhooks
 
 // Throws unless the call came from this Outgate, unchanged, within the last five minutes.
