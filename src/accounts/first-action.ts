@@ -20,7 +20,8 @@ export function keyHeader(variable: string): string {
 /** A create by curl, with the key in `OUTGATE_API_KEY`. */
 export function createCall(baseUrl: string, request: object): string {
   return `curl -s ${baseUrl}/v1/actions \\
-  ${keyHeader("OUTGATE_API_KEY")} -H 'Content-Type: application/json' \\
+  ${keyHeader("OUTGATE_API_KEY")} \\
+  -H 'Content-Type: application/json' \\
   -d '${JSON.stringify(request)}'`;
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ENTER_KEY, firstActionCall } from "../../src/accounts/first-action.ts";
 import { HTTP_STATUS } from "../../src/api/errors.ts";
 import { OPERATIONS } from "../support/operations.ts";
 import { ERROR_CODES } from "../../src/api/domain-error.ts";
@@ -35,6 +36,21 @@ const PATHS = [
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, "").replaceAll(/\s+/g, " ");
 
 describe("the documentation", () => {
+  test("begins the reference of the API with base URL, authentication and a first request to copy", async () => {
+    const { text } = await get("/docs/api");
+    const ids = [...text.matchAll(/<h2 id="([^"]+)"/g)].slice(0, 3).map(([, id]) => id);
+    expect(ids).toEqual(["base-url", "authentication", "first-request"]);
+    const own = text.slice(text.indexOf('id="base-url"'), text.indexOf('id="every-request"'));
+    const plain = own
+      .replaceAll(/<[^>]+>/g, "")
+      .replaceAll("&quot;", '"')
+      .replaceAll("&#x27;", "'")
+      .replaceAll("&lt;", "<");
+    expect(plain).toContain(BASE_URL);
+    expect(plain).toContain(ENTER_KEY);
+    expect(plain).toContain(firstActionCall(BASE_URL));
+  });
+
   test("is there without any key, log-in, script or foreign file", async () => {
     for (const path of PATHS) {
       const { status, headers, text } = await get(path);

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
+import { ENTER_KEY, firstActionCall } from "../../accounts/first-action.ts";
 import { Copied } from "../controls.tsx";
 import {
   type ApiEntry,
@@ -25,6 +26,9 @@ export function operationTitle(id: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** The first headings of the index. */
+export const API_BEGINNING = ["Base URL", "Authentication", "First request", "Every request"] as const;
+
 interface ApiIndexProps {
   readonly document: OpenApiDocument;
   readonly groups: readonly ApiGroup[];
@@ -32,18 +36,34 @@ interface ApiIndexProps {
 
 /** All operations by what they are about, and what is the same for every one. */
 export function ApiIndex({ document, groups }: ApiIndexProps) {
+  const baseUrl = document.servers[0]?.url ?? "";
+  const [base, authentication, first, every] = API_BEGINNING;
   return (
     <>
       <h1>API reference</h1>
+      <DocsSubheading id={anchorOf(base)}>{base}</DocsSubheading>
+      {raw(codeBlock(baseUrl, ""))}
+      <DocsSubheading id={anchorOf(authentication)}>{authentication}</DocsSubheading>
+      <p>
+        Every path under <code>/v1</code> needs an API key, as <code>Authorization: Bearer og_…</code>. The first start
+        prints two, and an owner creates more on the page <a href="/keys">Keys</a>. Put yours into a variable, in bash
+        or zsh:
+      </p>
+      {raw(codeBlock(ENTER_KEY, "sh"))}
+      <DocsSubheading id={anchorOf(first)}>{first}</DocsSubheading>
+      <p>
+        It creates an action and answers with its result; the service calls its own health check, which changes nothing.
+      </p>
+      {raw(codeBlock(firstActionCall(baseUrl), "sh"))}
+      <DocsSubheading id={anchorOf(every)}>{every}</DocsSubheading>
       {document.info.description.split("\n\n").map((paragraph) => (
         <p>
           <ApiText text={paragraph} />
         </p>
       ))}
       <p>
-        Version {document.info.version}, at <code>{document.servers[0]?.url}</code>. For tools:{" "}
-        <a href="/openapi.json">openapi.json</a>. <a href={API_OBJECTS_PATH}>All objects</a> and{" "}
-        <a href="/docs/errors">errors</a> have pages of their own.
+        Version {document.info.version}. For tools: <a href="/openapi.json">openapi.json</a>.{" "}
+        <a href={API_OBJECTS_PATH}>All objects</a> and <a href="/docs/errors">errors</a> have pages of their own.
       </p>
       {groups.map(({ title, entries }) => (
         <>

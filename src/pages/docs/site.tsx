@@ -4,7 +4,7 @@ import { rolesThatMay } from "../../accounts/roles.ts";
 import { type ApiOperation as Listed, openApiJson } from "../../api/openapi.ts";
 import { renderPart } from "../layout.tsx";
 import { type ApiEntry, type ApiGroup, entriesOf, groupsOf, type OpenApiDocument, partsOf } from "./api-document.ts";
-import { anchorOf, ApiIndex, ApiObjects, ApiOperation, operationTitle } from "./api-pages.tsx";
+import { anchorOf, API_BEGINNING, ApiIndex, ApiObjects, ApiOperation, operationTitle } from "./api-pages.tsx";
 import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
 import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
 import { type DocsHeading, type DocsSection, renderGuide } from "./markdown.ts";
@@ -109,7 +109,8 @@ function apiPage(name: string, { document, groups, operations }: Api): DocsPage 
   const plain = { isOperation: false };
   if (name === ERRORS.name) return { ...ERRORS, ...plain, html: renderPart(<ErrorsGuide />), headings: ERROR_HEADINGS };
   if (name === API.name) {
-    const headings = groups.map(({ title }) => ({ id: anchorOf(title), text: title, depth: 2 }));
+    const titles = [...API_BEGINNING, ...groups.map(({ title }) => title)];
+    const headings = titles.map((title) => ({ id: anchorOf(title), text: title, depth: 2 }));
     return { ...API, ...plain, html: renderPart(<ApiIndex document={document} groups={groups} />), headings };
   }
   const entries = groups.flatMap((group) => group.entries);
