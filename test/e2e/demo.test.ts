@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createClient } from "../../src/client/client.ts";
 import { TravelClock } from "../../src/demo/clock.ts";
 import { demoDay } from "../../src/demo/day.ts";
+import { outgate } from "../cli/outgate.ts";
 import { FakeClock } from "../support/clock.ts";
 import { freePort } from "../support/free-port.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
@@ -109,6 +110,13 @@ test("where the port of the demo is taken, it says how to choose another one", a
   expect(await demo.exited).toBe(1);
   expect(await new Response(demo.stderr).text()).toContain("npm run outgate -- demo --port 3002");
   expect(readdirSync(join(folder.path, "tmp"))).toEqual([]);
+});
+
+test("a port that is none is refused before anything is made", async () => {
+  expect(await outgate(["demo", "--port", "70000"])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("--port takes a port from 1 to 65535, not 70000."),
+  });
 });
 
 test("every decision of the day is about an action that was created before", () => {

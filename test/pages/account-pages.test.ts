@@ -22,6 +22,7 @@ setDefaultTimeout(60_000);
 
 const PAGES = [
   "/overview",
+  "/get-started",
   "/keys",
   "/keys/new",
   "/settings",

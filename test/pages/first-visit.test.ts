@@ -85,6 +85,7 @@ test.each<[name: string, path: () => string, status?: number]>([
   ["one action", () => own.completed],
   ["send again", () => `${own.completed}/again`],
   ["overview", () => "/overview"],
+  ["get started", () => "/get-started"],
   ["keys", () => "/keys"],
   ["new key", () => "/keys/new"],
   ["settings", () => "/settings"],
