@@ -1,4 +1,5 @@
 import type { Server } from "bun";
+import type { NotSent } from "../actions/outcome.ts";
 import type { Sender } from "../outbound/deadline.ts";
 
 /** A target on this machine that plays every host of the demo. */
@@ -61,18 +62,18 @@ export function startTarget(outage: Outage): DemoTarget {
   });
   const { port } = server;
   const divert = (sender: Sender): Sender => ({
-    send: (request, limits) => {
+    send: async (request, limits) => {
       const url = URL.parse(request.url);
-      // The service has checked the URL before: this is for a call that it would refuse to make.
-      if (url === null) return sender.send(request, limits);
-      return sender.send(
-        { ...request, url: `http://127.0.0.1:${port}/${url.host}${url.pathname}${url.search}` },
-        limits,
-      );
+      if (url === null) return NOT_SENT;
+      const { host, pathname, search } = url;
+      return sender.send({ ...request, url: `http://127.0.0.1:${port}/${host}${pathname}${search}` }, limits);
     },
   });
   return { divert, stop: () => server.stop(true) };
 }
+
+/** The service stores no such URL. */
+const NOT_SENT: NotSent = { kind: "not_sent", fault: "address_never" };
 
 function answerTo(call: Call, outage: Outage): Answer {
   const { host, path, method, attempt, text, count } = call;

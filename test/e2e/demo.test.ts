@@ -90,6 +90,10 @@ test("the demo plays a day in a database of its own, lets its reader in, and lea
     await client.approveAction(held?.id ?? "");
     expect(await client.waitFor(held?.id ?? "")).toMatchObject({ status: "completed", response_code: 200 });
 
+    // So does everything else: a name that nobody has is answered.
+    const request = { url: "https://nowhere.invalid/orders", body: { order: 7 }, sync: true };
+    expect(await client.create(request)).toMatchObject({ status: "completed", response_code: 200 });
+
     demo.kill("SIGINT");
     expect(await demo.exited).toBe(0);
     expect(await new Response(demo.stderr).text()).toBe("");
