@@ -82,6 +82,7 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
       ...refusedBy("callback", checkUrl(fields["callback"])),
       ...syncIssues(fields, { hold, times, untilMs: now.getTime() + waitSeconds * 1_000 }),
       ...times.issues,
+      ...objectIssues(fields),
       ...bodyIssues(fields),
       ...(form !== null && "issues" in form ? form.issues : []),
       ...textIssues(fields),
@@ -109,6 +110,7 @@ const { json: _json, ...NULL_IS_ABSENT } = CreateAction.properties;
 function withoutChecked(given: unknown): unknown {
   if (!isJsonObject(given)) return given;
   const checked = ["headers", "form", "metadata"].filter((name) => isJsonObject(given[name]));
+  if (given["body"] !== undefined) checked.push("body");
   return checked.length === 0 ? given : { ...given, ...Object.fromEntries(checked.map((name) => [name, {}])) };
 }
 
@@ -161,6 +163,14 @@ const SYNC_WITH_HOLD = "Can't be true: what this key creates is held for approva
 function bodiesIn(given: Fields): readonly BodyMember[] {
   return BODY_MEMBERS.filter((member) => given[member] !== undefined);
 }
+
+/** A text or list as `body` is the usual slip: say where it belongs. */
+function objectIssues({ body }: Fields): readonly Issue[] {
+  if (body === undefined || isJsonObject(body)) return [];
+  return [{ field: "body", message: NOT_AN_OBJECT }];
+}
+
+const NOT_AN_OBJECT = "Must be a JSON object. Give a text as text, and any other JSON value as json.";
 
 function bodyIssues(given: Fields): readonly Issue[] {
   const [first, ...others] = bodiesIn(given);

@@ -151,6 +151,21 @@ describe("a create that is refused", () => {
     ]);
   });
 
+  test("says where a body belongs that is no object", () => {
+    for (const body of [`"{}"`, "[1]", "7", "true"]) {
+      expect(() => check(create(`"body":${body}`))).toThrow(
+        expect.objectContaining({
+          issues: [
+            {
+              field: "body",
+              message: "Must be a JSON object. Give a text as text, and any other JSON value as json.",
+            },
+          ],
+        }),
+      );
+    }
+  });
+
   test("with a malformed address for the mail it is validation_error", () => {
     const addresses = [
       "ann",
