@@ -1,4 +1,4 @@
-import { DomainError, type Issue } from "../api/domain-error.ts";
+import { DomainError, type Issue, TooEarly } from "../api/domain-error.ts";
 import { DAY_MS, KEY_EXPIRY_YEARS_MAX } from "../config/limits.ts";
 import { normalHost, type NormalTarget, normalTarget } from "../outbound/target.ts";
 import type { HttpMethod } from "../actions/action.ts";
@@ -47,10 +47,11 @@ const PORT = /:\d{1,5}$/;
 
 /** The daily budget is spent. 403 and not 429, which would mean to try again in a second. */
 export function budgetSpent(dailyActions: number, now: Date): DomainError {
-  const again = new Date((dayOf(now) + 1) * DAY_MS).toISOString();
-  return new DomainError(
+  const again = new Date((dayOf(now) + 1) * DAY_MS);
+  return new TooEarly(
     "forbidden",
-    `This key may create ${dailyActions} actions a day (UTC), retries included, and has done so. It may create or retry more from ${again}. ${BY_OWNER}`,
+    `This key may create ${dailyActions} actions a day (UTC), retries included, and has done so. It may create or retry more from ${again.toISOString()}. ${BY_OWNER}`,
+    again,
   );
 }
 

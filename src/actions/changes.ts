@@ -3,7 +3,7 @@ import type { KeptResponse } from "./attempts.ts";
 import { type Action, type ActionState, firstDueAt, firstState, isExpired } from "./action.ts";
 import { retryAfterMs } from "./backoff.ts";
 import { type Actor, SYSTEM } from "../accounts/roles.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { DomainError, type ErrorCode, TooEarly } from "../api/domain-error.ts";
 import { EXPIRED, type TimelineEvent } from "./timeline.ts";
 import { nextStatus, type Operation, operationsIn, sources } from "./status.ts";
 
@@ -120,10 +120,11 @@ export function sendNow(action: Action, input: DecisionInput): Change | DomainEr
 export function earlySendRefusal(action: Action, retryAfter: string | null, now: Date): DomainError | null {
   const { id, status, dueAt, approve: isApproved, attempts } = action;
   if (status !== "pending" || dueAt === null || dueAt <= now) return null;
-  const at = dueAt.toISOString();
   // Approved and not sent yet: it waits for its `run_at`.
-  if (isApproved && attempts === 0) return tooEarly(`A person approved action ${id} to be sent at ${at}`, "send");
-  return retryAfterMs(retryAfter, now) === null ? null : tooEarly(askedToWait(id, at), "send");
+  if (isApproved && attempts === 0) {
+    return tooEarly(`A person approved action ${id} to be sent at ${dueAt.toISOString()}`, "send", dueAt);
+  }
+  return retryAfterMs(retryAfter, now) === null ? null : tooEarly(askedToWait(id, dueAt), "send", dueAt);
 }
 
 /**
@@ -138,16 +139,16 @@ export function earlyRetryRefusal(
 ): DomainError | null {
   const waitMs = action.approve ? null : retryAfterMs(retryAfter, endedAt);
   const until = new Date(endedAt.getTime() + (waitMs ?? 0));
-  return until <= now ? null : tooEarly(askedToWait(action.id, until.toISOString()), "retry");
+  return until <= now ? null : tooEarly(askedToWait(action.id, until), "retry", until);
 }
 
-function askedToWait(id: string, until: string): string {
-  return `The target asked not to be called for action ${id} before ${until} (Retry-After)`;
+function askedToWait(id: string, until: Date): string {
+  return `The target asked not to be called for action ${id} before ${until.toISOString()} (Retry-After)`;
 }
 
-function tooEarly(why: string, verb: "send" | "retry"): DomainError {
+function tooEarly(why: string, verb: "send" | "retry", from: Date): DomainError {
   const message = `${why}, so a key with the role agent can't ${verb} it earlier. Wait until then, or ask a person or the holder of an owner key to ${verb} it.`;
-  return new DomainError("not_retryable", message);
+  return new TooEarly("not_retryable", message, from);
 }
 
 function notWaiting({ id, status }: Action): DomainError {

@@ -58,3 +58,13 @@ export class RetryLater extends DomainError {
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }
+
+/** Refused now, and allowed from a known time on. */
+export class TooEarly extends DomainError {
+  readonly allowedFrom: Date;
+
+  constructor(code: ErrorCode, message: string, allowedFrom: Date) {
+    super(code, message);
+    this.allowedFrom = allowedFrom;
+  }
+}

@@ -2,7 +2,7 @@ import type { Action, ActionRequest, Creator, LimitedCreator } from "../actions/
 import { budgetSpent, limitRefusal } from "../accounts/key-limits.ts";
 import { isListedHost } from "../accounts/callback-hosts.ts";
 import { type Caller, type Hold, isHeld, mayDo, type Role } from "../accounts/roles.ts";
-import { DomainError, type Issue } from "../api/domain-error.ts";
+import { DomainError, type Issue, TooEarly } from "../api/domain-error.ts";
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "../config/limits.ts";
 import { methodsOf, type SentRequest } from "../actions/method-overrides.ts";
 import { originOf } from "../outbound/target.ts";
@@ -160,14 +160,16 @@ function rejectionRefusal({ operation, request, caller, reason, rejections }: Cr
   const code = operation === "create" ? "forbidden" : "not_retryable";
   if (fullSince !== null) {
     const what = "Too many requests of this key were rejected within 24 hours. It may request approval again";
-    return new DomainError(code, `${what} from ${windowEnd(fullSince).toISOString()}; ${BY_OWNER}`);
+    const allowedAt = windowEnd(fullSince);
+    return new TooEarly(code, `${what} from ${allowedAt.toISOString()}; ${BY_OWNER}`, allowedAt);
   }
   if (rejectedAt === null) return null;
   const last = repeatedAt[REPEATS_PER_REJECTION_MAX - 1];
   if (last !== undefined) {
     const allowedAt = new Date(Math.min(windowEnd(last).getTime(), windowEnd(rejectedAt).getTime()));
     const what = `A person rejected this request, and it was requested again ${REPEATS_PER_REJECTION_MAX} times within 24 hours.`;
-    return new DomainError(code, `${what} It may be requested again from ${allowedAt.toISOString()}; ${BY_OWNER}`);
+    const message = `${what} It may be requested again from ${allowedAt.toISOString()}; ${BY_OWNER}`;
+    return new TooEarly(code, message, allowedAt);
   }
   const message = `Required: a person rejected this request at ${rejectedAt.toISOString()}, so say why you request it again.`;
   return new DomainError(
