@@ -42,6 +42,14 @@ export function mayApproveWhenAsked(role: Role): boolean {
 }
 
 /**
+ * Whether a cancel of this caller withdraws a held request, and is no rejection: it comes from a key that may not approve, such
+ * as an agent's, without a person's answer, or from a revocation.
+ */
+export function isWithdrawal({ role, via, clearsUp }: Pick<Caller, "role" | "via" | "clearsUp">): boolean {
+  return clearsUp === true || !(mayDo(role, "approve") || via === "elicitation");
+}
+
+/**
  * For whom an action is masked. A decider sees more, since they have to know what they approve; in a mail, which stays where it
  * was sent, they see no header value that may be a secret.
  */
@@ -113,6 +121,8 @@ export interface Caller {
    * answered.
    */
   readonly via?: "elicitation";
+  /** Set where the service cancels what a revoked key has left: that is no decision about the requests. */
+  readonly clearsUp?: boolean;
   /** Aborted when the key is revoked or the session ends while the request is open. */
   readonly revoked?: AbortSignal;
 }

@@ -31,6 +31,8 @@ export interface DecisionInput {
   readonly now: Date;
   /** Set when an MCP client asked its person for the decision. */
   readonly via?: "elicitation";
+  /** Of a cancel: nobody said no. See `isWithdrawal`. */
+  readonly isWithdrawal?: boolean;
 }
 
 export interface ApprovalInput extends DecisionInput {
@@ -79,11 +81,11 @@ export function staleDecision(operation: Operation, action: Action, { run, isHel
   return new DomainError(NOT_ALLOWED[operation], message);
 }
 
-/** Rejects a held action, or cancels one that waits to be sent. */
+/** Rejects a held action, or cancels one that waits to be sent or is withdrawn. */
 export function cancel(action: Action, input: DecisionInput): Change | DomainError {
   const status = nextStatus(action.status, "cancel");
   if (status === null) return notAllowed("cancel", action);
-  const type = action.status === "awaiting_approval" ? "rejected" : "cancelled";
+  const type = action.status === "awaiting_approval" && input.isWithdrawal !== true ? "rejected" : "cancelled";
   return step(action, { status, dueAt: null, finishedAt: input.now }, [{ type, ...eventOf(input) }]);
 }
 

@@ -95,8 +95,8 @@ export interface TimelineEntry {
 
 /** How the newest run of an action was decided. */
 export interface LatestDecision {
-  /** `rejected`: somebody rejected or cancelled it. `unanswered`: nobody decided in time. */
-  readonly decision: "approved" | "rejected" | "unanswered";
+  /** `cancelled`: whoever requested it, or somebody else, no longer wants it sent. `unanswered`: nobody decided in time. */
+  readonly decision: "approved" | "rejected" | "cancelled" | "unanswered";
   readonly by: Actor | null;
   /** Untrusted text of the person. */
   readonly reason: string | null;
@@ -129,18 +129,20 @@ export const EXPIRED = "It was not sent before it expired.";
 function endingIn(events: readonly TimelineEvent[]): LatestDecision | null {
   const ending = events.findLast(isEnding);
   if (ending === undefined) return null;
-  const { actor: by, reason = null, via = null } = ending;
+  const { type, actor: by, reason = null, via = null } = ending;
   if (by === SYSTEM && reason === EXPIRED) return null;
-  return { decision: by === SYSTEM ? "unanswered" : "rejected", by, reason, via };
+  return { decision: by === SYSTEM ? "unanswered" : type, by, reason, via };
 }
 
 type Decided = Extract<TimelineEvent, { readonly actor: Actor }>;
+
+type Ending = Decided & { readonly type: "rejected" | "cancelled" };
 
 function isApproval(event: TimelineEvent): event is Decided {
   return event.type === "approved";
 }
 
-function isEnding(event: TimelineEvent): event is Decided {
+function isEnding(event: TimelineEvent): event is Ending {
   return event.type === "rejected" || event.type === "cancelled";
 }
 

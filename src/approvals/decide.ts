@@ -1,6 +1,6 @@
 import type { Action } from "../actions/action.ts";
 import { type Audited, auditOf, auditOfSystem } from "../audit/audit.ts";
-import { authorize, type Caller, requireMayChange } from "../accounts/roles.ts";
+import { authorize, type Caller, isWithdrawal, requireMayChange } from "../accounts/roles.ts";
 import {
   approve,
   cancel,
@@ -108,7 +108,7 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
         if (change instanceof DomainError) throw change;
         const { after } = change;
         const outbox = deps.enqueue(after, now, change.events);
-        const audit = auditOf(caller, auditedOf(name, action, after, reason), now);
+        const audit = auditOf(caller, auditedOf(name, change, reason), now);
         const rejection =
           name === "sendNow" ? null : entryOfDecision(operation, action, { caller, reason }, deps.hashOf);
         // A retry counts as a create; an attempt never does.
@@ -137,12 +137,14 @@ export function isAlreadyDecided(error: unknown): boolean {
   return error instanceof DomainError && (error.code === "not_approvable" || error.code === "not_cancellable");
 }
 
-function inputOf({ actor, via }: Caller, reason: string | null, now: Date): DecisionInput {
-  return via === undefined ? { actor, reason, now } : { actor, reason, now, via };
+function inputOf(caller: Caller, reason: string | null, now: Date): DecisionInput {
+  const { actor, via } = caller;
+  const input = { actor, reason, now, isWithdrawal: isWithdrawal(caller) };
+  return via === undefined ? input : { ...input, via };
 }
 
-function auditedOf(operation: Operation | "sendNow", before: Action, after: Action, reason: string | null): Audited {
-  const isRejection = operation === "cancel" && before.status === "awaiting_approval";
+function auditedOf(operation: Operation | "sendNow", { after, events }: Change, reason: string | null): Audited {
+  const isRejection = events.some(({ type }) => type === "rejected");
   const kind = isRejection ? "rejected" : AUDITED[operation];
   // A reason may contain secrets.
   const why = reason === null ? {} : { reason: maskText(reason, "public") };

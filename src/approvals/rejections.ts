@@ -1,6 +1,6 @@
 import type { ActionRequest, Action } from "../actions/action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody } from "../actions/body.ts";
-import { type Actor, type Caller, mayDo } from "../accounts/roles.ts";
+import { type Actor, type Caller, isWithdrawal, mayDo } from "../accounts/roles.ts";
 import { REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "../config/limits.ts";
 import { decodeUnreserved, normalTarget } from "../outbound/target.ts";
 import type { HashOf } from "../actions/dedupe.ts";
@@ -81,7 +81,7 @@ export interface RejectionEntry {
 type CountedRequest = IdentifiedRequest & Pick<ActionRequest, "approve">;
 
 interface RequestedBy {
-  readonly caller: Pick<Caller, "role" | "hold" | "actor" | "via">;
+  readonly caller: Pick<Caller, "role" | "hold" | "actor" | "via" | "clearsUp">;
   readonly reason: string | null;
 }
 
@@ -105,8 +105,8 @@ export function entryOfRequest(
 
 /**
  * The entry of a decision; null: it does not count. A rejection counts if a person gave it (with a key, page or link that
- * may approve, or by answering a client's question), and not if an agent cancels its own request. An approval by somebody
- * who may approve ends the count.
+ * may approve, or by answering a client's question), and not if it was withdrawn. An approval by somebody who may approve
+ * ends the count.
  */
 export function entryOfDecision(
   operation: Operation,
@@ -119,7 +119,7 @@ export function entryOfDecision(
   const mayApprove = mayDo(caller.role, "approve");
   // Also of what was approved and has not been sent: a person has changed their mind.
   const isRejection = operation === "cancel" && (mayApprove || action.status === "awaiting_approval");
-  const counts = isRejection ? mayApprove || caller.via === "elicitation" : operation === "approve" && mayApprove;
+  const counts = isRejection ? !isWithdrawal(caller) : operation === "approve" && mayApprove;
   if (!counts) return null;
   const kind = isRejection ? "rejected" : "approved";
   return { kind, ...digestsOf(action, hashOf), by: caller.actor, reason };

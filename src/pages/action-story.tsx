@@ -192,10 +192,9 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
   if (decision.decision === "unanswered" || decision.by === null) {
     return `Nobody decided in time, so it was cancelled. ${sent}${again}`;
   }
-  const isRejected = timeline.some(({ run, event }) => run === action.run && event.type === "rejected");
   return (
     <>
-      <Name text={describeActor(decision.by).name} /> {isRejected ? "rejected" : "cancelled"} it
+      <Name text={describeActor(decision.by).name} /> {decision.decision} it
       {decision.reason === null ? "." : ": "}
       {decision.reason === null ? null : (
         <q>

@@ -161,7 +161,15 @@ function createCanceller({ pauses, paused, cancel, clock, log }: PauseDeps) {
       await pauses.end(accountId, pauseId, { at, by: SYSTEM, audit: auditOfSystem(accountId, resumed(pause), at) });
       await paused.refresh(accountId);
     }
-    const caller: Caller = { accountId, keyId: null, keyName: actor, role: "owner", hold: "none", actor };
+    const caller: Caller = {
+      accountId,
+      keyId: null,
+      keyName: actor,
+      role: "owner",
+      hold: "none",
+      actor,
+      clearsUp: true,
+    };
     // Concurrently, so that they share commits.
     const cancelled = await Promise.all(
       ids.map((id) => cancel(caller, id, "The key that created it was revoked.").then(() => true, falseIfRefused)),

@@ -49,12 +49,12 @@ describe("the latest decision of an action", () => {
     );
   });
 
-  test("is a rejection when somebody rejected or cancelled it, whatever was approved before", () => {
+  test("says whether somebody rejected or cancelled it, whatever was approved before", () => {
     const ended = { status: "cancelled", approvedAt: NOON, approvedBy: "user:ann@example.com" } as const;
     for (const type of ["rejected", "cancelled"] as const) {
       const rows = entries([1, approved("go")], [1, { type, actor: "key:bob", reason: "wrong customer" }]);
       expect(latestDecision(approvedAction(ended), rows)).toEqual({
-        decision: "rejected",
+        decision: type,
         by: "key:bob",
         reason: "wrong customer",
         via: null,

@@ -5,6 +5,7 @@ import { AccountJson } from "../../src/accounts/schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import { refusalOf } from "../actions/callers.ts";
+import { eventually } from "../support/eventually.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
@@ -74,6 +75,30 @@ describe("DELETE /v1/keys/{id}", () => {
     const action = (await app.call("POST", "/v1/actions", body, bearer(key))).json;
     await revoke(id);
     expect((await app.call("GET", `/v1/actions/${action.id}`)).json.status).toBe("awaiting_approval");
+  });
+
+  test("with unfinished=cancel rejects nothing: the key that follows may ask at once, and nobody is warned", async () => {
+    const { id, key } = await newKey();
+    const ask = (url: string, by: string) =>
+      app.call("POST", "/v1/actions", JSON.stringify({ url, approve: true }), bearer(by));
+    const { json: first } = await ask("http://127.0.0.1:9/refunds/1", key);
+    const lent = JSON.stringify({ name: "next", role: "agent", replaces: id });
+    const next = (await app.call("POST", "/v1/keys", lent)).json.key;
+    await app.call("DELETE", `/v1/keys/${id}?unfinished=cancel`);
+    const ended = async () =>
+      (await app.engine.events(first.id)).find(({ type }) => type !== "created" && type !== "held");
+    const end = await eventually(async () => (await ended()) ?? null, "the action of the revoked key ends");
+    expect(end).toMatchObject({ type: "cancelled", actor: "key:owner" });
+    const again = await ask("http://127.0.0.1:9/refunds/1", next);
+    expect(again.status).toBe(201);
+    const { json: similar } = await ask("http://127.0.0.1:9/refunds/2", next);
+    const { risks } = (await app.call("GET", `/v1/actions/${similar.id}/facts`)).json as unknown as {
+      risks: { name: string }[];
+    };
+    expect(risks.map(({ name }) => name)).not.toContain("similar_rejected");
+    // By contrast a person's no.
+    await app.call("POST", `/v1/actions/${again.json.id}/cancel`);
+    expect((await ask("http://127.0.0.1:9/refunds/1", next)).status).toBe(400);
   });
 
   test("ends what waits by the key: it is told no more, and the action goes on", async () => {

@@ -77,7 +77,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(JSON.parse((contents[0] as { text: string }).text)).toEqual({ ...got.structuredContent });
     const cancelled = await agent.call("cancel", { id, reason: "no longer needed" });
     const said = {
-      decision: "rejected",
+      decision: "cancelled",
       decided_by: "mcp:agent",
       decided_via: undefined,
       decision_reason: "no longer needed",
@@ -86,6 +86,21 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(decisionIn(await agent.call("wait", { id }))).toEqual(said);
     // The next run has no decision yet.
     expect(decisionIn(await agent.call("retry", { id })).decision).toBeUndefined();
+  });
+
+  test("reads its own cancel of a held action as no rejection, and needs no reason to ask again", async () => {
+    const create = { url: `https://api.example.com/${kind}/withdrawn`, approve: true };
+    await using agent = await connect(kind, server.mcpUrl);
+    const { id } = actionIn(await agent.call("create", create));
+    const cancelled = await agent.call("cancel", { id, reason: "a slip" });
+    expect(decisionIn(cancelled)).toMatchObject({ decision: "cancelled", decided_by: "mcp:agent" });
+    expect(actionIn(cancelled)).not.toHaveProperty("next_step");
+    expect((await server.engine.events(id)).at(-1)).toMatchObject({ type: "cancelled", actor: "mcp:agent" });
+    expect(actionIn(await agent.call("retry", { id })).status).toBe("awaiting_approval");
+    expect(actionIn(await agent.call("create", create)).status).toBe("awaiting_approval");
+    const { id: other } = actionIn(await agent.call("create", create));
+    await server.engine.actionService.cancel(ann(), other, null);
+    expect((await server.engine.events(other)).at(-1)).toMatchObject({ type: "rejected" });
   });
 
   test("reads who rejected and why, and is sent to its person and not to retry", async () => {
