@@ -59,10 +59,11 @@ export async function readResource(deps: AgentDeps, caller: Caller, uri: string)
 
 async function textOf(deps: AgentDeps, caller: Caller, uri: string): Promise<string> {
   const { actionService } = deps;
-  if (uri === ACTIONS_URI) return describePage(deps, caller, await actionService.list(caller, checkList({})));
+  const reader = { caller, elicitation: null };
+  if (uri === ACTIONS_URI) return describePage(deps, reader, await actionService.list(caller, checkList({})));
   const id = ACTION_URI.exec(uri)?.[1];
   if (id === undefined) throw new ResourceNotFoundError(uri);
-  return describeAction(deps, { caller, elicitation: null }, await actionService.get(caller, id));
+  return describeAction(deps, reader, await actionService.get(caller, id));
 }
 
 /** Any error as one of the protocol, with our code in its data. */

@@ -1,11 +1,19 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import Type, { type Static, type TObject } from "typebox";
-import { DomainError, type ErrorCode } from "../src/api/domain-error.ts";
+import { DomainError, type ErrorCode, type Issue } from "../src/api/domain-error.ts";
 import { REASON_CHARS_MAX } from "../src/config/limits.ts";
 import { isStorableText } from "../src/json/json.ts";
 import { ActionId, CreateAction, DecisionBody, Retry, WaitQuery, WaitSeconds } from "../src/actions/schemas.ts";
 import { ListQuery } from "../src/actions/list-schemas.ts";
-import { compile, withoutNulls, DESCRIBED_ONLY, key, stringMap } from "../src/api/schema-helpers.ts";
+import {
+  compile,
+  DESCRIBED_ONLY,
+  isJsonObject,
+  key,
+  onePerField,
+  stringMap,
+  withoutNulls,
+} from "../src/api/schema-helpers.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -24,6 +32,14 @@ export const CreateToolOptions = Type.Object(
 
 /** In few words, since each argument costs tokens in every conversation: a refusal names each problem. The service checks them as it does for REST. */
 const IN_FEW_WORDS = {
+  url: Type.String({ description: "Where the call goes: http or https, to a host that is allowed." }),
+  callback: Type.Optional(Type.String({ description: "URL that receives the events of this action." })),
+  reason: Type.Optional(
+    Type.String({
+      maxLength: REASON_CHARS_MAX,
+      description: "Why you request the call; approvers read it. Required after a person's rejection.",
+    }),
+  ),
   headers: Type.Optional(stringMap("Headers of the call; content-type must fit the body.")),
   notify: Type.Optional(
     Type.Object(
@@ -124,8 +140,41 @@ function withoutWords(schema: object, isLeftOut: (word: string, value: unknown) 
 export function compileArguments<S extends TObject>(schema: S, code: ErrorCode = "validation_error") {
   const check = compile(schema);
   return (given: unknown): Static<S> => {
-    const value = withoutNulls(given, schema.properties);
+    const value = withLists(withoutNulls(given, schema.properties), schema);
     if (check.accepts(value)) return value;
-    throw new DomainError(code, "The arguments are not valid.", check.issues(value));
+    const issues = check.issues(value).map((issue) => (isOfId(issue) ? { ...issue, message: ID_EXPECTED } : issue));
+    throw new DomainError(code, "The arguments are not valid.", onePerField(issues));
   };
+}
+
+/** `id` of an action, or one of a list. */
+function isOfId({ field }: Issue): boolean {
+  return field === "id" || field.startsWith("id.");
+}
+
+const ID_EXPECTED =
+  "Must be the id of an action, such as act_01kjwa5v00e7v8c9x2m4n6p8qr: create returns it, and list finds it.";
+
+/** A text where a list of texts is expected is a list of one. */
+function withLists(value: unknown, { properties }: TObject): unknown {
+  if (!isJsonObject(value)) return value;
+  const lists = Object.entries(value).filter(
+    ([name, member]) => typeof member === "string" && isList(properties[name]),
+  );
+  return lists.length === 0 ? value : { ...value, ...Object.fromEntries(lists.map(([name, one]) => [name, [one]])) };
+}
+
+function isList(schema: object | undefined): boolean {
+  return schema !== undefined && "type" in schema && schema.type === "array";
+}
+
+/** An action, or an error in its place; a refused approval is both. */
+export const ActionResult = outputSchema("id");
+
+/** A page, or an error in its place. */
+export const PageResult = outputSchema("data");
+
+/** Clients refuse structured content, that of errors too, which the output schema of its tool doesn't accept. */
+function outputSchema(member: string) {
+  return { type: "object" as const, anyOf: [{ required: [member] }, { required: ["error"] }] };
 }

@@ -18,7 +18,7 @@ import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts
 import {
   PROGRESS_EVERY_MS,
   SILENT_WAIT_SECONDS_MAX,
-  TOOL_LIST_BYTES_MAX,
+  TOOL_ROWS_MAX,
   WAIT_SECONDS_DEFAULT,
 } from "../src/config/limits.ts";
 import type { ToolOutcome } from "../src/observability/metrics.ts";
@@ -26,6 +26,7 @@ import { askForApproval, type Question, QUESTION } from "./approve.ts";
 import { type AgentDeps, type Exchange, ToolCall } from "./call.ts";
 import { loggedFailure, describeAction, describePage, errorResult, resultOf, type ToolAnswer } from "./results.ts";
 import {
+  ActionResult,
   compileArguments,
   CreateArguments,
   CreateToolOptions,
@@ -33,6 +34,7 @@ import {
   GetArguments,
   inputSchemaJson,
   ListArguments,
+  PageResult,
   RetryArguments,
   WaitArguments,
 } from "./schemas.ts";
@@ -92,8 +94,8 @@ export const TOOLS = {
     title: "List actions",
     description:
       "Lists actions, newest first, that match all filters. Use it to find an " +
-      'action, or those that need approval: status ["awaiting_approval"]. Returns data, without bodies (use get), and ' +
-      "next_cursor when there are more, even if data is empty.",
+      'action, or those that need approval: status ["awaiting_approval"]. Returns data, a short row for each (get has the ' +
+      "rest; cut names what is shortened), and next_cursor when there are more, even if data is empty.",
     annotations: READS,
     permission: "read",
     input: ListArguments,
@@ -158,7 +160,7 @@ export const TOOLS = {
 
 export type ToolName = keyof typeof TOOLS;
 
-/** The tools as clients see them, without output schemas: every character costs tokens in every conversation. */
+/** The tools as clients see them, with short output schemas: every character costs tokens in every conversation. */
 export function listedTools(agentApproval: AgentDeps["agentApproval"]): ListedTool[] {
   return Object.entries<Tool>(TOOLS).map(([name, tool]) => ({
     name,
@@ -166,6 +168,7 @@ export function listedTools(agentApproval: AgentDeps["agentApproval"]): ListedTo
     description: agentApproval === "off" ? (tool.descriptionWhenOff ?? tool.description) : tool.description,
     annotations: tool.annotations,
     inputSchema: inputSchemaJson(tool.input),
+    outputSchema: name === "list" ? PageResult : ActionResult,
   }));
 }
 
@@ -236,8 +239,9 @@ function withAction<S extends TObject>(
 const readList = compileArguments(ListQuery, "invalid_query");
 
 async function list(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
-  const query = { ...checkList(readList(call.arguments)), bytesMax: TOOL_LIST_BYTES_MAX };
-  return { json: describePage(deps, call.caller, await deps.actionService.list(call.caller, query)) };
+  const query = checkList(readList(call.arguments));
+  const limit = Math.min(query.limit, TOOL_ROWS_MAX);
+  return { json: describePage(deps, call, await deps.actionService.list(call.caller, { ...query, limit })) };
 }
 
 const OPTIONS = compile(CreateToolOptions);

@@ -47,7 +47,8 @@ export function cutJson(json: string, bytesMax: number): Cut {
   return { json: JSON.stringify(beginning(typeof value === "string" ? value : json, bytesMax)), bytes };
 }
 
-function isBytes(value: unknown): value is { readonly encoding: "base64"; readonly data: string } {
+/** Whether it is a stored body that is no text. */
+export function isBytes(value: unknown): value is { readonly encoding: "base64"; readonly data: string } {
   if (!isJsonObject(value) || Object.keys(value).length !== 2) return false;
   return value["encoding"] === "base64" && typeof value["data"] === "string";
 }

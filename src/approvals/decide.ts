@@ -245,7 +245,7 @@ async function callbackHostsFor(
 }
 
 /** The `Retry-After` of the answer to the last attempt; null: there is none. */
-function retryAfterOf({ run, result, lateResult }: Action): string | null {
+export function retryAfterOf({ run, result, lateResult }: Action): string | null {
   const late = lateResult?.run === run ? lateResult.responseHeaders : null;
   return keptRetryAfter(late) ?? keptRetryAfter(result?.responseHeaders ?? null);
 }

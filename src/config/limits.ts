@@ -689,10 +689,16 @@ export const SESSIONS_READ_AT_ONCE_MAX = 32;
 
 // MCP
 
-/** Bytes of a request or response body in the result of a tool; REST shows the whole. */
-export const TOOL_BODY_BYTES_MAX = 16_384;
-/** Bytes of bodies that are read for a page of actions in a tool result; one action always fits. */
-export const TOOL_LIST_BYTES_MAX = 262_144;
+/** Bytes of the JSON in the result of a tool. What is longer is cut, and says so; REST shows the whole. */
+export const TOOL_RESULT_BYTES_MAX = 16_384;
+/** Of these, what is kept free for what the result says about its cuts. */
+export const TOOL_NOTES_BYTES = 1_024;
+/** Bytes of one action in a list, and how many of them fit in a result. */
+export const TOOL_ROW_BYTES_MAX = 400;
+export const TOOL_ROWS_MAX = 40;
+/** Bytes of the problems that an error lists, and of the texts of one of them. */
+export const TOOL_PROBLEMS_BYTES_MAX = 8_192;
+export const TOOL_PROBLEM_BYTES_MAX = 1_024;
 /** How long a question may be answered, and how many open questions of one key may block a call. */
 export const QUESTION_MS = 10 * MINUTE_MS;
 export const QUESTIONS_OPEN_MAX = 20;

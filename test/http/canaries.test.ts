@@ -138,30 +138,24 @@ const question: Place["read"] = async ({ app, id }) => {
   return client.questions.join("\n");
 };
 
+/** A place that cuts what is long: it may hold these parts, and need not. */
+const cutPlace = (...given: Parameters<typeof place>): Place => ({ ...place(...given), whole: [] });
+
 const MCP: readonly Place[] = (["owner", "agent", "approver", "reader"] as const).flatMap((role) => {
   const mayUse = role === "owner" || role === "agent";
-  const parts = (seen: readonly Part[]) => (mayUse ? seen : []);
+  const parts = (seen: readonly Part[]) => (mayUse ? seen.filter((part) => part !== "header") : []);
   const decided = parts([...ACTION, "reason"]);
+  const byId = ({ id }: TestServer) => ({ id });
   return [
-    place(
-      `MCP, ${role}: get`,
-      "over",
-      decided,
-      tool(role, "get", ({ id }) => ({ id })),
-    ),
-    place(
-      `MCP, ${role}: wait`,
-      "over",
-      decided,
-      tool(role, "wait", ({ id }) => ({ id })),
-    ),
-    place(
+    cutPlace(`MCP, ${role}: get`, "over", decided, tool(role, "get", byId)),
+    cutPlace(`MCP, ${role}: wait`, "over", decided, tool(role, "wait", byId)),
+    cutPlace(
       `MCP, ${role}: list`,
       "over",
-      parts(["header", "url", "callback", "actor", ...SAID]),
+      parts(["url", "title"]),
       tool(role, "list", () => ({ dedupe: "canaries" })),
     ),
-    place(`MCP, ${role}: resource`, "over", decided, resource(role)),
+    cutPlace(`MCP, ${role}: resource`, "over", decided, resource(role)),
   ];
 });
 

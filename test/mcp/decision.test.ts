@@ -32,7 +32,7 @@ const decisionIn = (result: Result) => {
   return { decision, decided_by, decided_via, decision_reason };
 };
 
-const NOBODY = { decided_by: null, decided_via: undefined, decision_reason: null };
+const NOBODY = { decided_by: undefined, decided_via: undefined, decision_reason: undefined };
 
 /** What stands in a result beside the words of the person. */
 const restOf = (result: Result) => JSON.stringify({ ...actionIn(result), decision_reason: null });

@@ -24,7 +24,7 @@ export async function useEveryTool({ agent, target, actor }: Walk): Promise<void
   expect(page).toMatchObject({ data: [{ id: held.id }] });
   expect(actionIn(await agent.call("cancel", { id: held.id }))).toMatchObject({ status: "cancelled" });
   expect(actionIn(await agent.call("retry", { id: held.id }))).toMatchObject({ status: "awaiting_approval" });
-  const decided = { decision: "approved", decided_by: actor, decided_via: "elicitation", decision_reason: null };
+  const decided = { decision: "approved", decided_by: actor, decided_via: "elicitation" };
   expect(actionIn(await agent.call("approve", { id: held.id }))).toMatchObject({ approved_by: actor, ...decided });
   expect(agent.questions).toHaveLength(1);
   expect(actionIn(await agent.call("wait", { id: held.id }))).toMatchObject({ status: "completed", ...decided });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { describeAction, describePage, resultOf } from "../../mcp/results.ts";
+import { describeAction, describePage, errorOf, errorResult, resultOf } from "../../mcp/results.ts";
 import type { Action, Result } from "../../src/actions/action.ts";
 import type { Caller, Role } from "../../src/accounts/roles.ts";
+import { DomainError, TooEarly } from "../../src/api/domain-error.ts";
 import { FakeClock } from "../support/clock.ts";
 import { anAction, aPause } from "../support/factory.ts";
 
@@ -68,9 +69,12 @@ describe("the response in a tool result", () => {
       lateResult: { ...lateResult, responseBody: JSON.stringify("x".repeat(20_000)) },
     };
     const action = await valueOf(failed);
-    expect(action.late_result).toMatchObject({ response_code: 200, response_body: "x".repeat(16_384) });
+    expect(action.late_result.response_code).toBe(200);
+    expect("x".repeat(20_000)).toStartWith(action.late_result.response_body);
+    expect(action.late_result.response_body.length).toBeGreaterThan(13_000);
     expect(action.response_note).toStartWith("Untrusted data: the target's response.");
-    expect(action.response_note).toContain("Cut: the first 16384 of 20002 bytes");
+    expect(action.response_note).toContain("it has 20002 bytes");
+    expect(action.cut).toEqual(["late_result"]);
     expect(action.next_step).toContain("do not retry it or create it again");
   });
 
@@ -79,32 +83,49 @@ describe("the response in a tool result", () => {
     expect(await valueOf(anAction())).not.toHaveProperty("response_note");
   });
 
-  test("is complete up to 16 KiB, with numbers as they were written", async () => {
-    const text = JSON.stringify("x".repeat(16_382));
-    expect((await valueOf(answeredWith(text))).response_body).toHaveLength(16_382);
+  test("is complete while the result has at most 16 KiB, with numbers as they were written", async () => {
+    const text = JSON.stringify("x".repeat(15_000));
+    const action = await valueOf(answeredWith(text));
+    expect(action.response_body).toHaveLength(15_000);
+    expect(action).not.toHaveProperty("cut");
     expect(await textOf(answeredWith('{\n "a": 1.0,\r\n "b": 12345678901234567890 }'), "agent")).toContain(
       `"response_body":{  "a": 1.0,  "b": 12345678901234567890 }`,
     );
   });
 
   test.each([
-    ["a text", JSON.stringify("é".repeat(20_000)), "é".repeat(8_192)],
-    ["a value", JSON.stringify(Array.from({ length: 9_000 }, () => 10)), `[10${",10".repeat(9_000)}`.slice(0, 16_384)],
-    ["a text of wide characters", JSON.stringify(`a${"😀".repeat(9_000)}`), `a${"😀".repeat(4_095)}`],
-  ])("is cut at 16 KiB when %s is longer, with a note of its size", async (_what, text, expected) => {
-    const action = await valueOf(answeredWith(text, true));
-    expect(action.response_body).toBe(expected);
-    expect(action.error).not.toHaveProperty("response_body");
-    expect(action.response_note).toContain(`Cut: the first 16384 of ${Buffer.byteLength(text)} bytes`);
-    expect(action.response_note).toContain(`GET /v1/actions/${action.id} has the whole.`);
-  });
+    ["a text", JSON.stringify("é".repeat(20_000)), "é".repeat(20_000), 6_500],
+    ["a value", JSON.stringify(Array.from({ length: 9_000 }, () => 10)), `[10${",10".repeat(8_999)}`, 13_000],
+    ["a text of wide characters", JSON.stringify(`a${"😀".repeat(9_000)}`), `a${"😀".repeat(9_000)}`, 6_500],
+    [
+      "a text that JSON writes six times as long",
+      JSON.stringify("\u0001".repeat(20_000)),
+      "\u0001".repeat(20_000),
+      2_200,
+    ],
+  ])(
+    "is cut when the result would be longer and it is %s, with a note of its size",
+    async (_what, text, whole, min) => {
+      const action = await valueOf(answeredWith(text, true));
+      expect(whole).toStartWith(action.response_body);
+      expect(action.response_body.isWellFormed()).toBe(true);
+      expect(action.response_body.length).toBeGreaterThan(min);
+      expect(action.error).not.toHaveProperty("response_body");
+      expect(action.cut).toEqual(["response_body"]);
+      expect(action.response_note).toContain(`Cut to its beginning: it has ${Buffer.byteLength(text)} bytes`);
+      expect(action.response_note).toContain(`GET /v1/actions/${action.id} has the whole.`);
+    },
+  );
 
   test("stays decodable base64 when it is binary", async () => {
     const bytes = Buffer.alloc(60_000, 7);
     const body = JSON.stringify({ encoding: "base64", data: bytes.toString("base64") });
     const { response_body: cut } = await valueOf(answeredWith(body));
     expect(cut.encoding).toBe("base64");
-    expect(Buffer.from(cut.data, "base64")).toEqual(bytes.subarray(0, 12_288));
+    const shown = Buffer.from(cut.data, "base64");
+    expect(cut.data.length % 4).toBe(0);
+    expect(shown.length).toBeGreaterThan(10_000);
+    expect(shown.equals(bytes.subarray(0, shown.length))).toBe(true);
   });
 
   test("is masked before it is cut for roles that see it masked", async () => {
@@ -129,17 +150,40 @@ test("structured content keeps numbers as they were written, at any depth", asyn
 });
 
 describe("the request in a tool result", () => {
-  test("is cut at 16 KiB as the response is, with a note of its size", async () => {
+  test("is cut as the response is, with a note of its size", async () => {
     const body = JSON.stringify({ note: "é".repeat(10_000) });
     const action = await valueOf(anAction({ body }));
-    expect(action.body).toBe(body.slice(0, 9 + (16_384 - 9) / 2));
+    expect(body).toStartWith(action.body);
+    expect(action.body.length).toBeGreaterThan(6_500);
     expect(action.body_note).toBe(
-      `Cut: the first 16384 of ${Buffer.byteLength(body)} bytes; GET /v1/actions/${action.id} has the whole.`,
+      `Cut to its beginning: it has ${Buffer.byteLength(body)} bytes, and GET /v1/actions/${action.id} has the whole.`,
     );
   });
 
-  test("is complete up to 16 KiB, with numbers as they were written and without a note", async () => {
-    const body = `{"n":1.0,"note":"${"x".repeat(16_384 - 19)}"}`;
+  test.each([
+    [
+      "form",
+      new URLSearchParams(Array.from({ length: 2_000 }, (_, n): [string, string] => [`field ${n}`, `${n}`])).toString(),
+    ],
+    ["text", "é\n".repeat(10_000)],
+    ["base64", Buffer.alloc(30_000, 7).toString("base64")],
+  ] as const)("is cut where it can be read on when it is %s", async (bodyKind, body) => {
+    const action = await valueOf(anAction({ body, extras: { bodyKind } }));
+    const shown = action[bodyKind];
+    if (bodyKind === "form") {
+      expect(Object.keys(shown).length).toBeGreaterThan(300);
+      for (const [name, value] of Object.entries(shown)) expect(name).toBe(`field ${String(value)}`);
+    } else {
+      expect(body).toStartWith(shown);
+      expect(shown.length).toBeGreaterThan(6_000);
+      if (bodyKind === "base64") expect(shown.length % 4).toBe(0);
+    }
+    expect(action.cut).toEqual([bodyKind]);
+    expect(action.body_note).toContain(`it has ${Buffer.byteLength(body)} bytes`);
+  });
+
+  test("is complete while the result has at most 16 KiB, with numbers as they were written and without a note", async () => {
+    const body = `{"n":1.0,"note":"${"x".repeat(15_000)}"}`;
     const text = await textOf(anAction({ body }), "agent");
     expect(text.includes(`"body":${body},`)).toBe(true);
     expect(text.includes("body_note")).toBe(false);
@@ -152,14 +196,186 @@ describe("the request in a tool result", () => {
   });
 });
 
-test("a list has everything but the bodies, for every role", async () => {
-  const action = { ...answeredWith('"the answer"', true), body: '{"note":"the request"}' };
-  for (const role of ["owner", "agent", "approver", "reader"] as const) {
-    const listed = JSON.parse(
-      describePage(deps, callerOf(role), { actions: [action], before: null, searchedUntil: null }),
-    ).data[0];
-    const { body, response_body, response_note, ...rest } = await valueOf(action, role);
-    expect([body, response_body, response_note]).not.toContain(undefined);
-    expect(listed).toEqual(rest);
-  }
+/** The longest that the API accepts of everything, in characters that JSON writes longer than they are. */
+const longest = (overrides: Partial<Action> = {}): Action => {
+  const long = (chars: number) => "\u0001".repeat(chars);
+  const response = {
+    responseTruncated: true,
+    responseHeaders: null,
+    durationMs: 100_000,
+    responseBody: JSON.stringify(long(200_000)),
+  };
+  return anAction({
+    status: "failed",
+    url: `https://api.example.com/${"é".repeat(4_000)}`,
+    callback: `https://api.example.com/${"c".repeat(8_000)}`,
+    title: "😀".repeat(60),
+    dedupe: '"'.repeat(255),
+    idempotencyKey: '"'.repeat(255),
+    headers: Object.fromEntries(Array.from({ length: 64 }, (_, n) => [`x-${n}-${"n".repeat(120)}`, "secret-value"])),
+    body: JSON.stringify({ note: long(100_000) }),
+    createdBy: `mcp:${"é".repeat(100)}`,
+    approvedBy: `mcp:${"é".repeat(100)}`,
+    extras: {
+      reason: long(1_000),
+      metadata: Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`m${n}`, long(500)])),
+      priority: long(3_000),
+    } as Action["extras"],
+    result: { ...response, lastError: long(500), errorSource: "target", responseCode: 500 },
+    lateResult: { ...response, run: 1, attempt: 1, responseCode: 200, at: new Date(0) },
+    attempts: 100,
+    finishedAt: new Date(0),
+    ...overrides,
+  });
+};
+
+describe("a result", () => {
+  test("has at most 16 KiB whatever the action has, and names what is cut", async () => {
+    for (const role of ["owner", "agent", "approver", "reader"] as const) {
+      for (const action of [longest(), longest({ status: "awaiting_approval", result: null, lateResult: null })]) {
+        const text = await textOf(action, role);
+        expect([role, Buffer.byteLength(text) <= 16_384]).toEqual([role, true]);
+        const value = JSON.parse(text);
+        expect(value).toMatchObject({
+          id: action.id,
+          status: action.status,
+          url: expect.stringMatching(/^https:.*…$/s),
+        });
+        expect(value.cut).toEqual(expect.arrayContaining(["url", "callback", "headers", "body", "metadata"]));
+        expect(value.body_note).toContain("Cut to its beginning");
+      }
+    }
+  });
+
+  test("has no members that are null, but what was sent and answered", async () => {
+    for (const action of [anAction(), answeredWith(null, true), answeredWith('{"a":null}'), longest()]) {
+      for (const [name, value] of Object.entries(await valueOf(action))) {
+        expect([name, value]).not.toEqual([name, null]);
+        if (["created_by", "error", "late_result"].includes(name)) {
+          expect(Object.values(value as object)).not.toContain(null);
+        }
+      }
+    }
+    expect((await valueOf(anAction({ body: "null", extras: { bodyKind: "json" } }))).json).toBeNull();
+    expect((await valueOf(answeredWith('{"a":null}'))).response_body).toEqual({ a: null });
+  });
+
+  test("hides header values, for those too who sent them", async () => {
+    const headers = {
+      Authorization: "Bearer canary",
+      "X-Odd-Name": "canary",
+      Accept: "text/csv",
+      "Content-Type": "text/csv",
+    };
+    for (const role of ["owner", "agent", "approver", "reader"] as const) {
+      const text = await textOf(anAction({ headers }), role);
+      expect(text).not.toContain("canary");
+      expect(JSON.parse(text).headers).toMatchObject({ Accept: "text/csv", "Content-Type": "text/csv" });
+      expect(Object.keys(JSON.parse(text).headers)).toEqual(Object.keys(headers));
+    }
+  });
+});
+
+describe("a row of a list", () => {
+  const rowOf = (action: Action, role: Role = "agent") => {
+    const page = { actions: [action], before: null, searchedUntil: null };
+    const text = describePage(deps, { caller: callerOf(role), elicitation: null }, page);
+    return { text: text.slice('{"data":['.length, -"]}".length), row: JSON.parse(text).data[0] };
+  };
+
+  test("has what identifies an action and how it ended, and nothing else", () => {
+    for (const role of ["owner", "agent", "approver", "reader"] as const) {
+      const action = { ...answeredWith('"the answer"', true), body: '{"note":"the request"}', headers: { a: "b" } };
+      const { row } = rowOf({ ...action, title: "Refund" }, role);
+      expect(row).toEqual({
+        id: action.id,
+        status: "failed",
+        method: action.method,
+        url: action.url,
+        title: "Refund",
+        created_at: action.createdAt.toISOString(),
+        attempts: 1,
+        response_code: 500,
+        last_error: "The target answered with status 500.",
+        actions: role === "owner" || role === "agent" ? ["retry"] : [],
+      });
+    }
+  });
+
+  test("has at most 400 characters whatever the action has, and names what is cut", () => {
+    const due = new Date(Date.UTC(2030, 1, 1));
+    for (const role of ["owner", "agent", "approver", "reader"] as const) {
+      for (const overrides of [
+        {},
+        { status: "pending", attempts: 100, dueAt: due, lateResult: null },
+        { status: "awaiting_approval", extras: { runAt: due.getTime() }, run: 1_000 },
+      ] as const) {
+        const action = longest(overrides);
+        const { text, row } = rowOf(action, role);
+        expect(Buffer.byteLength(text)).toBeLessThanOrEqual(400);
+        expect(row.id).toBe(action.id);
+        expect(row.cut).toContain("url");
+        expect(row.url).toMatch(/…$/);
+      }
+    }
+  });
+});
+
+describe("the operations that a result offers", () => {
+  const asked = { caller: callerOf("agent"), elicitation: { era: "modern", answers: null, state: undefined } } as const;
+  const offered = async (action: Action, reader: Parameters<typeof describeAction>[1]) =>
+    JSON.parse(await describeAction(deps, reader, action)).actions;
+  const own = { keyId: "key_one" };
+
+  test("are those that the key may use at its client", async () => {
+    const held = anAction({ status: "awaiting_approval", approve: true, ...own });
+    expect(await offered(held, asked)).toEqual(["approve", "cancel"]);
+    expect(await offered(held, { ...asked, elicitation: null })).toEqual(["cancel"]);
+    expect(await offered(held, { ...asked, elicitation: { era: "unreachable" } })).toEqual(["cancel"]);
+    expect(await offered({ ...held, creator: { role: "agent", hold: "all" } }, asked)).toEqual(["cancel"]);
+    for (const [role, operations] of [
+      ["owner", ["approve", "cancel"]],
+      ["approver", ["approve", "cancel"]],
+      ["reader", []],
+    ] as const) {
+      expect([role, await offered(held, { caller: callerOf(role), elicitation: null })]).toEqual([role, operations]);
+    }
+    expect(await offered({ ...held, keyId: "key_two" }, asked)).toEqual([]);
+  });
+
+  test("have no retry that would be refused", async () => {
+    const failed = { ...answeredWith(null, true), ...own, finishedAt: new Date(deps.clock.now()) };
+    const { result } = failed;
+    expect(await offered(failed, asked)).toEqual(["retry"]);
+    const early = {
+      ...failed,
+      result: result === null ? null : { ...result, responseHeaders: '[["retry-after","60"]]' },
+    };
+    expect(await offered(early, asked)).toEqual([]);
+    expect(await offered(early, { caller: callerOf("owner"), elicitation: null })).toEqual(["retry"]);
+    const over = { ...early, finishedAt: new Date(deps.clock.now().getTime() - 61_000) };
+    expect(await offered(over, asked)).toEqual(["retry"]);
+    expect(await offered(failed, { ...asked, caller: { ...callerOf("agent"), hold: "all" } })).toEqual([]);
+    expect(await offered(failed, { caller: callerOf("approver"), elicitation: null })).toEqual([]);
+  });
+});
+
+test("an error lists as many problems as fit into 16 KiB, and counts the others", () => {
+  const issues = Array.from({ length: 5_000 }, (_, n) => ({
+    field: `${n}${"\u0001".repeat(500)}`,
+    message: "é".repeat(3_000),
+  }));
+  const { content } = errorResult(new DomainError("validation_error", "x".repeat(50_000), issues));
+  const text = content[0]?.type === "text" ? content[0].text : "";
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(16_384);
+  const { error } = JSON.parse(text);
+  expect(error.details.length + error.details_left_out).toBe(5_000);
+  expect(error.details.length).toBeGreaterThan(2);
+});
+
+test("what is refused until a time is to be repeated after it, and not before", () => {
+  const from = new Date(Date.UTC(2030, 0, 1));
+  expect(errorOf(new TooEarly("not_retryable", "Too early.", from)).next_step).toBe(
+    "It is refused until 2030-01-01T00:00:00.000Z: do not call again before that. Tell your person if it can't wait.",
+  );
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Ajv } from "ajv";
 import { ListQuery } from "../../src/actions/list-schemas.ts";
-import { TOOL_LIST_BYTES_MAX } from "../../src/config/limits.ts";
+import { LIST_BYTES_MAX } from "../../src/config/limits.ts";
 import { TOOLS, type ToolName } from "../../mcp/tools.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { Target } from "../support/target.ts";
@@ -29,7 +30,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(tools.map(({ name }) => name)).toEqual(["create", "get", "list", "wait", "approve", "cancel", "retry"]);
     for (const tool of tools) {
       expect(tool.inputSchema).toMatchObject({ type: "object", additionalProperties: false });
-      expect(tool.outputSchema).toBeUndefined();
+      expect(tool.outputSchema).toMatchObject({ type: "object", anyOf: [{}, { required: ["error"] }] });
       expect(Object.keys(tool.annotations ?? {}).toSorted()).toEqual([
         "destructiveHint",
         "idempotentHint",
@@ -45,7 +46,8 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     await using agent = await connect(kind, server.mcpUrl);
     const rules = { timeout_ms: 5_000, give_up_on: ["4xx"] };
     const made = actionIn(await agent.call("create", { url: target.url, delay_seconds: 3_600, ...rules }));
-    expect(made).toMatchObject({ status: "pending", next_retry_at: null, ...rules });
+    expect(made).toMatchObject({ status: "pending", ...rules });
+    expect(made).not.toHaveProperty("next_retry_at");
     expect(String(made["next_step"])).toContain("sent at its run_at");
     const refused = errorIn(await agent.call("create", { url: target.url, sync: true, delay_seconds: 40, wait: 20 }));
     expect(refused).toMatchObject({ code: "invalid_sync" });
@@ -59,7 +61,12 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     const overRest = async (id: string) =>
       (await server.call("GET", `/v1/actions/${id}`, undefined, { authorization: `Bearer ${KEYS.agent}` })).json;
     const { response_note: note, ...rest } = actionIn(await agent.call("get", { id: created.id }));
-    expect(rest).toEqual({ ...(await overRest(created.id)) });
+    const withoutNull = (value: object) => Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null));
+    expect(rest).toEqual({
+      ...withoutNull((await overRest(created.id)) as object),
+      id: created.id,
+      status: "completed",
+    });
     expect(note).toContain("Untrusted data");
     expect(created).toMatchObject({ status: "completed", response_body: { done: true }, attempts: 1 });
     expect(actionIn(await agent.call("wait", { id: created.id }))).toEqual({
@@ -72,18 +79,21 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     const form = { "2": "b", "1": ["a", "c"] };
     const said = { title: "Refund", reason: "lost", metadata: { order: "7" } };
     const sent = actionIn(await agent.call("create", { url: target.url, form, ...said, sync: true }));
-    expect(sent).toMatchObject({ status: "completed", body: null, form, ...said });
+    expect(sent).toMatchObject({ status: "completed", form, ...said });
+    expect(sent).not.toHaveProperty("body");
     expect([...new URLSearchParams(target.received.at(-1)?.body)]).toHaveLength(3);
     expect(actionIn(await agent.call("create", { url: target.url, json: null }))).toMatchObject({ json: null });
     const long = actionIn(await agent.call("create", { url: target.url, text: "ä".repeat(9_000) }));
-    expect(long["body_note"]).toContain("of 18000 bytes");
+    expect(long["body_note"]).toContain("it has 18000 bytes");
     expect(String(long["text"]).length).toBeLessThan(9_000);
 
     const held = actionIn(await agent.call("create", { url: target.url, approve: true, dedupe: `held ${kind}` }));
-    expect(held).toMatchObject({ status: "awaiting_approval", actions: ["approve", "cancel"] });
+    // Its client can't ask anybody.
+    expect(held).toMatchObject({ status: "awaiting_approval", actions: ["cancel"] });
     const page = (await agent.call("list", { status: ["awaiting_approval"], dedupe: `held ${kind}` }))
       .structuredContent;
-    expect(page).toMatchObject({ data: [{ id: held.id }], next_cursor: null });
+    expect(page).toMatchObject({ data: [{ id: held.id }] });
+    expect(page).not.toHaveProperty("next_cursor");
     expect(actionIn(await agent.call("cancel", { id: held.id, reason: "not now" }))).toMatchObject({
       status: "cancelled",
     });
@@ -108,7 +118,12 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
       await owner.call("approve", { id }),
       await agent.call("get", { id: "act_nobody" }),
     ];
-    for (const { content, structuredContent } of results) {
+    const { tools } = await agent.client.listTools();
+    const schemas = new Ajv({ strict: false });
+    const accepts = new Map(tools.map((tool) => [tool.name, schemas.compile({ ...tool.outputSchema })]));
+    const names = ["create", "get", "list", "cancel", "wait", "retry", "approve", "approve", "get"];
+    for (const [at, { content, structuredContent }] of results.entries()) {
+      expect([names[at], accepts.get(names[at] ?? "")?.(structuredContent)]).toEqual([names[at], true]);
       expect(content.map(({ type }) => type)).toEqual(["text"]);
       expect(JSON.parse(content[0]?.text ?? "")).toEqual({ ...structuredContent });
     }
@@ -131,7 +146,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     const text = failed.content[0]?.text ?? "";
     expect([text.split("the request").length, text.split("the answer").length]).toEqual([2, 2]);
     const page = await agent.call("list", { dedupe: `once ${kind}` });
-    expect(page.structuredContent).toMatchObject({ data: [{ status: "failed", error: { response_code: 500 } }] });
+    expect(page.structuredContent).toMatchObject({ data: [{ status: "failed", response_code: 500 }] });
     expect(page.content[0]?.text).not.toMatch(/the (request|answer)|"(response_)?body"/);
   });
 
@@ -200,11 +215,75 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
 
   test("gets large actions in short pages", async () => {
     await using agent = await connect(kind, server.mcpUrl);
-    const body = { text: "x".repeat(0.6 * TOOL_LIST_BYTES_MAX) };
-    for (let n = 0; n < 2; n += 1) actionIn(await agent.call("create", { url: target.url, body, sync: true }));
-    const page = (await agent.call("list", { limit: 2 })).structuredContent;
-    expect(page?.["data"]).toHaveLength(1);
+    const body = { text: "x".repeat(0.4 * LIST_BYTES_MAX) };
+    for (let n = 0; n < 3; n += 1) actionIn(await agent.call("create", { url: target.url, body, sync: true }));
+    const page = (await agent.call("list", { limit: 3 })).structuredContent;
+    expect(page?.["data"]).toHaveLength(2);
     expect(page?.["next_cursor"]).toBeString();
+  });
+
+  test("gets results of at most 16 KiB, rows of at most 400 characters, and no value of a header", async () => {
+    await using agent = await connect(kind, server.mcpUrl);
+    const title = `Ünlimited ${kind}`;
+    const long = {
+      url: `${target.url}${"é".repeat(1_000)}`,
+      title: `${title} ${"😀".repeat(50)}`,
+      reason: "\u0001".repeat(1_000),
+      metadata: Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`m${n}`, "é".repeat(500)])),
+      headers: { Authorization: "Bearer canary-of-the-agent", "X-Odd": "canary-of-the-agent" },
+      body: { note: '"'.repeat(30_000) },
+    };
+    const results = [await agent.call("create", { ...long, method: "PUT", sync: true })];
+    for (let n = 0; n < 44; n += 1) results.push(await agent.call("create", { ...long, body: { n }, approve: true }));
+    const first = await agent.call("list", { title, limit: 100 });
+    const { data, next_cursor: cursor } = first.structuredContent as { data: { id: string }[]; next_cursor: string };
+    const second = await agent.call("list", { title, limit: 100, cursor });
+    const rest = second.structuredContent as { data: { id: string; cut: string[] }[] };
+    expect([data.length, rest.data.length]).toEqual([40, 5]);
+    expect(rest).not.toHaveProperty("next_cursor");
+    for (const row of [...data, ...rest.data]) expect(JSON.stringify(row).length).toBeLessThanOrEqual(400);
+    expect(rest.data[0]?.cut).toEqual(["url", "title"]);
+    const { id } = actionIn(results[0] ?? first);
+    results.push(first, second, await agent.call("get", { id }), await agent.call("wait", { id }));
+    for (const { isError, content } of results) {
+      expect(isError).toBeFalsy();
+      expect(Buffer.byteLength(content[0]?.text ?? "")).toBeLessThanOrEqual(16_384);
+      expect(content[0]?.text).not.toContain("canary");
+    }
+    const { contents } = await agent.client.readResource({ uri: `outgate://actions/${id}` });
+    expect(JSON.stringify(contents)).not.toContain("canary");
+  });
+
+  test("is understood where it gives a text for a list of one", async () => {
+    await using agent = await connect(kind, server.mcpUrl);
+    const { id } = actionIn(await agent.call("create", { url: target.url, approve: true, dedupe: `one ${kind}` }));
+    for (const filters of [{ status: "awaiting_approval" }, { id }, { id, status: "awaiting_approval" }]) {
+      const page = await agent.call("list", { ...filters, dedupe: `one ${kind}` });
+      expect(page.structuredContent).toMatchObject({ data: [{ id }] });
+    }
+    const wrong = errorIn(await agent.call("list", { status: "gone" }));
+    expect(wrong).toMatchObject({ code: "invalid_query", details: [{ field: "status.0" }] });
+  });
+
+  test("hears what to do with a body that is no object, and where ids come from", async () => {
+    await using agent = await connect(kind, server.mcpUrl);
+    for (const body of ['{"order":7}', ["a"], 7]) {
+      const { code, details } = errorIn(await agent.call("create", { url: target.url, body }));
+      expect([code, details]).toMatchObject([
+        "validation_error",
+        [{ field: "body", message: "Must be a JSON object. Give a text as text, and any other JSON value as json." }],
+      ]);
+    }
+    for (const id of ["4711", "outgate://actions/act_1", 7, "", "act_ "]) {
+      for (const name of ["get", "wait", "cancel", "retry", "list"]) {
+        const { details } = errorIn(await agent.call(name, { id }));
+        expect([name, details?.[0]?.message]).toEqual([
+          name,
+          "Must be the id of an action, such as act_01kjwa5v00e7v8c9x2m4n6p8qr: create returns it, and list finds it.",
+        ]);
+      }
+    }
+    expect(errorIn(await agent.call("get", {})).details?.[0]?.message).toContain("create returns it");
   });
 
   test("gets a protocol error for an unknown tool", async () => {
@@ -286,7 +365,7 @@ describe("the table of tools", () => {
     expect(Object.keys(list?.inputSchema.properties ?? {}).toSorted()).toEqual(
       Object.keys(ListQuery.properties).toSorted(),
     );
-    expect(JSON.stringify(list).length).toBeLessThan(2_400);
+    expect(JSON.stringify(list).length).toBeLessThan(2_500);
   });
 
   test("has no format but date-time, since some model providers refuse others", async () => {
@@ -329,7 +408,9 @@ describe("arguments", () => {
   test("that are null count as absent", async () => {
     await using agent = await connect("modern", server.mcpUrl);
     const args = { url: target.url, body: null, idempotency_key: null, wait: null, approve: true, dedupe: null };
-    expect(actionIn(await agent.call("create", args))).toMatchObject({ body: null, idempotency_key: null });
+    const made = actionIn(await agent.call("create", args));
+    expect(made.status).toBe("awaiting_approval");
+    for (const name of ["body", "idempotency_key", "dedupe"]) expect(made).not.toHaveProperty(name);
   });
 
   test("keep numbers as they were written, to the target and back", async () => {

@@ -1,0 +1,115 @@
+import { isBytes } from "../src/actions/cut-body.ts";
+import { membersIn } from "../src/json/walk.ts";
+
+/** A member of an object: its name, and its value as JSON text. */
+export type Member = readonly [name: string, text: string];
+
+/** The members of an object that fit, and the names of those that show only their beginning. */
+export interface Shortened {
+  readonly members: readonly Member[];
+  readonly cut: readonly string[];
+}
+
+/** JSON of our own, without white space, without the members that are null. */
+export function presentMembers(json: string): readonly Member[] {
+  return [...membersIn(json)].filter(([, text]) => text !== "null");
+}
+
+export function objectOf(members: readonly Member[]): string {
+  return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
+}
+
+/**
+ * The members, cut so that their object has at most so many bytes: the longest are cut first, each to the same length. A
+ * member for which `isWhole` holds is never cut.
+ */
+export function shorten(
+  members: readonly Member[],
+  bytesMax: number,
+  isWhole: (name: string) => boolean = () => false,
+): Shortened {
+  const sizes = members.map(([, text]) => Buffer.byteLength(text));
+  const all = Buffer.byteLength(objectOf(members));
+  if (all <= bytesMax) return { members, cut: [] };
+  const cuttable = sizes.filter((_, at) => !isWhole(members[at]?.[0] ?? ""));
+  const room = bytesMax - all + cuttable.reduce((sum, size) => sum + size, 0);
+  const length = commonLength(cuttable, room);
+  const cut: string[] = [];
+  const kept = members.map(([name, text], at): Member => {
+    if (isWhole(name) || (sizes[at] ?? 0) <= length) return [name, text];
+    cut.push(name);
+    return [name, beginningOf(name, text, length)];
+  });
+  return { members: kept, cut };
+}
+
+/** The greatest length to which all can be cut so that they fit into the room. */
+function commonLength(sizes: readonly number[], room: number): number {
+  const sorted = sizes.toSorted((one, other) => one - other);
+  let left = room;
+  for (const [at, size] of sorted.entries()) {
+    const share = Math.floor(left / (sorted.length - at));
+    if (size > share) return Math.max(0, share);
+    left -= size;
+  }
+  return Infinity;
+}
+
+/** Objects of ours, of which the longest members are cut. */
+const NESTED: ReadonlySet<string> = new Set(["late_result", "pause", "created_by", "error"]);
+
+/** Of these the first members are kept whole. */
+const MAPS: ReadonlySet<string> = new Set(["headers", "metadata", "form"]);
+
+/** Bodies, whose cut a note tells: their beginning is exactly what was sent or answered. */
+const EXACT: ReadonlySet<string> = new Set(["body", "json", "text", "response_body"]);
+
+const MARK = "…";
+
+/** The JSON text of a value's beginning. */
+function beginningOf(name: string, text: string, bytesMax: number): string {
+  if (NESTED.has(name)) return objectOf(shorten(presentMembers(text), bytesMax).members);
+  if (MAPS.has(name) && text.startsWith("{")) return firstMembers(text, bytesMax);
+  const value: unknown = text.startsWith('"') || text.startsWith(BYTES) ? JSON.parse(text) : text;
+  if (isBytes(value)) {
+    const data = whole64(value.data, bytesMax - BYTES.length - '"}'.length);
+    return JSON.stringify({ encoding: "base64", data });
+  }
+  const written = typeof value === "string" ? value : text;
+  if (name === "base64") return JSON.stringify(whole64(written, bytesMax - '""'.length));
+  return JSON.stringify(EXACT.has(name) ? beginning(written, bytesMax) : beginning(written, bytesMax, MARK));
+}
+
+/** How the body of an answer begins that is no text. */
+const BYTES = '{"encoding":"base64","data":"';
+
+/** Base64 that can be decoded. */
+function whole64(text: string, charsMax: number): string {
+  return text.slice(0, Math.max(0, charsMax - (charsMax % 4)));
+}
+
+function firstMembers(json: string, bytesMax: number): string {
+  const kept: Member[] = [];
+  let bytes = "{".length;
+  for (const [name, text] of membersIn(json)) {
+    bytes += Buffer.byteLength(JSON.stringify(name)) + Buffer.byteLength(text) + ":,".length;
+    if (bytes > bytesMax) break;
+    kept.push([name, text]);
+  }
+  return objectOf(kept);
+}
+
+/** The beginning of a text, with the mark, whose JSON text has at most so many bytes. It never ends within a character. */
+export function beginning(text: string, bytesMax: number, mark = ""): string {
+  let bytes = '""'.length + Buffer.byteLength(mark);
+  let end = 0;
+  for (const character of text) {
+    bytes += PLAIN.test(character) ? 1 : Buffer.byteLength(JSON.stringify(character)) - '""'.length;
+    if (bytes > bytesMax) break;
+    end += character.length;
+  }
+  return text.slice(0, end) + mark;
+}
+
+/** Characters that stand in JSON as they are, in one byte. */
+const PLAIN = /^[ !#-[\]-~]$/;
