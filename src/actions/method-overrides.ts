@@ -59,15 +59,24 @@ function inQuery(pair: Pair): readonly MethodOverride[] {
   const [name, value] = pair;
   const named = namedIn(pair, "parameter", "the URL");
   if (named.length > 0 || !LOOSE_PARAMETERS.has(plainName(name))) return named;
-  const method = methodIn(value);
-  return KNOWN.has(method) ? [{ method, place: `parameter ${shownName(name)} of the URL` }] : [];
+  return methodsIn(value).map((method) => ({ method, place: `parameter ${shownName(name)} of the URL` }));
 }
 
-/** Headers have many such names: what counts is a value that is a method. */
+/** Headers have many such names: in most of them only a method counts as a value. */
 function inHeader([name, value]: Pair): readonly MethodOverride[] {
-  const method = methodIn(value);
-  return KNOWN.has(method) && HEADER.test(name) ? [{ method, place: `header ${name}` }] : [];
+  if (!HEADER.test(name)) return [];
+  const methods = methodsIn(value);
+  const all = methods.length === 0 && isOverride(name) && value.trim() !== "" ? [OTHER_METHOD] : methods;
+  return all.map((method) => ({ method, place: `header ${name}` }));
 }
+
+/** The known methods that a value names, alone, in a list, or in quotes: targets take the first, the last or any of them. */
+function methodsIn(value: string): readonly string[] {
+  const words = value.toUpperCase().split(SEPARATORS);
+  return [...new Set(words.filter((word) => KNOWN.has(word)))];
+}
+
+const SEPARATORS = /[\s,;"'`()[\]{}<>]/;
 
 const HEADER = /method|verb/i;
 
@@ -83,17 +92,20 @@ function membersOf(request: SentRequest): readonly Pair[] {
     return [];
   }
   try {
-    return [...membersIn(body)].filter(([name]) => isOverride(name)).flatMap(stringsIn);
+    return [...membersIn(body)].filter(([name]) => isOverride(name)).flatMap(valuesIn);
   } catch {
     // The row was altered in the database and is no such JSON any more.
     return [];
   }
 }
 
-/** A text, or each text of a list, of which some targets take the first. */
-function stringsIn([name, json]: Pair): readonly Pair[] {
+/** A value, or each of a list, of which some targets take the first. What is no text counts as it is written. */
+function valuesIn([name, json]: Pair): readonly Pair[] {
   const values = json.startsWith("[") ? [...elementsIn(json)] : [json];
-  return values.flatMap((value) => (value.startsWith('"') ? [[name, String(JSON.parse(value))] as const] : []));
+  return values.flatMap((value): readonly Pair[] => {
+    if (value === "null") return [];
+    return [[name, value.startsWith('"') ? String(JSON.parse(value)) : value]];
+  });
 }
 
 /** Boundaries aside, since targets differ in how they read them: whatever has the header of a part counts as one. */
@@ -170,8 +182,14 @@ const LOOSE_PARAMETERS: ReadonlySet<string> = new Set(["method", "httpmethod"]);
 /** Letters and digits alone. Some targets end a name at NUL. */
 function plainName(name: string): string {
   const [read = ""] = name.split("\0", 1);
-  return read.toLowerCase().replaceAll(/[^a-z0-9]+/g, "");
+  return read
+    .replace(INDEX, "")
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "");
 }
+
+/** Of a list in a query: `_method[0]`. */
+const INDEX = /\[\w{0,20}\]$/;
 
 function shownName(name: string): string {
   return /^[\w$.-]{1,40}$/.test(name) ? name : plainName(name);

@@ -48,6 +48,15 @@ describe("another method is found in", () => {
     ["a part whose header is folded", multipart(part('\r\n name="_method"', "DELETE"))],
     ["a header", { headers: { "X-Override-HTTP-Method": "DELETE" } }],
     ["a header of other spelling", { headers: { x_request_verb: " delete" } }],
+    ["a header in quotes", { headers: { "X-Foo-Method": '"DELETE"' } }],
+    ["a header of other quotes", { headers: { "X-Foo-Method": "'delete'" } }],
+    ["a header with a list", { headers: { "X-Foo-Method": "POST, DELETE" } }],
+    ["a header with a list without spaces", { headers: { "X-HTTP-Method-Override": "post,delete" } }],
+    ["a header with a parameter", { headers: { "X-Foo-Verb": "DELETE;q=1" } }],
+    ["the parameter method in quotes", url("method=%22DELETE%22")],
+    ["the parameter method with a list", url("method=POST,DELETE")],
+    ["a parameter with an index", url("_method[0]=DELETE")],
+    ["a member that is a list with more than texts", json('{"_method":[7,"DELETE"]}')],
   ])("%s", (_name, members) => {
     const found = methodOverrides(aRequest(members));
     expect(found.map(({ method }) => method)).toContain("DELETE");
@@ -55,7 +64,16 @@ describe("another method is found in", () => {
   });
 
   test("a value that is no known method, which counts as none that is allowed", () => {
-    for (const members of [url("_method=sk_live_0123456789"), json('{"_method":"PURGE"}'), form("_method=%00")]) {
+    for (const members of [
+      url("_method=sk_live_0123456789"),
+      json('{"_method":"PURGE"}'),
+      json('{"_method":{"value":"DELETE"}}'),
+      json('{"_method":[["DELETE"]]}'),
+      json('{"_method":true}'),
+      json('{"X-HTTP-Method":7}'),
+      form("_method=%00"),
+      { headers: { "X-Tunneled-Method": "D3LETE" } },
+    ]) {
       expect(methodOverrides(aRequest(members))).toHaveLength(1);
     }
     expect(JSON.stringify(methodOverrides(aRequest(url("_method=sk_live_0123456789"))))).not.toContain("sk_live");
@@ -88,6 +106,9 @@ describe("no other method is found in", () => {
     ["a field of a name in brackets", form("order%5B_method%5D=DELETE")],
     ["a field method, of which many forms have one", form("method=delete")],
     ["an empty value", url("_method=&a=_method")],
+    ["a member that is null or an empty list", json('{"_method":null,"_Method":[]}')],
+    ["a parameter method that names a procedure", url("method=flickr.photos.delete")],
+    ["a header that names a procedure", { headers: { "X-Rpc-Method": "orders.delete" } }],
     ["a parameter method that names no method", url("method=flickr.photos.getInfo")],
     ["the fragment", url("a=1#?_method=DELETE")],
     ["the path", { url: "https://api.example.com/_method=DELETE", body: null }],

@@ -194,6 +194,8 @@ describe("a request that names another method", () => {
       [writer, { body: { _HttpMethod: "delete" } }],
       [writer, { json: { $httpMethod: "DELETE" } }],
       [writer, { form: { _method: "DELETE" } }],
+      [writer, { headers: { "X-Foo-Method": '"DELETE"' } }],
+      [writer, { headers: { "X-Foo-Method": "POST, DELETE" } }],
       [writer, { base64: bytes.toString("base64"), headers: { "Content-Type": "multipart/form-data; boundary=b" } }],
     ] as const;
     for (const [key, members] of requests) {
@@ -203,6 +205,8 @@ describe("a request that names another method", () => {
       await using agent = await connect("modern", app.mcpUrl, { key });
       expect(errorIn(await agent.call("create", { url: target.url, ...members }))).toMatchObject({ code: "forbidden" });
     }
+    const noText = await create(writer, { body: { _method: { value: "DELETE" } } });
+    expect([noText.status, noText.json.error.message]).toEqual([403, expect.stringContaining("an unknown method")]);
     expect((await create(writer, { body: { order: { _method: "DELETE" }, method: "DELETE" } })).status).toBe(201);
   });
 
