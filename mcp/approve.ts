@@ -7,7 +7,13 @@ import { DomainError } from "../src/api/domain-error.ts";
 import { compile, isJsonObject, withoutNulls } from "../src/api/schema-helpers.ts";
 import { mayApproveIt } from "../src/approvals/policy.ts";
 import { ADDRESS_FACTS, type DecisionFacts, maskedFacts } from "../src/approvals/facts.ts";
-import { QUESTION_BODY_CHARS_MAX, QUESTION_BODY_LINES_MAX, QUESTION_MS } from "../src/config/limits.ts";
+import {
+  QUESTION_BODY_CHARS_MAX,
+  QUESTION_BODY_LINES_MAX,
+  QUESTION_BYTES_MAX,
+  QUESTION_LINE_CHARS,
+  QUESTION_MS,
+} from "../src/config/limits.ts";
 import { shownBody } from "../src/pages/body-view.tsx";
 import { maskedAction, premask } from "../src/receipts/masked-action.ts";
 import { visibleText } from "../src/receipts/visible-text.ts";
@@ -15,6 +21,7 @@ import { ACTION_ID } from "../src/runtime/ids.ts";
 import type { AgentDeps, QuestionForm, ToolCall } from "./call.ts";
 import { describeAction, errorOf, type ToolAnswer } from "./results.ts";
 import { compileArguments, DecideArguments, ApprovalForm, schemaJson } from "./schemas.ts";
+import { type Member, shorten } from "./shorten.ts";
 
 /** The question to send; the client repeats the call with the answer and this state. */
 export interface Question {
@@ -58,6 +65,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   requireHeld(action);
   const [history, ready] = await Promise.all([actionService.historyOf(action), premask(action, "decider")]);
   const form = formOf(ready, maskedFacts(ready, history, deps.baseUrl));
+  if (Buffer.byteLength(form.message) > QUESTION_BYTES_MAX) return refuse(deps, call, tooLong(deps));
   if (elicitation.era === "modern") return { form, state: stateOf(deps, caller, action) };
   return settle(deps, call, action, await elicitation.ask(form));
 }
@@ -88,6 +96,15 @@ function notAskable({ baseUrl }: AgentDeps): DomainError {
     "forbidden",
     "This service runs on several nodes, where only clients of MCP revision 2026-07-28 can ask their person. A person " +
       `decides: by the link in the approval mail, or in the inbox at ${baseUrl}/approvals.`,
+  );
+}
+
+/** A question shows where a call goes in full, or nobody is asked. */
+function tooLong({ baseUrl }: AgentDeps): DomainError {
+  return new DomainError(
+    "forbidden",
+    "The URL and the callback of this action are too long for a question. A person decides: by the link in the approval mail, or in the " +
+      `inbox at ${baseUrl}/approvals.`,
   );
 }
 
@@ -151,7 +168,19 @@ export function formOf(action: Action, { facts, risks }: DecisionFacts): Questio
     ]),
     "The action's link shows the whole request, after you log in.",
   ];
-  return { message: lines.join("\n"), requestedSchema: FORM_SCHEMA };
+  return { message: shortLines(lines, facts).join("\n"), requestedSchema: FORM_SCHEMA };
+}
+
+/** The lines, the longest cut where the question would be too long, but never where the call goes nor its risks. */
+function shortLines(lines: readonly string[], facts: DecisionFacts["facts"]): readonly string[] {
+  const said = facts.filter(({ name }) => !ADDRESS_FACTS.has(name));
+  const cuttable = new Set(said.map(({ label, value }) => `${label}: ${unlinked(plain(value))}`));
+  const isWhole = (line = "") =>
+    line.length <= QUESTION_LINE_CHARS || !(cuttable.has(line) || line.startsWith(BODY_INDENT));
+  const written = lines.map((line, at): Member => [String(at), JSON.stringify(line)]);
+  const { members, cut } = shorten(written, QUESTION_BYTES_MAX, (at) => isWhole(lines[Number(at)]));
+  if (cut.length === 0) return lines;
+  return [...members.map(([, json]) => String(JSON.parse(json))), "Lines that end with … are cut."];
 }
 
 /** The beginning of the body as it is masked for whoever decides, and what is left out. No line can pass for one of ours. */

@@ -18,6 +18,7 @@ import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts
 import {
   PROGRESS_EVERY_MS,
   SILENT_WAIT_SECONDS_MAX,
+  TOOL_NAME_CHARS_SHOWN,
   TOOL_ROWS_MAX,
   WAIT_SECONDS_DEFAULT,
 } from "../src/config/limits.ts";
@@ -178,8 +179,10 @@ export function createCallTool(deps: AgentDeps) {
   const openQuestions = new Map<string, number>();
   return async ({ params }: CallToolRequest, ctx: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
     const { name } = params;
-    if (!isTool(name))
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${JSON.stringify(name)}.`);
+    if (!isTool(name)) {
+      const given = JSON.stringify(name.slice(0, TOOL_NAME_CHARS_SHOWN));
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${given}.`);
+    }
     const { permission, run } = TOOLS[name];
     const call = new ToolCall(ctx, draining, openQuestions);
     const startedMs = clock.monotonicMs();

@@ -696,6 +696,8 @@ export const TOOL_NOTES_BYTES = 1_024;
 /** Bytes of one action in a list, and how many of them fit in a result. */
 export const TOOL_ROW_BYTES_MAX = 400;
 export const TOOL_ROWS_MAX = 40;
+/** Of a tool's name that there isn't. */
+export const TOOL_NAME_CHARS_SHOWN = 100;
 /** Bytes of the problems that an error lists, and of the texts of one of them. */
 export const TOOL_PROBLEMS_BYTES_MAX = 8_192;
 export const TOOL_PROBLEM_BYTES_MAX = 1_024;
@@ -705,6 +707,9 @@ export const QUESTIONS_OPEN_MAX = 20;
 /** What a question shows of the body of a request. */
 export const QUESTION_BODY_CHARS_MAX = 1_024;
 export const QUESTION_BODY_LINES_MAX = 40;
+/** The whole question; of the longer lines those are cut that don't say where the call goes. */
+export const QUESTION_BYTES_MAX = 12_288;
+export const QUESTION_LINE_CHARS = 200;
 /** A tool call without progress notifications ends after this: most clients give up after a minute. */
 export const SILENT_WAIT_SECONDS_MAX = 50;
 export const PROGRESS_EVERY_MS = 5 * SECOND_MS;

@@ -26,6 +26,16 @@ const stateOf = async (id: string) => {
 const HELD = { status: "awaiting_approval", run: 1, approvedBy: null } as const;
 
 describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
+  test("asks nobody where the question can't show the whole URL, and says who decides", async () => {
+    const { id } = await server.engine.create({ url: `https://api.example.com/${"é".repeat(4_000)}`, approve: true });
+    await using agent = await connect(kind, server.mcpUrl, { answer: YES });
+    const refused = await agent.call("approve", { id });
+    expect(errorIn(refused)).toMatchObject({ code: "forbidden", message: expect.stringContaining("too long") });
+    expect(actionIn(refused)).toMatchObject({ id, status: "awaiting_approval", decision: "unavailable" });
+    expect(agent.questions).toEqual([]);
+    expect(await stateOf(id)).toEqual(HELD);
+  });
+
   test("asks its person, and their approval releases the action", async () => {
     const id = await hold();
     await using agent = await connect(kind, server.mcpUrl, { answer: YES });

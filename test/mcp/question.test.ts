@@ -55,6 +55,24 @@ describe("a question", () => {
     expect(message).toContain("Requester notes: note: x(U+000A)Method: GET\n");
   });
 
+  test("has at most 12 KiB where the URL leaves room, and the URL, the callback and the risks whole", () => {
+    const url = `https://api.example.com/${"u".repeat(3_000)}`;
+    const callback = `https://app.example.com/${"c".repeat(3_000)}`;
+    const note = "<".repeat(500);
+    const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`m${n}`, note]));
+    const extras = { metadata, reason: "r".repeat(1_000) };
+    const entry = { kind: "rejected", at: new Date(0), by: "key:ann", reason: "<".repeat(1_000) } as const;
+    const history = { ...NO_HISTORY, reason: "<".repeat(1_000), rejections: Array.from({ length: 10 }, () => entry) };
+    const message = messageOf(anAction({ url, callback, method: "DELETE", extras, title: "😀".repeat(60) }), history);
+    expect(Buffer.byteLength(message)).toBeLessThanOrEqual(12_288);
+    expect(message).toContain(`URL: ${url}\n`);
+    expect(message).toContain(`Callback: ${callback}\n`);
+    expect(message).toContain("! It deletes: the method is DELETE.\n");
+    expect(message).toEndWith("\nLines that end with … are cut.");
+    for (const line of message.split("\n").filter((one) => one.startsWith("Requester notes")))
+      expect(line).toEndWith("…");
+  });
+
   test("shows the body masked, as JSON, form or text, up to a kilobyte, with what is left out and where it is", () => {
     const bodyOf = (action: Partial<Action>) =>
       messageOf(anAction(action))
