@@ -8,7 +8,15 @@ import {
   type Viewer,
   viewerOf,
 } from "../src/accounts/roles.ts";
-import { type Action, awaitsRunAt, isExpired, isTerminal, nextRetryAt, runAtOf } from "../src/actions/action.ts";
+import {
+  type Action,
+  awaitsRunAt,
+  isExpired,
+  isTerminal,
+  nextRetryAt,
+  type Result,
+  runAtOf,
+} from "../src/actions/action.ts";
 import { bodyMemberJson, bodyMemberOf } from "../src/actions/body.ts";
 import { earlyRetryRefusal, operationsOf } from "../src/actions/changes.ts";
 import { cutJson, cutRequestBody } from "../src/actions/cut-body.ts";
@@ -32,7 +40,7 @@ import {
 import { parseExactly, scanJson } from "../src/json/json.ts";
 import { traceOf } from "../src/observability/log.ts";
 import { hiddenValues, maskedAction, maskedActor, maskedPause, premaskFor } from "../src/receipts/masked-action.ts";
-import { maskHeaders, maskText } from "../src/receipts/masking.ts";
+import { hideEchoes, maskHeaders, maskText } from "../src/receipts/masking.ts";
 import type { AgentDeps, ToolCall } from "./call.ts";
 import { beginning, type Member, objectOf, presentMembers, shorten } from "./shorten.ts";
 
@@ -411,8 +419,8 @@ const NO_BODY: Body = { members: [], bytes: 0, isCut: false };
 function bodiesOf(action: Action): Bodies {
   return {
     sent: sentOf(action),
-    answered: answerOf(action.result?.responseBody ?? null),
-    late: answerOf(action.lateResult?.responseBody ?? null),
+    answered: answerOf(action, action.result),
+    late: answerOf(action, action.lateResult),
   };
 }
 
@@ -424,9 +432,11 @@ function sentOf(action: Action): Body {
   return { members: [[name, text.trim()]], bytes: cut.bytes ?? Buffer.byteLength(cut.text), isCut: cut.bytes !== null };
 }
 
-function answerOf(stored: string | null): Body {
+/** Some targets repeat the headers of a request. */
+function answerOf({ headers }: Action, result: Pick<Result, "responseBody"> | null): Body {
+  const stored = result?.responseBody ?? null;
   if (stored === null) return NO_BODY;
-  const { json, bytes } = cutJson(stored, TOOL_RESULT_BYTES_MAX);
+  const { json, bytes } = cutJson(hideEchoes(stored, headers), TOOL_RESULT_BYTES_MAX);
   return {
     members: [["response_body", json.trim()]],
     bytes: bytes ?? Buffer.byteLength(stored),

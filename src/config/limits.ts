@@ -696,6 +696,9 @@ export const TOOL_NOTES_BYTES = 1_024;
 /** Bytes of one action in a list, and how many of them fit in a result. */
 export const TOOL_ROW_BYTES_MAX = 400;
 export const TOOL_ROWS_MAX = 40;
+/** Secrets of headers that are looked for in an answer, and the shortest of them. */
+export const ECHOES_MAX = 16;
+export const ECHO_CHARS_MIN = 8;
 /** Of a tool's name that there isn't. */
 export const TOOL_NAME_CHARS_SHOWN = 100;
 /** Bytes of the problems that an error lists, and of the texts of one of them. */

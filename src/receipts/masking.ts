@@ -1,4 +1,5 @@
 import type { Viewer } from "../accounts/roles.ts";
+import { ECHO_CHARS_MIN, ECHOES_MAX } from "../config/limits.ts";
 import { readHeaders } from "../outbound/response-headers.ts";
 import { EditedText } from "./edited-text.ts";
 import { findSecrets } from "./find-secrets.ts";
@@ -55,6 +56,29 @@ export function maskResponseHeaders(json: string, viewer: For): string {
   });
   return JSON.stringify(masked);
 }
+
+/**
+ * The answer of a target, as JSON text, without the secrets of the request's headers that it repeats. Only in texts, since a
+ * mask among other values would be no JSON.
+ */
+export function hideEchoes(answer: string, headers: Readonly<Record<string, string>> | null): string {
+  const repeated = secretsOf(headers ?? {}).filter((secret) => answer.includes(secret));
+  if (repeated.length === 0) return answer;
+  return answer.replace(JSON_TEXT, (text) => repeated.reduce((left, secret) => left.replaceAll(secret, MASK), text));
+}
+
+const JSON_TEXT = /"(?:[^"\\]|\\.)*"/g;
+
+/** Values of headers that are named as secrets, and their words, as JSON writes them, the longest first. */
+function secretsOf(headers: Readonly<Record<string, string>>): readonly string[] {
+  const values = Object.entries(headers).flatMap(([name, value]) => (secretKind(name) === null ? [] : [value]));
+  const all = new Set(values.flatMap((value) => [value, ...value.split(WORDS)]));
+  const long = [...all].filter(({ length }) => length >= ECHO_CHARS_MIN);
+  const sorted = long.toSorted((one, other) => other.length - one.length).slice(0, ECHOES_MAX);
+  return sorted.map((secret) => JSON.stringify(secret).slice(1, -1));
+}
+
+const WORDS = /[\s;,=]+/;
 
 function maskHeader(name: string, value: string, masking: Masking): string {
   if (isVisibleHeader(name)) return maskNested(value, masking, 0);

@@ -3,6 +3,7 @@ import { describeAction, describePage, errorOf, errorResult, resultOf } from "..
 import type { Action, Result } from "../../src/actions/action.ts";
 import type { Caller, Role } from "../../src/accounts/roles.ts";
 import { DomainError, TooEarly } from "../../src/api/domain-error.ts";
+import { hideEchoes } from "../../src/receipts/masking.ts";
 import { FakeClock } from "../support/clock.ts";
 import { anAction, aPause } from "../support/factory.ts";
 
@@ -274,6 +275,52 @@ describe("a result", () => {
       expect(Object.keys(JSON.parse(text).headers)).toEqual(Object.keys(headers));
     }
   });
+});
+
+test("a result hides the secrets of headers that the target repeats, and only those", async () => {
+  const headers = {
+    Authorization: 'Bearer canary-\\"own\\"-1',
+    Cookie: "a=canary-two; b=canary-three",
+    "X-Api-Key": "12345678",
+    "X-Token": "short",
+    "X-Order": "order-4711",
+  };
+  const seen = JSON.stringify({
+    headers,
+    token: 'canary-\\"own\\"-1',
+    short: "short",
+    order: "order-4711",
+    n: 12_345_678,
+  });
+  const late = {
+    run: 1,
+    attempt: 1,
+    responseCode: 200,
+    responseTruncated: false,
+    responseHeaders: null,
+    durationMs: 1,
+  };
+  const lateResult = {
+    ...late,
+    at: new Date(0),
+    responseBody: JSON.stringify("x".repeat(16_300) + headers.Authorization),
+  };
+  for (const role of ["owner", "agent"] as const) {
+    const text = await textOf({ ...answeredWith(seen), headers, lateResult }, role);
+    expect(text).not.toContain("canary");
+    expect(JSON.parse(text).response_body).toEqual({
+      headers: { ...headers, Authorization: "••••", Cookie: "••••", "X-Api-Key": "••••" },
+      token: "••••",
+      short: "short",
+      order: "order-4711",
+      n: 12_345_678,
+    });
+  }
+  const long = JSON.stringify({ "a\\": `${"\\".repeat(100_000)}canary-two`, more: '"'.repeat(100_000) });
+  const began = performance.now();
+  expect(hideEchoes(long, headers)).not.toContain("canary");
+  // Fiftyfold what one reading takes.
+  expect(performance.now() - began).toBeLessThan(1_000);
 });
 
 describe("a row of a list", () => {
