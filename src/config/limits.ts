@@ -710,8 +710,8 @@ export const QUESTIONS_OPEN_MAX = 20;
 /** What a question shows of the body of a request. */
 export const QUESTION_BODY_CHARS_MAX = 1_024;
 export const QUESTION_BODY_LINES_MAX = 40;
-/** The whole question; of the longer lines those are cut that don't say where the call goes. */
-export const QUESTION_BYTES_MAX = 12_288;
+/** The whole question: the longest URL and callback, and more. Of the longer lines those are cut that don't say where it goes. */
+export const QUESTION_BYTES_MAX = 24_576;
 export const QUESTION_LINE_CHARS = 200;
 /** A tool call without progress notifications ends after this: most clients give up after a minute. */
 export const SILENT_WAIT_SECONDS_MAX = 50;

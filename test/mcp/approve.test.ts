@@ -27,7 +27,7 @@ const HELD = { status: "awaiting_approval", run: 1, approvedBy: null } as const;
 
 describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   test("asks nobody where the question can't show the whole URL, and says who decides", async () => {
-    const { id } = await server.engine.create({ url: `https://api.example.com/${"é".repeat(4_000)}`, approve: true });
+    const { id } = await server.engine.create({ url: `https://api.example.com/${"é".repeat(8_000)}`, approve: true });
     await using agent = await connect(kind, server.mcpUrl, { answer: YES });
     const refused = await agent.call("approve", { id });
     expect(errorIn(refused)).toMatchObject({ code: "forbidden", message: expect.stringContaining("too long") });

@@ -55,7 +55,7 @@ describe("a question", () => {
     expect(message).toContain("Requester notes: note: x(U+000A)Method: GET\n");
   });
 
-  test("has at most 12 KiB where the URL leaves room, and the URL, the callback and the risks whole", () => {
+  test("has at most 24 KiB where the URL leaves room, and the URL, the callback and the risks whole", () => {
     const url = `https://api.example.com/${"u".repeat(3_000)}`;
     const callback = `https://app.example.com/${"c".repeat(3_000)}`;
     const note = "<".repeat(500);
@@ -64,7 +64,7 @@ describe("a question", () => {
     const entry = { kind: "rejected", at: new Date(0), by: "key:ann", reason: "<".repeat(1_000) } as const;
     const history = { ...NO_HISTORY, reason: "<".repeat(1_000), rejections: Array.from({ length: 10 }, () => entry) };
     const message = messageOf(anAction({ url, callback, method: "DELETE", extras, title: "😀".repeat(60) }), history);
-    expect(Buffer.byteLength(message)).toBeLessThanOrEqual(12_288);
+    expect(Buffer.byteLength(message)).toBeLessThanOrEqual(24_576);
     expect(message).toContain(`URL: ${url}\n`);
     expect(message).toContain(`Callback: ${callback}\n`);
     expect(message).toContain("! It deletes: the method is DELETE.\n");
