@@ -97,9 +97,8 @@ function detailsOf(issues: readonly Issue[]) {
   return details;
 }
 
-function cutText(text: string): string {
-  const isShort = Buffer.byteLength(JSON.stringify(text)) <= TOOL_PROBLEM_BYTES_MAX;
-  return isShort ? text : beginning(text, TOOL_PROBLEM_BYTES_MAX, "…");
+function cutText(text: string, bytesMax = TOOL_PROBLEM_BYTES_MAX): string {
+  return Buffer.byteLength(JSON.stringify(text)) <= bytesMax ? text : beginning(text, bytesMax, "…");
 }
 
 function nextStepAfter(error: DomainError): string {
@@ -260,8 +259,8 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: Action): string
   const extras = runAt === undefined ? {} : { runAt };
   const shown = { ...action, body: null, headers: null, callback: null, lateResult: null, result, extras };
   const { visible, options } = viewOf(deps, reader.caller, shown);
-  const { id, status, method, url, title, createdAt, run, attempts } = visible;
-  const late = action.lateResult;
+  const { id, status, method, url, title, createdAt, createdBy, keyId, run, attempts } = visible;
+  const late = isTerminal(status) ? action.lateResult : null;
   const runsAt = status === "pending" || status === "awaiting_approval" ? runAtOf(visible) : null;
   const members = textsOf({
     id,
@@ -270,6 +269,7 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: Action): string
     url,
     title,
     created_at: createdAt.toISOString(),
+    ...(keyId === reader.caller.keyId ? {} : { created_by: creatorOf(keyId, createdBy) }),
     ...(run === 1 ? {} : { run }),
     attempts,
     run_at: runsAt !== null && runsAt > options.now ? runsAt.toISOString() : null,
@@ -284,6 +284,14 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: Action): string
   const short = shorten(members, TOOL_ROW_BYTES_MAX - ROW_CUT_BYTES, (name) => !ROW_TEXTS.has(name));
   return objectOf([...short.members, ...textsOf({ cut: short.cut })]);
 }
+
+/** As actions name it, with a short name. */
+function creatorOf(keyId: string, createdBy: string) {
+  const name = createdBy.slice(createdBy.indexOf(":") + 1);
+  return { ...(keyId === "" ? {} : { id: keyId }), name: cutText(name, ROW_NAME_BYTES_MAX) };
+}
+
+const ROW_NAME_BYTES_MAX = 24;
 
 /** What is cut in a row that is too long, and the bytes of a member that names all of it. */
 const ROW_TEXTS: ReadonlySet<string> = new Set(["url", "title", "last_error"]);

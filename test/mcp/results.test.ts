@@ -355,6 +355,8 @@ describe("a row of a list", () => {
       for (const overrides of [
         {},
         { status: "pending", attempts: 100, dueAt: due, lateResult: null },
+        { status: "pending", attempts: 100, dueAt: due, run: 1_000, keyId: "key_6t0gdb7nje93bfb9tpbaf6pqfr" },
+        { keyId: "key_6t0gdb7nje93bfb9tpbaf6pqfr", run: 1_000 },
         { status: "awaiting_approval", extras: { runAt: due.getTime() }, run: 1_000 },
       ] as const) {
         const action = longest(overrides);
