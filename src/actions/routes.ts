@@ -37,16 +37,7 @@ import {
   serializeCounts,
   Timeline,
 } from "./list-schemas.ts";
-import {
-  ActionJson,
-  ActionId,
-  CreateAction,
-  DecisionBody,
-  FoundAction,
-  ReadQuery,
-  Retry,
-  WaitQuery,
-} from "./schemas.ts";
+import { ActionJson, ActionId, CreateAction, DecisionBody, ReadQuery, Retry, WaitQuery } from "./schemas.ts";
 import type { ActionService } from "./service.ts";
 
 /** The action in the path of a route. */
@@ -262,7 +253,10 @@ const CREATE_ACTION = bodyOperation({
   body: uncheckedBody(CreateAction),
   answers: {
     201: { description: "The new action.", schema: ActionJson, headers: ["Location"] },
-    200: { description: "The earlier action with the same dedupe or Idempotency-Key.", schema: FoundAction },
+    200: {
+      description: "The earlier action with the same dedupe or Idempotency-Key, with `deduplicated` and `differs`.",
+      schema: ActionJson,
+    },
   },
   errors: [
     ...API_ERRORS,

@@ -268,13 +268,6 @@ const ActionCreator = Type.Object(
   { title: "ActionCreator", description: "Who created it." },
 );
 
-const found = Type.Literal(true, { description: "A create found this older action.", examples: [true] });
-
-const differing = Type.Array(Type.String(), {
-  description: "Fields of the request that differ from this older action.",
-  examples: [["body"]],
-});
-
 /** An action in answers, as `serialize.ts` writes it. */
 export const ActionJson = Type.Object(
   {
@@ -322,11 +315,10 @@ export const ActionJson = Type.Object(
     expires_at: Type.Optional(dateTime("No attempt begins from this time on. Present if the create said so.")),
     ...ruleMembers,
     extras: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description:
-          "What another version of Outgate stored with the action and this one doesn't use. It is kept. Absent if there is nothing.",
-        examples: [{ priority: 7 }],
-      }),
+      anyObject(
+        "What another version of Outgate stored with the action and this one doesn't use. It is kept. Absent if there is nothing.",
+        { priority: 7 },
+      ),
     ),
     hidden_values: Type.Optional(
       Type.Integer({
@@ -371,19 +363,21 @@ export const ActionJson = Type.Object(
         ],
       }),
     ),
-    deduplicated: Type.Optional(found),
-    differs: Type.Optional(differing),
+    deduplicated: Type.Optional(
+      Type.Literal(true, { description: "A create found this older action. Absent otherwise.", examples: [true] }),
+    ),
+    differs: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          "Fields of the request that differ from this older action: empty if none does. Absent unless a create found it.",
+        examples: [["body"]],
+      }),
+    ),
   },
   { title: "Action", description: "One HTTP call: its request, state and result." },
 );
 
 export type ActionJson = Static<typeof ActionJson>;
-
-/** The answer of a create that found an older action. */
-export const FoundAction = Type.Intersect([ActionJson, Type.Object({ deduplicated: found, differs: differing })], {
-  title: "FoundAction",
-  description: "An older action that a create found, and how the request differs from it.",
-});
 
 /** The optional body of approve and cancel. */
 export const DecisionBody = Type.Object(

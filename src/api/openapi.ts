@@ -107,7 +107,7 @@ function answerOf(
   const content = { ...own, ...contentOf(alsoAs, schemas), ...contentOf(onRequestAs, schemas) };
   return {
     description,
-    headers: headerRefs(headers),
+    headers: headersOf(headers, schemas),
     ...(Object.keys(content).length === 0 ? {} : { content }),
   };
 }
@@ -151,21 +151,20 @@ function componentsOf(schemas: SchemaPrinter, document: string): Json {
         parameter({ name, in: "header", required: false }, schema, schemas),
       ]),
     ),
-    headers: mapValues(ANSWER_HEADERS, (schema) => headerOf(schema as TSchema, schemas)),
     responses: Object.fromEntries(responses),
   };
   return { ...parts, schemas: schemas.components() };
 }
 
+/** Headers by name; every response has X-Request-Id. Not references: openapi-generator gives up its clean-up at one. */
+function headersOf(names: readonly AnswerHeader[], schemas: SchemaPrinter): Json {
+  const all: readonly AnswerHeader[] = ["X-Request-Id", ...names];
+  return Object.fromEntries(all.map((name) => [name, headerOf(ANSWER_HEADERS[name], schemas)]));
+}
+
 function headerOf(schema: TSchema, schemas: SchemaPrinter): Json {
   const { description } = schema as { description?: string };
   return { description, required: true, schema: schemas.print(schema) };
-}
-
-/** References to headers by name; every response has X-Request-Id. */
-function headerRefs(names: readonly AnswerHeader[]): Json {
-  const all: readonly AnswerHeader[] = ["X-Request-Id", ...names];
-  return Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 /** The other media type of a body, where there is one. */
@@ -198,22 +197,16 @@ function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinter, also
   );
   return {
     description: meanings.join("\n"),
-    headers: headerRefs([...headers]),
+    headers: headersOf([...headers], schemas),
     content: {
       "application/json": {
-        schema: {
-          allOf: [schemas.print(ErrorEnvelope), { type: "object", properties: { error: narrowed(codes) } }],
-        },
+        // The same for every code: of schemas narrowed in place generators make a type for each response.
+        schema: schemas.print(ErrorEnvelope),
         examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
       },
       ...contentOf(alsoAs, schemas),
     },
   };
-}
-
-/** With `type` at each level, which client generators need. */
-function narrowed(codes: readonly ErrorCode[]): Json {
-  return { type: "object", properties: { code: { type: "string", enum: codes } } };
 }
 
 function exampleOf(code: ErrorCode): Json {
@@ -245,7 +238,7 @@ export function createSchemaPrinter(): SchemaPrinter {
   const print = (schema: unknown): Json => {
     const { [DESCRIBED_ONLY]: enforced, ...own } = asJson(schema);
     const members = Object.entries(own).map(([word, value]) => [word, member(word, value)]);
-    const printed = nullableInPlace({ ...asJson(Object.fromEntries(members)), ...asJson(enforced) });
+    const printed = readable({ ...asJson(Object.fromEntries(members)), ...asJson(enforced) });
     const { title } = printed;
     return typeof title === "string" ? name(title, printed) : printed;
   };
@@ -254,7 +247,7 @@ export function createSchemaPrinter(): SchemaPrinter {
     if (word === "properties") return mapValues(asJson(value), print);
     if (word === "items") return print(value);
     if (word === "additionalProperties" && typeof value === "object") return print(value);
-    if ((word === "anyOf" || word === "allOf") && Array.isArray(value)) return value.map(print);
+    if (word === "anyOf" && Array.isArray(value)) return value.map(print);
     return value;
   };
   return {
@@ -264,14 +257,22 @@ export function createSchemaPrinter(): SchemaPrinter {
   };
 }
 
-/** `type: ["string", "null"]` in place of `anyOf` with null, so that description and example stand beside the type. */
-function nullableInPlace(schema: Json): Json {
-  const { anyOf, ...rest } = schema;
+/**
+ * As generators of clients can read it: nothing lists several types, what is told of a value that may be null stands beside
+ * its `anyOf`, and an object that names no member says that it takes any.
+ */
+function readable(schema: Json): Json {
+  const { type, anyOf, ...rest } = schema;
+  // Such a list is of every type, or of every scalar.
+  if (Array.isArray(type)) return rest;
+  const isFree = type === "object" && !("properties" in rest) && !("additionalProperties" in rest);
+  if (isFree) return { ...schema, additionalProperties: true };
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema;
   const [given, none] = anyOf.map(asJson);
-  const isPlain = typeof given?.["type"] === "string" && !("enum" in given) && !("const" in given);
-  if (!isPlain || none?.["type"] !== "null") return schema;
-  return { ...rest, ...given, type: [given["type"], "null"] };
+  if (none?.["type"] !== "null") return schema;
+  const { description, examples, ...own } = asJson(given);
+  const told = { ...(description !== undefined && { description }), ...(examples !== undefined && { examples }) };
+  return { anyOf: [own, none], ...told, ...rest };
 }
 
 function mapValues(object: Json, change: (value: unknown) => unknown): Json {

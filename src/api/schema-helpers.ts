@@ -102,8 +102,8 @@ export const dateTime = (description: string) =>
 export const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** A JSON object with any members. */
-export const anyObject = (description: string) =>
-  Type.Unsafe<Readonly<Record<string, unknown>>>({ type: "object", description, examples: [{ order: 7 }] });
+export const anyObject = (description: string, example: Readonly<Record<string, unknown>> = { order: 7 }) =>
+  Type.Unsafe<Readonly<Record<string, unknown>>>({ type: "object", description, examples: [example] });
 
 export const stringMap = (description: string, more: Readonly<Record<string, unknown>> = {}) =>
   // Not `Type.Record`: its pattern `^.*$` doesn't check names that contain a newline.

@@ -13,7 +13,7 @@ import {
   pathParams,
 } from "../http/operation.ts";
 import {
-  BulkDryRun,
+  type BulkDryRun,
   BulkId,
   BulkJobJson,
   BulkJobList,
@@ -24,6 +24,7 @@ import {
   serializeJob,
   serializeResult,
   StartBulk,
+  StartedBulk,
 } from "./schemas.ts";
 import type { BulkService } from "./service.ts";
 
@@ -109,8 +110,8 @@ const START_BULK = bodyOperation({
   ],
   body: jsonBody(StartBulk),
   answers: {
-    202: { description: "The job.", schema: BulkJobJson },
-    200: { description: "With dry_run: what the job would cover.", schema: BulkDryRun },
+    202: { description: "The job, a `BulkJob`.", schema: StartedBulk },
+    200: { description: "With `dry_run`: what the job would cover, a `BulkDryRun`.", schema: StartedBulk },
   },
   errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "too_many_jobs"],
 });

@@ -2,7 +2,16 @@ import Type, { type Static } from "typebox";
 import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import { FILTERS } from "../actions/list-schemas.ts";
 import { ActionId } from "../actions/schemas.ts";
-import { dateTime, encodeCursor, isJsonObject, nullable, plainText, reason, run } from "../api/schema-helpers.ts";
+import {
+  anyObject,
+  dateTime,
+  encodeCursor,
+  isJsonObject,
+  nullable,
+  plainText,
+  reason,
+  run,
+} from "../api/schema-helpers.ts";
 import { BULK_GROUPS_SHOWN_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
@@ -84,11 +93,7 @@ export const BulkJobJson = Type.Object(
   {
     id: BulkId,
     operation: Operation,
-    filter: Type.Unsafe<Readonly<Record<string, unknown>>>({
-      type: "object",
-      description: "Which actions it covers: those that matched when it began.",
-      examples: [{ status: ["failed"] }],
-    }),
+    filter: anyObject("Which actions it covers: those that matched when it began.", { status: ["failed"] }),
     reason: nullable(plainText("Why; null: none was given.", "The target is up again.")),
     status: Type.Enum([...BULK_STATUSES], {
       type: "string",
@@ -109,6 +114,12 @@ export const BulkJobJson = Type.Object(
 );
 
 export type BulkJobJson = Static<typeof BulkJobJson>;
+
+/** One schema for both: some generated clients read every success of an operation as the same type. */
+export const StartedBulk = Type.Union([BulkJobJson, BulkDryRun], {
+  title: "StartedBulk",
+  description: "The job; or with dry_run what it would do.",
+});
 
 const CURSOR_EXAMPLE = "YmxrXzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 

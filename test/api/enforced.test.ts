@@ -101,12 +101,13 @@ describe("a generated client that sends every default and validates what it send
   test("finds a description of every operation, and the code of its own for one key too many", () => {
     const bare = OPERATIONS.filter(({ node }) => typeof node["description"] !== "string" || node["description"] === "");
     expect(bare.map(({ id }) => id)).toEqual([]);
-    expect(JSON.stringify(at(operation("createKey"), "responses", "409"))).toContain('"enum":["too_many_keys"]');
+    const conflict = at(operation("createKey"), "responses", "409", "content", "application/json");
+    expect(Object.keys(at(conflict, "examples"))).toEqual(["too_many_keys"]);
   });
 
   test("is told that no request is refused for its X-Request-Id", () => {
     const id = at(inlined(at(DOCUMENT, "components", "parameters", "X-Request-Id")));
-    expect(id).toMatchObject({ required: false, schema: { pattern: "^[A-Za-z0-9._:-]{1,128}$" } });
+    expect(id).toMatchObject({ required: false });
     expect(String(id["description"])).toContain("replaced");
   });
 

@@ -6,7 +6,10 @@ import { HTTP_STATUS } from "../../src/api/errors.ts";
 import { OPERATIONS as ROWS } from "../support/operations.ts";
 import { at, DOCUMENT, inlined, type Node, OPERATIONS, schemasOf } from "../support/openapi.ts";
 
-const SCHEMAS = schemasOf(DOCUMENT);
+/** Each once: a header stands in every response that has it. */
+const SCHEMAS = [...Map.groupBy(schemasOf(DOCUMENT), ([, schema]) => JSON.stringify(schema)).values()].flatMap(
+  ([first]) => (first === undefined ? [] : [first]),
+);
 
 const statuses = (numbers: Iterable<number>) => [...new Set(numbers)].toSorted((a, b) => a - b).map(String);
 
@@ -29,12 +32,18 @@ describe("the API description", () => {
       validateFormats: false,
     });
     expect(SCHEMAS.length).toBeGreaterThan(50);
+    const seen = new Set<string>();
     for (const [path, schema] of SCHEMAS) {
       const wholeSchema = inlined(schema);
       expect({ path, isSound: ajv.validateSchema(at(wholeSchema)) }).toEqual({ path, isSound: true });
       for (const [where, part] of fieldsOf(at(wholeSchema), path)) {
+        const examples = examplesOf(part);
+        const text = JSON.stringify(part);
+        // An action stands in every page of actions too.
+        if (examples.length === 0 || seen.has(text)) continue;
+        seen.add(text);
         const fits = ajv.compile(part);
-        for (const example of examplesOf(part)) {
+        for (const example of examples) {
           expect({ where, example, fits: fits(example) }).toEqual({ where, example, fits: true });
         }
       }
@@ -46,8 +55,8 @@ describe("the API description", () => {
       .filter(
         ([where]) => where.includes("/properties/") || where.includes("/parameters/") || where.includes("/headers/"),
       )
-      // A reference is described where it leads; the enum of an error narrows what the envelope describes.
-      .filter(([where, field]) => !("$ref" in field) && !where.includes("/allOf/"))
+      // A reference is described where it leads.
+      .filter(([, field]) => !("$ref" in field))
       .filter(([, field]) => typeof field["description"] !== "string" || !hasExample(field));
     expect(bare.map(([where]) => where)).toEqual([]);
   });
@@ -70,6 +79,74 @@ describe("the API description", () => {
   });
 });
 
+describe("generators of clients read the API description, since", () => {
+  const nodes = nodesOf(DOCUMENT, "#");
+  const paths = (isBroken: (node: Node) => boolean) => nodes.filter(([, node]) => isBroken(node)).map(([path]) => path);
+
+  test("no schema lists several types: what may be null is anyOf, and any value has no type", () => {
+    expect(nodes.length).toBeGreaterThan(1_000);
+    expect(paths((node) => Array.isArray(node["type"]))).toEqual([]);
+  });
+
+  test("every array says what is in it, and every object that names no member takes any", () => {
+    expect(paths((node) => node["type"] === "array" && !("items" in node))).toEqual([]);
+    const isEmpty = (node: Node) => node["type"] === "object" && !("properties" in node);
+    expect(paths((node) => isEmpty(node) && !("additionalProperties" in node))).toEqual([]);
+    expect(paths((node) => "patternProperties" in node)).toEqual([]);
+    for (const title of ["CreateAction", "Action"]) {
+      const body = at(inlined(at(DOCUMENT, "components", "schemas", title, "properties", "body")));
+      const [own] = Array.isArray(body["anyOf"]) ? body["anyOf"] : [body];
+      expect(own).toMatchObject({ type: "object", additionalProperties: true });
+    }
+  });
+
+  test("no schema is put together of parts, and every error is the one envelope", () => {
+    expect(paths((node) => "allOf" in node)).toEqual([]);
+    const all = nodes.filter(([path]) =>
+      /\/responses\/([45]\d\d|[a-z_]+)\/content\/application~1json\/schema$/.test(path),
+    );
+    expect(all.length).toBeGreaterThan(40);
+    // The status of a service that is not ready is no error.
+    const others = all.filter(([, node]) => node["$ref"] !== "#/components/schemas/ErrorEnvelope");
+    expect(others.map(([path]) => path)).toEqual([
+      "#/paths/~1ready/get/responses/503/content/application~1json/schema",
+    ]);
+  });
+
+  test("an operation has one body of success, whatever its status: a create answers with an Action", () => {
+    for (const { id, method, path } of OPERATIONS) {
+      const responses = Object.entries(at(DOCUMENT, "paths", path, method.toLowerCase(), "responses"));
+      const bodies = responses
+        .filter(([status]) => status.startsWith("2"))
+        .map(([, response]) => JSON.stringify(at(response, "content", "application/json", "schema")));
+      expect({ id, bodies: new Set(bodies).size }).toEqual({ id, bodies: 1 });
+    }
+    const create = at(DOCUMENT, "paths", "/v1/actions", "post", "responses");
+    for (const status of ["200", "201"]) {
+      expect(at(create, status, "content", "application/json", "schema")).toEqual({
+        $ref: "#/components/schemas/Action",
+      });
+    }
+    const required = at(DOCUMENT, "components", "schemas", "Action")["required"];
+    expect(required).not.toContain("deduplicated");
+    expect(required).not.toContain("differs");
+  });
+
+  test("no X-Request-Id has a pattern: a client would refuse the ids of other programs", () => {
+    const sent = at(DOCUMENT, "components", "parameters", "X-Request-Id");
+    const answered = nodes.filter(([path]) => path.endsWith("/headers/X-Request-Id")).map(([, node]) => node);
+    expect(answered.length).toBeGreaterThan(100);
+    for (const { schema } of [sent, ...answered]) {
+      expect(Object.keys(at(schema))).not.toContain("pattern");
+      expect(at(schema)["type"]).toBe("string");
+    }
+  });
+
+  test("every header of a response stands in its place", () => {
+    expect(paths((node) => String(node["$ref"]).startsWith("#/components/headers/"))).toEqual([]);
+  });
+});
+
 describe("of the operations, the API description", () => {
   test("has every operation, and no other", () => {
     const printed = OPERATIONS.map(({ id, method, path, node }) => ({ id, method, path, tag: node["tags"] }));
@@ -86,7 +163,7 @@ describe("of the operations, the API description", () => {
     );
     for (const code of codes) {
       const response = at(node, "responses", String(HTTP_STATUS[code]), "content", "application/json");
-      expect(codesOf(at(response, "schema"))).toContain(code);
+      expect(Object.keys(at(response, "examples"))).toContain(code);
     }
     // Whoever needs a key is told; where none is needed, nobody asks.
     const none = id === "getMetrics" ? [{}, { metricsToken: [] }] : [];
@@ -113,10 +190,13 @@ describe("of the operations, the API description", () => {
   });
 });
 
-/** The codes that a response may have: the narrowest list of them. */
-function codesOf(schema: Node): unknown {
-  const { allOf } = schema;
-  return Array.isArray(allOf) ? at(allOf[1], "properties", "error", "properties", "code")["enum"] : [];
+/** Every object of the document that isn't an example, with its JSON pointer. */
+function nodesOf(node: unknown, path: string): readonly (readonly [path: string, node: Node])[] {
+  if (Array.isArray(node)) return node.flatMap((one, index) => nodesOf(one, `${path}/${index}`));
+  if (typeof node !== "object" || node === null) return [];
+  const members = Object.entries(node).filter(([name]) => name !== "examples" && name !== "example");
+  const inside = members.flatMap(([name, value]) => nodesOf(value, `${path}/${name.replaceAll("/", "~1")}`));
+  return [[path, at(node)], ...inside];
 }
 
 function parametersOf(node: Node): readonly string[] {
@@ -126,15 +206,16 @@ function parametersOf(node: Node): readonly string[] {
 
 /** A schema and everything in it that has a name. */
 function fieldsOf(schema: Node, path: string): readonly (readonly [where: string, field: Node])[] {
-  const parts = [...(Array.isArray(schema["allOf"]) ? schema["allOf"] : [])];
   const items = at(schema, "items");
+  const ways = Array.isArray(schema["anyOf"]) ? schema["anyOf"] : [];
   return [
     [path, schema],
     ...Object.entries(at(schema, "properties")).flatMap(([name, field]) =>
       fieldsOf(at(field), `${path}/properties/${name}`),
     ),
-    ...parts.flatMap((part, index) => fieldsOf(at(part), `${path}/allOf/${index}`)),
     ...(Object.keys(at(items, "properties")).length > 0 ? fieldsOf(items, `${path}/items`) : []),
+    // One way is described by the whole.
+    ...ways.flatMap((way, index) => fieldsOf(at(way), `${path}/anyOf/${index}`).slice(1)),
   ];
 }
 
@@ -144,6 +225,7 @@ function examplesOf({ examples, default: usual }: Node): readonly unknown[] {
 
 /** Its own, or one of each of its members. */
 function hasExample(field: Node): boolean {
-  const isWhole = Object.keys(at(field, "properties")).length > 0 || "$ref" in at(field, "items");
-  return examplesOf(field).length > 0 || isWhole;
+  const ways = Array.isArray(field["anyOf"]) ? field["anyOf"] : [];
+  const isWhole = Object.keys(at(field, "properties")).length > 0 || "$ref" in field || "$ref" in at(field, "items");
+  return examplesOf(field).length > 0 || isWhole || ways.some((way) => hasExample(at(way)));
 }

@@ -103,36 +103,35 @@ function promise(response: Node): Promised {
   });
   const forms = Object.entries(at(response, "content")).map(([mediaType, form]) => {
     const schema = compile(closed(at(form, "schema")));
-    return [mediaType, (value: unknown) => schema.issues(value)] as const;
+    // The examples of an error are those of the codes that the response may have.
+    const codes = Object.keys(at(form, "examples"));
+    const problems = (value: unknown) => [...schema.issues(value), ...codeProblems(value, codes)];
+    return [mediaType, problems] as const;
   });
   return { headers: new Map(headers), forms: new Map(forms) };
 }
 
-/** The schema without room for members that it does not name. */
-function closed(schema: Node): Node {
-  const { allOf, ...rest } = schema;
-  const whole = Array.isArray(allOf) ? allOf.map((part) => at(part)).reduce(merged, rest) : schema;
-  const properties = Object.entries(at(whole, "properties")).map(([name, field]) => [name, closed(at(field))]);
-  return {
-    ...whole,
-    ...(properties.length === 0 ? {} : { properties: Object.fromEntries(properties), additionalProperties: false }),
-    ...(isJsonObject(whole["items"]) ? { items: closed(at(whole, "items")) } : {}),
-  };
+function codeProblems(value: unknown, codes: readonly string[]): readonly unknown[] {
+  const code = at(value, "error")["code"];
+  const isOther = codes.length > 0 && typeof code === "string" && !codes.includes(code);
+  return isOther ? [{ field: "error.code", message: `Must be one of ${codes.join(", ")}.` }] : [];
 }
 
-/** Both at once, where the second is the narrower. */
-function merged(one: Node, other: Node): Node {
-  const both = Object.entries(other).map(([word, value]) => {
-    if (word === "required" && Array.isArray(value)) return [word, [...new Set([one[word] ?? [], value].flat())]];
-    return [word, isJsonObject(value) && isJsonObject(one[word]) ? merged(at(one, word), at(value)) : value];
-  });
-  return { ...one, ...Object.fromEntries(both) };
+/** The schema without room for members that it does not name. */
+function closed(schema: Node): Node {
+  const properties = Object.entries(at(schema, "properties")).map(([name, field]) => [name, closed(at(field))]);
+  return {
+    ...schema,
+    ...(properties.length === 0 ? {} : { properties: Object.fromEntries(properties), additionalProperties: false }),
+    ...(isJsonObject(schema["items"]) ? { items: closed(at(schema, "items")) } : {}),
+    ...(Array.isArray(schema["anyOf"]) ? { anyOf: schema["anyOf"].map((one) => closed(at(one))) } : {}),
+  };
 }
 
 function headerProblems({ headers, forms }: Promised, { headers: given, text }: Exchanged): readonly string[] {
   const type = mediaTypeOf(given);
   const isPage = type === "text/html";
-  const missing = [...headers].filter(([name, accepts]) => !accepts(given.get(name) ?? "\0"));
+  const missing = [...headers].filter(([name, accepts]) => !given.has(name) || !accepts(given.get(name) ?? ""));
   const unknown = [...given.keys()].filter(
     (name) => !OF_HTTP.has(name) && !headers.has(name) && !(isPage && OF_PAGES.has(name)),
   );

@@ -35,7 +35,7 @@ export interface ApiParameter {
 
 interface ApiResponse {
   readonly description: string;
-  readonly headers?: Named<Ref>;
+  readonly headers?: Named<unknown>;
   readonly content?: Content;
 }
 
@@ -50,7 +50,6 @@ export interface ApiSchema
   readonly required?: readonly string[];
   readonly items?: ApiSchema;
   readonly anyOf?: readonly ApiSchema[];
-  readonly allOf?: readonly ApiSchema[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly default?: unknown;
@@ -118,18 +117,29 @@ function entryOf(document: OpenApiDocument, path: string, method: string, operat
         ? null
         : { schema: dereferenced(schema, document), isRequired: requestBody?.required === true },
     successes: responses.flatMap(([status, response]) =>
-      "$ref" in response || errorsOf(document, status, response).length > 0 ? [] : successOf(status, response),
+      "$ref" in response || errorsOf(document, status, response).length > 0
+        ? []
+        : successOf(document, status, response),
     ),
     errors: responses.flatMap(([status, response]) => errorsOf(document, status, response)),
   };
 }
 
-function successOf(status: string, { description, headers = {}, content = {} }: ApiResponse): ApiSuccess {
+function successOf(
+  document: OpenApiDocument,
+  status: string,
+  { description, headers = {}, content = {} }: ApiResponse,
+): ApiSuccess {
+  // All successes of an operation have one schema; of its objects the description names the one that comes with the status.
+  const isNamed = ({ $ref = "" }: ApiSchema) => description.includes(`\`${nameOf($ref)}\``);
   return {
     status,
     description,
     headers: Object.keys(headers).filter((name) => name !== "X-Request-Id"),
-    content: Object.entries(content).map(([mediaType, { schema }]) => ({ mediaType, schema })),
+    content: Object.entries(content).map(([mediaType, { schema }]) => ({
+      mediaType,
+      schema: dereferenced(schema, document).anyOf?.find(isNamed) ?? schema,
+    })),
   };
 }
 
@@ -143,16 +153,9 @@ function errorsOf({ components }: OpenApiDocument, status: string, response: Api
   return [...listed].map(([, code = "", meaning = ""]) => ({ status, code, meaning }));
 }
 
-/** The schema behind a reference; one that consists of others has the members of all. */
+/** The schema behind a reference. */
 export function dereferenced(schema: ApiSchema, document: Pick<OpenApiDocument, "components">): ApiSchema {
-  const own = schema.$ref === undefined ? schema : (document.components.schemas[nameOf(schema.$ref)] ?? schema);
-  if (own.allOf === undefined) return own;
-  const parts = own.allOf.map((part) => dereferenced(part, document));
-  return {
-    ...own,
-    properties: Object.fromEntries(parts.flatMap(({ properties = {} }) => Object.entries(properties))),
-    required: parts.flatMap(({ required = [] }) => required),
-  };
+  return schema.$ref === undefined ? schema : (document.components.schemas[nameOf(schema.$ref)] ?? schema);
 }
 
 /** A description of the document: its paragraphs, and what it lists after them. */
@@ -201,16 +204,9 @@ export function typeText({ $ref, anyOf, items, const: only, type = "any value", 
 }
 
 /** The bounds of a value as a sentence; empty if there are none. */
-export function boundsText({
-  minimum,
-  maximum,
-  minLength,
-  maxLength,
-  items,
-  default: usual,
-  ...schema
-}: ApiSchema): string {
-  const values = schema.enum ?? items?.enum;
+export function boundsText(schema: ApiSchema): string {
+  const { minimum, maximum, minLength, maxLength, items, default: usual, ...own } = withoutNull(schema);
+  const values = own.enum ?? items?.enum;
   const bounds = [
     values === undefined ? "" : `one of ${values.join(", ")}`,
     rangeText(minimum, maximum, ""),
@@ -219,6 +215,12 @@ export function boundsText({
   ].filter((text) => text !== "");
   const text = bounds.join("; ");
   return text === "" ? "" : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** Of a value that may be null: what it is otherwise. */
+function withoutNull(schema: ApiSchema): ApiSchema {
+  const [given, none, ...more] = schema.anyOf ?? [];
+  return given !== undefined && none?.type === "null" && more.length === 0 ? { ...schema, ...given } : schema;
 }
 
 function rangeText(least: number | undefined, most: number | undefined, unit: string): string {

@@ -134,18 +134,19 @@ function inPlace(schema: ApiSchema, document: Pick<OpenApiDocument, "components"
   return own.items === undefined ? own : { ...own, items: dereferenced(own.items, document) };
 }
 
-/** The type of a value, like "list of Action". The name of an object is a link. */
+/** The type of a value, like "list of Action". The names of objects are links. */
 export function ApiType({ schema }: { readonly schema: ApiSchema }) {
-  const text = typeText(schema);
-  const ref = [schema, schema.items, ...(schema.anyOf ?? [])].find((one) => one?.$ref !== undefined)?.$ref;
-  if (ref === undefined) return <span class="type">{text}</span>;
-  const name = nameOf(ref);
-  const [before, after] = text.split(name);
+  const names = new Set(refsIn(schema).map(nameOf));
   return (
     <span class="type">
-      {before}
-      <a href={`${API_OBJECTS_PATH}#${name}`}>{name}</a>
-      {after}
+      {typeText(schema)
+        .split(/(\w+)/)
+        .map((word) => (names.has(word) ? <a href={`${API_OBJECTS_PATH}#${word}`}>{word}</a> : word))}
     </span>
   );
+}
+
+function refsIn({ $ref, items, anyOf = [] }: ApiSchema): readonly string[] {
+  const inside = [...(items === undefined ? [] : [items]), ...anyOf].flatMap(refsIn);
+  return $ref === undefined ? inside : [$ref];
 }
