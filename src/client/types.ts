@@ -1,17 +1,17 @@
 import type {
-  AccountJson,
+  AccountJson as Account,
   AccountList,
   ChangeAccount,
   CreatedKey,
   CreateKey,
-  RevokedKeyJson,
+  RevokedKeyJson as RevokedKey,
 } from "../accounts/schemas.ts";
 import type { KeyList } from "../accounts/key-list.ts";
 import type { SigningOriginList } from "../accounts/known-origins.ts";
-import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
+import type { ActionJson as Action, CreateAction, DecisionBody as Decision, Retry } from "../actions/schemas.ts";
 import type {
   ActionCounts,
-  ActionPageJson,
+  ActionPageJson as ActionPage,
   ExportQuery,
   FilterQuery,
   ListQuery,
@@ -21,7 +21,7 @@ import type { AttemptList } from "../actions/attempt-schemas.ts";
 import type { DecideRequests, RequestDecisions } from "../approvals/routes.ts";
 import type {
   BulkDryRun,
-  BulkJobJson,
+  BulkJobJson as BulkJob,
   BulkJobList,
   BulkQuery,
   BulkResultList,
@@ -29,18 +29,24 @@ import type {
   StartBulk,
 } from "../bulk/schemas.ts";
 import type { NotificationList, NotificationQuery } from "../delivery/notification-routes.ts";
-import type { OverviewJson, OverviewQuery } from "../events/overview-routes.ts";
+import type { OverviewJson as Overview, OverviewQuery } from "../events/overview-routes.ts";
 import type { AuditLog, AuditQuery } from "../audit/audit.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
-import type { ChangeChannel, ChannelJson, ChannelList, ChannelTest, CreateChannel } from "../channels/schemas.ts";
 import type {
-  HostSettingsJson,
+  ChangeChannel,
+  ChannelJson as Channel,
+  ChannelList,
+  ChannelTest,
+  CreateChannel,
+} from "../channels/schemas.ts";
+import type {
+  HostSettingsJson as HostSettings,
   HostSettingsList,
   PutDefaults,
   PutHostSettings,
-  SettingsJson,
+  SettingsJson as Settings,
 } from "../hosts/settings.ts";
-import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
+import type { CreatePause, PauseJson as Pause, PauseList } from "../pauses/pause.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
 import type { ErrorEnvelope } from "../api/errors.ts";
 import type { Health } from "../http/system-routes.ts";
@@ -49,15 +55,19 @@ import type {
   CreatedInvitation,
   CreateInvitation,
   InvitationList,
-  PersonJson,
+  PersonJson as Person,
   PersonList,
 } from "../accounts/team-schemas.ts";
-import type { ReceiptJson } from "../receipts/schema.ts";
-import type { RotationJson, SigningSecretJson, SigningSecretQuery } from "../accounts/signing-secrets.ts";
-import type { CallbackTestJson, TestCallback } from "../accounts/callback-test.ts";
-import type { ChangeFirstSteps, FirstStepsJson } from "../accounts/first-step-routes.ts";
-import type { ServerJson, TestMail, TestMailResult } from "../accounts/server-routes.ts";
-import type { SignatureCheckJson, VerifySignature } from "../accounts/verify-signature.ts";
+import type { ReceiptJson as Receipt } from "../receipts/schema.ts";
+import type {
+  RotationJson as Rotation,
+  SigningSecretJson as SigningSecret,
+  SigningSecretQuery,
+} from "../accounts/signing-secrets.ts";
+import type { CallbackTestJson as CallbackTest, TestCallback } from "../accounts/callback-test.ts";
+import type { ChangeFirstSteps, FirstStepsJson as FirstSteps } from "../accounts/first-step-routes.ts";
+import type { ServerJson as Server, TestMail, TestMailResult } from "../accounts/server-routes.ts";
+import type { SignatureCheckJson as SignatureCheck, VerifySignature } from "../accounts/verify-signature.ts";
 
 // The text of this file, without its imports, is part of the declarations of the npm package: it declares types only.
 
@@ -130,7 +140,7 @@ export interface OutgateEvent {
   readonly type: string;
   readonly timestamp: string;
   /** The action at that time. */
-  readonly data: ActionJson;
+  readonly data: Action;
 }
 
 export interface FollowOptions {
@@ -193,27 +203,27 @@ export interface OutgateClient {
    * `createAction` with an idempotency key, a random one by default: the client repeats it while the service can't be
    * reached, and one action comes of it. Give a key of your own where your program may run twice.
    */
-  readonly create: (action: CreateAction, options?: CreateActionOptions) => Promise<ActionJson>;
+  readonly create: (action: CreateAction, options?: CreateActionOptions) => Promise<Action>;
   /**
    * Waits until the action has completed, failed or been cancelled, also while it awaits approval. Rejects with `timed_out`
    * after `timeoutSeconds`: the action goes on without the program.
    */
-  readonly waitFor: (id: string, options?: WaitForOptions) => Promise<ActionJson>;
+  readonly waitFor: (id: string, options?: WaitForOptions) => Promise<Action>;
   /** All actions that match, newest first, page by page. */
-  readonly actions: (query?: ListQuery, options?: CallOptions) => AsyncGenerator<ActionJson>;
-  readonly createAction: (action: CreateAction, options?: CreateActionOptions) => Promise<ActionJson>;
-  readonly listActions: (query?: ListQuery, options?: CallOptions) => Promise<ActionPageJson>;
+  readonly actions: (query?: ListQuery, options?: CallOptions) => AsyncGenerator<Action>;
+  readonly createAction: (action: CreateAction, options?: CreateActionOptions) => Promise<Action>;
+  readonly listActions: (query?: ListQuery, options?: CallOptions) => Promise<ActionPage>;
   /** How many actions match, by status. */
   readonly countActions: (query?: FilterQuery, options?: CallOptions) => Promise<ActionCounts>;
-  readonly getAction: (id: string, options?: WaitOptions) => Promise<ActionJson>;
+  readonly getAction: (id: string, options?: WaitOptions) => Promise<Action>;
   readonly getTimeline: (id: string, options?: CallOptions) => Promise<Timeline>;
   /** What came back of the newest attempts. */
   readonly getAttempts: (id: string, options?: CallOptions) => Promise<AttemptList>;
   /** What a person is shown before deciding on the action. */
   readonly getDecisionFacts: (id: string, options?: CallOptions) => Promise<DecisionFacts>;
-  readonly approveAction: (id: string, decision?: DecisionBody, options?: CallOptions) => Promise<ActionJson>;
-  readonly cancelAction: (id: string, decision?: DecisionBody, options?: CallOptions) => Promise<ActionJson>;
-  readonly retryAction: (id: string, retry?: Retry, options?: CallOptions) => Promise<ActionJson>;
+  readonly approveAction: (id: string, decision?: Decision, options?: CallOptions) => Promise<Action>;
+  readonly cancelAction: (id: string, decision?: Decision, options?: CallOptions) => Promise<Action>;
+  readonly retryAction: (id: string, retry?: Retry, options?: CallOptions) => Promise<Action>;
   /** One decision on up to 50 held requests, exactly as they were shown; a result for each. */
   readonly decideRequests: (decision: DecideRequests, options?: CallOptions) => Promise<RequestDecisions>;
   /** Everything that matches, as NDJSON or CSV, in pieces as they arrive. It is read as fast as you take them. */
@@ -221,77 +231,77 @@ export interface OutgateClient {
   /** Begins to retry or cancel all actions that match; with `dry_run` it only says what would be covered. */
   readonly startBulk: {
     (bulk: StartBulk & { readonly dry_run: true }, options?: CallOptions): Promise<BulkDryRun>;
-    (bulk: StartBulk & { readonly dry_run?: false }, options?: CallOptions): Promise<BulkJobJson>;
+    (bulk: StartBulk & { readonly dry_run?: false }, options?: CallOptions): Promise<BulkJob>;
   };
   readonly listBulk: (query?: BulkQuery, options?: CallOptions) => Promise<BulkJobList>;
-  readonly getBulk: (id: string, options?: CallOptions) => Promise<BulkJobJson>;
+  readonly getBulk: (id: string, options?: CallOptions) => Promise<BulkJob>;
   readonly listBulkResults: (id: string, query?: BulkResultQuery, options?: CallOptions) => Promise<BulkResultList>;
   readonly stopBulk: (id: string, options?: CallOptions) => Promise<undefined>;
   /** The figures of the page Overview, of the last 24 hours unless it names another range. */
-  readonly getOverview: (options?: OverviewOptions) => Promise<OverviewJson>;
+  readonly getOverview: (options?: OverviewOptions) => Promise<Overview>;
   readonly listNotifications: (query?: NotificationQuery, options?: CallOptions) => Promise<NotificationList>;
   /** Sends an action now that waits for its `run_at` or for its next attempt. */
-  readonly sendActionNow: (id: string, retry?: Retry, options?: CallOptions) => Promise<ActionJson>;
+  readonly sendActionNow: (id: string, retry?: Retry, options?: CallOptions) => Promise<Action>;
   /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
   readonly streamEvents: (options?: FollowOptions) => AsyncGenerator<OutgateEvent>;
   /** By the `receipt_url` of an action, or its token. Needs no key. */
-  readonly getReceipt: (receipt: string, options?: CallOptions) => Promise<ReceiptJson>;
+  readonly getReceipt: (receipt: string, options?: CallOptions) => Promise<Receipt>;
   readonly listKeys: (options?: MadeByOptions) => Promise<KeyList>;
   readonly createKey: (key: CreateKey, options?: CallOptions) => Promise<CreatedKey>;
-  readonly revokeKey: (id: string, options?: RevokeOptions) => Promise<RevokedKeyJson>;
+  readonly revokeKey: (id: string, options?: RevokeOptions) => Promise<RevokedKey>;
   /** Without `key_id` and `host` it pauses the whole account. Where a pause is in force, returns that one. */
-  readonly createPause: (pause: CreatePause, options?: CallOptions) => Promise<PauseJson>;
+  readonly createPause: (pause: CreatePause, options?: CallOptions) => Promise<Pause>;
   readonly listPauses: (options?: CallOptions) => Promise<PauseList>;
   readonly endPause: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly listChannels: (options?: CallOptions) => Promise<ChannelList>;
   /** Every action that begins to await approval is told to it from now on. */
-  readonly createChannel: (channel: CreateChannel, options?: CallOptions) => Promise<ChannelJson>;
-  readonly changeChannel: (id: string, change: ChangeChannel, options?: CallOptions) => Promise<ChannelJson>;
+  readonly createChannel: (channel: CreateChannel, options?: CallOptions) => Promise<Channel>;
+  readonly changeChannel: (id: string, change: ChangeChannel, options?: CallOptions) => Promise<Channel>;
   readonly removeChannel: (id: string, options?: CallOptions) => Promise<undefined>;
   /** Sends a test message at once. */
   readonly testChannel: (id: string, options?: CallOptions) => Promise<ChannelTest>;
   /** What is set for hosts, and for the account. */
   readonly listHosts: (options?: CallOptions) => Promise<HostSettingsList>;
   /** Replaces all settings of the host. */
-  readonly putHost: (host: string, settings: PutHostSettings, options?: CallOptions) => Promise<HostSettingsJson>;
+  readonly putHost: (host: string, settings: PutHostSettings, options?: CallOptions) => Promise<HostSettings>;
   readonly removeHost: (host: string, options?: CallOptions) => Promise<undefined>;
   /** Replaces what applies to all hosts of the account. */
-  readonly putDefaults: (settings: PutDefaults, options?: CallOptions) => Promise<SettingsJson>;
+  readonly putDefaults: (settings: PutDefaults, options?: CallOptions) => Promise<Settings>;
   readonly listAudit: (query?: AuditQuery, options?: CallOptions) => Promise<AuditLog>;
   readonly listCallbackHosts: (options?: CallOptions) => Promise<CallbackHostList>;
   readonly addCallbackHost: (host: string, options?: CallOptions) => Promise<CallbackHost>;
   readonly removeCallbackHost: (host: string, options?: CallOptions) => Promise<undefined>;
   /** Never retried: the receiver would get it twice. */
-  readonly testCallback: (test: TestCallback, options?: CallOptions) => Promise<CallbackTestJson>;
+  readonly testCallback: (test: TestCallback, options?: CallOptions) => Promise<CallbackTest>;
   /** Where calls and callbacks went, the last used first. */
   readonly listSigningOrigins: (options?: CallOptions) => Promise<SigningOriginList>;
-  readonly getSigningSecret: (origin: string, options?: SigningSecretOptions) => Promise<SigningSecretJson>;
+  readonly getSigningSecret: (origin: string, options?: SigningSecretOptions) => Promise<SigningSecret>;
   /** Why a receiver can't verify what it got. */
   readonly verifySignature: (
     origin: string,
     message: VerifySignature,
     options?: SigningSecretOptions,
-  ) => Promise<SignatureCheckJson>;
+  ) => Promise<SignatureCheck>;
   /** Never retried: a second rotation would end the previous secret at once. */
-  readonly rotateSigningSecret: (options?: RotateOptions) => Promise<RotationJson>;
+  readonly rotateSigningSecret: (options?: RotateOptions) => Promise<Rotation>;
   /** What a new account does to begin. */
-  readonly getFirstSteps: (options?: CallOptions) => Promise<FirstStepsJson>;
-  readonly changeFirstSteps: (change: ChangeFirstSteps, options?: CallOptions) => Promise<FirstStepsJson>;
+  readonly getFirstSteps: (options?: CallOptions) => Promise<FirstSteps>;
+  readonly changeFirstSteps: (change: ChangeFirstSteps, options?: CallOptions) => Promise<FirstSteps>;
   /** What is in force on the server. */
-  readonly getServer: (options?: CallOptions) => Promise<ServerJson>;
+  readonly getServer: (options?: CallOptions) => Promise<Server>;
   /** Never retried: it would be sent twice. */
   readonly sendTestMail: (mail: TestMail, options?: CallOptions) => Promise<TestMailResult>;
   readonly listAccounts: (options?: CallOptions) => Promise<AccountList>;
   readonly allowAccount: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly listPeople: (options?: CallOptions) => Promise<PersonList>;
-  readonly changePerson: (id: string, change: ChangePerson, options?: CallOptions) => Promise<PersonJson>;
+  readonly changePerson: (id: string, change: ChangePerson, options?: CallOptions) => Promise<Person>;
   readonly removePerson: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly listInvitations: (options?: MadeByOptions) => Promise<InvitationList>;
   /** Never retried: a second invitation of the address would make the first link void. */
   readonly createInvitation: (invitation: CreateInvitation, options?: CallOptions) => Promise<CreatedInvitation>;
   readonly withdrawInvitation: (id: string, options?: CallOptions) => Promise<undefined>;
-  readonly getAccount: (options?: CallOptions) => Promise<AccountJson>;
-  readonly changeAccount: (change: ChangeAccount, options?: CallOptions) => Promise<AccountJson>;
+  readonly getAccount: (options?: CallOptions) => Promise<Account>;
+  readonly changeAccount: (change: ChangeAccount, options?: CallOptions) => Promise<Account>;
   readonly getHealth: (options?: CallOptions) => Promise<Health>;
   readonly getReady: (options?: CallOptions) => Promise<Health>;
   readonly getMetrics: (options?: CallOptions) => Promise<string>;

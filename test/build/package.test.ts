@@ -6,6 +6,7 @@ import { SCHEMA_NAMES } from "../../scripts/build/declarations.ts";
 import { buildPackage } from "../../scripts/build/package.ts";
 import { RELEASE, releaseText } from "../../src/config/config.ts";
 import { connect } from "../mcp/clients.ts";
+import { at, DOCUMENT } from "../support/openapi.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 
@@ -128,11 +129,11 @@ async function checked(name: string, text: string, options: object, more: readon
 
 test("a strict program is checked against its types", async () => {
   const program = `
-    import { createClient, OutgateError, type ActionJson, type OutgateClient } from "outgate";
+    import { createClient, OutgateError, type Action, type OutgateClient } from "outgate";
     import type { CreateAction } from "outgate/client";
     const outgate: OutgateClient = createClient({ url: "http://127.0.0.1:3000", apiKey: null });
     const order: CreateAction = { url: "https://api.example.com/orders", body: { n: 7 }, retries: 3 };
-    export async function send(): Promise<ActionJson["status"] | number | null> {
+    export async function send(): Promise<Action["status"] | number | null> {
       try {
         const { status } = await outgate.createAction(order, { idempotencyKey: "order-7", waitSeconds: 10 });
         for await (const event of outgate.streamEvents()) if (event.data.status === status) break;
@@ -152,20 +153,31 @@ test("a strict program is checked against its types", async () => {
   expect(wrong.err + wrong.out).toContain("error TS");
 });
 
+test("its types have the names of the API description", () => {
+  const components = Object.keys(at(DOCUMENT, "components", "schemas"));
+  // Queries are parameters there.
+  expect(SCHEMA_NAMES.filter((name) => !name.endsWith("Query") && !components.includes(name))).toEqual([]);
+  expect(SCHEMA_NAMES).toEqual(expect.arrayContaining(["Action", "ActionPage", "CreateAction", "Decision", "Receipt"]));
+});
+
 test("its types are those of the sources", async () => {
   const types = readFileSync(join(SOURCES, "client/types.ts"), "utf8");
   const named = [...types.matchAll(/^import type \{([^}]*)\} from "\.\.\/([^"]*)";$/gm)].flatMap(
-    ([, names = "", path = ""]) => [...names.matchAll(/\w+/g)].map(([name]) => ({ name, path })),
+    ([, names = "", path = ""]) =>
+      names.split(",").flatMap((one) => {
+        const [source = "", name = source] = one.trim().split(" as ");
+        return source === "" ? [] : [{ source, name, path }];
+      }),
   );
   expect(named.map(({ name }) => name).toSorted()).toEqual([...SCHEMA_NAMES].toSorted());
   const own = [...types.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name = ""]) => name);
-  const pairs = [...named, ...own.map((name) => ({ name, path: "client/types.ts" }))];
+  const pairs = [...named, ...own.map((name) => ({ source: name, name, path: "client/types.ts" }))];
   const program = `
     import type * as packaged from "outgate";
     import { createClient, OutgateError } from "outgate";
     import { createClient as sourceClient } from "${SOURCES}/client/client.ts";
     import { OutgateError as SourceError } from "${SOURCES}/client/transport.ts";
-    ${pairs.map(({ name, path }) => `import type { ${name} } from "${SOURCES}/${path}";`).join("\n")}
+    ${pairs.map(({ source, name, path }) => `import type { ${source} as ${name} } from "${SOURCES}/${path}";`).join("\n")}
     type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
     ${pairs.map(({ name }) => `export const is${name}: Same<${name}, packaged.${name}> = true;`).join("\n")}
     export const isClient: Same<typeof createClient, typeof sourceClient> = true;
@@ -176,7 +188,7 @@ test("its types are those of the sources", async () => {
   const options = { ...config.compilerOptions, typeRoots: [join(SOURCES, "../node_modules")] };
   const files = [join(SOURCES, "pages/assets/text-files.d.ts")];
   expect(await checked("same", program, options, files)).toMatchObject({ code: 0, out: "" });
-  const other = await checked("other", program.replace("packaged.ActionJson>", "packaged.Health>"), options, files);
+  const other = await checked("other", program.replace("packaged.Action>", "packaged.Health>"), options, files);
   expect(other.code).toBe(1);
   expect(other.out).toContain("error TS2322");
 });
