@@ -3,7 +3,7 @@ import {
   type FirstKeys,
   firstKeysNotice,
   printFirstKeys,
-  type TextOutput,
+  type StartOutput,
   forgetFirstKeys,
 } from "./accounts/first-start.ts";
 import { systemClock, catchTimerErrors, type Clock } from "./runtime/clock.ts";
@@ -22,7 +22,7 @@ import { systemIds, type Ids } from "./runtime/ids.ts";
 import { createLogText } from "./observability/log-text.ts";
 import { startText } from "./observability/start-text.ts";
 import { createPaint, type Paint } from "./observability/terminal.ts";
-import { createLog, type LineLog, writerTo, type Log } from "./observability/log.ts";
+import { createLog, jsonLine, type LineLog, writerTo, type Log } from "./observability/log.ts";
 import { StoreLost, type StoreUnavailable } from "../db/store.ts";
 import type { Server } from "bun";
 import { createServerSize } from "./accounts/server-size.ts";
@@ -131,8 +131,17 @@ export async function serve(
   if (app === null) return new Promise<never>(() => {});
   const left = firstKeysNotice(config.database);
   announceStart(app, left === null ? app.notices : [...app.notices, left], { log, say, terminal });
+  const lineOf: StartOutput["lineOf"] = terminal.isText
+    ? null
+    : (level, event, fields) => jsonLine({ at: systemClock.now(), level, event, fields });
   if (app.firstKeys !== null)
-    await announceFirstKeys(app, app.firstKeys, { say, paint, insteadOfKeys, isLogged: isLogged(env, outputFd) });
+    await announceFirstKeys(app, app.firstKeys, {
+      say,
+      lineOf,
+      paint,
+      insteadOfKeys,
+      isLogged: isLogged(env, outputFd),
+    });
   return { app, stop };
 }
 
@@ -155,14 +164,14 @@ function terminalOf({ logFormat }: Config, env: Readonly<Record<string, string |
   };
 }
 
-interface StartOutput {
+interface Announced {
   readonly log: LineLog;
   readonly say: (text: string) => boolean;
   readonly terminal: Terminal;
 }
 
 /** Tells that the service runs, and what the operator should know. */
-function announceStart(app: App, notices: readonly string[], { log, say, terminal }: StartOutput): void {
+function announceStart(app: App, notices: readonly string[], { log, say, terminal }: Announced): void {
   const { config, nodeId } = app;
   const { baseUrl, metricsPort, host } = config;
   if (terminal.isText) {
@@ -188,12 +197,14 @@ function announceStart(app: App, notices: readonly string[], { log, say, termina
 /** Where no terminal says its width. */
 const TEXT_COLUMNS = 100;
 
-interface Announcement extends TextOutput, Pick<ServeOptions, "insteadOfKeys"> {}
+interface Announcement extends StartOutput, Pick<ServeOptions, "insteadOfKeys"> {}
 
 /** Shows the first keys. Keys that could not be shown are shown by the next start. */
 async function announceFirstKeys(app: App, keys: FirstKeys, { insteadOfKeys, ...output }: Announcement): Promise<void> {
   if (insteadOfKeys !== undefined) {
-    output.say(insteadOfKeys(app.config));
+    const text = insteadOfKeys(app.config);
+    const message = text.trim().replaceAll("\n", " ");
+    output.say(output.lineOf === null ? text : output.lineOf("info", "service.notice", { message }));
     return;
   }
   if (!printFirstKeys(app.config, keys, output)) return;

@@ -8,6 +8,7 @@ import { WELCOME_LINK_MS_MAX } from "../config/limits.ts";
 import type { Database } from "../config/values.ts";
 import { errorCodeOf, syncFolder, writeDurably } from "../crypto/master-key.ts";
 import type { SealedPlace, Secrets } from "../crypto/secrets.ts";
+import type { LogFields, LogLevel } from "../observability/log.ts";
 import type { Paint } from "../observability/terminal.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
@@ -133,9 +134,11 @@ function welcomeLinkRow(hash: string, accountId: string, now: Date): WelcomeLink
   return { hash, personId: null, accountId, createdAt: now, expiresAt: new Date(now.getTime() + WELCOME_LINK_MS_MAX) };
 }
 
-export interface TextOutput {
+export interface StartOutput {
   /** Writes the text; true: all of it was written. */
   readonly say: (text: string) => boolean;
+  /** A line of JSON for an event, whatever the level of the log; null: people read the output as text. */
+  readonly lineOf: ((level: LogLevel, event: string, fields: LogFields) => string) | null;
   /** The output ends up in a log, so it must not contain keys. */
   readonly isLogged: boolean;
   readonly paint: Paint;
@@ -145,25 +148,55 @@ export interface TextOutput {
  * Prints the first keys, or writes them to a file if the output is logged. False: nobody can have seen them, so the next
  * start has to show them again.
  */
-export function printFirstKeys(config: Config, keys: FirstKeys, { say, isLogged, paint }: TextOutput): boolean {
-  if (!isLogged) return say(firstKeysText(config, keys, paint));
+export function printFirstKeys(
+  config: Config,
+  keys: FirstKeys,
+  { say, lineOf, isLogged, paint }: StartOutput,
+): boolean {
+  const { baseUrl } = config;
+  if (!isLogged) {
+    return say(
+      lineOf === null
+        ? firstKeysText(config, keys, paint)
+        : lineOf("info", "service.first_keys", firstKeysFields(config, keys)),
+    );
+  }
   const file = firstKeysFileOf(config.database);
   try {
     writeFirstKeys(file, firstKeysText(config, keys));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    say(`\n${why} Make its folder writable and start again, or start once in a terminal: that prints them.\n\n`);
+    const message = `${why} Make its folder writable and start again, or start once in a terminal: that prints them.`;
+    say(lineOf === null ? `\n${message}\n\n` : lineOf("error", "service.first_keys_not_written", { message }));
     return false;
   }
-  say(`
-Outgate listens on ${config.baseUrl}. The first owner key, the first agent key and the link for you are in
+  const message =
+    "The first owner key, the first agent key and the link for you are in this file, which only this user can read. Read it, then delete it: nothing else shows them.";
+  say(
+    lineOf === null
+      ? `
+Outgate listens on ${baseUrl}. The first owner key, the first agent key and the link for you are in
 
   ${file}
 
 which only this user can read. Read it, then delete it: nothing else shows them.
 
-`);
+`
+      : lineOf("info", "service.first_keys", { message, url: baseUrl, file }),
+  );
   return true;
+}
+
+/** The keys as a line of JSON tells them, for a program that starts the service. */
+function firstKeysFields(config: Pick<Config, "baseUrl">, { ownerKey, agentKey, welcomeToken }: FirstKeys): LogFields {
+  return {
+    message:
+      "These are shown once. owner_key is for you, agent_key for your agent; open welcome_url in a browser and choose a password.",
+    url: config.baseUrl,
+    owner_key: ownerKey ?? undefined,
+    agent_key: agentKey,
+    welcome_url: welcomeToken === null ? undefined : welcomeUrl(config, welcomeToken),
+  };
 }
 
 /** A notice for the operator while the file of the first keys exists; else null. */

@@ -58,15 +58,11 @@ export function createLog(
     });
   };
 
-  const jsonOf = (at: LogLevel, event: string, fields: LogFields): string => {
-    const head = `{"at":"${clock.now().toISOString()}","level":"${at}","event":${JSON.stringify(event)}`;
-    const rest = JSON.stringify(fields, HEAD.some((name) => name in fields) ? withoutHead : undefined);
-    // Joined as text: half the cost of copying one object into the other.
-    return rest === "{}" ? `${head}}\n` : `${head},${rest.slice(1)}\n`;
-  };
   const append = (at: LogLevel, event: string, fields: LogFields = {}): void => {
     gathered +=
-      textOf === null ? jsonOf(at, event, fields) : (textOf({ at: clock.now(), level: at, event, fields }) ?? "");
+      textOf === null
+        ? jsonLine({ at: clock.now(), level: at, event, fields })
+        : (textOf({ at: clock.now(), level: at, event, fields }) ?? "");
     if (at === "error" || gathered.length >= LOG_GATHERED_CHARS_MAX) flush();
     else flushLater();
   };
@@ -77,6 +73,21 @@ export function createLog(
   };
 
   return { debug: lineOf("debug"), info: lineOf("info"), warn: lineOf("warn"), error: lineOf("error"), flush };
+}
+
+interface LoggedEvent {
+  readonly at: Date;
+  readonly level: LogLevel;
+  readonly event: string;
+  readonly fields: LogFields;
+}
+
+/** The line of the log that tells an event. */
+export function jsonLine({ at, level, event, fields }: LoggedEvent): string {
+  const head = `{"at":"${at.toISOString()}","level":"${level}","event":${JSON.stringify(event)}`;
+  const rest = JSON.stringify(fields, HEAD.some((name) => name in fields) ? withoutHead : undefined);
+  // Joined as text: half the cost of copying one object into the other.
+  return rest === "{}" ? `${head}}\n` : `${head},${rest.slice(1)}\n`;
 }
 
 /**

@@ -11,10 +11,15 @@ import { until } from "../support/until.ts";
 const keysIn = (output: string) => output.match(/og_[0-9A-Za-z]{36}/g) ?? [];
 
 test("the first start needs no settings, shows two keys and a line that works when it is pasted", async () => {
-  await using service = new Service({ env: { BOOTSTRAP_API_KEY: "" }, program: SOURCE });
-  const url = await service.ready();
-  await until(() => service.output.includes("sync"));
+  // As on a terminal, so that what it prints can be pasted.
+  await using service = new Service({ env: { BOOTSTRAP_API_KEY: "", LOG_FORMAT: "text" }, program: SOURCE });
+  await until(() => service.output.includes("claude mcp add"));
   const welcome = service.output;
+  const [url = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(welcome) ?? [];
+  const asked = (key: string) => {
+    const headers = { authorization: `Bearer ${key}` };
+    return fetch(`${url}/v1/signing-secret?origin=https://a.example`, { headers });
+  };
   const [ownerKey, agentKey] = keysIn(welcome);
   expect(ownerKey).not.toBe(agentKey);
 
@@ -30,14 +35,29 @@ test("the first start needs no settings, shows two keys and a line that works wh
   const authorization = header.replace("Authorization: ", "").replace("${OUTGATE_API_KEY}", () => agentKey ?? "");
   expect((await fetch(address, { ...ping, headers: { ...accept, authorization } })).status).toBe(200);
 
-  expect((await service.request("/v1/signing-secret?origin=https://a.example", { key: ownerKey ?? "" })).status).toBe(
-    200,
-  );
-  expect((await service.request("/v1/signing-secret?origin=https://a.example", { key: agentKey ?? "" })).status).toBe(
-    403,
-  );
-  expect(url).toContain("127.0.0.1");
+  expect((await asked(ownerKey ?? "")).status).toBe(200);
+  expect((await asked(agentKey ?? "")).status).toBe(403);
   expect(await service.end()).toBe(0);
+});
+
+test("a first start that writes to a file or pipe writes lines of JSON only, one of them with the keys", async () => {
+  await using service = new Service({ env: { BOOTSTRAP_API_KEY: "", LOG_LEVEL: "error" } });
+  await until(() => service.output.includes("welcome"));
+  const lines = service.output.trimEnd().split("\n");
+  const events = lines.map((line): unknown => JSON.parse(line));
+  expect(events).toEqual([
+    {
+      at: expect.any(String),
+      level: "info",
+      event: "service.first_keys",
+      message: expect.stringContaining("shown once"),
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      owner_key: expect.stringMatching(/^og_\w{36}$/),
+      agent_key: expect.stringMatching(/^og_\w{36}$/),
+      welcome_url: expect.stringMatching(/^http:\S+\/welcome\/[0-9a-f]{64}$/),
+    },
+  ]);
+  await service.end();
 });
 
 test("a first start that ends before it has shown the keys is repeated: the next one shows keys that work", async () => {
@@ -50,11 +70,11 @@ test("a first start that ends before it has shown the keys is repeated: the next
   expect(keysIn(second.output + (await second.complaint()))).toEqual([]);
   await using third = new Service({ env: { BOOTSTRAP_API_KEY: "" }, folder });
   await third.ready();
-  await until(() => third.output.includes("sync"));
+  await until(() => third.output.includes("service.first_keys"));
   const [ownerKey = "", agentKey = ""] = keysIn(third.output);
   expect((await third.request("/v1/keys", { key: ownerKey })).status).toBe(200);
   expect((await third.request("/v1/account", { key: agentKey })).status).toBe(200);
-  const link = /http:\S+\/welcome\/[0-9a-f]{64}/.exec(third.output)?.[0] ?? "";
+  const link = /http:[^"]+\/welcome\/[0-9a-f]{64}/.exec(third.output)?.[0] ?? "";
   expect((await fetch(link)).status).toBe(200);
   await third.end();
   rmSync(folder, { recursive: true, force: true });
@@ -68,14 +88,17 @@ test("in production without a terminal the first keys go into a file of this use
   mkdirSync(file, { recursive: true });
   await using blocked = new Service({ env, folder });
   await blocked.ready();
-  await until(() => blocked.output.includes("can't be written"));
+  const problem = await blocked.logged("service.first_keys_not_written");
+  expect(problem).toMatchObject({ level: "error", message: expect.stringContaining("can't be written") });
   expect(keysIn(blocked.output)).toEqual([]);
+  expect(blocked.output).not.toMatch(/^[^{]/m);
   await blocked.end();
   rmSync(file, { recursive: true });
 
   await using service = new Service({ env, folder });
   await service.ready();
-  await until(() => service.output.includes(file));
+  expect(await service.logged("service.first_keys")).toMatchObject({ file });
+  expect(service.output).not.toMatch(/^[^{]/m);
   expect(service.output).not.toMatch(/og_[0-9A-Za-z]{36}|\/welcome\//);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   const text = readFileSync(file, "utf8");

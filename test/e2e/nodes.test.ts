@@ -157,12 +157,12 @@ describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
       const nodes = [start(), start(), start()];
       try {
         await Promise.all(nodes.map((node) => node.ready()));
-        // The text follows the line of the log.
-        await within(MARGIN_MS, () => nodes.some(({ output }) => output.includes("owner key")));
+        // The keys follow the line of the start.
+        await within(MARGIN_MS, () => nodes.some(({ output }) => output.includes("owner_key")));
         await Bun.sleep(1_000);
-        const shown = nodes.filter(({ output }) => output.includes("owner key"));
+        const shown = nodes.filter(({ output }) => output.includes("owner_key"));
         expect(shown).toHaveLength(1);
-        const owner = /owner key +(\S+)/.exec(shown[0]?.output ?? "")?.[1] ?? "";
+        const owner = /"owner_key":"([^"]+)"/.exec(shown[0]?.output ?? "")?.[1] ?? "";
         for (const node of nodes) {
           const { data } = (await jsonOf(await node.request("/v1/keys", { key: owner }))) as {
             readonly data?: unknown[];
