@@ -7,6 +7,7 @@ import { DRAIN_MS_MAX, WAIT_SECONDS_MAX } from "../../src/config/limits.ts";
 import { readSettings, settingNames, textsOf } from "../../src/config/settings.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { outgate } from "../cli/outgate.ts";
+import { FOR_CADDY_26 } from "./balancers.ts";
 import manifest from "../../package.json" with { type: "json" };
 
 const ROOT = join(import.meta.dir, "../..");
@@ -213,6 +214,14 @@ describe("deploy/outgate.service", () => {
     // The program is installed by whoever installs the unit.
     expect(complaints.filter((line) => !line.includes("/usr/local/bin/outgate is not executable"))).toEqual([]);
   });
+});
+
+test("the guide tells what to change in deploy/Caddyfile for the Caddy of Debian 12", async () => {
+  const [from, to] = FOR_CADDY_26;
+  expect((await textOf("Caddyfile")).split(`\t${from}\n`)).toHaveLength(2);
+  expect(await Bun.file(join(ROOT, "docs/deploy.md")).text()).toContain(
+    `sudo sed -i 's/${from}/${to}/' /etc/caddy/Caddyfile`,
+  );
 });
 
 test.each(["nginx.conf", "Caddyfile"])("deploy/%s waits longer than a request may wait", async (name) => {
