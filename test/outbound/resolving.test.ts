@@ -148,6 +148,21 @@ inside("a connection that never comes about", () => {
 
     test("not sent, at the deadline", () => endsAtDeadline(9_001));
 
+    test("the HTTP client ends as where the request was sent: only a connection before it tells the two apart", async () => {
+      await using target = await openRawTarget(() => {}, { address: ALLOWED, port: PORT });
+      const errorOf = async (port: number) => {
+        const signal = AbortSignal.timeout(300);
+        const error: unknown = await fetch(`http://${ALLOWED}:${port}/`, { signal, keepalive: false }).then(
+          () => null,
+          (thrown: unknown) => thrown,
+        );
+        const { name, message } = error instanceof Error ? error : new Error("It was answered.");
+        return { name, message, members: Object.getOwnPropertyNames(error).toSorted() };
+      };
+      expect(await errorOf(9_001)).toEqual(await errorOf(PORT));
+      expect(target.requests).toHaveLength(1);
+    });
+
     test("one address has 3 s of a long deadline, and a share of a short one; then the next is called", async () => {
       await using target = await openRawTarget(answers(200), { address: "127.0.0.3", port: PORT });
       const names: Readonly<Record<string, DnsAnswer>> = {
