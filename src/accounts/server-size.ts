@@ -49,9 +49,10 @@ export async function serverSize(
   return { ...size, days, isSet: retentionDays !== null };
 }
 
-/** "About 12 MB (RETENTION_DAYS=30, which is not set)." */
+/** "About 12 MB (RETENTION_DAYS=30, which is not set)."; "Nothing yet" where no finished action is that old. */
 export function deletableText({ deletableBytes, days, isSet }: ServerSize): string {
-  return `About ${formatSize(deletableBytes)} (RETENTION_DAYS=${days}${isSet ? ", which runs every hour" : ", which is not set"}).`;
+  const size = deletableBytes === 0 ? "Nothing yet" : `About ${formatSize(deletableBytes)}`;
+  return `${size} (RETENTION_DAYS=${days}${isSet ? ", which runs every hour" : ", which is not set"}).`;
 }
 
 /** What the operator can do about a file that doesn't get smaller; null: it can. */

@@ -58,9 +58,19 @@ export function addServiceCommand(
 
 const URL_DEFAULT = "http://127.0.0.1:3000";
 
-/** The address of the service from `OUTGATE_URL`, without a trailing slash. Throws where it is not valid. */
+/**
+ * The address of the service from `OUTGATE_URL`, without a trailing slash; without it that of a service with the same
+ * settings on this machine. Throws where it is not valid.
+ */
 export function readUrl({ env }: Io): string {
-  return parseUrl(env["OUTGATE_URL"] || URL_DEFAULT, "OUTGATE_URL");
+  const port = ownPort(env);
+  return parseUrl(env["OUTGATE_URL"] || (port === null ? URL_DEFAULT : `http://127.0.0.1:${port}`), "OUTGATE_URL");
+}
+
+/** The port that `PORT` sets for a service of this machine; null where it sets none that is known before the start. */
+export function ownPort(env: Io["env"]): number | null {
+  const port = /^\d{1,5}$/.test(env["PORT"] ?? "") ? Number(env["PORT"]) : 0;
+  return port >= 1 && port <= 65_535 ? port : null;
 }
 
 /** An address of a service, without a trailing slash. Throws a sentence that begins with `what` where it is not valid. */

@@ -57,6 +57,9 @@ test("the words say whether the retention is in force, and what to do about an o
   expect(deletableText({ ...SIZE, days: 30, isSet: false })).toBe(
     "About 4.2 MB (RETENTION_DAYS=30, which is not set).",
   );
+  expect(deletableText({ ...SIZE, deletableBytes: 0, days: 30, isSet: false })).toBe(
+    "Nothing yet (RETENTION_DAYS=30, which is not set).",
+  );
   expect(deletableText({ ...SIZE, days: 7, isSet: true })).toBe(
     "About 4.2 MB (RETENTION_DAYS=7, which runs every hour).",
   );

@@ -40,9 +40,10 @@ test("outgate doctor shows the size of the database file, also while a service u
   const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, DATABASE_URL: `file:${path}` };
   const { code, found } = await examine(env);
   expect(code).toBe(0);
-  expect(found("database")?.found.replace(/[\d.]+ (kB|bytes)/g, "so much")).toBe(
-    `${path} has so much, of which so much are free for the next rows. Retention would free: About so much (RETENTION_DAYS=30, which is not set).`,
+  expect(found("database")?.found.replace(/[\d.]+ (kB|bytes)/g, "so much")).toMatch(
+    /outgate\.db has so much(, of which so much are free for the next rows)?\. Retention would free: Nothing yet \(RETENTION_DAYS=30, which is not set\)\.$/,
   );
+  expect(found("database")?.found).not.toContain(" 0 bytes");
   const server = (await (await service.request("/v1/server")).json()) as object;
   expect(server).toMatchObject({ database: { can_shrink: true, deletable_bytes: 0, deletable_days: 30 } });
   // By the real path, as the service: a link to it is the same file.
@@ -56,6 +57,23 @@ test("outgate doctor shows the size of the database file, also while a service u
   const none = await examine({ ...env, DATABASE_URL: `file:${join(service.folder, "none.db")}` });
   expect(none.found("database")).toBeUndefined();
   expect(existsSync(join(service.folder, "none.db"))).toBe(false);
+});
+
+test("a command without OUTGATE_URL talks to the service at PORT of this machine", async () => {
+  const { port } = new URL(url);
+  const env = { OUTGATE_API_KEY: OWNER_KEY, PORT: port };
+  const { found } = await examine(env);
+  expect(found("OUTGATE_URL")).toEqual({
+    what: "OUTGATE_URL",
+    state: "ok",
+    found: `http://127.0.0.1:${port} (by PORT)`,
+  });
+  expect(found("service")?.state).toBe("ok");
+  expect((await outgate(["list"], { env })).code).toBe(0);
+  // A port that is no port, or any free one, names no address.
+  for (const none of ["many", "0", "70000"]) {
+    expect((await examine({ ...env, PORT: none })).found("OUTGATE_URL")?.found).toBe("http://127.0.0.1:3000 (default)");
+  }
 });
 
 test("outgate doctor shows no secret of the settings, and all that is wrong with them", async () => {

@@ -9,7 +9,14 @@ import { systemClock } from "../../runtime/clock.ts";
 import { visible } from "../../observability/terminal.ts";
 import { explain } from "../output.ts";
 import { type Cell, table } from "../table.ts";
-import { type Credentials, openSession, readCredentials, type Session, type SessionOptions } from "../session.ts";
+import {
+  type Credentials,
+  openSession,
+  ownPort,
+  readCredentials,
+  type Session,
+  type SessionOptions,
+} from "../session.ts";
 
 /** The result of one check. */
 interface Finding {
@@ -48,14 +55,14 @@ function rowOf({ what, state, found }: Finding): readonly Cell[] {
 
 /** The settings of the commands. */
 function client(io: Io, { url, key, source }: Credentials): readonly Finding[] {
-  const isSet = Boolean(io.env["OUTGATE_URL"]);
+  const fallback = ownPort(io.env) === null ? " (default)" : " (by PORT)";
   const advice =
     "is not set. Run `outgate login`, or set it to an API key, or OUTGATE_API_KEY_FILE to a file; the first start of Outgate prints one.";
   if (source === "login") {
     return [{ what: "login", state: "ok", found: `${url}, ••••${(key ?? "").slice(-4)}; from \`outgate login\`` }];
   }
   return [
-    { what: "OUTGATE_URL", state: "ok", found: `${url}${isSet ? "" : " (default)"}` },
+    { what: "OUTGATE_URL", state: "ok", found: `${url}${io.env["OUTGATE_URL"] ? "" : fallback}` },
     key === null
       ? { what: "OUTGATE_API_KEY", state: "wrong", found: advice }
       : { what: "OUTGATE_API_KEY", state: "ok", found: `••••${key.length < 16 ? "" : key.slice(-4)}` },
@@ -126,7 +133,8 @@ async function databaseFile({ env }: Io): Promise<readonly Finding[]> {
     const size = await readLocalSize(env, systemClock.now());
     if (size === null) return [];
     const { path, bytes, freeBytes } = size;
-    const found = `${path} has ${formatSize(bytes)}, of which ${formatSize(freeBytes)} are free for the next rows. Retention would free: ${deletableText(size)}`;
+    const free = freeBytes === 0 ? "" : `, of which ${formatSize(freeBytes)} are free for the next rows`;
+    const found = `${path} has ${formatSize(bytes)}${free}. Retention would free: ${deletableText(size)}`;
     const advice = shrinkAdvice(size);
     return [
       { what, state: "ok", found },

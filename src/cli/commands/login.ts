@@ -21,7 +21,7 @@ import { table } from "../table.ts";
 /** The commands about who the command line is for a service. */
 export function addLoginCommands(program: CliCommand): void {
   addServiceCommand(program, "login", "keep the address and the API key of a service, for all commands")
-    .argument("[url]", "the address of the service; default: OUTGATE_URL, or http://127.0.0.1:3000")
+    .argument("[url]", "the address of the service; default: OUTGATE_URL, or PORT (3000) of 127.0.0.1")
     .addHelpText(
       "after",
       `
