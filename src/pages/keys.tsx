@@ -363,9 +363,9 @@ interface RevokeKeyPageProps {
 
 /** The default comes first: it changes no action, for rotating a key. */
 const UNFINISHED: readonly (readonly [UnfinishedOnRevoke, string])[] = [
-  ["keep", "Continue: they are sent as usual"],
-  ["pause", "Pause: they are not sent until you resume"],
-  ["cancel", "Cancel: they are not sent"],
+  ["keep", "Continue: they are sent when they are due. Those awaiting approval still need a decision."],
+  ["pause", "Pause: nothing is sent until you resume. Those awaiting approval can still be decided."],
+  ["cancel", "Cancel: nothing is sent. Those awaiting approval are cancelled too."],
 ];
 
 /** Asks for confirmation before a key is revoked. */
