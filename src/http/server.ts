@@ -48,7 +48,7 @@ import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/approva
 import type { OidcRouteDeps } from "../oidc/routes.ts";
 import { authRoutes } from "../accounts/auth-routes.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "../receipts/receipt.ts";
-import { withNavigation } from "../pages/frame-routes.ts";
+import { withNavigation, withStop } from "../pages/frame-routes.ts";
 import { type PageDeps, webPages } from "../pages/routes.ts";
 import { createActionSerializer } from "../actions/serialize.ts";
 import { answerMetrics, type MetricsDeps, systemRoutes, type SystemRouteDeps } from "./system-routes.ts";
@@ -189,7 +189,7 @@ function sessionsOf(deps: HttpDeps) {
   const cookie = createSessionCookie(deps.baseUrl);
   const deviceCookie = createDeviceCookie(deps.baseUrl);
   const ownOrigin = createOwnOrigin(deps);
-  const sessionOf = createPersonOf({ resume: deps.peopleService.resume, cookie });
+  const sessionOf = withStop(createPersonOf({ resume: deps.peopleService.resume, cookie }), deps);
   return {
     cookie,
     deviceCookie,

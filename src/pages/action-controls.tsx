@@ -3,11 +3,12 @@ import type { Child } from "hono/jsx";
 import { mayDo, type Role } from "../accounts/roles.ts";
 import { type Action, isTerminal } from "../actions/action.ts";
 import { operationsOf } from "../actions/changes.ts";
+import type { Pause } from "../pauses/pause.ts";
 import { needsEdit } from "./action-story.tsx";
 import { callText } from "./decide.tsx";
 import { Icon } from "./icons.tsx";
 import { Button, PostForm, ReasonField } from "./form.tsx";
-import { actionPath } from "./layout.tsx";
+import { actionPath, ResumeForm } from "./layout.tsx";
 import { LinkButton, Notice } from "./parts.tsx";
 import { AsCode } from "./snippets.tsx";
 import type { PageUser } from "./text.ts";
@@ -20,6 +21,8 @@ export interface ControlsProps {
   readonly baseUrl: string;
   /** An attempt has the outcome `unknown`. */
   readonly isUnknown: boolean;
+  /** What keeps it from being sent; null: nothing. */
+  readonly pause: Pause | null;
   /** A person rejected it, so the primary button must not send it. */
   readonly isRejected: boolean;
   /** What was wrong with the form before. The input is kept. */
@@ -55,8 +58,9 @@ function EditAndResend({ action, look }: { readonly action: Action; readonly loo
 
 const REASON_HINT = "Shown in the timeline and on the receipt.";
 
-function Cancel({ action, user, role, now, problem, reason }: ControlsProps) {
-  const waits = action.dueAt !== null && action.dueAt > now && mayDo(role, "retry");
+function Cancel({ action, user, role, now, pause, problem, reason }: ControlsProps) {
+  // While it is paused, nothing sends it: what it waits for is the end of the pause.
+  const waits = pause === null && action.dueAt !== null && action.dueAt > now && mayDo(role, "retry");
   return (
     <>
       <Panel name="Cancel" isOpen={problem !== undefined}>
@@ -75,6 +79,10 @@ function Cancel({ action, user, role, now, problem, reason }: ControlsProps) {
           </div>
         </PostForm>
       </Panel>
+      {pause === null || pause.kind === "account" ? null : (
+        // The banner above the page has the one of the account.
+        <ResumeForm user={user} pause={pause} next={actionPath(action.id)} look="main" />
+      )}
       {waits ? (
         <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
           <Button name="decision" value="send_now">

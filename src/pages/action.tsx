@@ -103,12 +103,16 @@ function ActionControls({ stored, timeline, ...props }: ActionPartProps) {
 }
 
 /** The status with its code, and what happened in a sentence. */
-function State({ action, timeline, role, now, pause }: ActionPartProps) {
+function State({ action, timeline, role, now, pause, user }: ActionPartProps) {
   const isPaused = action.status === "pending" && pause !== null;
   return (
     <div class="state">
       {isPaused ? <Dot tone="wait">Paused</Dot> : <Status action={action} />}
-      {isPaused ? <PausedNotice pause={pause} /> : <Story action={action} timeline={timeline} role={role} now={now} />}
+      {isPaused ? (
+        <PausedNotice pause={pause} user={user} />
+      ) : (
+        <Story action={action} timeline={timeline} role={role} now={now} />
+      )}
     </div>
   );
 }

@@ -7,7 +7,8 @@ import { NAV_FAILING_MS, PALETTE_ACTIONS_MAX, PALETTE_TEXT_CHARS_MAX } from "../
 import { createPersonRoutes, type Person, type PersonOf, type PersonRouteDeps } from "../http/session.ts";
 import { page } from "../http/response.ts";
 import { normalHost } from "../outbound/target.ts";
-import { premask } from "../receipts/masked-action.ts";
+import type { PauseOf } from "../pauses/pause.ts";
+import { maskedPause, premask } from "../receipts/masked-action.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { MORE_PATH, PALETTE_PATH } from "./layout.tsx";
@@ -23,6 +24,20 @@ interface NavDeps {
   readonly actionService: Pick<ActionService, "counts">;
   readonly teamService: Pick<TeamService, "accountsOf">;
   readonly clock: Pick<Clock, "now">;
+}
+
+/** Adds what stops the whole account to the person of a page, also of one that answers a form or an error. */
+export function withStop(personOf: PersonOf, { pauseOf }: { readonly pauseOf: PauseOf }): PersonOf {
+  return async (context) => {
+    const person = await personOf(context);
+    if (person === null) return null;
+    // No key and no host: only what covers all of them.
+    const stop = maskedPause(
+      pauseOf({ accountId: person.caller.accountId, keyId: "", host: "" }),
+      viewerOf(person.role),
+    );
+    return stop === null ? person : { ...person, stop };
+  };
 }
 
 /** Adds what the navigation shows to the person of a page. Forms and streams don't need it. */

@@ -5,9 +5,9 @@ import type { Action } from "../actions/action.ts";
 import { pathOf } from "../actions/search.ts";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { Icon, type IconName } from "./icons.tsx";
-import { actionPath, Layout, NAVIGATION, render, renderPart } from "./layout.tsx";
+import { actionPath, Layout, NAVIGATION, PAUSE_EVERYTHING, PAUSES_PATH, render, renderPart } from "./layout.tsx";
 import { Button, PostForm } from "./form.tsx";
-import { Ago, PageHead, statusLabel, UntrustedText } from "./parts.tsx";
+import { Ago, LinkButton, PageHead, statusLabel, UntrustedText } from "./parts.tsx";
 import { maskForDisplay } from "./request.tsx";
 import { SETTINGS_SECTIONS } from "./settings-frame.tsx";
 import type { PageUser } from "./text.ts";
@@ -16,6 +16,7 @@ import type { PageUser } from "./text.ts";
 const PLACES = [
   ...SETTINGS_SECTIONS.filter(({ name }) => name !== "Keys"),
   { name: "Bulk jobs", path: BULK_PATH, needs: "read", icon: "retry" },
+  { ...PAUSE_EVERYTHING, needs: "manage", icon: "pause" },
   { name: "Create a key", path: "/keys/new", needs: "manage", icon: "keys" },
   { name: "API reference", path: "/docs/api", needs: "read", icon: "docs" },
 ] as const;
@@ -55,7 +56,7 @@ export function paletteList({ user, text, actions, host, now }: PaletteProps): s
       </Group>
       <Group name="Do" isShown={host !== null || failed.length > 0}>
         {host === null ? null : (
-          <Entry id="pause" href={`/settings/pauses?host=${encodeURIComponent(host)}`} icon="pause">
+          <Entry id="pause" href={`${PAUSES_PATH}?host=${encodeURIComponent(host)}`} icon="pause">
             Pause <UntrustedText text={host} />
           </Entry>
         )}
@@ -145,12 +146,24 @@ function ActionName({ action: { method, host, url, title } }: { readonly action:
 
 /** Everything that the tabs of a phone leave out. */
 export function morePage(user: PageUser): string {
-  const entries = [...NAVIGATION.filter(({ isRare }) => isRare), ...PLACES].filter(({ needs }) =>
-    mayDo(user.role, needs),
+  const entries = [...NAVIGATION.filter(({ isRare }) => isRare), ...PLACES].filter(
+    ({ name, needs }) => mayDo(user.role, needs) && name !== PAUSE_EVERYTHING.name,
   );
+  // In need, nobody should have to look for it.
+  const mayPause = mayDo(user.role, "manage") && user.stop === undefined;
   return render(
     <Layout title="More" user={user}>
-      <PageHead title="More" intro={user.email} />
+      <PageHead
+        title="More"
+        intro={user.email}
+        actions={
+          mayPause ? (
+            <LinkButton look="bad" href={PAUSE_EVERYTHING.path}>
+              {PAUSE_EVERYTHING.name}
+            </LinkButton>
+          ) : undefined
+        }
+      />
       <ul class="card more">
         {entries.map(({ name, path, icon }) => (
           <li>

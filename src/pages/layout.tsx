@@ -2,14 +2,15 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { HtmlEscapedString } from "hono/utils/html";
-import { mayDo } from "../accounts/roles.ts";
+import { describeActor, mayDo } from "../accounts/roles.ts";
 import type { ListQuery } from "../actions/list-schemas.ts";
 import type { Counted } from "../../db/store.ts";
 import { APP_STYLE, CONSOLE, ICON, ICON_WAITING, LIBRARIES, SESSION, SHEET_STYLE } from "./assets.ts";
 import { Button, PostForm } from "./form.tsx";
 import { Skeleton } from "./controls.tsx";
+import type { Pause } from "../pauses/pause.ts";
 import { Icon, Logo } from "./icons.tsx";
-import { UntrustedText } from "./parts.tsx";
+import { Time, UntrustedText } from "./parts.tsx";
 import { type NavAccount, number, type PageUser } from "./text.ts";
 
 interface LayoutProps {
@@ -59,7 +60,10 @@ export function Layout(props: LayoutProps) {
             Skip to content
           </a>
           <SideBar nav={nav} user={user} />
-          <div class="view">{main}</div>
+          <div class="view">
+            <StopBanner user={user} />
+            {main}
+          </div>
           <div id="drawer" role="dialog" aria-label="Details" />
           <div class="drawer-loading">
             <Skeleton label="Loading the action" />
@@ -70,6 +74,66 @@ export function Layout(props: LayoutProps) {
     </html>
   );
 }
+
+/** Stands above every page while nothing is sent. A page that is loaded again in parts takes it along, by its id. */
+function StopBanner({ user }: { readonly user: PageUser }) {
+  const { stop } = user;
+  if (stop === undefined) return <div id="stop" />;
+  const isOwn = stop.kind === "account";
+  return (
+    <div id="stop">
+      <div class="stop" role="status">
+        <p>
+          <b>{isOwn ? "Everything is paused: nothing is sent." : "This account is stopped: nothing is sent."}</b>{" "}
+          <span class="stop-facts">
+            Since <Time at={stop.createdAt} />
+            {isOwn ? (
+              <>
+                {", by "}
+                <UntrustedText text={describeActor(stop.createdBy).name} />
+              </>
+            ) : null}
+            .{" "}
+            {stop.reason === null ? null : (
+              <>
+                {isOwn ? "Reason: " : ""}
+                <UntrustedText text={stop.reason} />
+              </>
+            )}
+          </span>
+        </p>
+        <ResumeForm user={user} pause={stop} />
+      </div>
+    </div>
+  );
+}
+
+const RESUME_LABELS = { account: "Resume everything", key: "Resume key", host: "Resume host" } as const;
+
+interface ResumeFormProps {
+  readonly user: PageUser;
+  readonly pause: Pause;
+  /** The page that follows; the pauses by default. */
+  readonly next?: string;
+  readonly look?: "main" | "plain" | "link";
+}
+
+/** The button that ends a pause, for those who may. The operator's is not theirs to end. */
+export function ResumeForm({ user, pause: { id, kind }, next, look = "plain" }: ResumeFormProps) {
+  if (kind === "sign_up" || !mayDo(user.role, "manage")) return null;
+  return (
+    <PostForm
+      user={user}
+      action={`${PAUSES_PATH}/${id}/resume`}
+      fields={next === undefined ? [] : [[NEXT_FIELD, next]]}
+    >
+      <Button look={look}>{RESUME_LABELS[kind]}</Button>
+    </PostForm>
+  );
+}
+
+/** Where a form leads, if it is sent from several pages. */
+export const NEXT_FIELD = "next";
 
 function Brand({ isLink }: { readonly isLink: boolean }) {
   const inside = (
@@ -130,7 +194,7 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
   return (
     <aside class="side">
       <Brand isLink />
-      {user.accounts === undefined ? null : <AccountMenu user={user} accounts={user.accounts} />}
+      <AccountMenu user={user} accounts={user.accounts ?? []} />
       <a class="search-open" href={ACTIONS_PATH} data-open="palette">
         <Icon name="search" />
         Search
@@ -176,11 +240,12 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
   );
 }
 
-/** The account that is shown, and the others of this person. */
+/** The account that is shown, the others of this person, and the brake of the account. */
 function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly accounts: readonly NavAccount[] }) {
   const current = accounts.find(({ isCurrent }) => isCurrent);
-  if (accounts.length === 1 && current !== undefined) {
-    return <p class="account-name">{accountName(current)}</p>;
+  const mayPause = mayDo(user.role, "manage");
+  if (accounts.length < 2 && !mayPause) {
+    return current === undefined ? null : <p class="account-name">{accountName(current)}</p>;
   }
   return (
     <details class="menu account-menu">
@@ -196,9 +261,19 @@ function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly acc
               <Button look="link">{accountName(account)}</Button>
             </PostForm>
           ))}
-        <a href={LOG_IN_PATH}>All accounts</a>
+        <a href={LOG_IN_PATH}>{accounts.length < 2 ? "Account and login" : "All accounts"}</a>
+        {mayPause ? <PauseEverything user={user} /> : null}
       </div>
     </details>
+  );
+}
+
+function PauseEverything({ user }: { readonly user: PageUser }) {
+  if (user.stop !== undefined) return <ResumeForm user={user} pause={user.stop} look="link" />;
+  return (
+    <a class="brake" href={PAUSE_EVERYTHING.path}>
+      {PAUSE_EVERYTHING.name}
+    </a>
   );
 }
 
@@ -261,6 +336,11 @@ export const MORE_PATH = "/more";
 
 /** A person's accounts and sessions. */
 export const LOG_IN_PATH = "/settings/login";
+
+export const PAUSES_PATH = "/settings/pauses";
+
+/** Asks before it pauses the account, and why. */
+export const PAUSE_EVERYTHING = { name: "Pause everything", path: `${PAUSES_PATH}?scope=account#pause` } as const;
 
 /** The main navigation, each entry for whose role allows something there. On phones the rare ones are behind "More". */
 export const NAVIGATION = [

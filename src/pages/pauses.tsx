@@ -1,14 +1,14 @@
 /** @jsxImportSource hono/jsx */
+import { mayDo } from "../accounts/roles.ts";
 import type { KeyView } from "../accounts/schemas.ts";
 import type { Pause } from "../pauses/pause.ts";
 import { Button, Choices, Field, PostForm, ReasonField, Select } from "./form.tsx";
 import { keyLabel, KeyName } from "./keys.tsx";
+import { PAUSES_PATH } from "./layout.tsx";
 import { Ago, Card, Notice, Problem, Time, UntrustedText } from "./parts.tsx";
 import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
 import type { Choice, PageUser } from "./text.ts";
 import { ActorName } from "./timeline.tsx";
-
-export const PAUSES_PATH = "/settings/pauses";
 
 export interface PausesPageProps {
   readonly user: PageUser;
@@ -143,12 +143,22 @@ const SENDS_NOTHING = {
 } as const satisfies Record<Pause["kind"], string>;
 
 /** On the page of a paused action. */
-export function PausedNotice({ pause }: { readonly pause: Pause }) {
+export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly user: PageUser }) {
   return (
     <Notice tone="wait">
       Paused since <Time at={pause.createdAt} />: {SENDS_NOTHING[pause.kind]} until the pause ends.
-      {pause.reason === null ? null : " Reason: "}
-      {pause.reason === null ? null : <UntrustedText text={pause.reason} />} <a href={PAUSES_PATH}>Pauses</a>
+      {pause.reason === null ? null : (
+        <>
+          {" Reason: "}
+          <UntrustedText text={pause.reason} />
+        </>
+      )}
+      {mayDo(user.role, "manage") ? (
+        <>
+          {" · "}
+          <a href={PAUSES_PATH}>All pauses</a>
+        </>
+      ) : null}
     </Notice>
   );
 }

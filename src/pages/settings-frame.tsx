@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { mayDo } from "../accounts/roles.ts";
 import { Menu } from "./controls.tsx";
 import { Icon, type IconName } from "./icons.tsx";
-import { Layout, LOG_IN_PATH, render, SETTINGS_LINK } from "./layout.tsx";
+import { Layout, LOG_IN_PATH, PAUSES_PATH, render, SETTINGS_LINK } from "./layout.tsx";
 import { PageHead } from "./parts.tsx";
 import type { PageUser } from "./text.ts";
 
@@ -13,7 +13,7 @@ export const SETTINGS_PATHS = {
   notifications: "/settings/notifications",
   audit: "/audit",
   hosts: "/settings/hosts",
-  pauses: "/settings/pauses",
+  pauses: PAUSES_PATH,
   signing: "/settings/signing",
   server: "/settings/server",
   accounts: "/settings/accounts",

@@ -13,7 +13,8 @@ import type { EffectiveSettings } from "../config/config.ts";
 import { INVALID, showFormAgain } from "../http/errors.ts";
 import { ACCOUNTS_PAGE_PATH, accountsPage, MAIL_TEST_PATH, serverPage } from "./settings.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
-import { PAUSE_SCOPES, PAUSES_PATH, pausesPage, type PausesPageProps } from "./pauses.tsx";
+import { NEXT_FIELD, PAUSES_PATH } from "./layout.tsx";
+import { PAUSE_SCOPES, pausesPage, type PausesPageProps } from "./pauses.tsx";
 import { checkReasonField } from "./decision-form.ts";
 import { AccountParams } from "../accounts/routes.ts";
 import { checkPausedHost } from "../pauses/pause.ts";
@@ -27,6 +28,7 @@ import {
   type Flash,
   type AnswerPerson,
   createPersonRoutes,
+  nextOf,
   type Person,
   type PersonRouteDeps,
 } from "../http/session.ts";
@@ -249,7 +251,8 @@ export function pausePages(deps: PausePageDeps) {
     .get(PAUSES_PATH, async ({ context, person }) => {
       const search = new URLSearchParams(context.search);
       const asked = { chosen: search.get("key") ?? "", host: search.get("host") ?? "" };
-      const ofKey = asked.chosen === "" ? null : "key";
+      const named = PAUSE_SCOPES.find((one) => one === search.get("scope")) ?? null;
+      const ofKey = asked.chosen === "" ? named : "key";
       return page("own", await pausesHtml(deps, person, { ...asked, scope: asked.host === "" ? ofKey : "host" }));
     })
     .post(PAUSES_PATH, async ({ context, person }) => {
@@ -273,9 +276,9 @@ export function pausePages(deps: PausePageDeps) {
     .post(
       `${PAUSES_PATH}/:id/resume`,
       async ({ context, person, params }) => {
-        await formOf(context, person);
+        const form = await formOf(context, person);
         await pauseService.resume(person.caller, params.id);
-        return seeOther("own", PAUSES_PATH);
+        return seeOther("own", nextOf(form.get(NEXT_FIELD)) ?? PAUSES_PATH);
       },
       { params: PauseParams },
     );

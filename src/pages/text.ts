@@ -1,6 +1,7 @@
 import type { AccountLabel } from "../../db/account-store.ts";
 import type { Counted } from "../../db/store.ts";
 import { type Action, type ActionStatus, awaitsRunAt } from "../actions/action.ts";
+import type { Pause } from "../pauses/pause.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import { hasScope, type Hold, type KeyScope, type MemberRole, type Role } from "../accounts/roles.ts";
 
@@ -17,6 +18,8 @@ export interface PageUser {
   readonly badges?: NavBadges;
   /** The accounts to switch between; left out for people with one that has no name. */
   readonly accounts?: readonly NavAccount[];
+  /** What stops the whole account, masked for this person; left out where nothing does. */
+  readonly stop?: Pause;
 }
 
 /** An account of a person who has several. */

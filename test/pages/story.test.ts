@@ -126,7 +126,7 @@ describe("the main button of a failed action", () => {
     const action = anAction({ status: "failed", attempts: 3, ...overrides });
     const user = { email: "ann@example.com", role, hasOthers: false, formToken: "t" } as const;
     const page = { action, user, role, now: later(0), baseUrl: "http://127.0.0.1:3000" };
-    const html = renderPart(Controls({ ...page, isUnknown: false, isRejected: false }));
+    const html = renderPart(Controls({ ...page, pause: null, isUnknown: false, isRejected: false }));
     // A plain button names its look; the main one has none.
     const buttons = [...html.matchAll(/<(?:button|a) [^>]*>.*?<\/(?:button|a)>/gs)].map(([text]) => text);
     const main = buttons.filter((text) => !text.includes("button-plain") && !text.includes("copy"));

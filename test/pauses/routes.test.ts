@@ -245,6 +245,91 @@ describe("for people, without script,", () => {
     expect(await read("/v1/pauses")).toEqual({ data: [] });
   });
 
+  test("a paused action offers to end its pause, by name, instead of a Send now that does nothing", async () => {
+    const ann = await signedIn(app);
+    const { clock } = app.engine;
+    const { host } = new URL(target.url);
+    const runAt = new Date(clock.now().getTime() + 3_600_000).toISOString();
+    const { id } = (await create({ run_at: runAt })).json;
+    expect(await ann.pageOf(`/actions/${id}`)).toContain('value="send_now"');
+    for (const [body, name] of [
+      [{ host }, "Resume host"],
+      [{ key_id: await agentId() }, "Resume key"],
+    ] as const) {
+      const { id: pauseId } = (await pause(body)).json;
+      const paused = await ann.pageOf(`/actions/${id}`);
+      expect({ name, offers: paused.includes(`>${name}</button>`), sends: paused.includes("send_now") }).toEqual({
+        name,
+        offers: true,
+        sends: false,
+      });
+      const hidden = await ann.hiddenOf(`/actions/${id}`);
+      expect(hidden["next"]).toBe(`/actions/${id}`);
+      const answer = await ann.send(`/settings/pauses/${pauseId}/resume`, hidden);
+      expect([answer.status, answer.headers.get("location")]).toEqual([303, `/actions/${id}`]);
+    }
+    expect(await read("/v1/pauses")).toEqual({ data: [] });
+    expect(await ann.pageOf(`/actions/${id}`)).toContain('value="send_now"');
+    // No other site is led to.
+    const { id: pauseId } = (await pause({ host })).json;
+    const hidden = { ...(await ann.hiddenOf(`/actions/${id}`)), next: "//evil.example/" };
+    const away = await ann.send(`/settings/pauses/${pauseId}/resume`, hidden);
+    expect(away.headers.get("location")).toBe("/settings/pauses");
+  });
+
+  test("an owner pauses everything from the account menu, and every page says so until it is resumed", async () => {
+    const ann = await signedIn(app);
+    const { id } = (await create({ approve: true })).json;
+    const pages = [
+      "/approvals",
+      "/actions",
+      "/overview",
+      "/keys",
+      "/audit",
+      "/more",
+      `/actions/${id}`,
+      "/settings/none",
+    ];
+    const shown = async (path: string) => (await ann.context(path, { headers: { accept: "text/html" } })).text();
+    const banner = "Everything is paused: nothing is sent.";
+    const menu = await ann.pageOf("/overview");
+    expect(menu).toContain('href="/settings/pauses?scope=account#pause"');
+    expect(menu).not.toContain(banner);
+    // On a phone, at the head of the page behind the tabs.
+    expect(await ann.pageOf("/more")).toMatch(
+      /class="button button-bad" href="\/settings\/pauses\?scope=account#pause"/,
+    );
+    const asked = await ann.pageOf("/settings/pauses?scope=account");
+    expect(asked).toMatch(/value="account" required="" checked/);
+    const hidden = await ann.hiddenOf("/settings/pauses");
+    const reason = `<b>Wrong refunds</b>, Authorization: Bearer sk_live_0123456789abcdefghij`;
+    expect((await ann.send("/settings/pauses", { ...hidden, scope: "account", reason })).status).toBe(303);
+    for (const path of pages) {
+      const html = await shown(path);
+      expect({ path, told: html.includes(banner), resumes: html.includes(">Resume everything</button>") }).toEqual({
+        path,
+        told: true,
+        resumes: true,
+      });
+      expect(html).toContain("&lt;b&gt;Wrong refunds&lt;/b&gt;");
+      expect(html).not.toContain("0123456789abcdefghij");
+      expect(html).not.toContain('class="brake"');
+    }
+    // The page that answers a refused form has it, too.
+    const refused = await ann.send("/settings/pauses", { ...hidden, scope: "host", host: "<b>" });
+    expect(await refused.text()).toContain(banner);
+    const [row] = (await app.engine.pauseService.list(app.engine.owner)).map((one) => one.id);
+    await ann.send(`/settings/pauses/${row}/resume`, hidden);
+    for (const path of pages) expect(await shown(path)).not.toContain(banner);
+  });
+
+  test("a pause of one host or key is no pause of everything", async () => {
+    const ann = await signedIn(app);
+    await pause({ host: "a.example" });
+    await pause({ key_id: await agentId() });
+    expect(await ann.pageOf("/overview")).not.toContain('class="stop"');
+  });
+
   test("the page that revokes a key says what happens to requests that await approval", async () => {
     const ann = await signedIn(app);
     await create({ approve: true });

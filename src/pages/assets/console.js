@@ -94,7 +94,7 @@ async function load() {
     source: "#main",
     target: "#main",
     select: "#main",
-    selectOOB: "#navigation:morph:outerHTML,#icon:outerHTML",
+    selectOOB: "#navigation:morph:outerHTML,#stop:morph:outerHTML,#icon:outerHTML",
     swap: "morph:outerHTML",
   });
 }
