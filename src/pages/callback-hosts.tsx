@@ -2,14 +2,13 @@
 import type { ListedHost } from "../accounts/callback-hosts.ts";
 import type { CallbackTest } from "../accounts/callback-test.ts";
 import { CALLBACK_HOSTS_MAX } from "../config/limits.ts";
+import { EmptyState } from "./controls.tsx";
 import { Button, Field, PostForm } from "./form.tsx";
-import { Card, Day, Name, Notice, SubSection } from "./parts.tsx";
-import { DataTable } from "./settings-frame.tsx";
+import { Card, Day, Name, Notice } from "./parts.tsx";
+import { DataTable, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { duration, type PageUser } from "./text.ts";
 
-export const CALLBACK_HOSTS_PATH = "/settings/callback-hosts";
-
-export const CALLBACK_TEST_PATH = `${CALLBACK_HOSTS_PATH}/test`;
+export const CALLBACK_TEST_PATH = `${SETTINGS_PATHS.callbackHosts}/test`;
 
 export interface CallbackHostsProps {
   readonly user: PageUser;
@@ -30,55 +29,67 @@ export interface ShownCallbackTest {
   readonly problem: string | null;
 }
 
-/** The hosts that callbacks may go to before an approval, with a form to add one. */
-export function CallbackHosts({ user, hosts, typed = "", problem = null, tested = null }: CallbackHostsProps) {
-  return (
-    <Card id="callback-hosts" title="Hosts for callbacks">
-      <p class="quiet">
-        Callbacks of a key with a hold or a limit can go only to these hosts: they are sent before an approval, and with
-        what the key’s calls contain. Other keys can use any host.
-      </p>
-      {hosts.length === 0 ? (
-        <p>No hosts yet: callbacks of keys with a hold or a limit are refused.</p>
-      ) : (
-        <DataTable
-          caption="Hosts for callbacks"
-          columns={[{ name: "Host", as: "wide" }, { name: "Added" }, { name: "", as: "buttons" }]}
-          rows={hosts.map(({ host, createdAt }) => [
-            <Name text={host} />,
-            <Day at={createdAt} />,
-            <PostForm user={user} action={`${CALLBACK_HOSTS_PATH}/remove`} fields={[["host", host]]}>
-              <Button look="bad">
-                Remove<span class="visually-hidden"> {host}</span>
-              </Button>
-            </PostForm>,
-          ])}
-        />
-      )}
-      {hosts.length >= CALLBACK_HOSTS_MAX && problem === null ? null : (
-        <PostForm user={user} action={CALLBACK_HOSTS_PATH} class="ask">
-          <Field
-            name="host"
-            label="Callback host"
-            value={typed}
-            hint="For example hooks.example.com or 10.0.0.7:8080. The default port is 443 for https and 80 for http."
-            required
-            autocomplete="off"
-            problem={problem}
-            idSuffix="-callbacks"
+/** The hosts that callbacks may go to before an approval, with a form to add one, and a test of a receiver there. */
+export function callbackHostsPage({
+  user,
+  hosts,
+  typed = "",
+  problem = null,
+  tested = null,
+}: CallbackHostsProps): string {
+  return settingsFrame({
+    user,
+    section: "Callback hosts",
+    title: "Callback hosts",
+    intro:
+      "Callbacks of a key with a hold or a limit can go only to these hosts: they are sent before an approval, and with what the key’s calls contain. Other keys can use any host.",
+    children: (
+      <>
+        {hosts.length === 0 ? (
+          <EmptyState icon="external" title="No hosts yet">
+            <p>Callbacks of keys with a hold or a limit are refused until you add their host.</p>
+          </EmptyState>
+        ) : (
+          <DataTable
+            caption="Callback hosts"
+            columns={[{ name: "Host", as: "wide" }, { name: "Added" }, { name: "", as: "buttons" }]}
+            rows={hosts.map(({ host, createdAt }) => [
+              <Name text={host} />,
+              <Day at={createdAt} />,
+              <PostForm user={user} action={`${SETTINGS_PATHS.callbackHosts}/remove`} fields={[["host", host]]}>
+                <Button look="bad">
+                  Remove<span class="visually-hidden"> {host}</span>
+                </Button>
+              </PostForm>,
+            ])}
           />
-          <Button look="plain">Add host</Button>
-        </PostForm>
-      )}
-      {hosts.length === 0 ? null : <CallbackTester user={user} tested={tested} />}
-    </Card>
-  );
+        )}
+        {hosts.length >= CALLBACK_HOSTS_MAX && problem === null ? null : (
+          <Card id="add" title="Add a host">
+            <PostForm user={user} action={SETTINGS_PATHS.callbackHosts} class="ask">
+              <Field
+                name="host"
+                label="Host"
+                value={typed}
+                hint="For example hooks.example.com or 10.0.0.7:8080. The default port is 443 for https and 80 for http."
+                required
+                autocomplete="off"
+                problem={problem}
+              />
+              <Button look="plain">Add host</Button>
+            </PostForm>
+          </Card>
+        )}
+        {hosts.length === 0 ? null : <CallbackTester user={user} tested={tested} />}
+      </>
+    ),
+  });
 }
 
 /** Sends a test callback to a URL on one of the hosts. */
 function CallbackTester({ user, tested }: { readonly user: PageUser; readonly tested: ShownCallbackTest | null }) {
   return (
-    <SubSection title="Test a receiver">
+    <Card id="test" title="Test a receiver">
       <p class="quiet">
         Sends a signed callback of the type <code>callback.test</code>, at once. What the receiver answers is not
         stored.
@@ -102,7 +113,7 @@ function CallbackTester({ user, tested }: { readonly user: PageUser; readonly te
           <Button look="plain">Send test callback</Button>
         </div>
       </PostForm>
-    </SubSection>
+    </Card>
   );
 }
 

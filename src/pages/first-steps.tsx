@@ -197,7 +197,7 @@ function SignatureStep({ user }: { readonly user: PageUser }) {
       {mayDo(user.role, "manage") ? (
         <p>
           <LinkButton href={`${SETTINGS_PATHS.signing}#check`}>Check a signature</LinkButton>{" "}
-          <LinkButton href={`${SETTINGS_PATHS.hosts}#callback-hosts`}>Test a receiver</LinkButton>
+          <LinkButton href={`${SETTINGS_PATHS.callbackHosts}#test`}>Test a receiver</LinkButton>
         </p>
       ) : (
         <p class="quiet">Ask an owner of this account for the signing secret of your service.</p>

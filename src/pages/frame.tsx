@@ -14,7 +14,7 @@ import type { PageUser } from "./text.ts";
 
 /** Pages that the palette finds beside those of the navigation. */
 const PLACES = [
-  ...SETTINGS_SECTIONS.filter(({ name }) => name !== "Keys"),
+  ...SETTINGS_SECTIONS,
   { name: "Bulk jobs", path: BULK_PATH, needs: "read", icon: "retry" },
   { ...PAUSE_EVERYTHING, needs: "manage", icon: "pause" },
   { name: "Create a key", path: "/keys/new", needs: "manage", icon: "keys" },

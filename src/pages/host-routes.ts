@@ -1,27 +1,18 @@
 import { bodyCheck } from "../api/schema-helpers.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { DomainError } from "../api/domain-error.ts";
 import { checkHost } from "../hosts/host.ts";
 import type { HostService } from "../hosts/service.ts";
 import { ALL_HOSTS, hostRulesFrom, NO_HOST_RULES, PutDefaults, PutHostSettings } from "../hosts/settings.ts";
 import { INVALID, showFormAgain } from "../http/errors.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import {
-  type AnswerPerson,
-  createPersonRoutes,
-  type Flash,
-  type Person,
-  type PersonRouteDeps,
-} from "../http/session.ts";
+import { type AnswerPerson, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
 import { authorize, type Caller } from "../accounts/roles.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
 import { readDuration } from "./text.ts";
 import { calledHosts } from "./settings-routes.ts";
-import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
-import type { CallbackTestService } from "../accounts/callback-test.ts";
 import type { PauseService } from "../pauses/service.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { CALLBACK_HOSTS_PATH, CALLBACK_TEST_PATH, type ShownCallbackTest } from "./callback-hosts.tsx";
 import {
   HOST_FIELDS,
   type HostFields,
@@ -37,82 +28,59 @@ import {
 export interface HostPageDeps extends PersonRouteDeps {
   readonly hostService: HostService;
   readonly pauseService: Pick<PauseService, "list">;
-  readonly callbackHosts: CallbackHostService;
   readonly signingService: Pick<SigningService, "origins">;
   /** The server's settings, which hold where the account sets nothing. */
   readonly rulesFor: (caller: Caller) => Promise<ServerRules>;
-  readonly callbackTests: CallbackTestService;
-  readonly flash: Flash;
   readonly clock: Pick<Clock, "now">;
 }
 
 /** The pages of what an account sets for hosts, with the same service as /v1/hosts. They work without script. */
 export function hostPages(deps: HostPageDeps) {
   const { hostService, personOf, formOf } = deps;
-  return (
-    createPersonRoutes(personOf)
-      .get(HOSTS_PATH, async ({ context, person }) => {
-        // Safe: only the test of a receiver writes a flash for this path.
-        const tested = deps.flash.read(context, person) as ShownCallbackTest | null;
-        return page("own", await hostsHtml(deps, person, { tested }));
-      })
-      // Where the address of a refused form is loaded again.
-      .get(CALLBACK_HOSTS_PATH, () => seeOther("own", HOSTS_PATH))
-      .post(CALLBACK_HOSTS_PATH, addCallbackHost(deps))
-      .post(`${CALLBACK_HOSTS_PATH}/remove`, removeCallbackHost(deps))
-      .get(CALLBACK_TEST_PATH, () => seeOther("own", CALLBACK_HOSTS))
-      .post(CALLBACK_TEST_PATH, testCallback(deps))
-      .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {
-        const { defaults } = await ofOwner(hostService, person);
-        return page("own", await formHtml(deps, person, { host: ALL_HOSTS, typed: hostFieldsOf(defaults) }));
-      })
-      .get(`${HOSTS_PATH}/edit`, edit(deps))
-      .post(HOSTS_PATH, async ({ context, person }) => {
-        const form = await formOf(context, person);
-        const host = form.get("host") ?? "";
-        try {
-          await save(hostService, person, host, valueOf(form));
-        } catch (error) {
-          return showFormAgain(context, error, INVALID, (problem) =>
-            formHtml(deps, person, { host, typed: typedIn(form), problem }),
-          );
-        }
-        return seeOther("own", HOSTS_PATH);
-      })
-      .post(`${HOSTS_PATH}/remove`, async ({ context, person }) => {
-        const host = (await formOf(context, person)).get("host") ?? "";
-        // Somebody else may have removed it already.
-        await hostService.remove(person.caller, host).catch((error: unknown) => {
-          if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
-        });
-        return seeOther("own", HOSTS_PATH);
-      })
-  );
+  return createPersonRoutes(personOf)
+    .get(HOSTS_PATH, async ({ person }) => page("own", await hostsHtml(deps, person)))
+    .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {
+      const { defaults } = await ofOwner(hostService, person);
+      return page("own", await formHtml(deps, person, { host: ALL_HOSTS, typed: hostFieldsOf(defaults) }));
+    })
+    .get(`${HOSTS_PATH}/edit`, edit(deps))
+    .post(HOSTS_PATH, async ({ context, person }) => {
+      const form = await formOf(context, person);
+      const host = form.get("host") ?? "";
+      try {
+        await save(hostService, person, host, valueOf(form));
+      } catch (error) {
+        return showFormAgain(context, error, INVALID, (problem) =>
+          formHtml(deps, person, { host, typed: typedIn(form), problem }),
+        );
+      }
+      return seeOther("own", HOSTS_PATH);
+    })
+    .post(`${HOSTS_PATH}/remove`, async ({ context, person }) => {
+      const host = (await formOf(context, person)).get("host") ?? "";
+      // Somebody else may have removed it already.
+      await hostService.remove(person.caller, host).catch((error: unknown) => {
+        if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
+      });
+      return seeOther("own", HOSTS_PATH);
+    });
 }
-
-type More = Partial<Pick<HostsPageProps, "typed" | "problem">> & {
-  /** The refused host for callbacks, and what is wrong with it. */
-  readonly refused?: { readonly typed: string; readonly problem: string };
-  readonly tested?: ShownCallbackTest | null;
-};
 
 async function hostsHtml(
   deps: HostPageDeps,
   person: Person,
-  { refused, tested = null, ...more }: More = {},
+  more: Partial<Pick<HostsPageProps, "typed" | "problem">> = {},
 ): Promise<string> {
-  const { hostService, pauseService, callbackHosts, signingService, rulesFor, clock } = deps;
+  const { hostService, pauseService, signingService, rulesFor, clock } = deps;
   const { caller } = person;
   const set = await ofOwner(hostService, person);
-  const [pauses, listed, called, server] = await Promise.all([
+  const [pauses, called, server] = await Promise.all([
     pauseService.list(caller),
-    callbackHosts.list(caller),
     calledHosts(signingService, caller),
     rulesFor(caller),
   ]);
-  const callbacks = { hosts: listed, tested, ...refused };
   const known = called.filter((host) => !set.hosts.some((row) => row.host === host));
-  return hostsPage({ user: person, ...set, server, known, pauses, callbacks, now: clock.now(), ...more });
+  return hostsPage({ user: person, ...set, server, known, pauses, now: clock.now(), ...more });
 }
 
 async function formHtml(
@@ -124,55 +92,6 @@ async function formHtml(
   const inherited = hostFieldsOf(inheritedRules(form.host === ALL_HOSTS ? NO_HOST_RULES : defaults, server));
   return hostFormPage({ user: person, inherited, ...form });
 }
-
-function addCallbackHost(deps: HostPageDeps): AnswerPerson {
-  const { callbackHosts, formOf } = deps;
-  return async ({ context, person }) => {
-    const typed = (await formOf(context, person)).get("host") ?? "";
-    try {
-      await callbackHosts.add(person.caller, checkCallbackHost(typed.trim(), "validation_error"));
-    } catch (error) {
-      return showFormAgain(context, error, INVALID, (problem) =>
-        hostsHtml(deps, person, { refused: { typed, problem } }),
-      );
-    }
-    return seeOther("own", CALLBACK_HOSTS);
-  };
-}
-
-function removeCallbackHost({ callbackHosts, formOf }: HostPageDeps): AnswerPerson {
-  return async ({ context, person }) => {
-    const host = (await formOf(context, person)).get("host") ?? "";
-    // Somebody else may have removed it already.
-    await callbackHosts.remove(person.caller, host).catch((error: unknown) => {
-      if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
-    });
-    return seeOther("own", CALLBACK_HOSTS);
-  };
-}
-
-function testCallback(deps: HostPageDeps): AnswerPerson {
-  const { callbackTests, formOf, flash } = deps;
-  return async ({ context, person }) => {
-    const form = await formOf(context, person);
-    const asked = { url: (form.get("url") ?? "").trim(), asksWrong: form.get("wrong_signature") === "yes" };
-    try {
-      const result = await callbackTests.test(person.caller, asked.url, asked.asksWrong);
-      const tested: ShownCallbackTest = { ...asked, result, problem: null };
-      const answer = flash.redirect(person, HOSTS_PATH, tested);
-      answer.headers.set("location", CALLBACK_HOSTS);
-      return answer;
-    } catch (error) {
-      return showFormAgain(context, error, REFUSED, (problem) =>
-        hostsHtml(deps, person, { tested: { ...asked, result: null, problem } }),
-      );
-    }
-  };
-}
-
-const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);
-
-const CALLBACK_HOSTS = `${HOSTS_PATH}#callback-hosts`;
 
 /** Pages of owners: readers get the list over the API. */
 function ofOwner(hostService: HostService, { caller }: Person) {

@@ -4,9 +4,8 @@ import type { StatusPattern } from "../actions/rules.ts";
 import { ALL_HOSTS, type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../hosts/settings.ts";
 import type { Child } from "hono/jsx";
 import type { Pause } from "../pauses/pause.ts";
-import { CallbackHosts, type CallbackHostsProps } from "./callback-hosts.tsx";
 import { Button, Field, type FieldProps, PostForm } from "./form.tsx";
-import { Ago, Card, Dot, LinkButton, Name, Notice, Problem, UntrustedText } from "./parts.tsx";
+import { Ago, Card, Dot, LinkButton, Name, Problem, UntrustedText } from "./parts.tsx";
 import { DataTable, None, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { EffectiveSettings } from "../config/config.ts";
 import { duration, exactDuration, type PageUser } from "./text.ts";
@@ -35,8 +34,6 @@ export interface HostsPageProps {
   readonly known: readonly string[];
   /** All pauses in force. */
   readonly pauses: readonly Pause[];
-  /** Where callbacks of keys with a hold may go. */
-  readonly callbacks: Omit<CallbackHostsProps, "user">;
   /** The refused host, and what is wrong with it. */
   readonly typed?: string;
   readonly problem?: string;
@@ -57,9 +54,8 @@ export function inheritedRules(rules: HostRules, server: ServerRules): HostRules
 
 /** What the account sets for hosts, and which of them are paused. */
 export function hostsPage(props: HostsPageProps): string {
-  const { user, hosts, defaults, server, known, pauses, callbacks, typed = "", problem, now } = props;
+  const { user, hosts, defaults, server, known, pauses, typed = "", problem, now } = props;
   const paused = new Map(pauses.flatMap((pause) => (pause.kind === "host" ? [[pause.subject, pause]] : [])));
-  const whole = pauses.find(({ kind }) => kind === "account");
   const rowFor = (host: string, rules: HostRules | null, setting?: HostSettingsRow) =>
     hostCells({ user, host, rules, pause: paused.get(host), now, ...(setting === undefined ? {} : { setting }) });
   const unset = [...paused.keys()].filter((host) => !hosts.some((row) => row.host === host));
@@ -72,11 +68,6 @@ export function hostsPage(props: HostsPageProps): string {
     now,
     children: (
       <>
-        {whole === undefined ? null : (
-          <Notice tone="wait">
-            The whole account is paused: nothing is sent. <a href={SETTINGS_PATHS.pauses}>Pauses</a>
-          </Notice>
-        )}
         <DataTable
           caption="Hosts"
           columns={[
@@ -109,7 +100,10 @@ export function hostsPage(props: HostsPageProps): string {
             <Button look="plain">Continue</Button>
           </form>
         </Card>
-        <CallbackHosts user={user} {...callbacks} />
+        <p class="quiet" id="callback-hosts">
+          Where callbacks of keys with a hold or a limit can go is set on the page{" "}
+          <a href={SETTINGS_PATHS.callbackHosts}>Callback hosts</a>.
+        </p>
       </>
     ),
   });

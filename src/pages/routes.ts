@@ -26,6 +26,7 @@ import { AuditQuery, type AuditService, checkAudit } from "../audit/audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_PATH, auditPage } from "./audit.tsx";
 import { type ChannelPageDeps, channelPages } from "./channel-routes.ts";
+import { type CallbackHostPageDeps, callbackHostPages } from "./callback-host-routes.ts";
 import { type HostPageDeps, hostPages } from "./host-routes.ts";
 import { type BulkPageDeps, bulkPages } from "./bulk-routes.ts";
 import { framePages, type FrameRouteDeps } from "./frame-routes.ts";
@@ -62,6 +63,7 @@ export type PageDeps = AuthRouteDeps &
   KeyPageDeps &
   PausePageDeps &
   HostPageDeps &
+  CallbackHostPageDeps &
   ChannelPageDeps &
   AccountsPageDeps &
   AuditPageDeps &
@@ -94,6 +96,7 @@ export function webPages(deps: PageDeps) {
     keyPages(deps),
     pausePages(deps),
     hostPages(deps),
+    callbackHostPages(deps),
     channelPages(deps),
     accountsPages(deps),
     auditPages(deps),

@@ -13,45 +13,74 @@ export const SETTINGS_PATHS = {
   notifications: "/settings/notifications",
   audit: "/audit",
   hosts: "/settings/hosts",
+  callbackHosts: "/settings/callback-hosts",
   pauses: PAUSES_PATH,
   signing: "/settings/signing",
   server: "/settings/server",
   accounts: "/settings/accounts",
 } as const;
 
+export type SectionName =
+  | "Account and login"
+  | "People"
+  | "Pauses"
+  | "Callback hosts"
+  | "Hosts"
+  | "Signing secrets"
+  | "Channels"
+  | "Notifications"
+  | "Audit log"
+  | "Server";
+
 interface Section {
-  readonly name: string;
+  readonly name: SectionName;
   readonly path: string;
   readonly icon: IconName;
   readonly needs: "read" | "manage";
 }
 
-/** The sections of the settings, in groups, each for whose role allows something there. */
-const GROUPS = [
-  [
-    { name: "Account and login", path: LOG_IN_PATH, icon: "person", needs: "read" },
-    { name: "People", path: SETTINGS_PATHS.people, icon: "people", needs: "manage" },
-    { name: "Keys", path: "/keys", icon: "keys", needs: "manage" },
-  ],
-  [
-    { name: "Channels", path: SETTINGS_PATHS.channels, icon: "send", needs: "manage" },
-    { name: "Notifications", path: SETTINGS_PATHS.notifications, icon: "inbox", needs: "manage" },
-  ],
-  [
-    { name: "Hosts", path: SETTINGS_PATHS.hosts, icon: "host", needs: "manage" },
-    { name: "Pauses", path: SETTINGS_PATHS.pauses, icon: "pause", needs: "manage" },
-    { name: "Signing secrets", path: SETTINGS_PATHS.signing, icon: "shield", needs: "manage" },
-  ],
-  [
-    { name: "Audit log", path: SETTINGS_PATHS.audit, icon: "clock", needs: "manage" },
-    { name: "Server", path: SETTINGS_PATHS.server, icon: "server", needs: "manage" },
-  ],
-] as const satisfies readonly (readonly Section[])[];
+/** The sections of the settings by subject, each for whose role allows something there. Keys are in the main navigation. */
+const GROUPS: readonly { readonly title: string; readonly sections: readonly Section[] }[] = [
+  {
+    title: "Team",
+    sections: [
+      { name: "Account and login", path: LOG_IN_PATH, icon: "person", needs: "read" },
+      { name: "People", path: SETTINGS_PATHS.people, icon: "people", needs: "manage" },
+    ],
+  },
+  {
+    title: "Agents",
+    sections: [
+      { name: "Pauses", path: SETTINGS_PATHS.pauses, icon: "pause", needs: "manage" },
+      { name: "Callback hosts", path: SETTINGS_PATHS.callbackHosts, icon: "external", needs: "manage" },
+    ],
+  },
+  {
+    title: "Delivery",
+    sections: [
+      { name: "Hosts", path: SETTINGS_PATHS.hosts, icon: "host", needs: "manage" },
+      { name: "Signing secrets", path: SETTINGS_PATHS.signing, icon: "shield", needs: "manage" },
+    ],
+  },
+  {
+    title: "Alerts",
+    sections: [
+      { name: "Channels", path: SETTINGS_PATHS.channels, icon: "send", needs: "manage" },
+      { name: "Notifications", path: SETTINGS_PATHS.notifications, icon: "inbox", needs: "manage" },
+    ],
+  },
+  {
+    title: "Audit",
+    sections: [{ name: "Audit log", path: SETTINGS_PATHS.audit, icon: "clock", needs: "manage" }],
+  },
+  {
+    title: "Server",
+    sections: [{ name: "Server", path: SETTINGS_PATHS.server, icon: "server", needs: "manage" }],
+  },
+];
 
 /** All sections. */
-export const SETTINGS_SECTIONS = GROUPS.flat();
-
-export type SectionName = (typeof GROUPS)[number][number]["name"];
+export const SETTINGS_SECTIONS = GROUPS.flatMap(({ sections }) => sections);
 
 interface SettingsPageProps {
   readonly user: PageUser;
@@ -65,22 +94,22 @@ interface SettingsPageProps {
   readonly actions?: Child;
   /** The page above, where it is not the section's first. */
   readonly back?: { readonly href: string; readonly name: string };
-  /** The page that leads to all sections: on phones they stand in place of the content. */
+  /** The page that leads to all sections: where it is narrow they stand in place of the content. */
   readonly isIndex?: boolean;
   readonly now?: Date;
   readonly children?: Child;
 }
 
-/** A page of the settings: the sections at its left, and on phones a link back to them. */
+/** A page of the settings: the sections at its left, and where it is narrow a link back to them. */
 export function settingsFrame(props: SettingsPageProps): string {
   const { user, section, title, windowTitle, intro, actions, back, isIndex = false, now, children } = props;
   const inWindow = windowTitle ?? (typeof title === "string" ? title : section);
   return render(
     <Layout title={inWindow} nav="Settings" user={user} width="wide" {...(now === undefined ? {} : { now })}>
       <div class={isIndex ? "settings settings-index" : "settings"}>
-        <Sections user={user} section={section} />
+        <Sections user={user} section={section} isIndex={isIndex} />
         <div class="settings-page">
-          <div class="only-phone">{back === undefined && !isIndex ? <BackToSections /> : null}</div>
+          <div class="only-narrow">{back === undefined && !isIndex ? <BackToSections /> : null}</div>
           <PageHead
             title={title}
             intro={intro}
@@ -103,14 +132,21 @@ function BackToSections() {
   );
 }
 
-function Sections({ user, section }: Pick<SettingsPageProps, "user" | "section">) {
+function Sections({ user, section, isIndex }: Pick<SettingsPageProps, "user" | "section" | "isIndex">) {
   return (
     <nav class="sections" aria-label="Settings">
-      <p class="sections-title only-phone">Settings</p>
-      {GROUPS.map((group) => {
-        const shown = group.filter(({ needs }) => mayDo(user.role, needs));
-        return shown.length === 0 ? null : (
-          <ul>
+      {isIndex === true ? <h1 class="sections-title only-narrow">Settings</h1> : null}
+      {GROUPS.map(({ title, sections }) => {
+        const shown = sections.filter(({ needs }) => mayDo(user.role, needs));
+        if (shown.length === 0) return null;
+        return (
+          <ul aria-label={title}>
+            {/* One link alone is its own title. */}
+            {shown.length === 1 ? null : (
+              <li class="sections-group" aria-hidden="true">
+                {title}
+              </li>
+            )}
             {shown.map(({ name, path, icon }) => (
               <li>
                 <a href={path} aria-current={name === section ? "page" : undefined}>

@@ -135,16 +135,16 @@ describe("POST /v1/callback-hosts/test", () => {
   });
 });
 
-test("the page of hosts sends a test and says how it fared", async () => {
+test("the page of callback hosts sends a test and says how it fared", async () => {
   await using target = new Target(200, 401, 200, 200);
   const ann = await signedIn(app);
-  expect(await ann.pageOf("/settings/hosts")).not.toContain("Test a receiver");
+  expect(await ann.pageOf("/settings/callback-hosts")).not.toContain("Test a receiver");
   await list(target);
-  const own = await ann.hiddenOf("/settings/hosts");
+  const own = await ann.hiddenOf("/settings/callback-hosts");
   const send = async (fields: Readonly<Record<string, string>>) =>
     ann.send("/settings/callback-hosts/test", { ...own, url: `${target.url}?k=v`, ...fields });
   const done = await send({ wrong_signature: "yes" });
-  expect([done.status, done.headers.get("location")]).toEqual([303, "/settings/hosts#callback-hosts"]);
+  expect([done.status, done.headers.get("location")]).toEqual([303, "/settings/callback-hosts"]);
   const html = await (await ann.follow(done)).text();
   for (const shown of ["The callback was delivered: 200", "it refused the wrong one with 401", `${target.url}?k=v`]) {
     expect(html).toContain(shown);

@@ -253,14 +253,18 @@ describe("/v1/callback-hosts", () => {
     expect({ status, says: text.includes(`at most ${CALLBACK_HOSTS_MAX} hosts`) }).toEqual({ status: 400, says: true });
   });
 
-  test("is a section of the settings page, with forms of our own session, and without script", async () => {
+  test("is a page of the settings, with forms of our own session, and without script", async () => {
     await using app = await openRealServer();
     const ann = await signedIn(app);
     const token = (await ann.hiddenOf("/settings"))["form_token"] ?? "";
     expect((await ann.send("/settings/callback-hosts", { host: "a.example" })).status).toBe(403);
     const added = await ann.send("/settings/callback-hosts", { form_token: token, host: " A.example. " });
-    expect(added.headers.get("location")).toBe("/settings/hosts#callback-hosts");
-    expect(await ann.pageOf("/settings/hosts")).toContain("a.example");
+    expect(added.headers.get("location")).toBe("/settings/callback-hosts");
+    expect(await ann.pageOf("/settings/callback-hosts")).toContain("a.example");
+    // The old address of the list leads on.
+    expect(await ann.pageOf("/settings/hosts")).toMatch(
+      /id="callback-hosts">[^<]*<a href="\/settings\/callback-hosts">/,
+    );
     const wrong = await ann.send("/settings/callback-hosts", { form_token: token, host: "https://<b>" });
     expect(wrong.status).toBe(400);
     expect(await wrong.text()).toContain("Must be a host name");
@@ -268,6 +272,6 @@ describe("/v1/callback-hosts", () => {
       const removed = await ann.send("/settings/callback-hosts/remove", { form_token: token, host: "a.example" });
       expect(removed.status).toBe(303);
     }
-    expect(await ann.pageOf("/settings/hosts")).toContain("No hosts yet");
+    expect(await ann.pageOf("/settings/callback-hosts")).toContain("No hosts yet");
   });
 });

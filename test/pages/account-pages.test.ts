@@ -38,6 +38,7 @@ const PAGES = [
   "/settings/people",
   "/settings/login",
   "/settings/hosts",
+  "/settings/callback-hosts",
   "/settings/hosts/defaults",
   "/settings/hosts/edit?host=a.example",
 ];
@@ -182,8 +183,8 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
       const { page } = watched;
       // As if nothing had been kept.
       await page.addInitScript("localStorage.clear()");
-      await page.goto(`${app.url}/settings/hosts`);
-      await page.getByLabel("Callback host").fill("a.example");
+      await page.goto(`${app.url}/settings/callback-hosts`);
+      await page.getByLabel("Host", { exact: true }).fill("a.example");
       await page.getByRole("button", { name: "Add host" }).click();
       await confirmPassword(page, "not the password");
       await page.getByText("This is not your current password.").waitFor();
@@ -193,7 +194,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     },
   );
 
-  test("they fit a screen of 320 px, can be read there in the dark, and are found by keys", async () => {
+  test("they fit a screen of 320 px and of 820 px, can be read there in the dark, and are found by keys", async () => {
     await using watched = await openAs({
       bypassCSP: true,
       colorScheme: "dark",
@@ -206,6 +207,11 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
       expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
       const heights = await heightsOf(page, "main :is(button, .button, .option, summary)");
       expect({ path, small: heights.filter((height) => height < 44) }).toEqual({ path, small: [] });
+      if (PAGES.includes(path)) {
+        await page.setViewportSize({ width: 820, height: 700 });
+        expect({ path, onTablet: await overflowOf(page) }).toEqual({ path, onTablet: 0 });
+        await page.setViewportSize({ width: 320, height: 700 });
+      }
       if (!IS_LONG && DOCS.includes(path) && !OTHER_DOCS.includes(path)) continue;
       await openFolds(page);
       expect({ path, found: await barriersOf(page, "of looks") }).toEqual({ path, found: [] });

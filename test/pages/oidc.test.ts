@@ -66,8 +66,8 @@ describe.skipIf(!HAS_BROWSER)("log-in by an identity provider, in a browser unde
   test("works with scripts, and forms then need no password", async () => {
     const page = await enterAs("ann", true);
     expect(new URL(page.url()).pathname).toBe("/approvals");
-    await page.goto(`${app.url}/settings/hosts`);
-    await page.getByLabel("Callback host").fill("hooks.example.com");
+    await page.goto(`${app.url}/settings/callback-hosts`);
+    await page.getByLabel("Host", { exact: true }).fill("hooks.example.com");
     await page.getByRole("button", { name: "Add host" }).click();
     await page.getByText("hooks.example.com").first().waitFor();
     expect(await page.getByRole("heading", { name: "Confirm with your password" }).count()).toBe(0);

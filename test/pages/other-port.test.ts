@@ -164,8 +164,8 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     const first = await secret();
     expect(first).toMatch(/^[0-9a-f]{64}$/);
     const addHost = async (host: string) => {
-      await page.goto(`${app.url}/settings/hosts`);
-      await page.getByLabel("Callback host").fill(host);
+      await page.goto(`${app.url}/settings/callback-hosts`);
+      await page.getByLabel("Host", { exact: true }).fill(host);
       await page.getByRole("button", { name: "Add host" }).click();
     };
     await addHost("one.example");
