@@ -135,7 +135,12 @@ function BackToSections() {
 function Sections({ user, section, isIndex }: Pick<SettingsPageProps, "user" | "section" | "isIndex">) {
   return (
     <nav class="sections" aria-label="Settings">
-      {isIndex === true ? <h1 class="sections-title only-narrow">Settings</h1> : null}
+      {isIndex === true ? (
+        // The page has another title where it is wide.
+        <p class="sections-title only-narrow" role="heading" aria-level={1}>
+          Settings
+        </p>
+      ) : null}
       {GROUPS.map(({ title, sections }) => {
         const shown = sections.filter(({ needs }) => mayDo(user.role, needs));
         if (shown.length === 0) return null;

@@ -39,6 +39,8 @@ import {
   joinPage,
   PEOPLE_PATH,
   peoplePage,
+  type PeoplePageProps,
+  type RoleChange,
 } from "./team.tsx";
 
 export interface TeamPageDeps extends PersonRouteDeps {
@@ -58,7 +60,7 @@ export function teamPages(deps: TeamPageDeps) {
   const changeRole: AnswerById = async ({ context, person, params: { id } }) => {
     const form = await formOf(context, person);
     const change = () => teamService.changeRole(person.caller, id, checkRole({ role: form.get("role") ?? null }).role);
-    return orShown(deps, context, person, change);
+    return orShown(deps, context, person, change, ({ email, role }): RoleChange => ({ email, role }));
   };
   const remove: AnswerById = async ({ context, person, params: { id } }) => {
     await formOf(context, person);
@@ -70,7 +72,11 @@ export function teamPages(deps: TeamPageDeps) {
     return seeOther("own", PEOPLE_PATH);
   };
   return createPersonRoutes(personOf)
-    .get(PEOPLE_PATH, async ({ person }) => page("own", await peopleHtml(deps, person)))
+    .get(PEOPLE_PATH, async ({ context, person }) => {
+      // Safe: only the change of a role writes a flash for this path.
+      const changed = deps.flash.read(context, person) as RoleChange | null;
+      return page("own", await peopleHtml(deps, person, { changed }));
+    })
     .post(PEOPLE_PATH, invite(deps))
     .get(INVITED_PATH, showInvited(deps))
     .post(`${PEOPLE_PATH}/:id/role`, changeRole, { params: PersonParams })
@@ -82,7 +88,7 @@ export function teamPages(deps: TeamPageDeps) {
 async function peopleHtml(
   { teamService, keyService, clock }: TeamPageDeps,
   user: Person,
-  { typed = EMPTY_INVITATION, problem }: { readonly typed?: InvitationInput; readonly problem?: string } = {},
+  { typed = EMPTY_INVITATION, ...more }: Partial<Pick<PeoplePageProps, "typed" | "problem" | "changed">>,
 ): Promise<string> {
   const { caller } = user;
   const [members, invitations, former] = await Promise.all([
@@ -90,7 +96,6 @@ async function peopleHtml(
     teamService.invitations(caller),
     keyService.ofFormer(caller),
   ]);
-  const more = problem === undefined ? {} : { problem };
   return peoplePage({
     user,
     personId: caller.personId ?? "",
@@ -105,20 +110,26 @@ async function peopleHtml(
 
 const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "last_owner"]);
 
-/** Back to the list, or the list with what was wrong. Who has changed themselves may not see it any more. */
-async function orShown(
+/**
+ * Back to the list, which says what `told` makes of the result, or the list with what was wrong. Who has changed themselves
+ * may not see it any more.
+ */
+async function orShown<T>(
   deps: TeamPageDeps,
   context: RequestContext,
   person: Person,
-  change: () => Promise<unknown>,
+  change: () => Promise<T>,
+  told?: (result: T) => object,
 ): Promise<Response> {
+  let result: T;
   try {
-    await change();
+    result = await change();
   } catch (error) {
     return showFormAgain(context, error, REFUSED, (problem) => peopleHtml(deps, person, { problem }));
   }
   const now = await deps.personOf(context);
-  return seeOther("own", now?.role === "owner" ? PEOPLE_PATH : HOME_PATH);
+  if (now?.role !== "owner") return seeOther("own", HOME_PATH);
+  return told === undefined ? seeOther("own", PEOPLE_PATH) : deps.flash.redirect(person, PEOPLE_PATH, told(result));
 }
 
 const INVITED_PATH = `${PEOPLE_PATH}/invited`;

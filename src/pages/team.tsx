@@ -2,6 +2,7 @@
 import type { Child } from "hono/jsx";
 import type { KeyView } from "../accounts/schemas.ts";
 import type { ListedInvitation, OpenInvitation } from "../accounts/team.ts";
+import type { MemberRole } from "../accounts/roles.ts";
 import type { Invitation, TeamMember } from "../../db/team-store.ts";
 import { Button, Choices, type CredentialInput, CredentialFields, Field, OrCancel, PostForm } from "./form.tsx";
 import { FormerKeys } from "./keys.tsx";
@@ -15,6 +16,12 @@ export const PEOPLE_PATH = "/settings/people";
 
 export const INVITATIONS_PATH = "/settings/invitations";
 
+/** A role that was changed, for the page after it. */
+export interface RoleChange {
+  readonly email: string;
+  readonly role: MemberRole;
+}
+
 /** The state of the form that invites. */
 export interface InvitationInput {
   readonly email: string;
@@ -22,9 +29,10 @@ export interface InvitationInput {
   readonly problems: Readonly<Partial<Record<"email" | "role", string>>>;
 }
 
-export const EMPTY_INVITATION: InvitationInput = { email: "", role: null, problems: {} };
+/** Most people are invited to approve. */
+export const EMPTY_INVITATION: InvitationInput = { email: "", role: "approver", problems: {} };
 
-interface PeoplePageProps {
+export interface PeoplePageProps {
   readonly user: PageUser;
   /** The id of the visitor. */
   readonly personId: string;
@@ -35,12 +43,14 @@ interface PeoplePageProps {
   readonly typed: InvitationInput;
   /** Why a change was refused. */
   readonly problem?: string | null;
+  /** Whose role was just changed. */
+  readonly changed?: RoleChange | null;
   readonly now: Date;
 }
 
 /** The people of the account and its open invitations, for owners. */
 export function peoplePage(props: PeoplePageProps): string {
-  const { user, personId, members, invitations, former, typed, problem = null, now } = props;
+  const { user, personId, members, invitations, former, typed, problem = null, changed = null, now } = props;
   const open = invitations.filter(({ isVoid }) => !isVoid);
   const isVoid = invitations.filter((invitation) => invitation.isVoid);
   const isRefused = Object.keys(typed.problems).length > 0;
@@ -53,6 +63,11 @@ export function peoplePage(props: PeoplePageProps): string {
     children: (
       <>
         <Problem text={problem} />
+        {changed === null ? null : (
+          <Notice tone="good">
+            <UntrustedText text={changed.email} /> is now {ROLE_NOUNS[changed.role]}.
+          </Notice>
+        )}
         <DataTable
           caption="People"
           columns={[
@@ -143,7 +158,20 @@ interface MemberProps extends TeamMember {
   readonly now: Date;
 }
 
-function memberCells({ personId, email, role, joinedAt, lastSeenAt, user, isSelf, now }: MemberProps) {
+const ROLE_NOUNS = { owner: "an owner", approver: "an approver", reader: "a reader" } as const;
+
+/** What to ask before a role is given or taken whose holder can do everything; undefined: nothing. */
+function questionOf({ email, role, isSelf }: MemberProps, next: string): string | undefined {
+  if (next === role) return undefined;
+  if (next === "owner") return `Make ${email} an owner? Owners can do everything, and can remove you.`;
+  if (role !== "owner") return undefined;
+  return isSelf
+    ? "Give up being an owner? Only another owner can make you one again."
+    : `Take the role of owner from ${email}?`;
+}
+
+function memberCells(member: MemberProps) {
+  const { personId, email, role, joinedAt, lastSeenAt, user, isSelf, now } = member;
   return [
     <>
       <Name text={email} /> {isSelf ? <span class="tag">You</span> : null}
@@ -152,9 +180,9 @@ function memberCells({ personId, email, role, joinedAt, lastSeenAt, user, isSelf
       <label class="visually-hidden" for={`role-${personId}`}>
         Role of {email}
       </label>
-      <select id={`role-${personId}`} name="role">
+      <select id={`role-${personId}`} name="role" data-saves="">
         {MEMBER_ROLE_CHOICES.map(({ value, label }) => (
-          <option value={value} selected={value === role}>
+          <option value={value} selected={value === role} data-question={questionOf(member, value)}>
             {label}
           </option>
         ))}

@@ -287,6 +287,10 @@ describe("a role", () => {
     expect(await people()).toHaveLength(1);
   });
 
+  test("who is invited approves unless another role is chosen", async () => {
+    expect(await ann.pageOf("/settings/people")).toMatch(/value="approver" required="" checked/);
+  });
+
   test("of two owners who lower each other at once, one stays an owner", async () => {
     const bob = await joins(BOB, "owner");
     const [annId, bobId] = [await idOf(ANN), await idOf(BOB)];

@@ -145,6 +145,48 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     expect(await page.locator("main").innerText()).toContain("It was rotated a moment ago. Nothing else was changed.");
   });
 
+  test("a role that is chosen is saved, one of an owner after a question, and keys use the button", async () => {
+    const path = `/v1/invitations`;
+    const { json } = await app.call("POST", path, `{"email":"cleo@example.com","role":"approver"}`);
+    const body = new URLSearchParams({ password: "correct horse battery", session_secret: "5e".repeat(32) });
+    const link = new URL(String((json as { readonly link?: string }).link)).pathname;
+    await fetch(app.url + link, { method: "POST", redirect: "manual", headers: { origin: app.origin }, body });
+    const roleOf = async () => {
+      const { data } = (await app.call("GET", "/v1/people")).json as unknown as {
+        readonly data: readonly { readonly email: string; readonly role: string }[];
+      };
+      return data.find(({ email }) => email === "cleo@example.com")?.role;
+    };
+    await using watched = await openAs();
+    const { page } = watched;
+    await page.goto(`${app.url}/settings/people`);
+    const [list, change] = [
+      page.getByLabel("Role of cleo@example.com"),
+      page.getByRole("button", { name: "Change role" }),
+    ];
+    expect(await change.count()).toBe(0);
+    await list.selectOption("Reader");
+    await page.getByText("cleo@example.com is now a reader.").waitFor();
+    expect(await roleOf()).toBe("reader");
+    await list.selectOption("Owner");
+    await page.getByRole("heading", { name: "Make cleo@example.com an owner?" }).waitFor();
+    await page.getByRole("button", { name: "Back" }).click();
+    expect([await list.inputValue(), await roleOf()]).toEqual(["reader", "reader"]);
+    await list.selectOption("Owner");
+    await page.getByRole("dialog").getByRole("button", { name: "Change" }).click();
+    await page.getByText("cleo@example.com is now an owner.").waitFor();
+    expect(await roleOf()).toBe("owner");
+    // On their way, keys pass over what is not meant.
+    await list.focus();
+    await page.keyboard.press("ArrowUp");
+    expect(await roleOf()).toBe("owner");
+    await page.getByRole("button", { name: "Change role for cleo@example.com" }).click();
+    await page.getByRole("heading", { name: "Take the role of owner from cleo@example.com?" }).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Change" }).click();
+    await page.getByText("cleo@example.com is now a reader.").waitFor();
+    expect(await roleOf()).toBe("reader");
+  });
+
   /** What is neither ours nor text. */
   const FOREIGN =
     "script:not([src^='/assets/console-'], [src^='/assets/htmx-'], [src^='/assets/idiomorph-'], [src^='/assets/session-']), iframe, main img";

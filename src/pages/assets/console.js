@@ -264,6 +264,48 @@ addEventListener("reset", () => {
   for (const all of document.querySelectorAll("input[data-selects]")) Object.assign(all, { indeterminate: false });
 });
 
+/* Lists that save what is chosen. A question of the option is asked first. */
+
+/** Keys pass over other options on their way to the one that is meant: they save by the button. */
+let isByKeys = false;
+addEventListener("pointerdown", () => (isByKeys = false), true);
+addEventListener(
+  "keydown",
+  ({ target }) => {
+    if (!(target instanceof HTMLSelectElement) || !target.matches("[data-saves]")) return;
+    isByKeys = true;
+    saveOf(target)?.removeAttribute("hidden");
+  },
+  true,
+);
+
+const saveOf = (/** @type {HTMLSelectElement} */ { form }) => form?.querySelector("button") ?? null;
+
+addEventListener("change", ({ target }) => {
+  if (!(target instanceof HTMLSelectElement) || !target.matches("[data-saves]") || isByKeys) return;
+  const save = saveOf(target);
+  if (save !== null && !asksFirst(target, save)) target.form?.requestSubmit(save);
+});
+
+// The button asks, too.
+addEventListener("click", (event) => {
+  const save = event.target instanceof Element ? event.target.closest("button") : null;
+  const list = save?.form?.querySelector("select[data-saves]");
+  if (list instanceof HTMLSelectElement && save !== null && asksFirst(list, save)) event.preventDefault();
+});
+
+/** Shows the question of what is chosen; false: there is none. */
+function asksFirst(/** @type {HTMLSelectElement} */ list, /** @type {HTMLButtonElement} */ save) {
+  const question = list.selectedOptions[0]?.dataset["question"];
+  if (question === undefined) return false;
+  save.dataset["question"] = question;
+  confirm(save, []).addEventListener("close", () => {
+    const before = [...list.options].findIndex(({ defaultSelected }) => defaultSelected);
+    list.selectedIndex = before;
+  });
+  return true;
+}
+
 /* The event stream. */
 
 /** @type {EventSource | null} */
@@ -578,6 +620,8 @@ function prepare(/** @type {ParentNode} */ place) {
   for (const input of place.querySelectorAll("input[type=datetime-local]"))
     if (input instanceof HTMLInputElement) toLocal(input);
   for (const all of place.querySelectorAll("[data-selects]")) all.removeAttribute("hidden");
+  for (const list of place.querySelectorAll("select[data-saves]"))
+    if (list instanceof HTMLSelectElement) saveOf(list)?.setAttribute("hidden", "");
   if (navigator.clipboard === undefined) return;
   for (const button of place.querySelectorAll("[data-copy-text], [data-copy-near]")) button.removeAttribute("hidden");
   for (const block of place.querySelectorAll("[data-copy]")) {
