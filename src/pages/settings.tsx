@@ -6,7 +6,9 @@ import { formatSize } from "../actions/action.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import type { ServerSetting } from "../config/server-settings.ts";
 import {
+  DAY_MS,
   DEDUPE_WINDOW_MS,
+  HOUR_MS,
   NOTIFY_DELAYS_MS,
   REQUEST_BODY_BYTES_MAX,
   RESPONSE_BODY_BYTES_MAX,
@@ -16,7 +18,7 @@ import {
 import { Button, PostForm } from "./form.tsx";
 import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "./parts.tsx";
 import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
-import { counted, duration, type PageUser } from "./text.ts";
+import { counted, duration, number, type PageUser } from "./text.ts";
 
 interface ServerPageProps {
   readonly user: PageUser;
@@ -49,13 +51,13 @@ export function serverPage({ user, rules, size, isOperator, version, notice = nu
         <Card id="mail" title="Mail">
           <p class="quiet">
             {rules.sendsMail
-              ? "This server sends mail: requests for approval, invitations and links that set a password."
+              ? "This server sends mail: requests for approval, invitations and links that set a password. A test goes to your own address."
               : "This server sends no mail: no mail provider is set (MAILGUN_API_KEY). Approvals wait on the page Approvals, and links are shown where they are created."}
           </p>
           {rules.sendsMail ? (
             <PostForm user={user} action={MAIL_TEST_PATH}>
               <div class="buttons">
-                <Button look="plain">Send a test mail to {user.email}</Button>
+                <Button look="plain">Send a test mail</Button>
               </div>
             </PostForm>
           ) : null}
@@ -101,15 +103,33 @@ function AllSettings({ settings }: { readonly settings: readonly ServerSetting[]
 function SettingValue({ name, value, isSet, isSecret }: Omit<ServerSetting, "description">) {
   if (isSecret && isSet) return <Dot tone="good">Set</Dot>;
   if (value === null) return <None>Not set</None>;
-  // What people read, beside what the environment has.
-  const words = [...(name.endsWith("_MS") ? [duration(Number(value))] : []), ...(isSet ? [] : ["default"])].join(", ");
+  const words = wordsOf(name, value);
+  const given = <code class="address">{value}</code>;
+  const said = [...(words === null ? [] : [given]), ...(isSet ? [] : ["default"])];
   return (
     <>
-      <code class="address">{value}</code>
-      {words === "" ? null : <span class="says">{words}</span>}
+      {words ?? given}
+      {said.length === 0 ? null : (
+        <span class="says">{said.flatMap((one, at) => (at === 0 ? [one] : [", ", one]))}</span>
+      )}
     </>
   );
 }
+
+/** What people read for a number of the environment; null: it says enough by itself. */
+function wordsOf(name: string, value: string): string | null {
+  const count = Number(value);
+  if (name === "RATE_LIMIT_PER_SECOND") return count === 0 ? "Not limited" : `${number(count)} a second`;
+  const [, unitMs] = UNITS.find(([unit]) => name.endsWith(unit)) ?? [];
+  return unitMs === undefined ? null : duration(count * unitMs);
+}
+
+/** The units of settings, by the end of their names. */
+const UNITS = [
+  ["_MS", 1],
+  ["_HOURS", HOUR_MS],
+  ["_DAYS", DAY_MS],
+] as const;
 
 type Topic = "access" | "sending" | "approvals" | "mail" | "service";
 
@@ -206,7 +226,7 @@ function retentionRows({ retentionDays }: EffectiveSettings): FactRows {
 function sizeRows(size: ServerSize): FactRows {
   return [
     ["Size of the file", formatSize(size.bytes)],
-    ["Free for the next rows", formatSize(size.freeBytes)],
+    ["Free for the next rows", size.freeBytes === 0 ? null : formatSize(size.freeBytes)],
     ["Retention would free", deletableText(size)],
     ["Note", shrinkAdvice(size)],
   ];

@@ -240,7 +240,16 @@ test("the page of the server says in words what is in force, each with its setti
 
 test("the page of the server lists every setting for its operator, and tests the mail", async () => {
   const sent: OutgoingMail[] = [];
-  const all = serverSettings(readConfig({ MAILGUN_API_KEY: "mail-key-0123456789", MAILGUN_DOMAIN: "mg.example.com" }));
+  const all = serverSettings(
+    readConfig({
+      MAILGUN_API_KEY: "mail-key-0123456789",
+      MAILGUN_DOMAIN: "mg.example.com",
+      RETRY_CAP_MS: "5400000",
+      RETENTION_DAYS: "1",
+      APPROVAL_TTL_HOURS: "72",
+      RATE_LIMIT_PER_SECOND: "0",
+    }),
+  );
   await using server = await openRealServer({
     rulesFor: async () => ({ ...SOME_RULES, sendsMail: true, all }),
     ownMailer: {
@@ -253,6 +262,18 @@ test("the page of the server lists every setting for its operator, and tests the
   const bob = await signedIn(server);
   const html = await bob.pageOf("/settings/server");
   for (const shown of ["RETENTION_DAYS", "mg.example.com", "Deadline of one attempt"]) expect(html).toContain(shown);
+  // What people read first, then what the environment has.
+  const text = html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+  for (const shown of [
+    "ATTEMPT_TIMEOUT_MS 30 s 30000 , default",
+    "RETRY_CAP_MS 1.5 h 5400000 ",
+    "RETENTION_DAYS 1 day 1 ",
+    "APPROVAL_TTL_HOURS 3 days 72 ",
+    "RATE_LIMIT_PER_SECOND Not limited 0 ",
+    "PORT 3000 default",
+  ]) {
+    expect(text).toContain(shown);
+  }
   expect(html).not.toContain("mail-key");
   const tested = await bob.send("/settings/server/mail-test", await bob.hiddenOf("/settings/server"));
   expect(await (await bob.follow(tested)).text()).toContain("was delivered to the mail provider");

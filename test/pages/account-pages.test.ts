@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Browser } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { confirmPassword, signedIn } from "../http/signed-in.ts";
+import { SOME_RULES } from "../http/stub-server.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { serverSettings } from "../../src/config/server-settings.ts";
 import {
   barriersOf,
   HAS_BROWSER,
@@ -58,6 +61,8 @@ const OTHER_DOCS = DOCS.slice(-3);
 /** Guides are made of the same parts, and so are the operations and objects: one of each. */
 const SOME_DOCS = IS_LONG ? DOCS : [docsPath("recipes"), "/docs/api", ...OTHER_DOCS];
 
+const LONG_DOMAIN = `${"mg.".repeat(20)}northwind.example`;
+
 /** Names are plain ASCII, which is enough to try. */
 const MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(2)>';
 
@@ -71,7 +76,11 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
 
   beforeAll(async () => {
     chromium = await openBrowser();
-    app = await openRealServer({ port: await freePort() });
+    const all = serverSettings(readConfig({ MAILGUN_API_KEY: "mail-key-0123456789", MAILGUN_DOMAIN: LONG_DOMAIN }));
+    app = await openRealServer({
+      port: await freePort(),
+      rulesFor: () => Promise.resolve({ ...SOME_RULES, sendsMail: true, all }),
+    });
     ann = await signedIn(app);
     const callback = `${target.url}hook/%22%3E<script>alert(3)</script>`;
     const request = { url: `${target.url}x`, retries: 2, callback };
