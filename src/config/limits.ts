@@ -361,9 +361,12 @@ export const SIGNING_SECRETS_FRESH_MS = MINUTE_MS;
 
 // Audit log
 
-/** Entries of one step of an export, and rows that a page looks at. */
+/** Entries of one step of an export, rows that one read looks at, and the reads of a page that few entries match. */
 export const AUDIT_STEP_ROWS = 500;
 export const AUDIT_SCAN_ROWS_MAX = 10_000;
+export const AUDIT_SCANS_MAX = 10;
+/** People and keys in the menu of the audit log. */
+export const AUDIT_MENU_MAX = 40;
 /** Characters of an actor in a query: a kind and an address. */
 export const ACTOR_CHARS_MAX = 300;
 /** Failed log-ins to one address in a window that have an entry each; the others have one entry with their count. */

@@ -1,25 +1,45 @@
 /** @jsxImportSource hono/jsx */
-import { AUDIT_KINDS, type AuditKind, type AuditRow } from "../audit/audit.ts";
+import type { Child } from "hono/jsx";
+import { describeActor } from "../accounts/roles.ts";
+import type { AuditDetail, AuditKind, AuditRow } from "../audit/audit.ts";
+import { ALL_HOSTS } from "../hosts/settings.ts";
+import { BULK_PATH } from "./bulk.tsx";
 import { EmptyState, LinkMenu } from "./controls.tsx";
-import { Name, NextPage, UntrustedText, WhenTime } from "./parts.tsx";
-import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
-import type { PageUser } from "./text.ts";
+import { actionPath } from "./layout.tsx";
+import { Facts, Name, NextPage, SlotTime, Time, UntrustedText } from "./parts.tsx";
+import { SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { counted, duration, number, type PageUser } from "./text.ts";
 
-export const AUDIT_PATH = "/audit";
+export const AUDIT_PATH = SETTINGS_PATHS.audit;
 
-interface AuditPageProps {
+export interface AuditPageProps {
   readonly user: PageUser;
   /** Newest first. */
   readonly entries: readonly AuditRow[];
-  /** The kind to filter by; null: all. */
-  readonly kind: AuditKind | null;
+  /** What the page shows; empty: everything. */
+  readonly kinds: readonly AuditKind[];
+  /** Whose entries the page shows, as one of their actors; null: everybody's. */
+  readonly actor: string | null;
+  /** Who can be chosen: an actor of each. */
+  readonly actors: readonly string[];
+  readonly names: AuditNames;
+  /** Path of this page with other filters. */
+  readonly pathOf: (kinds: readonly AuditKind[], actor: string | null) => string;
   /** Path of the next page; null when there is none. */
   readonly older: string | null;
   readonly now: Date;
 }
 
+/** The names of what entries know by its id. */
+export interface AuditNames {
+  readonly keys: ReadonlyMap<string, string>;
+  readonly channels: ReadonlyMap<string, string>;
+}
+
 /** Who did what to the account, for owners. */
-export function auditPage({ user, entries, kind, older, now }: AuditPageProps): string {
+export function auditPage(props: AuditPageProps): string {
+  const { user, entries, kinds, actor, actors, pathOf, older, now } = props;
+  const isFiltered = kinds.length > 0 || actor !== null;
   return settingsFrame({
     user,
     section: "Audit log",
@@ -29,77 +49,273 @@ export function auditPage({ user, entries, kind, older, now }: AuditPageProps): 
         Who did what to this account. Entries are never changed. <a href="/docs/security">What the log records</a>
       </>
     ),
-    actions: <KindMenu kind={kind} />,
+    actions: (
+      <>
+        <ActorMenu user={user} actor={actor} actors={actors} pathOf={(one) => pathOf(kinds, one)} />
+        <KindMenu kinds={kinds} pathOf={(some) => pathOf(some, actor)} />
+      </>
+    ),
     now,
     children: (
       <>
-        {entries.length === 0 ? (
-          <EmptyState icon="clock" title="No entries of this kind">
-            <p>
-              <a href={AUDIT_PATH}>Show all events</a>
-            </p>
-          </EmptyState>
-        ) : (
-          <DataTable
-            caption="Audit log"
-            columns={[
-              { name: "When" },
-              { name: "What" },
-              { name: "Who", as: "main" },
-              { name: "Details", as: "wide" },
-              { name: "From" },
-            ]}
-            rows={entries.map(({ at, kind: what, actor, subject, client, detail }) => [
-              <WhenTime at={at} now={now} />,
-              kindLabel(what),
-              <>
-                <Name text={actor.slice(actor.indexOf(":") + 1)} />
-                <Way of={detail} />
-              </>,
-              <>
-                <UntrustedText text={subject} />
-                <span class="says">
-                  <UntrustedText text={detailText(detail)} />
-                </span>
-              </>,
-              client === "" ? (
-                <None>Service</None>
-              ) : (
-                <span class="nowrap">
-                  <UntrustedText text={client} />
-                </span>
-              ),
-            ])}
-          />
-        )}
-        <NextPage href={older} name="Older" />
+        {entries.length > 0 ? <Days {...props} /> : <NoEntries isFiltered={isFiltered} isMore={older !== null} />}
+        <NextPage href={older} name={entries.length === 0 ? "Look further back" : "Older"} />
       </>
     ),
   });
 }
 
-function KindMenu({ kind }: { readonly kind: AuditKind | null }) {
+function NoEntries({ isFiltered, isMore }: { readonly isFiltered: boolean; readonly isMore: boolean }) {
   return (
-    <LinkMenu
-      isAtEnd
-      isChosen={kind !== null}
-      label={kind === null ? "All events" : kindLabel(kind)}
-      links={[
-        { href: AUDIT_PATH, name: "All events", isChosen: kind === null },
-        ...AUDIT_KINDS.map((one) => ({
-          href: `${AUDIT_PATH}?kind=${one}`,
-          name: kindLabel(one),
-          isChosen: one === kind,
-        })),
+    <EmptyState icon="clock" title={isMore ? "No match so far" : "No entries match"}>
+      <p>
+        {isMore ? "The entries that were looked at have no match; older ones may have one. " : null}
+        {isFiltered ? <a href={AUDIT_PATH}>Show all events</a> : null}
+      </p>
+    </EmptyState>
+  );
+}
+
+/** The entries by day, in UTC; the script makes it the reader's day. */
+function Days(props: AuditPageProps) {
+  const days = Map.groupBy(props.entries, ({ at }) => at.toISOString().slice(0, 10));
+  return (
+    <div class="audit" data-days="">
+      {[...days].map(([day, entries]) => (
+        <section>
+          <h2>{`${dayFormat.format(new Date(day))} (UTC)`}</h2>
+          <ol>
+            {entries.map((entry) => (
+              <Entry entry={entry} {...props} />
+            ))}
+          </ol>
+        </section>
+      ))}
+    </div>
+  );
+}
+
+const dayFormat = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "UTC",
+  weekday: "long",
+  day: "numeric",
+  month: "long",
+  year: "numeric",
+});
+
+interface EntryProps extends Pick<AuditPageProps, "user" | "kinds" | "pathOf" | "names"> {
+  readonly entry: AuditRow;
+}
+
+function Entry({ entry, user, kinds, pathOf, names }: EntryProps) {
+  const { at, actor, kind, client, detail } = entry;
+  const { reason } = detail;
+  return (
+    <li>
+      <SlotTime at={at} as="minute" />
+      <div>
+        <p>
+          <a href={pathOf(kinds, actor)} title="Show only their entries">
+            <Who actor={actor} user={user} />
+          </a>{" "}
+          {PHRASES[kind](entry, { names, user })}.
+        </p>
+        {typeof reason === "string" ? (
+          <q class="reason">
+            <UntrustedText text={reason} />
+          </q>
+        ) : null}
+        <details>
+          <summary>
+            {[wayText(detail), client === "" ? null : `from ${client}`].filter((one) => one !== null).join(", ") ||
+              "Details"}
+          </summary>
+          <EntryFacts entry={entry} />
+        </details>
+      </div>
+    </li>
+  );
+}
+
+/** Everything as it is stored. */
+function EntryFacts({ entry: { seq, at, actor, kind, subject, client, detail } }: { readonly entry: AuditRow }) {
+  const more = Object.entries(detail).filter(([, value]) => value !== null);
+  return (
+    <Facts
+      rows={[
+        ["Entry", <code>{seq}</code>],
+        ["Time", <Time at={at} />],
+        ["Kind", <code>{kind}</code>],
+        ["Actor", <UntrustedText text={actor} />],
+        ["Subject", subject === "" ? null : <UntrustedText text={subject} />],
+        ["Address", client === "" ? null : <UntrustedText text={client} />],
+        ...more.map(([name, value]): readonly [string, Child] => [
+          wordsOf(name),
+          <UntrustedText text={String(value)} />,
+        ]),
       ]}
     />
   );
 }
 
+interface WhoProps {
+  readonly actor: string;
+  readonly user: PageUser;
+  readonly isWithin?: boolean;
+}
+
+/** Who acted, at the beginning of a sentence or within it. */
+function Who({ actor, user, isWithin = false }: WhoProps) {
+  if (actor === "anonymous") return <b>Somebody</b>;
+  const { name } = describeActor(actor);
+  if (isKey(actor)) {
+    return (
+      <>
+        {isWithin ? "the key" : "Key"} <Name text={name} />
+      </>
+    );
+  }
+  return <Person email={name} user={user} />;
+}
+
+function Person({ email, user }: { readonly email: string; readonly user: PageUser }) {
+  return <Name text={shortAddress(email, user.email)} />;
+}
+
+/** The domain is left out where it is the reader's own. Whoever has another one keeps it, so no two look the same. */
+function shortAddress(email: string, own: string): string {
+  const domain = own.slice(own.lastIndexOf("@"));
+  return email.length > domain.length && email.endsWith(domain) ? email.slice(0, -domain.length) : email;
+}
+
+function isKey(actor: string): boolean {
+  return actor.startsWith("key:") || actor.startsWith("mcp:");
+}
+
+interface ActorMenuProps extends Pick<AuditPageProps, "user" | "actor" | "actors"> {
+  readonly pathOf: (actor: string | null) => string;
+}
+
+function ActorMenu({ user, actor, actors, pathOf }: ActorMenuProps) {
+  const named = (one: string) => <span>{one === "anonymous" ? "Failed logins" : <Who actor={one} user={user} />}</span>;
+  // Whose entries are shown, though they have left or their key is revoked.
+  const all = actor === null || actors.some((one) => isSameActor(one, actor)) ? actors : [actor, ...actors];
+  return (
+    <LinkMenu
+      isAtEnd
+      isChosen={actor !== null}
+      label={actor === null ? "Everybody" : named(actor)}
+      links={[
+        { href: pathOf(null), name: "Everybody", isChosen: actor === null },
+        ...all.map((one) => ({
+          href: pathOf(one),
+          name: named(one),
+          isChosen: actor !== null && isSameActor(one, actor),
+        })),
+      ]}
+      note="Anybody else: press their name in the log."
+    />
+  );
+}
+
+/** A person acts on the pages and by links of mails, a key over the API and MCP: what the log calls them each time. */
+export function actorsLike(actor: string): readonly string[] {
+  const nameAt = actor.indexOf(":") + 1;
+  const [kind, name] = [actor.slice(0, nameAt), actor.slice(nameAt)];
+  const alike = [
+    ["user:", "email:"],
+    ["key:", "mcp:"],
+  ].find((kinds) => kinds.includes(kind));
+  return alike === undefined ? [actor] : alike.map((one) => one + name);
+}
+
+function isSameActor(one: string, other: string): boolean {
+  return actorsLike(one).includes(other);
+}
+
+/** The kinds by subject: a menu of all of them alone would be long to read. */
+const KIND_GROUPS: readonly (readonly [title: string, kinds: readonly AuditKind[]])[] = [
+  ["Decisions", ["approved", "rejected", "cancelled", "retried", "sent_now", "bulk_started", "bulk_stopped"]],
+  ["Hidden values", ["revealed"]],
+  ["Pauses", ["paused", "resumed"]],
+  ["Keys", ["key_created", "key_revoked"]],
+  [
+    "People",
+    [
+      "member_invited",
+      "invitation_withdrawn",
+      "member_joined",
+      "member_role_changed",
+      "member_removed",
+      "member_left",
+      "account_renamed",
+    ],
+  ],
+  [
+    "Logins",
+    [
+      "signed_up",
+      "signed_in",
+      "sign_in_failed",
+      "sign_in_throttled",
+      "signed_out",
+      "password_changed",
+      "password_link_sent",
+      "sessions_ended",
+      "identity_linked",
+    ],
+  ],
+  ["Delivery", ["host_settings_changed", "callback_hosts_changed", "callback_tested", "signing_secret_rotated"]],
+  ["Channels", ["channel_added", "channel_changed", "channel_removed", "channel_tested"]],
+  ["Accounts of the service", ["signups_closed", "account_allowed"]],
+];
+
+interface KindMenuProps extends Pick<AuditPageProps, "kinds"> {
+  readonly pathOf: (kinds: readonly AuditKind[]) => string;
+}
+
+function KindMenu({ kinds, pathOf }: KindMenuProps) {
+  const isChosen = (some: readonly AuditKind[]) =>
+    some.length === kinds.length && some.every((one) => kinds.includes(one));
+  const group = KIND_GROUPS.find(([, some]) => isChosen(some))?.[0];
+  const [only] = kinds;
+  const one = kinds.length === 1 && only !== undefined ? kindLabel(only) : null;
+  return (
+    <LinkMenu
+      isAtEnd
+      isChosen={kinds.length > 0}
+      label={kinds.length === 0 ? "All events" : (group ?? one ?? counted(kinds.length, "kind"))}
+      links={[
+        { href: pathOf([]), name: "All events", isChosen: kinds.length === 0 },
+        ...KIND_GROUPS.flatMap(([title, some]) => [
+          { href: pathOf(some), name: <b>{title}</b>, isChosen: isChosen(some) },
+          ...(some.length === 1 ? [] : some).map((kind) => ({
+            href: pathOf([kind]),
+            name: kindLabel(kind),
+            isChosen: isChosen([kind]),
+          })),
+        ]),
+      ]}
+    />
+  );
+}
+
+/** Words of kinds that their names don't tell. */
+const KIND_LABELS: Readonly<Partial<Record<AuditKind, string>>> = {
+  signed_in: "Logged in",
+  signed_out: "Logged out",
+  sign_in_failed: "Login failed",
+  sign_in_throttled: "Logins slowed down",
+};
+
 /** `key_revoked` as people read it. */
 function kindLabel(kind: AuditKind): string {
-  const text = kind.replaceAll("_", " ");
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return KIND_LABELS[kind] ?? wordsOf(kind);
+}
+
+/** A name of the API as words: "Unfinished actions". */
+function wordsOf(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 }
 
 const WAYS: Readonly<Record<string, string>> = {
@@ -111,14 +327,255 @@ const WAYS: Readonly<Record<string, string>> = {
   system: "by itself",
 };
 
-/** How they came: by a page, the API, a tool. */
-function Way({ of: { via } }: { readonly of: AuditRow["detail"] }) {
-  return typeof via === "string" ? <span class="says">{WAYS[via] ?? <UntrustedText text={via} />}</span> : null;
+/** How they came: by a page, the API, a tool; null: it is not known. */
+function wayText({ via }: AuditDetail): string | null {
+  return typeof via === "string" ? (WAYS[via] ?? null) : null;
 }
 
-function detailText(detail: AuditRow["detail"]): string {
-  return Object.entries(detail)
-    .filter(([name, value]) => value !== null && name !== "via")
-    .map(([name, value]) => `${name.replaceAll("_", " ")}: ${String(value)}`)
-    .join(", ");
+interface PhraseProps {
+  readonly names: AuditNames;
+  readonly user: PageUser;
+}
+
+/** What somebody did, after their name and before a full stop. Entries of older versions may lack a detail. */
+type Phrase = (entry: AuditRow, props: PhraseProps) => Child;
+
+const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
+  signed_up: ({ detail: { by } }) => `signed up${by === "link" ? " with a link" : ""}`,
+  signed_in: ({ detail: { by } }) => `logged in${by === "oidc" ? " with the identity provider" : ""}`,
+  sign_in_failed: ({ subject, detail }, { user }) => (
+    <>
+      failed to log in as <Person email={subject} user={user} />
+      {timesText(detail["count"])}
+    </>
+  ),
+  sign_in_throttled: ({ subject, detail }, { user }) => (
+    <>
+      failed to log in as <Person email={subject} user={user} /> too often
+      {timesText(detail["count"])}
+    </>
+  ),
+  signed_out: () => "logged out",
+  password_changed: ({ detail: { by } }) => `changed their password${by === "link" ? " with a link" : ""}`,
+  password_link_sent: () => "asked for a link that sets a password",
+  key_created: ({ detail: { name, role, hold, replaces } }, { names }) => (
+    <>
+      created the {text(role)} key <Name text={text(name)} />
+      {hold === "none" || hold === undefined ? null : ` that holds ${hold === "all" ? "everything" : text(hold)}`}
+      {typeof replaces === "string" ? (
+        <>
+          {" in place of "}
+          <KeyOf id={replaces} names={names} />
+        </>
+      ) : null}
+    </>
+  ),
+  key_revoked: ({ subject, detail: { unfinished } }, { names }) => (
+    <>
+      revoked the key <KeyOf id={subject} names={names} />
+      {unfinished === "pause" ? " and paused its actions" : null}
+      {unfinished === "cancel" ? " and cancelled its actions" : null}
+    </>
+  ),
+  revealed: ({ subject, detail: { what } }) =>
+    what === "signing_secret" ? (
+      <>
+        viewed the signing secret of <UntrustedText text={subject} />
+      </>
+    ) : (
+      <>
+        viewed the hidden values of <a href={actionPath(subject)}>an action</a>
+      </>
+    ),
+  approved: decided("approved"),
+  rejected: decided("rejected"),
+  cancelled: decided("cancelled"),
+  retried: decided("retried"),
+  sent_now: (entry) => <>{decided("sent")(entry)} ahead of its time</>,
+  bulk_started: ({ subject, detail: { operation, matching } }) => (
+    <>
+      started to {text(operation)}{" "}
+      <a href={`${BULK_PATH}/${subject}`}>{counted(typeof matching === "number" ? matching : 0, "action")}</a>
+    </>
+  ),
+  bulk_stopped: ({ subject, detail: { operation } }) => (
+    <>
+      stopped <a href={`${BULK_PATH}/${subject}`}>a bulk {text(operation)}</a>
+    </>
+  ),
+  paused: (entry, props) => <>paused {pausedText(entry, props)}</>,
+  resumed: (entry, props) => <>resumed {pausedText(entry, props)}</>,
+  signing_secret_rotated: ({ subject }) =>
+    subject === "" ? (
+      "rotated all signing secrets"
+    ) : (
+      <>
+        rotated the signing secret of <UntrustedText text={subject} />
+      </>
+    ),
+  callback_hosts_changed: ({ subject, detail: { change } }) => (
+    <>
+      {change === "removed" ? "removed " : "added "}
+      <Name text={subject} />
+      {change === "removed" ? " from" : " to"} the callback hosts
+    </>
+  ),
+  host_settings_changed: ({ subject, detail }) => (
+    <>
+      {detail["change"] === "removed" ? "removed the settings of " : "set "}
+      {subject === ALL_HOSTS ? "all hosts" : <Name text={subject} />}
+      {detail["change"] === "removed" ? null : ` to ${rulesText(detail)}`}
+    </>
+  ),
+  channel_added: ({ detail: { name, kind } }) => (
+    <>
+      added the {CHANNEL_WORDS[text(kind)] ?? text(kind)} channel <Name text={text(name)} />
+    </>
+  ),
+  channel_changed: (entry, props) => (
+    <>
+      changed {channelText(entry, props)}: {text(entry.detail["changed"]).replaceAll("_", " ")}
+    </>
+  ),
+  channel_removed: () => "removed a channel",
+  channel_tested: (entry, props) => (
+    <>
+      tested {channelText(entry, props)}
+      {entry.detail["delivered"] === false ? ", which failed" : null}
+    </>
+  ),
+  callback_tested: ({ subject, detail: { delivered, verifies } }) => (
+    <>
+      tested the receiver of callbacks at <Name text={subject} />
+      {delivered === false ? ", which failed" : null}
+      {verifies === true ? ", which verifies signatures" : null}
+      {verifies === false ? ", which does not verify signatures" : null}
+    </>
+  ),
+  signups_closed: () => "closed sign-ups with the first key that has a hold",
+  account_allowed: () => "allowed another account of this service",
+  member_invited: ({ subject, detail: { role } }, { user }) => (
+    <>
+      invited <Person email={subject} user={user} /> as {text(role)}
+    </>
+  ),
+  invitation_withdrawn: ({ subject }, { user }) => (
+    <>
+      withdrew the invitation of <Person email={subject} user={user} />
+    </>
+  ),
+  member_joined: ({ detail: { role, invited_by: by } }, { user }) => (
+    <>
+      joined as {text(role)}
+      {typeof by === "string" ? (
+        <>
+          , invited by <Who actor={by} user={user} isWithin />
+        </>
+      ) : null}
+    </>
+  ),
+  member_role_changed: ({ subject, detail: { from, to } }, { user }) => (
+    <>
+      changed the role of <Person email={subject} user={user} /> from {text(from)} to {text(to)}
+    </>
+  ),
+  member_removed: ({ subject }, { user }) => (
+    <>
+      removed <Person email={subject} user={user} />
+    </>
+  ),
+  member_left: () => "left the account",
+  sessions_ended: ({ detail: { which } }) =>
+    which === "others" ? "logged out their other sessions" : "ended one of their sessions",
+  identity_linked: ({ detail: { issuer, password_removed: isRemoved } }) => (
+    <>
+      linked their login to <UntrustedText text={text(issuer)} />
+      {isRemoved === true ? ", and their password was removed" : null}
+    </>
+  ),
+  account_renamed: ({ detail: { name } }) =>
+    typeof name === "string" ? (
+      <>
+        named the account <Name text={name} />
+      </>
+    ) : (
+      "took the account’s name away"
+    ),
+};
+
+const CHANNEL_WORDS: Readonly<Record<string, string>> = { mail: "email", slack: "Slack" };
+
+/** A word of a detail; empty where an older version did not write it. */
+function text(value: AuditDetail[string] | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function timesText(count: AuditDetail[string] | undefined): string | null {
+  return typeof count === "number" && count > 1 ? `, ${number(count)} times` : null;
+}
+
+/** A decision about one action: its call leads to it. */
+function decided(verb: string) {
+  return ({ subject, detail: { method, host } }: AuditRow) => (
+    <>
+      {verb}{" "}
+      <a href={actionPath(subject)}>
+        {method === undefined ? (
+          "an action"
+        ) : (
+          <>
+            {text(method)} <UntrustedText text={text(host)} />
+          </>
+        )}
+      </a>
+    </>
+  );
+}
+
+function KeyOf({ id, names }: { readonly id: string; readonly names: AuditNames }) {
+  const name = names.keys.get(id);
+  return name === undefined ? <code>{id}</code> : <Name text={name} />;
+}
+
+function pausedText({ detail: { of, host, key_id: keyId } }: AuditRow, { names }: PhraseProps): Child {
+  if (of === "host") {
+    return (
+      <>
+        calls to <Name text={text(host)} />
+      </>
+    );
+  }
+  if (of !== "key") return "everything";
+  return (
+    <>
+      the key <KeyOf id={text(keyId)} names={names} />
+    </>
+  );
+}
+
+/** By its name of now. */
+function channelText({ subject }: AuditRow, { names }: PhraseProps): Child {
+  const name = names.channels.get(subject);
+  return name === undefined ? (
+    "a channel that was removed later"
+  ) : (
+    <>
+      the channel <Name text={name} />
+    </>
+  );
+}
+
+/** What was set for a host, in the order of its form. */
+function rulesText(detail: AuditDetail): string {
+  const { timeout_ms: timeout, base_ms: base, cap_ms: cap, give_up_on: giveUp } = detail;
+  const { max_per_second: perSecond, max_concurrent: concurrent } = detail;
+  const rules = [
+    typeof timeout === "number" ? `a timeout of ${duration(timeout)}` : null,
+    typeof base === "number" ? `a first delay of ${duration(base)}` : null,
+    typeof cap === "number" ? `a longest delay of ${duration(cap)}` : null,
+    typeof giveUp === "string" ? `giving up on ${giveUp === "" ? "nothing" : giveUp}` : null,
+    typeof perSecond === "number" ? `${perSecond} calls a second` : null,
+    typeof concurrent === "number" ? `${counted(concurrent, "call")} at a time` : null,
+  ].filter((one) => one !== null);
+  return rules.length === 0 ? "what holds for all" : rules.join(", ");
 }

@@ -22,9 +22,7 @@ import {
 } from "../accounts/auth-routes.ts";
 import { type OidcRouteDeps, oidcRoutes } from "../oidc/routes.ts";
 import { type JoinPageDeps, joinPages, type TeamPageDeps, teamPages } from "./team-routes.ts";
-import { AuditQuery, type AuditService, checkAudit } from "../audit/audit.ts";
-import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
-import { AUDIT_PATH, auditPage } from "./audit.tsx";
+import { type AuditPageDeps, auditPages } from "./audit-routes.ts";
 import { type ChannelPageDeps, channelPages } from "./channel-routes.ts";
 import { type CallbackHostPageDeps, callbackHostPages } from "./callback-host-routes.ts";
 import { type HostPageDeps, hostPages } from "./host-routes.ts";
@@ -44,10 +42,7 @@ import {
   settingsPages,
 } from "./settings-routes.ts";
 import { type CheckPageDeps, signatureCheckPages } from "./signature-check-routes.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { page, acceptsGzip } from "../http/response.ts";
-import { createPersonRoutes, type PersonOf } from "../http/session.ts";
-import { readQuery, withoutEmpty } from "../http/request.ts";
+import { acceptsGzip } from "../http/response.ts";
 import { type DocsPageDeps, docsPages } from "./docs/routes.ts";
 import { ASSETS } from "./assets.ts";
 
@@ -111,30 +106,6 @@ export function webPages(deps: PageDeps) {
     docsPages(deps),
     assetRoutes(),
   ] as const;
-}
-
-interface AuditPageDeps {
-  readonly clock: Pick<Clock, "now">;
-  readonly auditService: Pick<AuditService, "list">;
-  readonly personOf: PersonOf;
-}
-
-const PAGE_QUERY = compileQuery(AuditQuery);
-
-/** The audit log for people, filtered by the parameters of /v1/audit. */
-function auditPages({ auditService, personOf, clock }: AuditPageDeps) {
-  return createPersonRoutes(personOf).get(AUDIT_PATH, async ({ context, person }) => {
-    const search = withoutEmpty(context.search);
-    const asked = checkAudit(readQuery(search, PAGE_QUERY));
-    const { rows, before } = await auditService.list(person.caller, asked);
-    const next = new URLSearchParams(search);
-    if (before !== null) next.set("cursor", encodeCursor(String(before)));
-    const older = before === null ? null : `${AUDIT_PATH}?${next.toString()}`;
-    return page(
-      "own",
-      auditPage({ user: person, entries: rows, kind: asked.kinds[0] ?? null, older, now: clock.now() }),
-    );
-  });
 }
 
 /**

@@ -136,7 +136,7 @@ type Topic = "access" | "sending" | "approvals" | "mail" | "service";
 const TOPICS = [
   ["sending", "Sending", "sending"],
   ["approvals", "Approvals", "approvals"],
-  ["mailing", "Mail", "mail"],
+  ["mailing", "Mail provider", "mail"],
   ["access", "Access", "access"],
   ["service", "Service", "service"],
 ] as const satisfies readonly (readonly [string, string, Topic])[];

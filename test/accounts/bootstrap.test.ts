@@ -66,7 +66,7 @@ describe("the first start", () => {
     await start(db.store);
     const { accounts, audit } = db.store;
     const accountId = (await accounts.first())?.id ?? "";
-    const all = { accountId, kinds: [], actor: null, since: null, until: null, before: null, limit: 9 };
+    const all = { accountId, kinds: [], actors: [], since: null, until: null, before: null, limit: 9 };
     const { rows } = await audit.page(all);
     const keys = await accounts.keys(accountId, 9);
     expect(rows).toHaveLength(2);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { AuditEntryJson } from "../../src/audit/audit.ts";
-import { AUDIT_STEP_ROWS } from "../../src/config/limits.ts";
+import { AUDIT_SCANS_MAX, AUDIT_STEP_ROWS } from "../../src/config/limits.ts";
 import { anAuditEntry } from "../support/factory.ts";
 import { until } from "../support/until.ts";
 import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
@@ -175,7 +175,7 @@ describe("GET /v1/audit", () => {
     const { authenticate, engine } = app;
     const caller = await authenticate(`Bearer ${KEYS.owner}`);
     const { createAuditService } = await import("../../src/audit/audit.ts");
-    const asked = { kinds: [], actor: null, since: null, until: null, before: null, limit: null };
+    const asked = { kinds: [], actors: [], since: null, until: null, before: null, limit: null };
     const steps = createAuditService(engine.store.audit, engine.clock).export(caller, asked);
     expect((await steps.next()).value).toHaveLength(AUDIT_STEP_ROWS);
     authenticate.forget(engine.secrets.hash(KEYS.owner));
@@ -185,9 +185,78 @@ describe("GET /v1/audit", () => {
   test("is a page for people", async () => {
     const ann = await signedIn(app);
     const html = await ann.pageOf("/audit?kind=signed_up");
-    expect(html).toContain(`${ANN}</bdi></b>`);
+    expect(html).toContain("ann</bdi></b></a> signed up with a link.");
+    expect(html).toContain(`user:${ANN}`);
     expect(html).toContain("127.0.0.1");
-    expect(await ann.pageOf("/audit?kind=paused")).toContain("No entries of this kind");
+    expect(await ann.pageOf("/audit?kind=paused")).toContain("No entries match");
     expect((await fetch(`${app.url}/audit`, { redirect: "manual" })).status).toBe(303);
+  });
+
+  test("the page is filtered by person and kind over all of the log, page by page", async () => {
+    const ann = await signedIn(app);
+    const { audit } = app.engine.store;
+    const { accountId } = app.engine.owner;
+    const actors = [
+      "user:bob@example.com",
+      "email:bob@example.com",
+      "user:bob@example.co",
+      "key:bob@example.com",
+    ] as const;
+    const kindsWritten = ["approved", "rejected", "paused"] as const;
+    const expected: string[] = [];
+    for (let n = 0; n < 150; n += 1) {
+      const actor = actors[n % 4] ?? "system";
+      const kind = kindsWritten[n % 3] ?? "paused";
+      const subject = `act_${String(n).padStart(3, "0")}`;
+      await audit.record(anAuditEntry({ accountId, actor, kind, subject, detail: { via: "api", of: "account" } }));
+      // By pages and by links of mails, and nobody whose name is similar.
+      if (n % 4 < 2 && kind !== "paused") expected.unshift(subject);
+    }
+    const first = "/audit?kind=approved&kind=rejected&actor=user%3Abob%40example.com";
+    const found: string[] = [];
+    let path: string | undefined = first;
+    for (let pages = 0; path !== undefined && pages < 9; pages += 1) {
+      const html = await ann.pageOf(path);
+      const rows = [...html.matchAll(/<dt>Subject<\/dt><dd><bdi class="untrusted">(act_\d+)</g)];
+      expect(rows.length).toBeGreaterThan(0);
+      found.push(...rows.map(([, subject = ""]) => subject));
+      path = /href="([^"]+)">Older</.exec(html)?.[1]?.replaceAll("&amp;", "&");
+    }
+    expect(expected).toHaveLength(51);
+    expect(found).toEqual(expected);
+    // The menus keep what the other one has chosen, and a name leads to the entries of its person.
+    const html = await ann.pageOf(first);
+    for (const link of [
+      "/audit?kind=paused&amp;actor=user%3Abob%40example.com",
+      "/audit?kind=approved&amp;kind=rejected&amp;actor=user%3Aann%40example.com",
+      "/audit?kind=approved&amp;kind=rejected&amp;actor=email%3Abob%40example.com",
+      "/audit?actor=user%3Abob%40example.com",
+    ])
+      expect(html).toContain(`href="${link}"`);
+  });
+
+  test("a page that few entries match is filled from further back, in a bounded number of steps", async () => {
+    const { createAuditService } = await import("../../src/audit/audit.ts");
+    const asked: number[] = [];
+    const service = (matches: (step: number) => number) =>
+      createAuditService(
+        {
+          record: () => Promise.resolve(),
+          prune: () => Promise.resolve(false),
+          page: ({ limit }) => {
+            asked.push(limit);
+            const row = { ...anAuditEntry(), seq: 1_000 - asked.length };
+            const rows = Array.from({ length: Math.min(limit, matches(asked.length)) }, () => row);
+            return Promise.resolve({ rows, before: row.seq });
+          },
+        },
+        app.engine.clock,
+      );
+    const request = { kinds: [], actors: ["user:rare@example.com"], since: null, until: null, before: null, limit: 5 };
+    const filled = await service(() => 2).list(app.engine.owner, request);
+    expect([filled.rows.length, filled.before, asked]).toEqual([5, 997, [5, 3, 1]]);
+    asked.length = 0;
+    const none = await service(() => 0).list(app.engine.owner, request);
+    expect([none.rows.length, none.before, asked.length]).toEqual([0, 1_000 - AUDIT_SCANS_MAX, AUDIT_SCANS_MAX]);
   });
 });

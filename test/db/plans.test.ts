@@ -79,7 +79,7 @@ const PRUNED = [
 
 const A_PAUSE_END = { at: NOON, by: "system", audit: anAuditEntry() } as const;
 
-const AUDIT_QUERY = { accountId: ACCOUNT, kinds: [], actor: null, since: null, until: null, before: 9, limit: 9 };
+const AUDIT_QUERY = { accountId: ACCOUNT, kinds: [], actors: [], since: null, until: null, before: 9, limit: 9 };
 
 const SEED = { id: "s", accountId: ACCOUNT, origin: null, use: null, sealedSeed: "sealed", rotatedAt: NOON };
 
@@ -369,6 +369,11 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["prune pauses", (store) => store.pauses.prune(NOON), ["pauses", "pauses_by_end"]],
   ["audit log", (store) => store.audit.page(AUDIT_QUERY), ["audit_by_account"]],
   ["audit log by kind", (store) => store.audit.page({ ...AUDIT_QUERY, kinds: ["paused"] }), ["audit_by_account"]],
+  [
+    "audit log of a person",
+    (store) => store.audit.page({ ...AUDIT_QUERY, actors: ["user:a@example.com", "email:a@example.com"] }),
+    ["audit_by_account"],
+  ],
   ["prune the audit log", (store) => store.audit.prune(NOON), []],
   ["add a bulk job", (store) => store.bulk.add(aBulkJob(), SOME, anAuditEntry()), BULK_ADDED],
   ["bulk job", (store) => store.bulk.find(ACCOUNT, "x"), ["bulk_jobs"]],

@@ -53,6 +53,16 @@ const AT_HOST = { ...NO_FILTER, host: "h3.example", before: NOON };
 
 const PAIR = [{ keyId: KEY, hostname: "api.example.com" }];
 
+const AUDIT_QUERY = {
+  accountId: ACCOUNT,
+  kinds: ["approved" as const],
+  actors: ["user:a@example.com", "email:a@example.com"],
+  since: null,
+  until: null,
+  before: 9,
+  limit: 9,
+};
+
 /** What a working day consists of. Each is explained with the plan that holds for all values, as prepared statements get it. */
 const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promise<unknown>])[] = [
   ["create", ({ actions }) => actions.create(aCreation())],
@@ -64,6 +74,7 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["settle", async ({ actions }) => actions.apply(settled(await activeAction(actions), answered(500)))],
   ["approve", approveOne],
   ["find", ({ actions }) => actions.find(ACCOUNT, "act_x")],
+  ["audit log of a person", ({ audit }) => audit.page(AUDIT_QUERY)],
   ["holder of a key", ({ actions }) => actions.holderOf(ACCOUNT, "dedupe", "d", NOON)],
   ["settle, and keep the response", ({ actions }) => settleMany(actions)],
   ["responses", ({ actions }) => actions.responses(ACCOUNT, "act_x")],
@@ -284,6 +295,8 @@ async function fill(client: Client): Promise<void> {
     `insert into identities select 'i', 's' || n, 'per_' || n, n from generate_series(1, ${ROWS}) n`,
     `insert into activity select 'acc_' || n % 50, 30, n / 50 * 1800000, 'host', 'h' || n % 7, 1, 1, 0, 1, 0, 0, 0, '7:1', '', null, null
       from generate_series(1, ${ROWS}) n`,
+    `insert into audit (at, account_id, actor, kind, subject, client, detail)
+      select n, 'acc_' || n % 50, 'user:' || n % 9 || '@example.com', 'approved', 'x', '', '{}' from generate_series(1, ${ROWS}) n`,
     `insert into first_steps select 'acc_' || n, 'per_' || n, 'hidden', n from generate_series(1, ${ROWS}) n`,
     `insert into facts select 'fact ' || n, '7' from generate_series(1, ${ROWS}) n`,
     "update positions set base = 1000000",

@@ -17,6 +17,7 @@ import {
 import { IS_LONG } from "../support/long.ts";
 import { freePort } from "../support/free-port.ts";
 import { docsPath, GUIDES } from "../../src/pages/docs/guides.ts";
+import { anAuditEntry } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
 import { openFolds } from "./visits.ts";
 
@@ -194,6 +195,21 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     await page.getByRole("dialog").getByRole("button", { name: "Change" }).click();
     await page.getByText("cleo@example.com is now a reader.").waitFor();
     expect(await roleOf()).toBe("reader");
+  });
+
+  test("the audit log has the days of the reader, not of UTC", async () => {
+    const { accountId } = app.engine.owner;
+    const days = ["2025-03-01T23:30:00Z", "2025-03-01T09:30:00Z", "2025-03-02T10:30:00Z"];
+    for (const at of days)
+      await app.engine.store.audit.record(anAuditEntry({ accountId, at: new Date(at), kind: "bulk_stopped" }));
+    await using watched = await openAs({ timezoneId: "Pacific/Kiritimati" });
+    const { page } = watched;
+    await page.goto(`${app.url}/audit?kind=bulk_stopped`);
+    await page.getByRole("heading", { name: "Monday, 3 March 2025" }).waitFor();
+    // Fourteen hours ahead.
+    expect(await page.locator(".audit").innerText()).toMatch(
+      /^Monday, 3 March 2025\s+00:30.*Saturday, 1 March 2025\s+23:30.*Sunday, 2 March 2025\s+13:30/s,
+    );
   });
 
   /** What is neither ours nor text. */

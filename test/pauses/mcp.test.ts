@@ -26,7 +26,7 @@ test("a decision over MCP is in the audit log as such", async () => {
   const { rows } = await store.audit.page({
     accountId: owner.accountId,
     kinds: ["cancelled"],
-    actor: null,
+    actors: [],
     since: null,
     until: null,
     before: null,

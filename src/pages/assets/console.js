@@ -622,6 +622,7 @@ function prepare(/** @type {ParentNode} */ place) {
   for (const all of place.querySelectorAll("[data-selects]")) all.removeAttribute("hidden");
   for (const list of place.querySelectorAll("select[data-saves]"))
     if (list instanceof HTMLSelectElement) saveOf(list)?.setAttribute("hidden", "");
+  for (const list of place.querySelectorAll("[data-days]")) byDay(list);
   if (navigator.clipboard === undefined) return;
   for (const button of place.querySelectorAll("[data-copy-text], [data-copy-near]")) button.removeAttribute("hidden");
   for (const block of place.querySelectorAll("[data-copy]")) {
@@ -633,6 +634,22 @@ function prepare(/** @type {ParentNode} */ place) {
     button.addEventListener("click", () => copyText(text, button));
     block.after(button);
   }
+}
+
+/** A list by day: the server knows the days in UTC alone. */
+function byDay(/** @type {Element} */ list) {
+  const days = /** @type {Map<string, Element[]>} */ (new Map());
+  for (const entry of list.querySelectorAll("li")) {
+    const name = dayName(new Date(entry.querySelector("time")?.dateTime ?? ""));
+    days.set(name, [...(days.get(name) ?? []), entry]);
+  }
+  list.replaceChildren(...[...days].map(([name, of]) => make("section", make("h2", name), make("ol", ...of))));
+}
+
+function dayName(/** @type {Date} */ at) {
+  const nowMs = Date.now() - (Number.isNaN(aheadMs) ? 0 : aheadMs);
+  const ago = [0, 86_400_000].findIndex((ms) => new Date(nowMs - ms).toDateString() === at.toDateString());
+  return ["Today", "Yesterday"][ago] ?? weekday.format(at);
 }
 
 /** What a copy button says when it has nothing to tell. @type {WeakMap<HTMLElement, string>} */
@@ -687,6 +704,7 @@ const FORMATS = {
   minute: new Intl.DateTimeFormat("en-GB", minute),
   date: new Intl.DateTimeFormat("en-GB", date),
 };
+const weekday = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", year: "numeric" });
 const zone = new Intl.DateTimeFormat("en-GB", { ...day, ...clock, timeZoneName: "short" });
 
 function wordsOf(/** @type {string} */ as, /** @type {Date} */ at, /** @type {number} */ ms) {

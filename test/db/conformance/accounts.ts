@@ -123,7 +123,7 @@ export function testAccounts(open: OpenTestStore): void {
       for (const _twice of [1, 2]) await accounts.addKey(held(), undefined, closed);
       expect(await accounts.hasHold()).toBe(true);
       expect(await pauses.inForce(eve.account.id)).toHaveLength(1);
-      const query = { accountId: first.id, kinds: [], actor: null, since: null, until: null, before: null, limit: 9 };
+      const query = { accountId: first.id, kinds: [], actors: [], since: null, until: null, before: null, limit: 9 };
       expect((await audit.page(query)).rows).toHaveLength(1);
       const late = { ...aSignUp({ email: "late@example.com" }), untilHold: true };
       expect(await people.signUp(late)).toBe(false);

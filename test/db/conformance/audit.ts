@@ -22,7 +22,7 @@ import { createdAction } from "./steps.ts";
 const aQuery = (overrides: Partial<AuditFilter> = {}): AuditFilter => ({
   accountId: ACCOUNT,
   kinds: [],
-  actor: null,
+  actors: [],
   since: null,
   until: null,
   before: null,
@@ -67,10 +67,16 @@ export function testAudit(open: OpenTestStore): void {
 
     test.each([
       ["kinds", { kinds: ["signed_in", "paused"] as const }, ["4", "1"]],
-      ["the actor", { actor: "user:ann@example.com" }, ["3"]],
+      ["the actor", { actors: ["user:ann@example.com"] }, ["3"]],
+      ["several actors", { actors: ["user:ann@example.com", "email:ann@example.com"] }, ["3"]],
+      ["actors of all", { actors: ["user:ann@example.com", "key:boss"] }, ["4", "3", "2", "1"]],
       ["since", { since: later(3) }, ["4", "3"]],
       ["until", { until: later(3) }, ["2", "1"]],
-      ["all of them", { kinds: ["key_created"] as const, actor: "key:boss", since: later(1), until: later(9) }, ["2"]],
+      [
+        "all of them",
+        { kinds: ["key_created"] as const, actors: ["key:boss"], since: later(1), until: later(9) },
+        ["2"],
+      ],
     ])("is filtered by %s", async (_name, filter, expected) => {
       await using db = await open();
       const { audit } = db.store;

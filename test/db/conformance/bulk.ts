@@ -59,7 +59,7 @@ export function testBulk(open: OpenTestStore): void {
         stoppedBy: "key:boss",
       });
       expect(await bulk.running(9)).toEqual([]);
-      const page = { kinds: [], actor: null, since: null, until: null, before: null, limit: 9 };
+      const page = { kinds: [], actors: [], since: null, until: null, before: null, limit: 9 };
       const { rows } = await audit.page({ accountId: ACCOUNT, ...page });
       expect(rows.map(({ kind }) => kind)).toEqual(["bulk_stopped", "bulk_started"]);
     });

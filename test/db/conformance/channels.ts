@@ -22,7 +22,7 @@ const entry = (kind: "channel_added" | "channel_changed" | "channel_removed", su
 const add = ({ channels }: Store, channel: Channel) => channels.add(channel, entry("channel_added", channel.id));
 
 const audited = async ({ audit }: Store) => {
-  const all = { accountId: ACCOUNT, kinds: [], actor: null, since: null, until: null, before: null, limit: 99 };
+  const all = { accountId: ACCOUNT, kinds: [], actors: [], since: null, until: null, before: null, limit: 99 };
   return (await audit.page(all)).rows.map(({ kind }) => kind);
 };
 

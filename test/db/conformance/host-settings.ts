@@ -19,7 +19,7 @@ const entry = (host: string) => anAuditEntry({ kind: "host_settings_changed", su
 const put = ({ hostSettings }: Store, of: HostSettingsRow) => hostSettings.put(of, entry(of.host));
 
 const audited = async ({ audit }: Store) => {
-  const all = { accountId: ACCOUNT, kinds: [], actor: null, since: null, until: null, before: null, limit: 99 };
+  const all = { accountId: ACCOUNT, kinds: [], actors: [], since: null, until: null, before: null, limit: 99 };
   return (await audit.page(all)).rows.map(({ subject }) => subject);
 };
 

@@ -30,7 +30,7 @@ const end = (pauses: PauseStore, { id, accountId }: Pause, at = later(5)) =>
 
 const told = async ({ audit }: Store) =>
   (
-    await audit.page({ accountId: ACCOUNT, kinds: [], actor: null, since: null, until: null, before: null, limit: 99 })
+    await audit.page({ accountId: ACCOUNT, kinds: [], actors: [], since: null, until: null, before: null, limit: 99 })
   ).rows.map(({ kind, subject }) => [kind, subject]);
 
 /** What owners have stopped: the store decides, whatever a process remembers. */

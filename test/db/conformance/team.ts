@@ -410,6 +410,6 @@ const joins = (
 ) => joined(store, { accountId, role, ...how }, identity === undefined ? {} : { identity });
 
 async function kindsOf(audit: TestStore["store"]["audit"], accountId: string) {
-  const all = { accountId, kinds: [], actor: null, since: null, until: null, before: null, limit: 100 };
+  const all = { accountId, kinds: [], actors: [], since: null, until: null, before: null, limit: 100 };
   return (await audit.page(all)).rows.map(({ kind }) => kind);
 }

@@ -80,7 +80,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
     audit: await audit.page({
       accountId: ACCOUNT,
       kinds: [],
-      actor: null,
+      actors: [],
       since: null,
       until: null,
       before: null,
