@@ -1,5 +1,6 @@
 import { type Action, type ActionState, type ActionStatus, isTerminal, type Result } from "./action.ts";
 import { type Actor, SYSTEM } from "../accounts/roles.ts";
+import type { LateResult } from "./late-result.ts";
 import type { OutcomeKind } from "./outcome.ts";
 
 interface Decision {
@@ -163,7 +164,8 @@ const INITIAL: ReplayedState = {
 
 /**
  * An action as it was after an earlier change, for the event stream. `entries` are the timeline of that run up to the
- * change, oldest first. The response body is null: the store keeps only that of the newest attempt.
+ * change, oldest first. The response body is null: the store keeps only that of the newest attempt. That of a late result is
+ * kept with the action, and masked like the rest of it.
  */
 export function actionAsOf(action: Action, entries: readonly TimelineEntry[]): Action {
   const last = entries.at(-1);
@@ -171,16 +173,33 @@ export function actionAsOf(action: Action, entries: readonly TimelineEntry[]): A
   const { status, run } = last;
   const state = entries.reduce(applyEvent, INITIAL);
   const endedAt = entries.findLast(({ event }) => !isTooLate(event))?.at ?? last.at;
-  const lateResult = entries.some(({ event }) => isTooLate(event)) ? action.lateResult : null;
   return {
     ...action,
     ...state,
     status,
     run,
-    lateResult,
+    lateResult: lateResultAsOf(action, entries, last),
     leaseUntil: null,
     finishedAt: isTerminal(status) ? endedAt : null,
   };
+}
+
+/** The late result that was known then. Of one that another has replaced, only the timeline is left. */
+function lateResultAsOf(
+  { lateResult }: Action,
+  entries: readonly TimelineEntry[],
+  { run, at: until }: TimelineEntry,
+): LateResult | null {
+  if (lateResult !== null && lateResult.run < run) return lateResult.at <= until ? lateResult : null;
+  const late = entries.flatMap(({ at, event }) =>
+    event.type === "attempt" && isTooLate(event) ? [{ at, event }] : [],
+  );
+  if (lateResult?.run === run && late.some(({ event }) => event.attempt === lateResult.attempt)) return lateResult;
+  const found = late.findLast(({ event }) => event.late === "result");
+  if (found === undefined || found.event.response_code === null) return null;
+  const { attempt, response_code: responseCode, duration_ms: durationMs } = found.event;
+  const response = { responseBody: null, responseTruncated: false, responseHeaders: null, durationMs };
+  return { run, attempt, responseCode, ...response, at: found.at };
 }
 
 function applyEvent(before: ReplayedState, { at, event }: TimelineEntry): ReplayedState {

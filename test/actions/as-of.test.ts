@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { ActionStatus } from "../../src/actions/action.ts";
 import { actionAsOf, type TimelineEvent, type TimelineEntry } from "../../src/actions/timeline.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
@@ -53,6 +53,30 @@ test("what is told beside the changes of state changes nothing", () => {
   expect(actionAsOf(now, [held, entry("awaiting_approval", { type: "held" }), ...more])).toEqual(
     actionAsOf(now, [held]),
   );
+});
+
+describe("a late result", () => {
+  const response = { responseBody: '"whole"', responseTruncated: false, responseHeaders: null, durationMs: 4 };
+  const known = (run: number, atMs: number) => ({ run, attempt: 1, responseCode: 200, ...response, at: later(atMs) });
+  const made = { type: "attempt", attempt: 1, outcome: "answered", error: null, duration_ms: 4 } as const;
+  const told = { ...made, response_code: 200, next_retry_at: null, location: null };
+  const failed = entry("failed", { type: "failed" }, 3);
+
+  test("is there from when it was known on, also in the run after it", () => {
+    const action = { ...now, lateResult: known(1, 5) };
+    expect(actionAsOf(action, [failed]).lateResult).toBeNull();
+    const retried = entry("awaiting_approval", decided("retried"), 7);
+    expect(actionAsOf(action, [retried]).lateResult).toEqual(known(1, 5));
+  });
+
+  test("of a later run is not told in an earlier one, whose own is told without the body that is gone", () => {
+    const action = { ...now, lateResult: known(3, 9) };
+    const late = entry("failed", { ...told, late: "result" }, 5);
+    const own = { ...known(2, 5), responseBody: null };
+    expect(actionAsOf(action, [failed, late]).lateResult).toEqual(own);
+    // One that is only noted becomes nobody's result.
+    expect(actionAsOf(action, [failed, entry("failed", { ...told, late: "noted" }, 5)]).lateResult).toBeNull();
+  });
 });
 
 test("without a timeline an action is what it is", () => {
