@@ -68,6 +68,32 @@ test("a failed action whose target answered too late says so, in every form in w
   expect(json).toContain('"late_result"');
   expect(page + json).not.toContain("canary-late");
 
+  const [heads = "", row = ""] = (await app.call("GET", "/v1/actions/export?format=csv")).text.split("\r\n");
+  const cells = Object.fromEntries(heads.split(",").map((head, at) => [head.replaceAll('"', ""), row.split(",")[at]]));
+  expect(cells).toMatchObject({ status: '"failed"', response_code: "", late_result_run: "1", late_result_code: "200" });
+
   const dry = await app.call("POST", "/v1/bulk", '{"operation":"retry","filter":{"status":["failed"]},"dry_run":true}');
   expect(dry.json).toMatchObject({ matching: 1, late_results: 1 });
+});
+
+test("a replayed stream shows a late result as the live one did: masked, and not before it was known", async () => {
+  await using app = await openRealServer();
+  await using live = await Listener.open(`${app.url}/v1/events`, { authorization: `Bearer ${KEYS.reader}` });
+  await live.heard(({ lastEventId }) => lastEventId !== "");
+  const from = live.lastEventId;
+  const id = await failedAndAnswered(app);
+  await live.heard(({ events }) => events.at(-1)?.event === "action.late_result");
+  await app.call("POST", `/v1/actions/${id}/retry`);
+  await live.heard(({ events }) => events.filter(({ event }) => event === "action.failed").length === 2);
+  const lateIn = (data: string) => (JSON.parse(data) as { data: { late_result?: object } }).data.late_result ?? null;
+  const told = live.events.map(({ event, data }) => [event, lateIn(data)]);
+  expect(told.findIndex(([, late]) => late !== null)).toBe(told.findIndex(([event]) => event === "action.late_result"));
+  for (const role of ["reader", "approver", "owner"] as const) {
+    const headers = { authorization: `Bearer ${KEYS[role]}`, "last-event-id": from };
+    await using replayed = await Listener.open(`${app.url}/v1/events`, headers);
+    await replayed.heard(({ events }) => events.length >= told.length);
+    const text = replayed.events.map(({ data }) => data).join("");
+    expect({ role, leaks: text.includes("canary-late") }).toEqual({ role, leaks: role === "owner" });
+    if (role === "reader") expect(replayed.events.map(({ event, data }) => [event, lateIn(data)])).toEqual(told);
+  }
 });
