@@ -54,6 +54,14 @@ export interface NameLatency extends ActivityName {
   readonly latency: Histogram;
 }
 
+/** What a host did in a slot. */
+export interface HostSlot extends Pick<
+  ActivityRow,
+  "at" | "created" | "completed" | "failed" | "attempts" | "failedAttempts"
+> {
+  readonly host: string;
+}
+
 /** What the overview counts. */
 export interface ActivityStore {
   /** Everything in the timeline up to here is counted. */
@@ -68,6 +76,11 @@ export interface ActivityStore {
     span: ActivitySpan,
     names: readonly ActivityName[],
   ): Promise<{ readonly position: number; readonly latencies: readonly NameLatency[] }>;
+  /** What some hosts did in each slot of a span in which they did anything, and the position up to which it is counted. */
+  hostSlots(
+    span: ActivitySpan,
+    hosts: readonly string[],
+  ): Promise<{ readonly position: number; readonly slots: readonly HostSlot[] }>;
   /** Writes rows and position in one commit. False, and nothing is written: another node has counted on. */
   put(write: ActivityWrite): Promise<boolean>;
   /** Deletes slots of one length that began earlier; true when there may be more. */

@@ -307,6 +307,9 @@ export interface WaitingApprovals {
   readonly isCut: boolean;
   /** When the oldest was created; null: none waits. */
   readonly oldestAt: Date | null;
+  /** How many of them were created longer ago; each counted as far as `count`. */
+  readonly overAnHour: number;
+  readonly overADay: number;
 }
 
 /** The retries of an account that wait for their time. */
@@ -314,6 +317,8 @@ export interface ScheduledRetries {
   readonly count: number;
   /** Due already: they wait for a free slot. */
   readonly due: number;
+  /** Since when the first of these is due; null: none is. */
+  readonly dueSince: Date | null;
   /** There may be more: only a bounded number was read. */
   readonly isCut: boolean;
   /** The hosts whose next retry comes first. */
@@ -395,7 +400,7 @@ export interface ActionStore extends Queue<Action> {
   /** Whether the position exists and was not pruned. */
   knowsPosition(position: number): Promise<boolean>;
   /** The actions of an account that await approval, counted up to `COUNTED_MAX`. */
-  waitingApprovals(accountId: string): Promise<WaitingApprovals>;
+  waitingApprovals(accountId: string, now: Date): Promise<WaitingApprovals>;
   scheduledRetries(accountId: string, now: Date): Promise<ScheduledRetries>;
   /** Deletes keys whose window is over; true when there are more. */
   pruneKeys(now: Date): Promise<boolean>;

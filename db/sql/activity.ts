@@ -19,7 +19,7 @@ import {
 } from "./dialect.ts";
 import { readPosition } from "./events.ts";
 import { firstStepRows } from "./first-steps.ts";
-import { activityRowOf, POSITION_FACT, readLatencies, readSpan } from "./overview.ts";
+import { activityRowOf, POSITION_FACT, readHostSlots, readLatencies, readSpan } from "./overview.ts";
 import { type Args, bareNames, changed, list, prepare, prepareEach, query, typed } from "./query.ts";
 import { Columns } from "./rows.ts";
 import { actions, activity, facts, timeline } from "../libsql/schema.ts";
@@ -47,6 +47,7 @@ export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, 
 
     read: (span) => readSpan(reader, span),
     latencies: (span, names) => readLatencies(reader, span, names),
+    hostSlots: (span, hosts) => readHostSlots(reader, span, hosts),
 
     async put(write) {
       const [, done] = await writer.write([BEGIN.bind({}), ...putStatements(write)]);

@@ -1,10 +1,12 @@
 import { and, eq, lt, sql } from "drizzle-orm";
 import {
   COUNTED_MAX,
+  DAY_MS,
   HELD_HOSTS_SHOWN_MAX,
   HELD_KEYS_MAX,
   HELD_PER_KEY_MAX,
   HELD_REQUESTERS_SHOWN_MAX,
+  HOUR_MS,
 } from "../../src/config/limits.ts";
 import type { HeldFilter, Requester, WaitingApprovals, WaitingHost } from "../store.ts";
 import { countOf, indexedBy, isOneOf, itemsOf } from "./dialect.ts";
@@ -67,10 +69,17 @@ const OLDEST = prepare((arg: Args<"accountId">) => {
 });
 
 /** The actions of an account that await approval, counted up to `COUNTED_MAX`. */
-export async function readWaiting(reader: Sql, accountId: string): Promise<WaitingApprovals> {
+export async function readWaiting(reader: Sql, accountId: string, now: Date): Promise<WaitingApprovals> {
   const count = await countAllHeld(reader, accountId, NO_FILTER, COUNTED_MAX);
   const [oldest] = count === 0 ? [] : await OLDEST.read(reader, { accountId });
-  return { count, isCut: count === COUNTED_MAX, oldestAt: oldest?.createdAt ?? null };
+  const oldestAt = oldest?.createdAt ?? null;
+  const over = async (ms: number) => {
+    const before = new Date(now.getTime() - ms);
+    if (oldestAt === null || oldestAt >= before) return 0;
+    return countAllHeld(reader, accountId, { ...NO_FILTER, before }, COUNTED_MAX);
+  };
+  const [overAnHour, overADay] = [await over(HOUR_MS), await over(DAY_MS)];
+  return { count, isCut: count === COUNTED_MAX, oldestAt, overAnHour, overADay };
 }
 
 /** The keys with held actions, and the oldest of each: two looks into the index for each key. */

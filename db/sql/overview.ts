@@ -2,7 +2,7 @@ import { and, type Column, count, eq, type SQL, sql } from "drizzle-orm";
 import { PENDING_SCAN_ROWS_MAX, RETRY_HOSTS_SHOWN_MAX } from "../../src/config/limits.ts";
 import { ACTIVITY_KINDS, type ActivityRow, type NameTotals } from "../../src/events/activity.ts";
 import { mergeHistogramTexts, parseHistogram } from "../../src/events/histogram.ts";
-import type { ActivityName, ActivitySpan, ActivityStore, CountedActivity } from "../activity-store.ts";
+import type { ActivityName, ActivitySpan, ActivityStore, CountedActivity, HostSlot } from "../activity-store.ts";
 import type { ScheduledRetries } from "../store.ts";
 import { countWhere, itemsOf, placeIn, valueOfMax } from "./dialect.ts";
 import { type Args, list, prepare, query } from "./query.ts";
@@ -107,6 +107,38 @@ function positionIn(rows: readonly Row[]): number {
   return Number(rows[0]?.["counted"] ?? 0);
 }
 
+/** The slots of a few hosts, chosen from the entries of the index. */
+const HOST_SLOTS = prepare((arg: Args<SpanName | "names">) => {
+  const { at, kind, name } = activity;
+  const isNamed = sql`(${kind}, ${name}) in (select ${placeIn(0)}, ${placeIn(1)} from ${itemsOf(arg.names)})`;
+  const columns = [at, name, ...SUMMED.map((each) => activity[each])];
+  return sql`select ${facts.value} as counted, found.* from ${facts} left join (
+      select ${list(columns.map((column) => sql`${column} as ${sql.identifier(column.name)}`))} from ${activity}
+      where ${isOfSpan(arg)} and ${isNamed}) found on true
+    where ${facts.name} = ${sql.raw(`'${POSITION_FACT}'`)}`;
+});
+
+/** What some hosts did in each slot, and up to which position it is counted. */
+export async function readHostSlots(
+  reader: Sql,
+  span: ActivitySpan,
+  hosts: readonly string[],
+): ReturnType<ActivityStore["hostSlots"]> {
+  const values = { ...span, names: JSON.stringify(hosts.map((host) => ["host", host])) };
+  const rows = await HOST_SLOTS.readRaw(reader, values);
+  const slots = rows.flatMap((row): readonly HostSlot[] => {
+    if (row["name"] === null) return [];
+    const columns = new Columns(row);
+    const sum = (name: (typeof SUMMED)[number]) => columns.count(activity[name], 0);
+    const [created, completed, failed] = [sum("created"), sum("completed"), sum("failed")];
+    const attempts = { attempts: sum("attempts"), failedAttempts: sum("failedAttempts") };
+    return [
+      { host: columns.text(activity.name), at: columns.time(activity.at), created, completed, failed, ...attempts },
+    ];
+  });
+  return { position: positionIn(rows), slots };
+}
+
 /** A stored row. Values that were altered are replaced. */
 export function activityRowOf(row: Row): ActivityRow {
   const columns = new Columns(row);
@@ -148,6 +180,7 @@ const pendingByHost = prepare((arg: Args<"accountId" | "now">) => {
       host: s.host,
       pending: count().as("pending"),
       later: countWhere(sql`${s.dueAt} > ${arg.now}`).as("later"),
+      dueSince: sql`min(case when ${s.dueAt} <= ${arg.now} then ${s.dueAt} end)`.as("due_since"),
       nextAt: nextAt.as("next_at"),
     })
     .from(s)
@@ -160,9 +193,11 @@ export async function readScheduledRetries(connection: Sql, accountId: string, n
   const rows = await pendingByHost.readRaw(connection, { accountId, now });
   const total = (column: string) => rows.reduce((all, row) => all + Number(row[column]), 0);
   const [later, pending] = [total("later"), total("pending")];
+  const dueSince = rows.flatMap((row) => (row["due_since"] === null ? [] : [Number(row["due_since"])]));
   return {
     count: later,
     due: pending - later,
+    dueSince: dueSince.length === 0 ? null : new Date(Math.min(...dueSince)),
     isCut: pending === PENDING_SCAN_ROWS_MAX,
     hosts: rows
       .filter((row) => Number(row["later"]) > 0)

@@ -136,7 +136,7 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     changes: (accountId, after) => readChanges(db, accountId, after),
     position: () => readPosition(sql),
     knowsPosition: (position) => hasPosition(sql, position),
-    waitingApprovals: (accountId) => readWaiting(sql, accountId),
+    waitingApprovals: (accountId, now) => readWaiting(sql, accountId, now),
     scheduledRetries: (accountId, now) => readScheduledRetries(sql, accountId, now),
     pruneKeys: (now) => pruneKeys(writer, now),
     firstDueAt: () => findFirstDue(sql),

@@ -1,5 +1,11 @@
-import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_NAMES_SHOWN_MAX, OVERVIEW_RANGES } from "../config/limits.ts";
-import type { ActivityName, NameLatency } from "../../db/activity-store.ts";
+import {
+  DAY_MS,
+  FAILING_HOSTS_SHOWN_MAX,
+  HOUR_MS,
+  OVERVIEW_NAMES_SHOWN_MAX,
+  OVERVIEW_RANGES,
+} from "../config/limits.ts";
+import type { ActivityName, HostSlot, NameLatency } from "../../db/activity-store.ts";
 import { type ActivityFigures, type ActivityRow, type NameTotals, type OverviewRange, slotMsOf } from "./activity.ts";
 import { type Histogram, mergeHistograms, percentilesOf, withoutHistograms } from "./histogram.ts";
 
@@ -14,8 +20,10 @@ export interface Overview {
   readonly slots: readonly OverviewSlot[];
   /** Duration of all attempts; null: there was none. */
   readonly latency: { readonly p50Ms: number; readonly p95Ms: number; readonly p99Ms: number } | null;
-  /** Where attempts failed, most failures first. */
+  /** Where actions failed, most failures first. */
   readonly failing: readonly FailingHost[];
+  /** The last 24 hours of the hosts that are named here, whatever the range; oldest first, the last one is not over. */
+  readonly hostHours: ReadonlyMap<string, readonly HostHour[]>;
   /** By host, and by the id of the key, the busiest first. */
   readonly hosts: Breakdown;
   readonly keys: Breakdown;
@@ -51,14 +59,16 @@ export interface NamedFigures extends ShareOfAll {
   readonly name: string;
 }
 
-/** A host where attempts failed. */
-export interface FailingHost {
+/** A host where actions failed, or where attempts failed and nothing has completed. */
+export interface FailingHost extends Pick<NameTotals, "completed" | "failed" | "attempts" | "failedAttempts"> {
   readonly host: string;
-  readonly failed: number;
-  readonly attempts: number;
+  /** Of the last attempt that failed. */
   readonly lastError: string;
   readonly lastFailedAt: Date;
 }
+
+/** What a host did in an hour. */
+export type HostHour = Omit<HostSlot, "host">;
 
 interface Decisions {
   readonly approved: number;
@@ -120,6 +130,7 @@ interface Counted {
   /** With the tail. */
   readonly names: readonly NameTotals[];
   readonly shown: readonly NameTotals[];
+  readonly failing: readonly FailingHost[];
   /** As they are stored. */
   readonly latencies: readonly NameLatency[];
   /** What happened since the others were stored. */
@@ -127,8 +138,8 @@ interface Counted {
 }
 
 /** The figures of an overview. */
-export function figuresOf(counted: Counted): Omit<Overview, "range" | "since" | "countedUntil"> {
-  const { range, since, names, tail } = counted;
+export function figuresOf(counted: Counted): Omit<Overview, "range" | "since" | "countedUntil" | "hostHours"> {
+  const { range, since, failing, tail } = counted;
   const ofAll = [...counted.slots, ...tail.filter(({ kind }) => kind === "all")];
   const latency = mergeHistograms(ofAll.map((row) => row.latency));
   const [p50Ms, p95Ms, p99Ms] = percentilesOf(latency, [0.5, 0.95, 0.99]);
@@ -137,7 +148,7 @@ export function figuresOf(counted: Counted): Omit<Overview, "range" | "since" | 
   return {
     slots: slotsOf(range, since, ofAll),
     latency: isMeasured ? { p50Ms, p95Ms, p99Ms } : null,
-    failing: failingOf(names),
+    failing,
     hosts: breakdownOf("host", counted, all),
     keys: breakdownOf("key", counted, all),
     decisions: decisionsOf(ofAll),
@@ -198,14 +209,43 @@ function without(all: Share, named: readonly Share[]): Share {
   };
 }
 
-function failingOf(names: readonly NameTotals[]): readonly FailingHost[] {
-  const failing = names.flatMap(({ kind, name, failedAttempts, attempts, lastError, lastFailedAt }) => {
-    if (kind !== "host" || failedAttempts === 0 || lastFailedAt === null) return [];
-    return [{ host: name, failed: failedAttempts, attempts, lastError: lastError ?? "", lastFailedAt }];
+/** An attempt that was retried with success is no failure; one that is still retried is, while nothing completes. */
+export function failingOf(names: readonly NameTotals[]): readonly FailingHost[] {
+  const failing = names.flatMap(({ kind, name: host, lastError, lastFailedAt, ...figures }) => {
+    const { completed, failed, attempts, failedAttempts } = figures;
+    const isFailing = failed > 0 || (failedAttempts > 0 && completed === 0);
+    if (kind !== "host" || !isFailing || lastFailedAt === null) return [];
+    return [{ host, completed, failed, attempts, failedAttempts, lastError: lastError ?? "", lastFailedAt }];
   });
   return failing
-    .toSorted((a, b) => b.failed - a.failed || b.lastFailedAt.getTime() - a.lastFailedAt.getTime())
+    .toSorted(
+      (a, b) =>
+        b.failed - a.failed ||
+        b.failedAttempts - a.failedAttempts ||
+        b.lastFailedAt.getTime() - a.lastFailedAt.getTime(),
+    )
     .slice(0, FAILING_HOSTS_SHOWN_MAX);
+}
+
+/** The hours since `since` of each of these hosts, from its slots; one without any did nothing. */
+export function hoursOf(
+  hosts: readonly string[],
+  slots: readonly HostSlot[],
+  since: Date,
+): ReadonlyMap<string, readonly HostHour[]> {
+  const byHost = Map.groupBy(slots, ({ host }) => host);
+  return new Map(
+    hosts.map((host) => {
+      const byHour = Map.groupBy(byHost.get(host) ?? [], ({ at }) =>
+        Math.floor((at.getTime() - since.getTime()) / HOUR_MS),
+      );
+      const hours = Array.from({ length: DAY_MS / HOUR_MS }, (_, index) => {
+        const at = new Date(since.getTime() + index * HOUR_MS);
+        return { at, ...sumOf(byHour.get(index) ?? []) };
+      });
+      return [host, hours] as const;
+    }),
+  );
 }
 
 function decisionsOf(rows: readonly ActivityRow[]): Decisions {

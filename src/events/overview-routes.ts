@@ -97,6 +97,8 @@ export const OverviewJson = Type.Object(
         waiting: count("Actions that await approval now."),
         is_more: Type.Boolean({ description: "Whether more may wait than were counted.", examples: [false] }),
         oldest_at: nullable(dateTime("When the oldest of them was created; null: none waits.")),
+        over_an_hour: count("How many of them were created more than an hour ago."),
+        over_a_day: count("How many of them were created more than a day ago."),
         approved: count("Approvals in the range."),
         rejected: count("Rejections in the range."),
         p50_ms: milliseconds("Median time from the request to the decision."),
@@ -108,19 +110,25 @@ export const OverviewJson = Type.Object(
       Type.Object(
         {
           host,
-          failed: count("Attempts that failed."),
-          attempts: count("All attempts."),
-          last_error: plainText("How the last one failed.", "The target answered with status 503."),
-          last_failed_at: dateTime("When."),
+          completed: count("Actions that completed."),
+          failed: count("Actions that failed. Attempts that were retried with success are not among them."),
+          attempts: count("Attempts that ended."),
+          failed_attempts: count("Attempts that failed."),
+          last_error: plainText("How the last attempt failed.", "The target answered with status 503."),
+          last_failed_at: dateTime("When the last attempt failed."),
         },
-        { title: "FailingHost", description: "A host where attempts failed." },
+        {
+          title: "FailingHost",
+          description: "A host where actions failed, or where attempts failed and nothing has completed.",
+        },
       ),
-      { description: "Most failures first." },
+      { description: "Those with most failed actions first." },
     ),
     retries: Type.Object(
       {
         scheduled: count("Actions that wait for the time of their next attempt."),
         due: count("Actions that are due and wait for a free slot."),
+        due_since: nullable(dateTime("Since when the first of these is due; null: none is.")),
         is_more: Type.Boolean({ description: "Whether there may be more of both.", examples: [false] }),
         hosts: Type.Array(
           Type.Object(
@@ -195,20 +203,24 @@ function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAns
       waiting: waiting.count,
       is_more: waiting.isCut,
       oldest_at: waiting.oldestAt?.toISOString() ?? null,
+      over_an_hour: waiting.overAnHour,
+      over_a_day: waiting.overADay,
       approved: decisions.approved,
       rejected: decisions.rejected,
       p50_ms: decisions.p50Ms,
       p95_ms: decisions.p95Ms,
     },
-    failing_hosts: overview.failing.map(({ lastError, lastFailedAt, ...failing }) => ({
+    failing_hosts: overview.failing.map(({ failedAttempts, lastError, lastFailedAt, ...failing }) => ({
       ...failing,
       host: maskText(failing.host, viewer),
+      failed_attempts: failedAttempts,
       last_error: maskText(lastError, viewer),
       last_failed_at: lastFailedAt.toISOString(),
     })),
     retries: {
       scheduled: retries.count,
       due: retries.due,
+      due_since: retries.dueSince?.toISOString() ?? null,
       is_more: retries.isCut,
       hosts: retries.hosts.map((one) => ({
         host: maskText(one.host, viewer),

@@ -14,7 +14,7 @@ import type { ActivityPage, ActivitySpan, ActivityStore } from "../../db/activit
 import type { ActionStore, ScheduledRetries, WaitingApprovals } from "../../db/store.ts";
 import { type ActivityRow, ActivityTally, firstSlotOf, type OverviewRange, slotMsOf } from "./activity.ts";
 import { keptSince } from "./activity-job.ts";
-import { figuresOf, namesOf, type Overview, shownNames } from "./overview-figures.ts";
+import { failingOf, figuresOf, hoursOf, namesOf, type Overview, shownNames } from "./overview-figures.ts";
 
 /** The overview, and what waits at the moment. */
 export interface OverviewAnswer {
@@ -27,7 +27,7 @@ export interface OverviewAnswer {
 
 interface OverviewDeps {
   readonly actions: Pick<ActionStore, "scheduledRetries" | "waitingApprovals">;
-  readonly activity: Pick<ActivityStore, "read" | "latencies" | "groups">;
+  readonly activity: Pick<ActivityStore, "read" | "latencies" | "hostSlots" | "groups">;
   readonly accounts: Pick<AccountStore, "findKey">;
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
   /** Null: everything is kept. */
@@ -80,7 +80,7 @@ export function createOverview(deps: OverviewDeps) {
       const [overview, retries, waiting] = await Promise.all([
         read(accountId, range),
         actions.scheduledRetries(accountId, clock.now()),
-        actions.waitingApprovals(accountId),
+        actions.waitingApprovals(accountId, clock.now()),
       ]);
       const keyIds = overview.keys.named.map(({ name }) => name).filter((name) => name !== "");
       const keys = await Promise.all(keyIds.map((id) => accounts.findKey(accountId, id)));
@@ -99,37 +99,61 @@ interface KeptOverview {
 async function readOverview(deps: OverviewDeps, accountId: string, range: OverviewRange): Promise<Overview> {
   const { activity, clock, retentionDays } = deps;
   const now = clock.now();
-  const since = firstSlotOf(range, now);
-  const { slotMinutes, slots } = OVERVIEW_RANGES[range];
-  // What is later than now is from before the clock was set back.
-  const until = new Date(since.getTime() + slots * slotMsOf(slotMinutes));
-  const span = { accountId, slotMinutes, since, until };
+  const span = spanOf(accountId, range, now);
+  const { since } = span;
+  const day = spanOf(accountId, "24h", now);
   for (let reads = 1; ; reads += 1) {
     const counted = await activity.read(span);
-    const { tail, countedUntil } = await readTail(deps, { span, range, now }, counted.position);
+    const { rows, countedUntil } = await readTail(deps, { spans: [span, day], range, now }, counted.position);
+    const tail = rows.filter((row) => isIn(row, span));
     const names = namesOf(counted.names, tail);
     const shown = shownNames(names);
-    const { position, latencies } = await activity.latencies(span, shown);
-    // Counted on meanwhile: the latencies would have some calls that are in the tail, too.
-    if (position !== counted.position && reads < OVERVIEW_READS_MAX) continue;
-    const figures = figuresOf({ range, since, slots: counted.slots, names, shown, latencies, tail });
-    return { range, since: keptSince(since, retentionDays, now), countedUntil, ...figures };
+    const failing = failingOf(names);
+    const hosts = [...new Set([...shown.flatMap(hostIn), ...failing.map(({ host }) => host)])];
+    const [named, hourly] = [await activity.latencies(span, shown), await activity.hostSlots(day, hosts)];
+    // Counted on meanwhile: what was read later would have some calls that are in the tail, too.
+    const isOfOneMoment = [named, hourly].every(({ position }) => position === counted.position);
+    if (!isOfOneMoment && reads < OVERVIEW_READS_MAX) continue;
+    const { latencies } = named;
+    const figures = figuresOf({ range, since, slots: counted.slots, names, shown, failing, latencies, tail });
+    const fresh = rows.flatMap((row) => (isIn(row, day) ? hostIn(row).map((host) => ({ ...row, host })) : []));
+    const hostHours = hoursOf(hosts, [...hourly.slots, ...fresh], day.since);
+    return { range, since: keptSince(since, retentionDays, now), countedUntil, ...figures, hostHours };
   }
 }
 
+/** The slots of a range. What is later than now is from before the clock was set back. */
+function spanOf(accountId: string, range: OverviewRange, now: Date): ActivitySpan {
+  const since = firstSlotOf(range, now);
+  const { slotMinutes, slots } = OVERVIEW_RANGES[range];
+  const until = new Date(since.getTime() + slots * slotMsOf(slotMinutes));
+  return { accountId, slotMinutes, since, until };
+}
+
+function isIn({ slotMinutes, at }: ActivityRow, span: ActivitySpan): boolean {
+  return slotMinutes === span.slotMinutes && at < span.until;
+}
+
+function hostIn({ kind, name }: Pick<ActivityRow, "kind" | "name">): readonly string[] {
+  return kind === "host" ? [name] : [];
+}
+
 interface TailQuery {
-  readonly span: ActivitySpan;
+  /** That of the range, and the last day for the hours of hosts. */
+  readonly spans: readonly [ActivitySpan, ActivitySpan];
   readonly range: OverviewRange;
   readonly now: Date;
 }
 
-/** What happened after a position, by slots, and up to when it was read; null: to the end. */
+/** What happened after a position, by slots of the range and of a day, and up to when it was read; null: to the end. */
 async function readTail(
   { activity }: Pick<OverviewDeps, "activity">,
-  { span: { accountId, since, until }, range, now }: TailQuery,
+  { spans, range, now }: TailQuery,
   position: number,
-): Promise<{ readonly tail: readonly ActivityRow[]; readonly countedUntil: Date | null }> {
-  const tally = new ActivityTally(now, [range]);
+): Promise<{ readonly rows: readonly ActivityRow[]; readonly countedUntil: Date | null }> {
+  const tally = new ActivityTally(now, [...new Set([range, "24h"] as const)]);
+  const [{ accountId }] = spans;
+  const since = new Date(Math.min(...spans.map((span) => span.since.getTime())));
   let after = position;
   let countedUntil: Date | null = null;
   for (let read = 0; read < ACTIVITY_TAIL_ROWS_MAX; read += ACTIVITY_STEP_ROWS) {
@@ -141,5 +165,5 @@ async function readTail(
     // Reads block this thread: let requests go first.
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return { tail: tally.rows.filter(({ at }) => at < until), countedUntil };
+  return { rows: tally.rows, countedUntil };
 }

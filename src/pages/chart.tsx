@@ -116,25 +116,27 @@ function Bars({ series, slots, scale }: Drawn) {
   );
 }
 
-/** A line ends where a slot has no value. A value alone is a dot: the line has round ends. */
+/** A line ends where a slot has no value. A value between gaps is a bar: a point or a dash floats without a meaning. */
 function Lines({ series, slots, scale }: Drawn) {
+  const lines = series.map(() => "");
+  const bars = series.map(() => "");
+  for (const [index, { values }] of slots.entries()) {
+    for (const [at, value] of values.entries()) {
+      if (value === null) continue;
+      const height = heightOf(value, scale);
+      const y = Math.round((100 - height) * 10) / 10;
+      const [isAfter, isBefore] = [-1, 1].map((step) => (slots[index + step]?.values[at] ?? null) !== null);
+      if (isAfter || isBefore) lines[at] += `${isAfter ? "L" : "M"}${index * SLOT + SLOT / 2} ${y}`;
+      else bars[at] += `M${index * SLOT + 2} ${y}h${SLOT - 4}v${height}h-${SLOT - 4}z`;
+    }
+  }
+  // A higher bar stands behind the lower one: series come from high to low.
   return (
     <>
-      {series.map(({ look }, at) => {
-        let isOpen = false;
-        const parts = slots.map(({ values }, index) => {
-          const value = values[at] ?? null;
-          const before = isOpen;
-          isOpen = value !== null;
-          if (value === null) return "";
-          const y = Math.round((100 - heightOf(value, scale)) * 10) / 10;
-          const isAlone = !before && (slots[index + 1]?.values[at] ?? null) === null;
-          // A point between gaps is a dash as wide as its slot, or nobody would see it.
-          if (isAlone) return `M${index * SLOT} ${y}h${SLOT}`;
-          return `${before ? "L" : "M"}${index * SLOT + SLOT / 2} ${y}`;
-        });
-        return <path class={`line-${look}`} d={parts.join("")} />;
-      })}
+      {series.map(({ look }, at) => (bars[at] === "" ? null : <path class={`bar-${look}`} d={bars[at]} />))}
+      {series.map(({ look }, at) => (
+        <path class={`line-${look}`} d={lines[at]} />
+      ))}
     </>
   );
 }
@@ -170,6 +172,33 @@ function Slots({ slots, labelEveryMs, labelsTimes }: Pick<ChartProps, "slots" | 
         );
       })}
     </div>
+  );
+}
+
+/** How an hour went: without calls, without failures, with attempts that failed, with actions that failed. */
+export type StripCell = "none" | "good" | "wait" | "bad";
+
+/** The higher a cell, the worse; its line runs through the middle. */
+const STRIP_HEIGHTS = { none: 2, good: 8, wait: 11, bad: 14 } as const satisfies Record<StripCell, number>;
+
+const STRIP_LOOKS = ["none", "good", "wait", "bad"] as const satisfies readonly StripCell[];
+
+/** A row of cells of equal size, oldest first: dashes of a thick line, so that many take few bytes. */
+export function Strip({ cells, label }: { readonly cells: readonly StripCell[]; readonly label: string }) {
+  const paths = new Map<StripCell, string>();
+  for (let from = 0, to = 0; from < cells.length; from = to) {
+    const look = cells[from] ?? "none";
+    while (cells[to] === look) to += 1;
+    paths.set(look, `${paths.get(look) ?? ""}M${from * 4} ${14 - STRIP_HEIGHTS[look] / 2}h${(to - from) * 4 - 1}`);
+  }
+  return (
+    <svg class="strip" viewBox={`0 0 ${cells.length * 4 - 1} 14`} preserveAspectRatio="none" role="img">
+      <title>{label}</title>
+      {STRIP_LOOKS.map((look) => {
+        const path = paths.get(look);
+        return path === undefined ? null : <path class={`strip-${look}`} d={path} />;
+      })}
+    </svg>
   );
 }
 

@@ -1,22 +1,24 @@
 /** @jsxImportSource hono/jsx */
 import Type, { type Static } from "typebox";
 import type { Child } from "hono/jsx";
-import { DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../config/limits.ts";
+import { COUNTED_MAX, DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../config/limits.ts";
 import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../events/activity.ts";
 import { mayDo, type Viewer, viewerOf } from "../accounts/roles.ts";
 import { OverviewQuery } from "../events/overview-routes.ts";
 import type { OverviewAnswer } from "../events/overview.ts";
-import type { Breakdown, Overview, OverviewSlot } from "../events/overview-figures.ts";
+import type { Breakdown, FailingHost, HostHour, Overview, OverviewSlot } from "../events/overview-figures.ts";
+import type { WaitingApprovals } from "../../db/store.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { FirstSteps } from "../accounts/first-steps.ts";
 import { FirstStepList } from "./first-steps.tsx";
 import type { ListQuery } from "../actions/list-schemas.ts";
-import { Chart, type ChartSlot, Sparkline } from "./chart.tsx";
+import { Chart, type ChartSlot, Sparkline, Strip, type StripCell } from "./chart.tsx";
 import { FilterLinks } from "./controls.tsx";
 import { AUDIT_PATH } from "./audit.tsx";
+import { type Age, inboxPath } from "./inbox-query.ts";
 import { Layout, listPath, OVERVIEW_PATH, queryText, render } from "./layout.tsx";
 import { Ago, Card, Facts, Notice, SlotTime, Table, Time, UntilTime, UntrustedText } from "./parts.tsx";
-import { duration, number, type PageUser } from "./text.ts";
+import { counted, duration, number, type PageUser } from "./text.ts";
 
 const VIEWS = ["charts", "table"] as const;
 
@@ -69,15 +71,15 @@ export function overviewPage(props: OverviewPageProps): string {
       <Figures {...props} />
       {view === "table" ? <SlotTable overview={overview} /> : <Charts overview={overview} />}
       <ViewLink range={overview.range} view={view} />
+      <HostTable {...props} />
       <div class="pair">
         <div class="stack">
-          <HostTable {...props} />
           <FailingHosts {...props} />
+          <Scheduled {...props} />
         </div>
         <div class="stack">
           <AgentTable {...props} />
           <Approvals {...props} />
-          <Scheduled {...props} />
         </div>
       </div>
     </Layout>,
@@ -187,7 +189,7 @@ function Figures({ overview, waiting, now }: OverviewPageProps) {
         course={slots.map(({ p95Ms }) => p95Ms ?? 0)}
       />
       <Figure
-        name="Waiting for approval"
+        name="Awaiting approval"
         href="/approvals"
         value={`${number(waiting.count)}${waiting.isCut ? "+" : ""}`}
         more={<WaitingWords overview={overview} waiting={waiting} now={now} />}
@@ -351,11 +353,22 @@ interface SharesProps {
   readonly filterOf: (name: string) => ListQuery | null;
   readonly nameOf: (name: string) => Child;
   readonly caption: string;
-  readonly head: string;
+  readonly head: Child;
   readonly othersName: string;
+  /** The first cell of a row, by the link of its name; left out: the link alone. */
+  readonly beside?: (name: string, link: Child) => Child;
 }
 
-function Shares({ overview, breakdown: { named, others }, filterOf, nameOf, caption, head, othersName }: SharesProps) {
+function Shares({
+  overview,
+  breakdown: { named, others },
+  filterOf,
+  nameOf,
+  caption,
+  head,
+  othersName,
+  beside = (_name, link) => link,
+}: SharesProps) {
   const linked = (filters: ListQuery | null, text: string, more: ListQuery = {}) =>
     filters === null || text === "0" || text === "–" ? (
       text
@@ -365,7 +378,7 @@ function Shares({ overview, breakdown: { named, others }, filterOf, nameOf, capt
   const rows = named.map(({ name, ...share }) => {
     const filters = filterOf(name);
     return [
-      filters === null ? nameOf(name) : <a href={listOf(overview, filters)}>{nameOf(name)}</a>,
+      beside(name, filters === null ? nameOf(name) : <a href={listOf(overview, filters)}>{nameOf(name)}</a>),
       linked(filters, number(share.created)),
       rate(share),
       linked(filters, number(share.failed), { status: ["failed"] }),
@@ -411,7 +424,10 @@ function HostTable({ overview, user }: Pick<OverviewPageProps, "overview" | "use
   const viewer = viewerOf(user.role);
   return (
     <section class="card shares" aria-labelledby="hosts">
-      <h2 id="hosts">By host</h2>
+      <div class="chart-head">
+        <h2 id="hosts">By host</h2>
+        <StripLegend />
+      </div>
       {overview.hosts.named.length === 0 ? (
         <p class="quiet">No calls in this range.</p>
       ) : (
@@ -421,8 +437,19 @@ function HostTable({ overview, user }: Pick<OverviewPageProps, "overview" | "use
           filterOf={(host) => hostFilter(host, viewer)}
           nameOf={(host) => <UntrustedText text={maskText(host, viewer)} />}
           caption="The busiest hosts"
-          head="Host"
+          head={
+            <span class="host-cell">
+              <span>Host</span>
+              <span>Last 24 hours</span>
+            </span>
+          }
           othersName="All other hosts"
+          beside={(host, link) => (
+            <span class="host-cell">
+              <span>{link}</span>
+              <HostStrip overview={overview} host={host} />
+            </span>
+          )}
         />
       )}
     </section>
@@ -451,30 +478,80 @@ function AgentTable({ overview, keyNames, user }: OverviewPageProps) {
   );
 }
 
+const LOOK_WORDS = {
+  bad: "actions failed in",
+  wait: "retried in",
+  good: "no failures in",
+  none: "no calls in",
+} as const satisfies Record<StripCell, string>;
+
+function StripLegend() {
+  return (
+    <ul class="legend small">
+      <li class="key-good">No failures</li>
+      <li class="key-wait">Retried</li>
+      <li class="key-bad">Failed</li>
+    </ul>
+  );
+}
+
+function HostStrip({ overview: { hostHours }, host }: { readonly overview: Overview; readonly host: string }) {
+  const cells = (hostHours.get(host) ?? []).map(cellOf);
+  if (cells.length === 0) return null;
+  const counts = (["bad", "wait", "good", "none"] as const).flatMap((look) => {
+    const count = cells.filter((cell) => cell === look).length;
+    return count === 0 ? [] : [{ look, count }];
+  });
+  const words = counts.map(({ look, count }, at) => `${LOOK_WORDS[look]} ${at === 0 ? counted(count, "hour") : count}`);
+  return <Strip cells={cells} label={`Last 24 hours: ${words.join(", ")}`} />;
+}
+
+function cellOf({ failed, failedAttempts, completed, attempts }: HostHour): StripCell {
+  if (failed > 0) return "bad";
+  if (failedAttempts > 0) return "wait";
+  return completed + attempts > 0 ? "good" : "none";
+}
+
 function FailingHosts({ overview, user, now }: OverviewPageProps) {
   const { failing } = overview;
   const viewer = viewerOf(user.role);
   return (
     <Card id="failing" title="Failing hosts">
-      {failing.length === 0 ? <p class="quiet">No failed attempts.</p> : null}
+      {failing.length === 0 ? <p class="quiet">No failed actions.</p> : null}
       <ul class="plain rows">
-        {failing.slice(0, FAILING_HOSTS_DRAWN_MAX).map(({ host, failed, attempts, lastError, lastFailedAt }) => (
+        {failing.slice(0, FAILING_HOSTS_DRAWN_MAX).map((one) => (
           <li>
-            <p class="row-between">
-              <HostLink host={host} viewer={viewer} pathOf={(filters) => listOf(overview, filters)} />
-              <span>
-                <b>{number(failed)}</b>{" "}
-                <span class="quiet">{`of ${number(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`}</span>
-              </span>
-            </p>
+            <div class="row-between">
+              <HostLink
+                host={one.host}
+                viewer={viewer}
+                pathOf={(filters) => listOf(overview, one.failed === 0 ? filters : { ...filters, status: ["failed"] })}
+              />
+              <HostStrip overview={overview} host={one.host} />
+              <FailedWords {...one} />
+            </div>
             <p class="row-between small quiet reason">
-              <UntrustedText text={maskText(lastError, viewer)} />
-              <Ago at={lastFailedAt} now={now} />
+              <UntrustedText text={maskText(one.lastError, viewer)} />
+              <Ago at={one.lastFailedAt} now={now} />
             </p>
           </li>
         ))}
       </ul>
     </Card>
+  );
+}
+
+/** Of the actions that ended; of a host that has ended none, the attempts that are retried. */
+function FailedWords({ failed, completed, failedAttempts }: FailingHost) {
+  const ended = failed + completed;
+  const [count, words] =
+    failed === 0
+      ? [failedAttempts, `failed ${failedAttempts === 1 ? "attempt" : "attempts"}, retrying`]
+      : [failed, `of ${number(ended)} ${ended === 1 ? "action" : "actions"}`];
+  return (
+    <span>
+      <b>{number(count)}</b> <span class="quiet">{words}</span>
+    </span>
   );
 }
 
@@ -490,6 +567,22 @@ function Decided({ kind, count, overview, user }: DecidedProps) {
   return <a href={AUDIT_PATH + queryText({ kind, since: withoutMs(overview.since) })}>{words}</a>;
 }
 
+/** How much of what awaits approval has waited longer, with a link to it. */
+function WaitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
+  if (overAnHour === 0) return <>All under 1 hour</>;
+  const link = (count: number, words: string, age: Age) => (
+    <a href={inboxPath({ by: null, host: null, age, after: null })}>
+      {`${number(count)}${isCut && count >= COUNTED_MAX ? "+" : ""} ${words}`}
+    </a>
+  );
+  return (
+    <>
+      {link(overAnHour, "over 1 hour", "hour")}
+      {overADay === 0 ? null : <>, {link(overADay, "over 1 day", "day")}</>}
+    </>
+  );
+}
+
 function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
   const { approved, rejected, p50Ms, p95Ms } = overview.decisions;
   return (
@@ -497,7 +590,7 @@ function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
       <Facts
         rows={[
           [
-            "Waiting now",
+            "Awaiting approval",
             <>
               <a href="/approvals">{`${number(waiting.count)}${waiting.isCut ? "+" : ""}`}</a>
               {waiting.oldestAt === null ? null : (
@@ -507,6 +600,7 @@ function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
               )}
             </>,
           ],
+          ["Age", waiting.count === 0 ? null : <WaitingAges {...waiting} />],
           [
             "Decided",
             <>
@@ -524,13 +618,19 @@ function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
   );
 }
 
-function Scheduled({ retries: { count, due, isCut, hosts }, user, now }: OverviewPageProps) {
+function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now }: OverviewPageProps) {
   const least = isCut ? "At least " : "";
   const words = `${least}${number(count)} ${count === 1 ? "call" : "calls"} scheduled${due === 0 ? "" : `, ${number(due)} due now`}.`;
   return (
     <Card id="scheduled" title="Scheduled calls">
       <p class="quiet">
         {count === 0 && due === 0 ? "No calls are scheduled." : <a href={listPath({ status: ["pending"] })}>{words}</a>}
+        {dueSince === null ? null : (
+          <>
+            {" "}
+            Oldest due <Ago at={dueSince} now={now} />.
+          </>
+        )}
       </p>
       <ul class="plain rows">
         {hosts.map((one) => (

@@ -5,7 +5,7 @@ import { migrate } from "../../db/libsql/migrate.ts";
 import type { Sql, Statement } from "../../db/sql/sql.ts";
 import { approve, cancel, retry } from "../../src/actions/changes.ts";
 import { NO_SEARCH, type Search } from "../../src/actions/search.ts";
-import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
+import { DAY_MS, DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
 import { ActivityTally } from "../../src/events/activity.ts";
 import { settleNotification } from "../../src/delivery/notification.ts";
 import { NO_FILTER } from "../../db/sql/held-counts.ts";
@@ -126,10 +126,11 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["counted activity", countActivity, ["activity", "facts"]],
   ["figures of a range", ({ activity }) => activity.read(SPAN), ["activity", "facts"]],
   ["latencies of a range", ({ activity }) => activity.latencies(SPAN, NAMES), ["activity", "facts"]],
+  ["hours of hosts", ({ activity }) => activity.hostSlots(SPAN, ["api.example.com"]), ["activity", "facts"]],
   ["activity that is too old", ({ activity }) => activity.prune(1, NOON), ["activity_by_age"]],
   ["first steps", ({ firstSteps }) => firstSteps.done(ACCOUNT, "person_x"), ["first_steps"]],
   ["newest actions", ({ firstSteps }) => firstSteps.newest(ACCOUNT), ["actions_by_account"]],
-  ["waiting approvals", on((actions) => actions.waitingApprovals(ACCOUNT)), ["actions_by_status"]],
+  ["waiting approvals", on((actions) => actions.waitingApprovals(ACCOUNT, later(DAY_MS))), ["actions_by_status"]],
   ["scheduled retries", on((actions) => actions.scheduledRetries(ACCOUNT, NOON)), ["actions_pending"]],
   ["known position", on((actions) => actions.knowsPosition(7)), []],
   ["lanes", on((actions) => actions.lanes(null, 3)), ["actions_pending"]],

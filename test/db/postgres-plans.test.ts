@@ -8,6 +8,7 @@ import type { Sql, Statement } from "../../db/sql/sql.ts";
 import { NO_FILTER } from "../../db/sql/held-counts.ts";
 import type { Store } from "../../db/store.ts";
 import { approve } from "../../src/actions/changes.ts";
+import { DAY_MS } from "../../src/config/limits.ts";
 import { NO_SEARCH, type Search } from "../../src/actions/search.ts";
 import { settleNotification } from "../../src/delivery/notification.ts";
 import {
@@ -109,11 +110,12 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["list by unknown outcome", searchUnknown],
   ["count", ({ actions }) => actions.count(aQuery({ statuses: ["failed"] }), 99)],
   ["count what failed since", ({ actions }) => actions.count(aQuery({ statuses: ["failed"], createdAfter: NOON }), 99)],
-  ["waiting approvals", ({ actions }) => actions.waitingApprovals(ACCOUNT)],
+  ["waiting approvals", ({ actions }) => actions.waitingApprovals(ACCOUNT, later(DAY_MS))],
   ["scheduled retries", ({ actions }) => actions.scheduledRetries(ACCOUNT, NOON)],
   ["activity", ({ activity }) => activity.groups(4096 * 1000, { accountId: ACCOUNT, since: NOON, limit: 9 })],
   ["figures of a range", ({ activity }) => activity.read(SPAN)],
   ["latencies of a range", ({ activity }) => activity.latencies(SPAN, [{ kind: "host", name: "h7.example" }])],
+  ["hours of hosts", ({ activity }) => activity.hostSlots(SPAN, ["h7.example"])],
   ["first steps", ({ firstSteps }) => firstSteps.done(ACCOUNT, "per_7")],
   ["newest actions", ({ firstSteps }) => firstSteps.newest(ACCOUNT)],
   ["who has something held", ({ actions }) => actions.requesters(ACCOUNT)],

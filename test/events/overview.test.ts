@@ -32,7 +32,7 @@ const MINUTE_MS = 60_000;
 
 const HALF_HOUR_MS = 30 * MINUTE_MS;
 
-const NO_RETRIES = { count: 0, due: 0, isCut: false, hosts: [] };
+const NO_RETRIES = { count: 0, due: 0, dueSince: null, isCut: false, hosts: [] };
 
 const aPage = (page: Partial<ActivityPage> = {}): ActivityPage => {
   return { groups: [], position: 9, at: null, isLast: true, ...page };
@@ -58,6 +58,7 @@ function overviewOf(made: Made = {}) {
   } = made;
   const reads: number[] = [];
   const asked: (readonly ActivityName[])[] = [];
+  const askedHosts: (readonly string[])[] = [];
   let rows: readonly ActivityRow[] = [];
   const activity = {
     read: async ({ slotMinutes }: { readonly slotMinutes: number }) => {
@@ -74,11 +75,20 @@ function overviewOf(made: Made = {}) {
       const latencies = names.map(({ kind, name }) => ({ kind, name, latency: latencyOf({ kind, name }) }));
       return { position: positionAt(asked.length), latencies };
     },
+    hostSlots: async (span: ActivitySpan, hosts: readonly string[]) => {
+      askedHosts.push(hosts);
+      const tally = new ActivityTally(NOON, ["24h"]);
+      for (const group of stored) tally.add(group);
+      const ofHosts = tally.rows.filter(
+        ({ kind, name, at }) => kind === "host" && hosts.includes(name) && at < span.until,
+      );
+      return { position: positionAt(asked.length), slots: ofHosts.map((row) => ({ ...row, host: row.name })) };
+    },
     groups: async (after: number) => pageAt(reads.push(after) - 1),
   };
   const actions = {
     scheduledRetries: async () => NO_RETRIES,
-    waitingApprovals: async () => ({ count: 2, isCut: false, oldestAt: NOON }),
+    waitingApprovals: async () => ({ count: 2, isCut: false, oldestAt: NOON, overAnHour: 0, overADay: 0 }),
   };
   const accounts = {
     findKey: async (accountId: string, id: string) =>
@@ -87,7 +97,7 @@ function overviewOf(made: Made = {}) {
   const service = createOverview({ actions, activity, accounts, clock, retentionDays: retentionDays ?? null });
   const answer = (range: OverviewRange = "24h") => service.read(ownerOf(ACCOUNT), range);
   const read = async (range?: OverviewRange) => (await answer(range)).overview;
-  return { read, answer, service, clock, reads, asked };
+  return { read, answer, service, clock, reads, asked, askedHosts };
 }
 
 const sumOf = (slots: readonly { readonly created: number; readonly attempts: number }[]) =>
@@ -122,7 +132,7 @@ describe("the overview", () => {
     const { overview: seen, waiting, keyNames } = await overview.read(owner, "24h");
     const completed = seen.slots.reduce((all, slot) => all + slot.completed, 0);
     expect([sumOf(seen.slots), completed]).toEqual([7 + sent, Math.floor(sent / 3)]);
-    expect(seen.failing.reduce((all, { failed }) => all + failed, 0)).toBe(sent - completed);
+    expect(seen.failing.reduce((all, one) => all + one.failedAttempts, 0)).toBe(sent - completed);
     expect(seen.hosts.named.reduce((all, { attempts }) => all + attempts, 0)).toBe(sent);
     expect(seen.keys).toMatchObject({ named: [{ name: owner.keyId, created: 7, attempts: sent }], others: null });
     expect([seen.decisions.approved, waiting.count, keyNames.size]).toEqual([1, 0, 1]);
@@ -166,20 +176,21 @@ describe("the overview", () => {
     expect([slots[0]?.completed, slots.at(-1)?.completed, reads]).toEqual([2, 2, [4]]);
   });
 
-  test("lists the hosts that fail, the worst first, with the newest error", async () => {
-    const failure = (host: string, failed: number, lastFailedAt: Date, count = failed) =>
-      aGroup({ kind: "retry", host, count, failedAttempts: failed, lastError: `No. ${failed}`, lastFailedAt });
+  test("lists the hosts where actions fail, the worst first, with the newest error", async () => {
+    const failure = (host: string, failed: number, lastFailedAt: Date) =>
+      aGroup({ kind: "failed", host, count: failed, failedAttempts: failed, lastError: `No. ${failed}`, lastFailedAt });
+    const ofAttempts = (count: number) => ({ completed: 0, failed: count, attempts: count, failedAttempts: count });
     const { failing } = await overviewOf({
       stored: [
         aGroup({ host: "good.example", count: 5 }),
-        failure("bad.example", 2, later(-HALF_HOUR_MS), 4),
+        failure("bad.example", 2, later(-HALF_HOUR_MS)),
         failure("worse.example", 3, later(-5)),
       ],
       pageAt: () => aPage({ groups: [failure("bad.example", 1, NOON), failure("worse.example", 2, NOON)] }),
     }).read();
     expect(failing).toEqual([
-      { host: "worse.example", failed: 5, attempts: 5, lastError: "No. 2", lastFailedAt: NOON },
-      { host: "bad.example", failed: 3, attempts: 5, lastError: "No. 1", lastFailedAt: NOON },
+      { host: "worse.example", ...ofAttempts(5), lastError: "No. 2", lastFailedAt: NOON },
+      { host: "bad.example", ...ofAttempts(3), lastError: "No. 1", lastFailedAt: NOON },
     ]);
     const many = Array.from({ length: 3 * FAILING_HOSTS_SHOWN_MAX }, (_, at) =>
       failure(`h${at}.example`, 1, later(at)),
@@ -192,6 +203,53 @@ describe("the overview", () => {
         .map(({ host }) => host),
     );
   });
+
+  test("takes a host for failing by its actions: attempts that were retried with success don't count", async () => {
+    const retried = { kind: "retry", failedAttempts: 9, count: 9, lastError: "No.", lastFailedAt: NOON } as const;
+    const failed = { ...retried, kind: "failed", failedAttempts: 1, count: 1 } as const;
+    const { failing } = await overviewOf({
+      stored: [
+        aGroup({ ...retried, host: "recovered.example" }),
+        aGroup({ host: "recovered.example", count: 9 }),
+        aGroup({ ...failed, host: "bad.example" }),
+        aGroup({ host: "bad.example", count: 4 }),
+        // It has ended nothing yet: its attempts are all that is known.
+        aGroup({ ...retried, host: "down.example" }),
+      ],
+    }).read();
+    expect(failing.map((one) => [one.host, one.failed, one.completed, one.failedAttempts])).toEqual([
+      ["bad.example", 1, 4, 1],
+      ["down.example", 0, 0, 9],
+    ]);
+  });
+
+  test.each(RANGE_NAMES)(
+    "has the last 24 hours of each host that it names, with what is not stored yet: %s",
+    async (range) => {
+      const failed = { kind: "failed", failedAttempts: 1, lastError: "No.", lastFailedAt: NOON } as const;
+      const dayAgo = firstSlotOf("24h", NOON);
+      const names = Array.from({ length: 2 * OVERVIEW_NAMES_SHOWN_MAX }, (_, at) => `h${at}.example`);
+      const { read, askedHosts } = overviewOf({
+        stored: [
+          ...names.map((host, at) => aGroup({ host, count: 100 - at })),
+          aGroup({ ...failed, host: "h19.example" }),
+          aGroup({ host: "h0.example", at: dayAgo, count: 2 }),
+          aGroup({ host: "h0.example", at: new Date(dayAgo.getTime() - 1) }),
+        ],
+        pageAt: () => aPage({ groups: [aGroup({ ...failed, host: "h0.example" })] }),
+      });
+      const { hostHours } = await read(range);
+      expect([...hostHours.keys()]).toEqual([...names.slice(0, OVERVIEW_NAMES_SHOWN_MAX), "h19.example"]);
+      expect(askedHosts).toEqual([[...hostHours.keys()]]);
+      const hours = hostHours.get("h0.example") ?? [];
+      expect(hours.map(({ at }) => at.getTime())).toEqual(
+        Array.from({ length: 24 }, (_, hour) => dayAgo.getTime() + hour * 2 * HALF_HOUR_MS),
+      );
+      const [first, last] = [hours[0], hours.at(-1)];
+      expect([first?.completed, last?.completed, last?.failed, last?.failedAttempts]).toEqual([2, 100, 1, 1]);
+      expect(hours.slice(1, -1).every(({ attempts }) => attempts === 0)).toBe(true);
+    },
+  );
 
   test("names the busiest hosts and keys, counts the others together, and knows the names of keys", async () => {
     const stored = Array.from({ length: OVERVIEW_NAMES_SHOWN_MAX + 60 }, (_, at) =>

@@ -37,7 +37,7 @@ test("the overview says that there is nothing, before there is something", async
   await ben.send("/overview/first-steps", await ben.hiddenOf("/overview"));
   const text = textOf(await ben.pageOf("/overview"));
   for (const words of [
-    "No failed attempts.",
+    "No failed actions.",
     "No calls are scheduled.",
     "Success –",
     "No action finished in this range.",
@@ -60,7 +60,7 @@ test("the overview shows outcomes, success, latency, failing hosts and scheduled
     for (const words of [
       "Created 5 5 attempts",
       "Success 75 % 1 of 4 failed",
-      `${host} 2 of 2 attempts The target answered with status 503. just now`,
+      `${host} Last 24 hours: actions failed in 1 hour, no calls in 23 1 of 1 action The target answered with status 503. just now`,
       "1 call scheduled.",
       `${host} 1 next in 2 s`,
       "owner 5 75 % 1",
@@ -76,10 +76,12 @@ test("the overview shows outcomes, success, latency, failing hosts and scheduled
   const overview = json as never as {
     range: string;
     hosts: { host: string; failed_attempts: number }[];
+    failing_hosts: object[];
     agents: object[];
   };
   expect(overview).toMatchObject({ range: "7d", slot_seconds: 10_800, counted_until: null, other_hosts: null });
   expect(overview.hosts.find((one) => one.host === host)?.failed_attempts).toBe(2);
+  expect(overview.failing_hosts).toMatchObject([{ host, completed: 0, failed: 1, attempts: 2, failed_attempts: 2 }]);
   expect(overview.agents).toMatchObject([{ name: "owner", created: 5, failed: 1 }]);
   expect(await app.call("GET", "/v1/overview?range=2d")).toMatchObject({ status: 400 });
 });

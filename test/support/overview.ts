@@ -36,6 +36,7 @@ export function anOverview({ range = "24h", ...overrides }: Partial<Overview> = 
     slots: Array.from({ length: slots }, (_, index) => ({ at: at(index), ...NO_FIGURES })),
     latency: null,
     failing: [],
+    hostHours: new Map(),
     hosts: { named: [], others: null },
     keys: { named: [], others: null },
     decisions: { approved: 0, rejected: 0, p50Ms: null, p95Ms: null },
@@ -50,8 +51,8 @@ export function anOverviewAnswer({
 }: Partial<OverviewAnswer> & { readonly range?: OverviewRange } = {}): OverviewAnswer {
   return {
     overview: anOverview({ range }),
-    retries: { count: 0, due: 0, isCut: false, hosts: [] },
-    waiting: { count: 0, isCut: false, oldestAt: null },
+    retries: { count: 0, due: 0, dueSince: null, isCut: false, hosts: [] },
+    waiting: { count: 0, isCut: false, oldestAt: null, overAnHour: 0, overADay: 0 },
     keyNames: new Map(),
     ...overrides,
   };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { approve, cancel } from "../../../src/actions/changes.ts";
-import { DAY_MS, RETRY_HOSTS_SHOWN_MAX } from "../../../src/config/limits.ts";
+import { DAY_MS, HOUR_MS, RETRY_HOSTS_SHOWN_MAX } from "../../../src/config/limits.ts";
 import type { ActivitySpan } from "../../../db/activity-store.ts";
 import { type ActivityGroup, type ActivityRow, ActivityTally } from "../../../src/events/activity.ts";
 import { percentilesOf } from "../../../src/events/histogram.ts";
@@ -213,6 +213,33 @@ export function testHistory(open: OpenTestStore): void {
       expect(await activity.latencies(span, [])).toEqual({ position: 1, latencies: [] });
     });
 
+    test("is read of some hosts by slots", async () => {
+      await using db = await open();
+      const { activity } = db.store;
+      const tally = new ActivityTally(later(SLOT_MS), ["24h"]);
+      const failure = { kind: "failed", failedAttempts: 1, lastError: "No.", lastFailedAt: NOON } as const;
+      for (const group of [
+        aGroup(failure),
+        aGroup({ at: later(SLOT_MS), count: 5 }),
+        aGroup({ kind: "created", ms: null }),
+        aGroup({ host: "other.example" }),
+        aGroup({ host: "third.example", keyId: API_HOST.name }),
+      ])
+        tally.add(group);
+      await activity.put({ from: 0, to: 1, rows: tally.changed, steps: [] });
+      const span = aSpan({ until: later(2 * SLOT_MS) });
+      const { position, slots } = await activity.hostSlots(span, [API_HOST.name, "other.example", "gone.example"]);
+      const none = { created: 0, completed: 0, failed: 0, attempts: 0, failedAttempts: 0 };
+      expect(position).toBe(1);
+      expect(slots.toSorted((a, b) => (a.host < b.host ? -1 : a.at.getTime() - b.at.getTime()))).toEqual([
+        { host: API_HOST.name, at: NOON, ...none, created: 1, failed: 1, attempts: 1, failedAttempts: 1 },
+        { host: API_HOST.name, at: later(SLOT_MS), ...none, completed: 5, attempts: 5 },
+        { host: "other.example", at: NOON, ...none, completed: 1, attempts: 1 },
+      ]);
+      expect(await activity.hostSlots(aSpan({ since: later(1) }), [API_HOST.name])).toEqual({ position: 1, slots: [] });
+      expect(await activity.hostSlots(span, [])).toEqual({ position: 1, slots: [] });
+    });
+
     test("is pruned by the length of its slots", async () => {
       await using db = await open();
       const { activity } = db.store;
@@ -251,13 +278,18 @@ export function testHistory(open: OpenTestStore): void {
   });
 
   describe("waiting approvals", () => {
-    test("are counted, with the time of the oldest", async () => {
+    test("are counted, with the time of the oldest and by how long they wait", async () => {
       await using db = await open();
-      expect(await db.actions.waitingApprovals(ACCOUNT)).toEqual({ count: 0, isCut: false, oldestAt: null });
+      const waitingAt = (now: Date) => db.actions.waitingApprovals(ACCOUNT, now);
+      const none = { isCut: false, overAnHour: 0, overADay: 0 };
+      expect(await waitingAt(NOON)).toEqual({ ...none, count: 0, oldestAt: null });
       await createdAction(db.actions);
       await createdAction(db.actions, { approve: true, accountId: OTHER_ACCOUNT });
       for (const ms of [0, 10]) await createdAction(db.actions, { approve: true, createdAt: later(ms) });
-      expect(await db.actions.waitingApprovals(ACCOUNT)).toEqual({ count: 2, isCut: false, oldestAt: NOON });
+      const two = { ...none, count: 2, oldestAt: NOON };
+      expect(await waitingAt(later(HOUR_MS))).toEqual(two);
+      expect(await waitingAt(later(HOUR_MS + 1))).toEqual({ ...two, overAnHour: 1 });
+      expect(await waitingAt(later(DAY_MS + 11))).toEqual({ ...two, overAnHour: 2, overADay: 2 });
     });
   });
 
@@ -277,6 +309,7 @@ export function testHistory(open: OpenTestStore): void {
       expect(await db.actions.scheduledRetries(ACCOUNT, later(100))).toEqual({
         count: 3,
         due: 1,
+        dueSince: NOON,
         isCut: false,
         hosts: [
           { host: "b.example", count: 1, nextAt: later(2_000) },
@@ -286,6 +319,7 @@ export function testHistory(open: OpenTestStore): void {
       expect(await db.actions.scheduledRetries(ACCOUNT, later(60_000))).toEqual({
         count: 0,
         due: 4,
+        dueSince: NOON,
         isCut: false,
         hosts: [],
       });
