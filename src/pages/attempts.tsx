@@ -39,11 +39,13 @@ interface AttemptsProps {
   /** The newest that have ended. */
   readonly attempts: readonly PastAttempt[];
   readonly chosen: ChosenAttempt | null;
+  /** Whether a row leads to its response; not on receipts, which have the last one alone. */
+  readonly isLinked?: boolean;
   readonly now: Date;
 }
 
-/** The newest attempts on an axis of time, a row each; a row leads to its response. */
-export function Attempts({ action, timeline, attempts, chosen, now }: AttemptsProps) {
+/** The newest attempts on an axis of time, a row each. */
+export function Attempts({ action, timeline, attempts, chosen, isLinked = true, now }: AttemptsProps) {
   const lanes = lanesOf(timeline, attempts, now).filter(({ rows }) => rows.length > 0);
   if (!lanes.some(({ rows }) => rows.some(({ attempt, spans }) => attempt !== null || isSending(spans)))) return null;
   const made = timeline.filter(({ event }) => event.type === "attempt").length;
@@ -56,7 +58,7 @@ export function Attempts({ action, timeline, attempts, chosen, now }: AttemptsPr
         ) : null}
       </div>
       {lanes.map((run) => (
-        <RunLanes {...run} action={action} isOne={lanes.length === 1} chosen={chosen} />
+        <RunLanes {...run} action={action} isOne={lanes.length === 1} chosen={chosen} isLinked={isLinked} />
       ))}
     </section>
   );
@@ -106,9 +108,10 @@ type RunLanesProps = Lanes & {
   readonly action: Pick<Action, "id" | "run">;
   readonly isOne: boolean;
   readonly chosen: ChosenAttempt | null;
+  readonly isLinked: boolean;
 };
 
-function RunLanes({ run, from, to, rows, action, isOne, chosen }: RunLanesProps) {
+function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunLanesProps) {
   const wholeMs = to.getTime() - from.getTime();
   return (
     <div class="lanes-run">
@@ -125,7 +128,7 @@ function RunLanes({ run, from, to, rows, action, isOne, chosen }: RunLanesProps)
           const isChosen = chosen !== null && chosen.run === run && chosen.attempt === row.attempt;
           return (
             <li>
-              <LaneLink action={action} run={run} row={row} isChosen={isChosen}>
+              <LaneLink action={action} run={run} attempt={isLinked ? row.attempt : null} isChosen={isChosen}>
                 <span class="lane-name">
                   <Dot tone={toneOf(row)}>{row.attempt === null ? nameOfLast(row) : `Attempt ${row.attempt}`}</Dot>
                 </span>
@@ -144,13 +147,14 @@ function RunLanes({ run, from, to, rows, action, isOne, chosen }: RunLanesProps)
 interface LaneLinkProps {
   readonly action: Pick<Action, "id" | "run">;
   readonly run: number;
-  readonly row: Lane;
+  /** Null: it leads nowhere. What goes on now has no response yet. */
+  readonly attempt: number | null;
   readonly isChosen: boolean;
   readonly children?: Child;
 }
 
-/** Boosted, so that a drawer loads it in place; what goes on now has no response yet. */
-function LaneLink({ action, run, row: { attempt }, isChosen, children }: LaneLinkProps) {
+/** Boosted, so that a drawer loads it in place. */
+function LaneLink({ action, run, attempt, isChosen, children }: LaneLinkProps) {
   if (attempt === null) return <span class="lane">{children}</span>;
   return (
     <a

@@ -348,6 +348,26 @@ export function UntrustedText({ text }: { readonly text: string }) {
   return <bdi class="untrusted">{escaped(text, false)}</bdi>;
 }
 
+/**
+ * An untrusted path, perhaps with a query: lines end after slashes. Browsers end none there before a digit, and do at hyphens,
+ * where nobody sees whether the hyphen is part of the address.
+ */
+export function UntrustedPath({ text }: { readonly text: string }) {
+  return (
+    <bdi class="untrusted">
+      {text.split(/(?<=\/)/).map((part, at) => {
+        if (part.includes("-") && !part.includes("?")) return <span class="segment">{escaped(part, false)}</span>;
+        return (
+          <>
+            {at === 0 || /^[a-z/]/i.test(part) ? null : <wbr />}
+            {escaped(part, false)}
+          </>
+        );
+      })}
+    </bdi>
+  );
+}
+
 /** An untrusted name, in the font of the page. */
 export function Name({ text }: { readonly text: string }) {
   return (

@@ -1,15 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Action } from "../actions/action.ts";
-import { isTerminal, nextRetryAt } from "../actions/action.ts";
+import type { Action, ActionStatus } from "../actions/action.ts";
+import { nextRetryAt } from "../actions/action.ts";
+import { pastAttempts } from "../actions/attempts.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import { APPROVAL_LINK_MS, RECEIPT_BODY_BYTES_MAX } from "../config/limits.ts";
 import { EARLIER_PARAMETER, type ReceiptHistory, receiptHistory } from "../receipts/history.ts";
 import { maskedEntry } from "../receipts/masked-action.ts";
+import { Attempts } from "./attempts.tsx";
 import { pageBody } from "./body-view.tsx";
 import { callText } from "./decide.tsx";
 import { Layout, render } from "./layout.tsx";
-import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, UntrustedText } from "./parts.tsx";
+import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, type Tone, UntrustedText } from "./parts.tsx";
 import { RELOAD_PARAMETER, type ReceiptReload } from "../receipts/reload.ts";
 import { maskForDisplay, RequestParts, ResponseView, UntrustedUrl } from "./request.tsx";
 import { counted, duration, lastDecision, summaryOf } from "./text.ts";
@@ -31,27 +33,46 @@ interface ReceiptPageProps {
 export function receiptPage({ timeline, part = 0, now, reload, ...props }: ReceiptPageProps): string {
   const history = receiptHistory(timeline, part);
   const action = maskForDisplay(props.action, "public");
-  const { status, method, url, host, title, result } = action;
+  const { method, url, host, title } = action;
+  const isRejected = lastDecision(timeline)?.type === "rejected";
+  const call = (
+    <>
+      <b class="method">{method}</b> <UntrustedUrl url={url} host={host} />
+    </>
+  );
   return render(
     <Layout title={`Receipt: ${callText(action)}`} isStandalone>
       <article class="paper">
         <header class="paper-head">
-          <p class="paper-kind">
-            <span class="quiet">Receipt</span>
-            <StatusDot status={status} code={isTerminal(status) ? (result?.responseCode ?? null) : null} />
-          </p>
-          <h1 class="paper-call">
-            <b class="method">{method}</b> <UntrustedUrl url={url} host={host} />
-          </h1>
-          {title === null ? null : (
-            <p>
-              <span class="quiet">Requester says:</span> <UntrustedText text={title} />
-            </p>
+          <div class="paper-kind">
+            <p class="quiet small">Receipt</p>
+            <Stamp action={action} isRejected={isRejected} />
+          </div>
+          {title === null ? (
+            <h1 class="paper-call">{call}</h1>
+          ) : (
+            <>
+              <p class="quiet small">Requester says:</p>
+              <h1>
+                <q class="title">
+                  <UntrustedText text={title} />
+                </q>
+              </h1>
+              <p class="paper-call">{call}</p>
+            </>
           )}
-          <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
+          <p>{summaryOf(action, isRejected)}</p>
           {reload === null ? null : <Reloading reload={reload} />}
-          {status === "awaiting_approval" ? <HowToDecide action={action} /> : null}
+          {action.status === "awaiting_approval" ? <HowToDecide action={action} /> : null}
         </header>
+        <Attempts
+          action={action}
+          timeline={timeline}
+          attempts={pastAttempts(action, timeline, [])}
+          chosen={null}
+          isLinked={false}
+          now={now}
+        />
         <section aria-label="Facts">
           <Facts rows={factsOf(action, timeline, now)} />
         </section>
@@ -72,6 +93,39 @@ export function receiptPage({ timeline, part = 0, now, reload, ...props }: Recei
     </Layout>,
   );
 }
+
+/** How an action ended, and when; of one that has not ended, its status. */
+function Stamp({
+  action: { status, result, finishedAt },
+  isRejected,
+}: {
+  readonly action: Action;
+  readonly isRejected: boolean;
+}) {
+  const code = result?.responseCode ?? null;
+  const stamp = isRejected ? REJECTED_STAMP : STAMPS[status];
+  if (finishedAt === null || stamp === undefined) return <StatusDot status={status} />;
+  const { tone, word } = stamp;
+  return (
+    <p class={`stamp stamp-${tone}`}>
+      <b>{`${word}${code === null || status === "cancelled" ? "" : ` ${code}`}`}</b>
+      <Time at={finishedAt} />
+    </p>
+  );
+}
+
+interface StampText {
+  readonly tone: Tone;
+  readonly word: string;
+}
+
+const STAMPS: Readonly<Partial<Record<ActionStatus, StampText>>> = {
+  completed: { tone: "good", word: "Delivered" },
+  failed: { tone: "bad", word: "Failed" },
+  cancelled: { tone: "still", word: "Cancelled" },
+};
+
+const REJECTED_STAMP: StampText = { tone: "bad", word: "Rejected" };
 
 /** Readers can stop it, because it may take the page from under their eyes (WCAG 2.2.2). The links keep the secret path. */
 function Reloading({ reload: { seconds, isOn } }: { readonly reload: ReceiptReload }) {

@@ -9,7 +9,7 @@ import { maskedAction } from "../receipts/masked-action.ts";
 import { maskUrl } from "../receipts/masking.ts";
 import { bodyTree, BodyView, type PageBody, pageBody } from "./body-view.tsx";
 import { JsonView } from "./json-view.tsx";
-import { Card, SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
+import { Card, SubSection, Table, UntrustedBlock, UntrustedPath, UntrustedText } from "./parts.tsx";
 import { cutAt } from "./text.ts";
 
 /** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
@@ -134,7 +134,7 @@ export function UntrustedUrl({ url, host }: { readonly url: string; readonly hos
       <b>
         <UntrustedText text={host} />
       </b>
-      <UntrustedText text={url.slice(start + host.length)} />
+      <UntrustedPath text={url.slice(start + host.length)} />
     </span>
   );
 }

@@ -81,7 +81,9 @@ describe("an approval link", () => {
       const response = await context(path);
       expect(response.status).toBe(200);
       const html = await response.text();
-      const text = html.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, " ").replaceAll(/\s+/g, " ");
+      // An address may break there.
+      const unbroken = html.replaceAll(/<wbr\/>/g, "");
+      const text = unbroken.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, " ").replaceAll(/\s+/g, " ");
       for (const seen of ["PATCH", "127.0.0.1:9", "/refunds/7?reason=x&amp;token=••••(", "owner", "Authorization"]) {
         expect(text).toContain(seen);
       }

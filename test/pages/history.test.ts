@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Action } from "../../src/actions/action.ts";
+import type { Action, ActionStatus } from "../../src/actions/action.ts";
 import { type OutcomeKind, statusSentence } from "../../src/actions/outcome.ts";
 import type { TimelineEvent } from "../../src/actions/timeline.ts";
 import { receiptPage } from "../../src/pages/receipt.tsx";
@@ -8,14 +8,16 @@ import { anAction, later, NOON } from "../support/factory.ts";
 /** As it was opened. */
 const READ = { now: NOON, reload: null } as const;
 
+const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+
 const shownOf = (event: TimelineEvent) =>
-  receiptPage({
-    action: anAction(),
-    timeline: [{ seq: 1, at: NOON, run: 1, status: "pending", event }],
-    ...READ,
-  })
-    .replaceAll(/<[^>]+>/g, " ")
-    .replaceAll(/\s+/g, " ");
+  textOf(
+    receiptPage({
+      action: anAction(),
+      timeline: [{ seq: 1, at: NOON, run: 1, status: "pending", event }],
+      ...READ,
+    }),
+  );
 
 const FAILED = {
   delivered: false,
@@ -65,14 +67,82 @@ test("what a target answered is said once; what else there is to know of it stan
 });
 
 test("a receipt of what is held says where it is decided: a link of the mail leads to it once its days are over", () => {
-  const textOf = (action: Action) => receiptPage({ action, timeline: [], ...READ }).replaceAll(/\s+/g, " ");
+  const pageOf = (action: Action) => receiptPage({ action, timeline: [], ...READ }).replaceAll(/\s+/g, " ");
   const held = anAction({ status: "awaiting_approval", approve: true });
-  expect(textOf(held)).toContain("To decide, log in to Outgate.");
-  const mailed = textOf({ ...held, notifyEmail: "ann@example.com" });
+  expect(pageOf(held)).toContain("To decide, log in to Outgate.");
+  const mailed = pageOf({ ...held, notifyEmail: "ann@example.com" });
   expect(mailed).toContain(
     "To decide, log in to Outgate, or use the links in the approval email, which work for 7 days.",
   );
   expect(mailed).toContain(`href="/approvals/${held.id}">Log in to decide</a>`);
   expect(mailed).not.toContain("ann@example.com");
-  expect(textOf(anAction())).not.toContain("To decide");
+  expect(pageOf(anAction())).not.toContain("To decide");
+});
+
+test("a receipt has the title as its headline in quotation marks, and the call below it", () => {
+  const of = (title: string | null) => receiptPage({ action: anAction({ title }), timeline: [], ...READ });
+  expect(of("Refund <1>")).toContain(
+    '<p class="quiet small">Requester says:</p><h1><q class="title"><bdi class="untrusted">Refund &lt;1&gt;</bdi></q></h1><p class="paper-call"><b class="method">POST',
+  );
+  expect(of(null)).toContain('<h1 class="paper-call"><b class="method">POST');
+});
+
+test.each([
+  ["completed", 201, "Delivered 201"],
+  ["failed", 422, "Failed 422"],
+  ["failed", null, "Failed"],
+  ["cancelled", 503, "Cancelled"],
+] as const)("the receipt of a %s action with the answer %p has a stamp: %s, and when", (status, code, words) => {
+  const response = { responseCode: code, responseBody: null, responseTruncated: false, responseHeaders: null };
+  const result = { ...response, durationMs: 5, lastError: null, errorSource: null };
+  const action = anAction({ status, result, finishedAt: later(60_000) });
+  const text = textOf(receiptPage({ action, timeline: [], ...READ }));
+  expect(text).toContain(`Receipt ${words} 4 Mar 2026, 12:01:00 UTC`);
+});
+
+test("the receipt of what has not ended has its status and no stamp", () => {
+  const html = receiptPage({ action: anAction({ status: "awaiting_approval" }), timeline: [], ...READ });
+  expect(html).not.toContain('class="stamp');
+  expect(textOf(html)).toContain("Receipt Awaiting approval");
+});
+
+test("a receipt draws the attempts on an axis of time, and links none of them", () => {
+  const made = { outcome: "answered", duration_ms: 41, location: null } as const;
+  const row = (seq: number, status: ActionStatus, event: TimelineEvent) => {
+    return { seq, at: later(seq * 1_000), run: 1, status, event };
+  };
+  const html = receiptPage({
+    action: anAction({ status: "completed", attempts: 2, finishedAt: later(4_000) }),
+    timeline: [
+      row(0, "pending", { type: "created", actor: "key:billing" }),
+      row(1, "active", { type: "started" }),
+      row(2, "pending", {
+        type: "attempt",
+        attempt: 1,
+        response_code: 503,
+        error: "No.",
+        next_retry_at: null,
+        ...made,
+      }),
+      row(3, "active", { type: "started" }),
+      row(4, "completed", {
+        type: "attempt",
+        attempt: 2,
+        response_code: 200,
+        error: null,
+        next_retry_at: null,
+        ...made,
+      }),
+    ],
+    ...READ,
+  });
+  expect(textOf(html)).toContain("Attempt 1 503 Waiting to be sent: 1 s Failed attempt: 1 s 41 ms Attempt 2 200");
+  expect(html.match(/class="lane-bars"/g)).toHaveLength(2);
+  expect(html).not.toContain('<a class="lane"');
+});
+
+test("an address ends its lines after slashes, and not at hyphens of its path", () => {
+  const url = "https://a.example/v1/4711/credit-notes/x?limit=5&sort-by=a";
+  const html = receiptPage({ action: anAction({ url, host: "a.example" }), timeline: [], ...READ });
+  expect(html).toContain('/v1/<wbr/>4711/<span class="segment">credit-notes/</span>x?limit=5&amp;sort-by=a');
 });
