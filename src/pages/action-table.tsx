@@ -6,7 +6,7 @@ import { BULK_OPERATIONS } from "../bulk/job.ts";
 import type { PauseOf } from "../pauses/pause.ts";
 import { type ActionRow, actionRow, type RowNote } from "./action-row.ts";
 import { actionPath } from "./layout.tsx";
-import { Dot, StatusDot, UntilTime, UntrustedText, WhenTime } from "./parts.tsx";
+import { Dot, StatusDot, statusLabel, TimeOfDay, UntilTime, UntrustedText, WeekDay } from "./parts.tsx";
 import { duration, type PageUser } from "./text.ts";
 
 interface ActionTableProps {
@@ -41,18 +41,34 @@ export function ActionTable({ user, actions, pauseOf, now }: ActionTableProps) {
         </tr>
       </thead>
       {/* Boosted, and not loaded by click: a click with Ctrl or ⌘ still opens a tab. */}
-      <tbody hx-boost="true" hx-target="#drawer" hx-select="#action" hx-swap="innerHTML" hx-inherit="*">
-        {actions.map((action) => (
-          <Row
-            row={actionRow(action, viewer)}
-            isPaused={action.status === "pending" && pauseOf(action) !== null}
-            isScheduled={awaitsRunAt(action)}
-            now={now}
-          />
+      <tbody data-days="" hx-boost="true" hx-target="#drawer" hx-select="#action" hx-swap="innerHTML" hx-inherit="*">
+        {actions.map((action, at) => (
+          <>
+            {dayOf(action.createdAt) === dayOf(actions[at - 1]?.createdAt ?? now) ? null : (
+              <tr class="day">
+                <th scope="rowgroup" colspan={COLUMNS}>
+                  <WeekDay at={action.createdAt} />
+                </th>
+              </tr>
+            )}
+            <Row
+              row={actionRow(action, viewer)}
+              isPaused={action.status === "pending" && pauseOf(action) !== null}
+              isScheduled={awaitsRunAt(action)}
+              now={now}
+            />
+          </>
         ))}
       </tbody>
     </table>
   );
+}
+
+const COLUMNS = 7;
+
+/** In UTC. The script divides the rows by the reader's days. */
+function dayOf(at: Date): string {
+  return at.toISOString().slice(0, 10);
 }
 
 interface RowProps {
@@ -73,7 +89,7 @@ function Row({ row, isPaused, isScheduled, now }: RowProps) {
         </label>
       </td>
       <td class="when">
-        <WhenTime at={createdAt} now={now} />
+        <TimeOfDay at={createdAt} />
       </td>
       <td class="who">
         <UntrustedText text={agent} />
@@ -96,10 +112,7 @@ function Row({ row, isPaused, isScheduled, now }: RowProps) {
   );
 }
 
-/**
- * What is asked for, and below it the call. A title is the requester's: it stands in quotation marks, and never without
- * method, host and path.
- */
+/** What is asked for, and below it the call. A title is the requester's: it never stands without method, host and path. */
 function What(row: ActionRow) {
   const { method, host, title, path } = row;
   return (
@@ -117,11 +130,7 @@ function What(row: ActionRow) {
 
 function Headline(row: ActionRow) {
   if (row.title === null) return isBare(row) ? <UntrustedText text={row.host} /> : <Path text={row.path} />;
-  return (
-    <q>
-      <UntrustedText text={row.title} />
-    </q>
-  );
+  return <UntrustedText text={row.title} />;
 }
 
 /** A host says more than a lone slash. */
@@ -147,12 +156,14 @@ function Tries({ row: { status, attempts, retries, durationMs } }: Pick<RowProps
 /** More than a wide screen shows; CSS cuts the rest. */
 const PATH_CHARS = 240;
 
+/** What needs nobody has no colour, so that what does stands out. */
 function RowStatus({ row: { status, code, attempts }, isPaused, isScheduled }: Omit<RowProps, "now">) {
   if (isPaused) return <Dot tone="wait">Paused</Dot>;
   if (isScheduled) return <Dot tone="still">Scheduled</Dot>;
   if (status === "pending" && attempts > 0)
     return <Dot tone="busy">{`Retrying${code === null ? "" : ` ${code}`}`}</Dot>;
-  return <StatusDot status={status} code={status === "active" ? null : code} />;
+  if (status === "failed" || status === "awaiting_approval") return <StatusDot status={status} code={code} />;
+  return <Dot tone="still">{`${statusLabel(status)}${code === null || status === "active" ? "" : ` ${code}`}`}</Dot>;
 }
 
 const NOTE_WORDS = { retries: "again", starts: "starts", expires: "expires" } as const;

@@ -318,9 +318,7 @@ export function GroupName({ group: { requests } }: { readonly group: RequestGrou
           />
         </>
       ) : (
-        <>
-          “<UntrustedText text={title} />”
-        </>
+        <UntrustedText text={title} />
       )}
     </span>
   );

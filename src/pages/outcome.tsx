@@ -140,13 +140,13 @@ const DECIDED: Readonly<Record<string, string>> = {
   retried: "Retried",
 };
 
-/** How a list names a request: the requester's title in quotes, else method and path. The action must be masked. */
+/** How a list names a request: the requester's title, else method and path. The action must be masked. */
 export function RequestName({ action }: { readonly action: Action }) {
   const { title, method } = action;
   if (title !== null) {
     return (
       <span class="request-name">
-        “<UntrustedText text={title} />”
+        <UntrustedText text={title} />
       </span>
     );
   }

@@ -150,6 +150,8 @@ const TIME = { timeZone: "UTC", hour: "2-digit", minute: "2-digit", second: "2-d
 
 const dateFormat = new Intl.DateTimeFormat("en-GB", DATE);
 
+const weekDayFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, weekday: "short" });
+
 const timeFormat = new Intl.DateTimeFormat("en-GB", TIME);
 
 const dayAndTimeFormat = new Intl.DateTimeFormat("en-GB", {
@@ -165,7 +167,7 @@ const dateAndTimeFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, ...TIME })
 interface ExactTimeProps {
   readonly at: Date;
   /** What the script shows instead, in the reader's time zone: how long ago, the date and time, the time alone, the date. */
-  readonly as: "ago" | "full" | "minutes" | "clock" | "day" | "when" | "until";
+  readonly as: "ago" | "full" | "minutes" | "clock" | "day" | "weekday" | "when" | "until";
   /** Without script, the tooltip is for times that aren't exact; lists leave it out. */
   readonly hasTitle?: boolean;
   readonly children?: Child;
@@ -225,6 +227,24 @@ export function WhenTime({ at, now }: { readonly at: Date; readonly now: Date })
   return (
     <ExactTime at={at} as="when" hasTitle={false}>
       {(isToday ? timeFormat : dayAndTimeFormat).format(at)}
+    </ExactTime>
+  );
+}
+
+/** The time of a row whose day stands above it. */
+export function TimeOfDay({ at }: { readonly at: Date }) {
+  return (
+    <ExactTime at={at} as="clock" hasTitle={false}>
+      {timeFormat.format(at)}
+    </ExactTime>
+  );
+}
+
+/** A day above its rows. */
+export function WeekDay({ at }: { readonly at: Date }) {
+  return (
+    <ExactTime at={at} as="weekday" hasTitle={false}>
+      {weekDayFormat.format(at)}
     </ExactTime>
   );
 }

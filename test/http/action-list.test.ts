@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ACTIONS_SHOWN_MAX, LIST_LIMIT_DEFAULT } from "../../src/config/limits.ts";
+import { ACTIONS_SHOWN_MAX, DAY_MS, LIST_LIMIT_DEFAULT } from "../../src/config/limits.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
@@ -57,10 +57,31 @@ describe("the list of actions", () => {
     const call = String.raw`/refunds\?token=••••\(token,22-chars,…t7Rw\) POST 127\.0\.0\.1:9`;
     expect(first).toMatch(new RegExp(String.raw`^ \d\d:\d\d:\d\d owner ${call} Awaiting approval – $`));
     expect(second).toMatch(/owner 127\.0\.0\.1:\d+ PUT Completed 200 1 of 5 \d+ ms $/);
-    // A title never stands without quotation marks, method, host and path.
+    // A title never stands without method, host and path.
     expect(third).toMatch(/owner Refund 12 EUR POST 127\.0\.0\.1:\d+ \/ Failed 422 1 of 1 \d+ ms No such charge\. $/);
-    expect(html).toContain('<q><bdi class="untrusted">Refund 12 EUR</bdi></q>');
+    expect(html).toContain('<span class="headline"><bdi class="untrusted">Refund 12 EUR</bdi></span>');
+    // Colour is for what needs somebody.
+    const tones = [...html.matchAll(/class="dot dot-(\w+)">([^<]*)/g)].map(([, tone, words]) => `${words}: ${tone}`);
+    expect(tones).toEqual(["Awaiting approval: wait", "Completed 200: still", "Failed 422: bad"]);
     expect(html).not.toContain("canary");
+  });
+
+  test("has a divider where another day begins, and none above what was created today", async () => {
+    await using server = await openRealServer({ starts: false });
+    const { clock } = server.engine;
+    const [first, second] = [await created({}, server), await created({}, server)];
+    clock.advance(DAY_MS);
+    const third = await created({}, server);
+    const bob = await signedIn(server);
+    const partsOf = (html: string) =>
+      [...html.matchAll(/<tr id="([^"]+)"|<tr class="day">.*?<time[^>]*>([^<]*)/gs)].map(([, id, day]) => id ?? day);
+    const day = /^Thu,? 1 Jan 2026$/;
+    expect(partsOf(await bob.pageOf("/actions"))).toEqual([third, expect.stringMatching(day), second, first]);
+    expect(partsOf(await bob.pageOf("/actions?created_before=2026-01-01T12:00:00Z"))).toEqual([
+      expect.stringMatching(day),
+      second,
+      first,
+    ]);
   });
 
   test("is filtered by the parameters of the API's list, and each filter has its address", async () => {

@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
+import { HOUR_MS } from "../../src/config/limits.ts";
+import { FakeClock } from "../support/clock.ts";
 import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, type Watched, watchPageIn } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
@@ -52,7 +54,7 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
   }
 
   const isSamePage = (page: Page) => page.evaluate("window.mark === 1");
-  const rows = (page: Page) => page.evaluate("[...document.querySelectorAll('tbody tr')].map(({ id }) => id)");
+  const rows = (page: Page) => page.evaluate("[...document.querySelectorAll('tbody tr[id]')].map(({ id }) => id)");
   const checked = (page: Page) =>
     page.evaluate("[...document.querySelectorAll('tbody input')].map(({ checked }) => checked)");
   const hasFocus = (page: Page, selector: string) =>
@@ -73,6 +75,28 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
     await page.locator("#search").fill("");
     await page.waitForURL("**/actions?status=failed");
     expect(await isSamePage(page)).toBe(true);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("is divided by the days of the reader, not of UTC", async () => {
+    const clock = new FakeClock(new Date("2026-01-01T12:00:00Z"));
+    await using server = await openRealServer({ port: await freePort(), clock, starts: false });
+    const first = await server.engine.create({});
+    clock.advance(7 * HOUR_MS);
+    const second = await server.engine.create({});
+    const bob = await signedIn(server);
+    // Half past midnight there.
+    await using indian = await chromium.newContext({ timezoneId: "Asia/Kolkata" });
+    await bob.enter(indian);
+    watched = await watchPageIn(indian);
+    await watched.page.goto(`${server.url}/actions`);
+    const shown = "[...document.querySelectorAll('tbody tr')].map((row) => row.id || row.innerText)";
+    expect(await watched.page.evaluate(shown)).toEqual([
+      second.id,
+      expect.stringMatching(/^Thu,? 1 Jan 2026$/),
+      first.id,
+    ]);
+    expect(await watched.page.locator("tbody .day th").getAttribute("colspan")).toBe("7");
     expect(watched.troubles).toEqual([]);
   });
 

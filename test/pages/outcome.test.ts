@@ -66,7 +66,7 @@ describe("what a decided request has come to", () => {
     });
     const timeline = [{ seq: 1, at: NOON, run: 1, status: "pending", event } as const];
     const row = renderPart(DecidedRow({ decided: { action, timeline, receiptUrl: "/r/1" }, viewer: "decider" }));
-    expect(textOf(row)).toStartWith("“ Pay &lt;i&gt; ” Approved by ann@example.com");
+    expect(textOf(row)).toStartWith("Pay &lt;i&gt; Approved by ann@example.com");
     expect(row).toContain("Sent · 401");
     expect(row).not.toContain("a1b2C3");
   });

@@ -616,6 +616,7 @@ function closeTop() {
 
 /** Shows the copy buttons if the browser allows copying, and turns the times to the reader's zone. */
 function prepare(/** @type {ParentNode} */ place) {
+  for (const list of document.querySelectorAll("[data-days]")) divideDays(list);
   tellTimes(place);
   for (const input of place.querySelectorAll("input[type=datetime-local]"))
     if (input instanceof HTMLInputElement) toLocal(input);
@@ -697,6 +698,7 @@ const minute = /** @type {const} */ ({ hour: "2-digit", minute: "2-digit" });
 const date = /** @type {const} */ ({ day: "numeric", month: "short" });
 const FORMATS = {
   day: new Intl.DateTimeFormat("en-GB", day),
+  weekday: new Intl.DateTimeFormat("en-GB", { ...day, weekday: "short" }),
   clock: new Intl.DateTimeFormat("en-GB", clock),
   full: new Intl.DateTimeFormat("en-GB", { ...day, ...clock, timeZoneName: "short" }),
   minutes: new Intl.DateTimeFormat("en-GB", { ...day, ...minute, timeZoneName: "short" }),
@@ -726,6 +728,28 @@ function tellTimes(/** @type {ParentNode} */ place, /** @type {string | null} */
     if (words !== undefined && time.textContent !== words) time.textContent = words;
     const title = as === "ago" || ms < 0 ? zone.format(at) : `${agoWords(ms)}, ${zone.format(at)}`;
     if (time.getAttribute("title") !== title) time.setAttribute("title", title);
+  }
+}
+
+/** Puts a divider where a day of the reader begins; those of the page stand where one of UTC does. */
+function divideDays(/** @type {Element} */ list) {
+  for (const divider of list.querySelectorAll(".day")) divider.remove();
+  let before = new Date(Date.now() - (Number.isNaN(aheadMs) ? 0 : aheadMs)).toDateString();
+  for (const row of list.querySelectorAll("tr")) {
+    const text = row.querySelector("time")?.getAttribute("datetime") ?? "";
+    const of = new Date(text).toDateString();
+    if (of !== before) {
+      const time = make("time", "");
+      time.setAttribute("datetime", text);
+      time.setAttribute("data-time", "weekday");
+      const head = make("th", time);
+      head.setAttribute("scope", "rowgroup");
+      head.setAttribute("colspan", String(row.children.length));
+      const divider = make("tr", head);
+      divider.className = "day";
+      row.before(divider);
+    }
+    before = of;
   }
 }
 
