@@ -78,7 +78,7 @@ function protocolError(error: unknown, uri: string, deps: AgentDeps): ProtocolEr
 export const PROMPTS: readonly Prompt[] = [
   {
     name: "review_pending_approvals",
-    title: "Review pending approvals",
+    title: "Review actions awaiting approval",
     description: "Goes through every action that awaits approval, one by one, with the person.",
   },
   {
@@ -89,7 +89,7 @@ export const PROMPTS: readonly Prompt[] = [
   },
 ];
 
-const review = ({ agentApproval, baseUrl }: AgentDeps) => `Review with me what waits for approval in Outgate.
+const review = ({ agentApproval, baseUrl }: AgentDeps) => `Review with me what awaits approval in Outgate.
 1. Call list with status ["awaiting_approval"]; take the oldest first, and go on while there is a next_cursor.
 2. For each action tell me in one line the method, the host, the path and what the body would change, and whether you see a risk.
 3. ${

@@ -66,7 +66,7 @@ export function eventLine({ at, action }: ActionEvent, paint: Paint, columns?: n
   const agent = shortened(visible(action.created_by.name), AGENT_COLUMNS);
   const row: readonly Cell[] = [
     { text: clockTime(at), color: "grey" },
-    { ...status, text: padded(status.text, "completed 200".length) },
+    { ...status, text: padded(status.text, isNarrow ? "completed 200".length : "awaiting approval".length) },
     isNarrow ? action.id.slice(0, ID_COLUMNS_MIN) : action.id,
     isNarrow ? "" : padded(agent, AGENT_COLUMNS),
     callOf(action),

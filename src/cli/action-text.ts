@@ -19,11 +19,11 @@ export const STATUS_COLOR: Readonly<Record<Status, Color>> = {
   cancelled: "grey",
 };
 
-/** In tables: one word that `--status` takes too. */
+/** In tables. */
 export const STATUS_WORD: Readonly<Record<Status, string>> = {
   pending: "pending",
   active: "active",
-  awaiting_approval: "held",
+  awaiting_approval: "awaiting approval",
   completed: "completed",
   failed: "failed",
   cancelled: "cancelled",

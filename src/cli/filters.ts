@@ -25,7 +25,7 @@ export interface FilterOptions {
   readonly status?: readonly string[] | undefined;
 }
 
-/** Collects statuses; `held` is short for `awaiting_approval`, as tables write it. */
+/** Collects statuses; `held` is short for `awaiting_approval`. */
 export function statuses(text: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, text === "held" ? "awaiting_approval" : text];
 }

@@ -104,7 +104,7 @@ export const OverviewJson = Type.Object(
         p50_ms: milliseconds("Median time from the request to the decision."),
         p95_ms: milliseconds("95 % of the decisions took at most so long."),
       },
-      { title: "OverviewApprovals", description: "What waits for approval, and how fast people decided." },
+      { title: "OverviewApprovals", description: "What awaits approval, and how fast people decided." },
     ),
     failing_hosts: Type.Array(
       Type.Object(

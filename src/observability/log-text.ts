@@ -161,7 +161,7 @@ function heldLine({ fields: { method, host, action_id: id } }: LogEvent, isWide:
   return {
     word: "held",
     color: "bold",
-    text: `${textOf(method).padEnd(METHOD_COLUMNS)} ${textOf(host)}${GAP}Waits for approval`,
+    text: `${textOf(method).padEnd(METHOD_COLUMNS)} ${textOf(host)}${GAP}Awaiting approval`,
     aside: [{ text: idText(id, isWide), rank: 1 }],
   };
 }

@@ -185,7 +185,7 @@ function isSending(spans: readonly Span[]): boolean {
 /** What goes on now. */
 function nameOfLast({ spans }: Lane): string {
   const kind = spans.at(-1)?.kind;
-  if (kind === "approval") return "For approval";
+  if (kind === "approval") return KIND_NAMES.approval;
   return kind === "running" ? "Sending" : "Waiting";
 }
 

@@ -44,7 +44,7 @@ export function channelsPage(props: ChannelsPageProps): string {
     section: "Channels",
     title: "Channels",
     intro:
-      "Every request that waits for approval is announced in every channel, with a link to its page. Deciding needs a login.",
+      "Every request that awaits approval is announced in every channel, with a link to its page. Deciding needs a login.",
     now,
     children: (
       <>

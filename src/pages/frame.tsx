@@ -42,7 +42,7 @@ export function paletteList({ user, text, actions, host, now }: PaletteProps): s
   const viewer = viewerOf(user.role);
   return renderPart(
     <div id="found" role="listbox" aria-label="Results">
-      <Group name={text === "" ? "Waiting for a decision" : "Actions"} isShown={actions.length > 0}>
+      <Group name={text === "" ? "Awaiting approval" : "Actions"} isShown={actions.length > 0}>
         {actions.map((action) => (
           <ActionEntry action={maskForDisplay(action, viewer)} now={now} />
         ))}

@@ -155,8 +155,8 @@ function totalText(total: number): string {
 }
 
 function countText({ inbox: { total, matching }, query }: InboxProps): string {
-  if (query.by === null && query.host === null && query.age === null) return `${totalText(total)} waiting`;
-  return `${totalText(matching)} of ${totalText(total)} waiting`;
+  if (query.by === null && query.host === null && query.age === null) return `${totalText(total)} awaiting approval`;
+  return `${totalText(matching)} of ${totalText(total)} awaiting approval`;
 }
 
 /** Filters by agent, host and age. */
@@ -243,7 +243,7 @@ function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }) {
     return (
       <EmptyState icon="search" title="No request matches">
         <p>
-          <a href="/approvals">Show everything that waits</a>
+          <a href="/approvals">Show all that await approval</a>
         </p>
       </EmptyState>
     );

@@ -286,7 +286,7 @@ function NavBadge({ name, badges }: { readonly name: string; readonly badges: Pa
   if (badges === undefined) return null;
   const [counted, look, what] =
     name === "Approvals"
-      ? ([badges.waiting, "wait", "waiting"] as const)
+      ? ([badges.waiting, "wait", "awaiting approval"] as const)
       : ([badges.failing, "bad", "failed in the last day"] as const);
   if ((name !== "Approvals" && name !== "Actions") || counted.count === 0) return null;
   return (

@@ -45,7 +45,7 @@ function outcomeOf(action: Action): OutcomeText {
   if (status === "completed") return { tone: "good", text: sentText(result), more: null };
   if (status === "failed") return { tone: "bad", text: failedText(result), more: <Said result={result} /> };
   if (status === "cancelled") return { tone: "still", text: "Not sent", more: null };
-  if (status === "awaiting_approval") return { tone: "wait", text: "Still waiting", more: null };
+  if (status === "awaiting_approval") return { tone: "wait", text: statusLabel(status), more: null };
   if (status === "active") return { tone: "busy", text: "Sending", more: null };
   if (dueAt === null || (attempts === 0 && !awaitsRunAt(action))) {
     return { tone: "busy", text: "About to be sent", more: null };

@@ -61,7 +61,7 @@ const BY_CODE: Readonly<Partial<Record<ErrorCode, ProblemText>>> = {
   not_approvable: { title: "Already decided", next: "Open the action to see who decided, and how it ended." },
   not_cancellable: { title: "It can’t be cancelled any more", next: "Open the action to see its present state." },
   not_retryable: { title: "It can’t be retried", next: "Open the action to see its present state." },
-  too_many_held: { title: "Limit reached", next: "Decide on some of the waiting requests first." },
+  too_many_held: { title: "Limit reached", next: "Decide on some of the requests awaiting approval first." },
   too_many_jobs: { title: "Limit reached", next: "Wait for a bulk job to end, or stop one." },
   too_many_keys: { title: "Limit reached", next: "Revoke a key that is no longer used." },
 };
@@ -70,7 +70,7 @@ const LINK: ProblemText = {
   title: "This link doesn’t work",
   next:
     "Open it again from the message that it came in. If you have an account, log in: " +
-    "requests that wait are under Approvals, and every action has its receipt. Otherwise ask the person who sent you the link.",
+    "requests awaiting approval are under Approvals, and every action has its receipt. Otherwise ask the person who sent you the link.",
 };
 
 const RETRIED: ReadonlySet<number> = new Set([429, 500, 503]);

@@ -52,7 +52,7 @@ export function serverPage({ user, rules, size, isOperator, version, notice = nu
           <p class="quiet">
             {rules.sendsMail
               ? "This server sends mail: requests for approval, invitations and links that set a password. A test goes to your own address."
-              : "This server sends no mail: no mail provider is set (MAILGUN_API_KEY). Approvals wait on the page Approvals, and links are shown where they are created."}
+              : "This server sends no mail: no mail provider is set (MAILGUN_API_KEY). Requests awaiting approval are on the page Approvals, and links are shown where they are created."}
           </p>
           {rules.sendsMail ? (
             <PostForm user={user} action={MAIL_TEST_PATH}>

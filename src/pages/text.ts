@@ -141,7 +141,7 @@ const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {
       ? waitText(action)
       : `${result?.lastError ?? "The last attempt failed."} ${counted(retries - attempts, "attempt")} left.`,
   active: ({ attempts }) => `It is being sent: attempt ${attempts}.`,
-  awaiting_approval: (action) => `It is waiting for approval. ${notSent(action)}`,
+  awaiting_approval: (action) => `It is awaiting approval. ${notSent(action)}`,
   completed: ({ attempts, result }) =>
     `The target answered ${result?.responseCode ?? "with success"}${tookOf(result?.durationMs ?? null)}${
       attempts === 1 ? "" : `, at attempt ${attempts}`
@@ -165,7 +165,7 @@ function tookOf(ms: number | null): string {
 
 /** The sentence about a held action on pages and in mails. */
 export function waitingText(action: Pick<Action, "run" | "callback">): string {
-  return `It is waiting for your decision. ${notSent(action)}`;
+  return `It is awaiting approval. ${notSent(action)}`;
 }
 
 /**
@@ -175,7 +175,7 @@ export function waitingText(action: Pick<Action, "run" | "callback">): string {
 function notSent({ run, callback }: Pick<Action, "run" | "callback">): string {
   const what = callback === null ? "Nothing has been sent" : "The request has not been sent";
   const where = run === 1 ? "" : ` in run ${run}; the target may have received it in an earlier run`;
-  return `${what}${where}.${callback === null ? "" : " Its callback is notified that it is waiting, and of the result."}`;
+  return `${what}${where}.${callback === null ? "" : " Its callback is notified that it is awaiting approval, and of the result."}`;
 }
 
 /** A timeline event that has an actor. */

@@ -189,7 +189,7 @@ function nextAttempt(next: string | null, at: Date): Child {
 const KINDS: readonly SpanKind[] = ["approval", "wait", "running", "bad", "good"];
 
 export const KIND_NAMES: Readonly<Record<SpanKind, string>> = {
-  approval: "Waiting for approval",
+  approval: "Awaiting approval",
   wait: "Waiting to be sent",
   running: "Being sent",
   bad: "Failed attempt",

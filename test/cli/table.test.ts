@@ -143,12 +143,12 @@ test("a change is one aligned line, which fits the terminal and tells the result
   ];
   const [failed = "", held = ""] = changes.map((one) => eventLine({ at, action: one }, plain, 91));
   expect(failed).toBe("14:02:11  failed 422     act_01m82axjzte7v9  POST api.stripe.com/v1/refunds  No such charge\n");
-  expect(held).toStartWith("14:02:11  held           act_01m82axjzte7v9  POST api.stripe.com/v1/refunds\n");
+  expect(held).toStartWith("14:02:11  awaiting approval  act_01m82axjzte7v9  POST api.stripe.com/v1/refunds\n");
   expect(eventLine({ at, action: action({ status: "active" }) }, plain)).toContain(
-    "active         act_01m82axjzte7v9c2",
+    "active             act_01m82axjzte7v9c2",
   );
   const wide = eventLine({ at, action: action() }, plain, 200);
   expect(wide).toBe(
-    "14:02:11  failed 422     act_01m82axjzte7v9c2x4m6n8p0qr  billing-agent   POST api.stripe.com/v1/refunds  No such charge\n",
+    "14:02:11  failed 422         act_01m82axjzte7v9c2x4m6n8p0qr  billing-agent   POST api.stripe.com/v1/refunds  No such charge\n",
   );
 });

@@ -50,7 +50,7 @@ describe("the inbox", () => {
     await server.call("POST", `/v1/actions/${decided}/cancel`);
     const html = await bob.pageOf("/approvals");
     expect(idsIn(html)).toEqual(ids);
-    expect(html).toContain("3 waiting");
+    expect(html).toContain("3 awaiting approval");
     expect(html).toContain("6 min ago");
     expect(html).toContain(ANN);
   });
@@ -66,7 +66,7 @@ describe("the inbox", () => {
     expect(idsIn(first + second)).toEqual(made.toSorted());
     expect([first.includes("Next page"), second.includes("Next page")]).toEqual([true, false]);
     // The whole number, not that of the page.
-    for (const html of [first, second]) expect(html).toContain(`${made.length} waiting`);
+    for (const html of [first, second]) expect(html).toContain(`${made.length} awaiting approval`);
     for (const odd of ["?after=x", "?after=../..", "?decided=act_nobody", "?decided=%00", "?more=1"]) {
       expect({ odd, status: (await ann.context(`/approvals${odd}`)).status }).toEqual({ odd, status: 200 });
     }
@@ -90,7 +90,7 @@ describe("the inbox", () => {
     );
     expect(idsIn(await bob.pageOf(few))).toEqual([mine, also]);
     const alone = await bob.pageOf(flood);
-    expect(alone).toContain(`${HELD_LISTED_MAX + 5} of ${HELD_LISTED_MAX + 7} waiting`);
+    expect(alone).toContain(`${HELD_LISTED_MAX + 5} of ${HELD_LISTED_MAX + 7} awaiting approval`);
     const rest = /href="(\/approvals\?by=[^"]+after=[^"]+)"/.exec(alone)?.[1]?.replaceAll("&amp;", "&") ?? "";
     expect(idsIn(await bob.pageOf(rest))).toHaveLength(5);
     for (const odd of [

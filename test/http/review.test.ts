@@ -119,7 +119,7 @@ describe("the review of several requests", () => {
       "awaiting_approval",
       "cancelled",
     ]);
-    expect(textOf(await ann.pageOf(answer.headers.get("location") ?? ""))).toContain("Still waiting");
+    expect(textOf(await ann.pageOf(answer.headers.get("location") ?? ""))).toContain("Awaiting approval");
   });
 
   test("says which of them no longer wait, and keeps what was typed where it can't be taken", async () => {
@@ -182,11 +182,11 @@ describe("the filters of the inbox", () => {
       const html = await bob.pageOf(`/approvals${query}`);
       return { ids: idsIn(html), count: /role="status">([^<]*)</.exec(html)?.[1] };
     };
-    expect(await look("")).toEqual({ ids: [old, young, other], count: "3 waiting" });
-    expect(await look("?host=b.example")).toEqual({ ids: [old, young], count: "2 of 3 waiting" });
-    expect(await look("?age=hour")).toEqual({ ids: [old], count: "1 of 3 waiting" });
-    expect(await look("?host=c.example&age=day")).toEqual({ ids: [], count: "0 of 3 waiting" });
-    expect(await look("?age=long&host=/&by=x")).toEqual({ ids: [old, young, other], count: "3 waiting" });
+    expect(await look("")).toEqual({ ids: [old, young, other], count: "3 awaiting approval" });
+    expect(await look("?host=b.example")).toEqual({ ids: [old, young], count: "2 of 3 awaiting approval" });
+    expect(await look("?age=hour")).toEqual({ ids: [old], count: "1 of 3 awaiting approval" });
+    expect(await look("?host=c.example&age=day")).toEqual({ ids: [], count: "0 of 3 awaiting approval" });
+    expect(await look("?age=long&host=/&by=x")).toEqual({ ids: [old, young, other], count: "3 awaiting approval" });
     // A decision keeps the filters, and opens the next request of them.
     const fields = await bob.hiddenOf(`/approvals/${old}?host=b.example`);
     const answer = await bob.send(`/approvals/${old}?host=b.example`, { ...fields, decision: "reject" });

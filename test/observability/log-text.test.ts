@@ -65,7 +65,7 @@ test("an action that waits for a person is one line with its id", () => {
     host: "pay.example",
     run: 1,
   });
-  expect(line).toMatch(/^14:02:11 {2}held {10}POST {3}pay\.example {2}Waits for approval +act_01m82axjzte7v9\n$/);
+  expect(line).toMatch(/^14:02:11 {2}held {10}POST {3}pay\.example {2}Awaiting approval +act_01m82axjzte7v9\n$/);
 });
 
 test("on a narrow terminal a line fits, with what matters most", () => {

@@ -45,7 +45,7 @@ const found = async (text: string) => textOf(await ann.pageOf(`/palette?q=${enco
 
 test("the navigation counts what waits and what failed in the last day, and the icon tells that something waits", async () => {
   const html = await ann.pageOf("/overview");
-  expect(textOf(html)).toMatch(/Approvals 2 waiting Actions 1 failed in the last day Overview Keys/);
+  expect(textOf(html)).toMatch(/Approvals 2 awaiting approval Actions 1 failed in the last day Overview Keys/);
   expect(html).toMatch(/<link id="icon"[^>]* href="\/assets\/icon-waiting-/);
   await using empty = await openRealServer({ starts: false });
   const bob = await signedIn(empty);
@@ -120,7 +120,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
   test("Ctrl K opens the palette from anywhere, arrows choose, and Enter goes there", async () => {
     const page = await open("/overview");
     await page.keyboard.press("Control+k");
-    await page.getByText("Waiting for a decision").waitFor();
+    await page.locator("#found").getByText("Awaiting approval").first().waitFor();
     await page.keyboard.type("ticket");
     const chosen = page.locator("#found [aria-selected=true]");
     await chosen.getByText("Close ticket 991").waitFor();

@@ -21,11 +21,11 @@ describe("the inbox", () => {
   test("says how many requests wait and match, and where it stops counting", () => {
     const counted = (inbox: Partial<Inbox>, host: string | null) =>
       countOf(inboxOf(ALIKE, { inbox: inboxWith(inbox), query: { ...QUERY, host } }));
-    expect(counted({ total: 9_999, matching: 9_999 }, null)).toBe("9,999 waiting");
-    expect(counted({ total: HELD_COUNTED_MAX, matching: HELD_COUNTED_MAX }, null)).toBe("10,000+ waiting");
-    expect(counted({ total: HELD_COUNTED_MAX, matching: 7 }, "a.example")).toBe("7 of 10,000+ waiting");
+    expect(counted({ total: 9_999, matching: 9_999 }, null)).toBe("9,999 awaiting approval");
+    expect(counted({ total: HELD_COUNTED_MAX, matching: HELD_COUNTED_MAX }, null)).toBe("10,000+ awaiting approval");
+    expect(counted({ total: HELD_COUNTED_MAX, matching: 7 }, "a.example")).toBe("7 of 10,000+ awaiting approval");
     expect(counted({ total: HELD_COUNTED_MAX, matching: HELD_COUNTED_MAX }, "a.example")).toBe(
-      "10,000+ of 10,000+ waiting",
+      "10,000+ of 10,000+ awaiting approval",
     );
   });
 

@@ -12,7 +12,7 @@ export function addOpen(program: CliCommand): void {
     .option("--print", "only print the URL")
     .examples([
       ["outgate open 01m82and0zenh", "the page of this action"],
-      ["outgate open", "what waits for approval"],
+      ["outgate open", "what awaits approval"],
     ])
     .runs(withSession(openPage));
 }

@@ -47,7 +47,7 @@ function overviewText(overview: OverviewJson, paint: Session["paint"], room: num
     ["completed", String(sum("completed"))],
     ["failed", String(sum("failed"))],
     ["latency p50, p95", latency === null ? "" : `${latency.p50_ms} ms, ${latency.p95_ms} ms`],
-    ["waiting for approval", `${approvals.waiting}${more}`],
+    ["awaiting approval", `${approvals.waiting}${more}`],
     ["scheduled retries", `${retries.scheduled}${retries.is_more ? "+" : ""}`],
   ];
   const rows = hosts.map((one): readonly Cell[] => [
