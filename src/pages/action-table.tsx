@@ -95,7 +95,7 @@ function Row({ row, isPaused, isScheduled, now }: RowProps) {
         <UntrustedText text={agent} />
       </td>
       <td class="what">
-        <a class="row-link" href={actionPath(id)} data-item="">
+        <a class="row-link" href={actionPath(id)}>
           <What {...row} />
         </a>
       </td>

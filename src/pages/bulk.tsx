@@ -295,7 +295,7 @@ export function bulkListPage({ user, jobs, older }: BulkListProps): string {
         <ul class="card jobs">
           {jobs.map((job) => (
             <li class="job">
-              <a class="row-link" href={bulkPath(job.id)} data-item="">
+              <a class="row-link" href={bulkPath(job.id)}>
                 {`${VERBS[job.operation].name} ${countedActions(job.matching)}`}
               </a>
               <Dot tone={STATES[job.status].tone}>{STATES[job.status].label}</Dot>

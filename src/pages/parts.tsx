@@ -233,10 +233,11 @@ export function WhenTime({ at, now }: { readonly at: Date; readonly now: Date })
 
 /** The time of a row whose day stands above it. */
 export function TimeOfDay({ at }: { readonly at: Date }) {
+  // A list has many: to the second, and no tooltip.
   return (
-    <ExactTime at={at} as="clock" hasTitle={false}>
+    <time datetime={at.toISOString().replace(/\.\d+/, "")} data-time="clock">
       {timeFormat.format(at)}
-    </ExactTime>
+    </time>
   );
 }
 

@@ -25,7 +25,8 @@ async function created(members: object = {}, server: RealServer = app): Promise<
   return (await server.call("POST", "/v1/actions", body)).json.id;
 }
 
-const idsIn = (html: string) => [...html.matchAll(/href="\/actions\/(act_\w+)" data-item/g)].map(([, id]) => id ?? "");
+const idsIn = (html: string) =>
+  [...html.matchAll(/class="row-link" href="\/actions\/(act_\w+)"/g)].map(([, id]) => id ?? "");
 
 const linkIn = (html: string, words: string) =>
   (new RegExp(`href="([^"]+)">${words}(?: <span[^>]*>[^<]*</span>)?</a>`).exec(html)?.[1] ?? "").replaceAll(

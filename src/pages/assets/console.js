@@ -406,7 +406,7 @@ function shownRequest() {
 }
 
 function move(/** @type {number} */ by) {
-  const items = [...document.querySelectorAll("[data-item]")];
+  const items = [...document.querySelectorAll("[data-item], .row-link")];
   const at = items.findIndex((item) => item.closest("li, tr")?.contains(document.activeElement));
   const from = at === -1 ? items.findIndex((item) => item.matches("[aria-current]")) : at;
   const next = items[from === -1 && by < 0 ? items.length - 1 : Math.min(Math.max(from + by, 0), items.length - 1)];
@@ -432,7 +432,7 @@ function decide(/** @type {string} */ key) {
     return true;
   }
   // An open drawer is the place of what its keys decide.
-  const items = below === null ? document.querySelectorAll("[data-item]") : [];
+  const items = below === null ? document.querySelectorAll("[data-item], .row-link") : [];
   const item = document.activeElement?.closest("li, tr") ?? (items.length === 1 ? items[0]?.closest("li, tr") : null);
   const whole = below === null ? document : drawer;
   const place = items.length === 0 ? whole : item;
@@ -441,7 +441,7 @@ function decide(/** @type {string} */ key) {
     confirm(button, place?.querySelectorAll("[data-asked]") ?? []);
     return true;
   }
-  const link = item?.querySelector("a.row-link[data-item]");
+  const link = item?.querySelector("a.row-link");
   if (link instanceof HTMLAnchorElement) location.assign(link.href);
   return link instanceof HTMLAnchorElement;
 }
