@@ -67,7 +67,7 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
         <h2>{requests.length === 0 ? "No request is selected" : `Decide on ${counted(requests.length, "request")}`}</h2>
         {goneCount === 0 ? null : (
           <p class="notice notice-wait">
-            {`${counted(goneCount, "selected request")} left out: no longer waiting, or too large to be shown with the others.`}
+            {`${counted(goneCount, "selected request")} left out: no longer awaiting approval, or too large to be shown with the others.`}
           </p>
         )}
         {shown.map(({ group, body }) => {

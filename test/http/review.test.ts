@@ -125,7 +125,7 @@ describe("the review of several requests", () => {
   test("says which of them no longer wait, and keeps what was typed where it can't be taken", async () => {
     const ids = [await held({ body: { n: 4 } }), await held({ body: { n: 5 } })];
     await app.call("POST", `/v1/actions/${ids[0]}/cancel`);
-    expect(textOf(await ann.pageOf(pathOf(ids)))).toContain("1 selected request left out: no longer waiting");
+    expect(textOf(await ann.pageOf(pathOf(ids)))).toContain("1 selected request left out: no longer awaiting approval");
     const reason = "x".repeat(1_001);
     const answer = await decide(ids, { decision: "approve", reason });
     expect([answer.status, (await answer.text()).includes(`${reason}</textarea>`)]).toEqual([400, true]);
@@ -136,7 +136,9 @@ describe("the review of several requests", () => {
     const ids = [];
     for (const n of [1, 2, 3]) ids.push(await held({ body: { n, text: "x".repeat(900_000) } }));
     const page = textOf(await ann.pageOf(pathOf(ids)));
-    expect(page).toContain("1 selected request left out: no longer waiting, or too large to be shown with the others.");
+    expect(page).toContain(
+      "1 selected request left out: no longer awaiting approval, or too large to be shown with the others.",
+    );
     // A page has so many bytes: the next one follows the decision.
     expect(page).toContain("1 more selected request on the next page");
     const answer = await decide(ids, { decision: "reject" });
