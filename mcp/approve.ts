@@ -155,15 +155,16 @@ const APPROVAL_FORM = compile(ApprovalForm);
 const FORM_SCHEMA = schemaJson(ApprovalForm) as QuestionForm["requestedSchema"];
 
 /**
- * The question about an action: its risks and facts, one per line, and the body below its fact, indented. Safe to show as
- * Markdown, HTML or plain text.
+ * The question about an action: its facts, one per line, its risks below the URL, and the body below its fact, indented. Safe to
+ * show as Markdown, HTML or plain text.
  */
 export function formOf(action: Action, { facts, risks }: DecisionFacts): QuestionForm {
+  const warnings = risks.map(({ level, text }) => `${level === "note" ? "" : "! "}${plain(text)}`);
   const lines = [
     "Should Outgate send this HTTP call?",
-    ...risks.map(({ text }) => `! ${plain(text)}`),
     ...facts.flatMap(({ name, label, value }) => [
       `${label}: ${ADDRESS_FACTS.has(name) ? plainUrl(value) : unlinked(plain(value))}`,
+      ...(name === "url" ? warnings : []),
       ...(name === "body" ? linesOfBody(action) : []),
     ]),
     "The action's link shows the whole request, after you log in.",

@@ -6,28 +6,38 @@ import { type Actor, describeActor, type Viewer } from "../accounts/roles.ts";
 import { plainText, run as runSchema } from "../api/schema-helpers.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX, UNKNOWN_EXTRAS_CHARS_SHOWN } from "../config/limits.ts";
 import { sentUrl } from "../outbound/target.ts";
-import { hiddenValues, hiddenValuesText, maskedAction, maskedActor, maskedEarlier } from "../receipts/masked-action.ts";
+import {
+  hiddenInHeaders,
+  hiddenValues,
+  hiddenValuesText,
+  maskedAction,
+  maskedActor,
+  maskedEarlier,
+} from "../receipts/masked-action.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { EarlierRejection, RequestHistory } from "./rejections.ts";
 import { type KeyEnd, RISK_LEVELS, RISKS, risksOf } from "./risks.ts";
 
-/** The facts that an approver sees of a request, in this order, in mail, pages, MCP and CLI. */
+/**
+ * The facts that an approver sees of a request, in this order, in mail, pages, MCP and CLI: what is sent, what the requester
+ * says about it, and the rest. One that says nothing, such as the first run, is left out.
+ */
 export const FACTS = [
   "hidden",
   "method",
   "url",
+  "body",
   "title",
-  "requester",
-  "requested_at",
   "reason",
   "metadata",
+  "requester",
+  "requested_at",
   "run",
   "rejections",
   "rejected",
   "asked_again",
   "callback",
-  "body",
   "attempts",
   "on_unknown",
   "run_at",
@@ -115,27 +125,26 @@ export function maskedFacts(
   const masked = maskedAction(action, viewer);
   const hidden = hiddenValuesText(hiddenValues(masked));
   const url = maskUrl(sentUrl(action.url), viewer);
-  const callback = action.callback === null ? "None" : maskUrl(action.callback, viewer);
-  const reason = history.reason === null ? "Not given" : maskText(history.reason, viewer);
   const { title, extras } = masked;
   const runAt = runAtOf(action);
+  const rejections = maskedEarlier(history.rejections, viewer);
   const facts = [
     ...(hidden === null ? [] : [fact("hidden", "Hidden", hidden)]),
     // The call first: a title that ends like a host must not seem to be the beginning of a URL.
     fact("method", "Method", action.method),
     fact("url", "URL", url),
+    fact("body", "Body", bodyKindText(masked, sentBytes(action))),
     ...(title === null ? [] : [fact("title", "Requester says", title)]),
-    fact("requester", "Requested by", actorText(masked.createdBy)),
-    fact("requested_at", "Requested at", utcMinute(action.createdAt)),
-    fact("reason", "Reason", reason),
+    ...(history.reason === null ? [] : [fact("reason", "Reason", maskText(history.reason, viewer))]),
     // One for each, so that no value can look like a line of ours.
     ...Object.entries(extras.metadata ?? {}).map(([name, value]) =>
       fact("metadata", "Requester notes", `${name}: ${value}`),
     ),
-    fact("run", "Run", String(action.run)),
-    ...rejectionFacts(action.run, maskedEarlier(history.rejections, viewer)),
-    fact("callback", "Callback", callback),
-    fact("body", "Body", bodyKindText(masked, sentBytes(action))),
+    fact("requester", "Requested by", actorText(masked.createdBy)),
+    fact("requested_at", "Requested at", utcMinute(action.createdAt)),
+    ...(action.run === 1 ? [] : [fact("run", "Run", String(action.run))]),
+    ...rejectionFacts(rejections),
+    ...(action.callback === null ? [] : [fact("callback", "Callback", maskUrl(action.callback, viewer))]),
     fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
     ...(action.onUnknown === "stop" ? [fact("on_unknown", "If the outcome is unknown", STOPS)] : []),
     ...(runAt === null ? [] : [fact("run_at", "Not sent before", utcMinute(runAt))]),
@@ -144,7 +153,11 @@ export function maskedFacts(
     fact("action", "Action", `${baseUrl}/actions/${action.id}`),
   ];
   const keyEnd = maskedEnd(history.keyEnd, viewer);
-  return { facts, risks: risksOf({ ...action, ...history, keyEnd, seenUrl: url }) };
+  const hiddenOutsideHeaders = hiddenValues(masked) - hiddenInHeaders(masked);
+  return {
+    facts,
+    risks: risksOf({ ...action, ...history, rejections, keyEnd, seenUrl: url, hiddenOutsideHeaders }),
+  };
 }
 
 function maskedEnd(end: KeyEnd | null, viewer: Viewer): KeyEnd | null {
@@ -172,13 +185,15 @@ function extrasFacts(extras: Extras): Fact[] {
   return [fact("extras", "Only for another version", text.slice(0, UNKNOWN_EXTRAS_CHARS_SHOWN).toWellFormed() + more)];
 }
 
-/** The count, then one fact for each, so that an untrusted reason can't look like a line of ours. */
-function rejectionFacts(run: number, entries: readonly EarlierRejection[]): Fact[] {
+/**
+ * The count, then one fact for each, so that an untrusted reason can't look like a line of ours. Nothing is said of none: those
+ * before an approval, or older than a day, don't count.
+ */
+function rejectionFacts(entries: readonly EarlierRejection[]): Fact[] {
   const count = entries.filter(({ kind }) => kind === "rejected").length;
-  const none = run === 1 && entries.length === 0 ? "None" : "None that count";
   const some = entries.length < EARLIER_REJECTIONS_SHOWN_MAX ? String(count) : `At least ${count}`;
   return [
-    fact("rejections", "Earlier rejections", count === 0 ? none : some),
+    ...(count === 0 ? [] : [fact("rejections", "Earlier rejections", some)]),
     ...entries.map(({ kind, at, by, reason }) => {
       const said = `${actorText(by)}, ${utcMinute(at)}${reason === null ? "" : `: ${reason}`}`;
       return kind === "rejected" ? fact("rejected", "Rejected", said) : fact("asked_again", "Asked again", said);

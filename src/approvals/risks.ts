@@ -8,6 +8,7 @@ import {
   EARLIER_REJECTIONS_SHOWN_MAX,
   RISK_DECODED_CHARS_MAX,
   RISK_OVERRIDES_SHOWN_MAX,
+  RISK_REASON_CHARS_MAX,
   SIMILAR_REJECTIONS_COUNTED_MAX,
   USUAL_BODY_BYTES_MAX,
   USUAL_HEADERS_BYTES_MAX,
@@ -16,7 +17,7 @@ import {
 import { decodeUnreserved, normalTarget, sentUrl } from "../outbound/target.ts";
 import type { EarlierRejection } from "./rejections.ts";
 import { timeAgo } from "../runtime/clock.ts";
-import { hasUnseen } from "../receipts/visible-text.ts";
+import { hasUnseen, withoutLinks } from "../receipts/visible-text.ts";
 
 /** The risks that an approver is warned of, in the order in which they are shown. */
 export const RISKS = [
@@ -27,6 +28,7 @@ export const RISKS = [
   "hidden_characters",
   "mixed_scripts",
   "coded_letters",
+  "hidden_values",
   "callback_host",
   "deletes",
   "other_method",
@@ -59,7 +61,10 @@ export interface KeyEnd {
 interface Risk {
   readonly name: RiskName;
   readonly level: (typeof RISK_LEVELS)[number];
-  /** A sentence; the only untrusted texts in it are names of hosts, headers and people, and the masked path of the URL. */
+  /**
+   * A sentence; the only untrusted texts in it are names of hosts, headers and people, the masked path of the URL, and the reason
+   * of a rejection, of which no client makes a link.
+   */
   readonly text: string;
 }
 
@@ -75,9 +80,11 @@ export interface RiskInput extends Pick<
   /** No held call of its key to its host was approved and has completed. */
   readonly isNewHost: boolean;
   readonly keyEnd: KeyEnd | null;
-  /** Of this same request. */
-  readonly rejections: readonly Pick<EarlierRejection, "kind">[];
+  /** Of this same request, oldest first, masked. */
+  readonly rejections: readonly Pick<EarlierRejection, "kind" | "by" | "reason">[];
   readonly similarRejections: number;
+  /** Values that whoever decides doesn't see, but for those of headers, which most requests have. Left out: nobody decides. */
+  readonly hiddenOutsideHeaders?: number;
 }
 
 /** The risks of a request. Pure; linear in the length of its texts. */
@@ -89,16 +96,12 @@ export function risksOf(request: RiskInput): Risk[] {
     ...(request.hostname.split(".").some((label) => label.startsWith("xn--")) ? ["the host"] : []),
     ...texts.filter(([, text]) => MIXED.test(text)).map(([part]) => part),
   ];
-  const { keyEnd, rejections, similarRejections } = request;
-  const rejectedTimes = rejections.filter(({ kind }) => kind === "rejected").length;
+  const { keyEnd, similarRejections, hiddenOutsideHeaders = 0 } = request;
   const risks: Readonly<Record<RiskName, string | null>> = {
     already_done: doneText(request),
     key_revoked: keyEnd?.kind === "revoked" ? revokedText(keyEnd) : null,
     key_expired: keyEnd?.kind === "expired" ? `Key expired ${timeAgo(keyEnd.agoMs)}.` : null,
-    rejected:
-      rejectedTimes === 0
-        ? null
-        : `This same request was rejected ${timesOf(rejectedTimes, EARLIER_REJECTIONS_SHOWN_MAX)} in 24 h.`,
+    rejected: rejectedText(request),
     similar_rejected:
       similarRejections === 0
         ? null
@@ -114,6 +117,7 @@ export function risksOf(request: RiskInput): Risk[] {
       ? `Plain letters of the URL are percent-encoded. Decoded, its path is ${decodeUnreserved(pathIn(request.seenUrl))}`
       : null,
     size: sizeOf(request),
+    hidden_values: hiddenText(hiddenOutsideHeaders),
     callback_host: callbackOf(request),
   };
   return RISKS.flatMap((name) => {
@@ -124,6 +128,30 @@ export function risksOf(request: RiskInput): Risk[] {
 
 function revokedText({ by, agoMs }: KeyEnd): string {
   return `Key revoked${by === null ? "" : ` by ${describeActor(by).name}`}, ${timeAgo(agoMs)}.`;
+}
+
+/** With the reason of the last one: it says what is wrong with the request. */
+function rejectedText({ rejections }: RiskInput): string | null {
+  const rejected = rejections.filter(({ kind }) => kind === "rejected");
+  const last = rejected.at(-1);
+  if (last === undefined) return null;
+  const times = timesOf(rejected.length, EARLIER_REJECTIONS_SHOWN_MAX);
+  const by = `${rejected.length === 1 ? "by" : "last by"} ${describeActor(last.by).name}`;
+  const reason = rejectionReason(rejections);
+  return `This same request was rejected ${times} in 24 h, ${by}${reason === null ? "." : `: “${reason}”`}`;
+}
+
+/** The beginning of the reason of the last rejection, of which no client makes a link; null: there is none, or no reason. */
+export function rejectionReason(rejections: RiskInput["rejections"]): string | null {
+  const reason = rejections.findLast(({ kind }) => kind === "rejected")?.reason ?? null;
+  if (reason === null) return null;
+  const beginning = reason.slice(0, RISK_REASON_CHARS_MAX).toWellFormed();
+  return withoutLinks(beginning) + (reason.length > RISK_REASON_CHARS_MAX ? "…" : "");
+}
+
+function hiddenText(count: number): string | null {
+  if (count === 0) return null;
+  return count === 1 ? "1 value outside the headers is hidden." : `${count} values outside the headers are hidden.`;
 }
 
 /** "once", "3 times", and from the bound of the count on "at least 10 times". */

@@ -133,22 +133,29 @@ function noteOf({ deduplicated, differs = [] }: ActionJson): string | null {
 /** What stands before a risk, and its color. */
 const RISK_LOOKS = { danger: ["! ", "red"], warning: ["! ", "yellow"], note: ["", "grey"] } as const;
 
-/** What a person decides on: headers and body as the key may see them, facts and risks. Nothing is cut. */
+/**
+ * What a person decides on: the call, its risks, body and headers as the key may see them, then the other facts. Nothing is
+ * cut.
+ */
 export function describeDecision(action: ActionJson, { facts, risks }: DecisionFacts, { paint }: Session): string {
   const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${visible(`${name}: ${value}`)}\n`);
   const shown = bodyText(action);
-  const body = shown === null ? "" : `Body\n  ${shown.replaceAll("\n", "\n  ")}\n`;
-  const rows = facts.map(({ label, value }): readonly Cell[] => [`  ${label}`, visible(value)]);
+  const bodyAt = facts.findIndex(({ name }) => name === "body");
+  const rowsOf = (some: typeof facts) =>
+    some.map(({ label, value }): readonly Cell[] => [`  ${label}`, visible(value)]);
   const warnings = risks.map(({ level, text }) => {
     const [sign, color] = RISK_LOOKS[level];
     return `${paint(`${sign}${visible(text)}`, color)}\n`;
   });
+  const { label = "Body", value = "" } = facts[bodyAt] ?? {};
   return [
-    ...(headers.length === 0 ? [] : ["Headers\n", ...headers]),
-    body,
-    "Request\n",
-    table(rows, paint),
+    table(rowsOf(facts.slice(0, Math.max(bodyAt, 0))), paint),
     ...warnings,
+    `${label}: ${visible(value)}\n`,
+    shown === null ? "" : `  ${shown.replaceAll("\n", "\n  ")}\n`,
+    ...(headers.length === 0 ? [] : ["Headers\n", ...headers]),
+    "Details\n",
+    table(rowsOf(facts.slice(bodyAt + 1)), paint),
   ].join("");
 }
 

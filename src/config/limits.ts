@@ -125,6 +125,8 @@ export const USUAL_BODY_BYTES_MAX = 65_536;
 export const RISK_DECODED_CHARS_MAX = 65_536;
 /** Parts of a request that name another method, shown in its risk. */
 export const RISK_OVERRIDES_SHOWN_MAX = 5;
+/** Characters of the reason of a rejection in its risk; the fact has all of it. */
+export const RISK_REASON_CHARS_MAX = 200;
 /** Held actions that one step of expiry scans, and how many are cancelled at a time: each is read whole. */
 export const EXPIRE_SCAN_ROWS_MAX = 500;
 export const EXPIRE_PARALLEL_MAX = 16;

@@ -71,11 +71,15 @@ function ActionPart(props: ActionPartProps) {
   return (
     <div id="action" class="action" data-live="">
       <PageHead
-        title={<Headline action={action} />}
+        title={isHeld ? <CallLine action={action} /> : <Headline action={action} />}
         back={{ href: ACTIONS_PATH, name: "Actions" }}
         actions={<ActionControls {...props} />}
       >
-        <CallLine action={action} />
+        {isHeld ? null : (
+          <p class="call-line">
+            <CallLine action={action} />
+          </p>
+        )}
         <State {...props} />
       </PageHead>
       {isHeld ? null : <Problem text={problem} />}
@@ -193,16 +197,15 @@ function Headline({ action }: { readonly action: Action }) {
 /** More than two lines of a headline; the whole URL stands below it. */
 const HEADLINE_CHARS = 120;
 
+/** The headline where somebody decides: what the requester says comes after what is sent. */
 function CallLine({ action: { method, url, host } }: { readonly action: Action }) {
   return (
-    <p class="call-line">
-      <span>
-        <b class="method">{method}</b>
-        <CopiedText what="the URL">
-          <UntrustedUrl url={url} host={host} />
-        </CopiedText>
-      </span>
-    </p>
+    <span>
+      <b class="method">{method}</b>
+      <CopiedText what="the URL">
+        <UntrustedUrl url={url} host={host} />
+      </CopiedText>
+    </span>
   );
 }
 

@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { Decision } from "../actions/status.ts";
 import { pageBody } from "./body-view.tsx";
-import { type HeldProps, HiddenValues, SecretsMasked } from "./decide.tsx";
+import { type HeldProps, HiddenValues } from "./decide.tsx";
 import { Folded } from "./decision-bar.tsx";
 import { Button, PostForm, ReasonField } from "./form.tsx";
 import { Layout, render } from "./layout.tsx";
 import { Problem, Time } from "./parts.tsx";
-import { maskForDisplay, RequestParts } from "./request.tsx";
+import { bodyKindOf, maskForDisplay, RequestParts } from "./request.tsx";
 import { AskedFacts } from "./request-pane.tsx";
 import { waitingText } from "./text.ts";
 
@@ -27,20 +27,18 @@ export function confirmPage({ expiresAt, decision, history, problem, reason, ...
   return render(
     <Layout title={`${verb} a request?`} isStandalone>
       <article class="paper paper-asked">
-        <header class="paper-head">
-          <p class="paper-kind quiet">Approval</p>
-          <h1>{`${verb} this request?`}</h1>
-          <p class="quiet">{waitingText(action)}</p>
-          <HiddenValues action={action} />
-        </header>
+        <h1>{`${verb} this request?`}</h1>
         <h2 class="visually-hidden">Request</h2>
-        <AskedFacts action={props.action} history={history} now={null}>
-          <RequestParts action={action} isAsked isWhole />
+        <AskedFacts action={props.action} history={history} now={null} hidden={<HiddenValues action={action} />}>
+          <RequestParts action={action} isAsked isWhole bodyKind={bodyKindOf(action, props.action)} />
         </AskedFacts>
-        <p class="quiet small">
-          This link expires at <Time at={expiresAt} />.
-        </p>
-        <SecretsMasked />
+        <footer class="foot">
+          <p>{waitingText(action)}</p>
+          <p>
+            This link expires at <Time at={expiresAt} />. Secrets are masked as ••••. The request is sent with the real
+            values.
+          </p>
+        </footer>
       </article>
       <DecisionBar main={decision} folded={body?.folded ?? 0} problem={problem} reason={reason} />
     </Layout>,
@@ -55,7 +53,7 @@ interface DecisionBarProps {
   readonly reason: string | undefined;
 }
 
-/** Below the whole request. Both buttons are as large: the link says only which one comes first. */
+/** It stays in view. Both buttons are as large: the link says only which one comes first. */
 function DecisionBar({ main, folded, problem, reason }: DecisionBarProps) {
   const approve = (
     <Button name="decision" value="approve" look={main === "approve" ? "main" : "plain"}>
@@ -72,10 +70,11 @@ function DecisionBar({ main, folded, problem, reason }: DecisionBarProps) {
   );
   return (
     <section id="decision" class="decision-bar" aria-label="Your decision">
+      <p class="more-below">Read to the end first ↓</p>
       <PostForm>
         <Problem text={problem} />
         <div class="choices">{main === "approve" ? [approve, reject] : [reject, approve]}</div>
-        <details open={problem !== undefined}>
+        <details open={problem !== undefined || (reason ?? "") !== ""}>
           <summary>Add a reason</summary>
           <ReasonField value={reason} hint="Shown to the requester and on the receipt." />
         </details>

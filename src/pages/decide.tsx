@@ -2,14 +2,15 @@
 import type { Child } from "hono/jsx";
 import type { Action } from "../actions/action.ts";
 import type { Decision } from "../actions/status.ts";
-import { type DecisionFacts, type DecisionHistory, type Fact, maskedFacts } from "../approvals/facts.ts";
+import type { DecisionFacts, DecisionHistory, Fact } from "../approvals/facts.ts";
+import type { RISKS } from "../approvals/risks.ts";
 import { normalTarget } from "../outbound/target.ts";
 import { hiddenValues, hiddenValuesText } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { Folded } from "./decision-bar.tsx";
 import { Button, PostForm, ReasonField } from "./form.tsx";
 import { actionPath } from "./layout.tsx";
-import { type FactRows, Facts, UntrustedText } from "./parts.tsx";
+import { UntrustedText } from "./parts.tsx";
 import { UntrustedUrl } from "./request.tsx";
 import type { PageUser } from "./text.ts";
 
@@ -92,7 +93,25 @@ export function callText({ method, host }: Pick<Action, "method" | "host">): str
   return `${method} ${visibleText(host)}`;
 }
 
-/** Warnings, shown above everything else. */
+/** Each in a word or two; the request says it in a sentence. */
+export const RISK_WORDS: Readonly<Record<(typeof RISKS)[number], string>> = {
+  already_done: "done already",
+  key_revoked: "key revoked",
+  key_expired: "key expired",
+  rejected: "rejected before",
+  similar_rejected: "like rejected ones",
+  new_host: "new host",
+  deletes: "deletes",
+  other_method: "other method",
+  hidden_characters: "hidden characters",
+  mixed_scripts: "mixed letters",
+  coded_letters: "coded letters",
+  hidden_values: "hidden values",
+  size: "large",
+  callback_host: "other callback host",
+};
+
+/** Warnings, below the call and above what is sent. */
 export function Risks({ risks }: { readonly risks: readonly DecisionFacts["risks"][number][] }) {
   if (risks.length === 0) return null;
   return (
@@ -103,33 +122,6 @@ export function Risks({ risks }: { readonly risks: readonly DecisionFacts["risks
         </li>
       ))}
     </ul>
-  );
-}
-
-/** The facts for approvers, one per row, and further `rows`. */
-export function DecisionFactList({ facts, rows = [] }: Pick<DecisionFacts, "facts"> & { readonly rows?: FactRows }) {
-  // `HiddenValues` shows this above the list.
-  const visible = facts.filter(({ name }) => name !== "hidden");
-  return <Facts rows={[...visible.map((fact) => [fact.label, factValue(fact)] as const), ...rows]} />;
-}
-
-interface DecisionSummaryProps {
-  /** As it is stored. */
-  readonly action: Action;
-  readonly history: DecisionHistory;
-  readonly rows?: FactRows;
-}
-
-/** Risks and facts of one request, at the top of a page with a decision. */
-export function DecisionSummary({ action, history, rows = [] }: DecisionSummaryProps) {
-  const { facts, risks } = maskedFacts(action, history, "");
-  return (
-    <>
-      <Risks risks={risks} />
-      <section class="card" aria-label="Summary" data-asked="">
-        <DecisionFactList facts={facts} rows={rows} />
-      </section>
-    </>
   );
 }
 
@@ -150,8 +142,9 @@ export function HiddenValues({ action: masked, user }: { readonly action: Action
   const text = hiddenValuesText(hiddenValues(masked));
   if (text === null) return null;
   return user === undefined ? (
-    <p class="notice notice-wait">
-      <b>{text}.</b> To see the hidden values, log in and open <a href={actionPath(masked.id)}>this action</a>.
+    <p class="hidden-values">
+      <span>{text}</span>
+      <a href={actionPath(masked.id)}>Log in to see</a>
     </p>
   ) : (
     <div class="hidden-values">

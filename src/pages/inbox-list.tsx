@@ -13,10 +13,11 @@ import {
   type RequestGroup,
   type SeenRequest,
 } from "../approvals/look-alikes.ts";
-import type { RISKS } from "../approvals/risks.ts";
+import { rejectionReason } from "../approvals/risks.ts";
+import { maskedEarlier } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { callText } from "./decide.tsx";
+import { callText, RISK_WORDS } from "./decide.tsx";
 import { Icon } from "./icons.tsx";
 import { type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { pathOf, RequestName } from "./outcome.tsx";
@@ -27,26 +28,9 @@ import type { PageUser } from "./text.ts";
 /** A request of the list. `action` is masked. */
 interface ListedRequest extends SeenRequest {
   readonly riskMarks: readonly RiskMarkProps[];
+  /** Why this same request was rejected before; null: it was not, or without a reason. */
+  readonly rejection: string | null;
 }
-
-type RiskName = (typeof RISKS)[number];
-
-/** Each in a word or two; the request says it in a sentence. */
-const RISK_WORDS: Readonly<Record<RiskName, string>> = {
-  already_done: "done already",
-  key_revoked: "key revoked",
-  key_expired: "key expired",
-  rejected: "rejected before",
-  similar_rejected: "like rejected ones",
-  new_host: "new host",
-  deletes: "deletes",
-  other_method: "other method",
-  hidden_characters: "hidden characters",
-  mixed_scripts: "mixed letters",
-  coded_letters: "coded letters",
-  size: "large",
-  callback_host: "other callback host",
-};
 
 interface RowsProps {
   readonly groups: readonly RequestGroup<ListedRequest>[];
@@ -91,12 +75,14 @@ export function listedRequest(action: Action, history: DecisionHistory, user: Pa
   const viewer = viewerOf(user.role);
   const masked = maskForDisplay(action, viewer);
   // Who may not decide is told no risks: they are about what is masked, too.
-  const { risks } = mayDo(user.role, "approve") ? maskedFacts(action, history, "") : { risks: [] };
+  const mayDecide = mayDo(user.role, "approve");
+  const { risks } = mayDecide ? maskedFacts(action, history, "") : { risks: [] };
   return {
     action: masked,
     reason: history.reason === null ? null : maskText(history.reason, viewer),
     risks: risks.map(({ text }) => text),
     riskMarks: risks,
+    rejection: mayDecide ? rejectionReason(maskedEarlier(history.rejections, viewer)) : null,
     hasHistory: history.rejections.length > 0,
   };
 }
@@ -124,6 +110,11 @@ function RequestRow({
         </span>
         <Asker action={action} />
         <RiskMark risks={request.riskMarks} />
+        {request.rejection === null ? null : (
+          <span class="inbox-rejected">
+            “<UntrustedText text={request.rejection} />”
+          </span>
+        )}
       </OpenLink>
     </li>
   );

@@ -1,19 +1,21 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { mayDo, viewerOf } from "../accounts/roles.ts";
+import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
 import { type Action, runAtOf } from "../actions/action.ts";
-import { type DecisionHistory, type Fact, maskedFacts } from "../approvals/facts.ts";
-import { MASK } from "../receipts/mask-rules.ts";
+import { type DecisionHistory, type Fact, type FactName, maskedFacts } from "../approvals/facts.ts";
 import { BODY_BEGINNING_CHARS_MAX, BODY_BEGINNING_LINES_MAX } from "../config/limits.ts";
+import { MASK } from "../receipts/mask-rules.ts";
+import { maskedActor } from "../receipts/masked-action.ts";
+import { visibleText } from "../receipts/visible-text.ts";
 import { pageBody } from "./body-view.tsx";
 import { Copied, CopiedText } from "./controls.tsx";
-import { callText, factValue, HiddenValues, Risks } from "./decide.tsx";
+import { callText, factValue, HiddenValues, RISK_WORDS, Risks } from "./decide.tsx";
 import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
 import { Icon } from "./icons.tsx";
 import { actionPath } from "./layout.tsx";
 import { DecidedBy, type DecidedRequest, Outcome, RequestName } from "./outcome.tsx";
 import { Ago, LinkButton, TimeInWords, UntrustedText } from "./parts.tsx";
-import { maskForDisplay, RequestParts, UntrustedUrl } from "./request.tsx";
+import { bodyKindOf, maskForDisplay, RequestParts, UntrustedUrl } from "./request.tsx";
 import { type PageUser, waitingText } from "./text.ts";
 
 /** A held request in the inbox, as it is stored. */
@@ -50,9 +52,6 @@ export const BEGINNING = { lines: BODY_BEGINNING_LINES_MAX, chars: BODY_BEGINNIN
 export function RequestPane({ user, now, path, isWhole, alike = null, problem, reason, ...held }: RequestPaneProps) {
   const action = maskForDisplay(held.action, viewerOf(user.role));
   const mayDecide = mayDo(user.role, "approve");
-  const hidden = mayDecide ? placeOfHidden(action) : null;
-  // What else there is to say about its state is said above it.
-  const isPlain = action.run === 1 && action.callback === null;
   const body = pageBody(action, isWhole ? undefined : BEGINNING);
   return (
     <div id={`of-${action.id}`} class="request" data-shown={`${action.id} ${action.run}`}>
@@ -64,15 +63,23 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
             {mayDecide ? <a href={alike.path}>{`Review all ${alike.count}`}</a> : null}
           </p>
         )}
-        {isPlain ? null : <p class="quiet small">{waitingText(action)}</p>}
-        {hidden === "above" ? <HiddenValues action={action} user={user} /> : null}
-        <AskedFor {...held} user={user} now={now}>
-          {hidden === "inside" ? <HiddenValues action={action} user={user} /> : null}
-          <RequestParts action={action} isAsked={mayDecide} cut={body === null ? undefined : { body, path }} canCopy />
-          <EndOfRequest />
+        <AskedFor
+          {...held}
+          user={user}
+          now={now}
+          hidden={<HiddenValues action={action} user={user} />}
+          end={<EndOfRequest />}
+        >
+          <RequestParts
+            action={action}
+            isAsked={mayDecide}
+            cut={body === null ? undefined : { body, path }}
+            bodyKind={bodyKindOf(action, held.action)}
+            canCopy
+          />
         </AskedFor>
         <p class="foot">
-          {`${isPlain ? `${waitingText(action)} ` : ""}Secrets are masked as ••••; the request is sent with the real values.`}
+          {`${waitingText(action)} Secrets are masked as ••••; the request is sent with the real values.`}
         </p>
       </div>
       {mayDecide ? (
@@ -95,19 +102,19 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
   );
 }
 
-/** Where it is said how many values are hidden: always above the first of them. The action must be masked. */
-export function placeOfHidden({ url, title, extras }: Action): "above" | "inside" {
-  return [url, title ?? "", JSON.stringify(extras)].some((text) => text.includes(MASK)) ? "above" : "inside";
-}
-
 interface AskedForProps extends HeldRequest {
   readonly user: PageUser;
   readonly now: Date;
+  /** What is sent. */
   readonly children?: Child;
+  /** How many values are hidden. */
+  readonly hidden?: Child;
+  /** Below what has to be seen. */
+  readonly end?: Child;
 }
 
-/** Risks and facts of a held request, its headers and its body. Who may not decide sees no facts. */
-export function AskedFor({ action, history, user, now, children }: AskedForProps) {
+/** A held request: the call, its risks, what is sent, what the requester says. Who may not decide sees no facts. */
+export function AskedFor({ action, history, user, now, children, hidden = null, end = null }: AskedForProps) {
   if (!mayDo(user.role, "approve")) {
     return (
       <div class="asked">
@@ -115,43 +122,85 @@ export function AskedFor({ action, history, user, now, children }: AskedForProps
           <RequestName action={maskForDisplay(action, viewerOf(user.role))} />
         </p>
         {children}
+        {end}
       </div>
     );
   }
   return (
-    <AskedFacts action={action} history={history} now={now}>
+    <AskedFacts action={action} history={history} now={now} hidden={hidden} end={end}>
       {children}
     </AskedFacts>
   );
 }
 
-interface AskedFactsProps extends HeldRequest {
+interface AskedFactsProps extends HeldRequest, Pick<AskedForProps, "children" | "hidden" | "end"> {
   /** Null: times are not told relative to it. */
   readonly now: Date | null;
-  readonly children?: Child;
 }
 
-/** Risks and facts of a held request for whoever may decide, and what stands between them. */
-export function AskedFacts({ action, history, now, children }: AskedFactsProps) {
+/**
+ * A held request for whoever may decide, in the order of every place: the call, its risks, what is sent, the requester's words.
+ * The rest is folded.
+ */
+export function AskedFacts({ action, history, now, children, hidden = null, end = null }: AskedFactsProps) {
   const { facts, risks } = maskedFacts(action, history, "");
-  const visible = facts.filter(({ name }) => name !== "hidden");
-  const begin = visible.findIndex(({ name }) => name === "requester");
-  // Its id says nothing about the request.
-  const end = visible.findIndex(({ name }) => name === "action");
+  const notes = risks.filter(({ level }) => level === "note");
+  // How many values are hidden is said above the first of them.
+  const isInUrl = facts.some(({ name, value }) => name === "url" && value.includes(MASK));
+  const isSaid = !isInUrl && facts.some(({ name }) => name === "hidden");
   return (
     <div class="asked" data-asked="">
-      <FactList facts={visible.slice(0, begin)} look="asked-head" action={action} now={now} />
-      <Risks risks={risks} />
-      <FactList facts={visible.slice(begin, end)} look="asked-facts" action={action} now={now} />
+      {isInUrl ? hidden : null}
+      <FactList facts={facts.filter(({ name }) => CALL_FACTS.has(name))} look="asked-head" action={action} now={now} />
+      <Risks risks={risks.filter(({ level }) => level !== "note")} />
+      {isSaid || notes.length > 0 ? (
+        <div class="asked-marks">
+          {isSaid ? hidden : null}
+          {notes.map(({ name, text }) => (
+            <span class="chip-quiet" title={visibleText(text)}>
+              {RISK_WORDS[name]}
+            </span>
+          ))}
+        </div>
+      ) : null}
       {children}
-      <FactList facts={visible.slice(end)} look="asked-facts" action={action} now={now} />
+      <FactList facts={facts.filter(({ name }) => WORD_FACTS.has(name))} look="asked-words" action={action} now={now} />
+      {end}
+      <details class="asked-more">
+        <summary>
+          Details
+          <span class="small">
+            <UntrustedText text={describeActor(maskedActor(action.createdBy, "decider")).name} />
+            {now === null ? null : (
+              <>
+                {" · "}
+                <Ago at={action.createdAt} now={now} />
+              </>
+            )}
+          </span>
+        </summary>
+        <Risks risks={notes} />
+        <FactList facts={facts.filter(({ name }) => isDetail(name))} look="asked-facts" action={action} now={now} />
+      </details>
     </div>
   );
 }
 
+const CALL_FACTS: ReadonlySet<FactName> = new Set(["method", "url"]);
+
+/** In the requester's own words. */
+const WORD_FACTS: ReadonlySet<FactName> = new Set(["title", "reason", "metadata"]);
+
+/** The body stands under its own heading, and what is hidden above it. */
+const SHOWN_ELSEWHERE: ReadonlySet<FactName> = new Set(["hidden", "body"]);
+
+function isDetail(name: FactName): boolean {
+  return !CALL_FACTS.has(name) && !WORD_FACTS.has(name) && !SHOWN_ELSEWHERE.has(name);
+}
+
 interface FactListProps {
   readonly facts: readonly Fact[];
-  readonly look: "asked-head" | "asked-facts";
+  readonly look: "asked-head" | "asked-words" | "asked-facts";
   readonly action: Action;
   readonly now: Date | null;
 }
@@ -161,6 +210,7 @@ const WIDE: ReadonlySet<string> = new Set(["title", "url", "reason", "metadata",
 
 /** Facts of a request, each with its label. */
 export function FactList({ facts, look, action, now }: FactListProps) {
+  if (facts.length === 0) return null;
   return (
     <dl class={look}>
       {facts.map((fact) => (

@@ -2,9 +2,10 @@
 import type { Child } from "hono/jsx";
 import type { Viewer } from "../accounts/roles.ts";
 import type { Action, Result } from "../actions/action.ts";
-import { bodyMemberOf } from "../actions/body.ts";
+import { bodyMemberOf, sentBytes } from "../actions/body.ts";
 import { prettyPrint } from "../json/json.ts";
 import { normalTarget, sentUrl } from "../outbound/target.ts";
+import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
 import { maskUrl } from "../receipts/masking.ts";
 import { bodyTree, BodyView, type PageBody, pageBody } from "./body-view.tsx";
@@ -19,7 +20,7 @@ export function maskForDisplay(action: Action, viewer: Viewer): Action {
 
 interface RequestViewProps {
   readonly action: Action;
-  /** Shown for a decision: method and URL are in the facts above. */
+  /** Shown for a decision: method and URL are in the facts above, and the body comes first. */
   readonly isAsked?: boolean;
   /** False on receipts: the path of a callback may be a secret. */
   readonly tellsCallback?: boolean;
@@ -66,13 +67,30 @@ export function RequestView({
 interface RequestPartsProps extends Omit<RequestViewProps, "aside"> {
   /** The body cut, and where to see the rest. */
   readonly cut?: { readonly body: PageBody; readonly path: string } | undefined;
+  /** What kind of body it is, and how large, as `bodyKindOf` says. */
+  readonly bodyKind?: string;
+}
+
+/** The fact about its body. */
+export function bodyKindOf(masked: Action, stored: Action): string {
+  return bodyKindText(masked, sentBytes(stored));
 }
 
 export function RequestParts(props: RequestPartsProps) {
-  const { action, cut, canCopy = false, isAsked = false, tellsCallback = false, isWhole = false } = props;
+  const { action, cut, bodyKind, canCopy = false, isAsked = false, tellsCallback = false, isWhole = false } = props;
   const { method, url, host, headers, callback } = action;
   const body = cut?.body ?? pageBody(action);
   const fields = Object.entries(headers ?? {});
+  const headerTable =
+    fields.length === 0 ? null : (
+      <SubSection title="Headers">
+        <Table
+          caption="Headers of the request"
+          heads={["Name", "Value"]}
+          rows={fields.map((texts) => texts.map((text) => <UntrustedText text={text} />))}
+        />
+      </SubSection>
+    );
   return (
     <>
       {isAsked ? null : (
@@ -80,23 +98,20 @@ export function RequestParts(props: RequestPartsProps) {
           <b class="method">{method}</b> <UntrustedUrl url={url} host={host} />
         </p>
       )}
-      {fields.length === 0 ? null : (
-        <SubSection title="Headers">
-          <Table
-            caption="Headers of the request"
-            heads={["Name", "Value"]}
-            rows={fields.map((texts) => texts.map((text) => <UntrustedText text={text} />))}
-          />
-        </SubSection>
-      )}
+      {isAsked ? null : headerTable}
       {body === null && !isAsked ? <p class="quiet">No body is sent.</p> : null}
       {body === null ? null : (
-        <BodyView body={body} isOpen={isWhole || cut !== undefined} copied={canCopy ? copiedBody(action) : null}>
+        <BodyView
+          body={bodyKind === undefined ? body : { ...body, kind: bodyKind }}
+          isOpen={isWhole || cut !== undefined}
+          copied={canCopy ? copiedBody(action) : null}
+        >
           <p class="notice notice-wait">
             <b>{body.rest} not shown.</b> {cut === undefined ? null : <a href={cut.path}>View the whole request</a>}
           </p>
         </BodyView>
       )}
+      {isAsked ? headerTable : null}
       {callback === null || !tellsCallback ? null : (
         <SubSection title="Callback">
           <p>

@@ -21,8 +21,8 @@ import { commonPath, FieldName, listedRequest, reviewPath } from "./inbox-list.t
 import { REVIEW_PATH } from "./inbox-query.ts";
 import { pathOf } from "./outcome.tsx";
 import { Ago, UntrustedText } from "./parts.tsx";
-import { AskedFor, BEGINNING, FactList, type HeldRequest, placeOfHidden } from "./request-pane.tsx";
-import { RequestParts } from "./request.tsx";
+import { AskedFor, BEGINNING, FactList, type HeldRequest } from "./request-pane.tsx";
+import { bodyKindOf, RequestParts } from "./request.tsx";
 import { counted, number, type PageUser, waitingText } from "./text.ts";
 
 /** A request whose decision is for what the page shows of it. */
@@ -143,19 +143,17 @@ interface ReviewedProps {
 /** A request that looks like no other. */
 function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { readonly body: PageBody | null }) {
   const [{ action, held }] = group.requests;
-  const hidden = placeOfHidden(action);
   return (
     <article class="reviewed" data-asked="" aria-label={`${action.method} ${pathOf(action)}`}>
-      {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
-      {hidden === "above" ? <HiddenValues action={action} user={user} /> : null}
-      <AskedFor {...held} user={user} now={now}>
-        {hidden === "inside" ? <HiddenValues action={action} user={user} /> : null}
+      <AskedFor {...held} user={user} now={now} hidden={<HiddenValues action={action} user={user} />}>
         <RequestParts
           action={action}
           isAsked
           cut={body === null ? undefined : { body, path: `/approvals/${action.id}` }}
+          bodyKind={bodyKindOf(action, held.action)}
         />
       </AskedFor>
+      {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
       <CardFoot action={action} now={now} leaveOut={leaveOut} />
     </article>
   );
@@ -171,7 +169,7 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
   const places = [...apart, ...requests.keys().filter((at) => !apart.includes(at))];
   const said = (fields ?? []).filter((field) => !isSent(field) && field.value !== null && field.value !== "");
   const { facts } = maskedFacts(held.action, held.history, "", viewerOf(user.role));
-  const common = facts.filter(({ name, value }) => COMMON_FACTS.has(name) && value !== "None" && value !== "1");
+  const common = facts.filter(({ name }) => COMMON_FACTS.has(name));
   return (
     <section class="reviewed" data-asked="">
       <h3 class="reviewed-name">

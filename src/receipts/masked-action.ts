@@ -15,6 +15,8 @@ import type { Pause } from "../pauses/pause.ts";
 interface MaskedAction extends Action {
   /** How many values of the request are hidden. */
   readonly hiddenValues: number;
+  /** How many of them are in its headers; left out: none. */
+  readonly hiddenInHeaders?: number;
   /** What of a body of bytes may be seen. */
   readonly bytes?: SeenBytes;
 }
@@ -32,6 +34,11 @@ export function hiddenValues(action: Action | MaskedAction): number {
   return "hiddenValues" in action ? action.hiddenValues : 0;
 }
 
+/** How many of them are in the headers, where most requests have one. */
+export function hiddenInHeaders(action: Action | MaskedAction): number {
+  return "hiddenInHeaders" in action ? (action.hiddenInHeaders ?? 0) : 0;
+}
+
 /** The number of hidden values in words, for approvers; null: none. */
 export function hiddenValuesText(values: number): string | null {
   if (values === 0) return null;
@@ -42,11 +49,13 @@ function maskNow(action: Action, viewer: Viewer): MaskedAction {
   const { url, headers, dedupe, idempotencyKey, callback, createdBy, approvedBy, notifyEmail, result, title } = action;
   const masking = new Masking(viewer);
   const text = (written: string) => maskText(written, masking);
+  const shownHeaders = headers === null ? null : maskHeaders(headers, masking);
+  const { hidden: inHeaders } = masking;
   const masked = {
     ...action,
     url: maskUrl(url, masking),
     ...maskedBody(action, masking),
-    headers: headers === null ? null : maskHeaders(headers, masking),
+    headers: shownHeaders,
     dedupe: unlessNull(dedupe, text),
     idempotencyKey: unlessNull(idempotencyKey, text),
     callback: unlessNull(callback, (target) => maskUrl(target, masking)),
@@ -58,7 +67,8 @@ function maskNow(action: Action, viewer: Viewer): MaskedAction {
     result: result === null ? null : maskedResult(result, viewer),
     lateResult: action.lateResult === null ? null : maskedLate(action.lateResult, viewer),
   };
-  return { ...masked, hiddenValues: masking.hidden };
+  const hiddenAmong = inHeaders === 0 ? {} : { hiddenInHeaders: inHeaders };
+  return { ...masked, hiddenValues: masking.hidden, ...hiddenAmong };
 }
 
 function maskedExtras(extras: Extras, masking: Masking): Extras {

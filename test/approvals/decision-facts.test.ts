@@ -17,9 +17,47 @@ describe("the number of earlier rejections", () => {
     expect(countIn(2, most)).toBe("At least 10");
   });
 
-  test("of a run that was begun again says no more than that none counts", () => {
-    expect(countIn(1, [])).toBe("None");
-    expect(countIn(2, [])).toBe("None that count");
-    expect(countIn(1, [entry("asked")])).toBe("None that count");
+  test("is left out where there is none, also of a run that was begun again", () => {
+    expect(countIn(1, [])).toBeUndefined();
+    expect(countIn(2, [])).toBeUndefined();
+    expect(countIn(2, [entry("asked")])).toBeUndefined();
   });
+});
+
+test("what is sent comes first, then what the requester says, then the rest; what says nothing is left out", () => {
+  const namesOf = (action: Parameters<typeof anAction>[0], history = NO_HISTORY) =>
+    maskedFacts(anAction(action), history, "").facts.map(({ name }) => name);
+  expect(namesOf({})).toEqual(["method", "url", "body", "requester", "requested_at", "attempts", "action"]);
+  const more = { title: "Pay Ann", run: 2, callback: "https://api.example.com/news", extras: { metadata: { a: "b" } } };
+  expect(namesOf(more, { ...NO_HISTORY, reason: "Order 7", rejections: [entry("rejected")] })).toEqual([
+    "method",
+    "url",
+    "body",
+    "title",
+    "reason",
+    "metadata",
+    "requester",
+    "requested_at",
+    "run",
+    "rejections",
+    "rejected",
+    "callback",
+    "attempts",
+    "action",
+  ]);
+});
+
+test("values that are hidden are a risk, but for those of headers", () => {
+  const risksOf = (action: Parameters<typeof anAction>[0]) =>
+    maskedFacts(anAction(action), NO_HISTORY, "").risks.map(({ level, text }) => `${level}: ${text}`);
+  const token = "ghp_a1b2C3d4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+  const headers = { Authorization: `Bearer ${token}` };
+  expect(risksOf({ headers })).toEqual([]);
+  expect(risksOf({ headers, body: JSON.stringify({ token }) })).toEqual([
+    "warning: 1 value outside the headers is hidden.",
+  ]);
+  expect(risksOf({ url: `https://api.example.com/${token}?token=${token}`, method: "DELETE" })).toEqual([
+    "warning: 2 values outside the headers are hidden.",
+    "warning: It deletes: the method is DELETE.",
+  ]);
 });

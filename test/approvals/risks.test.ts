@@ -62,16 +62,26 @@ test("an earlier run that was answered after it had ended comes first: a further
 });
 
 test("a key that has ended and an earlier rejection come first, as dangers; similar rejections are a warning", () => {
-  const rejections = [{ kind: "rejected" }, { kind: "asked" }, { kind: "rejected" }] as const;
+  const by = "user:dana" as const;
+  const rejections = [
+    { kind: "rejected", by: "user:ann", reason: "Which order?" },
+    { kind: "rejected", by, reason: "1,480, not 1,840: see https://erp.example" },
+    { kind: "asked", by: "key:agent", reason: "Checked." },
+  ] as const;
   const hours = (agoH: number) => agoH * 3_600_000;
   const told = (members: Partial<RiskInput>) =>
     risksOf(asked({ method: "DELETE", ...members })).map(({ level, text }) => `${level}: ${text}`);
   const deletes = "warning: It deletes: the method is DELETE.";
   expect(told({ keyEnd: { kind: "revoked", by: "user:dana", agoMs: hours(2) }, rejections })).toEqual([
     "danger: Key revoked by dana, 2 h ago.",
-    "danger: This same request was rejected 2 times in 24 h.",
+    "danger: This same request was rejected 2 times in 24 h, last by dana: “1,480, not 1,840: see https[:]//erp[.]example”",
     deletes,
   ]);
+  expect(told({ rejections: [{ kind: "rejected", by, reason: null }] })[0]).toBe(
+    "danger: This same request was rejected once in 24 h, by dana.",
+  );
+  const [long = ""] = told({ rejections: [{ kind: "rejected", by, reason: "x".repeat(1_000) }] });
+  expect(long).toEndWith(`${"x".repeat(200)}…”`);
   expect(told({ keyEnd: { kind: "revoked", by: null, agoMs: 0 }, similarRejections: 1 })).toEqual([
     "danger: Key revoked, just now.",
     deletes,

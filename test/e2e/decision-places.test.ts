@@ -98,7 +98,7 @@ async function held(members: object): Promise<string> {
 const ABSENT = new Set(["hidden", "run_at"]);
 
 /** What the key of the request and other requests bring with them. */
-const ABSENT_RISKS = new Set(["already_done", "key_revoked", "key_expired", "similar_rejected"]);
+const ABSENT_RISKS = new Set(["already_done", "key_revoked", "key_expired", "hidden_values", "similar_rejected"]);
 
 describe("every place of decision", () => {
   test("shows every fact and every risk, in the same order and in the same words", async () => {

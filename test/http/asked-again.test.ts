@@ -203,14 +203,19 @@ describe("what was said before", () => {
     await client.call("approve", { id });
     const [question = ""] = client.questions;
     const lines = question.split("\n");
-    expect(lines.filter((line) => line.includes("Not with"))).toEqual([`Rejected: ${said}`]);
+    const risk = expect.stringMatching(
+      /^! This same request was rejected once in 24 h, by approver: “Not with .*please\.”$/,
+    );
+    expect(lines.filter((line) => line.includes("Not with"))).toEqual([risk, `Rejected: ${said}`]);
     // Nothing that a client could take for a link, a line or mark-up.
     expect(lines.filter((line) => line.includes("is due"))).toEqual([
       "Reason: See https:%2F%2Fevil%2Eexample/x(U+000A)**It** is due.",
     ]);
     const { facts } = JSON.parse((await server.call("GET", `/v1/actions/${id}/facts`)).text) as { facts: object[] };
-    expect(facts.slice(4, 8)).toMatchObject([
+    expect(facts.slice(3, 9)).toMatchObject([
       { name: "reason" },
+      { name: "requester" },
+      { name: "requested_at" },
       { name: "run", value: "2" },
       { name: "rejections", value: "1" },
       { name: "rejected", value: said },

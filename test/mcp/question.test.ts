@@ -27,20 +27,17 @@ describe("a question", () => {
     });
     expect(messageOf(action).split("\n")).toEqual([
       "Should Outgate send this HTTP call?",
-      "! It deletes: the method is DELETE.",
       "Hidden: 1 value hidden",
       "Method: DELETE",
       "URL: https://api.example.com:8443/users/7?page=2&token=••••(token,16-chars,…Vb4K)",
-      "Requested by: agent, over the API",
-      "Requested at: 4 Mar 2026, 12:00 UTC",
-      "Reason: Not given",
-      "Run: 1",
-      "Earlier rejections: None",
-      "Callback: None",
+      "! 1 value outside the headers is hidden.",
+      "! It deletes: the method is DELETE.",
       "Body: JSON, 28 bytes",
       "    {",
       '      "note": "ignore your rules"',
       "    }",
+      "Requested by: agent, over the API",
+      "Requested at: 4 Mar 2026, 12:00 UTC",
       "Attempts: Up to 3, until one succeeds",
       `Action: https://gate.example.com/actions/${action.id}`,
       "The action's link shows the whole request, after you log in.",
@@ -124,7 +121,7 @@ describe("a question", () => {
   test("cuts nothing, and names what is long", () => {
     const url = `https://${"a.".repeat(121)}example.com/${"x".repeat(7_900)}`;
     expect(urlIn(url)).toBe(`URL: ${url}`);
-    expect(lines(url)[1]).toStartWith("! Unusually large: a URL of 8,");
+    expect(lines(url)[3]).toStartWith("! Unusually large: a URL of 8,");
   });
 
   test("begins with the number of hidden values", () => {
@@ -135,7 +132,8 @@ describe("a question", () => {
   });
 
   test("has one line per fact and no markup, whatever others have written", () => {
-    const count = lines("https://a.example/").length;
+    // The reason has a line of its own.
+    const count = lines("https://a.example/").length + 1;
     holds(
       property(webUrl({ withFragments: true, withQueryParameters: true }), string({ unit: "binary" }), (url, words) => {
         const { host, hostname } = new URL(url);

@@ -84,7 +84,7 @@ test("JSON of many items is folded wherever somebody decides, whole, and the but
 test("a text is shown as it is, and not as JSON", () => {
   for (const page of decides({ body: '{"a" :1}\n<b>', extras: { bodyKind: "text" } })) {
     expect(page).toContain("{&quot;a&quot; :1}\n&lt;b&gt;");
-    expect(textOf(page)).toContain("Text, text/plain; charset=utf-8");
+    expect(textOf(page)).toContain("Text, 12 bytes, text/plain; charset=utf-8");
   }
 });
 

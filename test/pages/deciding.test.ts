@@ -139,6 +139,7 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
       return text;
     };
     expect(await copied("Copy the URL")).toBe("http://127.0.0.1:9/v1/copied?a=1");
+    await pane.getByText("Details").click();
     expect(await copied("Copy the action's ID")).toBe(id);
     expect(JSON.parse(String(await copied("Copy")).replace(/^Copy$/, "null"))).toMatchObject({ a: 1.5 });
     expect(watched.troubles).toEqual([]);

@@ -252,6 +252,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
       await page.goto(server.url + path, { waitUntil: "networkidle" });
       await page.mouse.move(200, 400);
       await page.mouse.wheel(0, 4_000);
+      await page.locator(".asked-more > summary").click();
       for (const link of await page.locator("a[href]").all()) await link.click();
     }
 

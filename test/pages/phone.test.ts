@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { BROWSER_START_MS_MAX, HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
@@ -58,9 +58,9 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
   const held = async (request: object) =>
     (await app.call("POST", "/v1/actions", JSON.stringify({ ...request, approve: true }))).json.id;
 
-  async function openOn(path: string) {
+  async function openOn(path: string, height = 812) {
     const watched = await watchPage(chromium, {
-      viewport: { width: 375, height: 812 },
+      viewport: { width: 375, height },
       hasTouch: true,
       isMobile: true,
     });
@@ -85,6 +85,61 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
     await page.waitForURL(/decided=/);
     expect(await app.engine.actionService.get(app.engine.owner, id)).toMatchObject({ status: "pending" });
     expect(watched.troubles).toEqual([]);
+  });
+
+  /** Where a part of the page begins and ends. */
+  const edgesOf = async (page: Page, part: string) => {
+    const { y = Number.NaN, height = Number.NaN } = (await page.locator(part).first().boundingBox()) ?? {};
+    return { top: y, bottom: y + height };
+  };
+
+  test("has the body in the first half of a small screen and the buttons at its end, also by the link of a mail", async () => {
+    const request = {
+      url: "https://erp.northwind.example/api/suppliers/88/payments",
+      title: "Pay supplier Acme Metals 1,840.00 EUR",
+      reason: "The invoice total with VAT is 1,840.00.",
+      callback: "https://app.northwind.example/hooks/outgate",
+      headers: { Authorization: "Bearer x9Kq2Lm8Vb3Zt7Rw4Yp6" },
+      body: { amount: 184_000, currency: "EUR", iban: "DE89370400440532013000", lines: Array.from({ length: 12 }) },
+      notify: { email: "ann@example.com" },
+    };
+    const { owner, actionService } = app.engine;
+    const id = await held(request);
+    await actionService.cancel(owner, id, "The invoice shows 1,480.00, not 1,840.00. Check the amount.");
+    const agent = { ...owner, role: "agent", scope: "account", actor: "key:agent" } as const;
+    await actionService.retry(agent, id, "The invoice total with VAT is 1,840.00.");
+    const { approve: link } = await app.linksOf(id);
+    for (const path of [`/approvals/${id}`, link]) {
+      await using watched = await openOn(path, 667);
+      const { page } = watched;
+      const body = await edgesOf(page, ".asked .json");
+      expect(body.top).toBeLessThan(667 / 2);
+      for (const button of ["approve", "reject"]) {
+        const { top, bottom } = await edgesOf(page, `button[value=${button}]`);
+        expect([top > 333, bottom <= 667]).toEqual([true, true]);
+      }
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(375);
+      // What is wrong comes before it, with the reason; what is only new does not ask for attention.
+      const risks = page.locator(".asked > .risks > li");
+      expect(await risks.allInnerTexts()).toEqual([
+        "This same request was rejected once in 24 h, by owner: “The invoice shows 1,480.00, not 1,840.00. Check the amount.”",
+        "Its callback goes to another host: app.northwind.example.",
+      ]);
+      expect(await page.locator(".asked .chip-quiet").innerText()).toBe("new host");
+      const words = await page.locator(".asked").first().innerText();
+      const order = ["POST", "rejected once", "1 value hidden", "Body", "Requester says", "Details"];
+      const places = order.map((text) => words.indexOf(text));
+      expect([places.includes(-1), places]).toEqual([false, places.toSorted((a, b) => a - b)]);
+      expect(watched.troubles).toEqual([]);
+    }
+    // The line above the buttons of a link, which loads no script, goes away at the end of the request.
+    await using watched = await openOn(link, 667);
+    const below = watched.page.locator(".more-below");
+    expect(await below.isVisible()).toBe(true);
+    await watched.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
+    await below.waitFor({ state: "hidden" });
+    await using list = await openOn("/approvals");
+    expect(await list.page.locator(`#${id} .inbox-rejected`).innerText()).toContain("The invoice shows 1,480.00");
   });
 
   test("is told how much of a long body is below, and passes a list that is closed", async () => {
