@@ -25,7 +25,7 @@ const GUARDS = [
   ),
   ...["remote", "rotate-key", "start", "stop"].map(inE2e),
   ...["callback-crash", "large-rows", "one-approval", "slow-account"].map((name) => `test/delivery/${name}.test.ts`),
-  ...["generated", "hostile-lengths", "loop-gaps", "login-throttle", "memory"].map(inHttp),
+  ...["generated", "hostile-lengths", "held-bodies", "loop-gaps", "login-throttle", "memory"].map(inHttp),
   ...["receipt-load", "slow-readers", "small-chunks", "unproved"].map(inHttp),
   ...["lane-growth", "pages-under-writes", "postgres-connection", "postgres-nodes", "postgres-races"].map(inDb),
   ...["lock", "threaded"].map(inDb),

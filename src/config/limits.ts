@@ -202,6 +202,8 @@ export const ANSWER_SAID_CHARS_MAX = 160;
 /** Lines and characters of the beginning of a body, where its request has not been opened by its address; the button says so. */
 export const BODY_BEGINNING_LINES_MAX = 60;
 export const BODY_BEGINNING_CHARS_MAX = 4_000;
+/** Characters of a body that are on its page; of a longer one only the beginning is, and the rest is loaded when asked for. */
+export const BODY_ON_PAGE_CHARS_MAX = 20_480;
 /** Nodes and characters of a JSON body that is read as a tree; further nodes are text in it, a longer body is text. */
 export const JSON_TREE_NODES_MAX = 6_000;
 export const JSON_TREE_CHARS_MAX = 131_072;
@@ -220,6 +222,8 @@ export const BYTES_SHOWN_MAX = 4_096;
 export const SNIPPET_CHARS_MAX = 16_384;
 /** Characters that are masked on the event loop (4 ms at worst); longer texts are masked on another thread. */
 export const MASKED_INLINE_CHARS_MAX = 16_384;
+/** Characters that are sent to the thread that masks at once; one action may have more. */
+export const MASKED_AT_ONCE_CHARS_MAX = 262_144;
 
 /** Names of members whose meaning is remembered, of at most 256 characters each. */
 export const NAMES_READ_MAX = 1_000;

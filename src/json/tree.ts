@@ -96,6 +96,38 @@ function listOf(text: string, budget: number): Made {
   return { node: { kind: "list", text, elements, rest: restOf(rest, "[", "]") }, used };
 }
 
+/**
+ * What follows the first elements or members of a value inside of a compact JSON text; null: there is no such value, or nothing
+ * follows. `path` are places in the objects and lists around it, from 0.
+ */
+export function restInside(json: string, path: readonly number[], from: number): JsonRest | null {
+  let text = json;
+  for (const at of path) {
+    const inside = nth(valuesIn(text), at);
+    if (inside === null) return null;
+    text = inside;
+  }
+  if (text.startsWith("[")) return restOf([...elementsIn(text)].slice(from), "[", "]");
+  if (!text.startsWith("{")) return null;
+  const members = [...membersIn(text)].slice(from).map(([name, value]) => `${JSON.stringify(name)}:${value}`);
+  return restOf(members, "{", "}");
+}
+
+/** The values of an object or list; none of what is neither. */
+function* valuesIn(text: string): Generator<string> {
+  if (text.startsWith("[")) yield* elementsIn(text);
+  if (text.startsWith("{")) for (const [, value] of membersIn(text)) yield value;
+}
+
+function nth(values: Iterable<string>, at: number): string | null {
+  let place = 0;
+  for (const value of values) {
+    if (place === at) return value;
+    place += 1;
+  }
+  return null;
+}
+
 function restOf(parts: readonly string[], open: string, close: string): JsonRest | null {
   return parts.length === 0 ? null : { count: parts.length, text: `${open}${parts.join(",")}${close}` };
 }

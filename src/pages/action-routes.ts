@@ -11,6 +11,8 @@ import type { PauseOf } from "../pauses/pause.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { actionPage, type ActionProps, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";
+import { bodyPage } from "./body-page.tsx";
+import { maskForDisplay } from "./request.tsx";
 import { actionPath, ACTIONS_PATH, EXPORT_PATH, listPath } from "./layout.tsx";
 import {
   type AnswerPerson,
@@ -56,6 +58,7 @@ export function actionPageRoutes(deps: ActionPageRouteDeps) {
         page("own", await actionHtml(deps, person, actionIdOf(context, params), { search: context.search })),
       hooks,
     )
+    .get(`${PATH}/body`, body(deps), hooks)
     .post(PATH, decide(deps), hooks)
     .post(`${PATH}/reveal`, reveal(deps), hooks);
 }
@@ -81,6 +84,21 @@ async function actionHtml(
   const shared = { user: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
   const pause = maskedPause(pauseOf(found), viewer);
   return actionPage({ action, timeline, attempts, chosen, history, pause, ...shared, ...more });
+}
+
+/** The body by itself: whole, or the end of one of its lists. */
+function body({ actionService }: ActionPageRouteDeps): AnswerById {
+  return async ({ context, person, params }) => {
+    const id = actionIdOf(context, params);
+    const viewer = viewerOf(person.caller.role);
+    const found = await actionService.get(person.caller, id);
+    const action = maskForDisplay(await premask(found, viewer), viewer);
+    const isHeld = isHeldIn(found, found.run);
+    const back = isHeld
+      ? { href: `/approvals/${id}`, name: "Back to the decision" }
+      : { href: actionPath(id), name: "Back to the action" };
+    return page("own", bodyPage({ action, search: context.search, back, user: person }));
+  };
 }
 
 /** These errors are shown on the page, with the input kept. */

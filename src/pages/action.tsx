@@ -14,6 +14,7 @@ import { Controls } from "./action-controls.tsx";
 import { ActionDetails } from "./action-facts.tsx";
 import { Story } from "./action-story.tsx";
 import { AttemptResponse, Attempts } from "./attempts.tsx";
+import { bodyPath } from "./body-page.tsx";
 import { pageBody } from "./body-view.tsx";
 import { CopiedText } from "./controls.tsx";
 import { callText, DecisionForm, RevealForm, Risks } from "./decide.tsx";
@@ -171,6 +172,7 @@ function Asked({ action, stored, role, user }: ActionPartProps) {
       <Risks risks={risksWithoutHistory(stored, action)} />
       <RequestView
         action={action}
+        bodyPath={bodyPath(action.id)}
         canCopy
         aside={mayDo(role, "approve") ? <RevealForm id={action.id} user={user} /> : null}
       />

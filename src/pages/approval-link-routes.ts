@@ -8,7 +8,9 @@ import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { premask } from "../receipts/masked-action.ts";
 import { confirmPage } from "./approval-link.tsx";
+import { bodyPage } from "./body-page.tsx";
 import { checkDecisionForm } from "./decision-form.ts";
+import { maskForDisplay } from "./request.tsx";
 
 export interface ApprovalLinkRouteDeps {
   readonly followLink: FollowLink;
@@ -46,7 +48,16 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
     if (isOneClick && isOpenedByPerson(context.request)) {
       return toReceipt(found(context, await followLink.decide(token, opened.decision, null, clientOf(context))));
     }
-    return page("approval", confirmPage(await readyToShow(opened)));
+    return page("approval", confirmPage({ ...(await readyToShow(opened)), bodyPath: bodyPathOf(token) }));
+  };
+
+  /** The body by itself. Where opening the link decides, it shows none. */
+  const body = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
+    const opened = found(context, await followLink.open(token));
+    if (!opened.isLive || isOneClick) return toReceipt(opened);
+    const action = maskForDisplay((await readyToShow(opened)).action, "decider");
+    const back = { href: `/a/${token}`, name: "Back to the decision" };
+    return page("approval", bodyPage({ action, search: context.search, back, user: null }));
   };
 
   const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
@@ -59,13 +70,22 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
       return toReceipt(found(context, await followLink.decide(token, decision, reason, clientOf(context))));
     } catch (error) {
       return showFormAgain(context, error, INVALID, async (problem) =>
-        confirmPage({ ...(await readyToShow(opened)), problem, reason: form.get("reason") ?? "" }),
+        confirmPage({
+          ...(await readyToShow(opened)),
+          bodyPath: bodyPathOf(token),
+          problem,
+          reason: form.get("reason") ?? "",
+        }),
       );
     }
   };
 
   const hooks = { params: TokenParams };
-  return createPageRoutes("approval").get(PATH, show, hooks).post(PATH, decide, hooks);
+  return createPageRoutes("approval").get(PATH, show, hooks).get(`${PATH}/body`, body, hooks).post(PATH, decide, hooks);
+}
+
+function bodyPathOf(token: string): string {
+  return `/a/${token}/body`;
 }
 
 async function readyToShow<Opened extends OpenedLink>(opened: Opened): Promise<Opened> {

@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Decision } from "../actions/status.ts";
-import { pageBody } from "./body-view.tsx";
+import { limitsOnPage, pageBody } from "./body-view.tsx";
 import { type HeldProps, HiddenValues } from "./decide.tsx";
-import { Folded } from "./decision-bar.tsx";
+import { Folded, Unread } from "./decision-bar.tsx";
 import { Button, PostForm, ReasonField } from "./form.tsx";
 import { Layout, render } from "./layout.tsx";
 import { Problem, Time } from "./parts.tsx";
@@ -14,15 +14,25 @@ interface ConfirmProps extends HeldProps {
   readonly expiresAt: Date;
   /** Which link of the mail was opened. */
   readonly decision: Decision;
+  /** The page of the whole body. */
+  readonly bodyPath: string;
 }
 
 /**
  * The page of an approval link: who asks for what, what to look at twice, the masked request, and below it two buttons, the
  * one of the link first.
  */
-export function confirmPage({ expiresAt, decision, history, problem, reason, ...props }: ConfirmProps): string {
+export function confirmPage({
+  expiresAt,
+  decision,
+  bodyPath,
+  history,
+  problem,
+  reason,
+  ...props
+}: ConfirmProps): string {
   const action = maskForDisplay(props.action, "decider");
-  const body = pageBody(action);
+  const body = pageBody(action, limitsOnPage(action));
   const verb = decision === "approve" ? "Approve" : "Reject";
   return render(
     <Layout title={`${verb} a request?`} isStandalone>
@@ -30,7 +40,13 @@ export function confirmPage({ expiresAt, decision, history, problem, reason, ...
         <h1>{`${verb} this request?`}</h1>
         <h2 class="visually-hidden">Request</h2>
         <AskedFacts action={props.action} history={history} now={null} hidden={<HiddenValues action={action} />}>
-          <RequestParts action={action} isAsked isWhole bodyKind={bodyKindOf(action, props.action)} />
+          <RequestParts
+            action={action}
+            isAsked
+            isWhole
+            bodyKind={bodyKindOf(action, props.action)}
+            bodyPath={bodyPath}
+          />
         </AskedFacts>
         <footer class="foot">
           <p>{waitingText(action)}</p>
@@ -40,7 +56,13 @@ export function confirmPage({ expiresAt, decision, history, problem, reason, ...
           </p>
         </footer>
       </article>
-      <DecisionBar main={decision} folded={body?.folded ?? 0} problem={problem} reason={reason} />
+      <DecisionBar
+        main={decision}
+        unread={body?.rest ?? null}
+        folded={body?.folded ?? 0}
+        problem={problem}
+        reason={reason}
+      />
     </Layout>,
   );
 }
@@ -48,17 +70,20 @@ export function confirmPage({ expiresAt, decision, history, problem, reason, ...
 interface DecisionBarProps {
   /** The first button. */
   readonly main: Decision;
+  /** What of the body is on another page. */
+  readonly unread: string | null;
   readonly folded: number;
   readonly problem: string | undefined;
   readonly reason: string | undefined;
 }
 
 /** It stays in view. Both buttons are as large: the link says only which one comes first. */
-function DecisionBar({ main, folded, problem, reason }: DecisionBarProps) {
+function DecisionBar({ main, unread, folded, problem, reason }: DecisionBarProps) {
   const approve = (
     <Button name="decision" value="approve" look={main === "approve" ? "main" : "plain"}>
       <span>
         Approve
+        <Unread what={unread} />
         <Folded count={folded} />
       </span>
     </Button>

@@ -3,6 +3,9 @@ import type { Child } from "hono/jsx";
 import { type Action, formatSize } from "../actions/action.ts";
 import { bodyMemberOf, contentTypeOf, isJsonMember, type FormPair, formPairs } from "../actions/body.ts";
 import {
+  BODY_BEGINNING_CHARS_MAX,
+  BODY_BEGINNING_LINES_MAX,
+  BODY_ON_PAGE_CHARS_MAX,
   JSON_BEGINNING_CHARS_MAX,
   JSON_BEGINNING_NODES_MAX,
   JSON_TREE_CHARS_MAX,
@@ -10,11 +13,20 @@ import {
   JSON_TREE_NODES_MAX,
 } from "../config/limits.ts";
 import { compactJson, prettyPrint } from "../json/json.ts";
-import { type JsonNode, jsonTree } from "../json/tree.ts";
+import { type JsonNode, jsonTree, restInside } from "../json/tree.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { seenBytes } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { countLines, foldedIn, JsonView, openCharsIn } from "./json-view.tsx";
+import {
+  countLines,
+  foldedIn,
+  JsonPart,
+  JsonView,
+  type LoadedParts,
+  loadsPart,
+  openCharsIn,
+  partId,
+} from "./json-view.tsx";
 import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted, cutText } from "./text.ts";
 
@@ -51,6 +63,14 @@ export interface PageBody extends ShownBody {
   readonly tree: JsonNode | null;
   /** How many items and fields of it are closed at first. */
   readonly folded: number;
+}
+
+/** What a page shows of a body that is long, or has not been asked for by its address. */
+export const BEGINNING: Limits = { lines: BODY_BEGINNING_LINES_MAX, chars: BODY_BEGINNING_CHARS_MAX };
+
+/** The limits of a body on its own page; undefined: all of it is shown. */
+export function limitsOnPage({ body }: Action): Limits | undefined {
+  return (body?.length ?? 0) > BODY_ON_PAGE_CHARS_MAX ? BEGINNING : undefined;
 }
 
 /** The body of an action on a page, cut to the limits where it is no tree; null: it has none. */
@@ -127,11 +147,26 @@ interface BodyViewProps {
   readonly isOpen: boolean;
   /** What its button copies; null: there is none. */
   readonly copied?: string | null;
+  /** Where what is left out is loaded from; left out: the folded items are on the page. */
+  readonly parts?: BodyParts | undefined;
   readonly children?: Child;
 }
 
+/** Where the whole body is, and the ends of its lists. */
+export interface BodyParts extends LoadedParts {
+  /** Of a page. */
+  readonly whole: string;
+}
+
+/** `path`: of the page that shows the whole body. */
+export function bodyParts(actionId: string, path: string): BodyParts {
+  const of = (at: string, from: number) => `${path}?${at === "" ? "" : `at=${at}&`}from=${from}`;
+  return { id: `body-${actionId}`, whole: path, path: of };
+}
+
 /** The body under its heading. */
-export function BodyView({ body: { kind, fields, text, rest, tree }, isOpen, copied = null, children }: BodyViewProps) {
+export function BodyView({ body, isOpen, copied = null, parts, children }: BodyViewProps) {
+  const { kind, rest, folded } = body;
   const title = (
     <>
       Body{" "}
@@ -140,13 +175,40 @@ export function BodyView({ body: { kind, fields, text, rest, tree }, isOpen, cop
       </span>
     </>
   );
+  // What is loaded when asked for is not in the page to be copied.
+  const isAll = rest === null && (parts === undefined || folded === 0);
   return (
-    <SubSection title={title}>
-      {copied === null || rest !== null ? null : (
-        <div class="copied-body" data-copy="" hidden>
-          <UntrustedBlock label="Body to copy" text={copied} isOpen />
-        </div>
-      )}
+    <div id={parts?.id} class="body-view">
+      <SubSection title={title}>
+        {copied === null || !isAll ? null : (
+          <div class="copied-body" data-copy="" hidden>
+            <UntrustedBlock label="Body to copy" text={copied} isOpen />
+          </div>
+        )}
+        <BodyContent body={body} isOpen={isOpen} folding={parts ?? "closed"} />
+        {rest === null ? null : children}
+        {rest === null || parts === undefined ? null : (
+          <p class="notice notice-wait body-more">
+            <b>{rest} not shown.</b>{" "}
+            <a href={parts.whole} {...loadsPart(parts.whole, ".body-view", ".body-whole")}>
+              View the whole body
+            </a>
+          </p>
+        )}
+      </SubSection>
+    </div>
+  );
+}
+
+interface BodyContentProps {
+  readonly body: PageBody;
+  readonly isOpen: boolean;
+  readonly folding: "open" | "closed" | LoadedParts;
+}
+
+function BodyContent({ body: { fields, text, rest, tree }, isOpen, folding }: BodyContentProps) {
+  return (
+    <>
       {fields === null ? null : (
         <Table
           caption="Fields of the form"
@@ -155,12 +217,49 @@ export function BodyView({ body: { kind, fields, text, rest, tree }, isOpen, cop
         />
       )}
       {fields?.length === 0 && rest === null ? <p class="quiet">The form has no fields.</p> : null}
-      {tree === null ? null : <JsonView label="Body of the request" tree={tree} />}
+      {tree === null ? null : <JsonView label="Body of the request" tree={tree} folding={folding} />}
       {text === null || tree !== null ? null : (
         <UntrustedBlock label="Body of the request" text={text} isOpen={isOpen} />
       )}
       {fields === null && text === null ? <p class="quiet">The bytes are no text, or not for you to see.</p> : null}
-      {rest === null ? null : children}
-    </SubSection>
+    </>
+  );
+}
+
+/** The whole body of a masked action, as it takes the place of its beginning. Null: there is none. */
+export function WholeBody({ action }: { readonly action: Action }) {
+  const body = pageBody(action);
+  if (body === null) return <p class="quiet">No body is sent.</p>;
+  return (
+    <div id={`body-${action.id}`} class="body-view body-whole">
+      <SubSection
+        title={
+          <>
+            Body{" "}
+            <span class="aside">
+              <UntrustedText text={body.kind} />
+            </span>
+          </>
+        }
+      >
+        <BodyContent body={body} isOpen folding="open" />
+        {body.rest === null ? null : <p class="quiet">{`${body.rest} can’t be shown as text.`}</p>}
+      </SubSection>
+    </div>
+  );
+}
+
+/** The end of a list or object of a masked action's JSON body; null: it has no such part. */
+export function bodyPart({ body, ...action }: Action, at: string, from: number): Child | null {
+  if (body === null || !isJsonMember(bodyMemberOf({ ...action, body }) ?? "text")) return null;
+  const rest = restInside(body, at === "" ? [] : at.split(".").map(Number), from);
+  const tree = rest === null ? null : bodyTree(rest.text);
+  const id = partId(`body-${action.id}`, at, from);
+  if (tree !== null) return <JsonPart id={id} rest={tree} />;
+  if (rest === null) return null;
+  return (
+    <div id={id} class="json-part">
+      <UntrustedBlock label="More items" text={prettyPrint(rest.text)} isOpen />
+    </div>
   );
 }

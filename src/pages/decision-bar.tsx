@@ -33,6 +33,13 @@ export function EndOfRequest() {
   return <div id="end-of-request" data-end="" />;
 }
 
+/** In the button that approves: what of the body is not on the page, until it was loaded (base.css). */
+export function Unread({ what }: { readonly what: string | null }) {
+  // The number of lines is enough here: the page has the one of characters.
+  const [short = ""] = what?.split(" (") ?? [];
+  return what === null ? null : <span class="decide-rest decide-unread">{`, with ${short} not shown`}</span>;
+}
+
 /** In the button that approves: what is closed, which goes away when all of it is opened (base.css). */
 export function Folded({ count }: { readonly count: number }) {
   return count === 0 ? null : <span class="decide-rest decide-folded">{`, with ${number(count)} folded`}</span>;
@@ -72,8 +79,8 @@ export function DecisionBar({
         >
           <span>
             {`Approve${of}${extent === undefined ? "" : ` · ${extent}`}`}
-            {unread === null ? null : <span class="decide-rest">{`, with ${unread} not shown`}</span>}
-            {unread === null && !isAtEnd ? <span class="decide-rest" data-below="" hidden /> : null}
+            <Unread what={unread} />
+            {!isAtEnd ? <span class="decide-rest" data-below="" hidden /> : null}
             <Folded count={folded} />
           </span>
         </Button>

@@ -6,10 +6,22 @@ import type { JsonNode, JsonRest } from "../json/tree.ts";
 import { UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted } from "./text.ts";
 
+/** Where the end of a long list, or of a large object, is loaded from. */
+export interface LoadedParts {
+  /** Begins the ids of parts, which are unique on a page. */
+  readonly id: string;
+  /** `at`: the place of the list in the body, such as `0.2`; empty: the body itself. `from`: the first item that is not shown. */
+  path(at: string, from: number): string;
+}
+
+/** `open`: nothing is closed; `closed`: the end is on the page, and closed at first; else it is loaded when asked for. */
+type Folding = "open" | "closed" | LoadedParts;
+
 interface JsonViewProps {
   /** Read by screen readers. */
   readonly label: string;
   readonly tree: JsonNode;
+  readonly folding?: Folding;
 }
 
 /**
@@ -17,12 +29,26 @@ interface JsonViewProps {
  * the nodes of the tree: `foldedIn` says how much that is, and every place of decision tells it. Tokens are shown as they are written, so a text can't look like another member. A text of several lines, such as a
  * query, has a box of its own with its real line breaks.
  */
-export function JsonView({ label, tree }: JsonViewProps) {
+export function JsonView({ label, tree, folding = "closed" }: JsonViewProps) {
   return (
     <div class="json" dir="ltr" role="group" aria-label={label}>
-      <Line node={tree} isRoot />
+      <Line node={tree} at="" folding={folding} isRoot />
     </div>
   );
+}
+
+/** The items of a list or members of an object without their brackets, as what is loaded into it: nothing of it is closed. */
+export function JsonPart({ id, rest }: { readonly id: string; readonly rest: JsonNode }) {
+  return (
+    <div id={id} class="json-part">
+      {insideOf(rest, { at: "", folding: "open" })}
+    </div>
+  );
+}
+
+/** The id of a part of a body. */
+export function partId(id: string, at: string, from: number): string {
+  return `${id}-${at === "" ? "" : `${at.replaceAll(".", "-")}-`}from-${from}`;
 }
 
 /** A list of plain values up to this length stays on one line. */
@@ -39,7 +65,17 @@ const COUNTED_MIN = 10;
 /** A longer text has a box of its own. */
 const TEXT_IN_LINE_CHARS_MAX = 140;
 
-interface LineProps {
+interface Place {
+  /** The place in the body, such as `0.2`. */
+  readonly at: string;
+  readonly folding: Folding;
+}
+
+function inside({ at, folding }: Place, index: number): Place {
+  return { at: at === "" ? String(index) : `${at}.${index}`, folding };
+}
+
+interface LineProps extends Place {
   readonly node: JsonNode;
   /** JSON text of the member's name. */
   readonly name?: string;
@@ -50,7 +86,7 @@ interface LineProps {
   readonly isRow?: boolean;
 }
 
-function Line({ node, name, isRoot = false, isLast = true, isRow = false }: LineProps) {
+function Line({ node, at, folding, name, isRoot = false, isLast = true, isRow = false }: LineProps) {
   const comma = isRoot || isLast ? "" : ",";
   const begin = name === undefined ? null : <Name text={name} />;
   if (node.kind === "string" && isLong(node.value)) {
@@ -67,8 +103,8 @@ function Line({ node, name, isRoot = false, isLast = true, isRow = false }: Line
     );
   }
   if (isRow && isShortObject(node)) return <Row node={node} comma={comma} />;
-  const inside = insideOf(node);
-  if (inside === null) {
+  const lines = insideOf(node, { at, folding });
+  if (lines === null) {
     return (
       <div class="json-line">
         {begin}
@@ -86,7 +122,7 @@ function Line({ node, name, isRoot = false, isLast = true, isRow = false }: Line
           {open}
           <Count of={node} />
         </div>
-        <div class="json-in">{inside}</div>
+        <div class="json-in">{lines}</div>
         {end}
       </>
     );
@@ -100,7 +136,7 @@ function Line({ node, name, isRoot = false, isLast = true, isRow = false }: Line
           <span class="json-note">{` ${countOf(node)} ${close}${comma}`}</span>
           <Count of={node} />
         </summary>
-        <div class="json-in">{inside}</div>
+        <div class="json-in">{lines}</div>
         {end}
       </details>
     </>
@@ -108,51 +144,79 @@ function Line({ node, name, isRoot = false, isLast = true, isRow = false }: Line
 }
 
 /** The lines of an object or list; null: it is one line. */
-function insideOf(node: JsonNode): Child {
+function insideOf(node: JsonNode, place: Place): Child {
   if (node.kind === "object" && node.members.length + (node.rest?.count ?? 0) > 0) {
     const last = node.rest === null ? node.members.length - 1 : -1;
     return (
       <>
         {node.members.map(([name, value], at) => (
-          <Line name={JSON.stringify(name)} node={value} isLast={at === last} />
+          <Line name={JSON.stringify(name)} node={value} {...inside(place, at)} isLast={at === last} />
         ))}
-        <Fold count={node.rest?.count ?? 0} word="field" rest={node.rest} />
+        <Fold {...place} count={node.rest?.count ?? 0} from={node.members.length} word="field" rest={node.rest} />
       </>
     );
   }
-  if (node.kind !== "list" || isShortList(node)) return null;
+  if (node.kind !== "list" || (isShortList(node) && place.folding !== "open")) return null;
   const last = node.rest === null ? node.elements.length - 1 : -1;
   const isRow = hasRows(node);
-  const lines = node.elements.map((value, at) => <Line node={value} isLast={at === last} isRow={isRow} />);
+  const lineOf = (value: JsonNode, at: number) => (
+    <Line node={value} {...inside(place, at)} isLast={at === last} isRow={isRow} />
+  );
+  const open = node.elements.slice(0, place.folding === "open" ? node.elements.length : JSON_ITEMS_OPEN_MAX);
+  const isOnPage = place.folding === "closed";
   return (
     <>
-      {lines.slice(0, JSON_ITEMS_OPEN_MAX)}
-      <Fold count={foldedOf(node)} word="item" rest={node.rest}>
-        {lines.slice(JSON_ITEMS_OPEN_MAX)}
+      {open.map(lineOf)}
+      <Fold
+        {...place}
+        count={node.elements.length - open.length + (node.rest?.count ?? 0)}
+        from={open.length}
+        word="item"
+        rest={node.rest}
+      >
+        {isOnPage ? node.elements.slice(open.length).map((value, at) => lineOf(value, open.length + at)) : null}
       </Fold>
     </>
   );
 }
 
-interface FoldProps {
+interface FoldProps extends Place {
   readonly count: number;
+  /** The place of the first of them. */
+  readonly from: number;
   readonly word: string;
   readonly rest: JsonRest | null;
   readonly children?: Child;
 }
 
 /** What is closed at first. */
-function Fold({ count, word, rest, children = null }: FoldProps) {
+function Fold({ at, folding, count, from, word, rest, children = null }: FoldProps) {
   if (count === 0) return null;
+  const end = rest === null ? null : <UntrustedBlock label={`More ${word}s`} text={prettyPrint(rest.text)} isOpen />;
+  if (folding === "open") return end;
+  if (folding !== "closed") {
+    return (
+      <div id={partId(folding.id, at, from)} class="json-more json-line" data-folded={count}>
+        <a href={folding.path(at, from)} {...loadsPart(folding.path(at, from), ".json-more", ".json-part")}>
+          {counted(count, `more ${word}`)}
+        </a>
+      </div>
+    );
+  }
   return (
     <details class="json-fold" data-folded={count}>
       <summary class="json-line">
         <span class="json-note">{counted(count, `more ${word}`)}</span>
       </summary>
       {children}
-      {rest === null ? null : <UntrustedBlock label={`More ${word}s`} text={prettyPrint(rest.text)} isOpen />}
+      {end}
     </details>
   );
+}
+
+/** With script a link's page takes the place of what it is in; without, it is a page. */
+export function loadsPart(path: string, place: string, part: string) {
+  return { "hx-get": path, "hx-target": `closest ${place}`, "hx-select": part, "hx-swap": "outerHTML" } as const;
 }
 
 /** How many items and fields are closed at first; those inside of one count with it. */

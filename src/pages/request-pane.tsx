@@ -3,11 +3,11 @@ import type { Child } from "hono/jsx";
 import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
 import { type Action, runAtOf } from "../actions/action.ts";
 import { type DecisionHistory, type Fact, type FactName, maskedFacts } from "../approvals/facts.ts";
-import { BODY_BEGINNING_CHARS_MAX, BODY_BEGINNING_LINES_MAX } from "../config/limits.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { pageBody } from "./body-view.tsx";
+import { BEGINNING, limitsOnPage, pageBody } from "./body-view.tsx";
+import { bodyPath } from "./body-page.tsx";
 import { Copied, CopiedText } from "./controls.tsx";
 import { callText, factValue, HiddenValues, RISK_WORDS, Risks } from "./decide.tsx";
 import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
@@ -45,14 +45,11 @@ interface RequestPaneProps extends HeldRequest {
   readonly reason?: string | undefined;
 }
 
-/** What a page shows of a body that has not been asked for by its address. */
-export const BEGINNING = { lines: BODY_BEGINNING_LINES_MAX, chars: BODY_BEGINNING_CHARS_MAX };
-
 /** One held request with everything that its approver has to see, and the decision. */
 export function RequestPane({ user, now, path, isWhole, alike = null, problem, reason, ...held }: RequestPaneProps) {
   const action = maskForDisplay(held.action, viewerOf(user.role));
   const mayDecide = mayDo(user.role, "approve");
-  const body = pageBody(action, isWhole ? undefined : BEGINNING);
+  const body = pageBody(action, isWhole ? limitsOnPage(action) : BEGINNING);
   return (
     <div id={`of-${action.id}`} class="request" data-shown={`${action.id} ${action.run}`}>
       <div class="request-body">
@@ -73,7 +70,8 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
           <RequestParts
             action={action}
             isAsked={mayDecide}
-            cut={body === null ? undefined : { body, path }}
+            cut={body === null ? undefined : { body, path: null }}
+            bodyPath={bodyPath(action.id)}
             bodyKind={bodyKindOf(action, held.action)}
             canCopy
           />

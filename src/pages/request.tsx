@@ -8,7 +8,7 @@ import { normalTarget, sentUrl } from "../outbound/target.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
 import { maskUrl } from "../receipts/masking.ts";
-import { bodyTree, BodyView, type PageBody, pageBody } from "./body-view.tsx";
+import { bodyParts, bodyTree, BodyView, limitsOnPage, type PageBody, pageBody } from "./body-view.tsx";
 import { JsonView } from "./json-view.tsx";
 import { Card, SubSection, Table, UntrustedBlock, UntrustedPath, UntrustedText } from "./parts.tsx";
 import { cutAt } from "./text.ts";
@@ -30,6 +30,8 @@ interface RequestViewProps {
   readonly aside?: Child;
   /** With a button that copies the body. */
   readonly canCopy?: boolean;
+  /** The page of the whole body: of a long one the beginning is shown. Left out: all of it is on this page. */
+  readonly bodyPath?: string;
 }
 
 /**
@@ -43,6 +45,7 @@ export function RequestView({
   isWhole = isAsked,
   aside = null,
   canCopy = false,
+  bodyPath,
 }: RequestViewProps) {
   return (
     <section class="card" aria-labelledby="request" data-asked={isAsked ? "" : undefined}>
@@ -59,14 +62,15 @@ export function RequestView({
         tellsCallback={tellsCallback}
         isWhole={isWhole}
         canCopy={canCopy}
+        {...(bodyPath === undefined ? {} : { bodyPath })}
       />
     </section>
   );
 }
 
 interface RequestPartsProps extends Omit<RequestViewProps, "aside"> {
-  /** The body cut, and where to see the rest. */
-  readonly cut?: { readonly body: PageBody; readonly path: string } | undefined;
+  /** The body cut, and on a receipt where to see the rest. */
+  readonly cut?: { readonly body: PageBody; readonly path: string | null } | undefined;
   /** What kind of body it is, and how large, as `bodyKindOf` says. */
   readonly bodyKind?: string;
 }
@@ -77,9 +81,18 @@ export function bodyKindOf(masked: Action, stored: Action): string {
 }
 
 export function RequestParts(props: RequestPartsProps) {
-  const { action, cut, bodyKind, canCopy = false, isAsked = false, tellsCallback = false, isWhole = false } = props;
+  const {
+    action,
+    cut,
+    bodyKind,
+    bodyPath,
+    canCopy = false,
+    isAsked = false,
+    tellsCallback = false,
+    isWhole = false,
+  } = props;
   const { method, url, host, headers, callback } = action;
-  const body = cut?.body ?? pageBody(action);
+  const body = cut?.body ?? pageBody(action, bodyPath === undefined ? undefined : limitsOnPage(action));
   const fields = Object.entries(headers ?? {});
   const headerTable =
     fields.length === 0 ? null : (
@@ -104,11 +117,15 @@ export function RequestParts(props: RequestPartsProps) {
         <BodyView
           body={bodyKind === undefined ? body : { ...body, kind: bodyKind }}
           isOpen={isWhole || cut !== undefined}
-          copied={canCopy ? copiedBody(action) : null}
+          copied={canCopy && limitsOnPage(action) === undefined ? copiedBody(action) : null}
+          parts={bodyPath === undefined ? undefined : bodyParts(action.id, bodyPath)}
         >
-          <p class="notice notice-wait">
-            <b>{body.rest} not shown.</b> {cut === undefined ? null : <a href={cut.path}>View the whole request</a>}
-          </p>
+          {bodyPath !== undefined ? null : (
+            <p class="notice notice-wait">
+              <b>{body.rest} not shown.</b>{" "}
+              {cut === undefined || cut.path === null ? null : <a href={cut.path}>View the whole request</a>}
+            </p>
+          )}
         </BodyView>
       )}
       {isAsked ? headerTable : null}

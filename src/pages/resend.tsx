@@ -5,6 +5,7 @@ import type { EditedFields, EditProblems } from "../actions/edited-copy.ts";
 import { NO_HISTORY } from "../approvals/facts.ts";
 import { risksOf } from "../approvals/risks.ts";
 import { TITLE_CHARS_MAX } from "../config/limits.ts";
+import { bodyPath } from "./body-page.tsx";
 import { callText, Risks, SecretsMasked } from "./decide.tsx";
 import { Button, Field, PostForm } from "./form.tsx";
 import { actionPath, Layout, render } from "./layout.tsx";
@@ -33,7 +34,7 @@ export function resendPage({ user, isUnknown, problem, formId, ...props }: Resen
         back={{ href: actionPath(action.id), name: "Back to the action" }}
         intro={introOf(action)}
       />
-      <RequestView action={action} tellsCallback />
+      <RequestView action={action} tellsCallback bodyPath={bodyPath(action.id)} />
       <PostForm user={user} action={`${actionPath(action.id)}/again`} fields={[["form_id", formId]]} class="card">
         <Problem text={problem} />
         {isUnknown ? <SureField /> : null}

@@ -14,14 +14,15 @@ import {
 import { maskedFacts } from "../approvals/facts.ts";
 import { REVIEW_COLUMNS_MAX } from "../config/limits.ts";
 import { hiddenValues, hiddenValuesText } from "../receipts/masked-action.ts";
-import { type PageBody, pageBody } from "./body-view.tsx";
+import { bodyPath } from "./body-page.tsx";
+import { BEGINNING, type PageBody, pageBody } from "./body-view.tsx";
 import { HiddenValues, Risks } from "./decide.tsx";
 import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
 import { pathOf } from "./outcome.tsx";
 import { Ago, UntrustedText } from "./parts.tsx";
-import { AskedFor, BEGINNING, FactList, type HeldRequest } from "./request-pane.tsx";
+import { AskedFor, FactList, type HeldRequest } from "./request-pane.tsx";
 import { bodyKindOf, RequestParts } from "./request.tsx";
 import { counted, number, type PageUser, waitingText } from "./text.ts";
 
@@ -149,7 +150,8 @@ function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { rea
         <RequestParts
           action={action}
           isAsked
-          cut={body === null ? undefined : { body, path: `/approvals/${action.id}` }}
+          cut={body === null ? undefined : { body, path: null }}
+          bodyPath={bodyPath(action.id)}
           bodyKind={bodyKindOf(action, held.action)}
         />
       </AskedFor>

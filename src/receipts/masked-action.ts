@@ -5,7 +5,7 @@ import { type Extras, NO_EXTRAS, unknownExtras } from "../actions/extras.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import { type Caller, hasScope, type ScopedCaller, seesWhole, type Viewer, viewerOf } from "../accounts/roles.ts";
 import type { EarlierRejection } from "../approvals/rejections.ts";
-import { MASKED_INLINE_CHARS_MAX } from "../config/limits.ts";
+import { MASKED_AT_ONCE_CHARS_MAX, MASKED_INLINE_CHARS_MAX } from "../config/limits.ts";
 import { bytesOf, maskedBody, type SeenBytes } from "./mask-body.ts";
 import { Masking, secretKind } from "./mask-rules.ts";
 import { maskHeaders, maskJsonText, maskResponseHeaders, maskResponseText, maskText, maskUrl } from "./masking.ts";
@@ -235,14 +235,34 @@ function unlessNull(text: string | null, mask: (text: string) => string): string
 export async function premaskAll(actions: readonly Action[], viewer: Viewer): Promise<readonly Action[]> {
   const chars = actions.reduce((sum, action) => sum + charsToMask(action), 0);
   if (chars <= MASKED_INLINE_CHARS_MAX) return actions;
-  thread ??= new MaskThread(() => (thread = null));
-  const masked = await thread.mask({ actions, viewer });
+  const masked: MaskedAction[] = [];
+  for (const some of batchesOf(actions)) {
+    thread ??= new MaskThread(() => (thread = null));
+    masked.push(...(await thread.mask({ actions: some, viewer })));
+  }
   return actions.map((action, at) => {
     // A copy, so that the masked action is freed with the request.
     const ready = { ...action };
     ahead[viewer].set(ready, masked[at] ?? maskNow(action, viewer));
     return ready;
   });
+}
+
+/** Some at a time: copying a dozen long bodies from thread to thread at once would hold the event loop. */
+function* batchesOf(actions: readonly Action[]): Generator<readonly Action[]> {
+  let batch: Action[] = [];
+  let chars = 0;
+  for (const action of actions) {
+    const more = charsToMask(action);
+    if (batch.length > 0 && chars + more > MASKED_AT_ONCE_CHARS_MAX) {
+      yield batch;
+      batch = [];
+      chars = 0;
+    }
+    batch.push(action);
+    chars += more;
+  }
+  if (batch.length > 0) yield batch;
 }
 
 /** `maskAhead` for one action. */

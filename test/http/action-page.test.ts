@@ -146,7 +146,8 @@ describe("the page of an action", () => {
     const fields = await ann.hiddenOf("/actions");
     for (const id of [json.id, "act_nobody", "nonsense", "act_%00"]) {
       expect((await ann.context(`/actions/${id}`)).status).toBe(404);
-      for (const tail of ["/again", "/edit"]) expect((await ann.context(`/actions/${id}${tail}`)).status).toBe(404);
+      for (const tail of ["/again", "/edit", "/body"])
+        expect((await ann.context(`/actions/${id}${tail}`)).status).toBe(404);
       for (const tail of ["", "/again", "/edit", "/reveal"]) {
         const sent = { ...fields, decision: "approve", run: "1", sure: "yes" };
         expect((await ann.send(`/actions/${id}${tail}`, sent)).status).toBe(404);

@@ -174,6 +174,8 @@ const PLACES: readonly Place[] = [
   place("rejection page", "held", [], (server) => server.context(server.links.reject)),
   place("inbox", "held", [], ({ ann }) => ann.pageOf("/approvals")),
   place("inbox, the action", "held", [], ({ ann, id }) => ann.pageOf(`/approvals/${id}`)),
+  place("page of the body", "held", [], ({ ann, id }) => ann.pageOf(`/actions/${id}/body`)),
+  place("page of the body by a link", "held", [], (server) => server.context(`${server.links.approve}/body`)),
   place("inbox, a review", "held", [], ({ ann, id }) => ann.pageOf(`/approvals/review?id=${id}`)),
   place("inbox, the action when it is over", "over", [], ({ ann, id }) => ann.pageOf(`/approvals/${id}`)),
   place("inbox, what was decided", "over", [], ({ ann, id }) => ann.pageOf(`/approvals?decided=${id}`)),

@@ -64,21 +64,58 @@ describe("a form", () => {
   });
 });
 
-test("JSON of many items is folded wherever somebody decides, whole, and the button says how much that is", () => {
+test("the end of a long list is loaded when asked for wherever somebody decides, and the button says how much that is", () => {
   const rows = Array.from({ length: 240 }, (_, at) => ({ id: `row-${at}` }));
-  const one = held({ body: JSON.stringify(rows), extras: { bodyKind: "json" } });
-  const link = confirmPage({ action: one, expiresAt: NOON, history: NO_HISTORY, decision: "approve" });
-  for (const page of [inbox(one), requestPageOf(one), revealedPage({ action: one, user }), link]) {
+  const one = held({ body: JSON.stringify({ rows, dry: false }), extras: { bodyKind: "json" } });
+  const link = confirmPage({
+    action: one,
+    expiresAt: NOON,
+    history: NO_HISTORY,
+    decision: "approve",
+    bodyPath: "/a/x/body",
+  });
+  const pages = { [inbox(one)]: "/actions", [requestPageOf(one)]: "/actions", [link]: "/a/x" };
+  for (const [page, begin] of Object.entries(pages)) {
     expect(textOf(page)).toMatch(/Approve , with 220 folded/);
-    for (const { id } of rows) expect(page).toContain(`&quot;${id}&quot;`);
+    expect(page).toContain("&quot;row-19&quot;");
+    expect(page).not.toContain("row-20");
+    expect(page).toMatch(new RegExp(`href="${begin}[^"]*/body\\?at=0&amp;from=20"`));
+    expect(textOf(page)).toContain("220 more items");
+    expect(textOf(page)).toContain("&quot;dry&quot; : false");
     expect(textOf(page)).not.toContain("not shown");
   }
+  // Where secrets are shown nothing is loaded: all of it is on the page, closed.
+  const revealed = revealedPage({ action: one, user });
+  expect(textOf(revealed)).toMatch(/Approve , with 220 folded/);
+  for (const { id } of rows) expect(revealed).toContain(`&quot;${id}&quot;`);
   const few = held({ body: JSON.stringify(rows.slice(0, 20)) });
   expect(requestPageOf(few)).not.toContain("folded");
-  // What is too large for that is cut in the inbox, and text under its own address.
-  const large = held({ body: JSON.stringify(Array.from({ length: 40_000 }, (_, at) => at)) });
-  expect(textOf(inbox(large))).toContain("not shown");
-  expect(requestPageOf(large)).not.toContain('class="json"');
+});
+
+test("of a body beyond 20 KB its page has the beginning, says in the button what is left out, and where it is", () => {
+  const lines = Array.from({ length: 900 }, (_, at) => `line ${at} of a long text`);
+  const bodies: readonly Partial<Action>[] = [
+    { body: lines.join("\n"), extras: { bodyKind: "text" } },
+    { body: JSON.stringify({ note: lines.join(" ") }) },
+    { body: JSON.stringify(Array.from({ length: 9_000 }, (_, at) => at)) },
+    form(lines.map((line, at) => [`f${at}`, line])),
+  ];
+  for (const body of bodies) {
+    const one = held(body);
+    const link = confirmPage({
+      action: one,
+      expiresAt: NOON,
+      history: NO_HISTORY,
+      decision: "approve",
+      bodyPath: "/a/x/body",
+    });
+    for (const page of [requestPageOf(one), link]) {
+      const style = page.indexOf("</style>") === -1 ? 0 : page.indexOf("</style>");
+      expect(page.length - style).toBeLessThan(40_000);
+      expect(textOf(page)).toMatch(/Approve , with (?:[\d,]+ (?:more )?\w+.* not shown|\d+ folded)/);
+      expect(page).toMatch(/href="[^"]*\/body[?"]/);
+    }
+  }
 });
 
 test("a text is shown as it is, and not as JSON", () => {

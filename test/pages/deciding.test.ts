@@ -55,7 +55,7 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
   }
 
   const LONG = { text: Array.from({ length: 300 }, (_, n) => `line ${n}`).join("\n") };
-  const MORE_BELOW = /^Approve, \d+ more lines below$/;
+  const MORE_BELOW = /^Approve ?, \d+ more lines below$/;
   const textOf = (page: Page, selector: string) => page.locator(selector).innerText();
 
   /** The request whose row has the focus, the one that the list marks, and the one that a decision would be for. */
@@ -176,6 +176,75 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
     await page.keyboard.press("Escape");
     await page.locator("#request").getByText("40 more items").click();
     await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
+    // What was loaded stays through an update of the page.
+    const news = await created({ url: "http://127.0.0.1:9/news-of-folds" });
+    await page.locator(`#${news}`).waitFor();
+    await page.locator("#request").getByText('{"at": 59}').waitFor();
+    expect(await page.locator("#request .json-more").count()).toBe(0);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("loads the rest of a long body in its place, and several wait for it", async () => {
+    const text = Array.from({ length: 900 }, (_, n) => `line ${n} of a long text`).join("\n");
+    const id = await created({ body: { text } });
+    const page = await open(`/approvals/${id}`);
+    await page.getByRole("button", { name: /^Approve ?, with .* not shown$/ }).waitFor();
+    expect(await textOf(page, "#request")).not.toContain("line 899");
+    await page.getByRole("link", { name: "View the whole body" }).click();
+    await page.locator("#request").getByText("line 899 of a long text").waitFor();
+    await page.getByRole("button", { name: MORE_BELOW }).waitFor();
+    expect(page.url()).toBe(`${app.url}/approvals/${id}`);
+    await page.goto(`${app.url}/approvals/review?id=${id}`);
+    await page.keyboard.press("End");
+    await page.getByText("View the whole body first").waitFor();
+    await page.getByRole("button", { name: /^Approve 1/ }).click({ force: true });
+    expect(await page.locator('button[value="approve"]').getAttribute("aria-disabled")).toBe("true");
+    await page.getByRole("link", { name: "View the whole body", exact: true }).click();
+    // What was loaded has to be seen, too.
+    await page.getByText(/^Read to the end first: \d+ more lines below$/).waitFor();
+    await page.evaluate("document.activeElement.blur()");
+    await page.keyboard.press("End");
+    await page.locator('button[value="approve"][aria-disabled="false"]').waitFor();
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("reads the folded items without script on a page of their own", async () => {
+    const rows = Array.from({ length: 23 }, (_, at) => ({
+      at,
+      of: Array.from({ length: 22 }, (_one, n) => `${at}-${n}`),
+    }));
+    // By an owner's key, whose links need no list of approvers.
+    const members = { url: "http://127.0.0.1:9/v1/rows", approve: true, body: { rows } };
+    const { id } = (await app.call("POST", "/v1/actions", JSON.stringify(members))).json;
+    const { approve: link } = await app.linksOf(id);
+    const page = await open(`/approvals/${id}`, { javaScriptEnabled: false });
+    for (const path of [`/approvals/${id}`, link]) {
+      await page.goto(app.url + path);
+      // A list inside of a list, and the end of the outer one.
+      await page.getByText("2 more items").first().click();
+      expect(await textOf(page, "main")).toContain('"0-21"');
+      await page.getByRole("link", { name: "Back to the decision" }).click();
+      expect(page.url()).toBe(app.url + path);
+      await page.getByText("3 more items").click();
+      const seen = await textOf(page, "main");
+      for (const part of ['"20-0"', '"20-21"', '"22-21"']) expect(seen).toContain(part);
+      await page.getByRole("link", { name: "Back to the decision" }).click();
+      const whole = `${path === link ? link : `/actions/${id}`}/body`;
+      await page.goto(app.url + whole);
+      expect(await textOf(page, "main")).toContain('"22-21"');
+      for (const query of [
+        "?from=x",
+        "?at=0&from=23",
+        "?at=9&from=0",
+        "?at=0..1&from=0",
+        "?at=0.0.0&from=0",
+        "?from=99999",
+      ])
+        expect((await page.request.get(app.url + whole + query)).status()).toBe(404);
+    }
+    const tooLate = await app.call("POST", `/v1/actions/${id}/cancel`);
+    expect(tooLate.status).toBe(200);
+    expect((await page.request.get(`${app.url}${link}/body`, { maxRedirects: 0 })).status()).toBe(303);
   });
 
   test("walks with j and k through folded look-alikes, and the ring is always on what is shown", async () => {

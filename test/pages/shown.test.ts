@@ -19,7 +19,7 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
   const action = anAction({ url, host, hostname: host, approve: true });
   const pages = [
     receiptPage({ action, timeline: [], ...READ }),
-    confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
+    confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve", bodyPath: "/a/x/body" }),
     requestPageOf(action),
     inboxOf([action]),
   ];
@@ -56,7 +56,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
     const email = approvalMessage(mail, "confirm");
     return [
       receiptPage({ action, timeline: [], ...READ }),
-      confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
+      confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve", bodyPath: "/a/x/body" }),
       requestPageOf(action),
       email.html,
       email.text,
@@ -89,7 +89,7 @@ test("whoever decides on a request with a callback reads where news of it goes, 
   const email = approvalMessage(mail, "confirm");
   const inbox = inboxOf([action]);
   const pages = [
-    confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
+    confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve", bodyPath: "/a/x/body" }),
     requestPageOf(action),
   ];
   for (const page of [...pages, inbox, email.html, email.text]) {

@@ -32,7 +32,8 @@ function isTouched(/** @type {Element} */ part) {
 }
 
 Object.assign(Idiomorph.defaults.callbacks, {
-  beforeNodeMorphed: (/** @type {Node} */ old) => !(old instanceof HTMLFormElement && isTouched(old)),
+  beforeNodeMorphed: (/** @type {Node} */ old, /** @type {Node} */ next) =>
+    !(old instanceof HTMLFormElement && isTouched(old)) && !isLoadedPart(old, next),
   beforeNodeRemoved: (/** @type {Node} */ old) => !(old instanceof Element) || !keepsInput(old),
   // The server sends everything closed and nothing chosen. Hidden fields say what a form is for: they go with what is shown.
   beforeAttributeUpdated: (/** @type {string} */ name, /** @type {Element} */ element) => {
@@ -42,6 +43,12 @@ Object.assign(Idiomorph.defaults.callbacks, {
   },
 });
 Idiomorph.defaults.ignoreActiveValue = true;
+
+/** A part of a body that somebody loaded stays: the server sends the link to it again. It never changes, its id is the action's. */
+function isLoadedPart(/** @type {Node} */ old, /** @type {Node} */ next) {
+  if (!(old instanceof Element && next instanceof Element) || old.id !== next.id) return false;
+  return old.matches(".json-part, .body-whole") && !next.matches(".json-part, .body-whole");
+}
 
 /** What is gone but has input stays, with a note, and can't be sent any more. */
 function keepsInput(/** @type {Element} */ part) {
@@ -466,6 +473,8 @@ function confirm(/** @type {HTMLButtonElement} */ button, /** @type {Iterable<El
   end.dataset["end"] = "";
   const dialog = openDialog(heading, ...parts, end, make("div", decides, make("button", "Back"), ...noteOf(button)));
   dialog.classList.toggle("wide", parts.length > 0);
+  // What is folded in it is loaded there, too.
+  htmx.process(dialog);
   return dialog;
 }
 

@@ -15,7 +15,7 @@
     for (const request of [dialog, shownRequest()]) if (request instanceof HTMLElement) tell(request);
   };
   const foldedIn = (/** @type {Element} */ request) =>
-    [...request.querySelectorAll(".json-fold:not([open])")]
+    [...request.querySelectorAll(".json-fold:not([open]), .json-more")]
       .filter((fold) => fold.parentElement?.closest("details:not([open])") === null)
       .reduce((sum, fold) => sum + Number(fold.getAttribute("data-folded")), 0);
   const tell = (/** @type {HTMLElement} */ request) => {
@@ -36,9 +36,10 @@
     const words = `${lines} more ${lines === 1 ? "line" : "lines"} below`;
     const isSeen = seen.has(name);
     const button = bar.querySelector("[data-waits]");
-    const waits = button !== null && (!isSeen || folded > 0);
+    const isCut = request.querySelector(".body-more") !== null;
+    const waits = button !== null && (!isSeen || folded > 0 || isCut);
     button?.setAttribute("aria-disabled", String(waits));
-    const unfold = `Open what is folded first: ${folded.toLocaleString("en-GB")}`;
+    const unfold = isCut ? "View the whole body first" : `Open what is folded first: ${folded.toLocaleString("en-GB")}`;
     const why = isSeen ? unfold : `Read to the end first: ${words}`;
     for (const place of bar.querySelectorAll("[data-below], [data-below-link]")) {
       place.toggleAttribute("hidden", isSeen && !waits);
@@ -65,6 +66,13 @@
     end?.scrollIntoView({ block: "center", behavior: "smooth" });
   });
 
+  // What was loaded is below what was seen.
+  addEventListener("htmx:beforeSwap", (event) => {
+    const { target } = /** @type {CustomEvent} */ (event).detail;
+    if (!target.matches(".json-more, .body-view")) return;
+    seen.delete(target.closest("[data-shown]")?.dataset.shown ?? "");
+  });
+
   // A disabled button would not say why: it keeps its focus and its text, and only does nothing. An update of the page may
   // have put its attribute back, so what was seen counts.
   for (const type of ["click", "submit", "request:decides"]) {
@@ -75,7 +83,8 @@
         const button = pressed instanceof Element ? pressed.closest("[data-waits]") : null;
         const request = button?.closest("[data-shown]");
         if (!(request instanceof HTMLElement)) return;
-        if (!seen.has(request.dataset["shown"] ?? "") || foldedIn(request) > 0) event.preventDefault();
+        const isUnread = foldedIn(request) > 0 || request.querySelector(".body-more") !== null;
+        if (isUnread || !seen.has(request.dataset["shown"] ?? "")) event.preventDefault();
       },
       { capture: true },
     );
