@@ -128,11 +128,14 @@ describe("the inbox", () => {
       "…t7Rw)",
       "text/plain",
       "12.5",
-      ": 299",
+      ": 19}",
+      "280 more items",
     ]) {
       expect(html).toContain(seen);
     }
-    for (const page of [html, await ann.pageOf("/approvals")]) expect(page).not.toContain("canary");
+    const body = await ann.pageOf(`/actions/${id}/body`);
+    expect(body).toContain(": 299");
+    for (const page of [html, body, await ann.pageOf("/approvals")]) expect(page).not.toContain("canary");
   });
 
   test.each([
