@@ -80,7 +80,7 @@ function NoEntries({ isFiltered, isMore }: { readonly isFiltered: boolean; reado
 function Days(props: AuditPageProps) {
   const days = Map.groupBy(props.entries, ({ at }) => at.toISOString().slice(0, 10));
   return (
-    <div class="audit" data-days="">
+    <div class="audit" data-by-day="">
       {[...days].map(([day, entries]) => (
         <section>
           <h2>{`${dayFormat.format(new Date(day))} (UTC)`}</h2>

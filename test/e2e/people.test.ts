@@ -22,7 +22,7 @@ const signUp = async (base: string, email: string) => {
 };
 /** The link that the first start prints. */
 const linkIn = (service: Service) =>
-  eventually(() => /http:\S+\/welcome\/[0-9a-f]{64}/.exec(service.output)?.[0] ?? null, "the welcome link");
+  eventually(() => /http:[^"\s]+\/welcome\/[0-9a-f]{64}/.exec(service.output)?.[0] ?? null, "the welcome link");
 
 test(
   "strangers sign up on loopback only, unless SIGNUPS says otherwise",

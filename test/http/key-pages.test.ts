@@ -38,7 +38,8 @@ describe("the keys page", () => {
     expect(response.headers.get("cache-control")).toBe("private, no-store");
     expect(response.url).not.toContain(key);
     for (const line of [
-      `&lt;&lt;KEY\nAuthorization: Bearer ${key}\nKEY`,
+      `OUTGATE_URL=${OWN_ORIGIN}\nOUTGATE_API_KEY=${key}`,
+      "Authorization: Bearer $OUTGATE_API_KEY",
       `claude mcp add --transport http outgate ${OWN_ORIGIN}/mcp --scope project --header &#39;Authorization: Bearer \${OUTGATE_API_KEY}&#39;`,
       "read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY",
       "bearer_token_env_var = &quot;OUTGATE_API_KEY&quot;",
@@ -124,7 +125,7 @@ describe("the keys page", () => {
     const actionId = sent.headers.get("location")?.replace("/actions/", "") ?? "";
     expect((await app.call("GET", `/v1/actions/${actionId}`)).json).toMatchObject({
       method: "GET",
-      url: "https://example.com/",
+      url: `${OWN_ORIGIN}/health`,
       status: "awaiting_approval",
     });
     expect(JSON.stringify(app.lines)).not.toContain(key.slice(3));

@@ -155,7 +155,7 @@ test("a mail quotes each field on a line of its own", () => {
   ]);
   const { text } = approvalMessage(anApprovalMail({ ...action, title: "Pay\u202eAnn" }), "confirm");
   expect(text).toContain("Body (Form, 2 fields, 25 bytes):\n| a: one<U+000A>Method: GET\n| b: 2\n");
-  expect(text).toContain("Requester says: Pay<U+202E>Ann\n");
+  expect(text).toContain("The requester says:\n| Pay<U+202E>Ann\n");
   expect(bodyLines(shownBody(anAction(form([]))) ?? { kind: "", fields: null, text: null, rest: null })).toBe("");
 });
 

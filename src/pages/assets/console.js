@@ -632,7 +632,7 @@ function prepare(/** @type {ParentNode} */ place) {
   for (const all of place.querySelectorAll("[data-selects]")) all.removeAttribute("hidden");
   for (const list of place.querySelectorAll("select[data-saves]"))
     if (list instanceof HTMLSelectElement) saveOf(list)?.setAttribute("hidden", "");
-  for (const list of place.querySelectorAll("[data-days]")) byDay(list);
+  for (const list of place.querySelectorAll("[data-by-day]")) byDay(list);
   if (navigator.clipboard === undefined) return;
   for (const button of place.querySelectorAll("[data-copy-text], [data-copy-near]")) button.removeAttribute("hidden");
   for (const block of place.querySelectorAll("[data-copy]")) {

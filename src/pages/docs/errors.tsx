@@ -27,7 +27,8 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   not_retryable:
     "Retry only failed or cancelled actions, while no other action uses the same dedupe value. After a rejection, the message says when you can retry.",
   too_many_jobs: "Wait for a bulk job to end, or stop one.",
-  too_many_held: "Wait until some actions awaiting approval are approved or rejected, or cancel those you no longer need.",
+  too_many_held:
+    "Wait until some actions awaiting approval are approved or rejected, or cancel those you no longer need.",
   email_taken: "Log in with it, or sign up with another address.",
   too_many_keys: "Revoke a key that you no longer use. GET /v1/keys shows when each key was last used.",
   last_owner: "Make somebody else an owner first.",

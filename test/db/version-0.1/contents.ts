@@ -54,7 +54,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
       action.status,
     ]),
     position: await actions.position(),
-    scheduledRetries: await actions.scheduledRetries(ACCOUNT, NOON),
+    scheduledRetries: { ...(await actions.scheduledRetries(ACCOUNT, NOON)), dueSince: undefined },
     firstDueAt: await actions.firstDueAt(),
     waiting: [await actions.waiting(), { ...(await outbox.waiting()), message: undefined }],
     approvedHosts: [...(await actions.approvedHosts(ACCOUNT, [{ keyId: KEY, hostname: "api.example.com" }]))],
