@@ -71,7 +71,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       await page.getByLabel("Email").fill("owner@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Create login" }).click();
-      await page.waitForURL("**/approvals");
+      await page.waitForURL("**/get-started");
       const me = (await (await service.request("/v1/account")).json()) as { email: string };
       expect(me.email).toBe("owner@example.com");
       expect((await page.goto(link))?.status()).toBe(404);
