@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
-import type { AccountStore, PeopleStore } from "./account-store.ts";
+import type { AccountStore, PeopleStore } from "../src/core/account-store.ts";
 import { createAccountStore } from "./sql/accounts.ts";
-import type { DatabaseSize, Store } from "./store.ts";
+import type { DatabaseSize, Store } from "../src/core/store.ts";
 import { sqliteQueue } from "./libsql/claim.ts";
 import { type OnAway, tellingAway } from "./sql/away.ts";
 import { codeOf, faultOf, unavailable } from "./sql/errors.ts";

@@ -8,7 +8,7 @@
  */
 import { createClient } from "../src/client/client.ts";
 import { OutgateError } from "../src/client/transport.ts";
-import type { ActionJson } from "../src/actions/schemas.ts";
+import type { ActionJson } from "../src/api/action-schemas.ts";
 
 const limit = Number(process.argv[2] ?? 100);
 

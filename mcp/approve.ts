@@ -1,11 +1,11 @@
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
-import { authorize, type Caller, mayApproveWhenAsked, mayDo, requireMayChange } from "../src/accounts/roles.ts";
-import type { Action } from "../src/actions/action.ts";
-import { approve, isHeldIn, staleDecision } from "../src/actions/changes.ts";
-import { unknownExtras } from "../src/actions/extras.ts";
-import { DomainError } from "../src/api/domain-error.ts";
+import { authorize, type Caller, mayApproveWhenAsked, mayDo, requireMayChange } from "../src/core/roles.ts";
+import type { Action } from "../src/core/action.ts";
+import { approve, isHeldIn, staleDecision } from "../src/core/changes.ts";
+import { unknownExtras } from "../src/core/extras.ts";
+import { DomainError } from "../src/core/domain-error.ts";
 import { compile, isJsonObject, withoutNulls } from "../src/api/schema-helpers.ts";
-import { mayApproveIt } from "../src/approvals/policy.ts";
+import { mayApproveIt } from "../src/core/policy.ts";
 import { ADDRESS_FACTS, type DecisionFacts, maskedFacts } from "../src/approvals/facts.ts";
 import {
   QUESTION_BODY_CHARS_MAX,
@@ -13,11 +13,11 @@ import {
   QUESTION_BYTES_MAX,
   QUESTION_LINE_CHARS,
   QUESTION_MS,
-} from "../src/config/limits.ts";
-import { shownBody } from "../src/pages/body-view.tsx";
+} from "../src/core/limits.ts";
+import { shownBody } from "../src/ui/body-view.tsx";
 import { maskedAction, premask } from "../src/receipts/masked-action.ts";
 import { visibleText } from "../src/receipts/visible-text.ts";
-import { ACTION_ID } from "../src/runtime/ids.ts";
+import { ACTION_ID } from "../src/core/ids.ts";
 import type { AgentDeps, QuestionForm, ToolCall } from "./call.ts";
 import { describeAction, errorOf, type ToolAnswer } from "./results.ts";
 import { compileArguments, DecideArguments, ApprovalForm, schemaJson } from "./schemas.ts";

@@ -4,21 +4,21 @@ import {
   type ElicitRequestFormParams,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import type { Caller } from "../src/accounts/roles.ts";
+import type { Caller } from "../src/core/roles.ts";
 import type { CreateRules } from "../src/actions/create-schema.ts";
 import type { ActionService } from "../src/actions/service.ts";
-import { DomainError } from "../src/api/domain-error.ts";
+import { DomainError } from "../src/core/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
-import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../src/config/limits.ts";
+import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../src/core/limits.ts";
 import type { Secrets } from "../src/crypto/secrets.ts";
-import type { Bus } from "../src/events/bus.ts";
+import type { Bus } from "../src/core/bus.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
-import { memberText, orderedMemberText } from "../src/json/json.ts";
+import { memberText, orderedMemberText } from "../src/core/json.ts";
 import type { Log } from "../src/observability/log.ts";
 import type { Metrics } from "../src/observability/metrics.ts";
-import type { PauseOf } from "../src/pauses/pause.ts";
-import type { Clock } from "../src/runtime/clock.ts";
-import type { Ids } from "../src/runtime/ids.ts";
+import type { PauseOf } from "../src/core/pause.ts";
+import type { Clock } from "../src/core/clock.ts";
+import type { Ids } from "../src/core/ids.ts";
 
 /** What tools, resources and prompts use. */
 export interface AgentDeps extends CreateRules {

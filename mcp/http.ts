@@ -5,10 +5,10 @@ import {
   type McpServer,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { type Caller, holderIdOf } from "../src/accounts/roles.ts";
-import { DomainError } from "../src/api/domain-error.ts";
+import { type Caller, holderIdOf } from "../src/core/roles.ts";
+import { DomainError } from "../src/core/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
-import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS } from "../src/config/limits.ts";
+import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS } from "../src/core/limits.ts";
 import { countByHolder, holderToEvict } from "../src/runtime/fair-share.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
 import { type AgentDeps, canAsk, Exchange, type SessionState } from "./call.ts";

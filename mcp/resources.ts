@@ -9,10 +9,10 @@ import {
   ResourceNotFoundError,
   type ResourceTemplateType,
 } from "@modelcontextprotocol/server";
-import type { Caller } from "../src/accounts/roles.ts";
-import type { Action } from "../src/actions/action.ts";
-import { checkList } from "../src/actions/list-schemas.ts";
-import { ACTION_ID } from "../src/runtime/ids.ts";
+import type { Caller } from "../src/core/roles.ts";
+import type { Action } from "../src/core/action.ts";
+import { checkList } from "../src/api/list-schemas.ts";
+import { ACTION_ID } from "../src/core/ids.ts";
 import type { AgentDeps } from "./call.ts";
 import { loggedFailure, describeAction, describePage } from "./results.ts";
 

@@ -7,7 +7,7 @@ import {
   seesWhole,
   type Viewer,
   viewerOf,
-} from "../src/accounts/roles.ts";
+} from "../src/core/roles.ts";
 import {
   type Action,
   awaitsRunAt,
@@ -16,28 +16,28 @@ import {
   nextRetryAt,
   type Result,
   runAtOf,
-} from "../src/actions/action.ts";
-import { bodyMemberJson, bodyMemberOf } from "../src/actions/body.ts";
-import { earlyRetryRefusal, operationsOf } from "../src/actions/changes.ts";
-import { cutJson, cutRequestBody } from "../src/actions/cut-body.ts";
-import { isLateSuccess } from "../src/actions/late-result.ts";
-import { actionJson } from "../src/actions/serialize.ts";
+} from "../src/core/action.ts";
+import { bodyMemberJson, bodyMemberOf } from "../src/core/body.ts";
+import { earlyRetryRefusal, operationsOf } from "../src/core/changes.ts";
+import { cutJson, cutRequestBody } from "../src/receipts/cut-body.ts";
+import { isLateSuccess } from "../src/core/late-result.ts";
+import { actionJson } from "../src/receipts/serialize.ts";
 import type { ActionService } from "../src/actions/service.ts";
-import type { Operation } from "../src/actions/status.ts";
-import { isDecided, type LatestDecision, latestDecision } from "../src/actions/timeline.ts";
-import { DomainError, type ErrorCode, type Issue, TooEarly } from "../src/api/domain-error.ts";
+import type { Operation } from "../src/core/status.ts";
+import { isDecided, type LatestDecision, latestDecision } from "../src/core/timeline.ts";
+import { DomainError, type ErrorCode, type Issue, TooEarly } from "../src/core/domain-error.ts";
 import { asDomainError } from "../src/api/errors.ts";
 import { encodeCursor, isJsonObject } from "../src/api/schema-helpers.ts";
 import { retryAfterOf } from "../src/approvals/decide.ts";
-import { decide, mayApproveIt } from "../src/approvals/policy.ts";
+import { decide, mayApproveIt } from "../src/core/policy.ts";
 import {
   TOOL_NOTES_BYTES,
   TOOL_PROBLEM_BYTES_MAX,
   TOOL_PROBLEMS_BYTES_MAX,
   TOOL_RESULT_BYTES_MAX,
   TOOL_ROW_BYTES_MAX,
-} from "../src/config/limits.ts";
-import { parseExactly, scanJson } from "../src/json/json.ts";
+} from "../src/core/limits.ts";
+import { parseExactly, scanJson } from "../src/core/json.ts";
 import { traceOf } from "../src/observability/log.ts";
 import { hiddenValues, maskedAction, maskedActor, maskedPause, premaskFor } from "../src/receipts/masked-action.ts";
 import { hideEchoes, maskHeaders, maskText } from "../src/receipts/masking.ts";

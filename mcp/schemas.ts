@@ -1,10 +1,10 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import Type, { type Static, type TObject } from "typebox";
-import { DomainError, type ErrorCode, type Issue } from "../src/api/domain-error.ts";
-import { REASON_CHARS_MAX } from "../src/config/limits.ts";
-import { isStorableText } from "../src/json/json.ts";
-import { ActionId, CreateAction, DecisionBody, Retry, WaitQuery, WaitSeconds } from "../src/actions/schemas.ts";
-import { ListQuery } from "../src/actions/list-schemas.ts";
+import { DomainError, type ErrorCode, type Issue } from "../src/core/domain-error.ts";
+import { REASON_CHARS_MAX } from "../src/core/limits.ts";
+import { isStorableText } from "../src/core/json.ts";
+import { ActionId, CreateAction, DecisionBody, Retry, WaitQuery, WaitSeconds } from "../src/api/action-schemas.ts";
+import { ListQuery } from "../src/api/list-schemas.ts";
 import {
   compile,
   DESCRIBED_ONLY,

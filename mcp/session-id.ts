@@ -1,5 +1,5 @@
-import type { Caller } from "../src/accounts/roles.ts";
-import { NODE_SESSION_MS_MAX } from "../src/config/limits.ts";
+import type { Caller } from "../src/core/roles.ts";
+import { NODE_SESSION_MS_MAX } from "../src/core/limits.ts";
 import type { AgentDeps, SessionState } from "./call.ts";
 
 export interface SessionIdDeps extends Pick<AgentDeps, "clock" | "ids"> {

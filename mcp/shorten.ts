@@ -1,5 +1,5 @@
-import { isBytes } from "../src/actions/cut-body.ts";
-import { membersIn } from "../src/json/walk.ts";
+import { isBytes } from "../src/receipts/cut-body.ts";
+import { membersIn } from "../src/core/json-walk.ts";
 
 /** A member of an object: its name, and its value as JSON text. */
 export type Member = readonly [name: string, text: string];

@@ -9,11 +9,11 @@ import {
   type Tool as ListedTool,
 } from "@modelcontextprotocol/server";
 import type { Static, TObject } from "typebox";
-import { authorize, type Permission } from "../src/accounts/roles.ts";
-import { type Action, isTerminal } from "../src/actions/action.ts";
+import { authorize, type Permission } from "../src/core/roles.ts";
+import { type Action, isTerminal } from "../src/core/action.ts";
 import { createCheckCreate } from "../src/actions/create-schema.ts";
-import { checkList, ListQuery } from "../src/actions/list-schemas.ts";
-import { DomainError, type Issue } from "../src/api/domain-error.ts";
+import { checkList, ListQuery } from "../src/api/list-schemas.ts";
+import { DomainError, type Issue } from "../src/core/domain-error.ts";
 import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts";
 import {
   PROGRESS_EVERY_MS,
@@ -21,7 +21,7 @@ import {
   TOOL_NAME_CHARS_SHOWN,
   TOOL_ROWS_MAX,
   WAIT_SECONDS_DEFAULT,
-} from "../src/config/limits.ts";
+} from "../src/core/limits.ts";
 import type { ToolOutcome } from "../src/observability/metrics.ts";
 import { askForApproval, type Question, QUESTION } from "./approve.ts";
 import { type AgentDeps, type Exchange, ToolCall } from "./call.ts";

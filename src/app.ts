@@ -1,3 +1,6 @@
+import { createHttp } from "./app/http.ts";
+import { housekeeping } from "./app/housekeeping.ts";
+import { createAuditService } from "./audit/service.ts";
 import { isatty } from "node:tty";
 import {
   type FirstKeys,
@@ -6,7 +9,7 @@ import {
   type StartOutput,
   forgetFirstKeys,
 } from "./accounts/first-start.ts";
-import { systemClock, catchTimerErrors, type Clock } from "./runtime/clock.ts";
+import { systemClock, catchTimerErrors, type Clock } from "./core/clock.ts";
 import {
   type Config,
   createEffectiveSettings,
@@ -17,41 +20,40 @@ import {
   VERSION,
   listeningOn,
 } from "./config/config.ts";
-import { DRAIN_MS_MAX, SHARED_READ_EVERY_MS, START_STEP_STOP_MS } from "./config/limits.ts";
-import { systemIds, type Ids } from "./runtime/ids.ts";
+import { DRAIN_MS_MAX, SHARED_READ_EVERY_MS, START_STEP_STOP_MS } from "./core/limits.ts";
+import { systemIds, type Ids } from "./core/ids.ts";
 import { createLogText } from "./observability/log-text.ts";
 import { startText } from "./observability/start-text.ts";
 import { createPaint, type Paint } from "./observability/terminal.ts";
 import { createLog, jsonLine, type LineLog, writerTo, type Log } from "./observability/log.ts";
-import { StoreLost, type StoreUnavailable } from "../db/store.ts";
+import { StoreLost, type StoreUnavailable } from "./core/store.ts";
 import type { Server } from "bun";
 import { createServerSize } from "./accounts/server-size.ts";
 import { createSignUpGate, type SignUpGate } from "./accounts/sign-up-gate.ts";
-import type { Caller } from "./accounts/roles.ts";
-import { createEngine, type Engine } from "./delivery/engine.ts";
-import { type Http, createHttp, listenForMetrics, type MetricsPortDeps, openStartServer } from "./http/server.ts";
+import type { Caller } from "./core/roles.ts";
+import { createEngine, type Engine } from "./app/engine.ts";
+import { type Http, listenForMetrics, type MetricsPortDeps, openStartServer } from "./http/server.ts";
 import { createMailer, type Mailer } from "./mail/mailer.ts";
 import { createOwnMailService } from "./accounts/own-mails.ts";
-import { addGauges } from "./observability/gauges.ts";
+import { addGauges } from "./app/gauges.ts";
 import { LoopLag } from "./observability/runtime.ts";
 import { Metrics } from "./observability/metrics.ts";
-import { checkTarget, describePolicy, providerPolicy, type TargetPolicy } from "./outbound/policy.ts";
+import { checkTarget, describePolicy, providerPolicy, type TargetPolicy } from "./config/target-policy.ts";
 import { createSender } from "./outbound/send.ts";
 import type { Sender } from "./outbound/deadline.ts";
-import { housekeeping, startJobs } from "./runtime/jobs.ts";
+import { startJobs } from "./runtime/jobs.ts";
 import { keepFresh } from "./runtime/keep-fresh.ts";
 import { createWaitingLog, Outage, repeatWhileAway } from "./runtime/store-away.ts";
-import { type Opened, openForService, type OpeningDeps, type EncryptedStore } from "./crypto/encrypted-store.ts";
+import { type Opened, openForService, type OpeningDeps, type EncryptedStore } from "./app/encrypted-store.ts";
 import { createOidcThrottle } from "./accounts/throttle.ts";
 import { createOidcProvider } from "./oidc/provider.ts";
-import type { Oidc } from "./oidc/routes.ts";
+import type { Oidc } from "./pages/oidc-routes.ts";
 import { createOidcSignIn } from "./oidc/sign-in.ts";
 import { OIDC_CALLBACK_PATH } from "./pages/sign-in.tsx";
 import { createPeopleService } from "./accounts/people.ts";
 import { createBulk } from "./bulk/bulk.ts";
 import type { BulkService } from "./bulk/service.ts";
 import { createTeamService } from "./accounts/team.ts";
-import { createAuditService } from "./audit/audit.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createCallbackHostService } from "./accounts/callback-hosts.ts";
 import { createKeyService } from "./accounts/keys.ts";
@@ -60,7 +62,7 @@ import { createVerifyService } from "./accounts/verify-signature.ts";
 import { createSigningService } from "./accounts/signing-secrets.ts";
 import { createFollowLink } from "./approvals/links.ts";
 import { createListNotifications } from "./actions/service.ts";
-import { createReadReceipt } from "./receipts/receipt.ts";
+import { createReadReceipt } from "./pages/receipt-routes.ts";
 import { isLoopbackUrl, localUrl, placeOf, trustedProxiesOf, isLoopbackAddress } from "./config/values.ts";
 import { createOwnHostPages, createOwnHostOnly, type Guard } from "./http/own-origin.ts";
 import { mcpRoutes, type McpRouteDeps } from "./http/mcp-routes.ts";

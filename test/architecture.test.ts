@@ -15,46 +15,60 @@ interface Import {
   readonly isType: boolean;
 }
 
-/** The rules about actions: pure functions, of which each knows only the others and what has no effects either. */
-const PURE = new Set([
-  ...[
-    "action",
-    "status",
-    "changes",
-    "settle",
-    "outcome",
-    "backoff",
-    "rules",
-    "dedupe",
-    "timeline",
-    "extras",
-    "body",
-    "attempts",
-    "late-result",
-  ].map((name) => `src/actions/${name}.ts`),
-  "src/accounts/roles.ts",
-
-  "src/api/domain-error.ts",
-  "src/config/limits.ts",
-  "src/outbound/tls.ts",
-]);
-/** What opens a database, whichever it is. Everybody else knows the interfaces in `db/store.ts` and beside it. */
-const OPENS_DATABASES = /^src\/(admin\/|crypto\/encrypted-store\.ts$)/;
-const STORE_INTERFACES = /^db\/(store|account-store|activity-store|team-store)\.ts$/;
+/**
+ * The folders from the bottom up. A file imports, types too, only from its own folder and from those before it: whoever reads
+ * one has to know nothing that comes later.
+ */
+const ORDER = [
+  "core",
+  "config",
+  "observability",
+  "crypto",
+  "runtime",
+  "api",
+  "receipts",
+  "ui",
+  "db",
+  "outbound",
+  "http",
+  "audit",
+  "pauses",
+  "hosts",
+  "approvals",
+  "mail",
+  "delivery",
+  "accounts",
+  "channels",
+  "events",
+  "actions",
+  "bulk",
+  "oidc",
+  "pages",
+  "client",
+  "demo",
+  "mcp",
+  "admin",
+  "app",
+  "app.ts",
+  "cli",
+  "main.ts",
+];
+/** What opens a database, whichever it is. Everybody else knows the interfaces in `core`. */
+const OPENS_DATABASES = /^src\/(admin|app)\//;
 /** They run on plain Node, beside a service that may be elsewhere. */
 const ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/)/;
-const KNOWN_ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/|src\/outbound\/tls\.ts$)/;
+const KNOWN_ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/|src\/core\/tls\.ts$)/;
 
 /** Each library has one place, so that it can be replaced there. */
 const LIBRARIES: Readonly<Record<string, RegExp>> = {
   typebox: /^(src|mcp)\//,
   "eventsource-parser": /^(src\/client|mcp\/bridge)\//,
-  elysia: /^src\/http\//,
-  "hono/": /^src\/(pages|mail)\//,
+  elysia: /^src\/(http|app)\//,
+  "hono/": /^src\/(pages|mail|ui)\//,
   marked: /^src\/pages\/docs\//,
   minisearch: /^src\/pages\/docs\//,
-  "htmx.org": /^src\/pages\//,
-  idiomorph: /^src\/pages\//,
+  "htmx.org": /^src\/ui\//,
+  idiomorph: /^src\/ui\//,
   "drizzle-orm": /^db\//,
   "@libsql/client": /^db\//,
   "pg/": /^db\/postgres\//,
@@ -67,12 +81,13 @@ const LIBRARIES: Readonly<Record<string, RegExp>> = {
   "@bomb.sh/tab": /^src\/cli\//,
   "prom-client": /^src\/observability\//,
   standardwebhooks: /^src\/client\/verify\.ts$/,
-  "ipaddr.js": /^src\/outbound\//,
-  "node:crypto": /^src\/(crypto|runtime)\//,
+  "ipaddr.js": /^src\/core\//,
+  "node:crypto": /^src\/(crypto|core)\//,
 };
 
 /** Time and chance come in as arguments (`Clock`, `Ids`), so that tests can move them. */
-const TIMELESS = /^src\/(actions|approvals|accounts|audit|delivery|events|hosts|pauses|receipts)\//;
+const TIMELESS =
+  /^src\/(core\/(?!clock\.ts|ids\.ts)|(actions|approvals|accounts|audit|delivery|events|hosts|pauses|receipts|api|bulk)\/)/;
 const TIME_AND_CHANCE =
   /\bDate\.now\b|\bnew Date\(\s*\)|\bset(Timeout|Interval)\(|\bMath\.random\b|\bcrypto\.|\bperformance\b/g;
 const ENTRIES = new Set([
@@ -119,20 +134,24 @@ function problemsOf(file: SourceFile): readonly string[] {
 function importProblem(path: string, target: string, isType: boolean): string | null {
   const library = Object.keys(LIBRARIES).find((name) => `${target}/`.startsWith(name));
   if (library !== undefined) return LIBRARIES[library]?.test(path) === true ? null : "this library has another place";
+  if (/\.(md|sql)$/.test(target)) return null;
   if (!/^(src|mcp|db)\//.test(target)) {
-    return /^(bun$|bun:|node:|package\.json$|docs\/|README\.md$)/.test(target) || /\.(md|sql)$/.test(target)
-      ? null
-      : "a library without a place";
+    return /^(bun$|bun:|node:|package\.json$|docs\/|README\.md$)/.test(target) ? null : "a library without a place";
   }
-  if (PURE.has(path) && !PURE.has(target)) return "a pure file imports pure files only";
+  const [own, other] = [ORDER.indexOf(folderOf(path)), ORDER.indexOf(folderOf(target))];
+  if (own < 0 || other < 0) return "a folder without a place in the order";
+  if (other > own) return "its folder comes later in the order";
   if (target.startsWith("db/") && !path.startsWith("db/") && !OPENS_DATABASES.test(path)) {
-    if (!STORE_INTERFACES.test(target)) return "only db/store.ts and db/account-store.ts are for everybody";
+    return "everybody else knows the interfaces in core";
   }
   if (ON_PLAIN_NODE.test(path) && !isType && !KNOWN_ON_PLAIN_NODE.test(target)) return "it runs on plain Node";
-  if (/^src\/(app|main)\.ts$/.test(target) && !/^src\/(main\.ts|cli\/commands\/server\.ts)$/.test(path)) {
-    return "nothing imports the composition root";
-  }
   return null;
+}
+
+/** `actions` of `src/actions/service.ts`, `db` of `db/sql/list.ts`, `app.ts` of `src/app.ts`. */
+function folderOf(path: string): string {
+  const [top = "", inSrc = ""] = path.split("/");
+  return top === "src" ? inSrc : top;
 }
 
 /** An update of actions names what it expects (revision, status or lease), or a change that lost would still be written. */
@@ -181,7 +200,9 @@ test("no test leaves the others out", async () => {
 
 describe("a file breaks the rules", () => {
   test.each([
-    ["a pure file that knows a service", "src/actions/status.ts", 'import { x } from "./service.ts";'],
+    ["a folder that knows a later one", "src/core/status.ts", 'import { x } from "../actions/service.ts";'],
+    ["a folder that knows the types of a later one", "src/http/a.ts", 'import type { B } from "../pages/routes.ts";'],
+    ["a folder that nobody placed", "src/other/a.ts", 'import { x } from "../core/action.ts";'],
     ["a module that knows an implementation", "src/actions/a.ts", 'import type { A } from "../../db/libsql/find.ts";'],
     ["a client that knows the server", "src/client/a.ts", 'import { a } from "../http/server.ts";'],
     ["a module that knows the composition root", "src/http/a.ts", 'import { b } from "../app.ts";'],

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { NO_SEARCH } from "../src/actions/search.ts";
+import { NO_SEARCH } from "../src/core/search.ts";
 import { join } from "node:path";
 import { createSigningService } from "../src/accounts/signing-secrets.ts";
 import { createLinksOf } from "../src/approvals/links.ts";
 import { readConfig } from "../src/config/config.ts";
-import { systemIds } from "../src/runtime/ids.ts";
+import { systemIds } from "../src/core/ids.ts";
 import { rotateKey, type RotateKeyOptions } from "../src/admin/rotate-key.ts";
 import { openEngine } from "./support/engine.ts";
 import { NOON } from "./support/factory.ts";

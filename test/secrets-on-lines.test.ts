@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Glob } from "bun";
 import { join } from "node:path";
-import { ROLES } from "../src/accounts/roles.ts";
+import { ROLES } from "../src/core/roles.ts";
 import { madeKeyPage } from "../src/pages/new-key.tsx";
 import { firstKeysText } from "../src/accounts/first-start.ts";
 

@@ -1,8 +1,8 @@
 import { keyRow } from "../../src/accounts/keys.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/core/clock.ts";
 import { readConfig } from "../../src/config/config.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
-import { openEncryptedStore } from "../../src/crypto/encrypted-store.ts";
+import { systemIds } from "../../src/core/ids.ts";
+import { openEncryptedStore } from "../../src/app/encrypted-store.ts";
 
 /** Makes an account with an owner key for each of the keys, in a folder that no service runs on yet. */
 export async function addAccounts(folder: string, keys: readonly string[]): Promise<void> {

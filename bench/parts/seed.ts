@@ -1,8 +1,8 @@
 import { keyRow } from "../../src/accounts/keys.ts";
 import { readConfig } from "../../src/config/config.ts";
-import { openEncryptedStore } from "../../src/crypto/encrypted-store.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { openEncryptedStore } from "../../src/app/encrypted-store.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { aCreation } from "../../test/support/factory.ts";
 
 const GROUP = 1_000;

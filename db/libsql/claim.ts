@@ -1,5 +1,5 @@
 import { sql, type SQL } from "drizzle-orm";
-import type { LaneHead, LaneName } from "../store.ts";
+import type { LaneHead, LaneName } from "../../src/core/store.ts";
 import { type Args, bareNames, prepare } from "../sql/query.ts";
 import { type ClaimArgs, headOf, type QueueStatements, type QueueTable } from "../sql/queue.ts";
 import type { Sql } from "../sql/sql.ts";

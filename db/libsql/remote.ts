@@ -1,9 +1,9 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
-import { REMOTE_CALL_MS_MAX } from "../../src/config/limits.ts";
+import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { faultOf, NoAnswer, unavailable, isAnswered } from "../sql/errors.ts";
 import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import { StoreLost, StoreUnavailable } from "../store.ts";
+import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
 import { isRefusedByLock, type ServiceLock } from "./service-lock.ts";
 
 /** Concurrent reads. There is only one batch at a time, since the writer sends one after the other. */

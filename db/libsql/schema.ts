@@ -1,8 +1,8 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 import { check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { Actor } from "../../src/accounts/roles.ts";
-import type { HttpMethod } from "../../src/actions/action.ts";
-import type { AuditRow } from "../../src/audit/audit.ts";
+import type { Actor } from "../../src/core/roles.ts";
+import type { HttpMethod } from "../../src/core/action.ts";
+import type { AuditRow } from "../../src/core/audit.ts";
 import { SQLITE_VALUES, type ValueTests } from "../sql/values.ts";
 
 /**
@@ -245,13 +245,13 @@ const actionColumns = {
   claimedBy: text("claimed_by"),
   /** What the call does, in the requester's words. */
   title: text(),
-  /** What a create set beyond the core: JSON of `src/actions/extras.ts`. */
+  /** What a create set beyond the core: JSON of `src/core/extras.ts`. */
   extras: text(),
   /** No attempt begins from this time on. */
   expiresAt: time("expires_at"),
   /** The headers of the last response: a JSON list of pairs, without values that may be secret. */
   responseHeaders: text("response_headers"),
-  /** A result that came after its attempt was closed as unknown: JSON of `src/actions/late-result.ts`. */
+  /** A result that came after its attempt was closed as unknown: JSON of `src/core/late-result.ts`. */
   lateResult: text("late_result"),
 };
 
@@ -639,7 +639,7 @@ export const bulkResults = sqliteTable(
 );
 
 /**
- * What the overview counts, by slots of one length for each of its ranges (`src/events/activity.ts`). Filled from the
+ * What the overview counts, by slots of one length for each of its ranges (`src/core/activity.ts`). Filled from the
  * timeline up to the position of the fact `activity`, which the same commit writes.
  */
 export const activity = sqliteTable(

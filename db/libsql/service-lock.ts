@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/config/limits.ts";
+import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/core/limits.ts";
 import { DatabaseInUse } from "./inspect.ts";
 import type { Row, Sql, Statement } from "../sql/sql.ts";
 

@@ -6,8 +6,8 @@ import {
   SIZE_ROW_BYTES,
   SIZE_SAMPLE_ROWS,
   SIZE_SAMPLE_STEP,
-} from "../../src/config/limits.ts";
-import type { DatabaseSize, FileStore } from "../store.ts";
+} from "../../src/core/limits.ts";
+import type { DatabaseSize, FileStore } from "../../src/core/store.ts";
 import type { Row, Sql } from "../sql/sql.ts";
 import type { Writer } from "../sql/writer.ts";
 

@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
-import { JOB_LEASE_MS_MAX } from "../../src/config/limits.ts";
+import { JOB_LEASE_MS_MAX } from "../../src/core/limits.ts";
 import { faultOf, unavailable } from "../sql/errors.ts";
 import { type Args, prepare } from "../sql/query.ts";
 import type { Done, Sql, SqlValue, Statement } from "../sql/sql.ts";
-import type { ClusterStore } from "../store.ts";
+import type { ClusterStore } from "../../src/core/store.ts";
 
 /** In milliseconds. It goes on within a transaction and a statement, unlike `now()`. */
 const CLOCK = sql`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`;

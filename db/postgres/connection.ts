@@ -4,10 +4,10 @@ import {
   POSTGRES_READERS,
   REMOTE_CALL_MS_MAX,
   TRANSACTION_MS_MAX,
-} from "../../src/config/limits.ts";
+} from "../../src/core/limits.ts";
 import { unavailable } from "../sql/errors.ts";
 import type { Done, Lock, Row, Sql } from "../sql/sql.ts";
-import { StoreUnavailable } from "../store.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 import { queriesOf, type Query } from "./chain.ts";
 import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
 import { lockQuery } from "./lock.ts";

@@ -1,6 +1,6 @@
 import { DatabaseError } from "pg";
 import { DatabaseFault, type FaultKind } from "../sql/errors.ts";
-import { StoreUnavailable } from "../store.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 
 /** Serialization failure and deadlock: the same transaction may succeed when it is repeated. */
 const REPEATABLE = /^(40001|40P01)$/;

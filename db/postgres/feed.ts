@@ -3,7 +3,7 @@ import { actions, timeline } from "../libsql/schema.ts";
 import { isOneOf } from "../sql/dialect.ts";
 import { type Args, byDialect, prepare, query } from "../sql/query.ts";
 import type { Sql } from "../sql/sql.ts";
-import type { ChangedPage, ClusterStore } from "../store.ts";
+import type { ChangedPage, ClusterStore } from "../../src/core/store.ts";
 
 const { seq, actionId, accountId, revision } = timeline;
 

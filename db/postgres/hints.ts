@@ -1,6 +1,6 @@
 import { Client, type ClientConfig, type Notification } from "pg";
-import { HINT_EVERY_MS, HINT_PING_MS, HINT_RETRY_MS, STORE_CALL_MS_MAX } from "../../src/config/limits.ts";
-import type { ClusterStore } from "../store.ts";
+import { HINT_EVERY_MS, HINT_PING_MS, HINT_RETRY_MS, STORE_CALL_MS_MAX } from "../../src/core/limits.ts";
+import type { ClusterStore } from "../../src/core/store.ts";
 import type { Send } from "./connection.ts";
 
 /** The channel on which each commit of a node is told, once, with a name of the sender as the payload. */

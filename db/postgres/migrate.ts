@@ -1,4 +1,4 @@
-import { TRANSACTION_MS_MAX } from "../../src/config/limits.ts";
+import { TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
 import { NewerDatabase, OlderDatabase } from "../libsql/migrate.ts";
 import type { Row } from "../sql/sql.ts";
 import type { PostgresSql } from "./connection.ts";

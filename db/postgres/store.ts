@@ -2,7 +2,7 @@ import { type OnAway, tellingAway } from "../sql/away.ts";
 import type { HeaderSeal } from "../sql/rows.ts";
 import type { Sql } from "../sql/sql.ts";
 import { createStore } from "../sql/store.ts";
-import type { Store } from "../store.ts";
+import type { Store } from "../../src/core/store.ts";
 import { postgresQueue } from "./claim.ts";
 import { createNodeStore } from "./cluster.ts";
 import { openPostgres, type PostgresSql } from "./connection.ts";

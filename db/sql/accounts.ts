@@ -1,9 +1,16 @@
 import { and, count, desc, eq, exists, getTableColumns, isNotNull, isNull, ne, notExists, sql } from "drizzle-orm";
-import type { Actor } from "../../src/accounts/roles.ts";
-import type { CallbackHostStore } from "../../src/accounts/callback-hosts.ts";
-import { CALLBACK_HOSTS_MAX, REPLACED_KEYS_MAX } from "../../src/config/limits.ts";
-import type { PauseEnd } from "../../src/pauses/pause.ts";
-import type { Account, AccountStop, AccountStore, ApiKey, FirstAccountExtras, SignUp } from "../account-store.ts";
+import type { Actor } from "../../src/core/roles.ts";
+import { CALLBACK_HOSTS_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
+import type { PauseEnd } from "../../src/core/pause.ts";
+import type {
+  Account,
+  AccountStop,
+  AccountStore,
+  ApiKey,
+  FirstAccountExtras,
+  SignUp,
+  CallbackHostStore,
+} from "../../src/core/account-store.ts";
 import { auditChange, entryValues, insertEntry } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { addedOrder, isOneOf, nullsFirst, randomHex } from "./dialect.ts";

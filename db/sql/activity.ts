@@ -1,9 +1,9 @@
 import { and, asc, type Column, eq, getTableColumns, gt, gte, inArray, lt, lte, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
-import type { ActivityGroup, ActivityRow } from "../../src/events/activity.ts";
-import { histogramText } from "../../src/events/histogram.ts";
-import { ACTIVITY_PRUNE_ROWS } from "../../src/config/limits.ts";
-import type { ActivityStore, ActivityWrite } from "../activity-store.ts";
+import type { ActivityGroup, ActivityRow } from "../../src/core/activity.ts";
+import { histogramText } from "../../src/core/histogram.ts";
+import { ACTIVITY_PRUNE_ROWS } from "../../src/core/limits.ts";
+import type { ActivityStore, ActivityWrite } from "../../src/core/activity-store.ts";
 import type { StoreContext } from "./context.ts";
 import {
   countWhere,

@@ -1,11 +1,11 @@
 import { and, eq, gt, gte, inArray, type SQL, sql } from "drizzle-orm";
-import type { Action } from "../../src/actions/action.ts";
-import type { Change } from "../../src/actions/changes.ts";
-import { isTooLate } from "../../src/actions/timeline.ts";
-import { lateResultText } from "../../src/actions/late-result.ts";
-import { CLOCK_TOLERANCE_MS } from "../../src/config/limits.ts";
-import type { NotificationKind } from "../../src/delivery/notification.ts";
-import { type ChangeWrite, RowRefused, type SetBack } from "../store.ts";
+import type { Action } from "../../src/core/action.ts";
+import type { Change } from "../../src/core/changes.ts";
+import { isTooLate } from "../../src/core/timeline.ts";
+import { lateResultText } from "../../src/core/late-result.ts";
+import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
+import type { NotificationKind } from "../../src/core/notification.ts";
+import { type ChangeWrite, RowRefused, type SetBack } from "../../src/core/store.ts";
 import { keepResponse } from "./attempts.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";

@@ -1,20 +1,20 @@
 import { and, desc, eq, exists, getTableColumns, gt, inArray, lte, ne, notExists, sql, type SQL } from "drizzle-orm";
-import type { Action } from "../../src/actions/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import {
   type EarlierRejection,
   type RejectionEntry,
   rejectionWindowStart,
   saysWhy,
   type RejectionStore,
-} from "../../src/approvals/rejections.ts";
+} from "../../src/core/rejections.ts";
 import {
   EARLIER_REJECTIONS_SHOWN_MAX,
   REJECTIONS_PER_KEY_MAX,
   REPEATS_PER_REJECTION_MAX,
   SIMILAR_REJECTIONS_COUNTED_MAX,
-} from "../../src/config/limits.ts";
-import type { ApiKey } from "../account-store.ts";
-import type { LinkStore } from "../store.ts";
+} from "../../src/core/limits.ts";
+import type { ApiKey } from "../../src/core/account-store.ts";
+import type { LinkStore } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
 import { countOf } from "./dialect.ts";
 import { allOf, type Args, changed, insertWhere, bareNames, nextNumber, prepare, query, valuesOf } from "./query.ts";

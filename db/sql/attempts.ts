@@ -1,7 +1,7 @@
 import { and, desc, eq, sql } from "drizzle-orm";
-import { type KeptResponse, mayHaveTooMany, responseToKeep } from "../../src/actions/attempts.ts";
-import type { Change } from "../../src/actions/changes.ts";
-import { ATTEMPTS_KEPT } from "../../src/config/limits.ts";
+import { type KeptResponse, mayHaveTooMany, responseToKeep } from "../../src/core/attempts.ts";
+import type { Change } from "../../src/core/changes.ts";
+import { ATTEMPTS_KEPT } from "../../src/core/limits.ts";
 import { changed, type Args, insertWhere, prepare, query, valuesOf } from "./query.ts";
 import { actions, attempts } from "../libsql/schema.ts";
 import { Columns, isJson } from "./rows.ts";

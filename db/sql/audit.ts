@@ -1,6 +1,6 @@
 import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
-import type { AuditEntry, AuditStore } from "../../src/audit/audit.ts";
-import { AUDIT_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
+import type { AuditEntry, AuditStore } from "../../src/core/audit.ts";
+import { AUDIT_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "./context.ts";
 import { always, isAbsent, isNoList, isOneOf } from "./dialect.ts";
 import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";

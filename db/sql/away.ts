@@ -1,4 +1,4 @@
-import type { StoreUnavailable } from "../store.ts";
+import type { StoreUnavailable } from "../../src/core/store.ts";
 import { faultOf, unavailable } from "./errors.ts";
 import type { Sql } from "./sql.ts";
 

@@ -1,6 +1,6 @@
 import { and, type Column, gt, inArray, ne, type SQL, sql } from "drizzle-orm";
-import type { Action } from "../../src/actions/action.ts";
-import type { Notification, NotificationKind } from "../../src/delivery/notification.ts";
+import type { Action } from "../../src/core/action.ts";
+import type { Notification, NotificationKind } from "../../src/core/notification.ts";
 import type { StoreContext } from "./context.ts";
 import { isOneOf, readable } from "./dialect.ts";
 import { NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";

@@ -1,6 +1,6 @@
 import { and, desc, eq, inArray, isNotNull, lt, lte, notExists, sql } from "drizzle-orm";
-import type { BulkEnd, BulkStore } from "../../src/bulk/job.ts";
-import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/config/limits.ts";
+import type { BulkEnd, BulkStore } from "../../src/core/bulk-job.ts";
+import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { countOf, itemsOf, isOneOfPlaces, place, placeIn } from "./dialect.ts";

@@ -5,8 +5,8 @@ import {
   type ChannelPatch,
   type ChannelStore,
   type ChannelTarget,
-} from "../../src/channels/channel.ts";
-import { CHANNELS_MAX } from "../../src/config/limits.ts";
+} from "../../src/core/channel.ts";
+import { CHANNELS_MAX } from "../../src/core/limits.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { countOf, randomText } from "./dialect.ts";

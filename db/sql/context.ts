@@ -2,8 +2,8 @@ import type { HeaderSeal } from "./rows.ts";
 import type { QueueStatements, QueueTable } from "./queue.ts";
 import type { Sql } from "./sql.ts";
 import type { Writer } from "./writer.ts";
-import { type Action, largeBytesOf } from "../../src/actions/action.ts";
-import { REFUSED_ROWS_MAX, HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
+import { type Action, largeBytesOf } from "../../src/core/action.ts";
+import { REFUSED_ROWS_MAX, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
 
 /** What the store's functions share: reads use `sql`, every write goes through `writer`. */
 export interface StoreContext {

@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
-import type { Action } from "../../src/actions/action.ts";
-import { startAttempt } from "../../src/actions/settle.ts";
-import { isTooLate, type TimelineEvent } from "../../src/actions/timeline.ts";
-import { mayRepeat } from "../../src/approvals/rejections.ts";
-import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
-import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../store.ts";
-import { askOf } from "../../src/delivery/asks.ts";
+import type { Action } from "../../src/core/action.ts";
+import { startAttempt } from "../../src/core/settle.ts";
+import { isTooLate, type TimelineEvent } from "../../src/core/timeline.ts";
+import { mayRepeat } from "../../src/core/rejections.ts";
+import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
+import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../../src/core/store.ts";
+import { askOf } from "../../src/core/asks.ts";
 import type { StoreContext } from "./context.ts";
 import { always, hasHeldRoom, itemsOf, placeIn } from "./dialect.ts";
 import { hasBudget, hasBudgetLeft, spendBudget } from "./key-days.ts";

@@ -1,5 +1,5 @@
 import { type Column, Param, type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
-import { HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
+import { HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
 import type { SqlValue } from "./sql.ts";
 import { byDialect, LIST, onlyPostgres, onlySqlite, typed } from "./query.ts";
 

@@ -1,4 +1,4 @@
-import { StoreUnavailable } from "../store.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 import { reasonOf } from "./reasons.ts";
 
 /** What a failed statement means for the store. */

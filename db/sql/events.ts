@@ -1,13 +1,8 @@
 import { and, asc, eq, gt, inArray, lt, lte, max, sql } from "drizzle-orm";
-import type { Action } from "../../src/actions/action.ts";
-import { actionAsOf, type TimelineEntry } from "../../src/actions/timeline.ts";
-import {
-  EVENT_PAGE_BYTES_MAX,
-  EVENT_PAGE_MAX,
-  EVENT_SCAN_ROWS_MAX,
-  TIMELINE_ROWS_MAX,
-} from "../../src/config/limits.ts";
-import type { ActionChange, ChangePage } from "../store.ts";
+import type { Action } from "../../src/core/action.ts";
+import { actionAsOf, type TimelineEntry } from "../../src/core/timeline.ts";
+import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
+import type { ActionChange, ChangePage } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
 import { bytesOf, isSettled } from "./dialect.ts";
 import { findAction } from "./find.ts";

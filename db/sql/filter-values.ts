@@ -1,6 +1,6 @@
 import { type Column, type Placeholder, type SQL, sql } from "drizzle-orm";
-import type { Actor } from "../../src/accounts/roles.ts";
-import type { FilterValues } from "../store.ts";
+import type { Actor } from "../../src/core/roles.ts";
+import type { FilterValues } from "../../src/core/store.ts";
 import { type Args, prepare } from "./query.ts";
 import { actions } from "../libsql/schema.ts";
 import type { Sql } from "./sql.ts";

@@ -1,9 +1,8 @@
 import { and, desc, eq, sql } from "drizzle-orm";
-import type { Action } from "../../src/actions/action.ts";
-import type { TimelineEntry } from "../../src/actions/timeline.ts";
-import { type HostOfKey, hostOfKey } from "../../src/approvals/facts.ts";
-import { RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/config/limits.ts";
-import type { LaneName } from "../store.ts";
+import type { Action } from "../../src/core/action.ts";
+import type { TimelineEntry } from "../../src/core/timeline.ts";
+import { RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
+import { type LaneName, type HostOfKey, hostOfKey } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
 import { bytesOf, indexedBy, isAbsent, isOneOf, isWhole, itemsOf, placeIn } from "./dialect.ts";
 import { type Args, prepare, query } from "./query.ts";

@@ -1,6 +1,6 @@
 import { and, desc, eq, or, sql } from "drizzle-orm";
-import { FIRST_ACTIONS_READ_MAX } from "../../src/config/limits.ts";
-import type { FirstStep, FirstStepStore } from "../activity-store.ts";
+import { FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
+import type { FirstStep, FirstStepStore } from "../../src/core/activity-store.ts";
 import type { StoreContext } from "./context.ts";
 import { itemsOf, placeIn } from "./dialect.ts";
 import { type Args, bareNames, changed, prepare, query, typed } from "./query.ts";

@@ -7,8 +7,8 @@ import {
   HELD_PER_KEY_MAX,
   HELD_REQUESTERS_SHOWN_MAX,
   HOUR_MS,
-} from "../../src/config/limits.ts";
-import type { HeldFilter, Requester, WaitingApprovals, WaitingHost } from "../store.ts";
+} from "../../src/core/limits.ts";
+import type { HeldFilter, Requester, WaitingApprovals, WaitingHost } from "../../src/core/store.ts";
 import { countOf, indexedBy, isOneOf, itemsOf } from "./dialect.ts";
 import { valuesOf } from "./filter-values.ts";
 import { AND_HELD, idBefore, isHeld } from "./held.ts";

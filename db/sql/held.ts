@@ -1,8 +1,8 @@
 import { and, eq, gt, lt, type Placeholder, sql } from "drizzle-orm";
-import { HELD_KEYS_MAX, HELD_TURN_KEYS_MAX, LIST_BYTES_MAX } from "../../src/config/limits.ts";
-import type { Action } from "../../src/actions/action.ts";
-import { firstActionId } from "../../src/runtime/ids.ts";
-import type { HeldFilter, HeldPage } from "../store.ts";
+import { HELD_KEYS_MAX, HELD_TURN_KEYS_MAX, LIST_BYTES_MAX } from "../../src/core/limits.ts";
+import type { Action } from "../../src/core/action.ts";
+import { firstActionId } from "../../src/core/ids.ts";
+import type { HeldFilter, HeldPage } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
 import { isOneOf } from "./dialect.ts";
 import { valuesOf } from "./filter-values.ts";

@@ -1,11 +1,7 @@
+import { hostRulesText, parseHostRules } from "../../src/api/host-settings.ts";
 import { and, asc, eq, sql } from "drizzle-orm";
-import { HOST_SETTINGS_MAX } from "../../src/config/limits.ts";
-import {
-  type HostSettingsRow,
-  type HostSettingsStore,
-  hostRulesText,
-  parseHostRules,
-} from "../../src/hosts/settings.ts";
+import { HOST_SETTINGS_MAX } from "../../src/core/limits.ts";
+import { type HostSettingsRow, type HostSettingsStore } from "../../src/core/host-settings.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { countOf, randomText } from "./dialect.ts";

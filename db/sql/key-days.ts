@@ -1,10 +1,10 @@
 import { and, desc, eq, gte, lt, notExists, type Placeholder, sql, type SQL } from "drizzle-orm";
-import { ACTION_STATUSES, HTTP_METHODS } from "../../src/actions/action.ts";
-import { dayOf } from "../../src/accounts/key-limits.ts";
-import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX } from "../../src/config/limits.ts";
-import { firstActionId } from "../../src/runtime/ids.ts";
-import type { KeyCall, KeyUse } from "../account-store.ts";
-import type { KeyBudget } from "../store.ts";
+import { ACTION_STATUSES, HTTP_METHODS } from "../../src/core/action.ts";
+import { dayOf } from "../../src/core/key-limits.ts";
+import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX } from "../../src/core/limits.ts";
+import { firstActionId } from "../../src/core/ids.ts";
+import type { KeyCall, KeyUse } from "../../src/core/account-store.ts";
+import type { KeyBudget } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
 import { countOf, isOneOf, isOneOfPlaces, place } from "./dialect.ts";
 import { type Args, changed, insertWhere, prepare, query } from "./query.ts";

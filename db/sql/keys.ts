@@ -1,8 +1,8 @@
 import { and, eq, exists, gt, like, lte, ne, notExists, or, type Placeholder, sql, type SQL } from "drizzle-orm";
-import type { Action } from "../../src/actions/action.ts";
-import type { KeyKind } from "../../src/actions/dedupe.ts";
-import { LATE_SUCCESS } from "../../src/actions/late-result.ts";
-import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
+import type { Action } from "../../src/core/action.ts";
+import type { KeyKind } from "../../src/core/dedupe.ts";
+import { LATE_SUCCESS } from "../../src/core/late-result.ts";
+import { DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
 import type { StoreContext } from "./context.ts";
 import { isOneOfPlaces, place } from "./dialect.ts";
 import { pruneDays } from "./key-days.ts";
@@ -41,7 +41,7 @@ function isKey(kind: KeyKind | Placeholder, key: Placeholder, { accountId, windo
     eq(actionKeys.kind, kind),
     eq(actionKeys.key, key),
     gt(actionKeys.createdAt, start),
-    // `src/actions/dedupe.ts` has the same rule for one action.
+    // `src/core/dedupe.ts` has the same rule for one action.
     or(eq(actionKeys.kind, "idempotency"), ne(actions.status, "failed"), like(actions.lateResult, LATE_SUCCESS)),
   );
 }

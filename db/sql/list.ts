@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { and, desc, eq, exists, gte, lt, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { unionAll } from "drizzle-orm/sqlite-core";
-import type { Action } from "../../src/actions/action.ts";
-import { codeRange, idPrefixIn, type MetadataFilter } from "../../src/actions/search.ts";
-import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../src/config/limits.ts";
-import { firstActionId } from "../../src/runtime/ids.ts";
-import type { ActionRows, ActionQuery, CountedRows, MatchedActions } from "../store.ts";
+import type { Action } from "../../src/core/action.ts";
+import { codeRange, idPrefixIn, type MetadataFilter } from "../../src/core/search.ts";
+import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
+import { firstActionId } from "../../src/core/ids.ts";
+import type { ActionRows, ActionQuery, CountedRows, MatchedActions } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
 import { isAbsent, isNoList, isOneOf } from "./dialect.ts";
 import { findRows, idsWithin } from "./find.ts";

@@ -1,4 +1,4 @@
-import type { KeyKind } from "../../src/actions/dedupe.ts";
+import type { KeyKind } from "../../src/core/dedupe.ts";
 import type { Lock } from "./sql.ts";
 
 /**

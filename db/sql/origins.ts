@@ -1,7 +1,7 @@
 import { desc, eq, sql } from "drizzle-orm";
-import { CALLBACKS_SCANNED_MAX, KNOWN_ORIGINS_MAX, SEEDS_LISTED_MAX } from "../../src/config/limits.ts";
-import { normalTarget } from "../../src/outbound/target.ts";
-import type { OriginUse } from "../account-store.ts";
+import { CALLBACKS_SCANNED_MAX, KNOWN_ORIGINS_MAX, SEEDS_LISTED_MAX } from "../../src/core/limits.ts";
+import { normalTarget } from "../../src/core/target.ts";
+import type { OriginUse } from "../../src/core/account-store.ts";
 import type { StoreContext } from "./context.ts";
 import { isOneOf } from "./dialect.ts";
 import { type Args, prepare, query } from "./query.ts";

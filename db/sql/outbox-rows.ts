@@ -1,5 +1,5 @@
-import type { Notification, NewNotification, NotificationKind } from "../../src/delivery/notification.ts";
-import type { OutboxEntry } from "../store.ts";
+import type { Notification, NewNotification, NotificationKind } from "../../src/core/notification.ts";
+import type { OutboxEntry } from "../../src/core/store.ts";
 import { Columns } from "./rows.ts";
 import { outbox } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";

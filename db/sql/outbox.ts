@@ -1,7 +1,7 @@
 import { and, desc, eq, inArray, isNotNull, isNull, ne, sql, type SQL } from "drizzle-orm";
-import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/config/limits.ts";
-import type { Notification, NotificationChange, NotificationKind } from "../../src/delivery/notification.ts";
-import type { OutboxStore, Queue } from "../store.ts";
+import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
+import type { Notification, NotificationChange, NotificationKind } from "../../src/core/notification.ts";
+import type { OutboxStore, Queue } from "../../src/core/store.ts";
 import { rescheduleNotifications } from "./apply.ts";
 import { findBrokenNotifications } from "./broken.ts";
 import { countNotifications, createQueue, type QueueTable } from "./queue.ts";

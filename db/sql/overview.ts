@@ -1,9 +1,15 @@
 import { and, type Column, count, eq, type SQL, sql } from "drizzle-orm";
-import { PENDING_SCAN_ROWS_MAX, RETRY_HOSTS_SHOWN_MAX } from "../../src/config/limits.ts";
-import { ACTIVITY_KINDS, type ActivityRow, type NameTotals } from "../../src/events/activity.ts";
-import { mergeHistogramTexts, parseHistogram } from "../../src/events/histogram.ts";
-import type { ActivityName, ActivitySpan, ActivityStore, CountedActivity, HostSlot } from "../activity-store.ts";
-import type { ScheduledRetries } from "../store.ts";
+import { PENDING_SCAN_ROWS_MAX, RETRY_HOSTS_SHOWN_MAX } from "../../src/core/limits.ts";
+import { ACTIVITY_KINDS, type ActivityRow, type NameTotals } from "../../src/core/activity.ts";
+import { mergeHistogramTexts, parseHistogram } from "../../src/core/histogram.ts";
+import type {
+  ActivityName,
+  ActivitySpan,
+  ActivityStore,
+  CountedActivity,
+  HostSlot,
+} from "../../src/core/activity-store.ts";
+import type { ScheduledRetries } from "../../src/core/store.ts";
 import { countWhere, itemsOf, placeIn, valueOfMax } from "./dialect.ts";
 import { type Args, list, prepare, query } from "./query.ts";
 import { Columns } from "./rows.ts";

@@ -1,8 +1,8 @@
 import { and, desc, eq, exists, inArray, isNull, lte, type SQL, sql, type SQLWrapper } from "drizzle-orm";
-import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/config/limits.ts";
-import type { Action } from "../../src/actions/action.ts";
-import type { Pause, PauseStore } from "../../src/pauses/pause.ts";
-import type { Queue } from "../store.ts";
+import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
+import type { Action } from "../../src/core/action.ts";
+import type { Pause, PauseStore } from "../../src/core/pause.ts";
+import type { Queue } from "../../src/core/store.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { always, countOf, indexedBy } from "./dialect.ts";

@@ -14,11 +14,18 @@ import {
   sql,
 } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
-import { mayDo } from "../../src/accounts/roles.ts";
-import { emailKey } from "../../src/accounts/throttle.ts";
-import type { AuditEntry } from "../../src/audit/audit.ts";
-import { SESSIONS_PER_PERSON_MAX } from "../../src/config/limits.ts";
-import type { Member, PeopleStore, PersonRow, SessionRow, SignUp, WelcomeLink } from "../account-store.ts";
+import { mayDo } from "../../src/core/roles.ts";
+import type { AuditEntry } from "../../src/core/audit.ts";
+import { SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
+import {
+  type Member,
+  type PeopleStore,
+  type PersonRow,
+  type SessionRow,
+  type SignUp,
+  type WelcomeLink,
+  emailKey,
+} from "../../src/core/account-store.ts";
 import { hasNoHold, signedUpRows } from "./accounts.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";

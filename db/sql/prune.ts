@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { and, eq, gt, inArray, lt, max, notExists, sql, type SQL } from "drizzle-orm";
-import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
-import { firstActionId } from "../../src/runtime/ids.ts";
-import type { PruneStep, PruneTimes, UpkeepStore } from "../store.ts";
+import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
+import { firstActionId } from "../../src/core/ids.ts";
+import type { PruneStep, PruneTimes, UpkeepStore } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
 import { bytesOf, countOf } from "./dialect.ts";
 import { BYTES_SUM } from "./find.ts";

@@ -1,10 +1,10 @@
 import { type Column, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Action, ActionStatus } from "../../src/actions/action.ts";
-import { type Claimed, startAttempt } from "../../src/actions/settle.ts";
-import { DUE_LANES_SCANNED_MAX, SMALL_ROW_BYTES_MAX } from "../../src/config/limits.ts";
-import type { NotificationKind } from "../../src/delivery/notification.ts";
-import type { Claim, ClaimedRow, LaneHead, LaneName, Queue } from "../store.ts";
+import type { Action, ActionStatus } from "../../src/core/action.ts";
+import { type Claimed, startAttempt } from "../../src/core/settle.ts";
+import { DUE_LANES_SCANNED_MAX, SMALL_ROW_BYTES_MAX } from "../../src/core/limits.ts";
+import type { NotificationKind } from "../../src/core/notification.ts";
+import type { Claim, ClaimedRow, LaneHead, LaneName, Queue } from "../../src/core/store.ts";
 import { rescheduleActions } from "./apply.ts";
 import { findBroken } from "./broken.ts";
 import type { Refused, StoreContext } from "./context.ts";

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { and, desc, eq, exists, like, sql } from "drizzle-orm";
-import { LATE_SUCCESS } from "../../src/actions/late-result.ts";
-import { OUTCOMES, type OutcomeKind } from "../../src/actions/outcome.ts";
+import { LATE_SUCCESS } from "../../src/core/late-result.ts";
+import { OUTCOMES, type OutcomeKind } from "../../src/core/outcome.ts";
 import {
   holdsText,
   idPrefixIn,
@@ -10,13 +10,13 @@ import {
   matchesResult,
   pathOf,
   type Search,
-} from "../../src/actions/search.ts";
-import { SEARCH_NEAR_BYTES, SEARCH_STEP_BYTES, SEARCH_STEP_ROWS } from "../../src/config/limits.ts";
+} from "../../src/core/search.ts";
+import { SEARCH_NEAR_BYTES, SEARCH_STEP_BYTES, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
 import { isOneOf, itemsOf } from "./dialect.ts";
 import { BYTES, BYTES_SUM } from "./find.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { Columns } from "./rows.ts";
-import type { ActionQuery } from "../store.ts";
+import type { ActionQuery } from "../../src/core/store.ts";
 import { actions, timeline } from "../libsql/schema.ts";
 import type { Row, Sql } from "./sql.ts";
 

@@ -1,8 +1,7 @@
 import { and, desc, eq, getTableName, gt, lt, min, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
-import type { SigningUse } from "../../src/crypto/secrets.ts";
-import type { SealedStore, SealedText, SigningSeed, SigningStore } from "../account-store.ts";
-import type { FactStore } from "../store.ts";
+import type { SealedStore, SealedText, SigningSeed, SigningStore, SigningUse } from "../../src/core/account-store.ts";
+import type { FactStore } from "../../src/core/store.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { randomText } from "./dialect.ts";

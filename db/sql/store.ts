@@ -1,5 +1,5 @@
-import type { Action } from "../../src/actions/action.ts";
-import type { ActionStore, ClusterStore, Queue, Store } from "../store.ts";
+import type { Action } from "../../src/core/action.ts";
+import type { ActionStore, ClusterStore, Queue, Store } from "../../src/core/store.ts";
 import { findFilterValues } from "./filter-values.ts";
 import { createActivityStore } from "./activity.ts";
 import type { OnAway } from "./away.ts";

@@ -1,3 +1,4 @@
+import { emailKey } from "../../src/core/account-store.ts";
 import {
   and,
   count,
@@ -15,9 +16,15 @@ import {
   type SQL,
 } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
-import { emailKey } from "../../src/accounts/throttle.ts";
-import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../../src/config/limits.ts";
-import type { Identity, Invitation, Joining, MemberChange, StoredInvitation, TeamStore } from "../team-store.ts";
+import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
+import type {
+  Identity,
+  Invitation,
+  Joining,
+  MemberChange,
+  StoredInvitation,
+  TeamStore,
+} from "../../src/core/team-store.ts";
 import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { personLock, teamLock } from "./locks.ts";
@@ -317,7 +324,7 @@ function managers({ accountId, now }: Args<"accountId" | "now">) {
 
 const MANAGERS = prepare((arg: Args<"accountId" | "now">) => managers(arg));
 
-/** `src/accounts/makers.ts` has the same rule for one. */
+/** `src/core/makers.ts` has the same rule for one. */
 function isByManager(arg: Args<"accountId" | "now">): SQL {
   const { createdBy, createdById } = invitations;
   return sql`case when ${createdById} is null then ${createdBy} not like 'user:%' else ${createdById} in (${managers(arg)}) end`;

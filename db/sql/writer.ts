@@ -5,8 +5,8 @@ import {
   STORE_CALL_MS_MAX,
   WRITES_WAITING_BYTES_MAX,
   WRITES_WAITING_MAX,
-} from "../../src/config/limits.ts";
-import { StoreBusy, StoreUnavailable } from "../store.ts";
+} from "../../src/core/limits.ts";
+import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import type { OnAway } from "./away.ts";
 import { faultOf, unavailable } from "./errors.ts";
 import type { Done, Lock, Sql, Statement } from "./sql.ts";

@@ -1,4 +1,4 @@
-import { TRANSFER_CALL_MS_MAX } from "../../src/config/limits.ts";
+import { TRANSFER_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { openPostgres, type PostgresSql } from "../postgres/connection.ts";
 import { migratePostgres } from "../postgres/migrate.ts";
 

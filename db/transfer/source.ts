@@ -1,6 +1,6 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
-import { TRANSFER_BYTES_MAX, TRANSFER_ROWS_MAX, TRANSFER_VALUES_MAX } from "../../src/config/limits.ts";
+import { TRANSFER_BYTES_MAX, TRANSFER_ROWS_MAX, TRANSFER_VALUES_MAX } from "../../src/core/limits.ts";
 import { inspectFile, lockFile } from "../libsql/inspect.ts";
 import { checkMigrated } from "../libsql/migrate.ts";
 import type { Row, SqlValue } from "../sql/sql.ts";

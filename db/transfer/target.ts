@@ -1,6 +1,6 @@
 import type { Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
 import { beginning, progressIn, textOfProgress, type TransferProgress, TRANSFERRED_FACT } from "./progress.ts";
-import { TRANSFER_FACT } from "../store.ts";
+import { TRANSFER_FACT } from "../../src/core/store.ts";
 import type { TransferSource } from "./source.ts";
 import { type RowKey, TRANSFER_TABLES, type TransferTable } from "./tables.ts";
 

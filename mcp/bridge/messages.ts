@@ -1,5 +1,5 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { describeTlsFailure, tlsFailureOf } from "../../src/outbound/tls.ts";
+import { describeTlsFailure, tlsFailureOf } from "../../src/core/tls.ts";
 
 /** A JSON-RPC message, as far as the relay needs it. */
 export interface BridgeMessage {

@@ -1,3 +1,12 @@
+import {
+  PutDefaults,
+  SettingsJson,
+  PutHostSettings,
+  HostSettingsJson,
+  HostSettingsList,
+} from "../../src/api/host-settings.ts";
+import { AuditQuery, AuditLog } from "../../src/audit/schemas.ts";
+import { CreatePause, PauseJson, PauseList } from "../../src/api/pause-schemas.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -32,13 +41,12 @@ import {
   FilterQuery,
   ListQuery,
   Timeline,
-} from "../../src/actions/list-schemas.ts";
-import { ActionJson, CreateAction, DecisionBody, Retry } from "../../src/actions/schemas.ts";
+} from "../../src/api/list-schemas.ts";
+import { ActionJson, CreateAction, DecisionBody, Retry } from "../../src/api/action-schemas.ts";
 import { DESCRIBED_ONLY } from "../../src/api/schema-helpers.ts";
 import { ErrorEnvelope } from "../../src/api/errors.ts";
 import { DecisionFacts } from "../../src/approvals/facts.ts";
-import { AuditLog, AuditQuery } from "../../src/audit/audit.ts";
-import { DecideRequests, RequestDecisions } from "../../src/approvals/routes.ts";
+import { DecideRequests, RequestDecisions } from "../../src/actions/decision-routes.ts";
 import {
   BulkDryRun,
   BulkJobJson,
@@ -48,18 +56,10 @@ import {
   BulkResultQuery,
   StartBulk,
 } from "../../src/bulk/schemas.ts";
-import { NotificationList, NotificationQuery } from "../../src/delivery/notification-routes.ts";
+import { NotificationList, NotificationQuery } from "../../src/actions/notification-routes.ts";
 import { OverviewJson, OverviewQuery } from "../../src/events/overview-routes.ts";
 import { ChangeChannel, ChannelJson, ChannelList, ChannelTest, CreateChannel } from "../../src/channels/schemas.ts";
-import {
-  HostSettingsJson,
-  HostSettingsList,
-  PutDefaults,
-  PutHostSettings,
-  SettingsJson,
-} from "../../src/hosts/settings.ts";
 import { Health } from "../../src/http/system-routes.ts";
-import { CreatePause, PauseJson, PauseList } from "../../src/pauses/pause.ts";
 import { ReceiptJson } from "../../src/receipts/schema.ts";
 import { ROOT } from "./bundle.ts";
 

@@ -1,10 +1,11 @@
-import { isLimited } from "./key-limits.ts";
-import { accountStopped, type Caller, type KeyLimits, unauthorized, hasScope } from "./roles.ts";
-import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Authenticate } from "../core/session.ts";
+import { isLimited } from "../core/key-limits.ts";
+import { accountStopped, type Caller, type KeyLimits, unauthorized, hasScope } from "../core/roles.ts";
+import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { AccountStore, ApiKey } from "../../db/account-store.ts";
-import { StoreUnavailable } from "../../db/store.ts";
+import type { AccountStore, ApiKey } from "../core/account-store.ts";
+import { StoreUnavailable } from "../core/store.ts";
 
 interface AuthenticateDeps {
   readonly accounts: Pick<AccountStore, "keyByHash" | "keyUsed" | "replacedBy" | "revokedAmong">;
@@ -12,16 +13,6 @@ interface AuthenticateDeps {
   readonly isStopped: (accountId: string) => boolean;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Pick<Clock, "after" | "monotonicMs" | "now">;
-}
-
-/**
- * Identifies the caller of a request. `forget` applies a revocation at once, also to open streams and waits of the key;
- * `recheck` applies those that other processes wrote.
- */
-export interface Authenticate {
-  (authorization: string | null): Promise<Caller>;
-  readonly forget: (keyHash: string) => void;
-  readonly recheck: () => Promise<void>;
 }
 
 /** One header, the scheme in any case, a token of printable characters (RFC 6750). */

@@ -1,27 +1,12 @@
-import { auditOf, type AuditStore } from "../audit/audit.ts";
-import { authorize, type Caller } from "./roles.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { CALLBACK_HOSTS_MAX } from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { normalHost, normalTarget } from "../outbound/target.ts";
+import type { ListedHost, CallbackHostStore } from "../core/account-store.ts";
+import { auditOf, type AuditStore } from "../core/audit.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
+import { normalHost } from "../core/target.ts";
 import Type, { type Static } from "typebox";
 import { dateTime, hostSchema } from "../api/schema-helpers.ts";
-
-/** A listed host, normalized. */
-export interface ListedHost {
-  readonly host: string;
-  readonly createdAt: Date;
-}
-
-/** Stores the hosts to which keys with a hold or a limit may send callbacks, by account, normalized. */
-export interface CallbackHostStore {
-  /** In alphabetical order. */
-  list(accountId: string): Promise<readonly ListedHost[]>;
-  /** `added`: it is listed now or was before; `full`: the account has `CALLBACK_HOSTS_MAX` hosts. */
-  add(accountId: string, host: string, at: Date): Promise<"added" | "full">;
-  /** False: it was not on the list. */
-  remove(accountId: string, host: string): Promise<boolean>;
-}
 
 interface CallbackHostDeps {
   readonly callbackHosts: CallbackHostStore;
@@ -62,17 +47,6 @@ export function createCallbackHostService({ callbackHosts, audit, clock }: Callb
       throw new DomainError("not_found", "This host is not listed.");
     },
   };
-}
-
-/**
- * Whether a list contains the host of a callback URL. A host without a port means the default port of the scheme only,
- * since somebody else may run a server on another port of the same host.
- */
-export function isListedHost(url: string, hosts: readonly string[]): boolean {
-  const target = normalTarget(url);
-  if (target === null) return false;
-  const { hostname, host, port } = target;
-  return hosts.some((one) => one === host || one === `${hostname}:${port}`);
 }
 
 const entry = {

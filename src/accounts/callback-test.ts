@@ -1,21 +1,22 @@
+import { isListedHost } from "../core/policy.ts";
+import type { CallbackHostStore } from "../core/account-store.ts";
 import Type, { type Static } from "typebox";
-import type { FirstStepStore } from "../../db/activity-store.ts";
-import { describeOutcome, type Fault, isSuccess, type Outcome } from "../actions/outcome.ts";
-import { DomainError } from "../api/domain-error.ts";
+import type { FirstStepStore } from "../core/activity-store.ts";
+import { describeOutcome, type Fault, isSuccess, type Outcome } from "../core/outcome.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { nullable, plainText, targetUrl } from "../api/schema-helpers.ts";
-import { auditOf, type AuditStore } from "../audit/audit.ts";
-import { MESSAGE_TIMEOUT_MS } from "../config/limits.ts";
+import { auditOf, type AuditStore } from "../core/audit.ts";
+import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { Header, SignedHeaders } from "../delivery/attempt.ts";
 import { faultOf } from "../delivery/deliver.ts";
-import { createMessageLimit } from "../mail/limit.ts";
+import { createMessageLimit } from "../runtime/message-limit.ts";
 import type { Sender } from "../outbound/deadline.ts";
-import { normalTarget } from "../outbound/target.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
-import { type CallbackHostStore, isListedHost } from "./callback-hosts.ts";
-import { NO_EXTRAS } from "../actions/extras.ts";
-import { limitRefusal } from "./key-limits.ts";
-import { authorize, type Caller } from "./roles.ts";
+import { normalTarget } from "../core/target.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
+import { NO_EXTRAS } from "../core/extras.ts";
+import { limitRefusal } from "../core/key-limits.ts";
+import { authorize, type Caller } from "../core/roles.ts";
 
 interface CallbackTestDeps {
   readonly callbackHosts: Pick<CallbackHostStore, "list">;

@@ -1,21 +1,21 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { AccountStore, PeopleStore, WelcomeLink } from "../../db/account-store.ts";
-import type { FactStore } from "../../db/store.ts";
-import { auditOfSystem } from "../audit/audit.ts";
+import type { AccountStore, PeopleStore, WelcomeLink, SealedPlace } from "../core/account-store.ts";
+import type { FactStore } from "../core/store.ts";
+import { auditOfSystem } from "../core/audit.ts";
 import type { Config } from "../config/config.ts";
-import { WELCOME_LINK_MS_MAX } from "../config/limits.ts";
-import type { Database } from "../config/values.ts";
+import { WELCOME_LINK_MS_MAX } from "../core/limits.ts";
+import type { Database, LogLevel } from "../config/values.ts";
 import { errorCodeOf, syncFolder, writeDurably } from "../crypto/master-key.ts";
-import type { SealedPlace, Secrets } from "../crypto/secrets.ts";
-import type { LogFields, LogLevel } from "../observability/log.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import type { LogFields } from "../observability/log.ts";
 import type { Paint } from "../observability/terminal.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
 import { ENTER_KEY, firstActionCall } from "./first-action.ts";
 import { keyCreated, keyRow } from "./keys.ts";
 import { newAccount } from "./people.ts";
-import { SYSTEM } from "./roles.ts";
+import { SYSTEM } from "../core/roles.ts";
 
 /** The credentials of the first start, in clear text. */
 export interface FirstKeys {

@@ -1,7 +1,7 @@
-import { FIRST_ACTIONS_READ_MAX } from "../config/limits.ts";
-import type { FirstStepName, FirstStepStore } from "../../db/activity-store.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { authorize, type Caller, mayDo, type Permission } from "./roles.ts";
+import { FIRST_ACTIONS_READ_MAX } from "../core/limits.ts";
+import type { FirstStepName, FirstStepStore } from "../core/activity-store.ts";
+import type { Clock } from "../core/clock.ts";
+import { authorize, type Caller, mayDo, type Permission } from "../core/roles.ts";
 
 /** What an account does to begin: what is done was done, and nobody has to say so. */
 export const FIRST_STEPS = ["action", "approval", "agent", "signature"] as const satisfies readonly FirstStepName[];

@@ -1,9 +1,9 @@
 import Type, { type Static } from "typebox";
-import type { KeyCall, KeyUse } from "../../db/account-store.ts";
-import { ACTION_STATUSES, HTTP_METHODS } from "../actions/action.ts";
-import { ActionId } from "../actions/schemas.ts";
+import type { KeyCall, KeyUse } from "../core/account-store.ts";
+import { ACTION_STATUSES, HTTP_METHODS } from "../core/action.ts";
+import { ActionId } from "../api/action-schemas.ts";
 import { dateTime, nullable, plainText } from "../api/schema-helpers.ts";
-import { KEY_ACTIONS_COUNTED_MAX } from "../config/limits.ts";
+import { KEY_ACTIONS_COUNTED_MAX } from "../core/limits.ts";
 import { maskUrl } from "../receipts/masking.ts";
 import { keyMembers, type KeyView, serializeKey } from "./schemas.ts";
 

@@ -1,19 +1,19 @@
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
+import type { Authenticate } from "../core/session.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { AccountStore, ApiKey, KeyUse, Revocation } from "../../db/account-store.ts";
-import type { ActionStore } from "../../db/store.ts";
-import type { TeamStore } from "../../db/team-store.ts";
-import type { Authenticate } from "./authenticate.ts";
+import type { AccountStore, ApiKey, KeyUse, Revocation } from "../core/account-store.ts";
+import type { ActionStore } from "../core/store.ts";
+import type { TeamStore } from "../core/team-store.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
-import { type Audited, auditOf } from "../audit/audit.ts";
-import { expiryIssues, inheritedExpiryIssues, readHosts } from "./key-limits.ts";
-import { hasEnded, keysOfFormer } from "./makers.ts";
-import { authorize, type Caller, hasScope, holderIdOf, isWeakerHold, type KeyLimits } from "./roles.ts";
+import { type Audited, auditOf } from "../core/audit.ts";
+import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
+import { hasEnded, keysOfFormer } from "../core/makers.ts";
+import { authorize, type Caller, hasScope, holderIdOf, isWeakerHold, type KeyLimits } from "../core/roles.ts";
 import type { CreateKey } from "./schemas.ts";
-import { DomainError, type Issue } from "../api/domain-error.ts";
-import { LIVE_KEYS_MAX, KEYS_LISTED_MAX, UNFINISHED_COUNTED_MAX } from "../config/limits.ts";
-import type { PauseStore, UnfinishedOnRevoke } from "../pauses/pause.ts";
+import { DomainError, type Issue } from "../core/domain-error.ts";
+import { LIVE_KEYS_MAX, KEYS_LISTED_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
+import type { PauseStore, UnfinishedOnRevoke } from "../core/pause.ts";
 import type { PauseService } from "../pauses/service.ts";
 
 interface KeyDeps {

@@ -1,8 +1,7 @@
 import Type, { type Static } from "typebox";
-import type { UsedOrigins } from "../../db/account-store.ts";
+import { type UsedOrigins, SIGNING_USES, type SigningUse } from "../core/account-store.ts";
 import { dateTime, nullable, url } from "../api/schema-helpers.ts";
-import { KNOWN_ORIGINS_MAX, SIGNING_OVERLAP_MS } from "../config/limits.ts";
-import { SIGNING_USES, type SigningUse } from "../crypto/secrets.ts";
+import { KNOWN_ORIGINS_MAX, SIGNING_OVERLAP_MS } from "../core/limits.ts";
 
 /** An origin that has a signing secret in use. */
 export interface KnownOrigin {

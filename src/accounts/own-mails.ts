@@ -1,17 +1,17 @@
-import type { PeopleStore } from "../../db/account-store.ts";
-import type { TeamStore } from "../../db/team-store.ts";
-import { auditOf, type AuditStore } from "../audit/audit.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { MESSAGE_TIMEOUT_MS, PASSWORD_LINK_MS_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../config/limits.ts";
+import type { Person } from "../core/session.ts";
+import type { PeopleStore } from "../core/account-store.ts";
+import type { TeamStore } from "../core/team-store.ts";
+import { auditOf, type AuditStore } from "../core/audit.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { MESSAGE_TIMEOUT_MS, PASSWORD_LINK_MS_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { Delivery } from "../delivery/notification.ts";
-import { createMessageLimit } from "../mail/limit.ts";
+import type { Delivery } from "../core/notification.ts";
+import { createMessageLimit } from "../runtime/message-limit.ts";
 import type { Mailer } from "../mail/mailer.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
 import { NO_PASSWORD } from "./people.ts";
-import { authorize, type Caller } from "./roles.ts";
-import type { Person } from "./sessions.ts";
+import { authorize, type Caller } from "../core/roles.ts";
 
 interface OwnMailDeps {
   /** Null: no mail provider is configured. */

@@ -1,26 +1,26 @@
-import { auditOf, type AuditStore } from "../audit/audit.ts";
-import { DomainError, RetryLater } from "../api/domain-error.ts";
-import { PASSWORD_CHARS_MAX } from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
+import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
+import { auditOf, type AuditStore } from "../core/audit.ts";
+import { DomainError, RetryLater } from "../core/domain-error.ts";
+import { PASSWORD_CHARS_MAX } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
 import type { KnownDevice } from "../crypto/tokens.ts";
 import type { Passwords, HashLane } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { Account, AccountLabel, Member, PeopleStore, PersonRow } from "../../db/account-store.ts";
-import { keyCreated, keyRow } from "./keys.ts";
-import { authorize, type Caller, SYSTEM } from "./roles.ts";
-import type { Credentials, PasswordChange } from "./schemas.ts";
 import {
-  createSessionRegistry,
-  newSession,
-  type Person,
-  type RequestSource,
-  type SessionRegistry,
-  type SessionSource,
-  type StartedSession,
-} from "./sessions.ts";
+  type Account,
+  type AccountLabel,
+  type Member,
+  type PeopleStore,
+  type PersonRow,
+  emailKey,
+} from "../core/account-store.ts";
+import { keyCreated, keyRow } from "./keys.ts";
+import { authorize, type Caller, SYSTEM } from "../core/roles.ts";
+import type { Credentials, PasswordChange } from "./schemas.ts";
+import { createSessionRegistry, newSession, type SessionRegistry } from "./sessions.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
-import { createLogInThrottle, createSignInAudit, createSignUpThrottle, emailKey } from "./throttle.ts";
+import { createLogInThrottle, createSignInAudit, createSignUpThrottle } from "./throttle.ts";
 
 interface PeopleDeps {
   readonly people: PeopleStore;

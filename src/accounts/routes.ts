@@ -1,3 +1,5 @@
+import { RevokeQuery } from "../api/pause-schemas.ts";
+import { KeyId } from "../api/schema-helpers.ts";
 import Type from "typebox";
 import type { PeopleService } from "./people.ts";
 import {
@@ -8,7 +10,6 @@ import {
   ChangeAccount,
   CreatedKey,
   CreateKey,
-  KeyId,
   MadeByQuery,
   RevokedKeyJson,
   serializeRevokedKey,
@@ -29,9 +30,8 @@ import {
 import { json } from "../http/response.ts";
 import { serializeOrigin, SigningOriginList } from "./known-origins.ts";
 import { KeyList, serializeListedKey } from "./key-list.ts";
-import type { Caller } from "./roles.ts";
+import type { Caller } from "../core/roles.ts";
 import type { KeyService } from "./keys.ts";
-import { RevokeQuery } from "../pauses/pause.ts";
 import {
   AddCallbackHost,
   CallbackHost,

@@ -1,9 +1,19 @@
 import Type, { type Static } from "typebox";
-import type { ApiKey, ListedAccount } from "../../db/account-store.ts";
+import type { ApiKey, ListedAccount } from "../core/account-store.ts";
 import type { RevokedKey } from "./keys.ts";
-import { HTTP_METHODS } from "../actions/action.ts";
-import { hasScope, HOLDS, KEY_SCOPES, ROLES, type Caller, unauthorized } from "./roles.ts";
-import { dateTime, nameSchema, nullable, ONE_LINE, plainText, emailSchema, bodyCheck } from "../api/schema-helpers.ts";
+import { HTTP_METHODS } from "../core/action.ts";
+import { hasScope, HOLDS, KEY_SCOPES, ROLES, type Caller, unauthorized } from "../core/roles.ts";
+import {
+  dateTime,
+  nameSchema,
+  nullable,
+  ONE_LINE,
+  plainText,
+  emailSchema,
+  bodyCheck,
+  KeyId,
+  keyId,
+} from "../api/schema-helpers.ts";
 import {
   ACCOUNT_NAME_CHARS_MAX,
   DEDUPE_WINDOW_MS,
@@ -28,15 +38,8 @@ import {
   PASSWORD_CHARS_MIN,
   UNFINISHED_COUNTED_MAX,
   ACCOUNTS_LISTED_MAX,
-} from "../config/limits.ts";
-import { isStorableText } from "../json/json.ts";
-
-const ID = { pattern: "^key_[A-Za-z0-9_-]{1,64}$", examples: ["key_01kjwa5v00e7v8c9x2m4n6p8qr"] };
-
-export const KeyId = Type.String({ title: "KeyId", ...ID, description: "Id of a key." });
-
-/** A key id with a description of its own. */
-export const keyId = (description: string) => Type.String({ ...ID, description });
+} from "../core/limits.ts";
+import { isStorableText } from "../core/json.ts";
 
 const role = Type.Enum([...ROLES], {
   type: "string",

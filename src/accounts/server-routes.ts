@@ -4,7 +4,7 @@ import { emailSchema, nullable, plainText } from "../api/schema-helpers.ts";
 import { API_ERRORS, BODY_ERRORS, bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { json } from "../http/response.ts";
 import type { OwnMailService } from "./own-mails.ts";
-import type { Caller } from "./roles.ts";
+import type { Caller } from "../core/roles.ts";
 import type { ReadServerSize, ServerSize } from "./server-size.ts";
 
 const milliseconds = (description: string, example: number) =>

@@ -1,8 +1,8 @@
-import type { DatabaseSize, FileStore } from "../../db/store.ts";
-import { formatSize } from "../actions/action.ts";
-import { DAY_MS, SIZE_DAYS_DEFAULT, SIZE_FRESH_MS } from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Caller } from "./roles.ts";
+import type { DatabaseSize, FileStore } from "../core/store.ts";
+import { formatSize } from "../core/action.ts";
+import { DAY_MS, SIZE_DAYS_DEFAULT, SIZE_FRESH_MS } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Caller } from "../core/roles.ts";
 
 /** The size of the database file, and the retention that `deletableBytes` is of. */
 export interface ServerSize extends DatabaseSize {

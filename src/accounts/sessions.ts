@@ -1,55 +1,15 @@
-import { DEVICE_MS_MAX, SESSION_MS_MAX, SESSION_SEEN_EVERY_MS, SESSIONS_READ_AT_ONCE_MAX } from "../config/limits.ts";
-import type { PeopleStore, PersonRow, SessionRow } from "../../db/account-store.ts";
+import type { Person, StartedSession, SessionSource, SessionWatch } from "../core/session.ts";
+import { DEVICE_MS_MAX, SESSION_MS_MAX, SESSION_SEEN_EVERY_MS, SESSIONS_READ_AT_ONCE_MAX } from "../core/limits.ts";
+import type { PeopleStore, PersonRow, SessionRow } from "../core/account-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Caller, MemberRole, Role } from "./roles.ts";
-
-/** A person who is logged in. */
-export interface Person {
-  /** With the role of the person; decisions are recorded under their address. */
-  readonly caller: Caller;
-  readonly email: string;
-  readonly role: MemberRole;
-  /** They can switch to another account. */
-  readonly hasOthers: boolean;
-  /** The CSRF token of every form that changes something. */
-  readonly formToken: string;
-  /** Hash of the session token. */
-  readonly sessionHash: string;
-  /** Hash of the session secret; null: none. */
-  readonly secretHash: string | null;
-}
-
-/** A new session of a person. Only the cookies hold the tokens. */
-export interface StartedSession {
-  readonly person: Person;
-  readonly sessionToken: string;
-  /** Identifies this device at later log-ins. */
-  readonly deviceToken: string;
-  /** By an invitation that was accepted with it. */
-  readonly isJoined?: true;
-}
-
-/** The origin of a request to sign up or log in. */
-export interface RequestSource {
-  /** The network address, as `clientOf` names it. */
-  readonly client: string;
-  /** The device token as sent, not yet verified; null: none. */
-  readonly deviceToken: string | null;
-  /** The session secret of the browser's storage (`PeopleService.sessionSecret`); null: no script ran, or no page sent this. */
-  readonly sessionSecret: string | null;
-  /** The beginning of its User-Agent, of visible ASCII; null: none. */
-  readonly browser: string | null;
-}
+import type { Clock } from "../core/clock.ts";
+import type { MemberRole, Role } from "../core/roles.ts";
 
 interface SessionOwner {
   readonly person: Pick<PersonRow, "id" | "email">;
   readonly accountId: string;
   readonly role: MemberRole;
 }
-
-/** What a session keeps of the request that begins it. */
-export type SessionSource = Pick<RequestSource, "client" | "sessionSecret" | "browser">;
 
 /** 128 bits. */
 const DEVICE_ID_CHARS = 32;
@@ -127,14 +87,6 @@ interface SessionDeps {
   readonly people: Pick<PeopleStore, "session" | "sessionSeen">;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Pick<Clock, "now">;
-}
-
-/** A watched session, for streams and other long answers. */
-export interface SessionWatch {
-  /** Its `revoked` is aborted when the session ends. */
-  readonly caller: Caller;
-  /** Call it when the answer has ended, or the watch is never freed. */
-  readonly release: () => void;
 }
 
 /** A session with an open stream, which is of one account and shows what one role may see. */

@@ -1,20 +1,12 @@
-import { auditOf } from "../audit/audit.ts";
-import { authorize, type Caller, type Hold } from "./roles.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { ACCOUNTS_LISTED_MAX } from "../config/limits.ts";
-import type { AccountStore, HoldStop, ListedAccount } from "../../db/account-store.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { SignUpsClosedBy, SignUps } from "../config/values.ts";
+import { auditOf } from "../core/audit.ts";
+import { authorize, type Caller, type Hold } from "../core/roles.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { ACCOUNTS_LISTED_MAX } from "../core/limits.ts";
+import type { AccountStore, HoldStop, ListedAccount } from "../core/account-store.ts";
+import type { Clock } from "../core/clock.ts";
 import type { ActivePauses } from "../pauses/service.ts";
 import type { Log } from "../observability/log.ts";
-
-/** Why nobody may sign up: a setting, or a key of the first account that has a hold. */
-export type SignUpsClosedBy = "SIGNUPS" | "HOST" | "APPROVERS" | "AGENT_APPROVAL" | "hold";
-
-/**
- * Who may sign up by the settings. `until_hold`: anybody, until a key of the first account has a hold. From then on a new
- * account, whose owner key sends without approval, would be a way around that hold.
- */
-export type SignUps = "open" | "until_hold" | { readonly closedBy: SignUpsClosedBy };
 
 interface SignUpGateDeps {
   readonly accounts: Pick<AccountStore, "allow" | "first" | "hasHold" | "list" | "stopOthers">;

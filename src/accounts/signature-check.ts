@@ -1,4 +1,4 @@
-import { SIGNATURE_HINT_BYTES_MAX, SIGNATURE_TOLERANCE_MS, SIGNATURES_CHECKED_MAX } from "../config/limits.ts";
+import { SIGNATURE_HINT_BYTES_MAX, SIGNATURE_TOLERANCE_MS, SIGNATURES_CHECKED_MAX } from "../core/limits.ts";
 import { isSignedBy, SIGNATURE_BYTES } from "../crypto/secrets.ts";
 
 /** The headers of Standard Webhooks that a signature covers or is in. */

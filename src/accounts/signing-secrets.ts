@@ -1,15 +1,22 @@
 import Type, { type Static } from "typebox";
-import { auditOf, type AuditStore } from "../audit/audit.ts";
-import { authorize, type Caller } from "./roles.ts";
-import { DomainError } from "../api/domain-error.ts";
+import { auditOf, type AuditStore } from "../core/audit.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { type KnownOrigin, knownOriginsOf } from "./known-origins.ts";
 import { dateTime, describedOnly, nullable, url } from "../api/schema-helpers.ts";
-import { SIGNING_USES, type SigningUse, type Secrets, UnreadableSecret, type SealedPlace } from "../crypto/secrets.ts";
-import { normalTarget } from "../outbound/target.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
-import type { SigningStore, SigningSeed, AccountStore } from "../../db/account-store.ts";
-import { ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "../config/limits.ts";
+import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
+import { normalTarget } from "../core/target.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
+import {
+  type SigningStore,
+  type SigningSeed,
+  type AccountStore,
+  SIGNING_USES,
+  type SigningUse,
+  type SealedPlace,
+} from "../core/account-store.ts";
+import { ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "../core/limits.ts";
 import type { Log } from "../observability/log.ts";
 
 interface SigningServiceDeps {

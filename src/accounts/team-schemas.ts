@@ -1,8 +1,8 @@
 import Type, { type Static } from "typebox";
 import { bodyCheck, dateTime, emailSchema, nullable, plainText, url } from "../api/schema-helpers.ts";
-import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../config/limits.ts";
-import type { Invitation, TeamMember } from "../../db/team-store.ts";
-import { MEMBER_ROLES } from "./roles.ts";
+import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
+import type { Invitation, TeamMember } from "../core/team-store.ts";
+import { MEMBER_ROLES } from "../core/roles.ts";
 import type { ListedInvitation } from "./team.ts";
 
 export const PersonId = Type.String({

@@ -1,30 +1,31 @@
-import { type Audited, auditOf } from "../audit/audit.ts";
-import { DomainError } from "../api/domain-error.ts";
+import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
+import { type Audited, auditOf } from "../core/audit.ts";
+import { DomainError } from "../core/domain-error.ts";
 import {
   ACCOUNTS_OF_PERSON_SHOWN_MAX,
   INVITATION_MS_MAX,
   INVITATIONS_OF_ADDRESS_READ_MAX,
   INVITATIONS_OPEN_MAX,
   PEOPLE_PER_ACCOUNT_MAX,
-} from "../config/limits.ts";
+} from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import { hostOf } from "../delivery/notification.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
-import type { AccountLabel, PeopleStore, SessionRow } from "../../db/account-store.ts";
-import type {
-  Identity,
-  Invitation,
-  MemberChange,
-  StoredInvitation,
-  TeamMember,
-  TeamStore,
-} from "../../db/team-store.ts";
-import { isByManager } from "./makers.ts";
+import { hostOf } from "../core/notification.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
+import { type AccountLabel, type PeopleStore, type SessionRow, emailKey } from "../core/account-store.ts";
+import {
+  type Identity,
+  type Invitation,
+  type MemberChange,
+  type StoredInvitation,
+  type TeamMember,
+  type TeamStore,
+  invitationLink,
+} from "../core/team-store.ts";
+import { isByManager } from "../core/makers.ts";
 import { NO_PASSWORD, type PeopleService } from "./people.ts";
-import { authorize, type Caller, type MemberRole, holderIdOf } from "./roles.ts";
-import { newSession, type Person, type RequestSource, type SessionSource, type StartedSession } from "./sessions.ts";
-import { emailKey } from "./throttle.ts";
+import { authorize, type Caller, type MemberRole, holderIdOf } from "../core/roles.ts";
+import { newSession } from "./sessions.ts";
 
 interface TeamDeps {
   readonly team: TeamStore;
@@ -299,11 +300,6 @@ const MESSAGES = {
   member: "Somebody with this address is in the account already. Change their role instead.",
   full: `This account has ${INVITATIONS_OPEN_MAX} open invitations. Withdraw one first.`,
 } as const;
-
-/** The whole link of an invitation. */
-export function invitationLink(baseUrl: string, token: string): string {
-  return `${baseUrl}/join/${token}`;
-}
 
 async function openInvitation(deps: TeamDeps, token: string): Promise<StoredInvitation> {
   const { team, secrets, clock } = deps;

@@ -1,4 +1,4 @@
-import { RetryLater } from "../api/domain-error.ts";
+import { RetryLater } from "../core/domain-error.ts";
 import {
   SIGN_UPS_PER_CLIENT_MAX,
   WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX,
@@ -8,10 +8,10 @@ import {
   SIGN_IN_ENTRIES_MAX,
   SIGN_INS_COUNTED_MAX,
   OIDC_PER_CLIENT_MAX,
-} from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { AuditStore } from "../audit/audit.ts";
-import type { PeopleStore } from "../../db/account-store.ts";
+} from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
+import type { AuditStore } from "../core/audit.ts";
+import { type PeopleStore, emailKey } from "../core/account-store.ts";
 
 /** An attempt to log in. */
 interface LogInAttempt {
@@ -145,9 +145,4 @@ export function createSignInAudit({ people, audit, clock }: SignInAuditDeps) {
       if (left > 0) recordInBackground(kind, email, "", left);
     });
   };
-}
-
-/** An address as a map key: lower case, since addresses are ASCII and case does not matter. */
-export function emailKey(email: string): string {
-  return email.toLowerCase();
 }

@@ -1,14 +1,15 @@
+import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
 import Type, { type Static } from "typebox";
-import type { FirstStepStore } from "../../db/activity-store.ts";
-import type { ActionStore } from "../../db/store.ts";
-import { sentBody } from "../actions/body.ts";
-import { DomainError } from "../api/domain-error.ts";
+import type { FirstStepStore } from "../core/activity-store.ts";
+import type { ActionStore } from "../core/store.ts";
+import { sentBody } from "../core/body.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { stringMap, url } from "../api/schema-helpers.ts";
-import { SIGNING_USES, type SigningUse, UnreadableSecret } from "../crypto/secrets.ts";
-import { normalTarget } from "../outbound/target.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { ACTION_ID } from "../runtime/ids.ts";
-import { authorize, type Caller } from "./roles.ts";
+import { UnreadableSecret } from "../crypto/secrets.ts";
+import { normalTarget } from "../core/target.ts";
+import type { Clock } from "../core/clock.ts";
+import { ACTION_ID } from "../core/ids.ts";
+import { authorize, type Caller } from "../core/roles.ts";
 import {
   checkSignature,
   type ReceivedMessage,

@@ -1,13 +1,13 @@
 import Type, { type Static } from "typebox";
-import { seesWhole, type Caller, viewerOf } from "../accounts/roles.ts";
-import { ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "../config/limits.ts";
-import { readHeaders } from "../outbound/response-headers.ts";
+import { seesWhole, type Caller, viewerOf } from "../core/roles.ts";
+import { ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "../core/limits.ts";
+import { readHeaders } from "../receipts/response-headers.ts";
 import { maskedAttempts } from "../receipts/masked-action.ts";
 import { dateTime, nullable, plainText } from "../api/schema-helpers.ts";
-import type { Action } from "./action.ts";
-import type { PastAttempt } from "./attempts.ts";
-import { responseBody, responseCode } from "./schemas.ts";
-import { TimelineItem } from "./list-schemas.ts";
+import type { Action } from "../core/action.ts";
+import type { PastAttempt } from "../core/attempts.ts";
+import { responseBody, responseCode } from "../api/action-schemas.ts";
+import { TimelineItem } from "../api/list-schemas.ts";
 
 const Header = Type.Object(
   {

@@ -1,5 +1,5 @@
-import { METADATA_NAMES_MAX } from "../config/limits.ts";
-import type { Action } from "./action.ts";
+import { METADATA_NAMES_MAX } from "../core/limits.ts";
+import type { Action } from "../core/action.ts";
 
 /** The name in the metadata of an action that says of which other it is a copy. */
 export const COPY_OF = "copy_of";

@@ -1,11 +1,11 @@
-import type { ActionRequest, Action } from "./action.ts";
-import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
-import { BODY_MEMBERS, type BodyMember, bodyMemberJson, bodyMemberOf } from "./body.ts";
-import { type BodyKind, type Extras, extrasText, NO_EXTRAS, ownRules } from "./extras.ts";
+import type { ActionRequest, Action } from "../core/action.ts";
+import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
+import { BODY_MEMBERS, type BodyMember, bodyMemberJson, bodyMemberOf } from "../core/body.ts";
+import { type BodyKind, type Extras, extrasText, NO_EXTRAS, ownRules } from "../core/extras.ts";
 import { type CreateTimes, readTimes } from "./create-times.ts";
 import { readFormBody } from "./form-body.ts";
-import { rulesJson } from "./rule-schemas.ts";
-import { NO_RULES } from "./rules.ts";
+import { rulesJson } from "../api/rule-schemas.ts";
+import { NO_RULES } from "../core/rules.ts";
 import { headerIssues } from "../api/headers.ts";
 import {
   KEY_CHARS_MAX,
@@ -13,11 +13,11 @@ import {
   METADATA_VALUE_CHARS_MAX,
   RETRIES_DEFAULT,
   WAIT_SECONDS_DEFAULT,
-} from "../config/limits.ts";
-import { isStorableText } from "../json/json.ts";
-import type { Hold, Role } from "../accounts/roles.ts";
-import { holdReason } from "../approvals/policy.ts";
-import { CreateAction } from "./schemas.ts";
+} from "../core/limits.ts";
+import { isStorableText } from "../core/json.ts";
+import type { Hold, Role } from "../core/roles.ts";
+import { holdReason } from "../core/policy.ts";
+import { CreateAction } from "../api/action-schemas.ts";
 import { compile, isJsonObject, onePerField, withoutNulls } from "../api/schema-helpers.ts";
 
 type AllowedTarget = Pick<ActionRequest, "hostname" | "host">;

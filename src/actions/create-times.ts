@@ -1,5 +1,5 @@
-import type { Issue } from "../api/domain-error.ts";
-import { DELAY_SECONDS_MAX, EXPIRES_AHEAD_MS_MAX, RUN_AT_AHEAD_MS_MAX } from "../config/limits.ts";
+import type { Issue } from "../core/domain-error.ts";
+import { DELAY_SECONDS_MAX, EXPIRES_AHEAD_MS_MAX, RUN_AT_AHEAD_MS_MAX } from "../core/limits.ts";
 
 /** When a create lets its action be sent, and what is wrong with what it says about that. */
 export interface CreateTimes {

@@ -1,12 +1,12 @@
-import { EDITED_BODY_BYTES_MAX } from "../config/limits.ts";
-import { compactJson, prettyPrint, scanJson } from "../json/json.ts";
-import { normalTarget } from "../outbound/target.ts";
+import { EDITED_BODY_BYTES_MAX } from "../core/limits.ts";
+import { compactJson, prettyPrint, scanJson } from "../core/json.ts";
+import { normalTarget } from "../core/target.ts";
 import { maskedBody } from "../receipts/mask-body.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
 import { MASK, MASK_PATTERN, Masking } from "../receipts/mask-rules.ts";
 import { maskHeaders, maskText, maskUrl } from "../receipts/masking.ts";
-import { type Action, HTTP_METHODS } from "./action.ts";
-import { bodyMemberOf, formJson, isJsonMember } from "./body.ts";
+import { type Action, HTTP_METHODS } from "../core/action.ts";
+import { bodyMemberOf, formJson, isJsonMember } from "../core/body.ts";
 import { metadataOfCopy } from "./copies.ts";
 import { readFormBody } from "./form-body.ts";
 

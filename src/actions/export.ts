@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { EXPORT_PAGE_ACTIONS, EXPORTS_PER_ACCOUNT_MAX, IDLE_EXPORT_SECONDS } from "../config/limits.ts";
+import { type Caller, seesWhole, viewerOf } from "../core/roles.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { EXPORT_PAGE_ACTIONS, EXPORTS_PER_ACCOUNT_MAX, IDLE_EXPORT_SECONDS } from "../core/limits.ts";
 import type { RequestContext } from "../http/request.ts";
 import { maskedAction, premaskAllFor } from "../receipts/masked-action.ts";
-import { type Action, nextRetryAt } from "./action.ts";
-import type { ActionSerializer } from "./serialize.ts";
+import { type Action, nextRetryAt } from "../core/action.ts";
+import type { ActionSerializer } from "../receipts/serialize.ts";
 import type { ActionService, CountFilter } from "./service.ts";
 
 export const EXPORT_FORMATS = ["ndjson", "csv"] as const;

@@ -1,7 +1,7 @@
-import type { Issue } from "../api/domain-error.ts";
-import { FORM_PAIRS_MAX, REQUEST_BODY_BYTES_MAX } from "../config/limits.ts";
-import { elementsIn, membersIn } from "../json/walk.ts";
-import { encodeForm, type FormPair } from "./body.ts";
+import type { Issue } from "../core/domain-error.ts";
+import { FORM_PAIRS_MAX, REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
+import { elementsIn, membersIn } from "../core/json-walk.ts";
+import { encodeForm, type FormPair } from "../core/body.ts";
 
 /** A form as it is sent, or what is wrong with it. */
 type ReadFormBody = { readonly encoded: string } | { readonly issues: readonly Issue[] };

@@ -1,7 +1,7 @@
+import type { Decide } from "../core/changes.ts";
 import Type from "typebox";
-import { type Caller, mayDo, seesWhole, viewerOf } from "../accounts/roles.ts";
-import { WAIT_SECONDS_DEFAULT } from "../config/limits.ts";
-import type { Decide } from "../approvals/decide.ts";
+import { type Caller, mayDo, seesWhole, viewerOf } from "../core/roles.ts";
+import { WAIT_SECONDS_DEFAULT } from "../core/limits.ts";
 import { DecisionFacts, maskedFacts } from "../approvals/facts.ts";
 import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
 import type { RequestContext } from "../http/request.ts";
@@ -17,11 +17,11 @@ import {
   uncheckedBody,
 } from "../http/operation.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
-import { memberText, orderedMemberText } from "../json/json.ts";
+import { memberText, orderedMemberText } from "../core/json.ts";
 import { premaskAllFor, premask, premaskFor } from "../receipts/masked-action.ts";
-import { type Action, isTerminal } from "./action.ts";
+import { type Action, isTerminal } from "../core/action.ts";
 import { AttemptList, serializeAttempts } from "./attempt-schemas.ts";
-import { type ActionSerializer, serializeTimeline } from "./serialize.ts";
+import { type ActionSerializer, serializeTimeline } from "../receipts/serialize.ts";
 import type { ExportActions } from "./export.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
 import {
@@ -36,8 +36,16 @@ import {
   pageJson,
   serializeCounts,
   Timeline,
-} from "./list-schemas.ts";
-import { ActionJson, ActionId, CreateAction, DecisionBody, ReadQuery, Retry, WaitQuery } from "./schemas.ts";
+} from "../api/list-schemas.ts";
+import {
+  ActionJson,
+  ActionId,
+  CreateAction,
+  DecisionBody,
+  ReadQuery,
+  Retry,
+  WaitQuery,
+} from "../api/action-schemas.ts";
 import type { ActionService } from "./service.ts";
 
 /** The action in the path of a route. */

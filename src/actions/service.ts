@@ -2,9 +2,9 @@ import { createDecideMany } from "../approvals/decide-many.ts";
 import { createDecisions, type DecideDeps } from "../approvals/decide.ts";
 import { createWait, type WaitDeps } from "./wait.ts";
 import { type HistoryDeps, createHistoryOf, createHeld, createHeldAmong, logHeld } from "../approvals/held.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { type PauseStore, withPauses } from "../pauses/pause.ts";
-import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { type PauseStore, withPauses } from "../core/pause.ts";
+import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
 import { maskedAction, maskedActor, premaskAll, searchedAs } from "../receipts/masked-action.ts";
 import {
   type Action,
@@ -14,24 +14,24 @@ import {
   firstDueAt,
   firstState,
   largeBytesOf,
-} from "./action.ts";
-import { type PastAttempt, pastAttempts } from "./attempts.ts";
-import { budgetOf } from "../accounts/key-limits.ts";
-import { authorize, type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
-import { differs, type HashOf, requestDigest } from "./dedupe.ts";
-import { COUNTED_MAX, FILTER_VALUES_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../config/limits.ts";
-import type { StatusCounts } from "./list-schemas.ts";
-import { creatorOf, creatorOfCopy, decide, NO_FACTS } from "../approvals/policy.ts";
+} from "../core/action.ts";
+import { type PastAttempt, pastAttempts } from "../core/attempts.ts";
+import { budgetOf } from "../core/key-limits.ts";
+import { authorize, type Caller, seesWhole, viewerOf } from "../core/roles.ts";
+import { differs, type HashOf, requestDigest } from "../core/dedupe.ts";
+import { COUNTED_MAX, FILTER_VALUES_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../core/limits.ts";
+import type { StatusCounts } from "../api/list-schemas.ts";
+import { creatorOf, creatorOfCopy, decide, NO_FACTS } from "../core/policy.ts";
 import type { Recipients } from "../approvals/recipients.ts";
-import { entryOfRequest } from "../approvals/rejections.ts";
-import type { Bus } from "../events/bus.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { entryOfRequest } from "../core/rejections.ts";
+import type { Bus } from "../core/bus.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Dispatcher } from "../delivery/attempt.ts";
-import type { Ids } from "../runtime/ids.ts";
+import type { Ids } from "../core/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { ActionRows, ActionQuery, ActionStore, FilterValues, OutboxEntry, OutboxStore } from "../../db/store.ts";
-import type { Enqueue } from "./serialize.ts";
+import type { ActionRows, ActionQuery, ActionStore, FilterValues, OutboxEntry, OutboxStore } from "../core/store.ts";
+import type { Enqueue } from "../receipts/serialize.ts";
 
 type ActionServiceDeps = CreateDeps &
   DecideDeps &

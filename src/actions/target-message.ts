@@ -1,5 +1,5 @@
 import { isJsonObject } from "../api/schema-helpers.ts";
-import { TARGET_MESSAGE_BODY_CHARS_MAX, TARGET_MESSAGE_CHARS_MAX } from "../config/limits.ts";
+import { TARGET_MESSAGE_BODY_CHARS_MAX, TARGET_MESSAGE_CHARS_MAX } from "../core/limits.ts";
 
 /** Where answers of APIs say what went wrong, the usual ones first (Stripe, GitHub, RFC 9457, OAuth). */
 const MEMBERS = [

@@ -1,11 +1,11 @@
-import { type Action, isTerminal } from "./action.ts";
-import { authorize, type Caller, holderIdOf } from "../accounts/roles.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { WAITERS_PER_ACCOUNT_MAX } from "../config/limits.ts";
+import { type Action, isTerminal } from "../core/action.ts";
+import { authorize, type Caller, holderIdOf } from "../core/roles.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { WAITERS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
-import type { Bus } from "../events/bus.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { ActionStore } from "../../db/store.ts";
+import type { Bus } from "../core/bus.ts";
+import type { Clock } from "../core/clock.ts";
+import type { ActionStore } from "../core/store.ts";
 
 export interface WaitDeps {
   readonly actions: Pick<ActionStore, "find">;

@@ -1,15 +1,15 @@
 import { openAdminStore } from "../../db/open.ts";
-import type { AccountStore, PeopleStore } from "../../db/account-store.ts";
-import { StoreUnavailable } from "../../db/store.ts";
+import type { AccountStore, PeopleStore } from "../core/account-store.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import { keyCreated, keyRow } from "../accounts/keys.ts";
-import { SYSTEM } from "../accounts/roles.ts";
-import { auditOfSystem } from "../audit/audit.ts";
+import { SYSTEM } from "../core/roles.ts";
+import { auditOfSystem } from "../core/audit.ts";
 import { type Config, readConfig } from "../config/config.ts";
-import { PASSWORD_LINK_MS_MAX } from "../config/limits.ts";
+import { PASSWORD_LINK_MS_MAX } from "../core/limits.ts";
 import { addressOf } from "../config/values.ts";
 import { createCredentials, type CredentialFactory } from "../crypto/tokens.ts";
-import { systemClock, type Clock } from "../runtime/clock.ts";
-import { systemIds, type Ids } from "../runtime/ids.ts";
+import { systemClock, type Clock } from "../core/clock.ts";
+import { systemIds, type Ids } from "../core/ids.ts";
 
 /** What an admin command works with. Needs no master key. */
 interface AdminParts {

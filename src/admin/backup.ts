@@ -14,7 +14,7 @@ import {
 } from "../crypto/master-key.ts";
 import { textsOf, type SettingName } from "../config/settings.ts";
 import { maskText } from "../receipts/masking.ts";
-import { describePolicy } from "../outbound/policy.ts";
+import { describePolicy } from "../config/target-policy.ts";
 
 interface Backup {
   readonly database: string;

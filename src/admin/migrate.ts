@@ -1,5 +1,5 @@
 import { DatabaseFault } from "../../db/sql/errors.ts";
-import { StoreUnavailable } from "../../db/store.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import { copyRows, type OnProgress } from "../../db/transfer/copy.ts";
 import {
   analyzeCopy,
@@ -16,7 +16,7 @@ import { CopyDiffers, type VerifiedTable, verifyRows } from "../../db/transfer/v
 import type { Config } from "../config/config.ts";
 import { databaseFault, isPostgresUrl } from "../config/values.ts";
 import { ANOTHER_KEY, fingerprint, INTERRUPTED, KEY_FACTS, keyFileOf, loadMasterKey } from "../crypto/master-key.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 
 interface MigrateDeps {
   readonly clock: Pick<Clock, "now">;

@@ -1,8 +1,8 @@
 import { databaseExists, openStore } from "../../db/open.ts";
 import { type Config, VERSION } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
 import {
   keyFileOf,
   loadMasterKey,
@@ -17,11 +17,11 @@ import {
   keptLinkKey,
   LINK_KEY_PLACE,
 } from "../crypto/master-key.ts";
-import { createSecrets, linkKeyOf, type Secrets, type SealedPlace } from "../crypto/secrets.ts";
+import { createSecrets, linkKeyOf, type Secrets } from "../crypto/secrets.ts";
 import { FIRST_KEYS_FACT, FIRST_KEYS_PLACE } from "../accounts/first-start.ts";
-import type { Store } from "../../db/store.ts";
-import { NODE_LIVES_MS, RESEAL_ROWS_MAX, UNDECRYPTABLE_LISTED_MAX } from "../config/limits.ts";
-import type { SealedStore, SealedText } from "../../db/account-store.ts";
+import type { Store } from "../core/store.ts";
+import { NODE_LIVES_MS, RESEAL_ROWS_MAX, UNDECRYPTABLE_LISTED_MAX } from "../core/limits.ts";
+import type { SealedStore, SealedText, SealedPlace } from "../core/account-store.ts";
 
 export interface RotateKeyOptions {
   /** `NEW_SECRET_KEY`; null: create one beside the key file. */

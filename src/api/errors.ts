@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
-import { DomainError, ERROR_CODES, type ErrorCode, type Issue } from "./domain-error.ts";
+import { DomainError, ERROR_CODES, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import { plainText } from "./schema-helpers.ts";
-import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
+import { StoreBusy, StoreUnavailable } from "../core/store.ts";
 
 const ValidationIssue = Type.Object(
   {

@@ -1,10 +1,11 @@
+import { plainHeaderName } from "../core/method-overrides.ts";
 import Type, { type TSchema } from "typebox";
-import type { Role } from "../accounts/roles.ts";
-import type { BodyMember } from "../actions/body.ts";
-import type { ErrorCode, Issue } from "./domain-error.ts";
+import type { Role } from "../core/roles.ts";
+import type { BodyMember } from "../core/body.ts";
+import type { ErrorCode, Issue } from "../core/domain-error.ts";
 import { charsetProblem, contentTypeProblem } from "./media-type.ts";
 import { key } from "./schema-helpers.ts";
-import { HEADER_NAME_CHARS_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_MAX } from "../config/limits.ts";
+import { HEADER_NAME_CHARS_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_MAX } from "../core/limits.ts";
 
 /** Without a pattern: by one, generated clients refuse what the service would replace. */
 const requestId = (description: string) => Type.String({ description, examples: ["my-id.7"] });
@@ -200,11 +201,6 @@ function identityProblem(name: string): string | null {
   const family = LOGINS.has(plain) ? null : familyOf(plain, DENIED_FOR_AGENTS);
   if (family === null) return null;
   return `Can't be set by an agent's key: by ${family} a proxy tells a target who somebody is. Leave it out, or let an owner key send the call.`;
-}
-
-/** A header's name as a server may read it: some take `X_Real_IP` and `X.Real.IP` for `X-Real-IP`. */
-export function plainHeaderName(name: string): string {
-  return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
 }
 
 function repeated(names: readonly string[]): readonly Issue[] {

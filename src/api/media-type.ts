@@ -1,4 +1,4 @@
-import type { BodyMember } from "../actions/body.ts";
+import type { BodyMember } from "../core/body.ts";
 
 /** A media type (RFC 9110, 8.3.1), in lower case. */
 interface WrittenType {

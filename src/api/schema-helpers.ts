@@ -6,13 +6,13 @@ import {
   REASON_CHARS_MAX,
   URL_CHARS_MAX,
   JSON_MEMBERS_MAX,
-} from "../config/limits.ts";
-import { isStorableText } from "../json/json.ts";
+} from "../core/limits.ts";
+import { isStorableText } from "../core/json.ts";
 import { Compile } from "typebox/compile";
 import type { TLocalizedValidationError } from "typebox/error";
 import Format from "typebox/format";
 import { Settings } from "typebox/system";
-import { DomainError, type Issue } from "./domain-error.ts";
+import { DomainError, type Issue } from "../core/domain-error.ts";
 
 /** Keys and names: no control characters. */
 const PRINTABLE = "^[ -~]*$";
@@ -296,3 +296,10 @@ export function decodeCursor(cursor: string, position: RegExp): string | null {
   // Decoding is lenient, so accept only what encodes to the same text again.
   return position.test(text) && encodeCursor(text) === cursor ? text : null;
 }
+
+export const ID = { pattern: "^key_[A-Za-z0-9_-]{1,64}$", examples: ["key_01kjwa5v00e7v8c9x2m4n6p8qr"] };
+
+export const KeyId = Type.String({ title: "KeyId", ...ID, description: "Id of a key." });
+
+/** A key id with a description of its own. */
+export const keyId = (description: string) => Type.String({ ...ID, description });

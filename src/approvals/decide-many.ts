@@ -1,8 +1,8 @@
-import { authorize, type Caller } from "../accounts/roles.ts";
-import type { ActionStatus } from "../actions/action.ts";
-import type { Decision } from "../actions/status.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
-import type { Decide } from "./decide.ts";
+import type { Decide } from "../core/changes.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import type { ActionStatus } from "../core/action.ts";
+import type { Decision } from "../core/status.ts";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 
 /** A held request, as it was shown. */
 export interface ShownRequest {

@@ -1,6 +1,6 @@
-import type { Action } from "../actions/action.ts";
-import { type Audited, auditOf, auditOfSystem } from "../audit/audit.ts";
-import { authorize, type Caller, isWithdrawal, requireMayChange } from "../accounts/roles.ts";
+import type { Action } from "../core/action.ts";
+import { type Audited, auditOf, auditOfSystem } from "../core/audit.ts";
+import { authorize, type Caller, isWithdrawal, requireMayChange } from "../core/roles.ts";
 import {
   approve,
   cancel,
@@ -8,30 +8,30 @@ import {
   type DecisionInput,
   earlyRetryRefusal,
   earlySendRefusal,
-  type ExpectedRun,
   expire,
   expireUnsent,
   otherRequest,
   retry,
   sendNow,
   staleDecision,
-} from "../actions/changes.ts";
-import { budgetOf } from "../accounts/key-limits.ts";
-import { DomainError } from "../api/domain-error.ts";
+  type Decide,
+} from "../core/changes.ts";
+import { budgetOf } from "../core/key-limits.ts";
+import { DomainError } from "../core/domain-error.ts";
 import {
   DECIDE_TRIES_MAX,
   EXPIRE_PARALLEL_MAX,
   EXPIRE_SCAN_ROWS_MAX,
   EXPIRED_ROWS_MAX,
   HOUR_MS,
-} from "../config/limits.ts";
-import { keptRetryAfter } from "../outbound/response-headers.ts";
+} from "../core/limits.ts";
+import { keptRetryAfter } from "../receipts/response-headers.ts";
 import { maskText } from "../receipts/masking.ts";
-import { entryOfDecision, entryOfRequest, type RejectionStore } from "./rejections.ts";
-import { type HashOf, requestDigest } from "../actions/dedupe.ts";
-import type { Operation } from "../actions/status.ts";
-import type { Bus } from "../events/bus.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { entryOfDecision, entryOfRequest, type RejectionStore } from "../core/rejections.ts";
+import { type HashOf, requestDigest } from "../core/dedupe.ts";
+import type { Operation } from "../core/status.ts";
+import type { Bus } from "../core/bus.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import {
   type ActionStore,
@@ -41,10 +41,10 @@ import {
   type ExpiredAction,
   type HeldAction,
   type UpkeepStore,
-} from "../../db/store.ts";
-import type { Enqueue } from "../actions/serialize.ts";
+} from "../core/store.ts";
+import type { Enqueue } from "../receipts/serialize.ts";
 import { logHeld } from "./held.ts";
-import { creatorOf, decide, mayApproveIt, needsListedCallback } from "./policy.ts";
+import { creatorOf, decide, mayApproveIt, needsListedCallback } from "../core/policy.ts";
 import type { Recipients } from "./recipients.ts";
 import type { Log } from "../observability/log.ts";
 
@@ -59,9 +59,6 @@ export interface DecideDeps {
   readonly hashOf: HashOf;
   readonly log: Pick<Log, "info">;
 }
-
-/** Decides on an action. `expected`: only while the action is in this run, the one that the decider saw. */
-export type Decide = (caller: Caller, id: string, reason: string | null, expected?: ExpectedRun) => Promise<Action>;
 
 /** The change of a decision, or why it is not allowed. It may query the store. */
 type Decision = (

@@ -1,11 +1,11 @@
 import Type, { type Static } from "typebox";
-import { type Action, runAtOf } from "../actions/action.ts";
-import { sentBytes } from "../actions/body.ts";
-import { type Extras, unknownExtras } from "../actions/extras.ts";
-import { type Actor, describeActor, type Viewer } from "../accounts/roles.ts";
+import { type Action, runAtOf } from "../core/action.ts";
+import { sentBytes } from "../core/body.ts";
+import { type Extras, unknownExtras } from "../core/extras.ts";
+import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
 import { plainText, run as runSchema } from "../api/schema-helpers.ts";
-import { EARLIER_REJECTIONS_SHOWN_MAX, UNKNOWN_EXTRAS_CHARS_SHOWN } from "../config/limits.ts";
-import { sentUrl } from "../outbound/target.ts";
+import { EARLIER_REJECTIONS_SHOWN_MAX, UNKNOWN_EXTRAS_CHARS_SHOWN } from "../core/limits.ts";
+import { sentUrl } from "../core/target.ts";
 import {
   hiddenInHeaders,
   hiddenValues,
@@ -16,7 +16,7 @@ import {
 } from "../receipts/masked-action.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
-import type { EarlierRejection, RequestHistory } from "./rejections.ts";
+import type { EarlierRejection, RequestHistory } from "../core/rejections.ts";
 import { type KeyEnd, RISK_LEVELS, RISKS, risksOf } from "./risks.ts";
 
 /**
@@ -213,11 +213,4 @@ const UTC_MINUTE = new Intl.DateTimeFormat("en-GB", {
 /** A time to the minute, in UTC, since the reader's time zone is unknown. */
 export function utcMinute(at: Date): string {
   return `${UTC_MINUTE.format(at)} UTC`;
-}
-
-export type HostOfKey = Pick<Action, "keyId" | "hostname">;
-
-/** A map key for a key id and a host name. */
-export function hostOfKey({ keyId, hostname }: HostOfKey): string {
-  return JSON.stringify([keyId, hostname]);
 }

@@ -1,14 +1,21 @@
-import type { Action } from "../actions/action.ts";
-import { authorize, type Caller } from "../accounts/roles.ts";
-import { type DecisionHistory, NO_HISTORY, hostOfKey } from "./facts.ts";
+import type { Action } from "../core/action.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
 import type { KeyEnd } from "./risks.ts";
-import { HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX, HELD_LISTED_MAX } from "../config/limits.ts";
-import { digestsOf, type RejectionStore } from "./rejections.ts";
-import type { HashOf } from "../actions/dedupe.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX, HELD_LISTED_MAX } from "../core/limits.ts";
+import { digestsOf, type RejectionStore } from "../core/rejections.ts";
+import type { HashOf } from "../core/dedupe.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Log } from "../observability/log.ts";
-import type { AccountStore, ApiKey } from "../../db/account-store.ts";
-import type { ActionStore, HeldFilter, HeldPage, Requester, WaitingHost } from "../../db/store.ts";
+import type { AccountStore, ApiKey } from "../core/account-store.ts";
+import {
+  type ActionStore,
+  type HeldFilter,
+  type HeldPage,
+  type Requester,
+  type WaitingHost,
+  hostOfKey,
+} from "../core/store.ts";
 
 /** Says in the log that an action waits for a person: the one event of its life that somebody must act on. */
 export function logHeld(log: Pick<Log, "info">, { id, accountId, method, host, run, keyId }: Action): void {

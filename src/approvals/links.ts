@@ -1,13 +1,13 @@
-import type { Action } from "../actions/action.ts";
-import { type ApprovalLink, DECISIONS, type Decision } from "../actions/status.ts";
-import { APPROVAL_LINK_MS } from "../config/limits.ts";
+import type { Action } from "../core/action.ts";
+import { type ApprovalLink, DECISIONS, type Decision } from "../core/status.ts";
+import { APPROVAL_LINK_MS } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { LinkStore, ActionStore } from "../../db/store.ts";
-import type { Caller } from "../accounts/roles.ts";
-import { isHeldIn } from "../actions/changes.ts";
+import type { LinkStore, ActionStore } from "../core/store.ts";
+import type { Caller } from "../core/roles.ts";
+import { isHeldIn, type Decide } from "../core/changes.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { type Decide, isAlreadyDecided } from "./decide.ts";
+import type { Clock } from "../core/clock.ts";
+import { isAlreadyDecided } from "./decide.ts";
 import type { HistoryOf } from "./held.ts";
 import type { Recipients } from "./recipients.ts";
 

@@ -1,17 +1,17 @@
-import type { Action } from "../actions/action.ts";
-import { bodyMemberOf, formPairs, isJsonMember } from "../actions/body.ts";
+import type { Action } from "../core/action.ts";
+import { bodyMemberOf, formPairs, isJsonMember } from "../core/body.ts";
 import {
   LOOK_ALIKE_BODY_CHARS_MAX,
   LOOK_ALIKE_COLUMNS_MAX,
   LOOK_ALIKE_FIELDS_MAX,
   LOOK_ALIKE_VALUE_CHARS_MAX,
   LOOK_ALIKES_MIN,
-} from "../config/limits.ts";
-import { compactJson } from "../json/json.ts";
-import { elementsIn, membersIn } from "../json/walk.ts";
+} from "../core/limits.ts";
+import { compactJson } from "../core/json.ts";
+import { elementsIn, membersIn } from "../core/json-walk.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { utcMinute } from "./facts.ts";
-import { mayBeId } from "./rejections.ts";
+import { mayBeId } from "../core/rejections.ts";
 
 /** A held request as an approver sees it. */
 export interface SeenRequest {

@@ -1,8 +1,7 @@
-import type { Action, ActionRequest, Creator, LimitedCreator } from "../actions/action.ts";
-import type { CallbackHostStore } from "../accounts/callback-hosts.ts";
-import { isLimited } from "../accounts/key-limits.ts";
-import type { AccountStore, PeopleStore } from "../../db/account-store.ts";
-import { type AccountFacts, mayCallBack, mayMail, needsListedCallback, needsMember } from "./policy.ts";
+import type { Action, ActionRequest, Creator, LimitedCreator } from "../core/action.ts";
+import { isLimited } from "../core/key-limits.ts";
+import type { AccountStore, PeopleStore, CallbackHostStore } from "../core/account-store.ts";
+import { type AccountFacts, mayCallBack, mayMail, needsListedCallback, needsMember } from "../core/policy.ts";
 
 interface RecipientDeps {
   readonly accounts: Pick<AccountStore, "findKey">;

@@ -1,9 +1,8 @@
-import { plainHeaderName } from "../api/headers.ts";
-import { type Action, formatSize } from "../actions/action.ts";
-import { bodyMemberOf, formPairs, sentBytes } from "../actions/body.ts";
-import { isLateSuccess } from "../actions/late-result.ts";
-import { type MethodOverride, methodOverrides } from "../actions/method-overrides.ts";
-import { type Actor, describeActor } from "../accounts/roles.ts";
+import { type Action, formatSize } from "../core/action.ts";
+import { bodyMemberOf, formPairs, sentBytes } from "../core/body.ts";
+import { isLateSuccess } from "../core/late-result.ts";
+import { type MethodOverride, methodOverrides, plainHeaderName } from "../core/method-overrides.ts";
+import { type Actor, describeActor } from "../core/roles.ts";
 import {
   EARLIER_REJECTIONS_SHOWN_MAX,
   RISK_DECODED_CHARS_MAX,
@@ -13,10 +12,10 @@ import {
   USUAL_BODY_BYTES_MAX,
   USUAL_HEADERS_BYTES_MAX,
   USUAL_URL_CHARS_MAX,
-} from "../config/limits.ts";
-import { decodeUnreserved, normalTarget, sentUrl } from "../outbound/target.ts";
-import type { EarlierRejection } from "./rejections.ts";
-import { timeAgo } from "../runtime/clock.ts";
+} from "../core/limits.ts";
+import { decodeUnreserved, normalTarget, sentUrl } from "../core/target.ts";
+import type { EarlierRejection } from "../core/rejections.ts";
+import { timeAgo } from "../core/clock.ts";
 import { hasUnseen, withoutLinks } from "../receipts/visible-text.ts";
 
 /** The risks that an approver is warned of, in the order in which they are shown. */

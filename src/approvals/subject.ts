@@ -1,10 +1,10 @@
-import type { Action } from "../actions/action.ts";
+import type { Action } from "../core/action.ts";
 import {
   SUBJECT_HOST_CHARS_MAX,
   SUBJECT_ID_CHARS,
   SUBJECT_PATH_CHARS_MAX,
   SUBJECT_TITLE_CHARS_MAX,
-} from "../config/limits.ts";
+} from "../core/limits.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 
 /**

@@ -1,14 +1,8 @@
+import { AuditQuery, AuditLog, checkAudit, serializeAuditPage, serializeAuditEntry } from "./schemas.ts";
+import type { AuditService } from "./service.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import Type from "typebox";
-import {
-  AuditLog,
-  AuditQuery,
-  type AuditRow,
-  type AuditService,
-  checkAudit,
-  serializeAuditEntry,
-  serializeAuditPage,
-} from "./audit.ts";
+import { type AuditRow } from "../core/audit.ts";
 import { prefersNdjson, json } from "../http/response.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
 

@@ -1,16 +1,16 @@
-import type { Engine } from "../delivery/engine.ts";
+import type { ActionService } from "../actions/service.ts";
 import type { Log } from "../observability/log.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
 import { type JobLeases, NO_JOB_LEASES } from "../runtime/job-leases.ts";
-import type { Store } from "../../db/store.ts";
+import type { Store } from "../core/store.ts";
 import { createJobCaller } from "./caller.ts";
 import { BulkRunner } from "./runner.ts";
 import { createBulkService } from "./service.ts";
 
 interface BulkParts {
   readonly store: Store;
-  readonly engine: Pick<Engine, "actionService" | "isStopped">;
+  readonly engine: { readonly actionService: ActionService; readonly isStopped: (accountId: string) => boolean };
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;

@@ -1,8 +1,8 @@
 import { callerOfKey } from "../accounts/authenticate.ts";
-import type { Caller } from "../accounts/roles.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { AccountStore } from "../../db/account-store.ts";
-import type { BulkJob, BulkStore } from "./job.ts";
+import type { Caller } from "../core/roles.ts";
+import type { Clock } from "../core/clock.ts";
+import type { AccountStore } from "../core/account-store.ts";
+import type { BulkJob, BulkStore } from "../core/bulk-job.ts";
 
 interface JobCallerDeps {
   readonly accounts: Pick<AccountStore, "findKey" | "replacedBy">;

@@ -1,7 +1,7 @@
 import Type from "typebox";
 import { checkListQuery } from "../api/schema-helpers.ts";
-import { LIST_LIMIT_DEFAULT } from "../config/limits.ts";
-import { ACTION_ID, BULK_ID } from "../runtime/ids.ts";
+import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
+import { ACTION_ID, BULK_ID } from "../core/ids.ts";
 import { json } from "../http/response.ts";
 import {
   API_ERRORS,

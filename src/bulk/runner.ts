@@ -1,14 +1,14 @@
-import type { Caller } from "../accounts/roles.ts";
-import { SYSTEM } from "../accounts/roles.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
-import type { Decide } from "../approvals/decide.ts";
-import { auditOfSystem } from "../audit/audit.ts";
-import { BULK_ROUND_JOBS_MAX, BULK_STEP_ACTIONS } from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Decide } from "../core/changes.ts";
+import type { Caller } from "../core/roles.ts";
+import { SYSTEM } from "../core/roles.ts";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import { auditOfSystem } from "../core/audit.ts";
+import { BULK_ROUND_JOBS_MAX, BULK_STEP_ACTIONS } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
 import type { JobLeases } from "../runtime/job-leases.ts";
 import type { Log } from "../observability/log.ts";
-import { type ActionStore, StoreUnavailable } from "../../db/store.ts";
-import type { BulkAction, BulkEnd, BulkJob, BulkStore } from "./job.ts";
+import { type ActionStore, StoreUnavailable } from "../core/store.ts";
+import type { BulkAction, BulkEnd, BulkJob, BulkStore } from "../core/bulk-job.ts";
 
 export interface RunnerDeps {
   readonly bulk: BulkStore;

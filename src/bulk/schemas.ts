@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
-import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
-import { FILTERS } from "../actions/list-schemas.ts";
-import { ActionId } from "../actions/schemas.ts";
+import { type Caller, seesWhole, viewerOf } from "../core/roles.ts";
+import { FILTERS } from "../api/list-schemas.ts";
+import { ActionId } from "../api/action-schemas.ts";
 import {
   anyObject,
   dateTime,
@@ -12,10 +12,10 @@ import {
   reason,
   run,
 } from "../api/schema-helpers.ts";
-import { BULK_GROUPS_SHOWN_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
+import { BULK_GROUPS_SHOWN_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../core/limits.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
-import { BULK_OPERATIONS, BULK_STATUSES, type BulkJob, type BulkResult } from "./job.ts";
+import { BULK_OPERATIONS, BULK_STATUSES, type BulkJob, type BulkResult } from "../core/bulk-job.ts";
 
 export const BulkId = Type.String({
   title: "BulkId",

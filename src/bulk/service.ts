@@ -1,17 +1,17 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { authorize, type Caller, hasScope, mayChange, type Viewer, viewerOf } from "../accounts/roles.ts";
-import { checkFilters, type FilterQuery } from "../actions/list-schemas.ts";
+import { authorize, type Caller, hasScope, mayChange, type Viewer, viewerOf } from "../core/roles.ts";
+import { checkFilters, type FilterQuery } from "../api/list-schemas.ts";
 import type { CountFilter } from "../actions/service.ts";
-import { sources } from "../actions/status.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { type Audited, auditOf } from "../audit/audit.ts";
-import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../config/limits.ts";
+import { sources } from "../core/status.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { type Audited, auditOf } from "../core/audit.ts";
+import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../core/limits.ts";
 import { searchedAs } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
-import type { ActionStore, MatchedAction, MatchedActions } from "../../db/store.ts";
-import type { BulkJob, BulkOperation, BulkResult, BulkResultQuery, BulkStore } from "./job.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
+import type { ActionStore, MatchedAction, MatchedActions } from "../core/store.ts";
+import type { BulkJob, BulkOperation, BulkResult, BulkResultQuery, BulkStore } from "../core/bulk-job.ts";
 
 interface BulkDeps {
   readonly bulk: BulkStore;

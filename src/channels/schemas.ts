@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { DomainError, type Issue } from "../api/domain-error.ts";
+import { DomainError, type Issue } from "../core/domain-error.ts";
 import { dateTime, emailSchema, nameSchema, nullable, plainText, targetUrl } from "../api/schema-helpers.ts";
 import {
   CHANNEL_ADDRESSES_MAX,
@@ -7,9 +7,15 @@ import {
   REMIND_MINUTES_MAX,
   REMIND_MINUTES_MIN,
   URL_TAIL_CHARS,
-} from "../config/limits.ts";
-import { normalTarget } from "../outbound/target.ts";
-import { type Channel, CHANNEL_KINDS, type ChannelKind, type ChannelPatch, type ChannelTarget } from "./channel.ts";
+} from "../core/limits.ts";
+import { normalTarget } from "../core/target.ts";
+import {
+  type Channel,
+  CHANNEL_KINDS,
+  type ChannelKind,
+  type ChannelPatch,
+  type ChannelTarget,
+} from "../core/channel.ts";
 
 export const ChannelId = Type.String({
   pattern: "^chn_[A-Za-z0-9_-]{1,64}$",

@@ -1,21 +1,21 @@
-import { authorize, type Caller } from "../accounts/roles.ts";
-import type { Creator } from "../actions/action.ts";
-import { describeOutcome } from "../actions/outcome.ts";
-import { DomainError } from "../api/domain-error.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import type { Creator } from "../core/action.ts";
+import { describeOutcome } from "../core/outcome.ts";
+import { DomainError } from "../core/domain-error.ts";
 import type { Recipients } from "../approvals/recipients.ts";
-import { type Audited, auditOf, type AuditStore } from "../audit/audit.ts";
-import { CHANNELS_MAX, MESSAGE_TIMEOUT_MS } from "../config/limits.ts";
+import { type Audited, auditOf, type AuditStore } from "../core/audit.ts";
+import { CHANNELS_MAX, MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import { type PostDeps, postRequest } from "../delivery/channels.ts";
 import { deliveryOf, faultOf } from "../delivery/deliver.ts";
-import type { Delivery } from "../delivery/notification.ts";
-import { createMessageLimit } from "../mail/limit.ts";
+import type { Delivery } from "../core/notification.ts";
+import { createMessageLimit } from "../runtime/message-limit.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { Sender } from "../outbound/deadline.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
-import type { Channel, ChannelStore } from "./channel.ts";
-import type { KnownChannels } from "./known.ts";
-import { slackTest, webhookTest } from "./messages.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
+import type { Channel, ChannelStore } from "../core/channel.ts";
+import type { KnownChannels } from "../delivery/known-channels.ts";
+import { slackTest, webhookTest } from "../mail/chat-messages.ts";
 import {
   type ChangeChannel,
   type ChannelTest,

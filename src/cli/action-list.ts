@@ -1,4 +1,4 @@
-import type { ActionJson } from "../actions/schemas.ts";
+import type { ActionJson } from "../api/action-schemas.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { clockTime, type Color, padded, type Paint, shortened, visible } from "../observability/terminal.ts";
 import { age, STATUS_COLOR, STATUS_WORD, withHost } from "./action-text.ts";

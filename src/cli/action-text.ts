@@ -1,7 +1,7 @@
 import { EXIT } from "./command.ts";
-import type { ActionJson } from "../actions/schemas.ts";
+import type { ActionJson } from "../api/action-schemas.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
-import type { Timeline } from "../actions/list-schemas.ts";
+import type { Timeline } from "../api/list-schemas.ts";
 import { settingsParts } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { type Color, visible } from "../observability/terminal.ts";

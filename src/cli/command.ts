@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { REQUEST_BODY_BYTES_MAX } from "../config/limits.ts";
+import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
 import { openInBrowser } from "./browser.ts";
 import { askHidden } from "./hidden-line.ts";
 import { suggestionFor } from "./suggest.ts";

@@ -1,6 +1,6 @@
-import { HTTP_METHODS } from "../actions/action.ts";
-import type { FilterQuery } from "../actions/list-schemas.ts";
-import { ERROR_KINDS, OUTCOMES } from "../actions/outcome.ts";
+import { HTTP_METHODS } from "../core/action.ts";
+import type { FilterQuery } from "../api/list-schemas.ts";
+import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import { type CliCommand, several } from "./command.ts";
 import { actionIdOf } from "./find-action.ts";
 import type { Session } from "./session.ts";

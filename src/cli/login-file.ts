@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
-import { LOGIN_FILE_BYTES_MAX } from "../config/limits.ts";
+import { LOGIN_FILE_BYTES_MAX } from "../core/limits.ts";
 import { apiKeyIn } from "../client/api-key-file.ts";
 import type { Io } from "./command.ts";
 

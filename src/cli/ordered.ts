@@ -1,5 +1,5 @@
-import { compactJson } from "../json/json.ts";
-import { elementsIn, membersIn } from "../json/walk.ts";
+import { compactJson } from "../core/json.ts";
+import { elementsIn, membersIn } from "../core/json-walk.ts";
 
 /** A name that JavaScript takes for an index, and moves before all others. */
 const INDEX = /^\d{1,10}$/;

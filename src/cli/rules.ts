@@ -1,5 +1,5 @@
-import type { RulesJson } from "../actions/rule-schemas.ts";
-import type { StatusPattern } from "../actions/rules.ts";
+import type { RulesJson } from "../api/rule-schemas.ts";
+import type { StatusPattern } from "../core/rules.ts";
 import { type CliCommand, UsageError, wholeNumber } from "./command.ts";
 
 /** What the options of `addRuleOptions` give. */

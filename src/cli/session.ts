@@ -9,8 +9,8 @@ import { apiKeyIn, apiKeyOf } from "../client/api-key-file.ts";
 import { readLogin } from "./login-file.ts";
 import { retryDelayMs, OutgateError } from "../client/transport.ts";
 import type { FollowOptions, OutgateClient } from "../client/types.ts";
-import { WAIT_SECONDS_MAX } from "../config/limits.ts";
-import type { ActionJson } from "../actions/schemas.ts";
+import { WAIT_SECONDS_MAX } from "../core/limits.ts";
+import type { ActionJson } from "../api/action-schemas.ts";
 
 /** A command's connection to a running service, and its output. */
 export interface Session {

@@ -1,4 +1,13 @@
 import type {
+  PutDefaults,
+  SettingsJson,
+  PutHostSettings,
+  HostSettingsJson,
+  HostSettingsList,
+} from "../api/host-settings.ts";
+import type { AuditQuery, AuditLog } from "../audit/schemas.ts";
+import type { CreatePause, PauseJson, PauseList } from "../api/pause-schemas.ts";
+import type {
   AccountJson,
   AccountList,
   ChangeAccount,
@@ -8,21 +17,12 @@ import type {
 } from "../accounts/schemas.ts";
 import type { KeyList } from "../accounts/key-list.ts";
 import type { SigningOriginList } from "../accounts/known-origins.ts";
-import type { ActionJson, CreateAction, DecisionBody, Retry } from "../actions/schemas.ts";
+import type { ActionJson, CreateAction, DecisionBody, Retry } from "../api/action-schemas.ts";
 import type { AttemptList } from "../actions/attempt-schemas.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Health } from "../http/system-routes.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
-import type { AuditLog, AuditQuery } from "../audit/audit.ts";
 import type { ChangeChannel, ChannelJson, ChannelList, ChannelTest, CreateChannel } from "../channels/schemas.ts";
-import type {
-  HostSettingsJson,
-  HostSettingsList,
-  PutDefaults,
-  PutHostSettings,
-  SettingsJson,
-} from "../hosts/settings.ts";
-import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
 import type {
   ActionCounts,
   ActionPageJson,
@@ -30,7 +30,7 @@ import type {
   FilterQuery,
   ListQuery,
   Timeline,
-} from "../actions/list-schemas.ts";
+} from "../api/list-schemas.ts";
 import type {
   ChangePerson,
   CreatedInvitation,
@@ -45,7 +45,7 @@ import type { CallbackTestJson, TestCallback } from "../accounts/callback-test.t
 import type { ChangeFirstSteps, FirstStepsJson } from "../accounts/first-step-routes.ts";
 import type { ServerJson, TestMail, TestMailResult } from "../accounts/server-routes.ts";
 import type { SignatureCheckJson, VerifySignature } from "../accounts/verify-signature.ts";
-import type { DecideRequests, RequestDecisions } from "../approvals/routes.ts";
+import type { DecideRequests, RequestDecisions } from "../actions/decision-routes.ts";
 import type {
   BulkJobJson,
   BulkJobList,
@@ -54,7 +54,7 @@ import type {
   BulkResultQuery,
   StartBulk,
 } from "../bulk/schemas.ts";
-import type { NotificationList, NotificationQuery } from "../delivery/notification-routes.ts";
+import type { NotificationList, NotificationQuery } from "../actions/notification-routes.ts";
 import type { OverviewJson } from "../events/overview-routes.ts";
 import { follow } from "./follow.ts";
 import { type Call, createTransport, OutgateError, type Transport } from "./transport.ts";

@@ -1,4 +1,4 @@
-import type { ActionEvent } from "../actions/list-schemas.ts";
+import type { ActionEvent } from "../api/list-schemas.ts";
 import { pause } from "./pause.ts";
 import { retryDelayMs, OutgateError, type Transport } from "./transport.ts";
 import type { FollowOptions, OutgateEvent } from "./types.ts";

@@ -1,5 +1,5 @@
 import ky from "ky";
-import { describeTlsFailure, tlsFailureOf } from "../outbound/tls.ts";
+import { describeTlsFailure, tlsFailureOf } from "../core/tls.ts";
 import type { ErrorEnvelope } from "../api/errors.ts";
 import { pause } from "./pause.ts";
 import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./types.ts";

@@ -1,4 +1,13 @@
 import type {
+  PutDefaults,
+  SettingsJson as Settings,
+  PutHostSettings,
+  HostSettingsJson as HostSettings,
+  HostSettingsList,
+} from "../api/host-settings.ts";
+import type { AuditQuery, AuditLog } from "../audit/schemas.ts";
+import type { CreatePause, PauseJson as Pause, PauseList } from "../api/pause-schemas.ts";
+import type {
   AccountJson as Account,
   AccountList,
   ChangeAccount,
@@ -8,7 +17,7 @@ import type {
 } from "../accounts/schemas.ts";
 import type { KeyList } from "../accounts/key-list.ts";
 import type { SigningOriginList } from "../accounts/known-origins.ts";
-import type { ActionJson as Action, CreateAction, DecisionBody as Decision, Retry } from "../actions/schemas.ts";
+import type { ActionJson as Action, CreateAction, DecisionBody as Decision, Retry } from "../api/action-schemas.ts";
 import type {
   ActionCounts,
   ActionPageJson as ActionPage,
@@ -16,9 +25,9 @@ import type {
   FilterQuery,
   ListQuery,
   Timeline,
-} from "../actions/list-schemas.ts";
+} from "../api/list-schemas.ts";
 import type { AttemptList } from "../actions/attempt-schemas.ts";
-import type { DecideRequests, RequestDecisions } from "../approvals/routes.ts";
+import type { DecideRequests, RequestDecisions } from "../actions/decision-routes.ts";
 import type {
   BulkDryRun,
   BulkJobJson as BulkJob,
@@ -28,9 +37,8 @@ import type {
   BulkResultQuery,
   StartBulk,
 } from "../bulk/schemas.ts";
-import type { NotificationList, NotificationQuery } from "../delivery/notification-routes.ts";
+import type { NotificationList, NotificationQuery } from "../actions/notification-routes.ts";
 import type { OverviewJson as Overview, OverviewQuery } from "../events/overview-routes.ts";
-import type { AuditLog, AuditQuery } from "../audit/audit.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
 import type {
   ChangeChannel,
@@ -39,14 +47,6 @@ import type {
   ChannelTest,
   CreateChannel,
 } from "../channels/schemas.ts";
-import type {
-  HostSettingsJson as HostSettings,
-  HostSettingsList,
-  PutDefaults,
-  PutHostSettings,
-  SettingsJson as Settings,
-} from "../hosts/settings.ts";
-import type { CreatePause, PauseJson as Pause, PauseList } from "../pauses/pause.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
 import type { ErrorEnvelope } from "../api/errors.ts";
 import type { Health } from "../http/system-routes.ts";

@@ -6,18 +6,18 @@ import {
   isLoopbackUrl,
   listenAddress,
   localUrl,
+  type SignUps,
+  readKey,
 } from "./values.ts";
-import type { Caller } from "../accounts/roles.ts";
-import type { AccountStore } from "../../db/account-store.ts";
-import type { SignUps } from "../accounts/sign-up-gate.ts";
-import { originOf } from "../outbound/target.ts";
-import { describePolicy, parsePolicy, type TargetPolicy } from "../outbound/policy.ts";
+import type { Caller } from "../core/roles.ts";
+import type { AccountStore } from "../core/account-store.ts";
+import { originOf } from "../core/target.ts";
+import { describePolicy, parsePolicy, type TargetPolicy } from "./target-policy.ts";
 import { COMMIT } from "./commit.ts";
 import { readSettings, type Texts, textsOf, type Settings } from "./settings.ts";
-import { readKey } from "../crypto/master-key.ts";
 import { serverSettings } from "./server-settings.ts";
 import manifest from "../../package.json" with { type: "json" };
-import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "./limits.ts";
+import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "../core/limits.ts";
 
 /** The validated settings. They contain secrets: never log them as a whole. */
 export type Config = Readonly<ReturnType<typeof configOf>>;

@@ -6,10 +6,19 @@ import {
   RETRY_CAP_MS_DEFAULT,
   HOUR_MS,
   DAY_MS,
-} from "./limits.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../observability/log.ts";
-import { KEY_FORMS, readKey } from "../crypto/master-key.ts";
-import { databaseFault, type FaultOf, hostFault, issuerFault, originFault, proxyFault } from "./values.ts";
+} from "../core/limits.ts";
+import {
+  databaseFault,
+  type FaultOf,
+  hostFault,
+  issuerFault,
+  originFault,
+  proxyFault,
+  KEY_FORMS,
+  readKey,
+  LOG_LEVELS,
+  LOG_FORMATS,
+} from "./values.ts";
 import Value from "typebox/value";
 
 const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };

@@ -1,8 +1,8 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { isIP } from "node:net";
 import { basename, dirname, join, resolve } from "node:path";
-import { contains, parseAddress, parseRange } from "../outbound/addresses.ts";
-import { LINKS_FOLLOWED_MAX } from "./limits.ts";
+import { contains, parseAddress, parseRange } from "../core/addresses.ts";
+import { LINKS_FOLLOWED_MAX } from "../core/limits.ts";
 
 /** The fault of a text, to follow the setting's name ("is no address"); null: valid. */
 export type FaultOf = (value: string) => string | null;
@@ -177,3 +177,38 @@ function pathOf(url: string): string | null {
     return null;
   }
 }
+
+export const KEY_BYTES = 32;
+
+/** Why nobody may sign up: a setting, or a key of the first account that has a hold. */
+export type SignUpsClosedBy = "SIGNUPS" | "HOST" | "APPROVERS" | "AGENT_APPROVAL" | "hold";
+
+/**
+ * Who may sign up by the settings. `until_hold`: anybody, until a key of the first account has a hold. From then on a new
+ * account, whose owner key sends without approval, would be a way around that hold.
+ */
+export type SignUps = "open" | "until_hold" | { readonly closedBy: SignUpsClosedBy };
+
+/** The forms that `readKey` accepts, for error messages. */
+export const KEY_FORMS = "32 bytes as base64 (44 characters) or hex (64 characters)";
+
+/** Parses 32 bytes of base64 (also URL-safe or without padding) or hex; null: neither. */
+export function readKey(text: string): Uint8Array | null {
+  if (/^[0-9a-fA-F]{64}$/.test(text)) return new Uint8Array(Buffer.from(text, "hex"));
+  const bytes = Buffer.from(text, "base64");
+  // The decoder skips unknown characters, so a key with a typo would silently become another key.
+  const plain = text
+    .replaceAll("-", "+")
+    .replaceAll("_", "/")
+    .replace(/(?<!=)=+$/, "");
+  const isExact = bytes.length === KEY_BYTES && bytes.toString("base64").replace(/(?<!=)=+$/, "") === plain;
+  return isExact ? new Uint8Array(bytes) : null;
+}
+
+/** Most verbose first. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+
+/** What a line looks like: text for people where a terminal reads it (`auto`), or always one of both. */
+export const LOG_FORMATS = ["auto", "text", "json"] as const;
+
+export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -1,3 +1,4 @@
+import type { SealedPlace } from "../core/account-store.ts";
 import { hkdfSync } from "node:crypto";
 import {
   closeSync,
@@ -13,11 +14,9 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { type Store, StoreUnavailable, TRANSFER_FACT } from "../../db/store.ts";
-import { realPathOf } from "../config/values.ts";
-import type { SealedPlace, Secrets } from "./secrets.ts";
-
-export const KEY_BYTES = 32;
+import { type Store, StoreUnavailable, TRANSFER_FACT } from "../core/store.ts";
+import { realPathOf, KEY_BYTES, KEY_FORMS, readKey } from "../config/values.ts";
+import type { Secrets } from "./secrets.ts";
 
 /** The purpose of a subkey. Separate keys, so that a leak of one does not affect the others. */
 type Purpose =
@@ -30,22 +29,6 @@ type Purpose =
   | "question"
   | "mcp-session"
   | "fingerprint";
-
-/** The forms that `readKey` accepts, for error messages. */
-export const KEY_FORMS = "32 bytes as base64 (44 characters) or hex (64 characters)";
-
-/** Parses 32 bytes of base64 (also URL-safe or without padding) or hex; null: neither. */
-export function readKey(text: string): Uint8Array | null {
-  if (/^[0-9a-fA-F]{64}$/.test(text)) return new Uint8Array(Buffer.from(text, "hex"));
-  const bytes = Buffer.from(text, "base64");
-  // The decoder skips unknown characters, so a key with a typo would silently become another key.
-  const plain = text
-    .replaceAll("-", "+")
-    .replaceAll("_", "/")
-    .replace(/(?<!=)=+$/, "");
-  const isExact = bytes.length === KEY_BYTES && bytes.toString("base64").replace(/(?<!=)=+$/, "") === plain;
-  return isExact ? new Uint8Array(bytes) : null;
-}
 
 /** 32 bytes for one purpose (HKDF-SHA-256, RFC 5869). Throws unless the master key is 32 bytes. */
 export function subkey(masterKey: Uint8Array, purpose: Purpose): Buffer {

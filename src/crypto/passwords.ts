@@ -1,11 +1,11 @@
-import { DomainError, RetryLater } from "../api/domain-error.ts";
+import { DomainError, RetryLater } from "../core/domain-error.ts";
 import {
   PASSWORD_HASH_CLIENTS_COUNTED_MAX,
   PASSWORD_HASHES_MAX,
   PASSWORD_HASHES_OF_KNOWN_IN_A_ROW_MAX,
   PASSWORD_HASHES_WAITING_MAX,
   PASSWORD_HASHES_WAITING_PER_LANE_MAX,
-} from "../config/limits.ts";
+} from "../core/limits.ts";
 
 /** What one hash costs. */
 interface PasswordCost {

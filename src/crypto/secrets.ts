@@ -1,5 +1,7 @@
+import type { SigningUse, SealedPlace } from "../core/account-store.ts";
+import { KEY_BYTES } from "../config/values.ts";
 import { createCipheriv, createDecipheriv, hkdfSync, timingSafeEqual } from "node:crypto";
-import { KEY_BYTES, keyIdOf, subkey } from "./master-key.ts";
+import { keyIdOf, subkey } from "./master-key.ts";
 import { createCredentials, createTokens } from "./tokens.ts";
 
 /**
@@ -29,13 +31,6 @@ export function createSecrets(
 }
 
 export type Secrets = ReturnType<typeof createSecrets>;
-
-/** The place of an encrypted text. It can be decrypted only for the same place. */
-export interface SealedPlace {
-  readonly table: string;
-  readonly row: string;
-  readonly column: string;
-}
 
 /** A signing secret can't be decrypted: its row was altered or encrypted under another key. */
 export class UnreadableSecret extends Error {
@@ -103,11 +98,6 @@ function altered(place: SealedPlace, cause?: unknown): Error {
 function nameOf({ table, row, column }: SealedPlace): string {
   return `The sealed ${column} of ${table} ${row}`;
 }
-
-/** Calls and callbacks have separate secrets, so that no callback passes for a call. */
-export const SIGNING_USES = ["calls", "callbacks"] as const;
-
-export type SigningUse = (typeof SIGNING_USES)[number];
 
 const SIGNING_PREFIX = "whsec_";
 

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import { type ApprovalLink, DECISIONS } from "../actions/status.ts";
-import { ACTION_ID } from "../runtime/ids.ts";
+import { type ApprovalLink, DECISIONS } from "../core/status.ts";
+import { ACTION_ID } from "../core/ids.ts";
 import { subkey } from "./master-key.ts";
 
 /** A browser in which a person has logged in before. */

@@ -1,9 +1,9 @@
-import type { Action } from "../actions/action.ts";
-import { isHeldIn } from "../actions/changes.ts";
-import type { Channel, ChannelStore } from "../channels/channel.ts";
-import type { ActionStore } from "../../db/store.ts";
-import { type AskKind, askOf } from "./asks.ts";
-import type { Notification } from "./notification.ts";
+import type { Action } from "../core/action.ts";
+import { isHeldIn } from "../core/changes.ts";
+import type { Channel, ChannelStore } from "../core/channel.ts";
+import type { ActionStore } from "../core/store.ts";
+import { type AskKind, askOf } from "../core/asks.ts";
+import type { Notification } from "../core/notification.ts";
 
 export interface AskedDeps {
   readonly actions: Pick<ActionStore, "find">;

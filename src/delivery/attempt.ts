@@ -1,18 +1,19 @@
-import { type Action, isExpired, largeBytesOf } from "../actions/action.ts";
-import type { EffectiveRules } from "../actions/rules.ts";
-import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../actions/body.ts";
-import type { Bus } from "../events/bus.ts";
-import { type LaneName, StoreUnavailable } from "../../db/store.ts";
+import type { SigningUse } from "../core/account-store.ts";
+import { type Action, isExpired, largeBytesOf } from "../core/action.ts";
+import type { EffectiveRules } from "../core/rules.ts";
+import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../core/body.ts";
+import type { Bus } from "../core/bus.ts";
+import { type LaneName, StoreUnavailable } from "../core/store.ts";
 import type { Due, Reservation, Scheduler } from "./scheduler.ts";
-import type { NotStartedReason } from "../actions/settle.ts";
-import { attemptMs, type Fault, isLeaseTooShort, mayUseKept } from "../actions/outcome.ts";
-import { type HashOf, matchesApproval } from "../actions/dedupe.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { NotStartedReason } from "../core/settle.ts";
+import { attemptMs, type Fault, isLeaseTooShort, mayUseKept } from "../core/outcome.ts";
+import { type HashOf, matchesApproval } from "../core/dedupe.ts";
+import type { Clock } from "../core/clock.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
-import { type Secrets, type SigningUse, UnreadableSecret } from "../crypto/secrets.ts";
+import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { Attempt } from "./runs.ts";
 import type { Settlement } from "./settlement.ts";
-import { originOf } from "../outbound/target.ts";
+import { originOf } from "../core/target.ts";
 
 /** A slot for an action that is about to be stored: the commit that creates it claims it too. */
 export interface ActionReservation extends Omit<Reservation<Action>, "commit"> {

@@ -1,16 +1,16 @@
-import { attemptMs } from "../actions/outcome.ts";
-import type { Action } from "../actions/action.ts";
-import type { Channel } from "../channels/channel.ts";
-import { type Question, slackQuestion, webhookQuestion } from "../channels/messages.ts";
-import { MESSAGE_TIMEOUT_MS } from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { attemptMs } from "../core/outcome.ts";
+import type { Action } from "../core/action.ts";
+import type { Channel } from "../core/channel.ts";
+import { type Question, slackQuestion, webhookQuestion } from "../mail/chat-messages.ts";
+import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { premask } from "../receipts/masked-action.ts";
 import { askedNow, type AskedDeps } from "./asked.ts";
 import type { SignedHeaders } from "./attempt.ts";
 import { type Deliver, deliveryOf, faultOf } from "./deliver.ts";
-import type { Delivery } from "./notification.ts";
+import type { Delivery } from "../core/notification.ts";
 
 /** How a text is posted to a channel. */
 export interface PostDeps {

@@ -1,24 +1,17 @@
-import type { Delivery, Notification } from "./notification.ts";
-import {
-  attemptMs,
-  describeOutcome,
-  type Fault,
-  isPolicyRefusal,
-  isSuccess,
-  type Outcome,
-} from "../actions/outcome.ts";
-import { retryAfterMs } from "../actions/backoff.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Delivery, Notification } from "../core/notification.ts";
+import { attemptMs, describeOutcome, type Fault, isPolicyRefusal, isSuccess, type Outcome } from "../core/outcome.ts";
+import { retryAfterMs } from "../core/backoff.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
-import { type OutboxStore, StoreUnavailable, type ActionStore } from "../../db/store.ts";
-import type { ChannelStore } from "../channels/channel.ts";
-import { askOf } from "./asks.ts";
+import { type OutboxStore, StoreUnavailable, type ActionStore } from "../core/store.ts";
+import type { ChannelStore } from "../core/channel.ts";
+import { askOf } from "../core/asks.ts";
 import { askedNow } from "./asked.ts";
 import type { SignedHeaders } from "./attempt.ts";
-import type { Action, Creator } from "../actions/action.ts";
-import { isHeldIn } from "../actions/changes.ts";
+import type { Action, Creator } from "../core/action.ts";
+import { isHeldIn } from "../core/changes.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
 import {
   APPROVAL_LINK_MS,
@@ -26,14 +19,13 @@ import {
   MAILS_PER_RECIPIENT_MAX,
   HOUR_MS,
   NOTIFY_DELAYS_MS,
-} from "../config/limits.ts";
-import type { TimelineEntry } from "../actions/timeline.ts";
+} from "../core/limits.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { ApprovalMail, DecidedMail, InvitedMail, OutgoingMail } from "../mail/messages.ts";
-import { isByManager } from "../accounts/makers.ts";
-import { invitationLink } from "../accounts/team.ts";
-import type { PeopleStore } from "../../db/account-store.ts";
-import type { TeamStore } from "../../db/team-store.ts";
+import { isByManager } from "../core/makers.ts";
+import type { PeopleStore } from "../core/account-store.ts";
+import { type TeamStore, invitationLink } from "../core/team-store.ts";
 
 export interface CallbackDeps {
   readonly outbox: Pick<OutboxStore, "payload" | "creatorOf">;

@@ -1,9 +1,9 @@
-import { HOST_RESERVE_SHARE, LANES_MAX, LARGE_ROW_BYTES } from "../config/limits.ts";
-import type { LaneHead, LaneName, NextRow } from "../../db/store.ts";
-import { type NodeShare, WHOLE_SHARE } from "./shares.ts";
+import { HOST_RESERVE_SHARE, LANES_MAX, LARGE_ROW_BYTES } from "../core/limits.ts";
+import type { LaneHead, LaneName, NextRow } from "../core/store.ts";
+import { type NodeShare, WHOLE_SHARE } from "../runtime/shares.ts";
 import { TokenBucket } from "./rates.ts";
 import { Alarms } from "./timers.ts";
-import type { HostLimits } from "../hosts/settings.ts";
+import type { HostLimits } from "../core/host-settings.ts";
 
 /** How much may be in flight. */
 export interface SlotLimits {

@@ -1,12 +1,12 @@
-import { describeOutcome } from "../actions/outcome.ts";
-import { NOTIFY_DELAYS_MS } from "../config/limits.ts";
-import type { KnownChannels } from "../channels/known.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
+import { describeOutcome } from "../core/outcome.ts";
+import { NOTIFY_DELAYS_MS } from "../core/limits.ts";
+import type { KnownChannels } from "./known-channels.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import { type OutboxStore, StoreUnavailable } from "../../db/store.ts";
-import { askOf } from "./asks.ts";
+import { type OutboxStore, StoreUnavailable } from "../core/store.ts";
+import { askOf } from "../core/asks.ts";
 import type { Deliver } from "./deliver.ts";
 import {
   type Delivery,
@@ -15,7 +15,7 @@ import {
   type NotificationKind,
   notificationHosts,
   settleNotification,
-} from "./notification.ts";
+} from "../core/notification.ts";
 import { errorName } from "./recovery.ts";
 import { type Due, Scheduler, type SchedulerDeps } from "./scheduler.ts";
 import type { UnwrittenResults } from "./settlement.ts";

@@ -1,4 +1,4 @@
-import { RATE_BURST_MS } from "../config/limits.ts";
+import { RATE_BURST_MS } from "../core/limits.ts";
 
 /** A second has so many milliseconds. */
 const SECOND_MS = 1_000;

@@ -1,4 +1,5 @@
-import type { Claimed } from "../actions/settle.ts";
+import type { RecoveryLease } from "../runtime/job-leases.ts";
+import type { Claimed } from "../core/settle.ts";
 import {
   BROKEN_ROWS_MAX,
   UNCONFIRMED_CLAIMS_MAX,
@@ -6,10 +7,10 @@ import {
   LEASE_GRACE_MS,
   RESCHEDULE_ROWS_MAX,
   RECOVERY_ROWS_MAX,
-} from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
+} from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Log } from "../observability/log.ts";
-import { type Queue, type Store, StoreUnavailable } from "../../db/store.ts";
+import { type Queue, type Store, StoreUnavailable } from "../core/store.ts";
 
 /** How rows end that this process has no attempt of. */
 export interface RowEnds<Row> {
@@ -21,13 +22,6 @@ export interface RowEnds<Row> {
   readonly unclaim: (row: Row) => Promise<void>;
   /** Called with the number of rows recovered, when there were any. */
   readonly onRescued: (count: number) => void;
-}
-
-/** The right to end rows of dead processes, which one node has at a time. */
-export interface RecoveryLease {
-  /** Takes or renews it. False: another node ends them. */
-  take(): Promise<boolean>;
-  release(): Promise<void>;
 }
 
 interface RecoveryDeps<Row> {

@@ -1,5 +1,5 @@
-import { DRAIN_WRITE_MS } from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { DRAIN_WRITE_MS } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
 
 /** What the scheduler gives an attempt. */
 export interface Run {

@@ -1,6 +1,7 @@
+import type { RecoveryLease } from "../runtime/job-leases.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Action } from "../actions/action.ts";
-import type { Claimed } from "../actions/settle.ts";
+import type { Action } from "../core/action.ts";
+import type { Claimed } from "../core/settle.ts";
 import {
   CLAIM_RETRY_MS,
   CLAIM_BYTES_MAX,
@@ -11,9 +12,9 @@ import {
   NODE_LOOK_MS_MIN,
   RECOVERY_INTERVAL_MS,
   SLEEP_MS_MAX,
-} from "../config/limits.ts";
-import type { Bus } from "../events/bus.ts";
-import type { Clock } from "../runtime/clock.ts";
+} from "../core/limits.ts";
+import type { Bus } from "../core/bus.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import {
@@ -24,13 +25,13 @@ import {
   type Store,
   StoreBusy,
   StoreUnavailable,
-} from "../../db/store.ts";
-import type { HostLimits } from "../hosts/settings.ts";
+} from "../core/store.ts";
+import type { HostLimits } from "../core/host-settings.ts";
 import { type LaneClaim, type Lane, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
-import { ClockWatch, Leases, StorePause, Recovery, type RecoveryLease, reschedule, type RowEnds } from "./recovery.ts";
+import { ClockWatch, Leases, StorePause, Recovery, reschedule, type RowEnds } from "./recovery.ts";
 import { type Attempt, RunsInFlight } from "./runs.ts";
 import type { UnwrittenResults } from "./settlement.ts";
-import { type NodeShare, WHOLE_SHARE } from "./shares.ts";
+import { type NodeShare, WHOLE_SHARE } from "../runtime/shares.ts";
 import { Timers } from "./timers.ts";
 
 /** What every scheduler needs of a row. */

@@ -1,6 +1,6 @@
-import type { Action } from "../actions/action.ts";
-import type { EffectiveRules } from "../actions/rules.ts";
-import type { Change } from "../actions/changes.ts";
+import type { Action } from "../core/action.ts";
+import type { EffectiveRules } from "../core/rules.ts";
+import type { Change } from "../core/changes.ts";
 import {
   type AttemptEnd,
   describeNotStarted,
@@ -10,16 +10,16 @@ import {
   endAltered,
   settle,
   settleLate,
-} from "../actions/settle.ts";
-import { lateSuccessIn } from "../actions/late-result.ts";
-import type { Outcome } from "../actions/outcome.ts";
-import type { TimelineEvent } from "../actions/timeline.ts";
-import type { Bus } from "../events/bus.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
+} from "../core/settle.ts";
+import { lateSuccessIn } from "../core/late-result.ts";
+import type { Outcome } from "../core/outcome.ts";
+import type { TimelineEvent } from "../core/timeline.ts";
+import type { Bus } from "../core/bus.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import { type ActionStore, type ChangeWrite, type OutboxRow, RowRefused, StoreBusy } from "../../db/store.ts";
+import { type ActionStore, type ChangeWrite, type OutboxRow, RowRefused, StoreBusy } from "../core/store.ts";
 import { errorName } from "./recovery.ts";
 import {
   DECIDE_TRIES_MAX,
@@ -28,7 +28,7 @@ import {
   UNWRITTEN_RESULTS_BYTES_MAX,
   RESULT_RETRY_MS,
   RESULT_RETRY_MS_MAX,
-} from "../config/limits.ts";
+} from "../core/limits.ts";
 
 export interface SettlementDeps {
   readonly actions: Pick<ActionStore, "apply" | "isApplied" | "force" | "extendLease" | "findById">;

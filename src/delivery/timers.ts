@@ -1,4 +1,4 @@
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 
 /** Named timers: setting a name again replaces its timer. */
 export class Timers<Name extends string> {

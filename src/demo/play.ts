@@ -1,8 +1,8 @@
-import type { ActionJson } from "../actions/schemas.ts";
-import type { Caller, MemberRole } from "../accounts/roles.ts";
+import type { ActionJson } from "../api/action-schemas.ts";
+import type { Caller, MemberRole } from "../core/roles.ts";
 import { createClient } from "../client/client.ts";
 import type { OutgateClient } from "../client/types.ts";
-import { DEMO_SETTLE_MS_MAX, MINUTE_MS } from "../config/limits.ts";
+import { DEMO_SETTLE_MS_MAX, MINUTE_MS } from "../core/limits.ts";
 import type { TravelClock } from "./clock.ts";
 import { DAY_MINUTES, DEMO_AGENTS, DEMO_PEOPLE, type DemoAgent, type DemoPerson, demoDay, type Step } from "./day.ts";
 import type { Outage } from "./target.ts";

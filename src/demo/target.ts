@@ -1,5 +1,5 @@
 import type { Server } from "bun";
-import type { NotSent } from "../actions/outcome.ts";
+import type { NotSent } from "../core/outcome.ts";
 import type { Sender } from "../outbound/deadline.ts";
 
 /** A target on this machine that plays every host of the demo. */

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { ACTIVITY_PAUSE_MS, ACTIVITY_STEP_ROWS, DAY_MS, OVERVIEW_RANGES } from "../config/limits.ts";
-import type { ActivityStore, FirstStep } from "../../db/activity-store.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { type ActivityGroup, ActivityTally, firstSlotOf, RANGE_NAMES } from "./activity.ts";
+import { ACTIVITY_PAUSE_MS, ACTIVITY_STEP_ROWS, DAY_MS, OVERVIEW_RANGES } from "../core/limits.ts";
+import type { ActivityStore, FirstStep } from "../core/activity-store.ts";
+import type { Clock } from "../core/clock.ts";
+import { type ActivityGroup, ActivityTally, firstSlotOf, RANGE_NAMES } from "../core/activity.ts";
 
 interface ActivityJobDeps {
   readonly activity: Pick<ActivityStore, "position" | "groups" | "stored" | "put">;

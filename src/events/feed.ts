@@ -1,9 +1,9 @@
 import { decodeCursor, encodeCursor } from "../api/schema-helpers.ts";
-import { authorize, type Caller, holderIdOf } from "../accounts/roles.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../config/limits.ts";
+import { authorize, type Caller, holderIdOf } from "../core/roles.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
-import type { ActionStore, ChangePage, ActionChange } from "../../db/store.ts";
+import type { ActionStore, ChangePage, ActionChange } from "../core/store.ts";
 
 interface FeedDeps {
   readonly actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">;

@@ -6,12 +6,12 @@ import {
   NODE_PAGES_MAX,
   NODE_POLL_MS,
   NODE_READ_MS_MIN,
-} from "../config/limits.ts";
+} from "../core/limits.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { type ActionStore, type ChangedPage, type ClusterStore, StoreUnavailable } from "../../db/store.ts";
-import type { Bus } from "./bus.ts";
+import type { Clock } from "../core/clock.ts";
+import { type ActionStore, type ChangedPage, type ClusterStore, StoreUnavailable } from "../core/store.ts";
+import type { Bus } from "../core/bus.ts";
 import type { Feed } from "./feed.ts";
 
 export interface NodeFeedDeps {

@@ -1,13 +1,13 @@
+import { DAY_MS, FAILING_HOSTS_SHOWN_MAX, HOUR_MS, OVERVIEW_NAMES_SHOWN_MAX, OVERVIEW_RANGES } from "../core/limits.ts";
+import type { ActivityName, HostSlot, NameLatency } from "../core/activity-store.ts";
 import {
-  DAY_MS,
-  FAILING_HOSTS_SHOWN_MAX,
-  HOUR_MS,
-  OVERVIEW_NAMES_SHOWN_MAX,
-  OVERVIEW_RANGES,
-} from "../config/limits.ts";
-import type { ActivityName, HostSlot, NameLatency } from "../../db/activity-store.ts";
-import { type ActivityFigures, type ActivityRow, type NameTotals, type OverviewRange, slotMsOf } from "./activity.ts";
-import { type Histogram, mergeHistograms, percentilesOf, withoutHistograms } from "./histogram.ts";
+  type ActivityFigures,
+  type ActivityRow,
+  type NameTotals,
+  type OverviewRange,
+  slotMsOf,
+} from "../core/activity.ts";
+import { type Histogram, mergeHistograms, percentilesOf, withoutHistograms } from "../core/histogram.ts";
 
 /** What an account did in a range. */
 export interface Overview {

@@ -1,11 +1,11 @@
 import Type, { type Static } from "typebox";
-import { type Viewer, viewerOf } from "../accounts/roles.ts";
+import { type Viewer, viewerOf } from "../core/roles.ts";
 import { dateTime, nullable, plainText } from "../api/schema-helpers.ts";
-import { OVERVIEW_RANGES } from "../config/limits.ts";
+import { OVERVIEW_RANGES } from "../core/limits.ts";
 import { json } from "../http/response.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
 import { maskText } from "../receipts/masking.ts";
-import { type OverviewRange, RANGE_NAMES } from "./activity.ts";
+import { type OverviewRange, RANGE_NAMES } from "../core/activity.ts";
 import type { OverviewAnswer, OverviewService } from "./overview.ts";
 import type { Breakdown, NamedFigures } from "./overview-figures.ts";
 

@@ -1,4 +1,4 @@
-import { authorize, type Caller } from "../accounts/roles.ts";
+import { authorize, type Caller } from "../core/roles.ts";
 import {
   ACTIVITY_STEP_ROWS,
   ACTIVITY_TAIL_ROWS_MAX,
@@ -7,12 +7,12 @@ import {
   OVERVIEW_FRESH_MS_MAX,
   OVERVIEW_RANGES,
   OVERVIEW_READS_MAX,
-} from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { AccountStore } from "../../db/account-store.ts";
-import type { ActivityPage, ActivitySpan, ActivityStore } from "../../db/activity-store.ts";
-import type { ActionStore, ScheduledRetries, WaitingApprovals } from "../../db/store.ts";
-import { type ActivityRow, ActivityTally, firstSlotOf, type OverviewRange, slotMsOf } from "./activity.ts";
+} from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
+import type { AccountStore } from "../core/account-store.ts";
+import type { ActivityPage, ActivitySpan, ActivityStore } from "../core/activity-store.ts";
+import type { ActionStore, ScheduledRetries, WaitingApprovals } from "../core/store.ts";
+import { type ActivityRow, ActivityTally, firstSlotOf, type OverviewRange, slotMsOf } from "../core/activity.ts";
 import { keptSince } from "./activity-job.ts";
 import { failingOf, figuresOf, hoursOf, namesOf, type Overview, shownNames } from "./overview-figures.ts";
 

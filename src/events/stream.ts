@@ -1,16 +1,16 @@
-import { type ActionSerializer, eventJson } from "../actions/serialize.ts";
-import { type Caller, viewerOf, seesWhole } from "../accounts/roles.ts";
+import { type ActionSerializer, eventJson } from "../receipts/serialize.ts";
+import { type Caller, viewerOf, seesWhole } from "../core/roles.ts";
 import { type EventStream, type Feed, positionText } from "./feed.ts";
 import { type Log, traceOf } from "../observability/log.ts";
-import { StoreUnavailable, type ActionChange } from "../../db/store.ts";
+import { StoreUnavailable, type ActionChange } from "../core/store.ts";
 import { dropBodyFirst } from "../http/body.ts";
 import { type RequestContext, readQuery } from "../http/request.ts";
 import type { WatchOf } from "../http/session.ts";
 import { premaskAllFor } from "../receipts/masked-action.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "../http/sse.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
-import { DomainError } from "../api/domain-error.ts";
-import type { Action } from "../actions/action.ts";
+import { DomainError } from "../core/domain-error.ts";
+import type { Action } from "../core/action.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { createRoutes, NO_QUERY } from "../http/operation.ts";
 

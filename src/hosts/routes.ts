@@ -1,5 +1,15 @@
+import {
+  PutDefaults,
+  SettingsJson,
+  PutHostSettings,
+  HostSettingsJson,
+  HostSettingsList,
+  hostRulesFrom,
+  hostRulesJson,
+  serializeHostSettings,
+} from "../api/host-settings.ts";
 import Type from "typebox";
-import { rulesFrom } from "../actions/rule-schemas.ts";
+import { rulesFrom } from "../api/rule-schemas.ts";
 import { hostSchema } from "../api/schema-helpers.ts";
 import {
   API_ERRORS,
@@ -11,18 +21,8 @@ import {
   pathParams,
 } from "../http/operation.ts";
 import { json } from "../http/response.ts";
-import { checkHost } from "./host.ts";
+import { checkHost } from "../core/host.ts";
 import type { HostService } from "./service.ts";
-import {
-  HostSettingsJson,
-  HostSettingsList,
-  hostRulesFrom,
-  hostRulesJson,
-  PutDefaults,
-  PutHostSettings,
-  serializeHostSettings,
-  SettingsJson,
-} from "./settings.ts";
 
 export interface HostRouteDeps {
   readonly hostService: HostService;

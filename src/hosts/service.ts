@@ -1,10 +1,10 @@
-import { authorize, type Caller, viewerOf } from "../accounts/roles.ts";
-import { type AttemptRules, type EffectiveRules, NO_RULES, rulesOf } from "../actions/rules.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { type AuditDetail, type AuditEntry, auditOf } from "../audit/audit.ts";
-import { HOST_SETTINGS_MAX } from "../config/limits.ts";
+import { authorize, type Caller, viewerOf } from "../core/roles.ts";
+import { type AttemptRules, type EffectiveRules, NO_RULES, rulesOf } from "../core/rules.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { type AuditDetail, type AuditEntry, auditOf } from "../core/audit.ts";
+import { HOST_SETTINGS_MAX } from "../core/limits.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 import {
   ALL_HOSTS,
   type HostLimits,
@@ -12,7 +12,7 @@ import {
   type HostSettingsRow,
   type HostSettingsStore,
   NO_HOST_RULES,
-} from "./settings.ts";
+} from "../core/host-settings.ts";
 
 interface HostServiceDeps {
   readonly hostSettings: HostSettingsStore;

@@ -11,9 +11,9 @@ import {
   REFUSED_BODY_MS_MAX,
   SMALL_CHUNK_BYTES,
   UNPROVED_BODY_BYTES_MAX,
-} from "../config/limits.ts";
-import { DomainError } from "../api/domain-error.ts";
-import type { Clock } from "../runtime/clock.ts";
+} from "../core/limits.ts";
+import { DomainError } from "../core/domain-error.ts";
+import type { Clock } from "../core/clock.ts";
 
 type Body = ReadableStream<Uint8Array>;
 

@@ -1,5 +1,5 @@
 import { isIP, isIPv4 } from "node:net";
-import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../config/limits.ts";
+import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../core/limits.ts";
 import type { RequestContext } from "./request.ts";
 
 const GROUPS = 8;

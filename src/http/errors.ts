@@ -1,10 +1,10 @@
 import { NotFoundError } from "elysia";
 import { asDomainError, errorJson, HTTP_STATUS } from "../api/errors.ts";
-import { DomainError, type ErrorCode, RetryLater } from "../api/domain-error.ts";
+import { DomainError, type ErrorCode, RetryLater } from "../core/domain-error.ts";
 import { type Log, traceOf } from "../observability/log.ts";
-import { problemPage } from "../pages/problem.tsx";
+import { problemPage } from "../ui/problem.tsx";
 import { json, isApiPath, acceptsHtml, prefersJson, page } from "./response.ts";
-import type { PageUser } from "../pages/text.ts";
+import type { PageUser } from "../ui/text.ts";
 import type { RequestContext } from "./request.ts";
 import { Misdirected } from "./own-origin.ts";
 

@@ -1,9 +1,9 @@
+import type { Authenticate } from "../core/session.ts";
 import { type AnyElysia, Elysia } from "elysia";
 import type { Server } from "bun";
-import type { Authenticate } from "../accounts/authenticate.ts";
-import type { Caller } from "../accounts/roles.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
+import type { Caller } from "../core/roles.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { clientAddressOf, clientOf, type IsTrustedProxy } from "./client-address.ts";

@@ -1,6 +1,6 @@
-import type { ParsedJson } from "../json/json.ts";
-import type { Caller } from "../accounts/roles.ts";
-import { DomainError } from "../api/domain-error.ts";
+import type { ParsedJson } from "../core/json.ts";
+import type { Caller } from "../core/roles.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { readJson, callerOf, type RequestContext } from "./request.ts";
 import { createRoutes } from "./operation.ts";
 import { whileStreaming } from "./sse.ts";

@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
 import Type, { type Static, type TObject, type TSchema } from "typebox";
-import { authorize, type Caller, type Permission } from "../accounts/roles.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { authorize, type Caller, type Permission } from "../core/roles.ts";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import type { AnswerHeader, RequestHeader } from "../api/headers.ts";
 import { bodyCheck, compile, compileQuery } from "../api/schema-helpers.ts";
-import type { ParsedJson } from "../json/json.ts";
+import type { ParsedJson } from "../core/json.ts";
 import {
   parseFields,
   readJson,

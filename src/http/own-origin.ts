@@ -1,5 +1,5 @@
-import { DomainError } from "../api/domain-error.ts";
-import { normalTarget } from "../outbound/target.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { normalTarget } from "../core/target.ts";
 
 export interface OwnAddress {
   /** Public address of the service. */

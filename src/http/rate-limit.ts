@@ -1,12 +1,12 @@
-import { DomainError } from "../api/domain-error.ts";
+import { DomainError } from "../core/domain-error.ts";
 import {
   RATE_FLOOD_REFUSALS,
   RATE_OVERSHOOT_MAX,
   RATE_WINDOW_MS,
   REFUSALS_HELD_MAX,
   REFUSAL_HELD_MS,
-} from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
+} from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
 
 /** A key of an account. */
 interface Requester {

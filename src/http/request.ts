@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Server } from "bun";
-import { type Caller, unauthorized } from "../accounts/roles.ts";
-import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
+import { type Caller, unauthorized } from "../core/roles.ts";
+import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import type { QueryCheck } from "../api/schema-helpers.ts";
 import {
   BODY_CHUNKS_MAX,
@@ -11,11 +11,11 @@ import {
   JSON_MEMBERS_MAX,
   REQUEST_BODY_BYTES_MAX,
   UNPROVED_BODY_BYTES_MAX,
-} from "../config/limits.ts";
-import { compactJson, type JsonScan, type ParsedJson, scanJson, withoutLists } from "../json/json.ts";
+} from "../core/limits.ts";
+import { compactJson, type JsonScan, type ParsedJson, scanJson, withoutLists } from "../core/json.ts";
 import type { RequestKind } from "../observability/metrics.ts";
 import { maskText } from "../receipts/masking.ts";
-import type { Ids } from "../runtime/ids.ts";
+import type { Ids } from "../core/ids.ts";
 import type { ChunkedBody } from "./body.ts";
 import type { PageKind } from "./response.ts";
 

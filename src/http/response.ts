@@ -1,4 +1,4 @@
-import { SHEET_STYLE } from "../pages/assets.ts";
+import { SHEET_STYLE } from "../ui/assets.ts";
 
 const JSON_TYPE = { "content-type": "application/json" } as const;
 

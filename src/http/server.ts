@@ -1,108 +1,16 @@
 import type { Server } from "bun";
-import type { ActionService } from "../actions/service.ts";
-import type { Authenticate } from "../accounts/authenticate.ts";
-import type { FirstStepService } from "../accounts/first-steps.ts";
-import type { OwnMailService } from "../accounts/own-mails.ts";
-import type { PeopleService } from "../accounts/people.ts";
-import type { Caller } from "../accounts/roles.ts";
+import type { Caller } from "../core/roles.ts";
 import type { Release } from "../config/config.ts";
-import { DRAIN_MS_MAX } from "../config/limits.ts";
-import type { PauseOf } from "../pauses/pause.ts";
-import type { Feed } from "../events/feed.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
-import type { Log } from "../observability/log.ts";
-import type { Metrics } from "../observability/metrics.ts";
-import type { CreateRules } from "../actions/create-schema.ts";
-import type { IsTrustedProxy } from "./client-address.ts";
-import { type Guard, createOwnOrigin, type OwnAddress } from "./own-origin.ts";
-import {
-  createDeviceCookie,
-  createSessionCookie,
-  createFlash,
-  type FlashDeps,
-  createFormOf,
-  createPersonOf,
-  createReaderOf,
-  createWatchOf,
-  createTokenFormOf,
-} from "./session.ts";
-import { notificationRoutes } from "../delivery/notification-routes.ts";
-import { overviewRoutes } from "../events/overview-routes.ts";
-import { createHandler } from "./handler.ts";
+import type { Ids } from "../core/ids.ts";
 import { isApiPath, acceptsHtml, prefersJson, json, page } from "./response.ts";
 import { nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
 import type { AnyElysia } from "elysia";
-import { accountRoutes, type AccountRouteDeps } from "../accounts/routes.ts";
-import { createExportActions } from "../actions/export.ts";
-import { teamRoutes, type TeamRouteDeps } from "../accounts/team-routes.ts";
-import { actionRoutes } from "../actions/routes.ts";
-import { openApiJson, operationsOf } from "../api/openapi.ts";
-import { approvalRoutes } from "../approvals/routes.ts";
-import { auditRoutes, type AuditRouteDeps } from "../audit/routes.ts";
-import { channelRoutes, type ChannelRouteDeps } from "../channels/routes.ts";
-import { hostRoutes, type HostRouteDeps } from "../hosts/routes.ts";
-import { bulkRoutes, type BulkRouteDeps } from "../bulk/routes.ts";
-import { pauseRoutes, type PauseRouteDeps } from "../pauses/routes.ts";
-import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/approval-link-routes.ts";
-import type { OidcRouteDeps } from "../oidc/routes.ts";
-import { authRoutes } from "../accounts/auth-routes.ts";
-import { receiptRoutes, type ReceiptRouteDeps } from "../receipts/receipt.ts";
-import { withNavigation, withStop } from "../pages/frame-routes.ts";
-import { type PageDeps, webPages } from "../pages/routes.ts";
-import { createActionSerializer } from "../actions/serialize.ts";
-import { answerMetrics, type MetricsDeps, systemRoutes, type SystemRouteDeps } from "./system-routes.ts";
+import { answerMetrics, type MetricsDeps } from "./system-routes.ts";
 import { IDLE_SECONDS } from "./sse.ts";
 import { headersOf } from "./errors.ts";
-import { DomainError } from "../api/domain-error.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { errorJson, HTTP_STATUS } from "../api/errors.ts";
-import { problemPage } from "../pages/problem.tsx";
-
-export interface HttpDeps
-  extends
-    Omit<SystemRouteDeps, "apiDescription">,
-    HostRouteDeps,
-    ChannelRouteDeps,
-    PauseRouteDeps,
-    AuditRouteDeps,
-    BulkRouteDeps,
-    AccountRouteDeps,
-    TeamRouteDeps,
-    ReceiptRouteDeps,
-    Omit<ApprovalLinkRouteDeps, "ownOrigin">,
-    Pick<PageDeps, "listNotifications" | "overviewService" | "guides" | "oidc">,
-    Pick<FlashDeps & OidcRouteDeps, "secrets">,
-    OwnAddress {
-  readonly actionService: ActionService;
-  readonly pauseOf: PauseOf;
-  readonly ownMails: OwnMailService;
-  readonly firstSteps: FirstStepService;
-  readonly peopleService: PeopleService;
-  readonly feed: Pick<Feed, "open">;
-  readonly authenticate: Authenticate;
-  /** Whether an account is stopped until an owner of the first account allows it. */
-  readonly isStopped: (accountId: string) => boolean;
-  readonly checkTarget: CreateRules["checkTarget"];
-  readonly clock: Clock;
-  readonly ids: Pick<Ids, "request">;
-  readonly log: Log;
-  readonly metrics: Pick<Metrics, "requested">;
-  /** URL of an action's receipt page, as API responses show it. */
-  readonly receiptUrl: (actionId: string) => string;
-  /** Path of the receipt page, for links on our own pages. */
-  readonly receiptPath: (actionId: string) => string;
-  readonly isTrustedProxy: IsTrustedProxy;
-  /** Checks the Host of a request for a page. */
-  readonly pagesGuard: Guard;
-  /** Checks Host and Origin of a request for /mcp. */
-  readonly mcpGuard: Guard;
-  /** Aborted when the service stops: waiting requests are answered at once. */
-  readonly draining: AbortSignal;
-  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
-  readonly arrivalSeconds?: number;
-  /** Routes of other modules, such as /mcp. */
-  readonly routes?: readonly AnyElysia[];
-}
+import { problemPage } from "../ui/problem.tsx";
 
 export interface Http {
   /** Every route, with its description where it is an operation of the API. */
@@ -119,92 +27,7 @@ export interface Http {
   stop(graceMs?: number): Promise<void>;
 }
 
-/** The HTTP server: every route of the API, of /mcp and of the pages. */
-export function createHttp(deps: HttpDeps): Http {
-  const serialize = createActionSerializer(deps.clock, deps.receiptUrl, deps.pauseOf);
-  // An event describes the past: it doesn't show a pause that is in force now.
-  const serializeEvent = createActionSerializer(deps.clock, deps.receiptUrl, () => null);
-  // One for the API and the pages: they share the limit of open exports.
-  const exportActions = createExportActions({ ...deps, serialize });
-  const people = { ...deps, ...sessionsOf(deps), exportActions };
-  const modules: readonly AnyElysia[] = [
-    ...actionRoutes({ ...deps, serialize, serializeEvent, exportActions }),
-    ...accountRoutes(deps),
-    ...teamRoutes(deps),
-    pauseRoutes(deps),
-    hostRoutes(deps),
-    ...channelRoutes(deps),
-    auditRoutes(deps),
-    bulkRoutes(deps),
-    approvalRoutes(deps),
-    notificationRoutes(deps),
-    overviewRoutes(deps),
-    receiptRoutes(deps),
-    authRoutes(people),
-    systemRoutes({ ...deps, apiDescription: () => apiDescription }),
-    approvalLinkRoutes(people),
-    ...webPages({ ...people, operations: () => operations }),
-    ...(deps.routes ?? []),
-  ];
-  const routes = modules.flatMap((module) => module.routes);
-  const operations = operationsOf(routes);
-  const apiDescription = openApiJson(operations, deps.baseUrl);
-  const handler = createHandler({ ...deps, readerOf: createReaderOf(people.sessionOf) }, modules);
-  let server: Server<unknown> | null = null;
-  let other: Server<unknown> | null = null;
-  const answer = (request: Request, from: Server<unknown>) => handler(request, from);
-  const listenOnOther = (place: ListenOptions) => {
-    other = listenOnOtherLoopback({ ...place, arrivalSeconds: deps.arrivalSeconds }, deps.baseUrl, answer);
-  };
-
-  return {
-    routes,
-    handle: (request) => handler(request, null),
-    handleAs: (caller, request) => handler(request, null, caller),
-    listen(port, host) {
-      server = listenOn({ port, host, arrivalSeconds: deps.arrivalSeconds }, answer);
-      const place = { port: server.port ?? port, host };
-      listenOnOther(place);
-      return place;
-    },
-    serveOn(listening, host) {
-      listening.reload({ fetch: answer });
-      server = listening;
-      listenOnOther({ port: listening.port ?? 0, host });
-    },
-    async stop(graceMs = DRAIN_MS_MAX) {
-      if (server === null) return;
-      const isOver = Promise.withResolvers<void>();
-      const cancelTimer = deps.clock.after(graceMs, isOver.resolve);
-      await Promise.race([server.stop(), isOver.promise]);
-      cancelTimer();
-      await Promise.all([server.stop(true), other?.stop(true)]);
-      [server, other] = [null, null];
-    },
-  };
-}
-
-/** Sessions and CSRF checks, which every page for people needs. */
-function sessionsOf(deps: HttpDeps) {
-  const cookie = createSessionCookie(deps.baseUrl);
-  const deviceCookie = createDeviceCookie(deps.baseUrl);
-  const ownOrigin = createOwnOrigin(deps);
-  const sessionOf = withStop(createPersonOf({ resume: deps.peopleService.resume, cookie }), deps);
-  return {
-    cookie,
-    deviceCookie,
-    ownOrigin,
-    sessionOf,
-    personOf: withNavigation(sessionOf, deps),
-    watchOf: createWatchOf({ watchSession: deps.peopleService.watchSession, cookie }),
-    formOf: createFormOf({ ...deps, deviceCookie, ownOrigin }),
-    ownFormOf: createFormOf({ ...deps, deviceCookie, ownOrigin, isStopped: () => false }),
-    tokenFormOf: createTokenFormOf({ ownOrigin }),
-    flash: createFlash(deps),
-  };
-}
-
-interface ListenOptions {
+export interface ListenOptions {
   /** Port 0 takes any free one. */
   readonly port: number;
   readonly host: string;
@@ -218,7 +41,7 @@ type Answer = (request: Request, server: Server<unknown>) => Response | Promise<
  * Where BASE_URL says `localhost`, a browser may mean 127.0.0.1 or ::1, and whoever listens on the other one would get the
  * cookies of that name: listens on both. Null: there is no other address. Throws when its port is taken.
  */
-function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: Answer): Server<unknown> | null {
+export function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: Answer): Server<unknown> | null {
   const other = OTHER_LOOPBACK[place.host];
   if (other === undefined || new URL(baseUrl).hostname !== "localhost") return null;
   try {
@@ -233,7 +56,10 @@ function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: An
 const OTHER_LOOPBACK: Readonly<Record<string, string>> = { "127.0.0.1": "::1", "::1": "127.0.0.1" };
 
 /** Starts a server with our limits. Throws when the port is taken. */
-function listenOn({ port, host, arrivalSeconds = IDLE_SECONDS }: ListenOptions, answer: Answer): Server<unknown> {
+export function listenOn(
+  { port, host, arrivalSeconds = IDLE_SECONDS }: ListenOptions,
+  answer: Answer,
+): Server<unknown> {
   return Bun.serve({
     port,
     hostname: host,

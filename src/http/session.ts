@@ -1,10 +1,9 @@
-import type { RequestSource, Person, SessionRegistry, SessionWatch } from "../accounts/sessions.ts";
-import type { PeopleService } from "../accounts/people.ts";
+import { confirmPasswordPage } from "../ui/confirm-password.tsx";
+import type { Person, RequestSource, SessionWatch, Sessions, SessionSecret } from "../core/session.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
-import { accountStopped } from "../accounts/roles.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
-import { confirmPasswordPage } from "../pages/sign-in.tsx";
-import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../pages/form.tsx";
+import { accountStopped } from "../core/roles.ts";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
 import { clientOf } from "./client-address.ts";
 import type { OwnOrigin } from "./own-origin.ts";
 import { EarlyAnswer, headersOf, type ReaderOf } from "./errors.ts";
@@ -18,8 +17,8 @@ import {
   FLASH_COOKIES_MAX,
   FLASH_MS_MAX,
   NEXT_CHARS_MAX,
-} from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
+} from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { createPageRoutes } from "./operation.ts";
 
@@ -46,11 +45,11 @@ export interface PersonRouteDeps {
 }
 
 interface SessionDeps {
-  readonly resume: SessionRegistry["resume"];
+  readonly resume: Sessions["resume"];
   readonly cookie: OwnCookie;
   readonly deviceCookie: OwnCookie;
   readonly ownOrigin: OwnOrigin;
-  readonly peopleService: Pick<PeopleService, "sessionSecret">;
+  readonly peopleService: { readonly sessionSecret: SessionSecret };
   readonly baseUrl: string;
   /** Whether an account is stopped: its people can read, but not change anything. */
   readonly isStopped: (accountId: string) => boolean;
@@ -81,7 +80,7 @@ export function createReaderOf(personOf: PersonOf): ReaderOf {
 export function createWatchOf({
   watchSession,
   cookie,
-}: Pick<SessionRegistry, "watchSession"> & Pick<SessionDeps, "cookie">): WatchOf {
+}: Pick<Sessions, "watchSession"> & Pick<SessionDeps, "cookie">): WatchOf {
   return async (context) => {
     const token = cookie.read(context.request.headers);
     const watched = token === null ? null : await watchSession(token);

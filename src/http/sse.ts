@@ -1,5 +1,5 @@
-import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS, REQUEST_ARRIVAL_MS_MAX } from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS, REQUEST_ARRIVAL_MS_MAX } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
 import type { RequestContext } from "./request.ts";
 import { dropBodyFirst } from "./body.ts";
 

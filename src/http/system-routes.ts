@@ -2,10 +2,10 @@ import Type, { type Static } from "typebox";
 import { nullable, plainText } from "../api/schema-helpers.ts";
 import { json } from "./response.ts";
 import { createRoutes, operation } from "./operation.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { READY_FRESH_MS, READY_MS_MAX } from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { StoreBusy } from "../../db/store.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { READY_FRESH_MS, READY_MS_MAX } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
+import { StoreBusy } from "../core/store.ts";
 
 export interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
   /** The OpenAPI document as JSON. */

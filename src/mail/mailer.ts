@@ -1,13 +1,13 @@
 import type { Interfaces, MailgunMessageData } from "mailgun.js/definitions";
-import { type Answered, describeOutcome, isPolicyRefusal, type Outcome } from "../actions/outcome.ts";
-import { retryAfterMs } from "../actions/backoff.ts";
+import { type Answered, describeOutcome, isPolicyRefusal, type Outcome } from "../core/outcome.ts";
+import { retryAfterMs } from "../core/backoff.ts";
 import { type Config, VERSION } from "../config/config.ts";
-import type { Delivery } from "../delivery/notification.ts";
+import type { Delivery } from "../core/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
-import { providerPolicy } from "../outbound/policy.ts";
+import { providerPolicy } from "../config/target-policy.ts";
 import { createSender } from "../outbound/send.ts";
 import { premask } from "../receipts/masked-action.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 import {
   approvalMessage,
   channelMessage,

@@ -14,13 +14,13 @@ import {
   mailRequest,
   testMailHtml,
 } from "./templates.tsx";
-import { actionPageUrl, BROKEN_LINKS, groupedFacts, NO_BODY, WORDS_HEADING, wordsText } from "../channels/messages.ts";
-import type { AskKind } from "../delivery/asks.ts";
-import { waitingText } from "../pages/text.ts";
-import type { Action } from "../actions/action.ts";
-import type { Actor } from "../accounts/roles.ts";
-import type { AccountLabel } from "../../db/account-store.ts";
-import type { Invitation } from "../../db/team-store.ts";
+import { actionPageUrl, BROKEN_LINKS, groupedFacts, NO_BODY, WORDS_HEADING, wordsText } from "./chat-messages.ts";
+import type { AskKind } from "../core/asks.ts";
+import { waitingText } from "../ui/text.ts";
+import type { Action } from "../core/action.ts";
+import type { Actor } from "../core/roles.ts";
+import type { AccountLabel } from "../core/account-store.ts";
+import type { Invitation } from "../core/team-store.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 
 /** A mail as it is sent. */

@@ -2,18 +2,17 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { DecisionFacts, Fact } from "../approvals/facts.ts";
-import { BROKEN_LINKS, type GroupedFacts, NO_BODY, WORDS_HEADING, wordsText } from "../channels/messages.ts";
-import { normalTarget } from "../outbound/target.ts";
+import { BROKEN_LINKS, type GroupedFacts, NO_BODY, WORDS_HEADING, wordsText } from "./chat-messages.ts";
+import { normalTarget } from "../core/target.ts";
 import { withoutLinks } from "../receipts/visible-text.ts";
-import { UntrustedText } from "../pages/parts.tsx";
-import { render } from "../pages/layout.tsx";
-import { type Action, type HttpMethod } from "../actions/action.ts";
-import { MAIL_PART_BYTES_MAX } from "../config/limits.ts";
-import { cutAt } from "../pages/text.ts";
-import { bodyLines, type ShownBody, shownBody } from "../pages/body-view.tsx";
-import { sentBytes } from "../actions/body.ts";
+import { UntrustedText } from "../ui/parts.tsx";
+import { render } from "../ui/layout.tsx";
+import { type Action, type HttpMethod } from "../core/action.ts";
+import { MAIL_PART_BYTES_MAX } from "../core/limits.ts";
+import { cutAt } from "../ui/text.ts";
+import { bodyLines, type ShownBody, shownBody, maskForDisplay } from "../ui/body-view.tsx";
+import { sentBytes } from "../core/body.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
-import { maskForDisplay } from "../pages/request.tsx";
 
 /** What a mail says of a request besides the request itself. */
 export interface Asked extends Omit<GroupedFacts, "hidden"> {

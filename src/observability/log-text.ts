@@ -1,5 +1,6 @@
+import type { LogLevel } from "../config/values.ts";
 import { clockTime, type Color, columnsOf, padded, type Paint, visible } from "./terminal.ts";
-import type { LogFields, LogLevel } from "./log.ts";
+import type { LogFields } from "./log.ts";
 
 /** An event of the log. */
 export interface LogEvent {

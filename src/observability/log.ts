@@ -1,15 +1,8 @@
+import { LOG_LEVELS, type LogLevel } from "../config/values.ts";
 import { writeSync } from "node:fs";
-import { LOG_GATHERED_CHARS_MAX, LOG_GATHERED_MS } from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { LOG_GATHERED_CHARS_MAX, LOG_GATHERED_MS } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
 import type { LogText } from "./log-text.ts";
-
-/** Most verbose first. */
-export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
-
-/** What a line looks like: text for people where a terminal reads it (`auto`), or always one of both. */
-export const LOG_FORMATS = ["auto", "text", "json"] as const;
-
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** How long to wait for a reader of the log that takes nothing. After that, lines are lost until it reads again. */
 const STALL_MS_MAX = 1_000;

@@ -1,5 +1,5 @@
 import { heapSize } from "bun:jsc";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 
 const SAMPLE_EVERY_MS = 100;
 

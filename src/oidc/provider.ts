@@ -1,8 +1,8 @@
 import type * as openid from "openid-client";
 import type { Configuration, CustomFetch } from "openid-client";
-import { OIDC_CALL_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS } from "../config/limits.ts";
+import { OIDC_CALL_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS } from "../core/limits.ts";
 import type { Sender } from "../outbound/deadline.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 
 export interface OidcSettings {
   readonly issuer: string;

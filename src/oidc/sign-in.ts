@@ -1,12 +1,13 @@
-import { auditOf } from "../audit/audit.ts";
+import type { StartedSession, RequestSource } from "../core/session.ts";
+import { auditOf } from "../core/audit.ts";
 import type { PeopleService } from "../accounts/people.ts";
 import { NO_PASSWORD } from "../accounts/people.ts";
-import { newSession, type RequestSource, type StartedSession } from "../accounts/sessions.ts";
+import { newSession } from "../accounts/sessions.ts";
 import type { TeamService } from "../accounts/team.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Member, PeopleStore } from "../../db/account-store.ts";
-import type { Identity, TeamStore } from "../../db/team-store.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Member, PeopleStore } from "../core/account-store.ts";
+import type { Identity, TeamStore } from "../core/team-store.ts";
 import type { Claims } from "./provider.ts";
 
 /** Why somebody whom the provider has vouched for is not let in. */

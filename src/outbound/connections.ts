@@ -5,10 +5,10 @@ import {
   KEPT_CONNECTIONS_PER_KIND_MAX,
   KEPT_PAUSE_MS,
   KEPT_PAUSES_MAX,
-} from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { type Address, urlHostOf } from "./addresses.ts";
-import type { ParsedTarget } from "./target.ts";
+} from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
+import { type Address, urlHostOf } from "../core/addresses.ts";
+import type { ParsedTarget } from "../core/target.ts";
 
 /** The calls that may use each other's connections. */
 export interface Pool {

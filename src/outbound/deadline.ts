@@ -1,6 +1,6 @@
-import type { HttpMethod } from "../actions/action.ts";
-import type { Outcome } from "../actions/outcome.ts";
-import { DEADLINE_LATE_MS, DEADLINE_TURN_MS, DEADLINE_TURNS, DEADLINE_TURNS_LATE } from "../config/limits.ts";
+import type { HttpMethod } from "../core/action.ts";
+import type { Outcome } from "../core/outcome.ts";
+import { DEADLINE_LATE_MS, DEADLINE_TURN_MS, DEADLINE_TURNS, DEADLINE_TURNS_LATE } from "../core/limits.ts";
 
 /** Why we ended an attempt early; null while we did not. */
 export type EarlyEnd = "timed_out" | "interrupted" | null;

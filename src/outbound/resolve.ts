@@ -3,12 +3,19 @@ import {
   DNS_TIMEOUT_MS,
   CONNECTABLE_FRESH_MS,
   CONNECTABLE_REMEMBERED_MAX,
-} from "../config/limits.ts";
-import type { NotSent } from "../actions/outcome.ts";
+} from "../core/limits.ts";
+import type { NotSent } from "../core/outcome.ts";
 import { afterReading, type Stopped, type Deadline } from "./deadline.ts";
-import { type Address, parseAddress, urlHostOf } from "./addresses.ts";
-import { isOwnTarget, checkAddress, checkName, loopbackAddresses, type TargetPolicy, type Verdict } from "./policy.ts";
-import { classOfName, type ParsedTarget } from "./target.ts";
+import { type Address, parseAddress, urlHostOf } from "../core/addresses.ts";
+import {
+  isOwnTarget,
+  checkAddress,
+  checkName,
+  loopbackAddresses,
+  type TargetPolicy,
+  type Verdict,
+} from "../config/target-policy.ts";
+import { classOfName, type ParsedTarget } from "../core/target.ts";
 import { connect } from "node:net";
 
 /** The addresses to try for a target, in order, all of them checked; or why there are none. */

@@ -1,7 +1,7 @@
-import { scanJson } from "../json/json.ts";
-import { KEPT_CONNECTION_IDLE_MS, RESPONSE_BODY_BYTES_MAX } from "../config/limits.ts";
-import type { NotSent, Outcome, Unknown } from "../actions/outcome.ts";
-import { tlsFailureOf } from "./tls.ts";
+import { scanJson } from "../core/json.ts";
+import { KEPT_CONNECTION_IDLE_MS, RESPONSE_BODY_BYTES_MAX } from "../core/limits.ts";
+import type { NotSent, Outcome, Unknown } from "../core/outcome.ts";
+import { tlsFailureOf } from "../core/tls.ts";
 import type { EarlyEnd } from "./deadline.ts";
 
 /** What arrived of a response body, without decoding any `Content-Encoding`. */

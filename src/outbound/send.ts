@@ -1,6 +1,6 @@
-import { CONNECT_TIMEOUT_MS, LOCATION_CHARS_MAX } from "../config/limits.ts";
-import type { Answered, NotSent, Outcome, Unknown } from "../actions/outcome.ts";
-import { type Clock, systemClock } from "../runtime/clock.ts";
+import { CONNECT_TIMEOUT_MS, LOCATION_CHARS_MAX } from "../core/limits.ts";
+import type { Answered, NotSent, Outcome, Unknown } from "../core/outcome.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
 import { type ConnectionState, Connections, poolOf } from "./connections.ts";
 import {
   type OutboundRequest,
@@ -10,7 +10,7 @@ import {
   type Deadline,
   openDeadline,
 } from "./deadline.ts";
-import { type Address, urlHostOf } from "./addresses.ts";
+import { type Address, urlHostOf } from "../core/addresses.ts";
 import { addressesOf, ConnectionProbe } from "./resolve.ts";
 import {
   isUnconnected,
@@ -22,9 +22,9 @@ import {
   responseJson,
   saysItCloses,
 } from "./response.ts";
-import type { TargetPolicy } from "./policy.ts";
-import { keptHeaders } from "./response-headers.ts";
-import { type ParsedTarget, parseTarget } from "./target.ts";
+import type { TargetPolicy } from "../config/target-policy.ts";
+import { keptHeaders } from "../receipts/response-headers.ts";
+import { type ParsedTarget, parseTarget } from "../core/target.ts";
 
 interface SenderOptions {
   /** PEM of the only certificate authority to trust, in place of the system's: for a private network, or a test. */

@@ -1,15 +1,23 @@
 /** @jsxImportSource hono/jsx */
-import { mayDo } from "../accounts/roles.ts";
+import { mayDo } from "../core/roles.ts";
 import type { ListedSession } from "../accounts/team.ts";
-import type { Membership } from "../../db/team-store.ts";
-import { Copied } from "./controls.tsx";
-import { ACCOUNT_NAME_CHARS_MAX } from "../config/limits.ts";
-import { Button, CredentialFields, type CredentialInput, Field, KnownPassword, OrCancel, PostForm } from "./form.tsx";
+import type { Membership } from "../core/team-store.ts";
+import { Copied } from "../ui/controls.tsx";
+import { ACCOUNT_NAME_CHARS_MAX } from "../core/limits.ts";
+import {
+  Button,
+  CredentialFields,
+  type CredentialInput,
+  Field,
+  KnownPassword,
+  OrCancel,
+  PostForm,
+} from "../ui/form.tsx";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
-import { LOG_IN_PATH } from "./layout.tsx";
-import { Ago, Card, Facts, LinkButton, Name, Notice, Problem, UntrustedText } from "./parts.tsx";
+import { LOG_IN_PATH } from "../ui/layout.tsx";
+import { Ago, Card, Facts, LinkButton, Name, Notice, Problem, UntrustedText } from "../ui/parts.tsx";
 import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
-import { browserName, type PageUser, roleLabel } from "./text.ts";
+import { browserName, type PageUser, roleLabel } from "../ui/text.ts";
 
 export const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
 

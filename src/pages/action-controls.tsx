@@ -1,17 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { mayDo, type Role } from "../accounts/roles.ts";
-import { type Action, isTerminal } from "../actions/action.ts";
-import { operationsOf } from "../actions/changes.ts";
-import type { Pause } from "../pauses/pause.ts";
+import { mayDo, type Role } from "../core/roles.ts";
+import { type Action, isTerminal } from "../core/action.ts";
+import { operationsOf } from "../core/changes.ts";
+import type { Pause } from "../core/pause.ts";
 import { needsEdit } from "./action-story.tsx";
 import { callText } from "./decide.tsx";
-import { Icon } from "./icons.tsx";
-import { Button, PostForm, ReasonField } from "./form.tsx";
-import { actionPath, ResumeForm } from "./layout.tsx";
-import { LinkButton, Notice } from "./parts.tsx";
+import { Icon } from "../ui/icons.tsx";
+import { Button, PostForm, ReasonField } from "../ui/form.tsx";
+import { actionPath, ResumeForm } from "../ui/layout.tsx";
+import { LinkButton, Notice } from "../ui/parts.tsx";
 import { AsCode } from "./snippets.tsx";
-import type { PageUser } from "./text.ts";
+import type { PageUser } from "../ui/text.ts";
 
 export interface ControlsProps {
   readonly action: Action;

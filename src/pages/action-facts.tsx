@@ -1,16 +1,16 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { describeActor } from "../accounts/roles.ts";
-import { type Action, nextRetryAt, runAtOf } from "../actions/action.ts";
-import { unknownExtras } from "../actions/extras.ts";
+import { describeActor } from "../core/roles.ts";
+import { type Action, nextRetryAt, runAtOf } from "../core/action.ts";
+import { unknownExtras } from "../core/extras.ts";
 import { COPY_OF } from "../actions/copies.ts";
-import { normalTarget } from "../outbound/target.ts";
-import { ACTION_ID } from "../runtime/ids.ts";
-import { Copied, CopiedText } from "./controls.tsx";
+import { normalTarget } from "../core/target.ts";
+import { ACTION_ID } from "../core/ids.ts";
+import { Copied, CopiedText } from "../ui/controls.tsx";
 import { backoffText, patternsText } from "./hosts.tsx";
-import { actionPath, listPath } from "./layout.tsx";
-import { type FactRows, Facts, Name, Time, UntrustedText } from "./parts.tsx";
-import { duration } from "./text.ts";
+import { actionPath, listPath } from "../ui/layout.tsx";
+import { type FactRows, Facts, Name, Time, UntrustedText } from "../ui/parts.tsx";
+import { duration } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 
 interface ActionDetailsProps {

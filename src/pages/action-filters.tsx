@@ -1,16 +1,16 @@
 /** @jsxImportSource hono/jsx */
-import type { FilterValues } from "../../db/store.ts";
-import { describeActor } from "../accounts/roles.ts";
-import { HTTP_METHODS } from "../actions/action.ts";
-import { ListQuery } from "../actions/list-schemas.ts";
-import { ERROR_KINDS, OUTCOMES } from "../actions/outcome.ts";
-import type { Issue } from "../api/domain-error.ts";
-import { SEARCH_CHARS_MAX } from "../config/limits.ts";
-import { type ChoiceLink, LinkMenu, Menu } from "./controls.tsx";
-import { Button, Field, type FieldProps, Select } from "./form.tsx";
-import { Icon } from "./icons.tsx";
-import { ACTIONS_PATH, listPath } from "./layout.tsx";
-import { LinkButton, Time, UntrustedText } from "./parts.tsx";
+import type { FilterValues } from "../core/store.ts";
+import { describeActor } from "../core/roles.ts";
+import { HTTP_METHODS } from "../core/action.ts";
+import { ListQuery } from "../api/list-schemas.ts";
+import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
+import type { Issue } from "../core/domain-error.ts";
+import { SEARCH_CHARS_MAX } from "../core/limits.ts";
+import { type ChoiceLink, LinkMenu, Menu } from "../ui/controls.tsx";
+import { Button, Field, type FieldProps, Select } from "../ui/form.tsx";
+import { Icon } from "../ui/icons.tsx";
+import { ACTIONS_PATH, listPath } from "../ui/layout.tsx";
+import { LinkButton, Time, UntrustedText } from "../ui/parts.tsx";
 
 export interface FiltersProps {
   readonly query: ListQuery;

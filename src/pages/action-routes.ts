@@ -1,19 +1,19 @@
+import type { AuditService } from "../audit/service.ts";
+import { maskForDisplay } from "../ui/body-view.tsx";
 import type { ActionService } from "../actions/service.ts";
-import type { AuditService } from "../audit/audit.ts";
-import { wholeAttempt } from "../actions/attempts.ts";
+import { wholeAttempt } from "../core/attempts.ts";
 import { checkActionForm } from "./decision-form.ts";
 import { showFormAgain } from "../http/errors.ts";
 import { maskedAttempts, maskedPause, premask, premaskAll } from "../receipts/masked-action.ts";
-import { type Caller, mayDo, viewerOf } from "../accounts/roles.ts";
-import { isHeldIn } from "../actions/changes.ts";
-import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
-import type { PauseOf } from "../pauses/pause.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { type Caller, mayDo, viewerOf } from "../core/roles.ts";
+import { isHeldIn } from "../core/changes.ts";
+import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
+import type { PauseOf } from "../core/pause.ts";
+import type { Clock } from "../core/clock.ts";
 import { actionPage, type ActionProps, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";
 import { bodyPage } from "./body-page.tsx";
-import { maskForDisplay } from "./request.tsx";
-import { actionPath, ACTIONS_PATH, EXPORT_PATH, listPath } from "./layout.tsx";
+import { actionPath, ACTIONS_PATH, EXPORT_PATH, listPath } from "../ui/layout.tsx";
 import {
   type AnswerPerson,
   createPersonRoutes,
@@ -24,13 +24,13 @@ import {
 import { page, seeOther } from "../http/response.ts";
 import { readQuery } from "../http/request.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
-import { pathOf } from "../actions/search.ts";
-import { ACTIONS_SHOWN_MAX, SEARCH_CHARS_MAX } from "../config/limits.ts";
+import { pathOf } from "../core/search.ts";
+import { ACTIONS_SHOWN_MAX, SEARCH_CHARS_MAX } from "../core/limits.ts";
 import type { ExportActions } from "../actions/export.ts";
-import { checkFilters, checkList, ExportQuery, ListQuery } from "../actions/list-schemas.ts";
+import { checkFilters, checkList, ExportQuery, ListQuery } from "../api/list-schemas.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
-import { ACTION_ID } from "../runtime/ids.ts";
-import { normalTarget } from "../outbound/target.ts";
+import { ACTION_ID } from "../core/ids.ts";
+import { normalTarget } from "../core/target.ts";
 import { forRow } from "./action-row.ts";
 import { actionsPage } from "./actions.tsx";
 

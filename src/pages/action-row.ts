@@ -1,11 +1,11 @@
-import { describeActor, type Viewer } from "../accounts/roles.ts";
-import { type Action, awaitsRunAt, isTerminal, nextRetryAt } from "../actions/action.ts";
-import { pathOf } from "../actions/search.ts";
+import { describeActor, type Viewer } from "../core/roles.ts";
+import { type Action, awaitsRunAt, isTerminal, nextRetryAt } from "../core/action.ts";
+import { pathOf } from "../core/search.ts";
 import { targetMessage } from "../actions/target-message.ts";
-import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../config/limits.ts";
+import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../core/limits.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
-import { lateText } from "./text.ts";
+import { lateText } from "../ui/text.ts";
 
 /** What the last column says: what comes next, or what went wrong. */
 export type RowNote =

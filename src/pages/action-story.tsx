@@ -1,13 +1,13 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { describeActor, mayDo, type Role } from "../accounts/roles.ts";
-import { type Action, awaitsRunAt, isExpired, nextRetryAt } from "../actions/action.ts";
-import { isLateSuccess } from "../actions/late-result.ts";
-import { type ErrorKind, errorKindOf } from "../actions/outcome.ts";
+import { describeActor, mayDo, type Role } from "../core/roles.ts";
+import { type Action, awaitsRunAt, isExpired, nextRetryAt } from "../core/action.ts";
+import { isLateSuccess } from "../core/late-result.ts";
+import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
 import { targetMessage } from "../actions/target-message.ts";
-import { latestDecision, type TimelineEntry } from "../actions/timeline.ts";
-import { Name, Time, UntilTime, UntrustedText } from "./parts.tsx";
-import { counted, duration, lateText } from "./text.ts";
+import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
+import { Name, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { counted, duration, lateText } from "../ui/text.ts";
 
 interface StoryProps {
   /** Masked for the reader. */

@@ -1,13 +1,13 @@
 /** @jsxImportSource hono/jsx */
-import { viewerOf } from "../accounts/roles.ts";
-import { type Action, awaitsRunAt } from "../actions/action.ts";
-import { sources } from "../actions/status.ts";
-import { BULK_OPERATIONS } from "../bulk/job.ts";
-import type { PauseOf } from "../pauses/pause.ts";
+import { viewerOf } from "../core/roles.ts";
+import { type Action, awaitsRunAt } from "../core/action.ts";
+import { sources } from "../core/status.ts";
+import { BULK_OPERATIONS } from "../core/bulk-job.ts";
+import type { PauseOf } from "../core/pause.ts";
 import { type ActionRow, actionRow, type RowNote } from "./action-row.ts";
-import { actionPath } from "./layout.tsx";
-import { Dot, StatusDot, statusLabel, TimeOfDay, UntilTime, UntrustedText, WeekDay } from "./parts.tsx";
-import { duration, type PageUser } from "./text.ts";
+import { actionPath } from "../ui/layout.tsx";
+import { Dot, StatusDot, statusLabel, TimeOfDay, UntilTime, UntrustedText, WeekDay } from "../ui/parts.tsx";
+import { duration, type PageUser } from "../ui/text.ts";
 
 interface ActionTableProps {
   readonly user: PageUser;

@@ -1,13 +1,13 @@
 /** @jsxImportSource hono/jsx */
-import { mayDo, type Role, viewerOf } from "../accounts/roles.ts";
-import { type Action, awaitsRunAt } from "../actions/action.ts";
-import type { PastAttempt } from "../actions/attempts.ts";
-import { pathOf } from "../actions/search.ts";
-import type { TimelineEntry } from "../actions/timeline.ts";
+import { mayDo, type Role, viewerOf } from "../core/roles.ts";
+import { type Action, awaitsRunAt } from "../core/action.ts";
+import type { PastAttempt } from "../core/attempts.ts";
+import { pathOf } from "../core/search.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
 import { type DecisionHistory, NO_HISTORY } from "../approvals/facts.ts";
 import { risksOf } from "../approvals/risks.ts";
-import { sentUrl } from "../outbound/target.ts";
-import type { Pause } from "../pauses/pause.ts";
+import { sentUrl } from "../core/target.ts";
+import type { Pause } from "../core/pause.ts";
 import { maskedEntry } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { Controls } from "./action-controls.tsx";
@@ -15,15 +15,15 @@ import { ActionDetails } from "./action-facts.tsx";
 import { Story } from "./action-story.tsx";
 import { AttemptResponse, Attempts } from "./attempts.tsx";
 import { bodyPath } from "./body-page.tsx";
-import { pageBody } from "./body-view.tsx";
-import { CopiedText } from "./controls.tsx";
+import { pageBody, maskForDisplay } from "../ui/body-view.tsx";
+import { CopiedText } from "../ui/controls.tsx";
 import { callText, DecisionForm, RevealForm, Risks } from "./decide.tsx";
-import { actionPath, ACTIONS_PATH, Layout, render } from "./layout.tsx";
-import { Card, Dot, Notice, PageHead, Problem, StatusDot, UntrustedText } from "./parts.tsx";
+import { actionPath, ACTIONS_PATH, Layout, render } from "../ui/layout.tsx";
+import { Card, Dot, Notice, PageHead, Problem, StatusDot, UntrustedText } from "../ui/parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
-import { maskForDisplay, RequestView, ResponseView, UntrustedUrl } from "./request.tsx";
+import { RequestView, ResponseView, UntrustedUrl } from "./request.tsx";
 import { RequestPane } from "./request-pane.tsx";
-import { lastDecision, type PageUser } from "./text.ts";
+import { lastDecision, type PageUser } from "../ui/text.ts";
 import { History } from "./timeline.tsx";
 
 export interface ActionProps {

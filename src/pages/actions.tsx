@@ -1,23 +1,23 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Counted, FilterValues } from "../../db/store.ts";
+import type { Counted, FilterValues } from "../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
-import { mayDo } from "../accounts/roles.ts";
-import type { Action, ActionStatus } from "../actions/action.ts";
-import type { ListQuery, StatusCounts } from "../actions/list-schemas.ts";
-import { sources } from "../actions/status.ts";
-import type { Issue } from "../api/domain-error.ts";
-import { BULK_OPERATIONS, type BulkOperation } from "../bulk/job.ts";
-import type { PauseOf } from "../pauses/pause.ts";
+import { mayDo } from "../core/roles.ts";
+import type { Action, ActionStatus } from "../core/action.ts";
+import type { ListQuery, StatusCounts } from "../api/list-schemas.ts";
+import { sources } from "../core/status.ts";
+import type { Issue } from "../core/domain-error.ts";
+import { BULK_OPERATIONS, type BulkOperation } from "../core/bulk-job.ts";
+import type { PauseOf } from "../core/pause.ts";
 import { ActionFilters } from "./action-filters.tsx";
 import { ActionTable } from "./action-table.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
-import { CodeBlock, EmptyState, FilterLinks, Menu } from "./controls.tsx";
+import { CodeBlock, EmptyState, FilterLinks, Menu } from "../ui/controls.tsx";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
-import { Button } from "./form.tsx";
-import { ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "./layout.tsx";
-import { LinkButton, Problem, statusLabel, Time } from "./parts.tsx";
-import { counted, number, type PageUser } from "./text.ts";
+import { Button } from "../ui/form.tsx";
+import { ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "../ui/layout.tsx";
+import { LinkButton, Problem, statusLabel, Time } from "../ui/parts.tsx";
+import { counted, number, type PageUser } from "../ui/text.ts";
 
 interface ActionsProps {
   readonly user: PageUser;

@@ -1,3 +1,4 @@
+import { maskForDisplay } from "../ui/body-view.tsx";
 import Type from "typebox";
 import type { FollowLink, OpenedLink } from "../approvals/links.ts";
 import { clientOf } from "../http/client-address.ts";
@@ -10,7 +11,6 @@ import { premask } from "../receipts/masked-action.ts";
 import { confirmPage } from "./approval-link.tsx";
 import { bodyPage } from "./body-page.tsx";
 import { checkDecisionForm } from "./decision-form.ts";
-import { maskForDisplay } from "./request.tsx";
 
 export interface ApprovalLinkRouteDeps {
   readonly followLink: FollowLink;

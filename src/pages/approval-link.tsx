@@ -1,14 +1,14 @@
 /** @jsxImportSource hono/jsx */
-import type { Decision } from "../actions/status.ts";
-import { limitsOnPage, pageBody } from "./body-view.tsx";
+import type { Decision } from "../core/status.ts";
+import { limitsOnPage, pageBody, maskForDisplay } from "../ui/body-view.tsx";
 import { type HeldProps, HiddenValues } from "./decide.tsx";
 import { Folded, Unread } from "./decision-bar.tsx";
-import { Button, PostForm, ReasonField } from "./form.tsx";
-import { Layout, render } from "./layout.tsx";
-import { Problem, Time } from "./parts.tsx";
-import { bodyKindOf, maskForDisplay, RequestParts } from "./request.tsx";
+import { Button, PostForm, ReasonField } from "../ui/form.tsx";
+import { Layout, render } from "../ui/layout.tsx";
+import { Problem, Time } from "../ui/parts.tsx";
+import { bodyKindOf, RequestParts } from "./request.tsx";
 import { AskedFacts } from "./request-pane.tsx";
-import { waitingText } from "./text.ts";
+import { waitingText } from "../ui/text.ts";
 
 interface ConfirmProps extends HeldProps {
   readonly expiresAt: Date;

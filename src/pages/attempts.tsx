@@ -1,17 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { type Action, isTerminal } from "../actions/action.ts";
-import type { PastAttempt } from "../actions/attempts.ts";
-import { statusSentence } from "../actions/outcome.ts";
-import type { TimelineEntry } from "../actions/timeline.ts";
-import { ATTEMPTS_KEPT } from "../config/limits.ts";
-import { readHeaders } from "../outbound/response-headers.ts";
-import { shownTree } from "./body-view.tsx";
-import { JsonView } from "./json-view.tsx";
-import { actionPath, queryText } from "./layout.tsx";
-import { Dot, Table, Time, type Tone, UntrustedBlock, UntrustedText } from "./parts.tsx";
+import { type Action, isTerminal } from "../core/action.ts";
+import type { PastAttempt } from "../core/attempts.ts";
+import { statusSentence } from "../core/outcome.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
+import { ATTEMPTS_KEPT } from "../core/limits.ts";
+import { readHeaders } from "../receipts/response-headers.ts";
+import { shownTree } from "../ui/body-view.tsx";
+import { JsonView } from "../ui/json-view.tsx";
+import { actionPath, queryText } from "../ui/layout.tsx";
+import { Dot, Table, Time, type Tone, UntrustedBlock, UntrustedText } from "../ui/parts.tsx";
 import { responseText } from "./request.tsx";
-import { counted, duration } from "./text.ts";
+import { counted, duration } from "../ui/text.ts";
 import { KIND_NAMES, type Run, runsOf, type Span, spansText } from "./timeline.tsx";
 
 /** Which attempt of an action a page is about. */

@@ -1,15 +1,17 @@
-import { type AuditKind, AuditQuery, type AuditService, checkAudit } from "../audit/audit.ts";
+import { AuditQuery, checkAudit } from "../audit/schemas.ts";
+import type { AuditService } from "../audit/service.ts";
+import { type AuditKind } from "../core/audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import type { KeyService } from "../accounts/keys.ts";
 import type { TeamService } from "../accounts/team.ts";
 import type { ChannelService } from "../channels/service.ts";
-import { AUDIT_MENU_MAX } from "../config/limits.ts";
+import { AUDIT_MENU_MAX } from "../core/limits.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type Person, type PersonOf } from "../http/session.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 import { actorsLike, AUDIT_PATH, auditPage, type AuditNames } from "./audit.tsx";
-import { queryText } from "./layout.tsx";
+import { queryText } from "../ui/layout.tsx";
 
 export interface AuditPageDeps {
   readonly personOf: PersonOf;

@@ -1,14 +1,14 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { describeActor } from "../accounts/roles.ts";
-import type { AuditDetail, AuditKind, AuditRow } from "../audit/audit.ts";
-import { ALL_HOSTS } from "../hosts/settings.ts";
+import { describeActor } from "../core/roles.ts";
+import type { AuditDetail, AuditKind, AuditRow } from "../core/audit.ts";
+import { ALL_HOSTS } from "../core/host-settings.ts";
 import { BULK_PATH } from "./bulk.tsx";
-import { EmptyState, LinkMenu } from "./controls.tsx";
-import { actionPath } from "./layout.tsx";
-import { Facts, Name, NextPage, SlotTime, Time, UntrustedText } from "./parts.tsx";
+import { EmptyState, LinkMenu } from "../ui/controls.tsx";
+import { actionPath } from "../ui/layout.tsx";
+import { Facts, Name, NextPage, SlotTime, Time, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
-import { counted, duration, number, type PageUser } from "./text.ts";
+import { counted, duration, number, type PageUser } from "../ui/text.ts";
 
 export const AUDIT_PATH = SETTINGS_PATHS.audit;
 

@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Action } from "../actions/action.ts";
+import type { Action } from "../core/action.ts";
 import { pathNotFound } from "../http/errors.ts";
-import { bodyPart, WholeBody } from "./body-view.tsx";
-import { actionPath, Layout, render } from "./layout.tsx";
-import { PageHead } from "./parts.tsx";
+import { bodyPart, WholeBody } from "../ui/body-view.tsx";
+import { actionPath, Layout, render } from "../ui/layout.tsx";
+import { PageHead } from "../ui/parts.tsx";
 import { UntrustedUrl } from "./request.tsx";
-import type { PageUser } from "./text.ts";
+import type { PageUser } from "../ui/text.ts";
 
 /** The page of the whole body of an action. */
 export function bodyPath(actionId: string): string {

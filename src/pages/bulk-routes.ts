@@ -1,18 +1,18 @@
-import { type Caller, mayChange, mayDo } from "../accounts/roles.ts";
-import { FilterQuery } from "../actions/list-schemas.ts";
-import { DomainError } from "../api/domain-error.ts";
+import { type Caller, mayChange, mayDo } from "../core/roles.ts";
+import { FilterQuery } from "../api/list-schemas.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { checkListQuery, compileQuery, encodeCursor } from "../api/schema-helpers.ts";
-import { BULK_OPERATIONS, type BulkJob, type BulkOperation } from "../bulk/job.ts";
+import { BULK_OPERATIONS, type BulkJob, type BulkOperation } from "../core/bulk-job.ts";
 import { BulkParams } from "../bulk/routes.ts";
 import type { BulkService } from "../bulk/service.ts";
-import { LIST_LIMIT_DEFAULT } from "../config/limits.ts";
+import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { showFormAgain } from "../http/errors.ts";
 import { readQuery } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { type AnswerById, type AnswerPerson, createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
-import { BULK_ID } from "../runtime/ids.ts";
+import { BULK_ID } from "../core/ids.ts";
 import { BULK_PATH, bulkJobPage, bulkListPage, bulkPath, newBulkPage } from "./bulk.tsx";
-import { ACTIONS_PATH } from "./layout.tsx";
+import { ACTIONS_PATH } from "../ui/layout.tsx";
 import { checkReasonField } from "./decision-form.ts";
 
 export interface BulkPageDeps extends PersonRouteDeps {

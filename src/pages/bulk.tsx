@@ -1,15 +1,15 @@
 /** @jsxImportSource hono/jsx */
-import type { FilterQuery } from "../actions/list-schemas.ts";
-import type { BulkJob, BulkOperation, BulkResult } from "../bulk/job.ts";
+import type { FilterQuery } from "../api/list-schemas.ts";
+import type { BulkJob, BulkOperation, BulkResult } from "../core/bulk-job.ts";
 import { filterOf } from "../bulk/schemas.ts";
 import type { DryRun } from "../bulk/service.ts";
-import { describeActor, type Viewer, viewerOf } from "../accounts/roles.ts";
+import { describeActor, type Viewer, viewerOf } from "../core/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import { refusesSame } from "./action-story.tsx";
-import { EmptyState } from "./controls.tsx";
-import { Button, PostForm, ReasonField } from "./form.tsx";
-import { actionPath, Layout, queryText, render } from "./layout.tsx";
+import { EmptyState } from "../ui/controls.tsx";
+import { Button, PostForm, ReasonField } from "../ui/form.tsx";
+import { actionPath, Layout, queryText, render } from "../ui/layout.tsx";
 import {
   Dot,
   type FactRows,
@@ -22,8 +22,8 @@ import {
   Time,
   type Tone,
   UntrustedText,
-} from "./parts.tsx";
-import { number, type PageUser } from "./text.ts";
+} from "../ui/parts.tsx";
+import { number, type PageUser } from "../ui/text.ts";
 
 export const BULK_PATH = "/bulk";
 

@@ -1,7 +1,7 @@
 import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
 import type { CallbackTestService } from "../accounts/callback-test.ts";
-import { authorize } from "../accounts/roles.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { authorize } from "../core/roles.ts";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { INVALID, showFormAgain } from "../http/errors.ts";
 import { page, seeOther } from "../http/response.ts";
 import {

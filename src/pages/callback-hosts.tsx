@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx */
-import type { ListedHost } from "../accounts/callback-hosts.ts";
+import type { ListedHost } from "../core/account-store.ts";
 import type { CallbackTest } from "../accounts/callback-test.ts";
-import { CALLBACK_HOSTS_MAX } from "../config/limits.ts";
-import { EmptyState } from "./controls.tsx";
-import { Button, Field, PostForm } from "./form.tsx";
-import { Card, Day, Name, Notice } from "./parts.tsx";
+import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
+import { EmptyState } from "../ui/controls.tsx";
+import { Button, Field, PostForm } from "../ui/form.tsx";
+import { Card, Day, Name, Notice } from "../ui/parts.tsx";
 import { DataTable, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
-import { duration, type PageUser } from "./text.ts";
+import { duration, type PageUser } from "../ui/text.ts";
 
 export const CALLBACK_TEST_PATH = `${SETTINGS_PATHS.callbackHosts}/test`;
 

@@ -1,5 +1,5 @@
 import { bodyCheck } from "../api/schema-helpers.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { ChannelParams } from "../channels/routes.ts";
 import { CreateChannel } from "../channels/schemas.ts";
 import type { ChannelService } from "../channels/service.ts";
@@ -7,7 +7,7 @@ import { showFormAgain } from "../http/errors.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { type AnswerById, createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 import { CHANNEL_FIELDS, type ChannelFields, CHANNELS_PATH, channelsPage, type ShownTest } from "./channels.tsx";
 
 export interface ChannelPageDeps extends PersonRouteDeps {

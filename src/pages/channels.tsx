@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx */
-import { CHANNEL_KINDS, type Channel, type ChannelKind } from "../channels/channel.ts";
+import { CHANNEL_KINDS, type Channel, type ChannelKind } from "../core/channel.ts";
 import { shownUrl } from "../channels/schemas.ts";
-import { CHANNEL_ADDRESSES_MAX, CHANNELS_MAX } from "../config/limits.ts";
-import { Button, Choices, Field, PostForm } from "./form.tsx";
-import { Ago, Dot, Name, Problem, UntrustedText } from "./parts.tsx";
+import { CHANNEL_ADDRESSES_MAX, CHANNELS_MAX } from "../core/limits.ts";
+import { Button, Choices, Field, PostForm } from "../ui/form.tsx";
+import { Ago, Dot, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import { AddForm, DataTable, None, RowMenu, settingsFrame } from "./settings-frame.tsx";
-import { EmptyState } from "./controls.tsx";
-import { type Choice, duration, type PageUser } from "./text.ts";
+import { EmptyState } from "../ui/controls.tsx";
+import { type Choice, duration, type PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 
 export const CHANNELS_PATH = "/settings/channels";

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { heightOf, type Scale, scaleOf } from "./chart-scale.ts";
-import { SlotTime } from "./parts.tsx";
+import { SlotTime } from "../ui/parts.tsx";
 
 /**
  * Charts as SVG from the server. Libraries draw on a canvas by script (uPlot, Chart.js), or write inline styles that the

@@ -1,18 +1,18 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Action } from "../actions/action.ts";
-import type { Decision } from "../actions/status.ts";
+import type { Action } from "../core/action.ts";
+import type { Decision } from "../core/status.ts";
 import type { DecisionFacts, DecisionHistory, Fact } from "../approvals/facts.ts";
 import type { RISKS } from "../approvals/risks.ts";
-import { normalTarget } from "../outbound/target.ts";
+import { normalTarget } from "../core/target.ts";
 import { hiddenValues, hiddenValuesText } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { Folded } from "./decision-bar.tsx";
-import { Button, PostForm, ReasonField } from "./form.tsx";
-import { actionPath } from "./layout.tsx";
-import { UntrustedText } from "./parts.tsx";
+import { Button, PostForm, ReasonField } from "../ui/form.tsx";
+import { actionPath } from "../ui/layout.tsx";
+import { UntrustedText } from "../ui/parts.tsx";
 import { UntrustedUrl } from "./request.tsx";
-import type { PageUser } from "./text.ts";
+import type { PageUser } from "../ui/text.ts";
 
 /** A held request on a page of its own. */
 export interface HeldProps {

@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
-import { REASON_CHARS_MAX } from "../config/limits.ts";
-import { Button, PostForm } from "./form.tsx";
-import { Problem } from "./parts.tsx";
-import { number, type PageUser } from "./text.ts";
+import { REASON_CHARS_MAX } from "../core/limits.ts";
+import { Button, PostForm } from "../ui/form.tsx";
+import { Problem } from "../ui/parts.tsx";
+import { number, type PageUser } from "../ui/text.ts";
 
 interface DecisionBarProps {
   readonly user: PageUser;

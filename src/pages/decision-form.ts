@@ -1,10 +1,10 @@
-import { DecisionBody } from "../actions/schemas.ts";
-import { DECISIONS } from "../actions/status.ts";
-import { DomainError } from "../api/domain-error.ts";
+import { DecisionBody } from "../api/action-schemas.ts";
+import { DECISIONS } from "../core/status.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { bodyCheck } from "../api/schema-helpers.ts";
 import type { ShownRequest } from "../approvals/decide-many.ts";
-import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX } from "../config/limits.ts";
-import { ACTION_ID } from "../runtime/ids.ts";
+import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX } from "../core/limits.ts";
+import { ACTION_ID } from "../core/ids.ts";
 
 const checkDecision = bodyCheck(DecisionBody);
 

@@ -2,15 +2,15 @@
 import type { Child } from "hono/jsx";
 import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../accounts/first-action.ts";
 import { FIRST_STEPS, type FirstSteps } from "../accounts/first-steps.ts";
-import { mayDo } from "../accounts/roles.ts";
-import { CodeBlock } from "./controls.tsx";
-import { Button, PostForm } from "./form.tsx";
-import { Icon } from "./icons.tsx";
+import { mayDo } from "../core/roles.ts";
+import { CodeBlock } from "../ui/controls.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
+import { Icon } from "../ui/icons.tsx";
 import { Clients } from "./key-use.tsx";
-import { Layout, render } from "./layout.tsx";
-import { LinkButton, PageHead } from "./parts.tsx";
+import { Layout, render } from "../ui/layout.tsx";
+import { LinkButton, PageHead } from "../ui/parts.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
-import type { PageUser } from "./text.ts";
+import type { PageUser } from "../ui/text.ts";
 
 /** The form that hides the first steps. */
 export const FIRST_STEPS_PATH = "/overview/first-steps";

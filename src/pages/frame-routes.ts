@@ -1,19 +1,19 @@
-import { checkFilters } from "../actions/list-schemas.ts";
+import { checkFilters } from "../api/list-schemas.ts";
 import type { TeamService } from "../accounts/team.ts";
 import type { ActionService } from "../actions/service.ts";
-import { type Caller, mayDo, viewerOf } from "../accounts/roles.ts";
-import type { Action } from "../actions/action.ts";
-import { NAV_FAILING_MS, PALETTE_ACTIONS_MAX, PALETTE_TEXT_CHARS_MAX } from "../config/limits.ts";
+import { type Caller, mayDo, viewerOf } from "../core/roles.ts";
+import type { Action } from "../core/action.ts";
+import { NAV_FAILING_MS, PALETTE_ACTIONS_MAX, PALETTE_TEXT_CHARS_MAX } from "../core/limits.ts";
 import { createPersonRoutes, type Person, type PersonOf, type PersonRouteDeps } from "../http/session.ts";
 import { page } from "../http/response.ts";
-import { normalHost } from "../outbound/target.ts";
-import type { PauseOf } from "../pauses/pause.ts";
+import { normalHost } from "../core/target.ts";
+import type { PauseOf } from "../core/pause.ts";
 import { maskedPause, premask } from "../receipts/masked-action.ts";
-import { ACTION_ID } from "../runtime/ids.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { MORE_PATH, PALETTE_PATH } from "./layout.tsx";
+import { ACTION_ID } from "../core/ids.ts";
+import type { Clock } from "../core/clock.ts";
+import { MORE_PATH, PALETTE_PATH } from "../ui/layout.tsx";
 import { morePage, paletteList } from "./frame.tsx";
-import type { NavAccount, NavBadges } from "./text.ts";
+import type { NavAccount, NavBadges } from "../ui/text.ts";
 
 export interface FrameRouteDeps extends Pick<PersonRouteDeps, "personOf"> {
   readonly actionService: Pick<ActionService, "list" | "counts" | "get">;

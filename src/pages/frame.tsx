@@ -1,16 +1,16 @@
 /** @jsxImportSource hono/jsx */
+import { maskForDisplay } from "../ui/body-view.tsx";
 import type { Child } from "hono/jsx";
-import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
-import type { Action } from "../actions/action.ts";
-import { pathOf } from "../actions/search.ts";
+import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
+import type { Action } from "../core/action.ts";
+import { pathOf } from "../core/search.ts";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
-import { Icon, type IconName } from "./icons.tsx";
-import { actionPath, Layout, NAVIGATION, PAUSE_EVERYTHING, PAUSES_PATH, render, renderPart } from "./layout.tsx";
-import { Button, PostForm } from "./form.tsx";
-import { Ago, LinkButton, PageHead, statusLabel, UntrustedText } from "./parts.tsx";
-import { maskForDisplay } from "./request.tsx";
+import { Icon, type IconName } from "../ui/icons.tsx";
+import { actionPath, Layout, NAVIGATION, PAUSE_EVERYTHING, PAUSES_PATH, render, renderPart } from "../ui/layout.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
+import { Ago, LinkButton, PageHead, statusLabel, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_SECTIONS } from "./settings-frame.tsx";
-import type { PageUser } from "./text.ts";
+import type { PageUser } from "../ui/text.ts";
 
 /** Pages that the palette finds beside those of the navigation. */
 const PLACES = [

@@ -1,14 +1,14 @@
 import { firstAction } from "../accounts/first-action.ts";
 import type { FirstStepService } from "../accounts/first-steps.ts";
-import { authorize } from "../accounts/roles.ts";
+import { authorize } from "../core/roles.ts";
 import { createCheckCreate, type CreateRules } from "../actions/create-schema.ts";
 import type { ActionService } from "../actions/service.ts";
 import { page, seeOther } from "../http/response.ts";
 import { type AnswerPerson, createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { FORM_ID, type Ids } from "../runtime/ids.ts";
+import type { Clock } from "../core/clock.ts";
+import { FORM_ID, type Ids } from "../core/ids.ts";
 import { GET_STARTED_PATH, getStartedPage, TEST_ACTION_PATH } from "./first-steps.tsx";
-import { actionPath } from "./layout.tsx";
+import { actionPath } from "../ui/layout.tsx";
 
 export interface GetStartedDeps extends CreateRules, PersonRouteDeps {
   readonly actionService: Pick<ActionService, "create">;

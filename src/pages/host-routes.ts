@@ -1,18 +1,19 @@
+import { PutDefaults, PutHostSettings, hostRulesFrom } from "../api/host-settings.ts";
 import { bodyCheck } from "../api/schema-helpers.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { checkHost } from "../hosts/host.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { checkHost } from "../core/host.ts";
 import type { HostService } from "../hosts/service.ts";
-import { ALL_HOSTS, hostRulesFrom, NO_HOST_RULES, PutDefaults, PutHostSettings } from "../hosts/settings.ts";
+import { ALL_HOSTS, NO_HOST_RULES } from "../core/host-settings.ts";
 import { INVALID, showFormAgain } from "../http/errors.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { type AnswerPerson, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
-import { authorize, type Caller } from "../accounts/roles.ts";
+import { authorize, type Caller } from "../core/roles.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
-import { readDuration } from "./text.ts";
+import { readDuration } from "../ui/text.ts";
 import { calledHosts } from "./settings-routes.ts";
 import type { PauseService } from "../pauses/service.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 import {
   HOST_FIELDS,
   type HostFields,

@@ -1,14 +1,14 @@
 /** @jsxImportSource hono/jsx */
-import type { Backoff } from "../actions/backoff.ts";
-import type { StatusPattern } from "../actions/rules.ts";
-import { ALL_HOSTS, type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../hosts/settings.ts";
+import type { Backoff } from "../core/backoff.ts";
+import type { StatusPattern } from "../core/rules.ts";
+import { ALL_HOSTS, type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../core/host-settings.ts";
 import type { Child } from "hono/jsx";
-import type { Pause } from "../pauses/pause.ts";
-import { Button, Field, type FieldProps, PostForm } from "./form.tsx";
-import { Ago, Card, Dot, LinkButton, Name, Problem, UntrustedText } from "./parts.tsx";
+import type { Pause } from "../core/pause.ts";
+import { Button, Field, type FieldProps, PostForm } from "../ui/form.tsx";
+import { Ago, Card, Dot, LinkButton, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import { DataTable, None, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { EffectiveSettings } from "../config/config.ts";
-import { duration, exactDuration, type PageUser } from "./text.ts";
+import { duration, exactDuration, type PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 
 export const HOSTS_PATH = "/settings/hosts";

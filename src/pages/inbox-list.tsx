@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx */
+import { maskForDisplay } from "../ui/body-view.tsx";
 import type { Child } from "hono/jsx";
-import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
-import type { Action } from "../actions/action.ts";
+import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
+import type { Action } from "../core/action.ts";
 import { type DecisionFacts, type DecisionHistory, maskedFacts, NO_HISTORY } from "../approvals/facts.ts";
 import {
   commonTitle,
@@ -18,12 +19,11 @@ import { maskedEarlier } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { callText, RISK_WORDS } from "./decide.tsx";
-import { Icon } from "./icons.tsx";
+import { Icon } from "../ui/icons.tsx";
 import { type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { pathOf, RequestName } from "./outcome.tsx";
-import { Ago, UntrustedText } from "./parts.tsx";
-import { maskForDisplay } from "./request.tsx";
-import type { PageUser } from "./text.ts";
+import { Ago, UntrustedText } from "../ui/parts.tsx";
+import type { PageUser } from "../ui/text.ts";
 
 /** A request of the list. `action` is masked. */
 interface ListedRequest extends SeenRequest {

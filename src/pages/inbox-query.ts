@@ -1,7 +1,7 @@
-import { DAY_MS, HELD_CURSOR_CHARS_MAX, HOUR_MS } from "../config/limits.ts";
-import { normalHost } from "../outbound/target.ts";
-import { ACTION_ID, KEY_ID } from "../runtime/ids.ts";
-import type { HeldFilter } from "../../db/store.ts";
+import { DAY_MS, HELD_CURSOR_CHARS_MAX, HOUR_MS } from "../core/limits.ts";
+import { normalHost } from "../core/target.ts";
+import { ACTION_ID, KEY_ID } from "../core/ids.ts";
+import type { HeldFilter } from "../core/store.ts";
 
 /** How long a request has waited at least. */
 export const AGES = {

@@ -1,8 +1,8 @@
 import type { ActionService } from "../actions/service.ts";
 import { checkDecisionForm, requestsInForm } from "./decision-form.ts";
-import { viewerOf } from "../accounts/roles.ts";
-import type { Action } from "../actions/action.ts";
-import { isHeldIn } from "../actions/changes.ts";
+import { viewerOf } from "../core/roles.ts";
+import type { Action } from "../core/action.ts";
+import { isHeldIn } from "../core/changes.ts";
 import { isAlreadyDecided } from "../approvals/decide.ts";
 import { NO_HISTORY } from "../approvals/facts.ts";
 import type { Inbox } from "../approvals/held.ts";
@@ -11,12 +11,12 @@ import {
   DECISIONS_AT_ONCE_MAX,
   REVIEW_BYTES_MAX,
   REVIEW_SELECTED_MAX,
-} from "../config/limits.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { ACTION_ID } from "../runtime/ids.ts";
+} from "../core/limits.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { ACTION_ID } from "../core/ids.ts";
 import { premaskAll, premask } from "../receipts/masked-action.ts";
 import type { FirstStepService } from "../accounts/first-steps.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 import { type InboxPane, type InboxProps, inboxPage, nextOf } from "./inbox.tsx";
 import { reviewPath } from "./inbox-list.tsx";
 import { filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";

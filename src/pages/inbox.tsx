@@ -1,18 +1,18 @@
 /** @jsxImportSource hono/jsx */
-import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
+import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
-import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../config/limits.ts";
-import { EmptyState, LinkMenu, Skeleton } from "./controls.tsx";
+import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../core/limits.ts";
+import { EmptyState, LinkMenu, Skeleton } from "../ui/controls.tsx";
 import { listedGroups, RequestRows, reviewPath } from "./inbox-list.tsx";
 import { AGES, type Age, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
-import { Layout, OVERVIEW_PATH, render } from "./layout.tsx";
+import { Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
 import { DecidedRow, type DecidedRequest } from "./outcome.tsx";
-import { LinkButton, UntrustedText } from "./parts.tsx";
+import { LinkButton, UntrustedText } from "../ui/parts.tsx";
 import { DecidedPane, type HeldRequest, type LookAlikes, RequestPane } from "./request-pane.tsx";
-import { Icon } from "./icons.tsx";
+import { Icon } from "../ui/icons.tsx";
 import { ReviewPane, type ReviewedRequest } from "./review.tsx";
-import { number, type PageUser } from "./text.ts";
+import { number, type PageUser } from "../ui/text.ts";
 
 /** What is shown beside the list. */
 export type InboxPane =

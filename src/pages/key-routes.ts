@@ -1,19 +1,19 @@
 import { firstAction } from "../accounts/first-action.ts";
 import type { KeyService } from "../accounts/keys.ts";
-import { authorize, type Caller } from "../accounts/roles.ts";
+import { authorize, type Caller } from "../core/roles.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
 import type { ActionService } from "../actions/service.ts";
-import { actionPath } from "./layout.tsx";
+import { actionPath } from "../ui/layout.tsx";
 import type { PauseService } from "../pauses/service.ts";
 import { KeyParams } from "../accounts/routes.ts";
 import { checkCreateKey, type KeyView } from "../accounts/schemas.ts";
 import { showFormAgain } from "../http/errors.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
-import { HTTP_METHODS } from "../actions/action.ts";
-import type { Ids } from "../runtime/ids.ts";
-import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../pauses/pause.ts";
-import { FLASH_MS_MAX, KEYS_SHOWN_MAX, CREATED_KEYS_REMEMBERED_MAX } from "../config/limits.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import { HTTP_METHODS } from "../core/action.ts";
+import type { Ids } from "../core/ids.ts";
+import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../core/pause.ts";
+import { FLASH_MS_MAX, KEYS_SHOWN_MAX, CREATED_KEYS_REMEMBERED_MAX } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
 import { keysPage, revokeKeyPage } from "./keys.tsx";
 import { madeKeyPage, newKeyPage, type KeyInput, EMPTY_KEY_INPUT } from "./new-key.tsx";
 import {

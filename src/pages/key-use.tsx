@@ -1,13 +1,13 @@
 /** @jsxImportSource hono/jsx */
-import { NO_EXTRAS } from "../actions/extras.ts";
+import { NO_EXTRAS } from "../core/extras.ts";
 import { createCall, ENTER_KEY, firstAction, firstActionCall, keyHeader } from "../accounts/first-action.ts";
-import { limitRefusal } from "../accounts/key-limits.ts";
-import type { Role } from "../accounts/roles.ts";
+import { limitRefusal } from "../core/key-limits.ts";
+import type { Role } from "../core/roles.ts";
 import type { KeyView } from "../accounts/schemas.ts";
-import { CodeBlock } from "./controls.tsx";
-import { Button, PostForm } from "./form.tsx";
-import { Card } from "./parts.tsx";
-import type { PageUser } from "./text.ts";
+import { CodeBlock } from "../ui/controls.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
+import { Card } from "../ui/parts.tsx";
+import type { PageUser } from "../ui/text.ts";
 
 interface KeyUseProps {
   readonly user: PageUser;

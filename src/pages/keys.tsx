@@ -3,12 +3,12 @@ import type { Child } from "hono/jsx";
 import type { ListedKeyView } from "../accounts/key-list.ts";
 import type { KeyView } from "../accounts/schemas.ts";
 import type { Unfinished } from "../accounts/keys.ts";
-import { describeActor, type Hold } from "../accounts/roles.ts";
-import type { Pause, UnfinishedOnRevoke } from "../pauses/pause.ts";
-import { KEY_ACTIONS_COUNTED_MAX, UNFINISHED_COUNTED_MAX } from "../config/limits.ts";
+import { describeActor, type Hold } from "../core/roles.ts";
+import type { Pause, UnfinishedOnRevoke } from "../core/pause.ts";
+import { KEY_ACTIONS_COUNTED_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
 import { maskUrl } from "../receipts/masking.ts";
-import { Button, PostForm } from "./form.tsx";
-import { actionPath, Layout, listPath, render } from "./layout.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
+import { actionPath, Layout, listPath, render } from "../ui/layout.tsx";
 import {
   Ago,
   Dot,
@@ -22,10 +22,10 @@ import {
   Time,
   UntilTime,
   UntrustedText,
-} from "./parts.tsx";
+} from "../ui/parts.tsx";
 import { DataTable, None, RowMenu, SETTINGS_PATHS } from "./settings-frame.tsx";
-import { timeAgo } from "../runtime/clock.ts";
-import { counted, number, type PageUser, roleLabel, scopeLabel } from "./text.ts";
+import { timeAgo } from "../core/clock.ts";
+import { counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 

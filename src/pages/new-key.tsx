@@ -1,15 +1,15 @@
 /** @jsxImportSource hono/jsx */
 import type { KeyView } from "../accounts/schemas.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
-import { HTTP_METHODS } from "../actions/action.ts";
-import { NAME_CHARS_MAX } from "../config/limits.ts";
-import { Button, Choices, Field, PostForm } from "./form.tsx";
+import { HTTP_METHODS } from "../core/action.ts";
+import { NAME_CHARS_MAX } from "../core/limits.ts";
+import { Button, Choices, Field, PostForm } from "../ui/form.tsx";
 import { KeyUse } from "./key-use.tsx";
 import { KeyName, KEYS_LINK, LimitsText } from "./keys.tsx";
-import { Layout, render } from "./layout.tsx";
-import { LinkButton, Notice, PageHead, Problem } from "./parts.tsx";
+import { Layout, render } from "../ui/layout.tsx";
+import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
-import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "./text.ts";
+import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
 
 export type KeyField =
   | "name"

@@ -1,13 +1,13 @@
 /** @jsxImportSource hono/jsx */
-import type { OutboxEntry } from "../../db/store.ts";
-import { askOf } from "../delivery/asks.ts";
-import type { NotificationStatus } from "../delivery/notification.ts";
+import type { OutboxEntry } from "../core/store.ts";
+import { askOf } from "../core/asks.ts";
+import type { NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
-import { EmptyState } from "./controls.tsx";
-import { actionPath } from "./layout.tsx";
-import { Dot, Name, NextPage, type Tone, UntilTime, UntrustedText, WhenTime } from "./parts.tsx";
+import { EmptyState } from "../ui/controls.tsx";
+import { actionPath } from "../ui/layout.tsx";
+import { Dot, Name, NextPage, type Tone, UntilTime, UntrustedText, WhenTime } from "../ui/parts.tsx";
 import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
-import { counted, mailName, type PageUser } from "./text.ts";
+import { counted, mailName, type PageUser } from "../ui/text.ts";
 
 interface NotificationsProps {
   readonly user: PageUser;

@@ -1,14 +1,14 @@
 /** @jsxImportSource hono/jsx */
+import { maskForDisplay } from "../ui/body-view.tsx";
 import type { Child } from "hono/jsx";
-import { type Action, awaitsRunAt, isTerminal } from "../actions/action.ts";
-import type { TimelineEntry } from "../actions/timeline.ts";
-import { type Viewer } from "../accounts/roles.ts";
-import { ANSWER_SAID_CHARS_MAX } from "../config/limits.ts";
+import { type Action, awaitsRunAt, isTerminal } from "../core/action.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
+import { type Viewer } from "../core/roles.ts";
+import { ANSWER_SAID_CHARS_MAX } from "../core/limits.ts";
 import { maskedEntry } from "../receipts/masked-action.ts";
-import { actionPath } from "./layout.tsx";
-import { Dot, statusLabel, Time, type Tone, UntrustedText } from "./parts.tsx";
-import { maskForDisplay } from "./request.tsx";
-import { duration, lastDecision, lateText } from "./text.ts";
+import { actionPath } from "../ui/layout.tsx";
+import { Dot, statusLabel, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
+import { duration, lastDecision, lateText } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 
 /** A request that was decided, and what it has come to since. */

@@ -5,9 +5,9 @@ import type { OverviewService } from "../events/overview.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
-import { OVERVIEW_PATH } from "./layout.tsx";
+import { OVERVIEW_PATH } from "../ui/layout.tsx";
 import { OverviewPageQuery, overviewPage } from "./overview.tsx";
 
 const OVERVIEW_QUERY = compileQuery(OverviewPageQuery);

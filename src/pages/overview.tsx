@@ -1,24 +1,24 @@
 /** @jsxImportSource hono/jsx */
 import Type, { type Static } from "typebox";
 import type { Child } from "hono/jsx";
-import { COUNTED_MAX, DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../config/limits.ts";
-import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../events/activity.ts";
-import { mayDo, type Viewer, viewerOf } from "../accounts/roles.ts";
+import { COUNTED_MAX, DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../core/limits.ts";
+import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../core/activity.ts";
+import { mayDo, type Viewer, viewerOf } from "../core/roles.ts";
 import { OverviewQuery } from "../events/overview-routes.ts";
 import type { OverviewAnswer } from "../events/overview.ts";
 import type { Breakdown, FailingHost, HostHour, Overview, OverviewSlot } from "../events/overview-figures.ts";
-import type { WaitingApprovals } from "../../db/store.ts";
+import type { WaitingApprovals } from "../core/store.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { FirstSteps } from "../accounts/first-steps.ts";
 import { FirstStepList } from "./first-steps.tsx";
-import type { ListQuery } from "../actions/list-schemas.ts";
+import type { ListQuery } from "../api/list-schemas.ts";
 import { Chart, type ChartSlot, Sparkline, Strip, type StripCell } from "./chart.tsx";
-import { FilterLinks } from "./controls.tsx";
+import { FilterLinks } from "../ui/controls.tsx";
 import { AUDIT_PATH } from "./audit.tsx";
 import { type Age, inboxPath } from "./inbox-query.ts";
-import { Layout, listPath, OVERVIEW_PATH, queryText, render } from "./layout.tsx";
-import { Ago, Card, Facts, Notice, SlotTime, Table, Time, UntilTime, UntrustedText } from "./parts.tsx";
-import { counted, duration, number, type PageUser } from "./text.ts";
+import { Layout, listPath, OVERVIEW_PATH, queryText, render } from "../ui/layout.tsx";
+import { Ago, Card, Facts, Notice, SlotTime, Table, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { counted, duration, number, type PageUser } from "../ui/text.ts";
 
 const VIEWS = ["charts", "table"] as const;
 

@@ -1,13 +1,13 @@
 /** @jsxImportSource hono/jsx */
-import { mayDo } from "../accounts/roles.ts";
+import { mayDo } from "../core/roles.ts";
 import type { KeyView } from "../accounts/schemas.ts";
-import type { Pause } from "../pauses/pause.ts";
-import { Button, Choices, Field, PostForm, ReasonField, Select } from "./form.tsx";
+import type { Pause } from "../core/pause.ts";
+import { Button, Choices, Field, PostForm, ReasonField, Select } from "../ui/form.tsx";
 import { keyLabel, KeyName } from "./keys.tsx";
-import { PAUSES_PATH } from "./layout.tsx";
-import { Ago, Card, Notice, Problem, Time, UntrustedText } from "./parts.tsx";
+import { PAUSES_PATH } from "../ui/layout.tsx";
+import { Ago, Card, Notice, Problem, Time, UntrustedText } from "../ui/parts.tsx";
 import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
-import type { Choice, PageUser } from "./text.ts";
+import type { Choice, PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 
 export interface PausesPageProps {

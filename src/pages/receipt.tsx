@@ -1,21 +1,21 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Action, ActionStatus } from "../actions/action.ts";
-import { nextRetryAt } from "../actions/action.ts";
-import { pastAttempts } from "../actions/attempts.ts";
-import type { TimelineEntry } from "../actions/timeline.ts";
-import { APPROVAL_LINK_MS, RECEIPT_BODY_BYTES_MAX } from "../config/limits.ts";
+import type { Action, ActionStatus } from "../core/action.ts";
+import { nextRetryAt } from "../core/action.ts";
+import { pastAttempts } from "../core/attempts.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
+import { APPROVAL_LINK_MS, RECEIPT_BODY_BYTES_MAX } from "../core/limits.ts";
 import { EARLIER_PARAMETER, type ReceiptHistory, receiptHistory } from "../receipts/history.ts";
 import { maskedEntry } from "../receipts/masked-action.ts";
 import { Attempts } from "./attempts.tsx";
-import { pageBody } from "./body-view.tsx";
+import { pageBody, maskForDisplay } from "../ui/body-view.tsx";
 import { callText } from "./decide.tsx";
-import { Layout, render } from "./layout.tsx";
-import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, type Tone, UntrustedText } from "./parts.tsx";
+import { Layout, render } from "../ui/layout.tsx";
+import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { RELOAD_PARAMETER, type ReceiptReload } from "../receipts/reload.ts";
-import { maskForDisplay, RequestParts, ResponseView, UntrustedUrl } from "./request.tsx";
-import { counted, duration, lastDecision, summaryOf } from "./text.ts";
-import { timeAgo } from "../runtime/clock.ts";
+import { RequestParts, ResponseView, UntrustedUrl } from "./request.tsx";
+import { counted, duration, lastDecision, summaryOf } from "../ui/text.ts";
+import { timeAgo } from "../core/clock.ts";
 import { ActorName, History } from "./timeline.tsx";
 
 interface ReceiptPageProps {

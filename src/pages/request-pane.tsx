@@ -1,22 +1,22 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { describeActor, mayDo, viewerOf } from "../accounts/roles.ts";
-import { type Action, runAtOf } from "../actions/action.ts";
+import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
+import { type Action, runAtOf } from "../core/action.ts";
 import { type DecisionHistory, type Fact, type FactName, maskedFacts } from "../approvals/facts.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { BEGINNING, limitsOnPage, pageBody } from "./body-view.tsx";
+import { BEGINNING, limitsOnPage, pageBody, maskForDisplay } from "../ui/body-view.tsx";
 import { bodyPath } from "./body-page.tsx";
-import { Copied, CopiedText } from "./controls.tsx";
+import { Copied, CopiedText } from "../ui/controls.tsx";
 import { callText, factValue, HiddenValues, RISK_WORDS, Risks } from "./decide.tsx";
 import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
-import { Icon } from "./icons.tsx";
-import { actionPath } from "./layout.tsx";
+import { Icon } from "../ui/icons.tsx";
+import { actionPath } from "../ui/layout.tsx";
 import { DecidedBy, type DecidedRequest, Outcome, RequestName } from "./outcome.tsx";
-import { Ago, LinkButton, TimeInWords, UntrustedText } from "./parts.tsx";
-import { bodyKindOf, maskForDisplay, RequestParts, UntrustedUrl } from "./request.tsx";
-import { type PageUser, waitingText } from "./text.ts";
+import { Ago, LinkButton, TimeInWords, UntrustedText } from "../ui/parts.tsx";
+import { bodyKindOf, RequestParts, UntrustedUrl } from "./request.tsx";
+import { type PageUser, waitingText } from "../ui/text.ts";
 
 /** A held request in the inbox, as it is stored. */
 export interface HeldRequest {

@@ -1,22 +1,14 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Viewer } from "../accounts/roles.ts";
-import type { Action, Result } from "../actions/action.ts";
-import { bodyMemberOf, sentBytes } from "../actions/body.ts";
-import { prettyPrint } from "../json/json.ts";
-import { normalTarget, sentUrl } from "../outbound/target.ts";
+import type { Action, Result } from "../core/action.ts";
+import { bodyMemberOf, sentBytes } from "../core/body.ts";
+import { prettyPrint } from "../core/json.ts";
+import { normalTarget } from "../core/target.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
-import { maskedAction } from "../receipts/masked-action.ts";
-import { maskUrl } from "../receipts/masking.ts";
-import { bodyParts, bodyTree, BodyView, limitsOnPage, type PageBody, pageBody } from "./body-view.tsx";
-import { JsonView } from "./json-view.tsx";
-import { Card, SubSection, Table, UntrustedBlock, UntrustedPath, UntrustedText } from "./parts.tsx";
-import { cutAt } from "./text.ts";
-
-/** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
-export function maskForDisplay(action: Action, viewer: Viewer): Action {
-  return { ...maskedAction(action, viewer), url: maskUrl(sentUrl(action.url), viewer) };
-}
+import { bodyParts, bodyTree, BodyView, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
+import { JsonView } from "../ui/json-view.tsx";
+import { Card, SubSection, Table, UntrustedBlock, UntrustedPath, UntrustedText } from "../ui/parts.tsx";
+import { cutAt } from "../ui/text.ts";
 
 interface RequestViewProps {
   readonly action: Action;

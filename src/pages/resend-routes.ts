@@ -1,19 +1,19 @@
-import { authorize } from "../accounts/roles.ts";
-import type { Action } from "../actions/action.ts";
+import { authorize } from "../core/roles.ts";
+import type { Action } from "../core/action.ts";
 import { metadataOfCopy } from "../actions/copies.ts";
 import { createCheckCreate, createInputOf, type CreateRules } from "../actions/create-schema.ts";
 import { type EditedFields, editedCopy, type EditProblems, fieldsToEdit } from "../actions/edited-copy.ts";
 import { actionIdOf, ActionParams } from "../actions/routes.ts";
 import type { ActionService } from "../actions/service.ts";
-import { DomainError, type Issue } from "../api/domain-error.ts";
+import { DomainError, type Issue } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { type AnswerById, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
 import { premask } from "../receipts/masked-action.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { FORM_ID, type Ids } from "../runtime/ids.ts";
+import type { Clock } from "../core/clock.ts";
+import { FORM_ID, type Ids } from "../core/ids.ts";
 import { hasUnknown } from "./action.tsx";
-import { actionPath } from "./layout.tsx";
+import { actionPath } from "../ui/layout.tsx";
 import { editPage, resendPage } from "./resend.tsx";
 
 export interface ResendRouteDeps extends CreateRules, PersonRouteDeps {

@@ -1,18 +1,19 @@
 /** @jsxImportSource hono/jsx */
-import { type Action, formatSize, HTTP_METHODS } from "../actions/action.ts";
-import { type BodyMember, bodyMemberOf, sentBytes } from "../actions/body.ts";
+import { maskForDisplay } from "../ui/body-view.tsx";
+import { type Action, formatSize, HTTP_METHODS } from "../core/action.ts";
+import { type BodyMember, bodyMemberOf, sentBytes } from "../core/body.ts";
 import type { EditedFields, EditProblems } from "../actions/edited-copy.ts";
 import { NO_HISTORY } from "../approvals/facts.ts";
 import { risksOf } from "../approvals/risks.ts";
-import { TITLE_CHARS_MAX } from "../config/limits.ts";
+import { TITLE_CHARS_MAX } from "../core/limits.ts";
 import { bodyPath } from "./body-page.tsx";
 import { callText, Risks, SecretsMasked } from "./decide.tsx";
-import { Button, Field, PostForm } from "./form.tsx";
-import { actionPath, Layout, render } from "./layout.tsx";
-import { LinkButton, Notice, PageHead, Problem } from "./parts.tsx";
+import { Button, Field, PostForm } from "../ui/form.tsx";
+import { actionPath, Layout, render } from "../ui/layout.tsx";
+import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
 import { MASK } from "../receipts/mask-rules.ts";
-import { maskForDisplay, RequestView } from "./request.tsx";
-import type { PageUser } from "./text.ts";
+import { RequestView } from "./request.tsx";
+import type { PageUser } from "../ui/text.ts";
 
 interface ResendPageProps {
   readonly action: Action;

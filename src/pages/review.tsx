@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { mayDo, viewerOf } from "../accounts/roles.ts";
-import type { Action } from "../actions/action.ts";
+import { mayDo, viewerOf } from "../core/roles.ts";
+import type { Action } from "../core/action.ts";
 import {
   type DifferingField,
   type GroupField,
@@ -12,19 +12,19 @@ import {
   type RequestGroup,
 } from "../approvals/look-alikes.ts";
 import { maskedFacts } from "../approvals/facts.ts";
-import { REVIEW_COLUMNS_MAX } from "../config/limits.ts";
+import { REVIEW_COLUMNS_MAX } from "../core/limits.ts";
 import { hiddenValues, hiddenValuesText } from "../receipts/masked-action.ts";
 import { bodyPath } from "./body-page.tsx";
-import { BEGINNING, type PageBody, pageBody } from "./body-view.tsx";
+import { BEGINNING, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { HiddenValues, Risks } from "./decide.tsx";
 import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
 import { pathOf } from "./outcome.tsx";
-import { Ago, UntrustedText } from "./parts.tsx";
+import { Ago, UntrustedText } from "../ui/parts.tsx";
 import { AskedFor, FactList, type HeldRequest } from "./request-pane.tsx";
 import { bodyKindOf, RequestParts } from "./request.tsx";
-import { counted, number, type PageUser, waitingText } from "./text.ts";
+import { counted, number, type PageUser, waitingText } from "../ui/text.ts";
 
 /** A request whose decision is for what the page shows of it. */
 export interface ReviewedRequest extends HeldRequest {

@@ -1,4 +1,4 @@
-import { PAGE_STREAM_HEARTBEATS_MAX } from "../config/limits.ts";
+import { PAGE_STREAM_HEARTBEATS_MAX } from "../core/limits.ts";
 import {
   createStreamEvents,
   type EventsDeps,
@@ -13,14 +13,8 @@ import {
   type ActionPageRouteDeps,
   actionPageRoutes,
 } from "./action-routes.ts";
-import {
-  type AuthRouteDeps,
-  entryPages,
-  type PasswordPageDeps,
-  passwordPages,
-  startSession,
-} from "../accounts/auth-routes.ts";
-import { type OidcRouteDeps, oidcRoutes } from "../oidc/routes.ts";
+import { type AuthRouteDeps, entryPages, type PasswordPageDeps, passwordPages, startSession } from "./auth-routes.ts";
+import { type OidcRouteDeps, oidcRoutes } from "./oidc-routes.ts";
 import { type JoinPageDeps, joinPages, type TeamPageDeps, teamPages } from "./team-routes.ts";
 import { type AuditPageDeps, auditPages } from "./audit-routes.ts";
 import { type ChannelPageDeps, channelPages } from "./channel-routes.ts";
@@ -44,7 +38,7 @@ import {
 import { type CheckPageDeps, signatureCheckPages } from "./signature-check-routes.ts";
 import { acceptsGzip } from "../http/response.ts";
 import { type DocsPageDeps, docsPages } from "./docs/routes.ts";
-import { ASSETS } from "./assets.ts";
+import { ASSETS } from "../ui/assets.ts";
 
 export type PageDeps = AuthRouteDeps &
   FrameRouteDeps &

@@ -1,11 +1,11 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { mayDo } from "../accounts/roles.ts";
-import { Menu } from "./controls.tsx";
-import { Icon, type IconName } from "./icons.tsx";
-import { Layout, LOG_IN_PATH, PAUSES_PATH, render, SETTINGS_LINK } from "./layout.tsx";
-import { PageHead } from "./parts.tsx";
-import type { PageUser } from "./text.ts";
+import { mayDo } from "../core/roles.ts";
+import { Menu } from "../ui/controls.tsx";
+import { Icon, type IconName } from "../ui/icons.tsx";
+import { Layout, LOG_IN_PATH, PAUSES_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
+import { PageHead } from "../ui/parts.tsx";
+import type { PageUser } from "../ui/text.ts";
 
 export const SETTINGS_PATHS = {
   people: "/settings/people",

@@ -1,8 +1,9 @@
 /** @jsxImportSource hono/jsx */
-import type { ListedAccount } from "../../db/account-store.ts";
-import { type SignUpsClosedBy, signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
+import type { SignUpsClosedBy } from "../config/values.ts";
+import type { ListedAccount } from "../core/account-store.ts";
+import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { deletableText, type ServerSize, shrinkAdvice } from "../accounts/server-size.ts";
-import { formatSize } from "../actions/action.ts";
+import { formatSize } from "../core/action.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import type { ServerSetting } from "../config/server-settings.ts";
 import {
@@ -14,11 +15,11 @@ import {
   RESPONSE_BODY_BYTES_MAX,
   RETRIES_DEFAULT,
   RETRIES_MAX,
-} from "../config/limits.ts";
-import { Button, PostForm } from "./form.tsx";
-import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "./parts.tsx";
+} from "../core/limits.ts";
+import { Button, PostForm } from "../ui/form.tsx";
+import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
-import { counted, duration, number, type PageUser } from "./text.ts";
+import { counted, duration, number, type PageUser } from "../ui/text.ts";
 
 interface ServerPageProps {
   readonly user: PageUser;

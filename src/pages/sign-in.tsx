@@ -1,17 +1,8 @@
 /** @jsxImportSource hono/jsx */
-import {
-  Button,
-  CONFIRM_PASSWORD_FIELD,
-  CredentialFields,
-  Field,
-  KnownPassword,
-  OrCancel,
-  PostForm,
-  type CredentialInput,
-} from "./form.tsx";
-import { Layout, render } from "./layout.tsx";
-import { LinkButton, PageHead } from "./parts.tsx";
-import type { PageUser } from "./text.ts";
+import { Button, CredentialFields, PostForm, type CredentialInput } from "../ui/form.tsx";
+import { Layout, render } from "../ui/layout.tsx";
+import { LinkButton, PageHead } from "../ui/parts.tsx";
+import type { PageUser } from "../ui/text.ts";
 
 interface SignUpPageProps {
   readonly typed: CredentialInput;
@@ -167,42 +158,6 @@ export function welcomePage({ path, typed, email }: WelcomePageProps): string {
         <CredentialFields typed={typed} password="new" emailOf={email} />
         <Button>{email === null ? "Create login" : "Save and log in"}</Button>
       </PostForm>
-    </Layout>,
-  );
-}
-
-interface ConfirmPasswordProps {
-  readonly user: PageUser;
-  /** The path and query of the form. */
-  readonly path: string;
-  /** The fields of the form, sent again with the password. */
-  readonly fields: readonly (readonly [name: string, value: string])[];
-  /** What was wrong with the password; null at the first time. */
-  readonly problem: string | null;
-}
-
-/** Asks for the password if the session secret is missing. */
-export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPasswordProps): string {
-  return render(
-    <Layout title="Confirm with your password" user={user} width="narrow">
-      <PageHead title="Confirm with your password">
-        <p>Nothing has been changed yet.</p>
-      </PageHead>
-      <PostForm user={user} action={path} class="card" fields={fields}>
-        <Field name="email" label="Email" type="email" value={user.email} readonly autocomplete="username" />
-        <KnownPassword name={CONFIRM_PASSWORD_FIELD} label="Password" problem={problem} />
-        <OrCancel href="/">
-          <Button>Confirm</Button>
-        </OrCancel>
-      </PostForm>
-      <p class="quiet small">
-        No password here? <a href="/settings/password">Set one</a>, or log out and in again with scripts on.
-      </p>
-      <p class="quiet small">
-        Outgate could not verify that this change comes from its own page: scripts are off, or the browser’s stored data
-        was cleared. On plain http, other programs on this host can read the session cookie.{" "}
-        <a href="/docs/security">Learn more</a>
-      </p>
     </Layout>,
   );
 }

@@ -2,11 +2,11 @@ import { checkOrigin, type SigningService } from "../accounts/signing-secrets.ts
 import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/signature-check.ts";
 import type { VerifyService } from "../accounts/verify-signature.ts";
 import { isJsonObject } from "../api/schema-helpers.ts";
-import { DomainError } from "../api/domain-error.ts";
+import { DomainError } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../core/clock.ts";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { CHECK_PATH, type CheckFormProps, type TypedCheck } from "./signature-check.tsx";
 import { signingPage } from "./signing.tsx";

@@ -1,10 +1,10 @@
 /** @jsxImportSource hono/jsx */
+import type { SigningUse } from "../core/account-store.ts";
 import type { KnownOrigin } from "../accounts/known-origins.ts";
 import type { SignatureCheck } from "../accounts/signature-check.ts";
-import type { SigningUse } from "../crypto/secrets.ts";
-import { Button, Field, PostForm } from "./form.tsx";
-import { Card, Notice, UntrustedText } from "./parts.tsx";
-import type { PageUser } from "./text.ts";
+import { Button, Field, PostForm } from "../ui/form.tsx";
+import { Card, Notice, UntrustedText } from "../ui/parts.tsx";
+import type { PageUser } from "../ui/text.ts";
 
 export const CHECK_PATH = "/settings/signing/check";
 

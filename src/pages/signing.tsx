@@ -1,13 +1,13 @@
 /** @jsxImportSource hono/jsx */
+import type { SigningUse } from "../core/account-store.ts";
 import type { KnownOrigin } from "../accounts/known-origins.ts";
 import type { SigningSecret } from "../accounts/signing-secrets.ts";
-import type { SigningUse } from "../crypto/secrets.ts";
-import { Copied, EmptyState } from "./controls.tsx";
-import { Button, Field, PostForm } from "./form.tsx";
-import { Ago, Card, LinkButton, Notice, Time, UntilTime, UntrustedText } from "./parts.tsx";
+import { Copied, EmptyState } from "../ui/controls.tsx";
+import { Button, Field, PostForm } from "../ui/form.tsx";
+import { Ago, Card, LinkButton, Notice, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { CheckForm, type CheckFormProps } from "./signature-check.tsx";
 import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
-import type { PageUser } from "./text.ts";
+import type { PageUser } from "../ui/text.ts";
 
 interface OriginFormProps {
   readonly user: PageUser;

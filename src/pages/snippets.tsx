@@ -1,14 +1,14 @@
 /** @jsxImportSource hono/jsx */
 import { keyHeader } from "../accounts/first-action.ts";
-import type { Action } from "../actions/action.ts";
-import { bodyMemberJson, bodyMemberOf } from "../actions/body.ts";
-import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../config/limits.ts";
-import { prettyPrint } from "../json/json.ts";
-import { normalTarget } from "../outbound/target.ts";
+import type { Action } from "../core/action.ts";
+import { bodyMemberJson, bodyMemberOf } from "../core/body.ts";
+import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../core/limits.ts";
+import { prettyPrint } from "../core/json.ts";
+import { normalTarget } from "../core/target.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
 import { maskedAction } from "../receipts/masked-action.ts";
-import { Icon } from "./icons.tsx";
-import { SubSection, UntrustedBlock } from "./parts.tsx";
+import { Icon } from "../ui/icons.tsx";
+import { SubSection, UntrustedBlock } from "../ui/parts.tsx";
 
 /** A trusted text with a copy button. */
 export function Snippet({ title, text }: { readonly title: string; readonly text: string }) {

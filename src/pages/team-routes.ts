@@ -1,15 +1,15 @@
+import type { StartedSession } from "../core/session.ts";
+import { emailKey } from "../core/account-store.ts";
 import Type from "typebox";
 import type { KeyService } from "../accounts/keys.ts";
 import type { FirstStepService } from "../accounts/first-steps.ts";
 import { AccountParams } from "../accounts/routes.ts";
 import type { PeopleService } from "../accounts/people.ts";
 import { checkAccountName, checkCredentials } from "../accounts/schemas.ts";
-import type { StartedSession } from "../accounts/sessions.ts";
 import type { TeamService } from "../accounts/team.ts";
 import { InvitationParams, PersonParams } from "../accounts/team-routes.ts";
 import { checkInvitation, checkRole } from "../accounts/team-schemas.ts";
-import { emailKey } from "../accounts/throttle.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { LINK_NOT_FOUND, showFormAgain } from "../http/errors.ts";
 import { createPageRoutes, pathParams } from "../http/operation.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
@@ -27,10 +27,10 @@ import {
   type PersonRouteDeps,
   sourceOf,
 } from "../http/session.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { EMPTY_CREDENTIALS } from "./form.tsx";
+import type { Clock } from "../core/clock.ts";
+import { EMPTY_CREDENTIALS } from "../ui/form.tsx";
 import { ACCOUNT_NAME_PATH, accountPage } from "./account.tsx";
-import { LOG_IN_PATH, SETTINGS_LINK } from "./layout.tsx";
+import { LOG_IN_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
 import {
   EMPTY_INVITATION,
   INVITATIONS_PATH,

@@ -2,15 +2,15 @@
 import type { Child } from "hono/jsx";
 import type { KeyView } from "../accounts/schemas.ts";
 import type { ListedInvitation, OpenInvitation } from "../accounts/team.ts";
-import type { MemberRole } from "../accounts/roles.ts";
-import type { Invitation, TeamMember } from "../../db/team-store.ts";
-import { Button, Choices, type CredentialInput, CredentialFields, Field, OrCancel, PostForm } from "./form.tsx";
+import type { MemberRole } from "../core/roles.ts";
+import type { Invitation, TeamMember } from "../core/team-store.ts";
+import { Button, Choices, type CredentialInput, CredentialFields, Field, OrCancel, PostForm } from "../ui/form.tsx";
 import { FormerKeys } from "./keys.tsx";
-import { Layout, render } from "./layout.tsx";
+import { Layout, render } from "../ui/layout.tsx";
 import { AddForm, DataTable, None, settingsFrame } from "./settings-frame.tsx";
-import { Ago, Day, Name, Notice, PageHead, Problem, UntilTime, UntrustedText } from "./parts.tsx";
+import { Ago, Day, Name, Notice, PageHead, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { ProviderForm } from "./sign-in.tsx";
-import { MEMBER_ROLE_CHOICES, type PageUser, roleLabel } from "./text.ts";
+import { MEMBER_ROLE_CHOICES, type PageUser, roleLabel } from "../ui/text.ts";
 
 export const PEOPLE_PATH = "/settings/people";
 

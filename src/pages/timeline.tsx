@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { describeActor } from "../accounts/roles.ts";
-import { type ActionStatus, isTerminal } from "../actions/action.ts";
-import { type OutcomeKind, statusSentence } from "../actions/outcome.ts";
-import { isTooLate, type TimelineEntry, type TimelineEvent } from "../actions/timeline.ts";
-import { Card, Name, Time, type Tone, UntrustedText } from "./parts.tsx";
+import { describeActor } from "../core/roles.ts";
+import { type ActionStatus, isTerminal } from "../core/action.ts";
+import { type OutcomeKind, statusSentence } from "../core/outcome.ts";
+import { isTooLate, type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
+import { Card, Name, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
-import { type ActorEvent, counted, duration, mailName } from "./text.ts";
+import { type ActorEvent, counted, duration, mailName } from "../ui/text.ts";
 
 interface HistoryProps {
   readonly timeline: readonly TimelineEntry[];

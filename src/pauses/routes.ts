@@ -1,6 +1,6 @@
+import { PauseId, CreatePause, PauseJson, PauseList, checkPausedHost, serializePause } from "../api/pause-schemas.ts";
 import Type from "typebox";
 import type { PauseService } from "./service.ts";
-import { checkPausedHost, CreatePause, PauseId, PauseJson, PauseList, serializePause } from "./pause.ts";
 import { json } from "../http/response.ts";
 import {
   API_ERRORS,

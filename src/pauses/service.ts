@@ -1,15 +1,15 @@
-import { type Audited, type AuditDetail, auditOf, auditOfSystem } from "../audit/audit.ts";
-import { accountStopped, authorize, type Caller, SYSTEM } from "../accounts/roles.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../config/limits.ts";
+import type { Decide } from "../core/changes.ts";
+import { type Audited, type AuditDetail, auditOf, auditOfSystem } from "../core/audit.ts";
+import { accountStopped, authorize, type Caller, SYSTEM } from "../core/roles.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../core/limits.ts";
 import { maskText } from "../receipts/masking.ts";
-import type { Pause, PauseScope, PauseStore } from "./pause.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Ids } from "../runtime/ids.ts";
+import type { Pause, PauseScope, PauseStore } from "../core/pause.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
 import type { Log } from "../observability/log.ts";
-import type { Decide } from "../approvals/decide.ts";
-import type { Revocation } from "../../db/account-store.ts";
-import { StoreUnavailable } from "../../db/store.ts";
+import type { Revocation } from "../core/account-store.ts";
+import { StoreUnavailable } from "../core/store.ts";
 
 interface PauseDeps {
   readonly pauses: PauseStore;

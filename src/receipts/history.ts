@@ -1,5 +1,5 @@
-import type { TimelineEntry } from "../actions/timeline.ts";
-import { RECEIPT_ATTEMPTS_MAX, RECEIPT_ROWS_MAX, TIMELINE_ROWS_MAX } from "../config/limits.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
+import { RECEIPT_ATTEMPTS_MAX, RECEIPT_ROWS_MAX, TIMELINE_ROWS_MAX } from "../core/limits.ts";
 
 /** The query parameter that asks for an earlier part of the timeline: 1 for the one before the newest. */
 export const EARLIER_PARAMETER = "earlier";

@@ -1,7 +1,7 @@
-import { type Action, formatSize } from "../actions/action.ts";
-import { bodyMemberOf, contentTypeOf, encodeForm, formPairs, sentBody } from "../actions/body.ts";
+import { type Action, formatSize } from "../core/action.ts";
+import { bodyMemberOf, contentTypeOf, encodeForm, formPairs, sentBody } from "../core/body.ts";
 import { isReadAsUtf8 } from "../api/media-type.ts";
-import { BYTES_SHOWN_MAX } from "../config/limits.ts";
+import { BYTES_SHOWN_MAX } from "../core/limits.ts";
 import { maskElements } from "./mask-elements.ts";
 import { MASK, type Masking, parameterKind } from "./mask-rules.ts";
 import { maskJsonText, maskText } from "./masking.ts";

@@ -1,4 +1,4 @@
-import { endOfString, endOfValue, skipSpace } from "../json/walk.ts";
+import { endOfString, endOfValue, skipSpace } from "../core/json-walk.ts";
 import { EditedText } from "./edited-text.ts";
 import { isNamedMember, isNamingMember, type Masking, secretKind } from "./mask-rules.ts";
 

@@ -1,5 +1,5 @@
-import type { Viewer } from "../accounts/roles.ts";
-import { NAMES_READ_MAX } from "../config/limits.ts";
+import type { Viewer } from "../core/roles.ts";
+import { NAMES_READ_MAX } from "../core/limits.ts";
 import { GENERATED_CHARS_MIN, looksGenerated } from "./find-secrets.ts";
 
 /** The start of every mask. Alone it replaces values that are always hidden. */

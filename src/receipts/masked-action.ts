@@ -1,15 +1,16 @@
-import type { Action, Result } from "../actions/action.ts";
-import type { PastAttempt } from "../actions/attempts.ts";
-import type { LateResult } from "../actions/late-result.ts";
-import { type Extras, NO_EXTRAS, unknownExtras } from "../actions/extras.ts";
-import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
-import { type Caller, hasScope, type ScopedCaller, seesWhole, type Viewer, viewerOf } from "../accounts/roles.ts";
-import type { EarlierRejection } from "../approvals/rejections.ts";
-import { MASKED_AT_ONCE_CHARS_MAX, MASKED_INLINE_CHARS_MAX } from "../config/limits.ts";
+import type { MaskedTexts } from "../core/search.ts";
+import type { Action, Result } from "../core/action.ts";
+import type { PastAttempt } from "../core/attempts.ts";
+import type { LateResult } from "../core/late-result.ts";
+import { type Extras, NO_EXTRAS, unknownExtras } from "../core/extras.ts";
+import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
+import { type Caller, hasScope, type ScopedCaller, seesWhole, type Viewer, viewerOf } from "../core/roles.ts";
+import type { EarlierRejection } from "../core/rejections.ts";
+import { MASKED_AT_ONCE_CHARS_MAX, MASKED_INLINE_CHARS_MAX } from "../core/limits.ts";
 import { bytesOf, maskedBody, type SeenBytes } from "./mask-body.ts";
 import { Masking, secretKind } from "./mask-rules.ts";
 import { maskHeaders, maskJsonText, maskResponseHeaders, maskResponseText, maskText, maskUrl } from "./masking.ts";
-import type { Pause } from "../pauses/pause.ts";
+import type { Pause } from "../core/pause.ts";
 
 /** An action as a viewer may see it. */
 interface MaskedAction extends Action {
@@ -82,14 +83,6 @@ function maskedExtras(extras: Extras, masking: Masking): Extras {
     ...(reason === undefined ? {} : { reason: maskText(reason, masking) }),
     ...(metadata === undefined ? {} : { metadata: maskedMetadata(metadata, masking) }),
   };
-}
-
-/** Texts as a viewer sees them, for searches: what somebody doesn't see must not be found letter by letter. */
-export interface MaskedTexts {
-  url(url: string): string;
-  text(text: string): string;
-  /** Whether a value of metadata is shown as it is. */
-  showsMetadata(name: string, value: string): boolean;
 }
 
 export function maskedTexts(viewer: Viewer): MaskedTexts {

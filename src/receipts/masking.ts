@@ -1,6 +1,6 @@
-import type { Viewer } from "../accounts/roles.ts";
-import { ECHO_CHARS_MIN, ECHOES_MAX } from "../config/limits.ts";
-import { readHeaders } from "../outbound/response-headers.ts";
+import type { Viewer } from "../core/roles.ts";
+import { ECHO_CHARS_MIN, ECHOES_MAX } from "../core/limits.ts";
+import { readHeaders } from "./response-headers.ts";
 import { EditedText } from "./edited-text.ts";
 import { findSecrets } from "./find-secrets.ts";
 import { isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";

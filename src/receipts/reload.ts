@@ -1,5 +1,5 @@
-import { type Action, isTerminal } from "../actions/action.ts";
-import { RECEIPT_RELOAD_SECONDS_MAX, RECEIPT_RELOAD_SECONDS_MIN, RECEIPT_RELOAD_SHARE } from "../config/limits.ts";
+import { type Action, isTerminal } from "../core/action.ts";
+import { RECEIPT_RELOAD_SECONDS_MAX, RECEIPT_RELOAD_SECONDS_MIN, RECEIPT_RELOAD_SHARE } from "../core/limits.ts";
 
 /** The query parameter by which a reader stops the reloading of a receipt, or lets it go on. */
 export const RELOAD_PARAMETER = "reload";

@@ -1,15 +1,15 @@
 import Type, { type Static } from "typebox";
-import type { Action as StoredAction } from "../actions/action.ts";
-import { withoutUnknown } from "../actions/extras.ts";
-import type { TimelineEntry } from "../actions/timeline.ts";
-import { ActionJson } from "../actions/schemas.ts";
-import { cutJson, cutRequestBody } from "../actions/cut-body.ts";
-import { RECEIPT_ATTEMPTS_MAX, RECEIPT_BODY_BYTES_MAX } from "../config/limits.ts";
+import type { Action as StoredAction } from "../core/action.ts";
+import { withoutUnknown } from "../core/extras.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
+import { ActionJson } from "../api/action-schemas.ts";
+import { cutJson, cutRequestBody } from "./cut-body.ts";
+import { RECEIPT_ATTEMPTS_MAX, RECEIPT_BODY_BYTES_MAX } from "../core/limits.ts";
 import { receiptHistory } from "./history.ts";
 import { plainText } from "../api/schema-helpers.ts";
 import { maskedAction, maskedEntry } from "./masked-action.ts";
-import { TimelineItem } from "../actions/list-schemas.ts";
-import { actionJson, timelineItem } from "../actions/serialize.ts";
+import { TimelineItem } from "../api/list-schemas.ts";
+import { actionJson, timelineItem } from "./serialize.ts";
 
 const {
   deduplicated: _found,

@@ -1,6 +1,6 @@
-import { JOB_LEASE_MS, JOB_RENEW_MS, START_LOOK_MS, START_WAIT_MS_MAX } from "../config/limits.ts";
-import { type ClusterStore, StoreUnavailable } from "../../db/store.ts";
-import type { Clock } from "./clock.ts";
+import { JOB_LEASE_MS, JOB_RENEW_MS, START_LOOK_MS, START_WAIT_MS_MAX } from "../core/limits.ts";
+import { type ClusterStore, StoreUnavailable } from "../core/store.ts";
+import type { Clock } from "../core/clock.ts";
 
 /** Runs work of which only one node may do any at a time. */
 export interface JobLeases {
@@ -96,4 +96,11 @@ export async function inTurn<T>(
     // If it can't be released it ends by itself.
     await cluster.releaseJob(name, nodeId).catch(() => {});
   }
+}
+
+/** The right to end rows of dead processes, which one node has at a time. */
+export interface RecoveryLease {
+  /** Takes or renews it. False: another node ends them. */
+  take(): Promise<boolean>;
+  release(): Promise<void>;
 }

@@ -1,7 +1,7 @@
-import { StoreUnavailable } from "../../db/store.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../core/clock.ts";
 
 interface FreshDeps {
   readonly clock: Pick<Clock, "after">;

@@ -1,5 +1,5 @@
-import { NODE_BEAT_MS, NODE_JOIN_BEAT_MS, NODE_LIVES_MS } from "../config/limits.ts";
-import { type ClusterStore, type LiveNode, type NodeRow, StoreUnavailable } from "../../db/store.ts";
+import { NODE_BEAT_MS, NODE_JOIN_BEAT_MS, NODE_LIVES_MS } from "../core/limits.ts";
+import { type ClusterStore, type LiveNode, type NodeRow, StoreUnavailable } from "../core/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { NodeClock } from "./node-clock.ts";
 

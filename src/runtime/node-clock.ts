@@ -1,6 +1,6 @@
-import { CLOCK_DOUBT_MS, CLOCK_READ_EVERY_MS, CLOCK_READS, CLOCK_TOLERANCE_MS } from "../config/limits.ts";
-import type { ClusterStore } from "../../db/store.ts";
-import type { Clock } from "./clock.ts";
+import { CLOCK_DOUBT_MS, CLOCK_READ_EVERY_MS, CLOCK_READS, CLOCK_TOLERANCE_MS } from "../core/limits.ts";
+import type { ClusterStore } from "../core/store.ts";
+import type { Clock } from "../core/clock.ts";
 
 /** One reading of the database's clock. */
 export interface ClockReading {

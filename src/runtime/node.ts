@@ -1,11 +1,10 @@
 import { VERSION } from "../config/config.ts";
-import { FIRST_KEYS_LEASE_MS, JOB_LEASE_MS } from "../config/limits.ts";
-import { type NodeShare, shareOfHost, shareOfRate } from "../delivery/shares.ts";
-import type { RecoveryLease } from "../delivery/recovery.ts";
-import { type ClusterStore, StoreUnavailable } from "../../db/store.ts";
+import { FIRST_KEYS_LEASE_MS, JOB_LEASE_MS } from "../core/limits.ts";
+import { type NodeShare, shareOfHost, shareOfRate } from "./shares.ts";
+import { type ClusterStore, StoreUnavailable } from "../core/store.ts";
 import type { Log } from "../observability/log.ts";
-import type { Clock } from "./clock.ts";
-import { createJobLeases, inTurn, type JobLeases } from "./job-leases.ts";
+import type { Clock } from "../core/clock.ts";
+import { createJobLeases, inTurn, type JobLeases, type RecoveryLease } from "./job-leases.ts";
 import { Membership } from "./membership.ts";
 import { NodeClock } from "./node-clock.ts";
 

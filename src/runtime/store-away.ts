@@ -1,7 +1,7 @@
-import { STORE_RETRY_MS } from "../config/limits.ts";
+import { STORE_RETRY_MS } from "../core/limits.ts";
 import type { Log } from "../observability/log.ts";
-import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
-import type { Clock } from "./clock.ts";
+import { StoreBusy, StoreUnavailable } from "../core/store.ts";
+import type { Clock } from "../core/clock.ts";
 
 interface WaitDeps {
   readonly clock: Pick<Clock, "after">;

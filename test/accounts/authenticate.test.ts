@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
-import { authorize, type Role, ROLES } from "../../src/accounts/roles.ts";
-import type { AccountStore, ApiKey } from "../../db/account-store.ts";
-import { StoreUnavailable } from "../../db/store.ts";
+import { authorize, type Role, ROLES } from "../../src/core/roles.ts";
+import type { AccountStore, ApiKey } from "../../src/core/account-store.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
 import { ACCOUNT, anAccount, anApiKey, later, NOON } from "../support/factory.ts";

@@ -1,5 +1,6 @@
+import { isListedHost } from "../../src/core/policy.ts";
 import { expect, test } from "bun:test";
-import { checkCallbackHost, isListedHost } from "../../src/accounts/callback-hosts.ts";
+import { checkCallbackHost } from "../../src/accounts/callback-hosts.ts";
 
 const LISTED = ["hooks.example.com", "127.0.0.1:9", "[::1]:81", "explicit.example.com:443"];
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { UsedOrigins } from "../../db/account-store.ts";
+import type { UsedOrigins } from "../../src/core/account-store.ts";
 import { knownOriginsOf } from "../../src/accounts/known-origins.ts";
-import { KNOWN_ORIGINS_MAX } from "../../src/config/limits.ts";
+import { KNOWN_ORIGINS_MAX } from "../../src/core/limits.ts";
 import { later, NOON } from "../support/factory.ts";
 
 const DAY_MS = 86_400_000;

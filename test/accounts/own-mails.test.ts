@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from "bun:test";
-import { DomainError } from "../../src/api/domain-error.ts";
-import type { AuditEntry } from "../../src/audit/audit.ts";
-import type { WelcomeLink } from "../../db/account-store.ts";
+import { DomainError } from "../../src/core/domain-error.ts";
+import type { AuditEntry } from "../../src/core/audit.ts";
+import type { WelcomeLink } from "../../src/core/account-store.ts";
 import { createOwnMailService } from "../../src/accounts/own-mails.ts";
 import { NO_PASSWORD } from "../../src/accounts/people.ts";
-import type { Delivery } from "../../src/delivery/notification.ts";
+import type { Delivery } from "../../src/core/notification.ts";
 import type { OutgoingMail } from "../../src/mail/messages.ts";
 import { ACCOUNT, later, NOON } from "../support/factory.ts";
 import { ownerOf } from "../support/owner.ts";

@@ -1,11 +1,11 @@
+import type { RequestSource } from "../../src/core/session.ts";
 import { describe, expect, test } from "bun:test";
 import { createWelcomeLink } from "../../src/accounts/first-start.ts";
 import { createPeopleService } from "../../src/accounts/people.ts";
-import type { RequestSource } from "../../src/accounts/sessions.ts";
-import { DomainError } from "../../src/api/domain-error.ts";
-import { PASSWORD_CHARS_MAX } from "../../src/config/limits.ts";
+import { DomainError } from "../../src/core/domain-error.ts";
+import { PASSWORD_CHARS_MAX } from "../../src/core/limits.ts";
 import type { HashLane, Passwords } from "../../src/crypto/passwords.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
 import { anAccount, NOON } from "../support/factory.ts";

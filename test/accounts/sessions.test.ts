@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createSessionRegistry } from "../../src/accounts/sessions.ts";
-import type { SessionMember } from "../../db/account-store.ts";
+import type { SessionMember } from "../../src/core/account-store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 import { NOON } from "../support/factory.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { createSessionRegistry } from "../../src/accounts/sessions.ts";
-import type { SessionMember } from "../../db/account-store.ts";
+import type { SessionMember } from "../../src/core/account-store.ts";
 import { FakeClock } from "../support/clock.ts";
 import { ACCOUNT, anApiKey, NOON } from "../support/factory.ts";
 import { openFileStore, testSecrets } from "../support/store.ts";

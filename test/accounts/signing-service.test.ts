@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
-import { ROLES } from "../../src/accounts/roles.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { ROLES } from "../../src/core/roles.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { anotherOwner, as, refusalOf } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, requestFor } from "../support/engine.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createSignUpThrottle, createLogInThrottle } from "../../src/accounts/throttle.ts";
-import { RetryLater } from "../../src/api/domain-error.ts";
-import { LOGINS_REMEMBERED_MAX, SIGN_UPS_PER_CLIENT_MAX } from "../../src/config/limits.ts";
+import { RetryLater } from "../../src/core/domain-error.ts";
+import { LOGINS_REMEMBERED_MAX, SIGN_UPS_PER_CLIENT_MAX } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";
 
 /** 0: it was let in. Else the seconds after which it would be. */

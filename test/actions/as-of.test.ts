@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { ActionStatus } from "../../src/actions/action.ts";
-import { actionAsOf, type TimelineEvent, type TimelineEntry } from "../../src/actions/timeline.ts";
+import type { ActionStatus } from "../../src/core/action.ts";
+import { actionAsOf, type TimelineEvent, type TimelineEntry } from "../../src/core/timeline.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 let seq = 0;

@@ -1,8 +1,8 @@
-import type { Caller, Role } from "../../src/accounts/roles.ts";
-import { DomainError } from "../../src/api/domain-error.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import type { Caller, Role } from "../../src/core/roles.ts";
+import { DomainError } from "../../src/core/domain-error.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
-import type { Store } from "../../db/store.ts";
+import type { Store } from "../../src/core/store.ts";
 import { anAccount, anApiKey } from "../support/factory.ts";
 
 /** An owner of an account of its own, beside the first one of the store. */

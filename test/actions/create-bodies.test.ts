@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { formJson } from "../../src/actions/body.ts";
+import { formJson } from "../../src/core/body.ts";
 import { createInputOf } from "../../src/actions/create-schema.ts";
 import { anAction, NOON } from "../support/factory.ts";
 import { refusalOf, rigCreate } from "./create-rig.ts";

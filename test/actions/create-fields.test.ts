@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DecisionBody } from "../../src/actions/schemas.ts";
+import { DecisionBody } from "../../src/api/action-schemas.ts";
 import { bodyCheck } from "../../src/api/schema-helpers.ts";
 
 import { checkCreateKey } from "../../src/accounts/schemas.ts";

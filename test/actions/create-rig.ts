@@ -1,8 +1,8 @@
 import { createCheckCreate, type CheckedCreate, type CreateInput } from "../../src/actions/create-schema.ts";
-import { memberText, orderedMemberText, scanJson } from "../../src/json/json.ts";
-import { DomainError } from "../../src/api/domain-error.ts";
+import { memberText, orderedMemberText, scanJson } from "../../src/core/json.ts";
+import { DomainError } from "../../src/core/domain-error.ts";
 import { NOON } from "../support/factory.ts";
-import { checkTarget, parsePolicy } from "../../src/outbound/policy.ts";
+import { checkTarget, parsePolicy } from "../../src/config/target-policy.ts";
 
 export interface Settings {
   readonly allowedPrivateTargets?: readonly string[];

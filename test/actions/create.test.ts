@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import type { ActionStore, Store } from "../../db/store.ts";
+import type { ActionStore, Store } from "../../src/core/store.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";

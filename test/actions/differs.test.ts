@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { ActionRequest } from "../../src/actions/action.ts";
-import { differs } from "../../src/actions/dedupe.ts";
+import type { ActionRequest } from "../../src/core/action.ts";
+import { differs } from "../../src/core/dedupe.ts";
 import { aRequest } from "../support/factory.ts";
 
 /** A request in which everything is set, so that each difference stands alone. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { METADATA_NAMES_MAX } from "../../src/config/limits.ts";
-import type { Action } from "../../src/actions/action.ts";
+import { METADATA_NAMES_MAX } from "../../src/core/limits.ts";
+import type { Action } from "../../src/core/action.ts";
 import { metadataOfCopy } from "../../src/actions/copies.ts";
 import { editedCopy, type EditedFields, fieldsToEdit } from "../../src/actions/edited-copy.ts";
 import { maskOf } from "../../src/receipts/mask-rules.ts";

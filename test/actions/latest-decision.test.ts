@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../src/actions/action.ts";
-import { latestDecision, type TimelineEvent, type TimelineEntry } from "../../src/actions/timeline.ts";
+import type { Action } from "../../src/core/action.ts";
+import { latestDecision, type TimelineEvent, type TimelineEntry } from "../../src/core/timeline.ts";
 import { anAction, NOON } from "../support/factory.ts";
 
 const entries = (...events: readonly (readonly [run: number, event: TimelineEvent])[]): TimelineEntry[] =>

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { attemptMs } from "../../src/actions/outcome.ts";
-import { ATTEMPT_MS_MIN, LEASE_GRACE_MS, LEASE_WRITE_MS } from "../../src/config/limits.ts";
+import { attemptMs } from "../../src/core/outcome.ts";
+import { ATTEMPT_MS_MIN, LEASE_GRACE_MS, LEASE_WRITE_MS } from "../../src/core/limits.ts";
 
 const NOW = new Date("2026-01-01T12:00:00.000Z");
 

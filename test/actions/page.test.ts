@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { encodeCursor } from "../../src/api/schema-helpers.ts";
-import { checkList, pageJson } from "../../src/actions/list-schemas.ts";
-import { NO_SEARCH } from "../../src/actions/search.ts";
+import { checkList, pageJson } from "../../src/api/list-schemas.ts";
+import { NO_SEARCH } from "../../src/core/search.ts";
 import { refusalOf } from "./create-rig.ts";
 
 const ID = "act_01jf8a7q3v0000000000000000";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { NO_SEARCH } from "../../src/actions/search.ts";
+import { NO_SEARCH } from "../../src/core/search.ts";
 import type { ListFilter } from "../../src/actions/service.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";

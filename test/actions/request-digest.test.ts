@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { matchesApproval, requestDigest } from "../../src/actions/dedupe.ts";
-import { NO_EXTRAS, parseExtras } from "../../src/actions/extras.ts";
+import { matchesApproval, requestDigest } from "../../src/core/dedupe.ts";
+import { NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
 import { anAction } from "../support/factory.ts";
 import { testSecrets } from "../support/store.ts";
 

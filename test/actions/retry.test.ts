@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { HTTP_METHODS } from "../../src/actions/action.ts";
-import { type Caller, type Hold, HOLDS } from "../../src/accounts/roles.ts";
+import { HTTP_METHODS } from "../../src/core/action.ts";
+import { type Caller, type Hold, HOLDS } from "../../src/core/roles.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";

@@ -1,4 +1,4 @@
-import type { Outcome } from "../../src/actions/outcome.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { answered } from "../support/factory.ts";
 

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { Timeline } from "../../src/actions/list-schemas.ts";
-import { timelineJson } from "../../src/actions/serialize.ts";
-import type { ActionStatus } from "../../src/actions/action.ts";
-import type { TimelineEvent } from "../../src/actions/timeline.ts";
+import { Timeline } from "../../src/api/list-schemas.ts";
+import { timelineJson } from "../../src/receipts/serialize.ts";
+import type { ActionStatus } from "../../src/core/action.ts";
+import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { NOON } from "../support/factory.ts";
 
 const timeline = compile(Timeline);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { ACTION_STATUSES, type ActionStatus, isTerminal } from "../../src/actions/action.ts";
-import { nextStatus, type Operation, operationsIn, sources, type Trigger } from "../../src/actions/status.ts";
+import { ACTION_STATUSES, type ActionStatus, isTerminal } from "../../src/core/action.ts";
+import { nextStatus, type Operation, operationsIn, sources, type Trigger } from "../../src/core/status.ts";
 
 const NOWHERE = {
   approve: null,

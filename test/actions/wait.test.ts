@@ -1,9 +1,9 @@
-import { DomainError } from "../../src/api/domain-error.ts";
+import { DomainError } from "../../src/core/domain-error.ts";
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { cancel } from "../../src/actions/changes.ts";
-import { WAITERS_PER_ACCOUNT_MAX } from "../../src/config/limits.ts";
-import type { Store } from "../../db/store.ts";
+import { cancel } from "../../src/core/changes.ts";
+import { WAITERS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
+import type { Store } from "../../src/core/store.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered, writeOf } from "../support/factory.ts";
 import { anotherOwner, as, refusalOf } from "./callers.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { awaitsRunAt, isExpired, nextRetryAt } from "../../src/actions/action.ts";
-import { approve, type Change, expireUnsent, operationsOf, retry, sendNow } from "../../src/actions/changes.ts";
-import { differs } from "../../src/actions/dedupe.ts";
-import { extrasText, ownRules, parseExtras } from "../../src/actions/extras.ts";
-import { settle } from "../../src/actions/settle.ts";
-import { latestDecision } from "../../src/actions/timeline.ts";
-import { DomainError } from "../../src/api/domain-error.ts";
+import { awaitsRunAt, isExpired, nextRetryAt } from "../../src/core/action.ts";
+import { approve, type Change, expireUnsent, operationsOf, retry, sendNow } from "../../src/core/changes.ts";
+import { differs } from "../../src/core/dedupe.ts";
+import { extrasText, ownRules, parseExtras } from "../../src/core/extras.ts";
+import { settle } from "../../src/core/settle.ts";
+import { latestDecision } from "../../src/core/timeline.ts";
+import { DomainError } from "../../src/core/domain-error.ts";
 import { anAction, aRequest, later } from "../support/factory.ts";
 
 const HOUR = 3_600_000;

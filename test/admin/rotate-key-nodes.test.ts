@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { rotateKey } from "../../src/admin/rotate-key.ts";
 import { readConfig } from "../../src/config/config.ts";
-import { NODE_LIVES_MS } from "../../src/config/limits.ts";
-import { openEncryptedStore } from "../../src/crypto/encrypted-store.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { NODE_LIVES_MS } from "../../src/core/limits.ts";
+import { openEncryptedStore } from "../../src/app/encrypted-store.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 
 test.skipIf(!hasPostgres)("the master key of a database is not changed while services use it", async () => {

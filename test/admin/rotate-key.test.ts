@@ -1,3 +1,4 @@
+import { readKey } from "../../src/config/values.ts";
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import {
@@ -15,14 +16,14 @@ import { join } from "node:path";
 import { DatabaseInUse } from "../../db/libsql/inspect.ts";
 import { bootstrap } from "../../src/accounts/first-start.ts";
 import { changeKey, checkKeys } from "../../src/admin/rotate-key.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/core/clock.ts";
 import { readConfig } from "../../src/config/config.ts";
-import { RESEAL_ROWS_MAX } from "../../src/config/limits.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
-import type { Store } from "../../db/store.ts";
-import { keyIdOf, readKey, readNextKey, makeNextKey } from "../../src/crypto/master-key.ts";
+import { RESEAL_ROWS_MAX } from "../../src/core/limits.ts";
+import { systemIds } from "../../src/core/ids.ts";
+import type { Store } from "../../src/core/store.ts";
+import { keyIdOf, readNextKey, makeNextKey } from "../../src/crypto/master-key.ts";
 import { bytesOfDatabase, fillDatabase, rotateKeyOf, readThroughKey } from "../key-files.ts";
-import { openEncryptedStore } from "../../src/crypto/encrypted-store.ts";
+import { openEncryptedStore } from "../../src/app/encrypted-store.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 
 const newKeyText = () => randomBytes(32).toString("base64");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { bodyCheck, compile, emailSchema, hostSchema, key, withoutNulls } from "../../src/api/schema-helpers.ts";
-import { DecisionBody, Retry } from "../../src/actions/schemas.ts";
+import { DecisionBody, Retry } from "../../src/api/action-schemas.ts";
 import { checkOrigin } from "../../src/accounts/signing-secrets.ts";
 import { refusalOf } from "../actions/create-rig.ts";
 

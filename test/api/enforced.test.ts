@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { encodeCursor } from "../../src/api/schema-helpers.ts";
-import { checkList, ListQuery } from "../../src/actions/list-schemas.ts";
+import { checkList, ListQuery } from "../../src/api/list-schemas.ts";
 import { checkOrigin } from "../../src/accounts/signing-secrets.ts";
 import { headerIssues } from "../../src/api/headers.ts";
-import { HEADERS_MAX, HEADER_VALUE_BYTES_MAX, URL_CHARS_MAX } from "../../src/config/limits.ts";
-import { checkTarget, parsePolicy } from "../../src/outbound/policy.ts";
+import { HEADERS_MAX, HEADER_VALUE_BYTES_MAX, URL_CHARS_MAX } from "../../src/core/limits.ts";
+import { checkTarget, parsePolicy } from "../../src/config/target-policy.ts";
 import { at, DOCUMENT, inlined, OPERATIONS } from "../support/openapi.ts";
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });

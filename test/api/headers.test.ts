@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Role } from "../../src/accounts/roles.ts";
+import type { Role } from "../../src/core/roles.ts";
 import { headerIssues } from "../../src/api/headers.ts";
 
 type Headers = Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { assert as holds, constantFrom, dictionary, jsonValue, property, string, tuple } from "fast-check";
-import { memberText, parseExactly } from "../../src/json/json.ts";
+import { memberText, parseExactly } from "../../src/core/json.ts";
 import { quickestMs } from "../support/core.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
 

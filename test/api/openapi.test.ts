@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { createSchemaPrinter } from "../../src/api/openapi.ts";
+import { createSchemaPrinter } from "../../src/http/openapi.ts";
 import { HTTP_STATUS } from "../../src/api/errors.ts";
 import { OPERATIONS as ROWS } from "../support/operations.ts";
 import { at, DOCUMENT, inlined, type Node, OPERATIONS, schemasOf } from "../support/openapi.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { NO_SEARCH } from "../../src/actions/search.ts";
+import { NO_SEARCH } from "../../src/core/search.ts";
 import { setImmediate as turn } from "node:timers/promises";
-import type { ActionStatus } from "../../src/actions/action.ts";
-import { mayDo, type Permission, ROLES } from "../../src/accounts/roles.ts";
-import type { Operation } from "../../src/actions/status.ts";
-import type { Store } from "../../db/store.ts";
+import type { ActionStatus } from "../../src/core/action.ts";
+import { mayDo, type Permission, ROLES } from "../../src/core/roles.ts";
+import type { Operation } from "../../src/core/status.ts";
+import type { Store } from "../../src/core/store.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { anotherOwner, as, refusalOf } from "../actions/callers.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
-import { EARLIER_REJECTIONS_SHOWN_MAX } from "../../src/config/limits.ts";
-import type { EarlierRejection } from "../../src/approvals/rejections.ts";
+import { EARLIER_REJECTIONS_SHOWN_MAX } from "../../src/core/limits.ts";
+import type { EarlierRejection } from "../../src/core/rejections.ts";
 import { anAction, NOON } from "../support/factory.ts";
 
 const entry = (kind: EarlierRejection["kind"]): EarlierRejection => ({ kind, at: NOON, by: "key:ann", reason: null });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../src/actions/action.ts";
-import { encodeForm } from "../../src/actions/body.ts";
+import type { Action } from "../../src/core/action.ts";
+import { encodeForm } from "../../src/core/body.ts";
 import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
-import { rejectionDigest, similarDigest } from "../../src/approvals/rejections.ts";
+import { rejectionDigest, similarDigest } from "../../src/core/rejections.ts";
 import { risksOf } from "../../src/approvals/risks.ts";
 import { anAction } from "../support/factory.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { ACTION_STATUSES } from "../../src/actions/action.ts";
-import { expire } from "../../src/actions/changes.ts";
+import { ACTION_STATUSES } from "../../src/core/action.ts";
+import { expire } from "../../src/core/changes.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 const HOUR_MS = 3_600_000;

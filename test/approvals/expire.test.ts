@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createExpire } from "../../src/approvals/decide.ts";
-import { EXPIRE_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
+import { EXPIRE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import type { LogFields } from "../../src/observability/log.ts";
-import type { Store } from "../../db/store.ts";
+import type { Store } from "../../src/core/store.ts";
 import { openEngine } from "../support/engine.ts";
 import { Target } from "../support/target.ts";
 import { refusalOf } from "../actions/callers.ts";

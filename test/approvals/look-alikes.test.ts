@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../src/actions/action.ts";
-import { encodeForm } from "../../src/actions/body.ts";
+import type { Action } from "../../src/core/action.ts";
+import { encodeForm } from "../../src/core/body.ts";
 import {
   commonTitle,
   groupAlike,
@@ -9,7 +9,7 @@ import {
   rangeOf,
   type SeenRequest,
 } from "../../src/approvals/look-alikes.ts";
-import { LOOK_ALIKE_COLUMNS_MAX } from "../../src/config/limits.ts";
+import { LOOK_ALIKE_COLUMNS_MAX } from "../../src/core/limits.ts";
 import { anAction } from "../support/factory.ts";
 
 const seen = (action: Partial<Action>, more: Partial<SeenRequest> = {}): SeenRequest => ({

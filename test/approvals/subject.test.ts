@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { SUBJECT_PATH_CHARS_MAX, SUBJECT_TITLE_CHARS_MAX } from "../../src/config/limits.ts";
+import { SUBJECT_PATH_CHARS_MAX, SUBJECT_TITLE_CHARS_MAX } from "../../src/core/limits.ts";
 import { endOfHost, subjectOf } from "../../src/approvals/subject.ts";
 
 test.each([

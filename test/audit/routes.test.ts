@@ -1,6 +1,6 @@
+import type { AuditEntryJson } from "../../src/audit/schemas.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { AuditEntryJson } from "../../src/audit/audit.ts";
-import { AUDIT_SCANS_MAX, AUDIT_STEP_ROWS } from "../../src/config/limits.ts";
+import { AUDIT_SCANS_MAX, AUDIT_STEP_ROWS } from "../../src/core/limits.ts";
 import { anAuditEntry } from "../support/factory.ts";
 import { until } from "../support/until.ts";
 import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
@@ -174,7 +174,7 @@ describe("GET /v1/audit", () => {
     await fill(3 * AUDIT_STEP_ROWS);
     const { authenticate, engine } = app;
     const caller = await authenticate(`Bearer ${KEYS.owner}`);
-    const { createAuditService } = await import("../../src/audit/audit.ts");
+    const { createAuditService } = await import("../../src/audit/service.ts");
     const asked = { kinds: [], actors: [], since: null, until: null, before: null, limit: null };
     const steps = createAuditService(engine.store.audit, engine.clock).export(caller, asked);
     expect((await steps.next()).value).toHaveLength(AUDIT_STEP_ROWS);
@@ -236,7 +236,7 @@ describe("GET /v1/audit", () => {
   });
 
   test("a page that few entries match is filled from further back, in a bounded number of steps", async () => {
-    const { createAuditService } = await import("../../src/audit/audit.ts");
+    const { createAuditService } = await import("../../src/audit/service.ts");
     const asked: number[] = [];
     const service = (matches: (step: number) => number) =>
       createAuditService(

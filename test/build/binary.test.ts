@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildBinary } from "../../scripts/build/binary.ts";
 import { RELEASE } from "../../src/config/config.ts";
-import { MASKED_INLINE_CHARS_MAX } from "../../src/config/limits.ts";
+import { MASKED_INLINE_CHARS_MAX } from "../../src/core/limits.ts";
 import { outgate } from "../cli/outgate.ts";
 import { connect } from "../mcp/clients.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";

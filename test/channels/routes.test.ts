@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { CHANNEL_TESTS_PER_HOUR_MAX, CHANNELS_MAX } from "../../src/config/limits.ts";
+import { CHANNEL_TESTS_PER_HOUR_MAX, CHANNELS_MAX } from "../../src/core/limits.ts";
 import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";

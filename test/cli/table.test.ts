@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { ACTION_COLUMNS, actionRow, eventLine, failureIn, span } from "../../src/cli/action-list.ts";
 import { type Column, table, tableOf } from "../../src/cli/table.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
-import type { ActionJson } from "../../src/actions/schemas.ts";
+import { systemIds } from "../../src/core/ids.ts";
+import type { ActionJson } from "../../src/api/action-schemas.ts";
 
 const plain = (text: string) => text;
 

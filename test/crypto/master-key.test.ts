@@ -1,6 +1,7 @@
+import { readKey } from "../../src/config/values.ts";
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { fingerprint, readKey, subkey } from "../../src/crypto/master-key.ts";
+import { fingerprint, subkey } from "../../src/crypto/master-key.ts";
 
 const KEY = new Uint8Array(randomBytes(32));
 

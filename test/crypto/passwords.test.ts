@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, mock, spyOn, test } from "bun:test";
-import { DomainError } from "../../src/api/domain-error.ts";
+import { DomainError } from "../../src/core/domain-error.ts";
 import {
   PASSWORD_HASHES_MAX,
   PASSWORD_HASHES_WAITING_MAX,
   PASSWORD_HASHES_WAITING_PER_LANE_MAX,
-} from "../../src/config/limits.ts";
+} from "../../src/core/limits.ts";
 import { createPasswords } from "../../src/crypto/passwords.ts";
 
 const TURN = { lane: "192.0.2.1", isKnown: false, email: null };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 
 const secrets = createSecrets(new Uint8Array(randomBytes(32)), randomBytes);

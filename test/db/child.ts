@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { StoreUnavailable } from "../../db/store.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 import { ACCOUNT, aCreation } from "../support/factory.ts";
 import { lockTimesOf, openStoreAt, openStoreOf } from "../support/store.ts";
 

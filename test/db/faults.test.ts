@@ -3,7 +3,7 @@ import { copyFileSync, readdirSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseUnreadable } from "../../db/libsql/inspect.ts";
 import { openFile } from "../../db/libsql/file.ts";
-import { type Store, StoreUnavailable } from "../../db/store.ts";
+import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { ACCOUNT, aCreation } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";

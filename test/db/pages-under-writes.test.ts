@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { cancel } from "../../src/actions/changes.ts";
-import { LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../src/config/limits.ts";
+import { cancel } from "../../src/core/changes.ts";
+import { LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
 import { openFile } from "../../db/libsql/file.ts";
-import type { Store } from "../../db/store.ts";
+import type { Store } from "../../src/core/store.ts";
 import { aBulkJob, aDecision, anAuditEntry, aQuery, later, writeOf } from "../support/factory.ts";
 import { putEmptyDatabase, storeOver, temporaryFolder } from "../support/store.ts";
 import { createdAction, failedAction } from "./conformance/steps.ts";

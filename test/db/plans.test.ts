@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import type { Sql, Statement } from "../../db/sql/sql.ts";
-import { approve, cancel, retry } from "../../src/actions/changes.ts";
-import { NO_SEARCH, type Search } from "../../src/actions/search.ts";
-import { DAY_MS, DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
-import { ActivityTally } from "../../src/events/activity.ts";
-import { settleNotification } from "../../src/delivery/notification.ts";
+import { approve, cancel, retry } from "../../src/core/changes.ts";
+import { NO_SEARCH, type Search } from "../../src/core/search.ts";
+import { DAY_MS, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
+import { ActivityTally } from "../../src/core/activity.ts";
+import { settleNotification } from "../../src/core/notification.ts";
 import { NO_FILTER } from "../../db/sql/held-counts.ts";
-import type { ActionQuery, ActionStore, HeldFilter, Store } from "../../db/store.ts";
+import type { ActionQuery, ActionStore, HeldFilter, Store } from "../../src/core/store.ts";
 import {
   aBulkJob,
   ACCOUNT,

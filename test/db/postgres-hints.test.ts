@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { createHintSender, createListen, HINT_CHANNEL } from "../../db/postgres/hints.ts";
-import { HINT_EVERY_MS } from "../../src/config/limits.ts";
+import { HINT_EVERY_MS } from "../../src/core/limits.ts";
 import { eventually } from "../support/eventually.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { hasPooler, Pooler } from "../support/postgres/pooler.ts";

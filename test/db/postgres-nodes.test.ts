@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
-import { JOB_LEASE_MS } from "../../src/config/limits.ts";
+import { JOB_LEASE_MS } from "../../src/core/limits.ts";
 import { NOON } from "../support/factory.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 

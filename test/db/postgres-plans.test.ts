@@ -6,11 +6,11 @@ import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts"
 import { createStore } from "../../db/sql/store.ts";
 import type { Sql, Statement } from "../../db/sql/sql.ts";
 import { NO_FILTER } from "../../db/sql/held-counts.ts";
-import type { Store } from "../../db/store.ts";
-import { approve } from "../../src/actions/changes.ts";
-import { DAY_MS } from "../../src/config/limits.ts";
-import { NO_SEARCH, type Search } from "../../src/actions/search.ts";
-import { settleNotification } from "../../src/delivery/notification.ts";
+import type { Store } from "../../src/core/store.ts";
+import { approve } from "../../src/core/changes.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
+import { NO_SEARCH, type Search } from "../../src/core/search.ts";
+import { settleNotification } from "../../src/core/notification.ts";
 import {
   aBulkJob,
   ACCOUNT,

@@ -3,11 +3,11 @@ import { Client } from "pg";
 import { openStore } from "../../db/open.ts";
 import { lockQuery } from "../../db/postgres/lock.ts";
 import { pauseLock } from "../../db/sql/locks.ts";
-import type { OutboxStore, Store } from "../../db/store.ts";
-import type { Notification } from "../../src/delivery/notification.ts";
-import { approve, cancel, retry } from "../../src/actions/changes.ts";
-import { BULK_RUNNING_MAX, HELD_PER_KEY_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/config/limits.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import type { OutboxStore, Store } from "../../src/core/store.ts";
+import type { Notification } from "../../src/core/notification.ts";
+import { approve, cancel, retry } from "../../src/core/changes.ts";
+import { BULK_RUNNING_MAX, HELD_PER_KEY_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import {
   aBulkJob,
   ACCOUNT,

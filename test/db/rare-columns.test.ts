@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import type { Statement } from "../../db/sql/sql.ts";
-import type { Action } from "../../src/actions/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import { aCreation, NOON } from "../support/factory.ts";
 import { storeOver, temporaryFolder } from "../support/store.ts";
 

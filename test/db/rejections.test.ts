@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
-import { cancel } from "../../src/actions/changes.ts";
-import { REJECTION_WINDOW_MS, REJECTIONS_PER_KEY_MAX } from "../../src/config/limits.ts";
+import { cancel } from "../../src/core/changes.ts";
+import { REJECTION_WINDOW_MS, REJECTIONS_PER_KEY_MAX } from "../../src/core/limits.ts";
 import { ACCOUNT, aDecision, anAction, creationOf, KEY, later, NOON, writeOf } from "../support/factory.ts";
 import { storeOver, temporaryFolder } from "../support/store.ts";
 

@@ -1,11 +1,11 @@
+import { createPrune } from "../../src/app/housekeeping.ts";
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { copyDatabase } from "../../db/backup.ts";
-import type { Store } from "../../db/store.ts";
-import { SIZE_SAMPLE_ROWS } from "../../src/config/limits.ts";
-import { createPrune } from "../../src/runtime/jobs.ts";
+import type { Store } from "../../src/core/store.ts";
+import { SIZE_SAMPLE_ROWS } from "../../src/core/limits.ts";
 import { ACCOUNT, aCreation, anAction, creationOf, later, NOON } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { NO_SEARCH } from "../../src/actions/search.ts";
+import { NO_SEARCH } from "../../src/core/search.ts";
 import { FencedSql, openRemote } from "../../db/libsql/remote.ts";
 import { sqliteQueue } from "../../db/libsql/claim.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { LOCK_TIMES, ServiceLock } from "../../db/libsql/service-lock.ts";
 import { createStore } from "../../db/sql/store.ts";
-import { StoreUnavailable } from "../../db/store.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 import { ACCOUNT, aCreation, NOON } from "../support/factory.ts";
 import { findSqld, startSqld } from "../support/sqld.ts";
 import { lockTimesOf, openStoreOf, testSecrets } from "../support/store.ts";

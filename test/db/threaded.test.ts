@@ -4,7 +4,7 @@ import { UNREADABLE } from "../../db/libsql/inspect.ts";
 import { codeOf } from "../../db/sql/errors.ts";
 import type { Sql, Statement } from "../../db/sql/sql.ts";
 import { openThreaded } from "../../db/libsql/threaded.ts";
-import { StoreUnavailable } from "../../db/store.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";

@@ -13,7 +13,7 @@ import { openTransferSource, type TransferSource } from "../../db/transfer/sourc
 import { TRANSFER_TABLES } from "../../db/transfer/tables.ts";
 import { finishTransfer, rejectCopy, startTransfer } from "../../db/transfer/target.ts";
 import { verifyRows } from "../../db/transfer/verify.ts";
-import { TRANSFER_BYTES_MAX } from "../../src/config/limits.ts";
+import { TRANSFER_BYTES_MAX } from "../../src/core/limits.ts";
 import { NOON } from "../support/factory.ts";
 import { createDatabase, hasPostgres } from "../support/postgres.ts";
 import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";

@@ -9,8 +9,8 @@ import {
   FLUSH_ROWS_MAX,
   WRITES_WAITING_BYTES_MAX,
   WRITES_WAITING_MAX,
-} from "../../src/config/limits.ts";
-import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
+} from "../../src/core/limits.ts";
+import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs, until } from "./event-loop.ts";
 

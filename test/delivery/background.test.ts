@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import type { Queue, Store } from "../../db/store.ts";
-import type { Action } from "../../src/actions/action.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import type { Queue, Store } from "../../src/core/store.ts";
+import type { Action } from "../../src/core/action.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { answering } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";

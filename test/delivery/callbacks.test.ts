@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import type { Outcome } from "../../src/actions/outcome.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import type { Channel } from "../../src/channels/channel.ts";
-import { NO_EXTRAS } from "../../src/actions/extras.ts";
+import type { Channel } from "../../src/core/channel.ts";
+import { NO_EXTRAS } from "../../src/core/extras.ts";
 import { anAuditEntry, aChannel } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";

@@ -2,11 +2,11 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Outcome } from "../../src/actions/outcome.ts";
-import { step } from "../../src/actions/changes.ts";
-import { settle } from "../../src/actions/settle.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
+import { step } from "../../src/core/changes.ts";
+import { settle } from "../../src/core/settle.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
-import type { Store } from "../../db/store.ts";
+import type { Store } from "../../src/core/store.ts";
 import { openEngine } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 

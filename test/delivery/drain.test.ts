@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Outcome } from "../../src/actions/outcome.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
-import type { Store } from "../../db/store.ts";
+import type { Store } from "../../src/core/store.ts";
 import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { mayUseKept } from "../../src/actions/outcome.ts";
-import { NOTIFY_DELAYS_MS } from "../../src/config/limits.ts";
+import { mayUseKept } from "../../src/core/outcome.ts";
+import { NOTIFY_DELAYS_MS } from "../../src/core/limits.ts";
 import { anAction } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";
 import { answersOn, openRawTarget, type RawTarget, resets } from "../support/raw-target.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { UnwrittenResults } from "../../src/delivery/settlement.ts";
-import { DRAIN_WRITE_MS, UNWRITTEN_RESULTS_BYTES_MAX } from "../../src/config/limits.ts";
-import { type Store, StoreUnavailable } from "../../db/store.ts";
+import { DRAIN_WRITE_MS, UNWRITTEN_RESULTS_BYTES_MAX } from "../../src/core/limits.ts";
+import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { answering } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { Outcome } from "../../src/actions/outcome.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
 import { type LaneClaim, type Lane, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
-import type { HostLimits } from "../../src/hosts/settings.ts";
-import { shareOfRate } from "../../src/delivery/shares.ts";
-import { LANES_MAX, LARGE_ROW_BYTES } from "../../src/config/limits.ts";
-import type { ActionStore, LaneName, Store } from "../../db/store.ts";
+import type { HostLimits } from "../../src/core/host-settings.ts";
+import { shareOfRate } from "../../src/runtime/shares.ts";
+import { LANES_MAX, LARGE_ROW_BYTES } from "../../src/core/limits.ts";
+import type { ActionStore, LaneName, Store } from "../../src/core/store.ts";
 import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";

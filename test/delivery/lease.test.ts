@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Outcome } from "../../src/actions/outcome.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
-import type { Claim, Queue, Store } from "../../db/store.ts";
+import type { Claim, Queue, Store } from "../../src/core/store.ts";
 import { openEngine } from "../support/engine.ts";
 import { FakeClock } from "../support/clock.ts";
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { ACTION_STATUSES } from "../../src/actions/action.ts";
+import { ACTION_STATUSES } from "../../src/core/action.ts";
 import { answering } from "../actions/senders.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import type { Outcome } from "../../src/actions/outcome.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
 import {
   ATTEMPT_TIMEOUT_MS_DEFAULT,
   LEASE_GRACE_MS,
   NODE_BEAT_MS,
   NODE_LIVES_MS,
   RECOVERY_INTERVAL_MS,
-} from "../../src/config/limits.ts";
+} from "../../src/core/limits.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { createNode } from "../../src/runtime/node.ts";
-import { type Claim, type Store, StoreUnavailable } from "../../db/store.ts";
+import { type Claim, type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
 import { type EngineOptions, openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";

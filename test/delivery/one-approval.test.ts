@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { Outcome } from "../../src/actions/outcome.ts";
-import { mayDo, ROLES } from "../../src/accounts/roles.ts";
-import { OPERATIONS } from "../../src/actions/status.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
+import { mayDo, ROLES } from "../../src/core/roles.ts";
+import { OPERATIONS } from "../../src/core/status.ts";
 import { answered } from "../support/factory.ts";
 import { type Verdict, World } from "./one-approval-model.ts";
 

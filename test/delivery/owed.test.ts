@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { ACTION_STATUSES, type ActionStatus } from "../../src/actions/action.ts";
-import { askOf, asksFor } from "../../src/delivery/asks.ts";
+import { ACTION_STATUSES, type ActionStatus } from "../../src/core/action.ts";
+import { askOf, asksFor } from "../../src/core/asks.ts";
 import { aChannel } from "../support/factory.ts";
-import type { Actor } from "../../src/accounts/roles.ts";
+import type { Actor } from "../../src/core/roles.ts";
 import {
   type CallbackEvent,
   hostOf,
   type NewNotification,
   notificationsFor,
   notificationHosts,
-} from "../../src/delivery/notification.ts";
+} from "../../src/core/notification.ts";
 
 const EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
   pending: null,

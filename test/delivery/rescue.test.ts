@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Recovery } from "../../src/delivery/recovery.ts";
-import { RECOVERY_ROWS_MAX } from "../../src/config/limits.ts";
-import { StoreUnavailable } from "../../db/store.ts";
+import { RECOVERY_ROWS_MAX } from "../../src/core/limits.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
 
 /** So many orphans; ending one takes it away unless it can't be written down, or fails. */

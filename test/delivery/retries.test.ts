@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Outcome } from "../../src/actions/outcome.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { openEngine } from "../support/engine.ts";
 import { Target } from "../support/target.ts";

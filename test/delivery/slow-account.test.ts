@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Caller } from "../../src/accounts/roles.ts";
+import type { Caller } from "../../src/core/roles.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { anAccount } from "../support/factory.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";

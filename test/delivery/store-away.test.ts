@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { CLAIM_RETRY_MS, SMALL_ROW_BYTES_MAX } from "../../src/config/limits.ts";
-import type { Outcome } from "../../src/actions/outcome.ts";
-import { type ActionStore, type Store, StoreBusy, StoreUnavailable } from "../../db/store.ts";
+import { CLAIM_RETRY_MS, SMALL_ROW_BYTES_MAX } from "../../src/core/limits.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
+import { type ActionStore, type Store, StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { holding } from "../actions/senders.ts";
 import { openEngine } from "../support/engine.ts";

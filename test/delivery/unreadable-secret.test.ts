@@ -1,10 +1,10 @@
+import { SIGNING_USES } from "../../src/core/account-store.ts";
 import { describe, expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { answering } from "../actions/senders.ts";
 import { refusalOf } from "../actions/callers.ts";
-import { SIGNING_USES } from "../../src/crypto/secrets.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 

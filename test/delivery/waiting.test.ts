@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createExpireUnsent } from "../../src/approvals/decide.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
-import { NO_HOST_RULES } from "../../src/hosts/settings.ts";
-import type { Store } from "../../db/store.ts";
-import { StoreUnavailable } from "../../db/store.ts";
+import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
+import type { Store } from "../../src/core/store.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 import { answering, holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { REFUSED_BODY_BYTES_DROPPED_MAX, REQUEST_BODY_BYTES_MAX } from "../../src/config/limits.ts";
+import { REFUSED_BODY_BYTES_DROPPED_MAX, REQUEST_BODY_BYTES_MAX } from "../../src/core/limits.ts";
 import { type Balancer, PROGRAMS } from "./balancers.ts";
 
 /** What one request is answered, when the load balancer didn't ask for the node's readiness. */

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import Type from "typebox";
 import Value from "typebox/value";
-import { DRAIN_MS_MAX, WAIT_SECONDS_MAX } from "../../src/config/limits.ts";
+import { DRAIN_MS_MAX, WAIT_SECONDS_MAX } from "../../src/core/limits.ts";
 import { readSettings, settingNames, textsOf } from "../../src/config/settings.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { outgate } from "../cli/outgate.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { openFile } from "../../db/libsql/file.ts";
 import { FACTS } from "../../src/approvals/facts.ts";
 import { RISKS } from "../../src/approvals/risks.ts";
-import { URL_CHARS_MAX } from "../../src/config/limits.ts";
+import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import { outgate, start } from "../cli/outgate.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { NODE_POLL_MS } from "../../src/config/limits.ts";
+import { NODE_POLL_MS } from "../../src/core/limits.ts";
 import { actionIn, connect } from "../mcp/clients.ts";
 import { Balancer } from "../support/cluster/balancer.ts";
 import { ClusterNode } from "../support/cluster/node.ts";

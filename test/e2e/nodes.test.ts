@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { LEASE_GRACE_MS, NODE_LIVES_MS, RECOVERY_INTERVAL_MS, SHARED_FRESH_MS } from "../../src/config/limits.ts";
+import { LEASE_GRACE_MS, NODE_LIVES_MS, RECOVERY_INTERVAL_MS, SHARED_FRESH_MS } from "../../src/core/limits.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 

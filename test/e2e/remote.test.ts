@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { hostname } from "node:os";
-import { READY_MS_MAX, STORE_CALL_MS_MAX } from "../../src/config/limits.ts";
+import { READY_MS_MAX, STORE_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { Service } from "../support/service.ts";
 import { findSqld, startSqld } from "../support/sqld.ts";
 

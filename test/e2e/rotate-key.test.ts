@@ -1,7 +1,8 @@
+import { readKey } from "../../src/config/values.ts";
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { keyIdOf, readKey, readNextKey } from "../../src/crypto/master-key.ts";
+import { keyIdOf, readNextKey } from "../../src/crypto/master-key.ts";
 import { bytesOfDatabase, fillDatabase, readThroughKey } from "../key-files.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";

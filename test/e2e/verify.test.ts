@@ -3,7 +3,7 @@ import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
 import { temporaryFolder } from "../support/store.ts";

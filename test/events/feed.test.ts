@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Caller } from "../../src/accounts/roles.ts";
-import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/config/limits.ts";
-import { createBus } from "../../src/events/bus.ts";
+import type { Caller } from "../../src/core/roles.ts";
+import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
+import { createBus } from "../../src/core/bus.ts";
 import { createFeed, type EventStream, positionText } from "../../src/events/feed.ts";
-import type { ActionStore, ChangePage, ActionChange } from "../../db/store.ts";
+import type { ActionStore, ChangePage, ActionChange } from "../../src/core/store.ts";
 import { as, refusalOf } from "../actions/callers.ts";
 import { openEngine } from "../support/engine.ts";
 import { anAction, answered, NOON } from "../support/factory.ts";

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Action } from "../../src/actions/action.ts";
-import { NODE_CHANGES_MAX, NODE_PAGES_MAX, NODE_POLL_MS, NODE_READ_MS_MIN } from "../../src/config/limits.ts";
-import { createBus } from "../../src/events/bus.ts";
+import type { Action } from "../../src/core/action.ts";
+import { NODE_CHANGES_MAX, NODE_PAGES_MAX, NODE_POLL_MS, NODE_READ_MS_MIN } from "../../src/core/limits.ts";
+import { createBus } from "../../src/core/bus.ts";
 import { NodeFeed } from "../../src/events/node-feed.ts";
-import { type ChangedAction, type ChangedPage, StoreUnavailable } from "../../db/store.ts";
+import { type ChangedAction, type ChangedPage, StoreUnavailable } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
 import { anAction } from "../support/factory.ts";
 

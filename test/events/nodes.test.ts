@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { NODE_LOOK_MS_MIN, NODE_POLL_MS, NODE_READ_MS_MIN } from "../../src/config/limits.ts";
+import { NODE_LOOK_MS_MIN, NODE_POLL_MS, NODE_READ_MS_MIN } from "../../src/core/limits.ts";
 import { type EventStream, positionText } from "../../src/events/feed.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
-import type { ActionChange } from "../../db/store.ts";
+import type { ActionChange } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";

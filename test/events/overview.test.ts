@@ -8,7 +8,7 @@ import {
   OVERVIEW_NAMES_SHOWN_MAX,
   OVERVIEW_RANGES,
   OVERVIEW_READS_MAX,
-} from "../../src/config/limits.ts";
+} from "../../src/core/limits.ts";
 import {
   type ActivityGroup,
   type ActivityRow,
@@ -16,11 +16,11 @@ import {
   firstSlotOf,
   type OverviewRange,
   RANGE_NAMES,
-} from "../../src/events/activity.ts";
+} from "../../src/core/activity.ts";
 import { createOverview } from "../../src/events/overview.ts";
 import { namesOf } from "../../src/events/overview-figures.ts";
-import { mergeHistograms } from "../../src/events/histogram.ts";
-import type { ActivityName, ActivityPage, ActivitySpan } from "../../db/activity-store.ts";
+import { mergeHistograms } from "../../src/core/histogram.ts";
+import type { ActivityName, ActivityPage, ActivitySpan } from "../../src/core/activity-store.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";

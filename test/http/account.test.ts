@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { AccountJson } from "../../src/accounts/schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { ROLES } from "../../src/accounts/roles.ts";
-import { ACCOUNT_NAME_CHARS_MAX } from "../../src/config/limits.ts";
+import { ROLES } from "../../src/core/roles.ts";
+import { ACCOUNT_NAME_CHARS_MAX } from "../../src/core/limits.ts";
 import { anAccount, anApiKey, aPerson } from "../support/factory.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";

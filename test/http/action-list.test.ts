@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ACTIONS_SHOWN_MAX, DAY_MS, LIST_LIMIT_DEFAULT } from "../../src/config/limits.ts";
+import { ACTIONS_SHOWN_MAX, DAY_MS, LIST_LIMIT_DEFAULT } from "../../src/core/limits.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";

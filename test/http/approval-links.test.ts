@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { TimelineEvent } from "../../src/actions/timeline.ts";
-import { SHEET_STYLE } from "../../src/pages/assets.ts";
+import type { TimelineEvent } from "../../src/core/timeline.ts";
+import { SHEET_STYLE } from "../../src/ui/assets.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { FILTER_IDS_MAX } from "../../src/config/limits.ts";
+import { FILTER_IDS_MAX } from "../../src/core/limits.ts";
 import { RawTarget } from "../support/raw-target.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";

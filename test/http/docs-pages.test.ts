@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ENTER_KEY, firstActionCall } from "../../src/accounts/first-action.ts";
 import { HTTP_STATUS } from "../../src/api/errors.ts";
 import { OPERATIONS } from "../support/operations.ts";
-import { ERROR_CODES } from "../../src/api/domain-error.ts";
+import { ERROR_CODES } from "../../src/core/domain-error.ts";
 import { GUIDES } from "../../src/pages/docs/guides.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";

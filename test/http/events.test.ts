@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ActionJson } from "../../src/actions/schemas.ts";
+import { ActionJson } from "../../src/api/action-schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { EVENT_HEARTBEAT_MS, EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/config/limits.ts";
+import { EVENT_HEARTBEAT_MS, EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
 import { Listener } from "../support/listener.ts";
 import { broken } from "../support/promised.ts";
 import { Target } from "../support/target.ts";

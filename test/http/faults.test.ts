@@ -1,8 +1,8 @@
+import type { HttpDeps } from "../../src/app/http.ts";
 import { afterEach, describe, expect, test } from "bun:test";
-import type { HttpDeps } from "../../src/http/server.ts";
-import type { Caller } from "../../src/accounts/roles.ts";
-import { DomainError } from "../../src/api/domain-error.ts";
-import { StoreUnavailable } from "../../db/store.ts";
+import type { Caller } from "../../src/core/roles.ts";
+import { DomainError } from "../../src/core/domain-error.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, request } from "./wire.ts";
 import { until } from "../support/until.ts";

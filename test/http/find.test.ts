@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { csvLine } from "../../src/actions/export.ts";
-import { DECISIONS_AT_ONCE_MAX, EXPORTS_PER_ACCOUNT_MAX } from "../../src/config/limits.ts";
+import { DECISIONS_AT_ONCE_MAX, EXPORTS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { FLASH_COOKIE_CHARS_MAX } from "../../src/config/limits.ts";
+import { FLASH_COOKIE_CHARS_MAX } from "../../src/core/limits.ts";
 import { createFlash, FlashTooLarge } from "../../src/http/session.ts";
 import { nameRequest, type RequestContext } from "../../src/http/request.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 import { testSecrets } from "../support/store.ts";
 import { cookiesIn } from "./signed-in.ts";

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { URL_CHARS_MAX } from "../../src/config/limits.ts";
+import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { maxGapMs } from "../db/event-loop.ts";
 import { answered, aPerson, joined } from "../support/factory.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { HTTP_METHODS } from "../../src/actions/action.ts";
-import { HOLDS, type Hold } from "../../src/accounts/roles.ts";
+import { HTTP_METHODS } from "../../src/core/action.ts";
+import { HOLDS, type Hold } from "../../src/core/roles.ts";
 import { answering, type KeepingSender } from "../actions/senders.ts";
-import { HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
+import { HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
 import { aCreation, answered } from "../support/factory.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";

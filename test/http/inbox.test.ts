@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { HELD_LISTED_MAX } from "../../src/config/limits.ts";
+import { HELD_LISTED_MAX } from "../../src/core/limits.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { KEYS_SHOWN_MAX } from "../../src/config/limits.ts";
-import { ROLES } from "../../src/accounts/roles.ts";
+import { KEYS_SHOWN_MAX } from "../../src/core/limits.ts";
+import { ROLES } from "../../src/core/roles.ts";
 import { anApiKey } from "../support/factory.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, ANN_PASSWORD, cookiesIn, signedIn } from "./signed-in.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { ActionJson } from "../../src/actions/schemas.ts";
-import type { Outcome } from "../../src/actions/outcome.ts";
-import { settleLate } from "../../src/actions/settle.ts";
+import { ActionJson } from "../../src/api/action-schemas.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
+import { settleLate } from "../../src/core/settle.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { Listener } from "../support/listener.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, mock, spyOn, test } from "bun:test";
 import { createPeopleService } from "../../src/accounts/people.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { createPasswords } from "../../src/crypto/passwords.ts";
 import { ann, codeOf, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-server.ts";
 import { until } from "../support/until.ts";

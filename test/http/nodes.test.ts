@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { NODE_LOOK_MS_MIN, NODE_POLL_MS, NODE_READ_MS_MIN } from "../../src/config/limits.ts";
+import { NODE_LOOK_MS_MIN, NODE_POLL_MS, NODE_READ_MS_MIN } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";
 import { Listener } from "../support/listener.ts";
 import { NODES_ENV, SharedStore } from "../support/nodes.ts";

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
+import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import { DOCUMENT } from "../support/openapi.ts";
 import { broken } from "../support/promised.ts";
 import { stubActionService, openStubServer } from "./stub-server.ts";

@@ -5,7 +5,7 @@ import {
   EVENT_STREAMS_PER_ACCOUNT_MAX,
   PAGE_STREAM_HEARTBEATS_MAX,
   SESSIONS_PER_PERSON_MAX,
-} from "../../src/config/limits.ts";
+} from "../../src/core/limits.ts";
 import { ann as credentials, openPeopleServer, type PeopleServer } from "./people-server.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { READY_FRESH_MS, READY_MS_MAX } from "../../src/config/limits.ts";
+import { READY_FRESH_MS, READY_MS_MAX } from "../../src/core/limits.ts";
 import { createReadiness } from "../../src/http/system-routes.ts";
-import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
+import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
 
 /** A store whose probes end as the test says, and how many there were. */

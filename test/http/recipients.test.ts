@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
-import { CALLBACK_HOSTS_MAX } from "../../src/config/limits.ts";
-import type { Hold, Role } from "../../src/accounts/roles.ts";
+import { CALLBACK_HOSTS_MAX } from "../../src/core/limits.ts";
+import type { Hold, Role } from "../../src/core/roles.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { testSecrets } from "../support/store.ts";
 import { type Received, Target } from "../support/target.ts";

@@ -3,7 +3,7 @@ import { bootstrap } from "../../src/accounts/first-start.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { AccountJson } from "../../src/accounts/schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { eventually } from "../support/eventually.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";

@@ -1,7 +1,7 @@
-import { NO_HOST_RULES } from "../../src/hosts/settings.ts";
+import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
-import { type Role, ROLES } from "../../src/accounts/roles.ts";
+import { type Role, ROLES } from "../../src/core/roles.ts";
 import { aChannel, aBulkJob, anApiKey, anAuditEntry, anInvitation, joined } from "../support/factory.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { sucrose } from "elysia/sucrose";
-import { ActionJson } from "../../src/actions/schemas.ts";
+import { ActionJson } from "../../src/api/action-schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { OPERATIONS } from "../support/operations.ts";
-import { ActionPageJson } from "../../src/actions/list-schemas.ts";
+import { ActionPageJson } from "../../src/api/list-schemas.ts";
 import { createRoutes, operation } from "../../src/http/operation.ts";
 import { anAction } from "../support/factory.ts";
 import {

@@ -1,6 +1,6 @@
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/app/http.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { FORM_FIELDS_MAX } from "../../src/config/limits.ts";
+import { FORM_FIELDS_MAX } from "../../src/core/limits.ts";
 import { ACCOUNT, anAction } from "../support/factory.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
 import { ANN_PASSWORD, SESSION_SECRET, signedIn } from "./signed-in.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { NOTIFICATIONS_SHOWN_MAX } from "../../src/config/limits.ts";
+import { NOTIFICATIONS_SHOWN_MAX } from "../../src/core/limits.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { serverSettings } from "../../src/config/server-settings.ts";
 import type { OutgoingMail } from "../../src/mail/messages.ts";

@@ -1,5 +1,5 @@
+import type { SignUps } from "../../src/config/values.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { SignUps } from "../../src/accounts/sign-up-gate.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";

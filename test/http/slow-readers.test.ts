@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/config/limits.ts";
+import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/core/limits.ts";
 import { Listener } from "../support/listener.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";

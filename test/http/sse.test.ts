@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/config/limits.ts";
+import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/core/limits.ts";
 import { nameRequest, type RequestContext } from "../../src/http/request.ts";
 import { answerEvents, type SseEnd, type SsePart } from "../../src/http/sse.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const clock = new FakeClock();

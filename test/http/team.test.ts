@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { INVITATION_MS_MAX } from "../../src/config/limits.ts";
+import { INVITATION_MS_MAX } from "../../src/core/limits.ts";
 import { Listener } from "../support/listener.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";

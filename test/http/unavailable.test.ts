@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { openStartServer } from "../../src/http/server.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };

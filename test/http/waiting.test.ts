@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { ActionService } from "../../src/actions/service.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import type { Action } from "../../src/actions/action.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import type { Action } from "../../src/core/action.ts";
 import { nameRequest, type RequestContext } from "../../src/http/request.ts";
 import { whileWaiting } from "../../src/http/sse.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { anAction } from "../support/factory.ts";
 import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Delivery } from "../../src/delivery/notification.ts";
+import type { Delivery } from "../../src/core/notification.ts";
 import { createMailgun, deliveryFrom } from "../../src/mail/mailer.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";

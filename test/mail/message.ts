@@ -1,6 +1,6 @@
 import type { Message } from "../../src/mail/mailer.ts";
 import type { ApprovalMail, DecidedMail } from "../../src/mail/messages.ts";
-import type { Action } from "../../src/actions/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 

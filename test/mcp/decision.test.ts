@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Caller } from "../../src/accounts/roles.ts";
-import { expire } from "../../src/actions/changes.ts";
+import type { Caller } from "../../src/core/roles.ts";
+import { expire } from "../../src/core/changes.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { actionIn, CLIENTS, connect, errorIn, type Result } from "./clients.ts";

@@ -1,5 +1,5 @@
 import { afterEach, expect, spyOn, test } from "bun:test";
-import { KEEP_ALIVE_MS } from "../../src/config/limits.ts";
+import { KEEP_ALIVE_MS } from "../../src/core/limits.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { until } from "../support/until.ts";
 import { actionIn, connect, errorIn } from "./clients.ts";

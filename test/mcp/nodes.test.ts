@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NODE_POLL_MS, NODE_READ_MS_MIN, NODE_SESSION_MS_MAX } from "../../src/config/limits.ts";
+import { NODE_POLL_MS, NODE_READ_MS_MIN, NODE_SESSION_MS_MAX } from "../../src/core/limits.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { STRANGER } from "../http/real-server.ts";
 import { FakeClock } from "../support/clock.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { assert as holds, property, string, webUrl } from "fast-check";
 import { formOf } from "../../mcp/approve.ts";
-import type { Action } from "../../src/actions/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { anAction } from "../support/factory.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { describeAction, describePage, errorOf, errorResult, resultOf } from "../../mcp/results.ts";
-import type { Action, Result } from "../../src/actions/action.ts";
-import type { Caller, Role } from "../../src/accounts/roles.ts";
-import { DomainError, TooEarly } from "../../src/api/domain-error.ts";
+import type { Action, Result } from "../../src/core/action.ts";
+import type { Caller, Role } from "../../src/core/roles.ts";
+import { DomainError, TooEarly } from "../../src/core/domain-error.ts";
 import { hideEchoes } from "../../src/receipts/masking.ts";
 import { FakeClock } from "../support/clock.ts";
 import { anAction, aPause } from "../support/factory.ts";

@@ -1,10 +1,10 @@
 import { createAgentHandler } from "../../mcp/http.ts";
 import { createAgentServer } from "../../mcp/server.ts";
 import { isLoopbackUrl } from "../../src/config/values.ts";
-import type { Caller } from "../../src/accounts/roles.ts";
+import type { Caller } from "../../src/core/roles.ts";
 import { createOwnHostOnly } from "../../src/http/own-origin.ts";
 import { mcpRoutes } from "../../src/http/mcp-routes.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { openRealServer, type RealServerOptions } from "../http/real-server.ts";
 
 export interface TestServerOptions extends RealServerOptions {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Ajv } from "ajv";
-import { ListQuery } from "../../src/actions/list-schemas.ts";
-import { LIST_BYTES_MAX } from "../../src/config/limits.ts";
+import { ListQuery } from "../../src/api/list-schemas.ts";
+import { LIST_BYTES_MAX } from "../../src/core/limits.ts";
 import { TOOLS, type ToolName } from "../../mcp/tools.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { Target } from "../support/target.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { whileStreaming } from "../../src/http/sse.ts";
 import { nameRequest, type RequestContext } from "../../src/http/request.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
+import { systemIds } from "../../src/core/ids.ts";
 import { until } from "../support/until.ts";
 import { actionIn, CLIENTS, connect } from "./clients.ts";
 import { type TestServer, openServer } from "./test-server.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { VERSION } from "../../src/config/config.ts";
-import { COUNTS_FRESH_MS } from "../../src/config/limits.ts";
-import { addGauges } from "../../src/observability/gauges.ts";
+import { COUNTS_FRESH_MS } from "../../src/core/limits.ts";
+import { addGauges } from "../../src/app/gauges.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import { FakeClock } from "../support/clock.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Clock, systemClock } from "../../src/runtime/clock.ts";
+import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { LoopLag } from "../../src/observability/runtime.ts";
 
 /** A monotonic clock whose timer runs as late as it is told. */

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createOidcThrottle } from "../../src/accounts/throttle.ts";
-import { OIDC_FLOW_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS, OIDC_PER_CLIENT_MAX } from "../../src/config/limits.ts";
+import { OIDC_FLOW_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS, OIDC_PER_CLIENT_MAX } from "../../src/core/limits.ts";
 import { createOidcProvider } from "../../src/oidc/provider.ts";
 import { createOidcSignIn } from "../../src/oidc/sign-in.ts";
 import { createSender } from "../../src/outbound/send.ts";
-import { providerPolicy } from "../../src/outbound/policy.ts";
+import { providerPolicy } from "../../src/config/target-policy.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { ANN, ANN_PASSWORD, cookiesIn, SESSION_SECRET, signedIn } from "../http/signed-in.ts";
 import type { OutgoingMail } from "../../src/mail/messages.ts";

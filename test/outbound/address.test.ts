@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { BlockList, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
-import { type Address, classOf, contains, urlHostOf, parseAddress, parseRange } from "../../src/outbound/addresses.ts";
+import { type Address, classOf, contains, urlHostOf, parseAddress, parseRange } from "../../src/core/addresses.ts";
 
 const CLASSES = {
   never: [

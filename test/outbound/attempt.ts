@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { Answered, Outcome } from "../../src/actions/outcome.ts";
+import type { Answered, Outcome } from "../../src/core/outcome.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { type Behaviour, openRawTarget } from "../support/raw-target.ts";
 import { LOCAL, requestTo } from "./policies.ts";

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { checkTarget, type TargetPolicy } from "../../src/outbound/policy.ts";
+import { checkTarget, type TargetPolicy } from "../../src/config/target-policy.ts";
 import { policyWith } from "./policies.ts";
 
 /** Nothing private is open. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import ipaddr from "ipaddr.js";
-import { CONNECTABLE_FRESH_MS, CONNECTABLE_REMEMBERED_MAX } from "../../src/config/limits.ts";
+import { CONNECTABLE_FRESH_MS, CONNECTABLE_REMEMBERED_MAX } from "../../src/core/limits.ts";
 import { ConnectionProbe } from "../../src/outbound/resolve.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
 import { sender } from "./attempt.ts";

@@ -7,9 +7,9 @@ import {
   KEPT_CONNECTIONS_PER_KIND_MAX,
   KEPT_PAUSE_MS,
   KEPT_PAUSES_MAX,
-} from "../../src/config/limits.ts";
+} from "../../src/core/limits.ts";
 import { type Connection, Connections, type Pool, poolOf } from "../../src/outbound/connections.ts";
-import { parseTarget } from "../../src/outbound/target.ts";
+import { parseTarget } from "../../src/core/target.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const poolNamed = (name: string, kind = "http"): Pool => ({ name, kind });

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
-import type { Outcome } from "../../src/actions/outcome.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
 import type { Stopped } from "../../src/outbound/deadline.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { runsOf } from "../support/long.ts";

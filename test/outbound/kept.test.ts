@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
-import { KEPT_CONNECTION_IDLE_MS } from "../../src/config/limits.ts";
+import { KEPT_CONNECTION_IDLE_MS } from "../../src/core/limits.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { FakeClock } from "../support/clock.ts";
 import { answerBytes, answers, answersOn, openRawTarget, type RawTarget, resets } from "../support/raw-target.ts";

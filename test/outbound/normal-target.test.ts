@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { PARSED_TARGET_CHARS_MAX, PARSED_TARGETS_MAX } from "../../src/config/limits.ts";
-import { normalHost, normalTarget, originOf, parseTarget } from "../../src/outbound/target.ts";
+import { PARSED_TARGET_CHARS_MAX, PARSED_TARGETS_MAX } from "../../src/core/limits.ts";
+import { normalHost, normalTarget, originOf, parseTarget } from "../../src/core/target.ts";
 
 const API = "https://api.example.com";
 

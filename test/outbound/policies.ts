@@ -1,4 +1,4 @@
-import { parsePolicy, type PolicySettings, type TargetPolicy } from "../../src/outbound/policy.ts";
+import { parsePolicy, type PolicySettings, type TargetPolicy } from "../../src/config/target-policy.ts";
 import type { OutboundRequest } from "../../src/outbound/deadline.ts";
 
 /** A policy with nothing opened but what is said here. */

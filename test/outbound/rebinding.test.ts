@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Fault } from "../../src/actions/outcome.ts";
+import type { Fault } from "../../src/core/outcome.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { a, type DnsAnswer, NOTHING, serveDns } from "../support/namespace-dns.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";

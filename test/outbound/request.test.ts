@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { HttpMethod } from "../../src/actions/action.ts";
+import type { HttpMethod } from "../../src/core/action.ts";
 import { answers, openRawTarget, type RawTarget, resets, says } from "../support/raw-target.ts";
 import { sender } from "./attempt.ts";
 import { requestTo } from "./policies.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { ADDRESSES_TRIED_MAX, CONNECT_TIMEOUT_MS } from "../../src/config/limits.ts";
+import { ADDRESSES_TRIED_MAX, CONNECT_TIMEOUT_MS } from "../../src/core/limits.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { a, type DnsAnswer, NOTHING, NXDOMAIN, SERVFAIL, serveDns, SILENCE } from "../support/namespace-dns.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Outcome } from "../../src/actions/outcome.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
 import { sender } from "./attempt.ts";

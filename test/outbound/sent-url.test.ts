@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sentUrl } from "../../src/outbound/target.ts";
+import { sentUrl } from "../../src/core/target.ts";
 
 test.each([
   ["a name in letters that may pass for others", "https://exаmple.com/x", "https://xn--exmple-4nf.com/x"],

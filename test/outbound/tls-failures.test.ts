@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { describeTlsFailure, tlsFailureOf } from "../../src/outbound/tls.ts";
+import { describeTlsFailure, tlsFailureOf } from "../../src/core/tls.ts";
 
 const error = (code: string, cause?: unknown) => Object.assign(new Error(code, { cause }), { code });
 

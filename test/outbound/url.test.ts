@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseTarget } from "../../src/outbound/target.ts";
+import { parseTarget } from "../../src/core/target.ts";
 import { accepts, refuses, verdict } from "./checking.ts";
 
 describe("how a URL is written", () => {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { HOUR_MS } from "../../src/config/limits.ts";
+import { HOUR_MS } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";
 import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, type Watched, watchPageIn } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";

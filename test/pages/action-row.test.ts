@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Action, Result } from "../../src/actions/action.ts";
+import type { Action, Result } from "../../src/core/action.ts";
 import { actionRow, forRow } from "../../src/pages/action-row.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { openApiJson } from "../../src/api/openapi.ts";
+import { openApiJson } from "../../src/http/openapi.ts";
 import { entriesOf, groupsOf, type OpenApiDocument, partsOf } from "../../src/pages/docs/api-document.ts";
 import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
 import { createDocsSite } from "../../src/pages/docs/site.tsx";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { AUDIT_KINDS, type AuditKind, type AuditRow } from "../../src/audit/audit.ts";
+import { AUDIT_KINDS, type AuditKind, type AuditRow } from "../../src/core/audit.ts";
 import { actorsLike, auditPage } from "../../src/pages/audit.tsx";
 import { anAuditEntry, later } from "../support/factory.ts";
 

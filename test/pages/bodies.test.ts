@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { BODY_BEGINNING_LINES_MAX } from "../../src/config/limits.ts";
-import type { Action } from "../../src/actions/action.ts";
-import { encodeForm } from "../../src/actions/body.ts";
+import { BODY_BEGINNING_LINES_MAX } from "../../src/core/limits.ts";
+import type { Action } from "../../src/core/action.ts";
+import { encodeForm } from "../../src/core/body.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
 import { confirmPage } from "../../src/pages/approval-link.tsx";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { revealedPage } from "../../src/pages/action.tsx";
 import { receiptPage } from "../../src/pages/receipt.tsx";
-import { bodyLines, shownBody } from "../../src/pages/body-view.tsx";
+import { bodyLines, shownBody } from "../../src/ui/body-view.tsx";
 import { createSnippets } from "../../src/pages/snippets.tsx";
 import { anApprovalMail } from "../mail/message.ts";
 import { anAction, NOON } from "../support/factory.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DOCS_HITS_MAX, DOCS_QUERY_CHARS_MAX, DOCS_SNIPPET_CHARS } from "../../src/config/limits.ts";
+import { DOCS_HITS_MAX, DOCS_QUERY_CHARS_MAX, DOCS_SNIPPET_CHARS } from "../../src/core/limits.ts";
 import { GUIDE_GROUPS, GUIDES } from "../../src/pages/docs/guides.ts";
 import { highlighted } from "../../src/pages/docs/highlight.ts";
 import { renderGuide } from "../../src/pages/docs/markdown.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Action, ActionStatus } from "../../src/actions/action.ts";
-import { type OutcomeKind, statusSentence } from "../../src/actions/outcome.ts";
-import type { TimelineEvent } from "../../src/actions/timeline.ts";
+import type { Action, ActionStatus } from "../../src/core/action.ts";
+import { type OutcomeKind, statusSentence } from "../../src/core/outcome.ts";
+import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { receiptPage } from "../../src/pages/receipt.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
 

@@ -1,4 +1,4 @@
-import type { Action } from "../../src/actions/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { type InboxPane, type InboxProps, inboxPage } from "../../src/pages/inbox.tsx";
 import type { InboxQuery } from "../../src/pages/inbox-query.ts";

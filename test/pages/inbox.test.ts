@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { COUNTED_MAX, HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX } from "../../src/config/limits.ts";
+import { COUNTED_MAX, HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX } from "../../src/core/limits.ts";
 import type { Inbox } from "../../src/approvals/held.ts";
 import { anAction } from "../support/factory.ts";
 import { inboxOf } from "./inbox-page.ts";

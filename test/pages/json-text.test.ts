@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { prettyPrint } from "../../src/json/json.ts";
+import { prettyPrint } from "../../src/core/json.ts";
 
 test("has a member a line, and leaves numbers, escapes and names as they are written", () => {
   const json = `{"n":12345678901234567890,"one":1.0, "text":"a\\u202e{\\"b\\": 1}\\\\","list":[{"x" : null},[]],"e":{}}`;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { URL_CHARS_MAX } from "../../src/config/limits.ts";
+import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";

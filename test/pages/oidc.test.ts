@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core";
 import { createOidcThrottle } from "../../src/accounts/throttle.ts";
 import { createOidcProvider } from "../../src/oidc/provider.ts";
 import { createOidcSignIn } from "../../src/oidc/sign-in.ts";
-import { providerPolicy } from "../../src/outbound/policy.ts";
+import { providerPolicy } from "../../src/config/target-policy.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";

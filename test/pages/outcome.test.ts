@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { Action, Result } from "../../src/actions/action.ts";
-import type { TimelineEvent } from "../../src/actions/timeline.ts";
-import { renderPart } from "../../src/pages/layout.tsx";
+import type { Action, Result } from "../../src/core/action.ts";
+import type { TimelineEvent } from "../../src/core/timeline.ts";
+import { renderPart } from "../../src/ui/layout.tsx";
 import { DecidedRow, messageIn, Outcome } from "../../src/pages/outcome.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
 

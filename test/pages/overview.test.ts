@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_NAMES_SHOWN_MAX } from "../../src/config/limits.ts";
+import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_NAMES_SHOWN_MAX } from "../../src/core/limits.ts";
 import type { OverviewAnswer } from "../../src/events/overview.ts";
 import type { FailingHost, HostHour, NamedFigures, Overview } from "../../src/events/overview-figures.ts";
-import { MEMBER_ROLES, type MemberRole, viewerOf } from "../../src/accounts/roles.ts";
+import { MEMBER_ROLES, type MemberRole, viewerOf } from "../../src/core/roles.ts";
 import { maskText } from "../../src/receipts/masking.ts";
-import { RANGE_NAMES } from "../../src/events/activity.ts";
-import { ASSETS } from "../../src/pages/assets.ts";
+import { RANGE_NAMES } from "../../src/core/activity.ts";
+import { ASSETS } from "../../src/ui/assets.ts";
 import type { FirstSteps } from "../../src/accounts/first-steps.ts";
 import { heightOf, scaleOf } from "../../src/pages/chart-scale.ts";
 import { overviewPage } from "../../src/pages/overview.tsx";

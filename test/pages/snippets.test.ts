@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
-import type { Action } from "../../src/actions/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import { createSnippets } from "../../src/pages/snippets.tsx";
 import { anAction } from "../support/factory.ts";
 

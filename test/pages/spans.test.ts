@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { ActionStatus } from "../../src/actions/action.ts";
-import type { TimelineEvent, TimelineEntry } from "../../src/actions/timeline.ts";
+import type { ActionStatus } from "../../src/core/action.ts";
+import type { TimelineEvent, TimelineEntry } from "../../src/core/timeline.ts";
 import { runsOf } from "../../src/pages/timeline.tsx";
 import { later, NOON } from "../support/factory.ts";
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import type { Role } from "../../src/accounts/roles.ts";
-import type { Action, Result } from "../../src/actions/action.ts";
-import type { PastAttempt } from "../../src/actions/attempts.ts";
-import { ERROR_KINDS } from "../../src/actions/outcome.ts";
-import type { TimelineEntry, TimelineEvent } from "../../src/actions/timeline.ts";
+import type { Role } from "../../src/core/roles.ts";
+import type { Action, Result } from "../../src/core/action.ts";
+import type { PastAttempt } from "../../src/core/attempts.ts";
+import { ERROR_KINDS } from "../../src/core/outcome.ts";
+import type { TimelineEntry, TimelineEvent } from "../../src/core/timeline.ts";
 import { Controls } from "../../src/pages/action-controls.tsx";
 import { adviceOn, Story } from "../../src/pages/action-story.tsx";
 import { chosenAttempt, lanesOf } from "../../src/pages/attempts.tsx";
-import { renderPart } from "../../src/pages/layout.tsx";
+import { renderPart } from "../../src/ui/layout.tsx";
 import { anAction, later } from "../support/factory.ts";
 
 function attempt(n: number, code: number | null, run = 1): TimelineEntry {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { Caller } from "../../src/accounts/roles.ts";
-import { systemIds } from "../../src/runtime/ids.ts";
-import type { Store } from "../../db/store.ts";
+import type { Caller } from "../../src/core/roles.ts";
+import { systemIds } from "../../src/core/ids.ts";
+import type { Store } from "../../src/core/store.ts";
 import { answering } from "../actions/senders.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { anApiKey, answered } from "../support/factory.ts";

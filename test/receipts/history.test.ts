@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { TimelineEntry, TimelineEvent } from "../../src/actions/timeline.ts";
+import type { TimelineEntry, TimelineEvent } from "../../src/core/timeline.ts";
 import { partIn, receiptHistory } from "../../src/receipts/history.ts";
 import { NOON } from "../support/factory.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { actionJson } from "../../src/actions/serialize.ts";
-import type { Action } from "../../src/actions/action.ts";
-import { encodeForm, formPairs } from "../../src/actions/body.ts";
-import type { Viewer } from "../../src/accounts/roles.ts";
-import { BYTES_SHOWN_MAX } from "../../src/config/limits.ts";
+import { actionJson } from "../../src/receipts/serialize.ts";
+import type { Action } from "../../src/core/action.ts";
+import { encodeForm, formPairs } from "../../src/core/body.ts";
+import type { Viewer } from "../../src/core/roles.ts";
+import { BYTES_SHOWN_MAX } from "../../src/core/limits.ts";
 import { maskedAction, seenBytes } from "../../src/receipts/masked-action.ts";
 import { anAction, NOON } from "../support/factory.ts";
 

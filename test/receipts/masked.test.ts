@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { actionJson, callbackJson, timelineJson } from "../../src/actions/serialize.ts";
+import { actionJson, callbackJson, timelineJson } from "../../src/receipts/serialize.ts";
 import { hiddenValues, maskedAction, maskedEntry } from "../../src/receipts/masked-action.ts";
-import type { Result } from "../../src/actions/action.ts";
-import type { TimelineEvent } from "../../src/actions/timeline.ts";
+import type { Result } from "../../src/core/action.ts";
+import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { anAction, NOON } from "../support/factory.ts";
 
 const RECEIPT = "/r/0123456789abcdef";

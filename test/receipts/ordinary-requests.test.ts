@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import type { Action } from "../../src/actions/action.ts";
-import { encodeForm } from "../../src/actions/body.ts";
+import type { Action } from "../../src/core/action.ts";
+import { encodeForm } from "../../src/core/body.ts";
 import { hiddenValues, maskedAction } from "../../src/receipts/masked-action.ts";
 import { anAction } from "../support/factory.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { ACTION_STATUSES, isTerminal } from "../../src/actions/action.ts";
-import { RECEIPT_RELOAD_SECONDS_MAX, RECEIPT_RELOAD_SECONDS_MIN } from "../../src/config/limits.ts";
+import { ACTION_STATUSES, isTerminal } from "../../src/core/action.ts";
+import { RECEIPT_RELOAD_SECONDS_MAX, RECEIPT_RELOAD_SECONDS_MIN } from "../../src/core/limits.ts";
 import { receiptReloadSeconds } from "../../src/receipts/reload.ts";
 import { later, NOON } from "../support/factory.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { ACTION_ID, encodeId, firstActionId, systemIds } from "../../src/runtime/ids.ts";
+import { ACTION_ID, encodeId, firstActionId, systemIds } from "../../src/core/ids.ts";
 import { later, NOON } from "../support/factory.ts";
 
 const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { NODE_BEAT_MS, NODE_JOIN_BEAT_MS, NODE_LIVES_MS } from "../../src/config/limits.ts";
+import { NODE_BEAT_MS, NODE_JOIN_BEAT_MS, NODE_LIVES_MS } from "../../src/core/limits.ts";
 import { Membership } from "../../src/runtime/membership.ts";
 import { FakeClock } from "../support/clock.ts";
 import { MemoryCluster } from "../support/memory-cluster.ts";

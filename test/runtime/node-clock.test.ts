@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { CLOCK_DOUBT_MS, CLOCK_READ_EVERY_MS } from "../../src/config/limits.ts";
+import { CLOCK_DOUBT_MS, CLOCK_READ_EVERY_MS } from "../../src/core/limits.ts";
 import { type ClockReading, NodeClock, replacesReading } from "../../src/runtime/node-clock.ts";
 import { FakeClock } from "../support/clock.ts";
 

@@ -1,8 +1,8 @@
+import { createPrune } from "../../src/app/housekeeping.ts";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { createPrune } from "../../src/runtime/jobs.ts";
-import { DomainError } from "../../src/api/domain-error.ts";
+import { DomainError } from "../../src/core/domain-error.ts";
 import type { LogFields } from "../../src/observability/log.ts";
 import { maxGapMs } from "../db/event-loop.ts";
 import { openEngine } from "../support/engine.ts";

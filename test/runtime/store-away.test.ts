@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { SHARED_READ_EVERY_MS, STORE_RETRY_MS } from "../../src/config/limits.ts";
+import { SHARED_READ_EVERY_MS, STORE_RETRY_MS } from "../../src/core/limits.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import type { LogFields } from "../../src/observability/log.ts";
 import { startJobs } from "../../src/runtime/jobs.ts";
 import { keepFresh } from "../../src/runtime/keep-fresh.ts";
 import { createWaitingLog, Outage, repeatWhileAway } from "../../src/runtime/store-away.ts";
-import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
+import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const AWAY = new StoreUnavailable("Away.", { reason: "too many connections" });

@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/runtime/clock.ts";
+import type { Clock } from "../../src/core/clock.ts";
 
 interface Timer {
   readonly atMs: number;

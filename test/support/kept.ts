@@ -1,6 +1,6 @@
 import { afterAll } from "bun:test";
 import type { Sql } from "../../db/sql/sql.ts";
-import { type Store, StoreUnavailable } from "../../db/store.ts";
+import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { type OpenTestStore, type TestStore, testStore } from "./store.ts";
 
 /** A database that the tests of a file use one after another, over connections that stay open. */

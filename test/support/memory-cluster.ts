@@ -1,4 +1,4 @@
-import type { ClusterStore, LiveNode } from "../../db/store.ts";
+import type { ClusterStore, LiveNode } from "../../src/core/store.ts";
 
 interface Lease {
   readonly holder: string;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { createChangeReader } from "../../db/postgres/feed.ts";
 import type { Sql } from "../../db/sql/sql.ts";
-import type { ActionStore, ChangedPage, ClusterStore, OutboxStore, Store } from "../../db/store.ts";
+import type { ActionStore, ChangedPage, ClusterStore, OutboxStore, Store } from "../../src/core/store.ts";
 
 /** All nodes must have one master key. */
 export const NODES_ENV = { SECRET_KEY: Buffer.alloc(32, 5).toString("base64") } as const;

@@ -1,4 +1,4 @@
-import { openApiJson } from "../../src/api/openapi.ts";
+import { openApiJson } from "../../src/http/openapi.ts";
 import { OPERATIONS as LISTED } from "./operations.ts";
 
 /** JSON of which the reader asks what it needs. */

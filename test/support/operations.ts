@@ -1,5 +1,5 @@
-import { type ApiOperation, operationsOf } from "../../src/api/openapi.ts";
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/app/http.ts";
+import { type ApiOperation, operationsOf } from "../../src/http/openapi.ts";
 import { stubDeps } from "../http/stub-server.ts";
 
 /** An operation of the API, as the routes of the service describe it. */

@@ -1,5 +1,5 @@
-import { OVERVIEW_RANGES } from "../../src/config/limits.ts";
-import { type ActivityGroup, firstSlotOf, type OverviewRange, slotMsOf } from "../../src/events/activity.ts";
+import { OVERVIEW_RANGES } from "../../src/core/limits.ts";
+import { type ActivityGroup, firstSlotOf, type OverviewRange, slotMsOf } from "../../src/core/activity.ts";
 import type { OverviewAnswer } from "../../src/events/overview.ts";
 import type { Overview } from "../../src/events/overview-figures.ts";
 import { ACCOUNT, KEY, NOON } from "./factory.ts";

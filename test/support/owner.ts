@@ -1,4 +1,4 @@
-import type { Caller } from "../../src/accounts/roles.ts";
+import type { Caller } from "../../src/core/roles.ts";
 
 /** Somebody who may do everything in an account. */
 export function ownerOf(accountId: string): Caller {

@@ -3,7 +3,7 @@ import { createHintSender } from "../../db/postgres/hints.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
 import { createPostgresStore } from "../../db/postgres/store.ts";
 import type { Sql } from "../../db/sql/sql.ts";
-import type { Store } from "../../db/store.ts";
+import type { Store } from "../../src/core/store.ts";
 import { createDatabase } from "./postgres.ts";
 import { NOON } from "./factory.ts";
 import { openKept } from "./kept.ts";

@@ -1,9 +1,9 @@
-import { HOLDS, KEY_SCOPES, ROLES } from "../../accounts/roles.ts";
+import type { AuditQuery, AuditLog } from "../../audit/schemas.ts";
+import { HOLDS, KEY_SCOPES, ROLES } from "../../core/roles.ts";
 import type { KeyList } from "../../accounts/key-list.ts";
 import type { AccountList, CreateKey } from "../../accounts/schemas.ts";
-import type { AuditLog, AuditQuery } from "../../audit/audit.ts";
 import type { MadeByOptions, RevokeOptions } from "../../client/types.ts";
-import { DAY_MS, HOUR_MS } from "../../config/limits.ts";
+import { DAY_MS, HOUR_MS } from "../../core/limits.ts";
 import { age } from "../action-text.ts";
 import { type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { BulkDryRun, BulkJobJson, StartBulk } from "../../bulk/schemas.ts";
-import type { ExportQuery } from "../../actions/list-schemas.ts";
+import type { ExportQuery } from "../../api/list-schemas.ts";
 import { ACTION_COLUMNS, actionRow } from "../action-list.ts";
 import { STATUS_COLOR } from "../action-text.ts";
 import { type CliCommand, EXIT, isYesWord, readLine, UsageError, wholeNumber } from "../command.ts";

@@ -1,6 +1,6 @@
 import tab from "@bomb.sh/tab";
 import { Argument } from "commander";
-import type { ActionJson } from "../../actions/schemas.ts";
+import type { ActionJson } from "../../api/action-schemas.ts";
 import { createClient } from "../../client/client.ts";
 import { visible, shortened } from "../../observability/terminal.ts";
 import { statusCell } from "../action-list.ts";

@@ -1,11 +1,11 @@
 import { EXIT, type Io } from "../command.ts";
 import { deletableText, shrinkAdvice } from "../../accounts/server-size.ts";
-import { formatSize } from "../../actions/action.ts";
+import { formatSize } from "../../core/action.ts";
 import { reportSettings } from "../../admin/backup.ts";
 import { readLocalSize } from "../../admin/size.ts";
 import { OutgateError } from "../../client/transport.ts";
 import { VERSION } from "../../config/config.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../core/clock.ts";
 import { visible } from "../../observability/terminal.ts";
 import { explain } from "../output.ts";
 import { type Cell, table } from "../table.ts";

@@ -1,7 +1,7 @@
 import { migrateToPostgres, type Migrated, type MigrateReport } from "../../admin/migrate.ts";
 import { readConfig } from "../../config/config.ts";
-import { TRANSFER_REPORT_MS } from "../../config/limits.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { TRANSFER_REPORT_MS } from "../../core/limits.ts";
+import { systemClock } from "../../core/clock.ts";
 import { EXIT, type Io } from "../command.ts";
 
 const BEGUN = {

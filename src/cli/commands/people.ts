@@ -1,4 +1,4 @@
-import { MEMBER_ROLES, type MemberRole } from "../../accounts/roles.ts";
+import { MEMBER_ROLES, type MemberRole } from "../../core/roles.ts";
 import { age } from "../action-text.ts";
 import { type CliCommand, EXIT, UsageError } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";

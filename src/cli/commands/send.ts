@@ -1,6 +1,6 @@
 import { Option } from "commander";
-import { HTTP_METHODS } from "../../actions/action.ts";
-import type { CreateAction } from "../../actions/schemas.ts";
+import { HTTP_METHODS } from "../../core/action.ts";
+import type { CreateAction } from "../../api/action-schemas.ts";
 import { actionText, exitCodeOf } from "../action-text.ts";
 import { type CliCommand, type Io, oneOf, readValue, several, UsageError, wholeNumber } from "../command.ts";
 import { inOrder } from "../ordered.ts";

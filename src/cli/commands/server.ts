@@ -1,10 +1,11 @@
+import { KEY_FORMS, readKey } from "../../config/values.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EXIT, type Io, UsageError } from "../command.ts";
 import { serve } from "../../app.ts";
 import type { DemoFlags, RotateKeyFlags } from "../server-commands.ts";
-import { DAY_MS } from "../../config/limits.ts";
+import { DAY_MS } from "../../core/limits.ts";
 import { TravelClock } from "../../demo/clock.ts";
 import { type DemoService, playDay } from "../../demo/play.ts";
 import { startTarget } from "../../demo/target.ts";
@@ -17,10 +18,9 @@ import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/
 import { createOwnerKey, createResetLink, withAdminStore } from "../../admin/access.ts";
 import { backUp } from "../../admin/backup.ts";
 import { readConfig, type Config } from "../../config/config.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { encodeId, systemIds } from "../../runtime/ids.ts";
+import { systemClock } from "../../core/clock.ts";
+import { encodeId, systemIds } from "../../core/ids.ts";
 import { rotateKey, type RotatedKey } from "../../admin/rotate-key.ts";
-import { KEY_FORMS, readKey } from "../../crypto/master-key.ts";
 
 /** `outgate serve`: runs the service with the settings of the environment. */
 export async function runService({ env }: Io): Promise<number> {

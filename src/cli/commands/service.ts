@@ -1,5 +1,5 @@
 import type { ServerJson } from "../../accounts/server-routes.ts";
-import type { NotificationList, NotificationQuery } from "../../delivery/notification-routes.ts";
+import type { NotificationList, NotificationQuery } from "../../actions/notification-routes.ts";
 import type { OverviewJson, OverviewQuery } from "../../events/overview-routes.ts";
 import { type Color, visible } from "../../observability/terminal.ts";
 import { type CliCommand, EXIT, wholeNumber } from "../command.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { API_NESTING_MAX } from "../../config/limits.ts";
+import { API_NESTING_MAX } from "../../core/limits.ts";
 import {
   type ApiParameter,
   type ApiSchema,

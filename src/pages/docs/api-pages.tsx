@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import { ENTER_KEY, firstActionCall } from "../../accounts/first-action.ts";
-import { Copied } from "../controls.tsx";
+import { Copied } from "../../ui/controls.tsx";
 import {
   type ApiEntry,
   type ApiGroup,

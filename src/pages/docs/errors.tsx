@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
-import { ERROR_CODES, type ErrorCode } from "../../api/domain-error.ts";
+import { ERROR_CODES, type ErrorCode } from "../../core/domain-error.ts";
 import { ERROR_MEANING, HTTP_STATUS } from "../../api/errors.ts";
 import { codeBlock } from "./code-block.ts";
 import { DocsSubheading } from "./heading.tsx";

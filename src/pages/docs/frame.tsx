@@ -1,10 +1,10 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
-import { DOCS_QUERY_CHARS_MAX } from "../../config/limits.ts";
-import { APP_STYLE, CONSOLE, ICON, LIBRARIES } from "../assets.ts";
-import { Icon, Logo } from "../icons.tsx";
-import { HTMX_CONFIG, render } from "../layout.tsx";
+import { DOCS_QUERY_CHARS_MAX } from "../../core/limits.ts";
+import { APP_STYLE, CONSOLE, ICON, LIBRARIES } from "../../ui/assets.ts";
+import { Icon, Logo } from "../../ui/icons.tsx";
+import { HTMX_CONFIG, render } from "../../ui/layout.tsx";
 import { docsPath } from "./guides.ts";
 import type { DocsLink, DocsNavGroup, DocsPage, DocsSite } from "./site.tsx";
 import type { DocsHit } from "./search.ts";

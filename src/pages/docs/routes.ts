@@ -1,6 +1,6 @@
 import Type from "typebox";
-import { DomainError } from "../../api/domain-error.ts";
-import type { ApiOperation } from "../../api/openapi.ts";
+import { DomainError } from "../../core/domain-error.ts";
+import type { ApiOperation } from "../../http/openapi.ts";
 import { createPageRoutes, pathParams } from "../../http/operation.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { acceptsGzip, page, pageHeaders, seeOther } from "../../http/response.ts";

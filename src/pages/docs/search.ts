@@ -5,7 +5,7 @@ import {
   DOCS_QUERY_CHARS_MAX,
   DOCS_QUERY_WORDS_MAX,
   DOCS_SNIPPET_CHARS,
-} from "../../config/limits.ts";
+} from "../../core/limits.ts";
 
 /** A part of a page that can be found: what stands below one heading. */
 export interface DocsEntry {

@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { rolesThatMay } from "../../accounts/roles.ts";
-import { type ApiOperation as Listed, openApiJson } from "../../api/openapi.ts";
-import { renderPart } from "../layout.tsx";
+import { rolesThatMay } from "../../core/roles.ts";
+import { type ApiOperation as Listed, openApiJson } from "../../http/openapi.ts";
+import { renderPart } from "../../ui/layout.tsx";
 import { type ApiEntry, type ApiGroup, entriesOf, groupsOf, type OpenApiDocument, partsOf } from "./api-document.ts";
 import { anchorOf, API_BEGINNING, ApiIndex, ApiObjects, ApiOperation, operationTitle } from "./api-pages.tsx";
 import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { REPLACED_KEYS_MAX } from "../../../src/config/limits.ts";
-import type { ApiKey } from "../../../db/account-store.ts";
-import { StoreUnavailable } from "../../../db/store.ts";
+import { REPLACED_KEYS_MAX } from "../../../src/core/limits.ts";
+import type { ApiKey } from "../../../src/core/account-store.ts";
+import { StoreUnavailable } from "../../../src/core/store.ts";
 import {
   ACCOUNT,
   aCreation,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../../src/actions/action.ts";
-import { pastAttempts } from "../../../src/actions/attempts.ts";
-import { retry } from "../../../src/actions/changes.ts";
-import { ATTEMPTS_KEPT } from "../../../src/config/limits.ts";
-import type { Outcome } from "../../../src/actions/outcome.ts";
-import { settleLate } from "../../../src/actions/settle.ts";
-import type { ActionStore, ChangeWrite } from "../../../db/store.ts";
+import type { Action } from "../../../src/core/action.ts";
+import { pastAttempts } from "../../../src/core/attempts.ts";
+import { retry } from "../../../src/core/changes.ts";
+import { ATTEMPTS_KEPT } from "../../../src/core/limits.ts";
+import type { Outcome } from "../../../src/core/outcome.ts";
+import { settleLate } from "../../../src/core/settle.ts";
+import type { ActionStore, ChangeWrite } from "../../../src/core/store.ts";
 import {
   ACCOUNT,
   aDecision,

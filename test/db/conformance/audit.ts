@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { AuditFilter, AuditRow } from "../../../src/audit/audit.ts";
-import type { Store } from "../../../db/store.ts";
-import { cancel } from "../../../src/actions/changes.ts";
+import type { AuditFilter, AuditRow } from "../../../src/core/audit.ts";
+import type { Store } from "../../../src/core/store.ts";
+import { cancel } from "../../../src/core/changes.ts";
 import {
   ACCOUNT,
   aDecision,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { BULK_ACTIONS_MAX, BULK_RUNNING_MAX } from "../../../src/config/limits.ts";
+import { BULK_ACTIONS_MAX, BULK_RUNNING_MAX } from "../../../src/core/limits.ts";
 import { ACCOUNT, aBulkJob, anAuditEntry, aSignUp, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { CALLBACK_HOSTS_MAX } from "../../../src/config/limits.ts";
+import { CALLBACK_HOSTS_MAX } from "../../../src/core/limits.ts";
 import { ACCOUNT, aCreation, anAccount, anApiKey, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { actionJson } from "../../../src/actions/serialize.ts";
-import type { Action } from "../../../src/actions/action.ts";
-import { approve, cancel, retry } from "../../../src/actions/changes.ts";
-import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
-import type { ActionStore, ActionChange } from "../../../db/store.ts";
+import { actionJson } from "../../../src/receipts/serialize.ts";
+import type { Action } from "../../../src/core/action.ts";
+import { approve, cancel, retry } from "../../../src/core/changes.ts";
+import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX } from "../../../src/core/limits.ts";
+import type { ActionStore, ActionChange } from "../../../src/core/store.ts";
 import {
   ACCOUNT,
   aCreation,

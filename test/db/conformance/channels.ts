@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { CHANNEL_ADDRESSES_MAX, CHANNELS_MAX } from "../../../src/config/limits.ts";
-import type { Channel } from "../../../src/channels/channel.ts";
-import { createEnqueue } from "../../../src/actions/serialize.ts";
-import { systemIds } from "../../../src/runtime/ids.ts";
-import type { Store } from "../../../db/store.ts";
+import { CHANNEL_ADDRESSES_MAX, CHANNELS_MAX } from "../../../src/core/limits.ts";
+import type { Channel } from "../../../src/core/channel.ts";
+import { createEnqueue } from "../../../src/receipts/serialize.ts";
+import { systemIds } from "../../../src/core/ids.ts";
+import type { Store } from "../../../src/core/store.ts";
 import {
   ACCOUNT,
   aChannel,

@@ -1,6 +1,6 @@
-import { DomainError } from "../../../src/api/domain-error.ts";
+import { DomainError } from "../../../src/core/domain-error.ts";
 import { describe, expect, test } from "bun:test";
-import { approve, cancel, retry } from "../../../src/actions/changes.ts";
+import { approve, cancel, retry } from "../../../src/core/changes.ts";
 import { ACCOUNT, aCreation, aDecision, anAction, answered, later, settled, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import {

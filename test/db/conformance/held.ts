@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { type Action, ACTION_STATUSES } from "../../../src/actions/action.ts";
-import { approve, cancel } from "../../../src/actions/changes.ts";
+import { type Action, ACTION_STATUSES } from "../../../src/core/action.ts";
+import { approve, cancel } from "../../../src/core/changes.ts";
 import {
   HELD_HOSTS_SHOWN_MAX,
   HELD_PER_KEY_MAX,
   HELD_REQUESTERS_SHOWN_MAX,
   LIST_BYTES_MAX,
-} from "../../../src/config/limits.ts";
-import type { ActionStore, HeldFilter, HeldPage } from "../../../db/store.ts";
+} from "../../../src/core/limits.ts";
+import type { ActionStore, HeldFilter, HeldPage } from "../../../src/core/store.ts";
 import { NO_FILTER } from "../../../db/sql/held-counts.ts";
 import { ACCOUNT, aCreation, answered, later, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { approve, cancel } from "../../../src/actions/changes.ts";
-import { DAY_MS, HOUR_MS, RETRY_HOSTS_SHOWN_MAX } from "../../../src/config/limits.ts";
-import type { ActivitySpan } from "../../../db/activity-store.ts";
-import { type ActivityGroup, type ActivityRow, ActivityTally } from "../../../src/events/activity.ts";
-import { percentilesOf } from "../../../src/events/histogram.ts";
+import { approve, cancel } from "../../../src/core/changes.ts";
+import { DAY_MS, HOUR_MS, RETRY_HOSTS_SHOWN_MAX } from "../../../src/core/limits.ts";
+import type { ActivitySpan } from "../../../src/core/activity-store.ts";
+import { type ActivityGroup, type ActivityRow, ActivityTally } from "../../../src/core/activity.ts";
+import { percentilesOf } from "../../../src/core/histogram.ts";
 import { ACCOUNT, aDecision, answered, KEY, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import { aGroup } from "../../support/overview.ts";
 import type { OpenTestStore } from "../../support/store.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { HOST_SETTINGS_MAX } from "../../../src/config/limits.ts";
-import { type HostSettingsRow, NO_HOST_RULES } from "../../../src/hosts/settings.ts";
-import type { Store } from "../../../db/store.ts";
+import { HOST_SETTINGS_MAX } from "../../../src/core/limits.ts";
+import { type HostSettingsRow, NO_HOST_RULES } from "../../../src/core/host-settings.ts";
+import type { Store } from "../../../src/core/store.ts";
 import { ACCOUNT, anAuditEntry, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { dayOf } from "../../../src/accounts/key-limits.ts";
-import { DAY_MS } from "../../../src/config/limits.ts";
-import { retry } from "../../../src/actions/changes.ts";
-import { startAttempt } from "../../../src/actions/settle.ts";
-import type { Creation } from "../../../db/store.ts";
-import type { Action } from "../../../src/actions/action.ts";
+import { dayOf } from "../../../src/core/key-limits.ts";
+import { DAY_MS } from "../../../src/core/limits.ts";
+import { retry } from "../../../src/core/changes.ts";
+import { startAttempt } from "../../../src/core/settle.ts";
+import type { Creation } from "../../../src/core/store.ts";
+import type { Action } from "../../../src/core/action.ts";
 import {
   ACCOUNT,
   aCreation,

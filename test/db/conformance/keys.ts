@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { ACTION_STATUSES } from "../../../src/actions/action.ts";
-import type { KeyKind } from "../../../src/actions/dedupe.ts";
-import { DEDUPE_WINDOW_MS } from "../../../src/config/limits.ts";
-import type { Created, Creation } from "../../../db/store.ts";
+import { ACTION_STATUSES } from "../../../src/core/action.ts";
+import type { KeyKind } from "../../../src/core/dedupe.ts";
+import { DEDUPE_WINDOW_MS } from "../../../src/core/limits.ts";
+import type { Created, Creation } from "../../../src/core/store.ts";
 import {
   ACCOUNT,
   aCreation,

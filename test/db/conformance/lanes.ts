@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { SMALL_ROW_BYTES_MAX } from "../../../src/config/limits.ts";
-import type { Action } from "../../../src/actions/action.ts";
-import type { LaneHead, LaneName } from "../../../db/store.ts";
+import { SMALL_ROW_BYTES_MAX } from "../../../src/core/limits.ts";
+import type { Action } from "../../../src/core/action.ts";
+import type { LaneHead, LaneName } from "../../../src/core/store.ts";
 import { ACCOUNT, answered, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, claimDue, claimed, claimOf, createdAction, stored } from "./steps.ts";

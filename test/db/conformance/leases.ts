@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { releaseClaim } from "../../../src/actions/settle.ts";
-import { approve, cancel } from "../../../src/actions/changes.ts";
-import type { Action } from "../../../src/actions/action.ts";
-import { RECOVERY_BYTES_MAX } from "../../../src/config/limits.ts";
+import { releaseClaim } from "../../../src/core/settle.ts";
+import { approve, cancel } from "../../../src/core/changes.ts";
+import type { Action } from "../../../src/core/action.ts";
+import { RECOVERY_BYTES_MAX } from "../../../src/core/limits.ts";
 import {
   aCreation,
   aDecision,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { StoredLink } from "../../../db/store.ts";
+import type { StoredLink } from "../../../src/core/store.ts";
 import { later } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 

@@ -1,10 +1,10 @@
-import { DomainError } from "../../../src/api/domain-error.ts";
+import { DomainError } from "../../../src/core/domain-error.ts";
 import { describe, expect, test } from "bun:test";
-import { cancel, retry } from "../../../src/actions/changes.ts";
-import type { Action } from "../../../src/actions/action.ts";
-import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../../src/config/limits.ts";
-import { type Delivery, type Notification, settleNotification } from "../../../src/delivery/notification.ts";
-import type { Queue } from "../../../db/store.ts";
+import { cancel, retry } from "../../../src/core/changes.ts";
+import type { Action } from "../../../src/core/action.ts";
+import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../../src/core/limits.ts";
+import { type Delivery, type Notification, settleNotification } from "../../../src/core/notification.ts";
+import type { Queue } from "../../../src/core/store.ts";
 import { ACCOUNT, aDecision, creationOf, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
 import { claimDue, createdAction, decided, LEASE, nextTurns, stored } from "./steps.ts";

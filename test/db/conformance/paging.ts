@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type Action, ACTION_STATUSES, HTTP_METHODS } from "../../../src/actions/action.ts";
-import { NO_SEARCH, type Search } from "../../../src/actions/search.ts";
-import { cancel } from "../../../src/actions/changes.ts";
-import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../../src/config/limits.ts";
-import type { ActionQuery, ActionStore } from "../../../db/store.ts";
+import { type Action, ACTION_STATUSES, HTTP_METHODS } from "../../../src/core/action.ts";
+import { NO_SEARCH, type Search } from "../../../src/core/search.ts";
+import { cancel } from "../../../src/core/changes.ts";
+import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../../src/core/limits.ts";
+import type { ActionQuery, ActionStore } from "../../../src/core/store.ts";
 import {
   aBulkJob,
   aCreation,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { SYSTEM } from "../../../src/accounts/roles.ts";
-import { PAUSES_MAX } from "../../../src/config/limits.ts";
-import type { Pause, PauseStore } from "../../../src/pauses/pause.ts";
-import type { Store } from "../../../db/store.ts";
+import { SYSTEM } from "../../../src/core/roles.ts";
+import { PAUSES_MAX } from "../../../src/core/limits.ts";
+import type { Pause, PauseStore } from "../../../src/core/pause.ts";
+import type { Store } from "../../../src/core/store.ts";
 import {
   ACCOUNT,
   aCreation,

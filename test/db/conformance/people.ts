@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { SESSIONS_PER_PERSON_MAX } from "../../../src/config/limits.ts";
+import { SESSIONS_PER_PERSON_MAX } from "../../../src/core/limits.ts";
 import {
   anAccount,
   anAuditEntry,

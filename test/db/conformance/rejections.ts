@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../../src/actions/action.ts";
-import { approve, cancel, retry } from "../../../src/actions/changes.ts";
+import type { Action } from "../../../src/core/action.ts";
+import { approve, cancel, retry } from "../../../src/core/changes.ts";
 import {
   REPEATS_PER_REJECTION_MAX,
   EARLIER_REJECTIONS_SHOWN_MAX,
   REJECTION_WINDOW_MS,
   SIMILAR_REJECTIONS_COUNTED_MAX,
-} from "../../../src/config/limits.ts";
-import type { RejectionEntry } from "../../../src/approvals/rejections.ts";
-import type { Store } from "../../../db/store.ts";
+} from "../../../src/core/limits.ts";
+import type { RejectionEntry } from "../../../src/core/rejections.ts";
+import type { Store } from "../../../src/core/store.ts";
 import {
   ACCOUNT,
   aDecision,

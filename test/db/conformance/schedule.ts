@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Queue, SetBack } from "../../../db/store.ts";
+import type { Queue, SetBack } from "../../../src/core/store.ts";
 import { answered, later, NOON } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { activeAction, attempted, attemptedAction, claimed, createdAction, LEASE, stored } from "./steps.ts";

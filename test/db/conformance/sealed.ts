@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { systemIds } from "../../../src/runtime/ids.ts";
-import type { SealedText } from "../../../db/account-store.ts";
-import type { Store } from "../../../db/store.ts";
+import { systemIds } from "../../../src/core/ids.ts";
+import type { SealedText } from "../../../src/core/account-store.ts";
+import type { Store } from "../../../src/core/store.ts";
 import { aChannel, aCreation, anAccount, anAuditEntry, NOON } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../../src/actions/action.ts";
-import type { Outcome } from "../../../src/actions/outcome.ts";
-import { NO_SEARCH, type Search } from "../../../src/actions/search.ts";
-import { LIST_SCAN_ROWS_MAX, METADATA_FILTERS_MAX, SEARCH_STEP_BYTES } from "../../../src/config/limits.ts";
-import type { ActionStore } from "../../../db/store.ts";
+import type { Action } from "../../../src/core/action.ts";
+import type { Outcome } from "../../../src/core/outcome.ts";
+import { NO_SEARCH, type Search } from "../../../src/core/search.ts";
+import { LIST_SCAN_ROWS_MAX, METADATA_FILTERS_MAX, SEARCH_STEP_BYTES } from "../../../src/core/limits.ts";
+import type { ActionStore } from "../../../src/core/store.ts";
 import { ACCOUNT, answered, aQuery, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
 import { attemptedAction, createdAction } from "./steps.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { systemIds } from "../../../src/runtime/ids.ts";
-import type { SigningSeed } from "../../../db/account-store.ts";
-import type { Action } from "../../../src/actions/action.ts";
+import { systemIds } from "../../../src/core/ids.ts";
+import type { SigningSeed } from "../../../src/core/account-store.ts";
+import type { Action } from "../../../src/core/action.ts";
 import { ACCOUNT, aCreation, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Action, ActionStatus } from "../../../src/actions/action.ts";
-import { type approve, cancel } from "../../../src/actions/changes.ts";
-import type { Outcome } from "../../../src/actions/outcome.ts";
-import type { AttemptEnd } from "../../../src/actions/settle.ts";
-import { ATTEMPTS_KEPT, CLAIM_BYTES_MAX } from "../../../src/config/limits.ts";
-import type { ActionStore, Claim, LaneName, Queue } from "../../../db/store.ts";
+import type { Action, ActionStatus } from "../../../src/core/action.ts";
+import { type approve, cancel } from "../../../src/core/changes.ts";
+import type { Outcome } from "../../../src/core/outcome.ts";
+import type { AttemptEnd } from "../../../src/core/settle.ts";
+import { ATTEMPTS_KEPT, CLAIM_BYTES_MAX } from "../../../src/core/limits.ts";
+import type { ActionStore, Claim, LaneName, Queue } from "../../../src/core/store.ts";
 import { aDecision, anAction, answered, creationOf, later, NOON, settled, writeOf } from "../../support/factory.ts";
 
 /** The lease of every claim in the suite. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { INVITATIONS_OPEN_MAX } from "../../../src/config/limits.ts";
-import type { Actor, MemberRole } from "../../../src/accounts/roles.ts";
-import type { ApiKey } from "../../../db/account-store.ts";
-import type { Joining, StoredInvitation } from "../../../db/team-store.ts";
+import { INVITATIONS_OPEN_MAX } from "../../../src/core/limits.ts";
+import type { Actor, MemberRole } from "../../../src/core/roles.ts";
+import type { ApiKey } from "../../../src/core/account-store.ts";
+import type { Joining, StoredInvitation } from "../../../src/core/team-store.ts";
 import {
   anApiKey,
   anAuditEntry,

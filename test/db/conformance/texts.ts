@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../../src/actions/action.ts";
-import { cancel } from "../../../src/actions/changes.ts";
-import { REQUEST_BODY_BYTES_MAX, RESPONSE_BODY_BYTES_MAX } from "../../../src/config/limits.ts";
+import type { Action } from "../../../src/core/action.ts";
+import { cancel } from "../../../src/core/changes.ts";
+import { REQUEST_BODY_BYTES_MAX, RESPONSE_BODY_BYTES_MAX } from "../../../src/core/limits.ts";
 import { ACCOUNT, aCreation, aDecision, answered, aQuery, later, NOON, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { attempted, claimed, createdAction } from "./steps.ts";

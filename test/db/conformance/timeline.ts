@@ -1,10 +1,10 @@
-import { DomainError } from "../../../src/api/domain-error.ts";
+import { DomainError } from "../../../src/core/domain-error.ts";
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../../src/actions/action.ts";
-import { cancel, retry } from "../../../src/actions/changes.ts";
-import { DEDUPE_WINDOW_MS, TIMELINE_ROWS_MAX } from "../../../src/config/limits.ts";
-import { notificationsFor } from "../../../src/delivery/notification.ts";
-import type { ChangeWrite } from "../../../db/store.ts";
+import type { Action } from "../../../src/core/action.ts";
+import { cancel, retry } from "../../../src/core/changes.ts";
+import { DEDUPE_WINDOW_MS, TIMELINE_ROWS_MAX } from "../../../src/core/limits.ts";
+import { notificationsFor } from "../../../src/core/notification.ts";
+import type { ChangeWrite } from "../../../src/core/store.ts";
 import { ACCOUNT, aCreation, aDecision, answered, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, createdAction, stored } from "./steps.ts";

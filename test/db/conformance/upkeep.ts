@@ -1,11 +1,11 @@
-import { DomainError } from "../../../src/api/domain-error.ts";
+import { DomainError } from "../../../src/core/domain-error.ts";
 import { describe, expect, test } from "bun:test";
-import type { Action, ActionStatus } from "../../../src/actions/action.ts";
-import { approve, cancel, retry } from "../../../src/actions/changes.ts";
-import { PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
-import { settleNotification } from "../../../src/delivery/notification.ts";
-import { systemIds } from "../../../src/runtime/ids.ts";
-import type { Store } from "../../../db/store.ts";
+import type { Action, ActionStatus } from "../../../src/core/action.ts";
+import { approve, cancel, retry } from "../../../src/core/changes.ts";
+import { PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../../src/core/limits.ts";
+import { settleNotification } from "../../../src/core/notification.ts";
+import { systemIds } from "../../../src/core/ids.ts";
+import type { Store } from "../../../src/core/store.ts";
 import { ACCOUNT, aCreation, aDecision, answered, KEY, later, NOON, settled, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, attemptedAction, claimDue, claimed, createdAction, stored } from "./steps.ts";

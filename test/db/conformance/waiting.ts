@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { cancel, retry, sendNow } from "../../../src/actions/changes.ts";
+import { cancel, retry, sendNow } from "../../../src/core/changes.ts";
 import { aDecision, anAction, answered, creationOf, later, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import {

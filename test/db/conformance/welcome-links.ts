@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { systemIds } from "../../../src/runtime/ids.ts";
+import { systemIds } from "../../../src/core/ids.ts";
 import { anAccount, aPerson, aSession, aSignUp, aWelcomeLink, later, NOON } from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
 import { nextTurns } from "./steps.ts";

@@ -1,8 +1,8 @@
-import type { LiveLink, Member } from "../../../db/account-store.ts";
-import type { ActionQuery, Store } from "../../../db/store.ts";
-import type { Action, Creator, LimitedCreator } from "../../../src/actions/action.ts";
-import { NO_EXTRAS } from "../../../src/actions/extras.ts";
-import { LIST_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
+import type { LiveLink, Member } from "../../../src/core/account-store.ts";
+import type { ActionQuery, Store } from "../../../src/core/store.ts";
+import type { Action, Creator, LimitedCreator } from "../../../src/core/action.ts";
+import { NO_EXTRAS } from "../../../src/core/extras.ts";
+import { LIST_SCAN_ROWS_MAX } from "../../../src/core/limits.ts";
 import { ACCOUNT, aQuery, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 
 const DIGEST = "digest of a request";

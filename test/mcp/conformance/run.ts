@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { createAgentHandler } from "../../../mcp/http.ts";
 import { isLoopbackUrl } from "../../../src/config/values.ts";
-import { systemClock } from "../../../src/runtime/clock.ts";
+import { systemClock } from "../../../src/core/clock.ts";
 import { createOwnHostOnly } from "../../../src/http/own-origin.ts";
 import { mcpRoutes } from "../../../src/http/mcp-routes.ts";
-import { systemIds } from "../../../src/runtime/ids.ts";
+import { systemIds } from "../../../src/core/ids.ts";
 import { testSecrets } from "../../support/store.ts";
 import { KEYS, openStubServer } from "../../http/stub-server.ts";
 import { fixtureServer } from "./fixture.ts";

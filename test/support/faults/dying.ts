@@ -4,17 +4,17 @@
  */
 import { writeSync } from "node:fs";
 import { bootstrap } from "../../../src/accounts/first-start.ts";
-import { systemClock } from "../../../src/runtime/clock.ts";
+import { systemClock } from "../../../src/core/clock.ts";
 import { readConfig } from "../../../src/config/config.ts";
-import { createEngine } from "../../../src/delivery/engine.ts";
-import { systemIds } from "../../../src/runtime/ids.ts";
+import { createEngine } from "../../../src/app/engine.ts";
+import { systemIds } from "../../../src/core/ids.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 import { createSender } from "../../../src/outbound/send.ts";
-import { parsePolicy } from "../../../src/outbound/policy.ts";
+import { parsePolicy } from "../../../src/config/target-policy.ts";
 import type { Log } from "../../../src/observability/log.ts";
 import type { Sender } from "../../../src/outbound/deadline.ts";
-import type { Queue, Store } from "../../../db/store.ts";
-import { openEncryptedStore } from "../../../src/crypto/encrypted-store.ts";
+import type { Queue, Store } from "../../../src/core/store.ts";
+import { openEncryptedStore } from "../../../src/app/encrypted-store.ts";
 import { requestFor } from "../engine.ts";
 import type { Dying, StopPoint } from "./stop-points.ts";
 

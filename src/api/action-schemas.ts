@@ -1,0 +1,439 @@
+import { ActionPause } from "./pause-schemas.ts";
+import Type, { type Static } from "typebox";
+import { ACTION_STATUSES, HTTP_METHODS } from "../core/action.ts";
+import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN } from "./headers.ts";
+import {
+  DELAY_SECONDS_MAX,
+  HEADER_VALUE_BYTES_MAX,
+  HEADERS_BYTES_MAX,
+  HEADERS_MAX,
+  JSON_DEPTH_MAX,
+  JSON_MEMBERS_MAX,
+  METADATA_NAME_PATTERN,
+  METADATA_NAMES_MAX,
+  METADATA_VALUE_CHARS_MAX,
+  TITLE_CHARS_MAX,
+  REQUEST_BODY_BYTES_MAX,
+  RETRIES_DEFAULT,
+  RETRIES_MAX,
+  WAIT_SECONDS_DEFAULT,
+  WAIT_SECONDS_MAX,
+} from "../core/limits.ts";
+import { OPERATIONS } from "../core/status.ts";
+import {
+  anyObject,
+  dateTime,
+  emailSchema,
+  describedOnly,
+  key,
+  nullable,
+  ONE_LINE,
+  plainText,
+  reason,
+  run,
+  stringMap,
+  targetUrl,
+  url,
+} from "./schema-helpers.ts";
+import { ruleMembers } from "./rule-schemas.ts";
+
+// `title` becomes the name of the schema in the API description.
+export const ActionId = Type.String({
+  title: "ActionId",
+  pattern: "^act_[A-Za-z0-9_-]{1,64}$",
+  description: "Id of an action.",
+  examples: ["act_01kjwa5v00e7v8c9x2m4n6p8qr"],
+});
+
+// `type` beside `enum`: clients that generate forms from a schema need it.
+export const Status = Type.Enum([...ACTION_STATUSES], {
+  title: "ActionStatus",
+  type: "string",
+  description:
+    "Where the action is. pending: waits to be sent; active: being sent; awaiting_approval: held for a person; " +
+    "completed, failed and cancelled: it has ended.",
+  examples: ["completed"],
+});
+
+const methods = (extra: { title?: string; default?: "POST"; description: string }) =>
+  Type.Enum([...HTTP_METHODS], { type: "string", examples: ["POST"], ...extra });
+
+const Method = methods({ title: "HttpMethod", description: "HTTP method of the call." });
+
+const retries = (extra: { default?: number }) =>
+  Type.Integer({
+    minimum: 1,
+    maximum: RETRIES_MAX,
+    description: "Most delivery attempts in one run.",
+    examples: [3],
+    ...extra,
+  });
+
+const switchedOff = (description: string) => Type.Boolean({ default: false, description, examples: [true] });
+
+const callHeaders = stringMap(
+  [
+    "Headers of the call.",
+    [
+      `- Names are unique regardless of case; names and values have at most ${HEADERS_BYTES_MAX} bytes in all.`,
+      "- `content-type`: with body or json, `application/json` or `application/*+json`; with form its own type; with text and base64 neither.",
+      "- Refused are headers of message framing, of the connection and of Outgate itself: host, date, content-length, content-encoding, transfer-encoding, connection, keep-alive, te, trailer, upgrade, expect, via, forwarded, accept-encoding, cdn-loop, http2-settings, x-real-ip, x-http-method, x-http-method-override, x-method-override, x-original-url, x-rewrite-url, and names that begin with proxy-, sec-, webhook-, x-forwarded- or x-outgate-.",
+      "- Refused for a key with the role agent are headers by which a proxy tells a target who somebody is, such as x-remote-user, x-authentik-* or cf-access-* (but cf-access-client-id and cf-access-client-secret, which log a client in).",
+    ].join("\n"),
+  ].join("\n\n"),
+  describedOnly({
+    maxProperties: HEADERS_MAX,
+    propertyNames: { pattern: HEADER_NAME_PATTERN },
+    additionalProperties: { type: "string", maxLength: HEADER_VALUE_BYTES_MAX, pattern: HEADER_VALUE_PATTERN },
+  }),
+);
+
+const JSON_BODY = "Instead of body: any JSON value, null too. Give one of body, json, form, text, base64.";
+
+const BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+
+const formSchema = (description: string) =>
+  Type.Unsafe<Readonly<Record<string, string | string[]>>>({
+    type: "object",
+    additionalProperties: { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] },
+    description,
+    examples: [{ amount: "1200", "expand[]": ["charge", "customer"] }],
+  });
+
+const metadataSchema = (description: string) =>
+  stringMap(description, {
+    examples: [{ order: "4711" }],
+    ...describedOnly({
+      maxProperties: METADATA_NAMES_MAX,
+      propertyNames: { pattern: METADATA_NAME_PATTERN },
+      additionalProperties: { type: "string", maxLength: METADATA_VALUE_CHARS_MAX },
+    }),
+  });
+
+/** The body of a create. `null` counts as absent (but for `json`), which the schema does not show. */
+export const CreateAction = Type.Object(
+  {
+    url: targetUrl(
+      "Where the call goes: http or https, without user name and password, to a host and port that are allowed; a path " +
+        "does not begin with //.",
+    ),
+    method: Type.Optional(methods({ default: "POST", description: "HTTP method of the call." })),
+    body: Type.Optional(anyObject("JSON body of the call, sent as written. Not with GET.")),
+    json: Type.Optional(
+      // Every type, since clients that make forms of a schema need one.
+      Type.Unsafe<unknown>({
+        type: ["object", "array", "string", "number", "boolean", "null"],
+        description: JSON_BODY,
+        examples: [[{ op: "remove", path: "/a" }]],
+      }),
+    ),
+    form: Type.Optional(formSchema("Instead of body: fields of a form; a list sends its name several times.")),
+    text: Type.Optional(
+      Type.String({
+        description: "Instead of body: a text, with your content-type header, default text/plain; charset=utf-8.",
+        examples: ["a,b\n1,2\n"],
+      }),
+    ),
+    base64: Type.Optional(
+      Type.String({
+        description:
+          "Instead of body: bytes in base64, with your content-type header, default application/octet-stream.",
+        examples: ["AAEC/w=="],
+        ...describedOnly({ pattern: BASE64 }),
+      }),
+    ),
+    headers: Type.Optional(callHeaders),
+    dedupe: Type.Optional(key("Actions of one account with the same value within 24 hours are the same action.")),
+    retries: Type.Optional(retries({ default: RETRIES_DEFAULT })),
+    on_unknown: Type.Optional(
+      Type.Enum(["retry", "stop"], {
+        type: "string",
+        default: "retry",
+        description: "After an attempt that the target may or may not have received: try again, or end as failed.",
+        examples: ["stop"],
+      }),
+    ),
+    approve: Type.Optional(switchedOff("Hold the action until a person approves it.")),
+    sync: Type.Optional(
+      switchedOff(
+        "Wait for the end of the action before answering. Not with approve, and not for calls that the key's hold holds.",
+      ),
+    ),
+    notify: Type.Optional(
+      Type.Object(
+        {
+          email: emailSchema(
+            "Who is asked for approval: one address, of a person of the account or one that APPROVERS allows. An owner key without a hold may name anyone while APPROVERS is empty.",
+          ),
+        },
+        { additionalProperties: false, description: "Approval mail.", examples: [{ email: "ann@example.com" }] },
+      ),
+    ),
+    callback: Type.Optional(
+      targetUrl(
+        "Receives the events of this action. Must be a target that url may name; for a key with a hold or a limit, on a listed host.",
+        "https://app.example.com/outgate",
+      ),
+    ),
+    run_at: Type.Optional(dateTime("Not sent before this time, a year ahead at most.")),
+    delay_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: DELAY_SECONDS_MAX,
+        description: "In place of run_at: seconds from now.",
+        examples: [3_600],
+      }),
+    ),
+    expires_at: Type.Optional(dateTime("Cancelled if it was not sent before this time.")),
+    ...ruleMembers,
+    title: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: TITLE_CHARS_MAX,
+        pattern: ONE_LINE,
+        description: "What the call does, in one line, for the person who decides.",
+        examples: ["Refund 12.00 EUR to customer 4711"],
+      }),
+    ),
+    metadata: Type.Optional(metadataSchema("Names with a string each, to find it by.")),
+    reason: Type.Optional(
+      reason(
+        "Why you request the call; shown to approvers and in the timeline. Required from an agent's key if a person rejected the same request within the last 24 hours.",
+      ),
+    ),
+  },
+  {
+    title: "CreateAction",
+    additionalProperties: false,
+    description:
+      `The call to make. A member that is null counts as absent, but for json. The whole request has at most ` +
+      `${REQUEST_BODY_BYTES_MAX} bytes, a depth of ${JSON_DEPTH_MAX} and ${JSON_MEMBERS_MAX} object members.`,
+    examples: [{ url: "https://api.example.com/orders", body: { order: 7 }, dedupe: "order-7" }],
+  },
+);
+
+export type CreateAction = Static<typeof CreateAction>;
+
+const lastError = "The target answered with status 503.";
+
+export const responseCode = (example: number) =>
+  nullable(Type.Integer({ description: "HTTP status of the target; null: it gave none.", examples: [example] }));
+
+export const responseBody = (example: unknown) =>
+  Type.Unknown({
+    description: "Body of the target's answer: a JSON value, text, or `{ encoding: base64, data }`; null: none.",
+    examples: [example],
+  });
+
+const ActionError = Type.Object(
+  {
+    source: Type.Enum(["target", "dispatch"], {
+      type: "string",
+      description: "target: it answered with a status other than 2xx; dispatch: no whole answer arrived.",
+      examples: ["target"],
+    }),
+    message: plainText("The same text as last_error.", lastError),
+    response_code: responseCode(503),
+    response_body: responseBody("Service Unavailable"),
+  },
+  { title: "ActionError", description: "Why the action failed. Present only if it failed." },
+);
+
+const LateResultJson = Type.Object(
+  {
+    run: run("The run of the attempt."),
+    attempt: Type.Integer({ minimum: 1, description: "The attempt in its run.", examples: [1] }),
+    response_code: Type.Integer({ description: "HTTP status of the target.", examples: [200] }),
+    response_body: responseBody({ ok: true }),
+    at: dateTime("When it became known."),
+  },
+  {
+    title: "LateResult",
+    description:
+      "What the target answered to an attempt after Outgate had closed it as unknown. The status of the action stays as it " +
+      "is; with a 2xx response_code the target has done what it asks for. Absent otherwise.",
+  },
+);
+
+const ActionCreator = Type.Object(
+  {
+    id: nullable(
+      plainText(
+        "Id of the key; null: a person on the pages, the agent of `outgate mcp`, or not recorded.",
+        "key_01kjwa5v00e7v8c9x2m4n6p8qr",
+      ),
+    ),
+    name: plainText("Name of the key at that time, or the person's address.", "ci"),
+  },
+  { title: "ActionCreator", description: "Who created it." },
+);
+
+/** An action in answers, as `serialize.ts` writes it. */
+export const ActionJson = Type.Object(
+  {
+    id: ActionId,
+    status: Status,
+    url: url("The target."),
+    method: Method,
+    body: nullable(anyObject("JSON body sent to the target. Null also where another member has the body.")),
+    json: Type.Optional(Type.Unknown({ description: "JSON value sent to the target.", examples: [[1, 2]] })),
+    form: Type.Optional(formSchema("Form sent to the target. A list of one value is shown as the value.")),
+    text: Type.Optional(plainText("Text sent to the target.", "a,b\n1,2\n")),
+    base64: Type.Optional(plainText("Bytes sent to the target, in base64.", "AAEC/w==")),
+    headers: nullable(stringMap("Headers of the call.")),
+    dedupe: nullable(plainText("Semantic key of deduplication.", "order-7")),
+    run: run("The present run: 1, and one more with each retry. Attempts are counted per run."),
+    attempts: Type.Integer({ minimum: 0, description: "Delivery attempts used in this run.", examples: [1] }),
+    retries: retries({}),
+    created_at: dateTime("When it was created."),
+    created_by: ActionCreator,
+    started_at: nullable(dateTime("The first attempt of this run.")),
+    finished_at: nullable(dateTime("When it ended.")),
+    next_retry_at: nullable(dateTime("The next attempt, between two attempts.")),
+    last_error: nullable(plainText("How the last attempt failed.", lastError)),
+    response_code: responseCode(200),
+    response_body: responseBody({ ok: true }),
+    response_truncated: Type.Optional(
+      Type.Literal(true, {
+        description: "The target's answer was longer than the part that is stored.",
+        examples: [true],
+      }),
+    ),
+    late_result: Type.Optional(LateResultJson),
+    duration_ms: nullable(Type.Integer({ minimum: 0, description: "How long the last attempt took.", examples: [41] })),
+    approve: Type.Boolean({ description: "Whether the action was held for approval.", examples: [false] }),
+    approved_at: nullable(dateTime("When it was approved.")),
+    approved_by: nullable(plainText("Who approved it.", "key:ann")),
+    callback: nullable(url("Receives the events of this action.", "https://app.example.com/outgate")),
+    idempotency_key: nullable(plainText("Idempotency-Key of its creation.", "order-4711")),
+    title: Type.Optional(
+      plainText("What the call does, in the requester's words.", "Refund 12.00 EUR to customer 4711"),
+    ),
+    reason: Type.Optional(plainText("Why it was requested, in the requester's words.", "The parcel was lost.")),
+    metadata: Type.Optional(stringMap("What the requester noted.", { examples: [{ order: "4711" }] })),
+    run_at: Type.Optional(dateTime("It is not sent before this time. Present if the create said so.")),
+    expires_at: Type.Optional(dateTime("No attempt begins from this time on. Present if the create said so.")),
+    ...ruleMembers,
+    extras: Type.Optional(
+      anyObject(
+        "What another version of Outgate stored with the action and this one doesn't use. It is kept. Absent if there is nothing.",
+        { priority: 7 },
+      ),
+    ),
+    hidden_values: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: "Number of values of the request that are masked for this key. Absent if none is.",
+        examples: [2],
+      }),
+    ),
+    on_unknown: Type.Optional(
+      Type.Literal("stop", {
+        description: "It ends as failed after an attempt that the target may have received.",
+        examples: ["stop"],
+      }),
+    ),
+    retries_remaining: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Attempts left in this run, once one was made.", examples: [2] }),
+    ),
+    next_retry_in_seconds: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Seconds until next_retry_at.", examples: [2] }),
+    ),
+    paused: Type.Optional(
+      Type.Literal(true, {
+        description: "It is not sent until its pause ends. Absent otherwise, and in events and callbacks.",
+        examples: [true],
+      }),
+    ),
+    pause: Type.Optional(ActionPause),
+    actions: Type.Array(Type.Enum([...OPERATIONS], { type: "string" }), {
+      description: "Operations that its status allows now.",
+      examples: [["cancel"]],
+    }),
+    error: Type.Optional(ActionError),
+    receipt_url: nullable(
+      Type.String({
+        format: "uri-reference",
+        description:
+          "Its receipt page, visible to everyone who has the link. Absolute if the service has a BASE_URL, else a path. " +
+          "Null on the receipt itself.",
+        examples: [
+          "/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
+          "https://outgate.example.com/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
+        ],
+      }),
+    ),
+    deduplicated: Type.Optional(
+      Type.Literal(true, { description: "A create found this older action. Absent otherwise.", examples: [true] }),
+    ),
+    differs: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          "Fields of the request that differ from this older action: empty if none does. Absent unless a create found it.",
+        examples: [["body"]],
+      }),
+    ),
+  },
+  { title: "Action", description: "One HTTP call: its request, state and result." },
+);
+
+export type ActionJson = Static<typeof ActionJson>;
+
+/** The optional body of approve and cancel. */
+export const DecisionBody = Type.Object(
+  {
+    reason: Type.Optional(reason("Why; shown in the timeline.")),
+    run: Type.Optional(
+      run("The run that the decision is for; it is refused if the action is in another one. Default: the present run."),
+    ),
+  },
+  { title: "Decision", additionalProperties: false, description: "Optional details of a decision." },
+);
+
+export type DecisionBody = Static<typeof DecisionBody>;
+
+/** The optional body of retry. */
+export const Retry = Type.Object(
+  {
+    reason: Type.Optional(
+      reason(
+        "Why you retry; shown in the timeline. Required from an agent's key if a person rejected the request within the last 24 hours.",
+      ),
+    ),
+  },
+  { title: "Retry", additionalProperties: false, description: "Optional details of a retry." },
+);
+
+export type Retry = Static<typeof Retry>;
+
+const seconds = (extra: { readonly default?: number; readonly description: string }) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: WAIT_SECONDS_MAX, examples: [60], ...extra }));
+
+/** How long a tool waits for the end of an action. */
+export const WaitSeconds = seconds({
+  default: WAIT_SECONDS_DEFAULT,
+  description: "Seconds to wait for the end of the action.",
+});
+
+/** How long a create with `sync` waits for the end of its action. */
+export const WaitQuery = Type.Object(
+  {
+    wait: seconds({
+      default: WAIT_SECONDS_DEFAULT,
+      description: "Seconds to wait for the end of the action. Ignored without sync.",
+    }),
+  },
+  { additionalProperties: false },
+);
+
+export type WaitQuery = Static<typeof WaitQuery>;
+
+/** No default: generated clients send defaults, and each of their reads would wait. */
+export const ReadQuery = Type.Object(
+  {
+    wait: seconds({
+      description: "Seconds to wait for the end of the action. Default: answer at once.",
+    }),
+  },
+  { additionalProperties: false },
+);

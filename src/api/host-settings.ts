@@ -1,0 +1,113 @@
+import { type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../core/host-settings.ts";
+import { plainText, dateTime, compile } from "./schema-helpers.ts";
+import { ruleMembers, rulesFrom, rulesJson } from "./rule-schemas.ts";
+import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX, HOST_SETTINGS_MAX } from "../core/limits.ts";
+import Type, { type Static } from "typebox";
+
+export const limitMembers = {
+  max_per_second: Type.Optional(
+    Type.Number({
+      minimum: CALLS_PER_SECOND_MIN,
+      maximum: CALLS_PER_SECOND_MAX,
+      description: "Most calls per second that begin; 0.5 means one in two seconds.",
+      examples: [10],
+    }),
+  ),
+  max_concurrent: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: "Most calls at a time, at most the server's own limit per host.",
+      examples: [4],
+    }),
+  ),
+};
+
+export const PutDefaults = Type.Object(ruleMembers, {
+  title: "PutDefaults",
+  additionalProperties: false,
+  description: "How attempts are made and repeated. What is left out is decided by the server.",
+  examples: [{ timeout_ms: 60_000, give_up_on: [401, 422] }],
+});
+
+export type PutDefaults = Static<typeof PutDefaults>;
+
+export const SettingsJson = Type.Object(ruleMembers, {
+  title: "Settings",
+  description: "What the account sets for calls to every host; only what is set.",
+});
+
+export type SettingsJson = Static<typeof SettingsJson>;
+
+export const PutHostSettings = Type.Object(
+  { ...ruleMembers, ...limitMembers },
+  {
+    title: "PutHostSettings",
+    additionalProperties: false,
+    description:
+      "What applies to calls of the account to one host. What is left out is decided by the account's defaults.",
+    examples: [{ max_per_second: 10, max_concurrent: 4 }],
+  },
+);
+
+export type PutHostSettings = Static<typeof PutHostSettings>;
+
+export const HostSettingsJson = Type.Object(
+  {
+    host: plainText("The host, with its port unless that is the scheme's default.", "api.example.com"),
+    ...ruleMembers,
+    ...limitMembers,
+    updated_at: dateTime("When it was set."),
+    updated_by: plainText("Who set it.", "key:owner"),
+  },
+  { title: "HostSettings", description: "What applies to calls of the account to one host." },
+);
+
+export type HostSettingsJson = Static<typeof HostSettingsJson>;
+
+export const HostSettingsList = Type.Object(
+  {
+    data: Type.Array(HostSettingsJson, {
+      description: `The hosts with settings, in alphabetical order; at most ${HOST_SETTINGS_MAX}.`,
+    }),
+    defaults: SettingsJson,
+  },
+  { title: "HostSettingsList", description: "The settings of hosts, and those of the account for all hosts." },
+);
+
+export type HostSettingsList = Static<typeof HostSettingsList>;
+
+/** A body that was checked, as rules. */
+export function hostRulesFrom(body: PutHostSettings): HostRules {
+  const { max_per_second: maxPerSecond = null, max_concurrent: maxConcurrent = null } = body;
+  return { ...rulesFrom(body), maxPerSecond, maxConcurrent };
+}
+
+/** Only what is set. */
+export function hostRulesJson({ maxPerSecond, maxConcurrent, ...rules }: HostRules): PutHostSettings {
+  return {
+    ...rulesJson(rules),
+    ...(maxPerSecond !== null && { max_per_second: maxPerSecond }),
+    ...(maxConcurrent !== null && { max_concurrent: maxConcurrent }),
+  };
+}
+
+export function serializeHostSettings({ host, rules, updatedAt, updatedBy }: HostSettingsRow): HostSettingsJson {
+  return { host, ...hostRulesJson(rules), updated_at: updatedAt.toISOString(), updated_by: updatedBy };
+}
+
+export const STORED = compile(PutHostSettings);
+
+/** The text of a row. */
+export function hostRulesText(rules: HostRules): string {
+  return JSON.stringify(hostRulesJson(rules));
+}
+
+/** The rules in the text of a row; none if it was altered in the database. */
+export function parseHostRules(text: string): HostRules {
+  try {
+    const value: unknown = JSON.parse(text);
+    return STORED.accepts(value) ? hostRulesFrom(value) : NO_HOST_RULES;
+  } catch {
+    return NO_HOST_RULES;
+  }
+}

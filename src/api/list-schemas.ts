@@ -1,0 +1,343 @@
+import Type, { type Static } from "typebox";
+import { ACTION_STATUSES, type ActionStatus, HTTP_METHODS } from "../core/action.ts";
+import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
+import type { MetadataFilter, Search } from "../core/search.ts";
+import { ACTION_ID } from "../core/ids.ts";
+import {
+  FILTER_IDS_MAX,
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
+  METADATA_FILTERS_MAX,
+  METADATA_VALUE_CHARS_MAX,
+  SEARCH_CHARS_MAX,
+  SEARCH_VALUES_MAX,
+} from "../core/limits.ts";
+import { isStorableText } from "../core/json.ts";
+import { normalHost } from "../core/target.ts";
+import { ActionId, ActionJson, Status } from "./action-schemas.ts";
+import {
+  checkListQuery,
+  dateTime,
+  encodeCursor,
+  describedOnly,
+  hostSchema,
+  key,
+  nullable,
+  plainText,
+  RESPONSE_CODE,
+  keyId,
+} from "./schema-helpers.ts";
+import { TIMELINE_EVENT_TYPES } from "../core/timeline.ts";
+
+const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
+
+/** Text that is searched for; printable or not, but nothing that no stored text can hold. */
+const searched = (description: string, example: string, maxLength: number = SEARCH_CHARS_MAX) =>
+  Type.Refine(
+    Type.String({ minLength: 1, maxLength, description, examples: [example] }),
+    isStorableText,
+    () => "Must be well-formed Unicode without NUL.",
+  );
+
+/** A name as `METADATA_NAME_PATTERN` has it, alone or before a colon. */
+const METADATA_FILTER = "^[A-Za-z0-9_.-]{1,64}(:|$)";
+
+const METADATA_FILTER_CHARS_MAX = 64 + ":".length + METADATA_VALUE_CHARS_MAX;
+
+/** What a list, a count, an export and a bulk job may filter by. */
+export const FILTERS = {
+  q: Type.Optional(
+    searched(
+      "Free text: in host, path or title, a status of the target such as 422 or 5xx, or the start of an id. Case doesn't count.",
+      "refund 4711",
+    ),
+  ),
+  id: Type.Optional(
+    Type.Array(ActionId, {
+      maxItems: FILTER_IDS_MAX,
+      description: "Only these actions; may repeat.",
+      examples: [["act_01kjwa5v00e7v8c9x2m4n6p8qr"]],
+    }),
+  ),
+  status: Type.Optional(
+    Type.Array(Type.Enum([...ACTION_STATUSES], { type: "string" }), {
+      description: "Any of these; may repeat.",
+      examples: [["pending", "active"]],
+    }),
+  ),
+  method: Type.Optional(
+    Type.Enum([...HTTP_METHODS], { type: "string", description: "HTTP method of the call.", examples: ["POST"] }),
+  ),
+  host: Type.Optional(hostSchema("Host name, with a port or for any port.")),
+  path: Type.Optional(searched("The start of the target's path.", "/v1/refunds")),
+  dedupe: Type.Optional(key("The dedupe key of the create.")),
+  created_by: Type.Optional(keyId("Id of the key that created it.")),
+  created_after: Type.Optional(dateTime("Created later than this.")),
+  created_before: Type.Optional(dateTime("Created earlier than this.")),
+  response_code: Type.Optional(
+    Type.Array(Type.String({ pattern: RESPONSE_CODE }), {
+      maxItems: SEARCH_VALUES_MAX,
+      description: "Any of these statuses of the target, or classes of them; may repeat.",
+      examples: [["422", "5xx"]],
+    }),
+  ),
+  outcome: Type.Optional(
+    Type.Enum([...OUTCOMES], {
+      type: "string",
+      description: "How the newest attempt ended, as in the timeline.",
+      examples: ["unknown"],
+    }),
+  ),
+  error: Type.Optional(
+    Type.Enum([...ERROR_KINDS], {
+      type: "string",
+      description: "Kind of the newest attempt's failure.",
+      examples: ["timed_out"],
+    }),
+  ),
+  title: Type.Optional(searched("Text in the title. Case doesn't count.", "Refund")),
+  reason: Type.Optional(searched("Text in the requester's reason. Case doesn't count.", "duplicate")),
+  metadata: Type.Optional(
+    Type.Array(
+      Type.Refine(
+        Type.String({ pattern: METADATA_FILTER, maxLength: METADATA_FILTER_CHARS_MAX }),
+        isStorableText,
+        () => "Must be well-formed Unicode without NUL.",
+      ),
+      {
+        maxItems: METADATA_FILTERS_MAX,
+        description: "`name:value`, exactly, or a name for any value. May repeat: all of them.",
+        examples: [["customer:4711"]],
+      },
+    ),
+  ),
+};
+
+export const FilterQuery = Type.Object(FILTERS, { additionalProperties: false });
+
+export type FilterQuery = Static<typeof FilterQuery>;
+
+/** The filters of an export, and its form. */
+export const ExportQuery = Type.Object(
+  {
+    ...FILTERS,
+    format: Type.Optional(
+      Type.Enum(["ndjson", "csv"], {
+        type: "string",
+        default: "ndjson",
+        description: "ndjson: actions as JSON, one a line; csv: the columns of the list, with a header.",
+        examples: ["csv"],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export type ExportQuery = Static<typeof ExportQuery>;
+
+export const ListQuery = Type.Object(
+  {
+    ...FILTERS,
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIST_LIMIT_MAX,
+        default: LIST_LIMIT_DEFAULT,
+        description: "Most actions of a page; large ones make it shorter.",
+        examples: [50],
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({
+        description: "The next_cursor of the page before, as it was given.",
+        examples: [CURSOR_EXAMPLE],
+        ...describedOnly({ pattern: "^[A-Za-z0-9_-]+$" }),
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export type ListQuery = Static<typeof ListQuery>;
+
+export const ActionPageJson = Type.Object(
+  {
+    data: Type.Array(ActionJson, { description: "The actions, newest first." }),
+    next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
+    searched_until: Type.Optional(
+      dateTime(
+        "The page stopped early, at an action that was created then: it looks at a bounded number. next_cursor goes on from there.",
+      ),
+    ),
+  },
+  { title: "ActionPage", description: "One page of a list." },
+);
+
+export type ActionPageJson = Static<typeof ActionPageJson>;
+
+/** The query of the action service. Throws `invalid_query` for dates that do not exist and invalid cursors. */
+export function checkList(query: ListQuery) {
+  return { ...checkFilters(query, query.cursor), limit: query.limit ?? LIST_LIMIT_DEFAULT };
+}
+
+/** The filters of the action service, without a limit. Throws as `checkList`. */
+export function checkFilters(query: FilterQuery, cursor?: string) {
+  const dates = { created_after: query.created_after, created_before: query.created_before };
+  const { before, ...times } = checkListQuery(dates, cursor, ACTION_ID);
+  return {
+    statuses: query.status ?? [],
+    method: query.method ?? null,
+    // The schema admits texts that no URL parser accepts as a host. They match no action.
+    host: query.host === undefined ? null : (normalHost(query.host) ?? query.host.toLowerCase()),
+    dedupe: query.dedupe ?? null,
+    createdBy: query.created_by ?? null,
+    createdAfter: times.created_after,
+    createdBefore: times.created_before,
+    search: searchOf(query),
+    before,
+  };
+}
+
+function searchOf(query: FilterQuery): Search {
+  const { id: ids = [], q = null, path = null, title = null, reason = null, outcome = null, error = null } = query;
+  const { response_code: responseCodes = [], metadata = [] } = query;
+  return { ids, q, path, title, reason, outcome, error, responseCodes, metadata: metadata.map(metadataFilterOf) };
+}
+
+function metadataFilterOf(text: string): MetadataFilter {
+  const colon = text.indexOf(":");
+  return colon === -1 ? { name: text, value: null } : { name: text.slice(0, colon), value: text.slice(colon + 1) };
+}
+
+/** A page as JSON text; `actions` are JSON texts. */
+export function pageJson(
+  actions: readonly string[],
+  { before, searchedUntil }: { readonly before: string | null; readonly searchedUntil: Date | null },
+): string {
+  const until = searchedUntil === null ? "" : `,"searched_until":"${searchedUntil.toISOString()}"`;
+  return `{"data":[${actions.join(",")}],"next_cursor":${before === null ? "null" : `"${encodeCursor(before)}"`}${until}}`;
+}
+
+/** How many actions a filter finds, by status. */
+export interface StatusCounts {
+  readonly counts: readonly { readonly status: ActionStatus; readonly count: number; readonly isMore: boolean }[];
+  /** Everything that was created later is counted; null: everything is. */
+  readonly countedUntil: Date | null;
+}
+
+export const ActionCounts = Type.Object(
+  {
+    data: Type.Array(
+      Type.Object(
+        {
+          status: Status,
+          count: Type.Integer({ minimum: 0, description: "How many were counted.", examples: [17] }),
+          is_more: Type.Boolean({ description: "Whether there may be more.", examples: [false] }),
+        },
+        { title: "ActionCount", description: "How many actions have a status." },
+      ),
+      { description: "One for each status, or for each that the query names." },
+    ),
+    counted_until: nullable(
+      dateTime("Counting stopped early, at an action that was created then; null: everything was counted."),
+    ),
+  },
+  { title: "ActionCounts", description: "How many actions match, by status." },
+);
+
+export type ActionCounts = Static<typeof ActionCounts>;
+
+export function serializeCounts({ counts, countedUntil }: StatusCounts): ActionCounts {
+  return {
+    data: counts.map(({ status, count: found, isMore }) => ({ status, count: found, is_more: isMore })),
+    counted_until: countedUntil?.toISOString() ?? null,
+  };
+}
+
+const count = (minimum: number, description: string, example: number) =>
+  Type.Integer({ minimum, description, examples: [example] });
+
+/** One entry of a timeline. Its members depend on `type`. */
+export const TimelineItem = Type.Object(
+  {
+    seq: count(
+      0,
+      "Position in the event stream: increasing, with gaps. An entry of a pause has the number of the entry before it.",
+      7,
+    ),
+    at: dateTime("When it happened."),
+    run: count(1, "A manual retry begins the next run.", 1),
+    type: Type.Enum([...TIMELINE_EVENT_TYPES], {
+      type: "string",
+      description: "What happened.",
+      examples: ["attempt"],
+    }),
+    status: Status,
+    actor: Type.Optional(plainText("Who decided.", "key:ann")),
+    reason: Type.Optional(nullable(plainText("The reason that was given; null: none.", "Agreed with Ann."))),
+    via: Type.Optional(
+      Type.Literal("elicitation", {
+        description: "The actor's MCP client says that it asked its person for the decision.",
+        examples: ["elicitation"],
+      }),
+    ),
+    attempt: Type.Optional(count(1, "Number of the attempt in its run.", 1)),
+    outcome: Type.Optional(
+      Type.Enum(["answered", "not_sent", "unknown"], {
+        type: "string",
+        description:
+          "answered: the target answered with a status; not_sent: the target received nothing; unknown: it may have received the call.",
+        examples: ["answered"],
+      }),
+    ),
+    response_code: Type.Optional(
+      nullable(Type.Integer({ description: "HTTP status of the target.", examples: [503] })),
+    ),
+    error: Type.Optional(nullable(plainText("Why it failed.", "The target answered with status 503."))),
+    duration_ms: Type.Optional(nullable(count(0, "How long the attempt took.", 41))),
+    next_retry_at: Type.Optional(nullable(dateTime("When the next attempt is due."))),
+    location: Type.Optional(
+      nullable(plainText("Target of a redirect. Redirects are never followed.", "https://api.example.com/moved")),
+    ),
+    late: Type.Optional(
+      Type.Literal(true, {
+        description:
+          "The result came after Outgate had closed the attempt as unknown, which another entry says. It is no further attempt.",
+        examples: [true],
+      }),
+    ),
+    event: Type.Optional(plainText("What the mail, callback or message was about.", "action.completed")),
+    channel: Type.Optional(plainText("The name of the channel that it was for.", "ops")),
+    delivered: Type.Optional(
+      Type.Boolean({ description: "Whether the mail, callback or message was delivered.", examples: [true] }),
+    ),
+    attempts: Type.Optional(count(0, "How often delivery was attempted.", 1)),
+  },
+  { title: "TimelineItem", description: "One thing that happened to an action." },
+);
+
+export const Timeline = Type.Object(
+  { data: Type.Array(TimelineItem, { description: "What happened, oldest first." }) },
+  { title: "Timeline", description: "Everything that happened to an action." },
+);
+
+export type Timeline = Static<typeof Timeline>;
+
+/** The `data` of an event, and the body of a callback. */
+export interface ActionEvent {
+  /** `action.` and the new status. */
+  readonly type: string;
+  readonly timestamp: string;
+  readonly data: ActionJson;
+}
+
+export const EventText = Type.String({
+  description:
+    "Server-sent events, one for each change of an action's status. `id` is the position for Last-Event-ID; `event` is " +
+    "`action.<status>`; `data` is `{ type, timestamp, data }`, where `data` is the Action at that time (without the " +
+    "response body if a later attempt has replaced it). Lines that begin with a colon are heartbeats.",
+  examples: [
+    "id: NDcxMQ\nevent: action.completed\n" +
+      'data: {"type":"action.completed","timestamp":"2026-03-04T12:00:00.000Z","data":{"id":"act_01kjwa5v00e7v8c9x2m4n6p8qr"}}\n\n',
+  ],
+});

@@ -1,0 +1,113 @@
+import { DomainError } from "../core/domain-error.ts";
+import { checkHost } from "../core/host.ts";
+import { nullable, plainText, KeyId, hostSchema, reason, dateTime } from "./schema-helpers.ts";
+import { PAUSE_KINDS, UNFINISHED_ON_REVOKE, type Pause } from "../core/pause.ts";
+import Type, { type Static } from "typebox";
+
+export const PauseId = Type.String({
+  title: "PauseId",
+  pattern: "^pau_[A-Za-z0-9_-]{1,64}$",
+  description: "Id of a pause.",
+  examples: ["pau_01kjwa5v00e7v8c9x2m4n6p8qr"],
+});
+
+export const kind = Type.Enum([...PAUSE_KINDS], {
+  type: "string",
+  description:
+    "account: the whole account; key: the actions of one key; host: the calls to one host; sign_up: the whole account, until an owner of the first account of the service allows it.",
+  examples: ["key"],
+});
+
+export const why = nullable(plainText("The reason that was given; null: none.", "It loops."));
+
+export const CreatePause = Type.Object(
+  {
+    key_id: Type.Optional(KeyId),
+    host: Type.Optional(
+      hostSchema(
+        "Host of the calls to pause, not together with `key_id`. With a port unless it is the scheme's default.",
+      ),
+    ),
+    reason: Type.Optional(reason("Why; shown with every paused action.")),
+  },
+  {
+    title: "CreatePause",
+    additionalProperties: false,
+    description:
+      "What to pause: the actions that this key created, the calls to this host, or without both the whole account.",
+  },
+);
+
+export type CreatePause = Static<typeof CreatePause>;
+
+export const PauseJson = Type.Object(
+  {
+    id: PauseId,
+    kind,
+    key_id: nullable(
+      plainText("Id of the key that is paused; null: something else is.", "key_01kjwa5v00e7v8c9x2m4n6p8qr"),
+    ),
+    host: Type.Optional(plainText("The host that is paused. Present if `kind` is `host`.", "api.example.com")),
+    reason: why,
+    cancels: Type.Boolean({
+      description:
+        "The key was revoked with `unfinished=cancel`: its unfinished actions are being cancelled, then this pause ends.",
+      examples: [false],
+    }),
+    created_at: dateTime("When it was paused."),
+    created_by: plainText("Who paused it.", "key:owner"),
+  },
+  { title: "Pause", description: "A pause in force: no action that it covers is sent." },
+);
+
+export type PauseJson = Static<typeof PauseJson>;
+
+export const PauseList = Type.Object(
+  { data: Type.Array(PauseJson, { description: "The pauses in force, oldest first." }) },
+  { title: "PauseList", description: "The pauses in force." },
+);
+
+export type PauseList = Static<typeof PauseList>;
+
+/** The pause of an action that waits for its end. */
+export const ActionPause = Type.Object(
+  { id: PauseId, kind, reason: why, created_at: dateTime("When it was paused.") },
+  { title: "ActionPause", description: "The pause that keeps it from being sent. Present if `paused` is." },
+);
+
+export const RevokeQuery = Type.Object(
+  {
+    unfinished: Type.Optional(
+      Type.Enum([...UNFINISHED_ON_REVOKE], {
+        type: "string",
+        default: "keep",
+        description:
+          "What happens to the unfinished actions of the key. keep: they are sent; pause: none is sent until the pause ends; cancel: they are cancelled in steps, and none is sent meanwhile.",
+        examples: ["pause"],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** The host to pause. Throws `validation_error` if it is none, or if a key is named too. */
+export function checkPausedHost(text: string, keyId: string | null): string {
+  const host = checkHost(text, "validation_error");
+  if (keyId === null) return host;
+  const message = "Name a key or a host, not both.";
+  throw new DomainError("validation_error", message, [{ field: "host", message }]);
+}
+
+/** A pause as the API shows it. */
+export function serializePause({ id, kind: of, subject, reason: given, cancels, ...row }: Pause): PauseJson {
+  return {
+    id,
+    kind: of,
+    key_id: of === "key" ? subject : null,
+    ...(of === "host" && { host: subject }),
+    reason: given,
+    cancels,
+    created_at: row.createdAt.toISOString(),
+    created_by: row.createdBy,
+  };
+}

@@ -1,0 +1,100 @@
+import Type, { type Static } from "typebox";
+import { describedOnly } from "./schema-helpers.ts";
+import {
+  ATTEMPT_TIMEOUT_SET_MS_MAX,
+  ATTEMPT_TIMEOUT_SET_MS_MIN,
+  BACKOFF_BASE_MS_MAX,
+  BACKOFF_BASE_MS_MIN,
+  BACKOFF_CAP_MS_MAX,
+  GIVE_UP_ON_MAX,
+} from "../core/limits.ts";
+import { type AttemptRules, STATUS_CLASSES, type StatusPattern } from "../core/rules.ts";
+
+const BackoffJson = Type.Refine(
+  Type.Object(
+    {
+      base_ms: Type.Integer({
+        minimum: BACKOFF_BASE_MS_MIN,
+        maximum: BACKOFF_BASE_MS_MAX,
+        description: "Milliseconds after the first failure, doubled after each further one.",
+        examples: [1_000],
+      }),
+      cap_ms: Type.Integer({
+        minimum: BACKOFF_BASE_MS_MIN,
+        maximum: BACKOFF_CAP_MS_MAX,
+        description: "Most milliseconds, at least base_ms.",
+        examples: [60_000],
+      }),
+    },
+    {
+      additionalProperties: false,
+      description: "Delay between two attempts; a Retry-After replaces it.",
+      examples: [{ base_ms: 1_000, cap_ms: 60_000 }],
+    },
+  ),
+  // Where one of them is no number, that is the issue.
+  ({ base_ms: base, cap_ms: cap }) => !(cap < base),
+  () => "cap_ms may not be less than base_ms.",
+);
+
+const [STATUS_MIN, STATUS_MAX] = [300, 599];
+
+function isStatusPattern(value: unknown): boolean {
+  if (typeof value === "number") return Number.isInteger(value) && value >= STATUS_MIN && value <= STATUS_MAX;
+  return STATUS_CLASSES.some((one) => one === value);
+}
+
+const StatusPatternJson = Type.Refine(
+  Type.Unsafe<StatusPattern>(
+    describedOnly({
+      anyOf: [
+        { type: "integer", minimum: STATUS_MIN, maximum: STATUS_MAX },
+        { type: "string", enum: [...STATUS_CLASSES] },
+      ],
+    }),
+  ),
+  isStatusPattern,
+  () => `Must be a status from ${STATUS_MIN} to ${STATUS_MAX}, or one of ${STATUS_CLASSES.join(", ")}.`,
+);
+
+/** How attempts are made and repeated, in a create and in the settings of a host or account. */
+export const ruleMembers = {
+  timeout_ms: Type.Optional(
+    Type.Integer({
+      minimum: ATTEMPT_TIMEOUT_SET_MS_MIN,
+      maximum: ATTEMPT_TIMEOUT_SET_MS_MAX,
+      description: "Deadline of a whole attempt in milliseconds.",
+      examples: [60_000],
+    }),
+  ),
+  backoff: Type.Optional(BackoffJson),
+  give_up_on: Type.Optional(
+    Type.Array(StatusPatternJson, {
+      maxItems: GIVE_UP_ON_MAX,
+      description: "Statuses after which no attempt follows: numbers, or classes like 4xx.",
+      examples: [[401, 422]],
+    }),
+  ),
+};
+
+const RulesJson = Type.Object(ruleMembers);
+
+export type RulesJson = Static<typeof RulesJson>;
+
+/** Members that were checked, as rules. */
+export function rulesFrom({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn }: RulesJson): AttemptRules {
+  return {
+    timeoutMs: timeoutMs ?? null,
+    backoff: backoff === undefined ? null : { baseMs: backoff.base_ms, capMs: backoff.cap_ms },
+    giveUpOn: giveUpOn ?? null,
+  };
+}
+
+/** Only what is set. */
+export function rulesJson({ timeoutMs, backoff, giveUpOn }: AttemptRules): RulesJson {
+  return {
+    ...(timeoutMs !== null && { timeout_ms: timeoutMs }),
+    ...(backoff !== null && { backoff: { base_ms: backoff.baseMs, cap_ms: backoff.capMs } }),
+    ...(giveUpOn !== null && { give_up_on: [...giveUpOn] }),
+  };
+}

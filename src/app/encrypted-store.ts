@@ -1,0 +1,118 @@
+import { databaseExists, openStore } from "../../db/open.ts";
+import type { Config } from "../config/config.ts";
+import { addressOf } from "../config/values.ts";
+import { checkMasterKey, keptLinkKey, keyFileOf, loadMasterKey } from "../crypto/master-key.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
+import type { Store, StoreUnavailable } from "../core/store.ts";
+import { createSecrets, type Secrets } from "../crypto/secrets.ts";
+import { bootstrap, type FirstKeys } from "../accounts/first-start.ts";
+import { inTurn } from "../runtime/job-leases.ts";
+import { createNode, type Node } from "../runtime/node.ts";
+import type { Log } from "../observability/log.ts";
+
+/** The store with the keys that decrypt it. */
+export interface EncryptedStore {
+  readonly store: Store;
+  readonly secrets: Secrets;
+  readonly warnings: readonly string[];
+}
+
+interface EncryptedStoreDeps {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly onFatal: (cause: unknown) => void;
+  /** Called whenever a call found the store away. */
+  readonly onAway?: (error: StoreUnavailable) => void;
+  /** Called while another service has the database locked, or was killed and left its lock. */
+  readonly onWait?: () => void;
+  /** The name of this process among those on the same database. */
+  readonly nodeId?: string;
+}
+
+/**
+ * Opens the store under its master key. Throws an error for the operator, and writes nothing, if the key is missing, broken
+ * or not the one that the store was created with.
+ */
+export async function openEncryptedStore(
+  { database, secretKey }: Config,
+  deps: EncryptedStoreDeps,
+): Promise<EncryptedStore> {
+  const { clock, ids, onFatal, onAway, onWait, nodeId = ids.node() } = deps;
+  const { url, authToken } = addressOf(database);
+  const random = (count: number) => ids.bytes(count);
+  const masterKey = loadMasterKey({
+    secretKey,
+    keyFile: database.kind === "file" ? keyFileOf(database.path) : null,
+    databaseExists: databaseExists(url),
+    random,
+  });
+  const seal = createSecrets(masterKey.bytes, random);
+  const store = await openStore({
+    url,
+    authToken,
+    seal,
+    now: clock.now(),
+    onFatal,
+    nodeId,
+    ...(onAway && { onAway }),
+    ...(onWait && { onWait }),
+  });
+  try {
+    const check = () => checkMasterKey(store, masterKey.bytes, seal);
+    await (store.cluster === null ? check() : inTurn("start", { cluster: store.cluster, nodeId, clock }, check));
+    const linkKey = await keptLinkKey(store, seal);
+    const secrets = linkKey === null ? seal : createSecrets(masterKey.bytes, random, linkKey);
+    return { store, secrets, warnings: masterKey.warning === null ? [] : [masterKey.warning] };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+export interface OpeningDeps extends Pick<EncryptedStoreDeps, "clock" | "ids" | "onAway"> {
+  readonly log: Log;
+  /** Called with why the start waits. */
+  readonly onWaiting: (reason: string) => void;
+  /** The name of this process among those on the same database. */
+  readonly nodeId: string;
+  /**
+   * Called if a commit could not be made durable, or with `StoreLost` if another service has taken over the database. The
+   * process must end at once.
+   */
+  readonly onFatal: (cause: unknown) => void;
+}
+
+/** The opened store with its first account. */
+export interface Opened {
+  readonly encryptedStore: EncryptedStore;
+  /** Null: no other process may use the database at the same time. */
+  readonly node: Node | null;
+  /** Null also if another node shows them. */
+  readonly firstKeys: FirstKeys | null;
+}
+
+/**
+ * Opens the store, and creates its first account in a new one. Rejects with `StoreUnavailable` while the store is
+ * unreachable, locked or full, and with an error for the operator if waiting would not help; nothing is left open then.
+ */
+export async function openForService(config: Config, deps: OpeningDeps): Promise<Opened> {
+  const onWait = () => deps.onWaiting("another service holds the database, or did");
+  const { nodeId } = deps;
+  const encryptedStore = await openEncryptedStore(config, { ...deps, onWait, nodeId });
+  const { store, secrets } = encryptedStore;
+  const { accounts, people, facts, cluster } = store;
+  let node: Node | null = null;
+  try {
+    node = cluster === null ? null : await createNode({ ...deps, cluster, id: nodeId });
+    const clock = node?.clock ?? deps.clock;
+    const givenOwnerKey = config.bootstrapApiKey;
+    const begin = () => bootstrap({ ...deps, clock, accounts, people, facts, secrets, givenOwnerKey });
+    const firstKeys = await (node === null ? begin() : node.showFirst(begin));
+    return { encryptedStore, firstKeys, node };
+  } catch (error) {
+    node?.clock.stop();
+    await store.close();
+    throw error;
+  }
+}

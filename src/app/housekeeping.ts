@@ -1,0 +1,106 @@
+import { BULK_KEPT_MS, DAY_MS, PRUNE_PAUSE_MS } from "../core/limits.ts";
+import { createCountActivity, createPruneActivity } from "../events/activity-job.ts";
+import { createExpireUnsent, createExpire } from "../approvals/decide.ts";
+import { type Job } from "../runtime/jobs.ts";
+import type { Config } from "../config/config.ts";
+import type { Log } from "../observability/log.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { Engine } from "./engine.ts";
+import type { Store, UpkeepStore, FileStore } from "../core/store.ts";
+
+export interface HousekeepingParts {
+  readonly store: Store;
+  readonly engine: Pick<Engine, "bus" | "enqueue" | "pauseService">;
+  readonly bulkRunner: { run(): Promise<void> };
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The periodic jobs of the service. Jobs of settings that are off are left out. */
+export function housekeeping(
+  { approvalTtlHours, retentionDays }: Pick<Config, "approvalTtlHours" | "retentionDays">,
+  { store, engine, bulkRunner, ...parts }: HousekeepingParts,
+): readonly Job[] {
+  const { actions, people, team, upkeep, audit, pauses, rejections, bulk, activity } = store;
+  const deps = { ...parts, ...engine, actions, upkeep };
+  const jobs = [
+    inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
+    { name: "actions that have expired", pattern: "*/10 * * * * *", run: createExpireUnsent(deps) },
+    { name: "pauses", pattern: "* * * * *", run: () => engine.pauseService.reconcile() },
+    // It has a lease of its own: a node may begin a job while another one rests.
+    { name: "bulk jobs", pattern: "* * * * *", run: () => bulkRunner.run() },
+    { name: "what the overview counts", pattern: "*/10 * * * * *", run: createCountActivity({ ...parts, activity }) },
+    {
+      name: "figures that no overview shows any more",
+      pattern: "12 * * * *",
+      run: createPruneActivity(activity, retentionDays),
+    },
+    inSteps("bulk jobs that ended long ago", "7 * * * *", (now) => bulk.prune(new Date(now.getTime() - BULK_KEPT_MS))),
+    inSteps("rejections whose 24 h are over", "27 * * * *", (now) => rejections.prune(now)),
+    inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),
+    inSteps("invitations that ran out", "42 * * * *", (now) => team.prune(now)),
+  ];
+  if (approvalTtlHours !== null) {
+    const run = createExpire(deps, approvalTtlHours);
+    jobs.push({ name: "approvals that nobody decided", pattern: "*/5 * * * *", run });
+  }
+  if (retentionDays !== null) {
+    jobs.push({
+      name: "finished actions that are too old",
+      pattern: "47 * * * *",
+      run: createPrune({ ...deps, file: store.file }, retentionDays),
+    });
+    const keptSince = (now: Date) => new Date(now.getTime() - retentionDays * DAY_MS);
+    jobs.push(
+      inSteps("entries of the audit log that are too old", "52 * * * *", (now) => audit.prune(keptSince(now))),
+      inSteps("pauses that ended too long ago", "57 * * * *", (now) => pauses.prune(keptSince(now))),
+    );
+  }
+  return jobs;
+}
+
+/** A job that repeats a step while it returns true. */
+export function inSteps(name: string, pattern: string, step: (now: Date) => Promise<boolean>): Job {
+  return {
+    name,
+    pattern,
+    async run(now, stop) {
+      while (!stop.aborted && (await step(now)));
+    },
+  };
+}
+
+export interface PruneDeps {
+  readonly upkeep: Pick<UpkeepStore, "prune">;
+  readonly file: Pick<FileStore, "shrink"> | null;
+  readonly clock: Pick<Clock, "after">;
+  readonly log: Pick<Log, "info">;
+}
+
+/**
+ * Deletes actions older than `RETENTION_DAYS`, and makes the file smaller. It pauses between two steps, so that even a first
+ * pass over years of actions delays no other write.
+ */
+export function createPrune({ upkeep, file, clock, log }: PruneDeps, days: number): Job["run"] {
+  const pause = () => new Promise<void>((resolve) => void clock.after(PRUNE_PAUSE_MS, resolve));
+  return async (now, stop) => {
+    const times = { now, finishedUntil: new Date(now.getTime() - days * DAY_MS) };
+    let deleted = 0;
+    for (let after: string | null = ""; after !== null && !stop.aborted;) {
+      const step = await upkeep.prune(times, after);
+      deleted += step.deleted;
+      after = step.next;
+      if (step.deleted > 0) await pause();
+    }
+    if (deleted > 0) log.info("actions.pruned", { count: deleted });
+    for (let left = Infinity; file !== null && left > 0 && !stop.aborted;) {
+      const before = left;
+      left = await file.shrink();
+      // Others may free more meanwhile: the next run goes on.
+      if (left >= before) return;
+      await pause();
+    }
+  };
+}

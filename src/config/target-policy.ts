@@ -1,0 +1,282 @@
+import {
+  type Address,
+  addressOfHost,
+  type AddressRange,
+  classOf,
+  contains,
+  holdsAllowable,
+  isLoopback,
+  parseAddress,
+  parseRange,
+  urlHostOf,
+} from "../core/addresses.ts";
+import {
+  classOfName,
+  isHostName,
+  normalHost,
+  type NormalTarget,
+  normalTarget,
+  parseTarget,
+  type RefusedTarget,
+} from "../core/target.ts";
+import { networkInterfaces } from "node:os";
+import { INTERFACES_FRESH_MS } from "../core/limits.ts";
+
+/** The settings about targets. */
+export interface PolicySettings {
+  /** CIDRs, single addresses and host names (ALLOWED_PRIVATE_TARGETS). */
+  readonly allowedPrivateTargets: readonly string[];
+  /** Whether `HOST` is loopback and `BASE_URL` is unset or loopback. */
+  readonly loopbackAllowed: boolean;
+  /** `BASE_URL`, and the address and port listened on, as origins: `http://127.0.0.1:3000`. */
+  readonly ownOrigins: readonly string[];
+  /** Addresses of this machine's interfaces; by default the operating system's. */
+  readonly machineAddresses?: () => readonly string[];
+}
+
+/** Where calls may go: parsed once, checked for every action and every attempt. */
+export interface TargetPolicy {
+  readonly ranges: readonly AddressRange[];
+  readonly names: ReadonlySet<string>;
+  readonly loopbackAllowed: boolean;
+  readonly own: OwnOrigins;
+  /** ALLOWED_PRIVATE_TARGETS as written, to show. */
+  readonly listed: readonly string[];
+}
+
+/** Everything wrong with the settings, one sentence each. */
+interface BadPolicy {
+  readonly problems: readonly string[];
+}
+
+export type Verdict = "allowed" | "never" | "private";
+
+/** Parses the settings, or returns every problem in them. */
+export function parsePolicy(settings: PolicySettings): TargetPolicy | BadPolicy {
+  const listed = settings.allowedPrivateTargets.map((entry) => entry.trim().toLowerCase());
+  const entries = listed.map(parseEntry);
+  const own = parseOwnOrigins(settings.ownOrigins, settings.machineAddresses);
+  const problems = entries.flatMap((entry) => ("problem" in entry ? [entry.problem] : []));
+  if (own === null) problems.push("An own origin is not an http or https URL.");
+  if (problems.length > 0 || own === null) return { problems };
+  return {
+    ranges: entries.flatMap((entry) => ("range" in entry ? [entry.range] : [])),
+    names: new Set(entries.flatMap((entry) => ("name" in entry ? [entry.name] : []))),
+    loopbackAllowed: settings.loopbackAllowed,
+    own,
+    listed,
+  };
+}
+
+/**
+ * For a service that the operator has set, such as a mail provider: its address may be private, and so may those in `listed`.
+ * Metadata addresses are still refused. Throws an error that names the setting.
+ */
+export function providerPolicy(url: string, setting: string, listed: readonly string[] = []): TargetPolicy {
+  const { hostname } = new URL(url);
+  const policyWith = (allowedPrivateTargets: readonly string[]) =>
+    parsePolicy({ allowedPrivateTargets, loopbackAllowed: true, ownOrigins: [] });
+  const policy = policyWith([...listed, hostname]);
+  // Only a private host can be listed. A forbidden one is refused at the call.
+  const plain = "problems" in policy ? policyWith(listed) : policy;
+  if ("problems" in plain) throw new Error(`${setting} can't be used: ${plain.problems.join(" ")}`);
+  return plain;
+}
+
+/** One sentence for the log at the start: which policy applies. */
+export function describePolicy({ loopbackAllowed, listed }: TargetPolicy): string {
+  const opened = [...(loopbackAllowed ? ["loopback (this server listens only there)"] : []), ...listed];
+  return `Calls may go to public addresses${opened.length === 0 ? " only" : ` and to ${opened.join(", ")}`}.`;
+}
+
+/** Checks an address: a literal one (`name` is null), or one that `name` resolved to. */
+export function checkAddress(policy: TargetPolicy, address: Address, name: string | null): Verdict {
+  const addressClass = classOf(address);
+  if (addressClass !== "private") return addressClass === "public" ? "allowed" : "never";
+  if (name !== null && policy.names.has(name)) return "allowed";
+  // Only for literals and localhost names: another name that resolves to loopback may be DNS rebinding.
+  const isLocal = name === null || classOfName(name) === "loopback";
+  if (policy.loopbackAllowed && isLocal && isLoopback(address)) return "allowed";
+  return policy.ranges.some((range) => contains(range, address)) ? "allowed" : "private";
+}
+
+/** Checks a name before it is resolved; its addresses are checked too. */
+export function checkName(policy: TargetPolicy, name: string): Verdict {
+  const nameClass = classOfName(name);
+  if (nameClass === "never") return "never";
+  if (nameClass === "public" || policy.names.has(name)) return "allowed";
+  if (nameClass === "loopback") return loopbackAddresses(policy, name).length > 0 ? "allowed" : "private";
+  return policy.ranges.length > 0 ? "allowed" : "private";
+}
+
+/** The allowed loopback addresses of a localhost name (RFC 6761, 6.3), without asking DNS. */
+export function loopbackAddresses(policy: TargetPolicy, name: string): readonly Address[] {
+  return LOOPBACK.filter((address) => checkAddress(policy, address, name) === "allowed");
+}
+
+const LOOPBACK = ["127.0.0.1", "::1"].flatMap((text) => parseAddress(text) ?? []);
+
+/** What a caller needs of a checked URL. */
+interface CheckedTarget {
+  /** ASCII, lower case, no trailing dot, IPv6 in brackets: as `Action.hostname`. */
+  readonly hostname: string;
+  /** Host name, with the port unless it is the scheme's default. */
+  readonly host: string;
+}
+
+/**
+ * Checks a URL when an action is created, from the text alone; its addresses are checked at each attempt. The sentence of
+ * a refusal has no subject: the field's name precedes it.
+ */
+export function checkTarget(policy: TargetPolicy, url: string): CheckedTarget | RefusedTarget {
+  const target = parseTarget(url);
+  if ("refused" in target) return target;
+  const { hostname, host, literal } = target;
+  if (isOwnTarget(policy.own, target, literal)) {
+    return { refused: `Leads back to this service: of its own addresses calls may reach only ${TEST_PATH}.` };
+  }
+  const verdict = literal === null ? checkName(policy, hostname) : checkAddress(policy, literal, null);
+  if (verdict === "allowed") return { hostname, host };
+  return { refused: (literal === null ? NAME_REFUSED : ADDRESS_REFUSED)[verdict] };
+}
+
+const ADDRESS_REFUSED = {
+  never:
+    "Points to an address that is never allowed (link-local, metadata, multicast or reserved); no setting opens it.",
+  private: "Points to a private address; only those listed in ALLOWED_PRIVATE_TARGETS are allowed.",
+} as const;
+
+const NAME_REFUSED = {
+  never: "Has a host name that is never allowed (metadata or .onion); no setting opens it.",
+  private: "Has a private host name; only those listed in ALLOWED_PRIVATE_TARGETS are allowed.",
+} as const;
+
+type Entry = { readonly range: AddressRange } | { readonly name: string } | { readonly problem: string };
+
+function parseEntry(entry: string): Entry {
+  const quoted = JSON.stringify(entry);
+  const range = parseRange(entry.replace(/^\[(.*)\]$/, "$1"));
+  if (range !== null) {
+    if (!holdsAllowable(range)) return { problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} can never be allowed.` };
+    return { range };
+  }
+  if (/^[\d.:a-f]+\/\d+$/.test(entry)) {
+    return {
+      problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} is no range: write it as 10.0.0.0/8, no bits set behind the prefix.`,
+    };
+  }
+  const name = normalHost(entry);
+  // URL parsers read `127.1` and `0x7f000001` as addresses, so as names they would never match.
+  if (name === null || !isHostName(name) || parseAddress(name) !== null) {
+    return { problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} is no CIDR, address or host name (no scheme, port or *).` };
+  }
+  if (classOfName(name) === "never") return { problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} can never be allowed.` };
+  return { name };
+}
+
+/** Where this service itself listens. An action that calls it could create actions without end. */
+interface OwnOrigins {
+  /** The hosts of `BASE_URL` and `HOST`, in their normal form. */
+  readonly hostnames: ReadonlySet<string>;
+  /** Those that are addresses: another name may resolve to one, even if NAT keeps it off our interfaces. */
+  readonly addresses: ReadonlySet<string>;
+  /** The port that we listen on and that of `BASE_URL`; each applies to all of our hosts. */
+  readonly ports: ReadonlySet<number>;
+  /** Where nobody but us answers: the port that we listen on, and the host of `BASE_URL` with its port. */
+  readonly onlyOurPorts: ReadonlySet<number>;
+  readonly onlyOurHosts: ReadonlySet<string>;
+  /** Current addresses of this machine's interfaces: they change while the service runs. */
+  readonly machineAddresses: () => readonly string[];
+}
+
+/** Parses origins such as `http://127.0.0.1:3000`; 0.0.0.0 and [::] mean this machine. Null when one is invalid. */
+function parseOwnOrigins(
+  origins: readonly string[],
+  machineAddresses: () => readonly string[] = createInterfaceAddresses(),
+): OwnOrigins | null {
+  const targets = origins.map(normalTarget);
+  if (!targets.every((target) => target !== null)) return null;
+  const literals = targets.map(({ hostname }) => addressOfHost(hostname)).filter((address) => address !== null);
+  return {
+    hostnames: new Set(targets.map(({ hostname }) => hostname)),
+    addresses: new Set(literals.map(urlHostOf)),
+    ports: new Set(targets.flatMap(portsOf)),
+    onlyOurPorts: new Set(targets.filter(isLocalHost).map(({ port }) => port)),
+    onlyOurHosts: new Set(targets.flatMap((target) => portsOf(target).map((port) => hostAt(target, port)))),
+    machineAddresses,
+  };
+}
+
+/** Calls of our own may reach this path, which reads and changes nothing: to try the service with itself. */
+const TEST_PATH = "/health";
+
+/**
+ * Whether a call would reach this service. `address` is what the host resolved to, if known. At the port of `BASE_URL` a
+ * proxy may serve other sites on this machine: under their names only the paths of our routes that change state are ours.
+ */
+export function isOwnTarget(own: OwnOrigins, target: NormalTarget, address: Address | null): boolean {
+  if (!own.ports.has(target.port) || target.rest === TEST_PATH) return false;
+  const isOnlyOurs = own.onlyOurPorts.has(target.port) || own.onlyOurHosts.has(hostAt(target, target.port));
+  if (!isOnlyOurs && !isOwnPath(target.pathname)) return false;
+  if (own.hostnames.has(target.hostname)) return true;
+  return address === null ? classOfName(target.hostname) === "loopback" : isOurAddress(own, address);
+}
+
+function isOurAddress(own: OwnOrigins, address: Address): boolean {
+  const host = urlHostOf(address);
+  if (isThisMachine(address) || own.addresses.has(host)) return true;
+  return own.machineAddresses().some((text) => {
+    const other = parseAddress(text);
+    return other !== null && urlHostOf(other) === host;
+  });
+}
+
+function isThisMachine(address: Address): boolean {
+  return isLoopback(address) || address.toByteArray().every((byte) => byte === 0);
+}
+
+/** Without a port both default ports count: http usually redirects to https. */
+function portsOf(target: NormalTarget): readonly number[] {
+  return isLocalHost(target) || target.host !== target.hostname ? [target.port] : [80, 443];
+}
+
+function isLocalHost({ hostname }: NormalTarget): boolean {
+  const address = addressOfHost(hostname);
+  return address === null ? classOfName(hostname) === "loopback" : isThisMachine(address);
+}
+
+function hostAt({ hostname }: NormalTarget, port: number): string {
+  return `${hostname}:${port}`;
+}
+
+/** The operating system's list, read at most once in `INTERFACES_FRESH_MS`. */
+function createInterfaceAddresses(): () => readonly string[] {
+  let cached: readonly string[] = [];
+  let readAtMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const nowMs = performance.now();
+    if (nowMs - readAtMs >= INTERFACES_FRESH_MS) {
+      const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+      // Some systems append the zone to link-local addresses.
+      cached = all.map(({ address }) => address.split("%", 1)[0] ?? "");
+      readAtMs = nowMs;
+    }
+    return cached;
+  };
+}
+
+/** Whether a path leads to a route of ours that changes state. Any case and encoding matches, to be safe. */
+function isOwnPath(pathname: string): boolean {
+  return OWN_PATH.test(pathname.includes("%") ? decoded(pathname) : pathname);
+}
+
+/** Invalid encoding stays as it is: our router would not decode it either. */
+function decoded(pathname: string): string {
+  try {
+    return decodeURIComponent(pathname);
+  } catch {
+    return pathname;
+  }
+}
+
+const OWN_PATH = /^\/(v1|auth|mcp|a)(\/|$)/i;

@@ -1,0 +1,174 @@
+import type { Actor, Hold, Role } from "./roles.ts";
+import { SMALL_ROW_BYTES_MAX } from "./limits.ts";
+import { type Extras, extrasText } from "./extras.ts";
+import type { LateResult } from "./late-result.ts";
+
+export const ACTION_STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"] as const;
+
+export type ActionStatus = (typeof ACTION_STATUSES)[number];
+
+export const HTTP_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+export type HttpMethod = (typeof HTTP_METHODS)[number];
+
+/** What to do after an attempt that the target may or may not have received. */
+export type OnUnknown = "retry" | "stop";
+
+/** Where a failed attempt went wrong: the target answered with an error, or no whole answer arrived. */
+export type ErrorSource = "target" | "dispatch";
+
+/** What the caller asked for. It never changes after creation, so what was approved is what is sent. */
+export interface ActionRequest {
+  /** The target as the caller wrote it; code uses only its parsed parts. */
+  readonly url: string;
+  /** Host name in its ASCII form, lower case, without port and without a trailing dot. */
+  readonly hostname: string;
+  /** Host name, and the port unless it is the scheme's default. Part of the name of the action's queue lane. */
+  readonly host: string;
+  readonly method: HttpMethod;
+  /** JSON text, sent to the target byte for byte, unless `extras.bodyKind` says what else it is. */
+  readonly body: string | null;
+  readonly headers: Readonly<Record<string, string>> | null;
+  readonly dedupe: string | null;
+  readonly idempotencyKey: string | null;
+  /** Attempts allowed in one run. */
+  readonly retries: number;
+  readonly onUnknown: OnUnknown;
+  readonly approve: boolean;
+  readonly callback: string | null;
+  readonly notifyEmail: string | null;
+  /** What the call does, in the requester's words. */
+  readonly title: string | null;
+  readonly extras: Extras;
+  /** No attempt begins from this time on; null: it never expires. */
+  readonly expiresAt: Date | null;
+}
+
+/** How the newest attempt of the run ended. */
+export interface Result {
+  /** One of the fixed sentences of `outcome.ts`; null after a success. */
+  readonly lastError: string | null;
+  readonly errorSource: ErrorSource | null;
+  readonly responseCode: number | null;
+  /** JSON text of the target's answer, as `response_body` shows it. */
+  readonly responseBody: string | null;
+  readonly responseTruncated: boolean;
+  readonly durationMs: number | null;
+  /** JSON text of the headers of the target's answer, as `keptHeaders` keeps them. */
+  readonly responseHeaders: string | null;
+}
+
+/** The part of an action that the state machine changes. Every change adds one to `revision`. */
+export interface ActionState {
+  readonly status: ActionStatus;
+  /** Counts from 1; a manual retry begins the next run of the same action. */
+  readonly run: number;
+  /** Attempts claimed in this run, counted before anything is sent. */
+  readonly attempts: number;
+  /** When a pending action may be claimed. */
+  readonly dueAt: Date | null;
+  /** The deadline by which whoever claimed an active action must settle it. */
+  readonly leaseUntil: Date | null;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly approvedAt: Date | null;
+  readonly approvedBy: string | null;
+  /** `requestDigest` of the request that was approved. */
+  readonly approvedDigest: string | null;
+  readonly result: Result | null;
+  /** What came of an attempt after it had been closed as unknown, where it could not become the result; null: nothing. */
+  readonly lateResult: LateResult | null;
+}
+
+/** Role and hold of an action's creator at the time of creation. A person has the hold `none`. */
+export interface Creator {
+  readonly role: Role;
+  readonly hold: Hold;
+}
+
+/** The same with whether the creator's key has limits: they are in the row of the key, which keeps them for good. */
+export interface LimitedCreator extends Creator {
+  readonly isLimited: boolean;
+}
+
+/** One HTTP call: the request, its state and its result. */
+export interface Action extends ActionRequest, ActionState {
+  readonly id: string;
+  readonly accountId: string;
+  /** The fencing token: a write names the revision that it read, and fails if another write came first. */
+  readonly revision: number;
+  readonly createdAt: Date;
+  readonly createdBy: Actor;
+  /** Id of the key that created it; with account and host it names the queue lane. Empty: a person created it, or no key was stored. */
+  readonly keyId: string;
+  /** Role and hold of the creator at that time. They keep limiting callbacks and mails, whatever the key becomes later. */
+  readonly creator: Creator;
+  /** Its encrypted columns could not be decrypted, so the stored row was altered. Shown without them and never sent. */
+  readonly isAltered?: true;
+}
+
+/** The initial state: held for approval, or due at once, or at a later time. */
+export function firstState(approve: boolean, now: Date, dueAt: Date = now): ActionState {
+  return {
+    status: approve ? "awaiting_approval" : "pending",
+    run: 1,
+    attempts: 0,
+    dueAt: approve ? null : dueAt,
+    leaseUntil: null,
+    startedAt: null,
+    finishedAt: null,
+    approvedAt: null,
+    approvedBy: null,
+    approvedDigest: null,
+    result: null,
+    lateResult: null,
+  };
+}
+
+/** When the first run of an action may begin: now, or at its `run_at`. */
+export function firstDueAt({ extras }: Pick<ActionRequest, "extras">, now: Date): Date {
+  const runAt = runAtOf({ extras });
+  return runAt === null || runAt <= now ? now : runAt;
+}
+
+/** The time before which the action is not sent; null: none was set. */
+export function runAtOf({ extras: { runAt } }: Pick<ActionRequest, "extras">): Date | null {
+  return runAt === undefined ? null : new Date(runAt);
+}
+
+/** Whether the action waits for its `run_at`: a time of the wall clock, unlike the delay between two attempts. */
+export function awaitsRunAt(action: Pick<Action, "status" | "dueAt" | "extras">): boolean {
+  return (
+    action.status === "pending" && action.extras.runAt !== undefined && action.dueAt?.getTime() === action.extras.runAt
+  );
+}
+
+/** Whether no attempt of the action may begin any more. */
+export function isExpired({ expiresAt }: Pick<ActionRequest, "expiresAt">, now: Date): boolean {
+  return expiresAt !== null && expiresAt <= now;
+}
+
+/** Whether the action has ended; only a manual retry moves it again. */
+export function isTerminal(status: ActionStatus): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+/** When the next attempt is due, if the action waits between two attempts. */
+export function nextRetryAt(action: ActionState): Date | null {
+  return action.status === "pending" && action.attempts > 0 ? action.dueAt : null;
+}
+
+/** Bytes of the body, headers and extras of an action, where they are more than `SMALL_ROW_BYTES_MAX`. */
+export function largeBytesOf(action: Pick<Action, "body" | "headers" | "extras">): number | undefined {
+  const { body, headers, extras } = action;
+  let bytes = Buffer.byteLength(body ?? "") + Buffer.byteLength(extrasText(extras) ?? "");
+  for (const [name, value] of Object.entries(headers ?? {})) bytes += name.length + value.length;
+  return bytes > SMALL_ROW_BYTES_MAX ? bytes : undefined;
+}
+
+/** A size for people: "1 byte", "1.5 kB", "2 MB". */
+export function formatSize(bytes: number): string {
+  if (bytes < 1_000) return bytes === 1 ? "1 byte" : `${bytes} bytes`;
+  const [size, unit] = bytes < 1_000_000 ? [bytes / 1_000, "kB"] : [bytes / 1_000_000, "MB"];
+  return `${size.toFixed(1).replace(/\.0$/, "")} ${unit}`;
+}

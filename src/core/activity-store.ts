@@ -1,0 +1,115 @@
+import type { ActivityGroup, ActivityRow, ActivitySlot, NameTotals } from "./activity.ts";
+import type { Histogram } from "./histogram.ts";
+
+/** Which rows of the timeline to group. */
+export interface ActivityQuery {
+  /** Null: of all accounts. */
+  readonly accountId: string | null;
+  /** Nothing earlier is counted. */
+  readonly since: Date;
+  /** Rows of the timeline of all accounts to read. */
+  readonly limit: number;
+}
+
+export interface ActivityPage {
+  readonly groups: readonly ActivityGroup[];
+  /** Everything up to this position was read. */
+  readonly position: number;
+  /** When the last row that was read happened; null: the page reaches the newest one. */
+  readonly at: Date | null;
+  readonly isLast: boolean;
+}
+
+/** What counting a stretch of the timeline has changed. */
+export interface ActivityWrite {
+  /** Written only if nobody has counted on from this position meanwhile. */
+  readonly from: number;
+  readonly to: number;
+  /** With all that they count, not what was added. */
+  readonly rows: readonly ActivityRow[];
+  readonly steps: readonly FirstStep[];
+}
+
+/** Slots of one length of an account, without those that begin at `until` or later. */
+export interface ActivitySpan {
+  readonly accountId: string;
+  readonly slotMinutes: number;
+  readonly since: Date;
+  readonly until: Date;
+}
+
+/** What is counted of a span, and the position up to which it is, of the same moment. */
+export interface CountedActivity {
+  readonly position: number;
+  /** Those of the kind `all`. */
+  readonly slots: readonly ActivityRow[];
+  /** Of the whole span, in no order. */
+  readonly names: readonly NameTotals[];
+}
+
+/** A host or key of a span. */
+export type ActivityName = Pick<NameTotals, "kind" | "name">;
+
+export interface NameLatency extends ActivityName {
+  readonly latency: Histogram;
+}
+
+/** What a host did in a slot. */
+export interface HostSlot extends Pick<
+  ActivityRow,
+  "at" | "created" | "completed" | "failed" | "attempts" | "failedAttempts"
+> {
+  readonly host: string;
+}
+
+/** What the overview counts. */
+export interface ActivityStore {
+  /** Everything in the timeline up to here is counted. */
+  position(): Promise<number>;
+  /** What happened after a position. */
+  groups(after: number, query: ActivityQuery): Promise<ActivityPage>;
+  /** The rows of these slots. */
+  stored(slots: readonly ActivitySlot[]): Promise<readonly ActivityRow[]>;
+  read(span: ActivitySpan): Promise<CountedActivity>;
+  /** The latencies of some hosts and keys, and the position up to which they are counted; of those without, none. */
+  latencies(
+    span: ActivitySpan,
+    names: readonly ActivityName[],
+  ): Promise<{ readonly position: number; readonly latencies: readonly NameLatency[] }>;
+  /** What some hosts did in each slot of a span in which they did anything, and the position up to which it is counted. */
+  hostSlots(
+    span: ActivitySpan,
+    hosts: readonly string[],
+  ): Promise<{ readonly position: number; readonly slots: readonly HostSlot[] }>;
+  /** Writes rows and position in one commit. False, and nothing is written: another node has counted on. */
+  put(write: ActivityWrite): Promise<boolean>;
+  /** Deletes slots of one length that began earlier; true when there may be more. */
+  prune(slotMinutes: number, before: Date): Promise<boolean>;
+}
+
+/** What an account does once when it begins; `hidden`: a person doesn't want to see the list of it any more. */
+export type FirstStepName = "action" | "approval" | "agent" | "signature" | "hidden";
+
+export interface FirstStep {
+  readonly accountId: string;
+  readonly step: FirstStepName;
+  readonly at: Date;
+}
+
+/** What an action tells about the first steps of its account. */
+export interface NewestAction {
+  readonly createdBy: string;
+  /** Null: nobody had to approve it, or nobody has. */
+  readonly approvedBy: string | null;
+}
+
+export interface FirstStepStore {
+  /** The steps of an account and of this person. */
+  done(accountId: string, personId: string): Promise<readonly { readonly step: FirstStepName; readonly at: Date }[]>;
+  /** The newest actions of an account, at most `FIRST_ACTIONS_READ_MAX`. */
+  newest(accountId: string): Promise<readonly NewestAction[]>;
+  /** A step that is stored already keeps its time. `personId` is empty but for `hidden`. */
+  add(step: FirstStep & { readonly personId: string }): Promise<void>;
+  /** Idempotent. */
+  remove(step: Omit<FirstStep, "at"> & { readonly personId: string }): Promise<void>;
+}

@@ -1,0 +1,214 @@
+import { ACTIVITY_NAMES_MAX, OVERVIEW_RANGES } from "./limits.ts";
+import { addDuration, type Histogram } from "./histogram.ts";
+
+/** A range of the overview. */
+export type OverviewRange = keyof typeof OVERVIEW_RANGES;
+
+// Safe: the object has exactly these keys.
+export const RANGE_NAMES = Object.keys(OVERVIEW_RANGES) as OverviewRange[];
+
+/** The oldest slot of a range; the newest one is not over at `now`. */
+export function firstSlotOf(range: OverviewRange, now: Date): Date {
+  const { slotMinutes, slots } = OVERVIEW_RANGES[range];
+  const slotMs = slotMsOf(slotMinutes);
+  return new Date((Math.floor(now.getTime() / slotMs) + 1 - slots) * slotMs);
+}
+
+export function slotMsOf(slotMinutes: number): number {
+  return slotMinutes * 60_000;
+}
+
+/** What a row counts: all of an account, one host or key of it, or those beyond `ACTIVITY_NAMES_MAX`. */
+export const ACTIVITY_KINDS = ["all", "host", "key", "other_hosts", "other_keys"] as const;
+
+type ActivityKind = (typeof ACTIVITY_KINDS)[number];
+
+/** What happened in a minute, as the timeline tells it: rows that differ in nothing else are counted together. */
+export interface ActivityGroup {
+  readonly accountId: string;
+  /** When its minute began. */
+  readonly at: Date;
+  /** Host name, and the port unless it is the scheme's default. */
+  readonly host: string;
+  /** Empty: no key created the actions. */
+  readonly keyId: string;
+  /** `retry`: an attempt after which the action is not final. */
+  readonly kind: "created" | "completed" | "failed" | "retry" | "approved" | "rejected";
+  /** How long the attempts took, or the decisions; null: not measured. Similar ones are averaged. */
+  readonly ms: number | null;
+  readonly count: number;
+  /** Creates among them by an MCP client. */
+  readonly byMcp: number;
+  /** Attempts among them that failed. */
+  readonly failedAttempts: number;
+  /** Of the last that failed. */
+  readonly lastError: string | null;
+  readonly lastFailedAt: Date | null;
+}
+
+/** The figures of a slot, or of several. */
+export interface ActivityFigures {
+  readonly created: number;
+  /** Actions that completed, and that failed. */
+  readonly completed: number;
+  readonly failed: number;
+  readonly attempts: number;
+  readonly failedAttempts: number;
+  readonly approved: number;
+  readonly rejected: number;
+  /** Durations of attempts. */
+  readonly latency: Histogram;
+  /** From the request of an approval to its decision. */
+  readonly waits: Histogram;
+  readonly lastError: string | null;
+  readonly lastFailedAt: Date | null;
+}
+
+/** One slot of one range. */
+export interface ActivitySlot {
+  readonly accountId: string;
+  readonly slotMinutes: number;
+  /** When the slot begins. */
+  readonly at: Date;
+}
+
+/** What a host or key did in a range, or those together that no slot names. Their latencies are read by themselves. */
+export interface NameTotals extends Pick<
+  ActivityFigures,
+  "created" | "completed" | "failed" | "attempts" | "failedAttempts" | "lastError" | "lastFailedAt"
+> {
+  readonly kind: Exclude<ActivityKind, "all">;
+  /** As that of `ActivityRow`. */
+  readonly name: string;
+}
+
+export interface ActivityRow extends ActivitySlot, ActivityFigures {
+  readonly kind: ActivityKind;
+  /** A host, the id of a key (empty: none), or empty for other kinds. */
+  readonly name: string;
+}
+
+type Counted = { -readonly [Name in keyof ActivityRow]: ActivityRow[Name] } & {
+  readonly latency: Map<number, number>;
+  readonly waits: Map<number, number>;
+};
+
+/** Adds up what happened into the slots of all ranges, or of one. */
+export class ActivityTally {
+  readonly #ranges: readonly OverviewRange[];
+  readonly #firstSlots: ReadonlyMap<OverviewRange, Date>;
+  readonly #rows = new Map<string, Counted>();
+  readonly #changed = new Set<Counted>();
+  /** How many hosts and keys each slot names. */
+  readonly #named = new Map<string, number>();
+
+  /** What is older than the first slot of a range at `now` is left out of it. */
+  constructor(now: Date, ranges: readonly OverviewRange[] = RANGE_NAMES) {
+    this.#ranges = ranges;
+    this.#firstSlots = new Map(ranges.map((range) => [range, firstSlotOf(range, now)]));
+  }
+
+  /** The slots that these groups belong to. */
+  slotsOf(groups: readonly ActivityGroup[]): readonly ActivitySlot[] {
+    const found = new Map<string, ActivitySlot>();
+    for (const group of groups) for (const slot of this.#slotsOf(group)) found.set(nameOf(slot), slot);
+    return [...found.values()];
+  }
+
+  /** Takes what these slots have counted so far. Call it before `add`. */
+  load(rows: readonly ActivityRow[]): void {
+    for (const row of rows) {
+      this.#rows.set(rowName(row, row.kind, row.name), {
+        ...row,
+        latency: new Map(row.latency),
+        waits: new Map(row.waits),
+      });
+      if (isNamed(row.kind)) this.#countName(row, row.kind);
+    }
+  }
+
+  add(group: ActivityGroup): void {
+    for (const slot of this.#slotsOf(group)) {
+      this.#addTo(this.#rowOf(slot, "all", ""), group);
+      this.#addTo(this.#namedRow(slot, "host", group.host), group);
+      this.#addTo(this.#namedRow(slot, "key", group.keyId), group);
+    }
+  }
+
+  get rows(): readonly ActivityRow[] {
+    return [...this.#rows.values()];
+  }
+
+  /** The rows that `add` has changed. */
+  get changed(): readonly ActivityRow[] {
+    return [...this.#changed];
+  }
+
+  *#slotsOf({ accountId, at }: ActivityGroup): Generator<ActivitySlot> {
+    for (const range of this.#ranges) {
+      const { slotMinutes } = OVERVIEW_RANGES[range];
+      const slotMs = slotMsOf(slotMinutes);
+      const slotAt = new Date(Math.floor(at.getTime() / slotMs) * slotMs);
+      const first = this.#firstSlots.get(range);
+      if (first !== undefined && slotAt >= first) yield { accountId, slotMinutes, at: slotAt };
+    }
+  }
+
+  #namedRow(slot: ActivitySlot, kind: "host" | "key", name: string): Counted {
+    const known = this.#rows.get(rowName(slot, kind, name));
+    if (known !== undefined) return known;
+    if ((this.#named.get(`${nameOf(slot)} ${kind}`) ?? 0) >= ACTIVITY_NAMES_MAX) {
+      return this.#rowOf(slot, kind === "host" ? "other_hosts" : "other_keys", "");
+    }
+    this.#countName(slot, kind);
+    return this.#rowOf(slot, kind, name);
+  }
+
+  #countName(slot: ActivitySlot, kind: "host" | "key"): void {
+    const place = `${nameOf(slot)} ${kind}`;
+    this.#named.set(place, (this.#named.get(place) ?? 0) + 1);
+  }
+
+  #rowOf({ accountId, slotMinutes, at }: ActivitySlot, kind: ActivityKind, name: string): Counted {
+    const place = rowName({ accountId, slotMinutes, at }, kind, name);
+    const row = this.#rows.get(place) ?? { accountId, slotMinutes, at, kind, name, ...nothing() };
+    this.#rows.set(place, row);
+    return row;
+  }
+
+  #addTo(row: Counted, { kind, ms, count, failedAttempts, lastError, lastFailedAt }: ActivityGroup): void {
+    this.#changed.add(row);
+    if (kind !== "retry") row[kind] += count;
+    if (kind === "approved" || kind === "rejected") {
+      if (ms !== null) addDuration(row.waits, ms, count);
+      return;
+    }
+    if (kind === "created") return;
+    row.attempts += count;
+    row.failedAttempts += failedAttempts;
+    if (ms !== null) addDuration(row.latency, ms, count);
+    // Only hosts show their last error.
+    if (row.kind !== "host" || lastFailedAt === null) return;
+    if (row.lastFailedAt !== null && row.lastFailedAt > lastFailedAt) return;
+    row.lastError = lastError;
+    row.lastFailedAt = lastFailedAt;
+  }
+}
+
+function nothing() {
+  const counts = { created: 0, completed: 0, failed: 0, attempts: 0, failedAttempts: 0, approved: 0, rejected: 0 };
+  const durations = { latency: new Map<number, number>(), waits: new Map<number, number>() };
+  return { ...counts, ...durations, lastError: null, lastFailedAt: null };
+}
+
+function isNamed(kind: ActivityKind): kind is "host" | "key" {
+  return kind === "host" || kind === "key";
+}
+
+function nameOf({ accountId, slotMinutes, at }: ActivitySlot): string {
+  return `${accountId} ${slotMinutes} ${at.getTime()}`;
+}
+
+function rowName(slot: ActivitySlot, kind: ActivityKind, name: string): string {
+  return `${nameOf(slot)} ${kind} ${name}`;
+}

@@ -1,0 +1,125 @@
+import { ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "./limits.ts";
+import type { Action, Result } from "./action.ts";
+import type { Change } from "./changes.ts";
+import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
+
+/** What came back of an attempt, as far as the timeline doesn't have it. */
+export interface KeptResponse {
+  readonly run: number;
+  readonly attempt: number;
+  readonly responseHeaders: string | null;
+  /** JSON text. */
+  readonly responseBody: string | null;
+  readonly responseTruncated: boolean;
+}
+
+/** One attempt that has ended. */
+export interface PastAttempt extends KeptResponse {
+  readonly at: Date;
+  readonly made: Extract<TimelineEvent, { readonly type: "attempt" }>;
+}
+
+/**
+ * The response that this change keeps beside the action's row, which has only the last one: of an attempt that another will
+ * follow, when it ends, of the last attempt of a run when the next run begins, and what came too late. Null: none, as of
+ * nearly all actions.
+ */
+export function responseToKeep({ before, after, beside }: Omit<Change, "events">): KeptResponse | null {
+  if (beside !== undefined) return { ...beside, ...shortened(beside) };
+  if (after.run !== before.run) return before.result === null ? null : keptResponse(before, before.result);
+  if (after.result === null || after.result === before.result || after.status !== "pending") return null;
+  return keptResponse(after, after.result);
+}
+
+function keptResponse({ run, attempts }: Action, result: Result): KeptResponse | null {
+  const { responseHeaders } = result;
+  if (responseHeaders === null && result.responseBody === null) return null;
+  return { run, attempt: attempts, responseHeaders, ...shortened(result) };
+}
+
+/** Whether an action may have more responses kept than are shown: the oldest are deleted then. */
+export function mayHaveTooMany({ run, attempt }: Pick<KeptResponse, "run" | "attempt">): boolean {
+  return run > 1 || attempt > ATTEMPTS_KEPT;
+}
+
+/**
+ * The newest attempts of an action that have ended, oldest first, each with its own response. `action` must not be older than
+ * `entries` and `kept`: then a response is missing at worst, and never that of another attempt.
+ */
+export function pastAttempts(
+  action: Action,
+  entries: readonly TimelineEntry[],
+  kept: readonly KeptResponse[],
+): readonly PastAttempt[] {
+  const made = entries.flatMap(({ run, at, event }) => (event.type === "attempt" ? [{ run, at, made: event }] : []));
+  return made.slice(-ATTEMPTS_KEPT).map((past) => {
+    const { attempt } = past.made;
+    const own = kept.find((one) => one.run === past.run && one.attempt === attempt);
+    return { ...past, attempt, ...responseOf(responseTo(action, past, own)) };
+  });
+}
+
+/** An attempt that was closed as unknown may have another entry for what came of it. */
+function responseTo(
+  action: Action,
+  { run, made }: Pick<PastAttempt, "run" | "made">,
+  kept: KeptResponse | undefined,
+): KeptResponse | null {
+  const { result } = action;
+  if (made.outcome !== "answered") return null;
+  return result !== null && isOfResult(action, { run, made }) ? keptResponse(action, result) : (kept ?? null);
+}
+
+/**
+ * Whether the action's result is that of this attempt. A claim leaves the result of the attempt before, and what came late may
+ * not have become the result.
+ */
+function isOfResult({ status, run, attempts, result }: Action, of: Pick<PastAttempt, "run" | "made">): boolean {
+  const isNewest = of.run === run && of.made.attempt === (status === "active" ? attempts - 1 : attempts);
+  return isNewest && result?.responseCode === of.made.response_code;
+}
+
+/** The attempt with its response whole, where the action has it: only parts of the others are kept. */
+export function wholeAttempt(action: Action, past: PastAttempt): PastAttempt {
+  const { lateResult } = action;
+  const isLate = past.made.late === "result" && lateResult?.run === past.run && lateResult.attempt === past.attempt;
+  const result = isOfResult(action, past) ? action.result : null;
+  const whole = isLate ? lateResult : result;
+  if (whole === null) return past;
+  return { ...past, responseBody: whole.responseBody, responseTruncated: whole.responseTruncated };
+}
+
+function responseOf(response: KeptResponse | null) {
+  const { responseHeaders = null, responseBody = null, responseTruncated = false } = response ?? {};
+  return { responseHeaders, responseBody, responseTruncated };
+}
+
+type Body = Pick<Result, "responseBody" | "responseTruncated">;
+
+/** A body within the bound. What had to be cut is a text, or bytes, and never taken for a JSON value. */
+function shortened({ responseBody: json, responseTruncated }: Body): Body {
+  if (json === null || Buffer.byteLength(json) <= ATTEMPT_BODY_BYTES_MAX)
+    return { responseBody: json, responseTruncated };
+  if (json.startsWith(BYTES)) {
+    const data = json.slice(BYTES.length, ATTEMPT_BODY_BYTES_MAX);
+    // Whole groups of four characters.
+    return { responseBody: `${BYTES}${data.slice(0, data.length - (data.length % 4))}"}`, responseTruncated: true };
+  }
+  let text = textIn(json).slice(0, ATTEMPT_BODY_BYTES_MAX);
+  // Escapes and characters of several bytes make it longer: at most six times.
+  while (Buffer.byteLength(JSON.stringify(text)) > ATTEMPT_BODY_BYTES_MAX) {
+    text = text.slice(0, Math.floor(text.length * SHRINK));
+  }
+  return { responseBody: JSON.stringify(text.toWellFormed()), responseTruncated: true };
+}
+
+/** Each step leaves so much of a text that is still too long. */
+const SHRINK = 0.8;
+
+/** The start of a stored body that is not text. */
+const BYTES = '{"encoding":"base64","data":"';
+
+function textIn(json: string): string {
+  const value: unknown = json.startsWith('"') ? JSON.parse(json) : json;
+  return typeof value === "string" ? value : json;
+}

@@ -1,0 +1,72 @@
+import type { Action } from "./action.ts";
+
+type Listener = (action: Action) => void;
+
+interface Watched {
+  readonly listeners: Set<Listener>;
+  /** The newest revision that the listeners have heard of; 0: none. */
+  revision: number;
+}
+
+/** The bus of one process. A listener must not throw and must return quickly: `publish` calls it synchronously. */
+export function createBus(): Bus {
+  const all = new Set<Listener>();
+  const byAction = new Map<string, Watched>();
+
+  const tellWatchers = (action: Action) => {
+    const watched = byAction.get(action.id);
+    if (watched === undefined) return;
+    watched.revision = Math.max(watched.revision, action.revision);
+    for (const listener of watched.listeners) listener(action);
+  };
+  const isNews = (actionId: string, revision: number) => (byAction.get(actionId)?.revision ?? revision) < revision;
+
+  return {
+    publish(action) {
+      for (const listener of all) listener(action);
+      tellWatchers(action);
+    },
+    relay(action) {
+      if (isNews(action.id, action.revision)) tellWatchers(action);
+    },
+    isNews,
+    saw(actionId, revision) {
+      const watched = byAction.get(actionId);
+      if (watched !== undefined) watched.revision = Math.max(watched.revision, revision);
+    },
+    watched: () => byAction.keys(),
+    subscribe(listener) {
+      all.add(listener);
+      return () => void all.delete(listener);
+    },
+    watch(actionId, listener) {
+      const watched = byAction.get(actionId) ?? { listeners: new Set<Listener>(), revision: 0 };
+      byAction.set(actionId, watched);
+      watched.listeners.add(listener);
+      return () => {
+        watched.listeners.delete(listener);
+        if (watched.listeners.size === 0 && byAction.get(actionId) === watched) byAction.delete(actionId);
+      };
+    },
+  };
+}
+
+/** Announces changes of actions after their commit. In memory only: a missed change is still in the store. */
+export interface Bus {
+  publish(action: Action): void;
+  /**
+   * Tells only those who watch the action, and only if it is newer than what they have heard: for changes that another
+   * process made, read from the store.
+   */
+  relay(action: Action): void;
+  /** Whether somebody watches the action and has not heard of this revision or a later one. */
+  isNews(actionId: string, revision: number): boolean;
+  /** Those who watch the action need not hear of this revision: the store was read, and it changes nothing for them. */
+  saw(actionId: string, revision: number): void;
+  /** The ids of all actions that somebody watches. */
+  watched(): Iterable<string>;
+  /** Calls the listener for every change; returns how to unsubscribe. */
+  subscribe(listener: (action: Action) => void): () => void;
+  /** Calls the listener for changes of one action; returns how to unsubscribe. */
+  watch(actionId: string, listener: (action: Action) => void): () => void;
+}

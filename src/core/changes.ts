@@ -1,0 +1,227 @@
+import { HOUR_MS } from "./limits.ts";
+import type { KeptResponse } from "./attempts.ts";
+import { type Action, type ActionState, firstDueAt, firstState, isExpired } from "./action.ts";
+import { retryAfterMs } from "./backoff.ts";
+import { type Actor, SYSTEM, type Caller } from "./roles.ts";
+import { DomainError, type ErrorCode, TooEarly } from "./domain-error.ts";
+import { EXPIRED, type TimelineEvent } from "./timeline.ts";
+import { nextStatus, type Operation, operationsIn, sources } from "./status.ts";
+
+/**
+ * One allowed step of an action: the whole action before and after it, and its timeline events. The store writes it only
+ * while the action still has the revision of `before`.
+ */
+export interface Change {
+  readonly before: Action;
+  /** Its revision is one higher, unless the change only adds to the timeline. */
+  readonly after: Action;
+  readonly events: readonly TimelineEvent[];
+  /** The response of an attempt that does not become the action's result; absent: none. */
+  readonly beside?: KeptResponse;
+}
+
+/** The change that sets these fields of the state and keeps the others. */
+export function step(before: Action, moved: Partial<ActionState>, events: readonly TimelineEvent[]): Change {
+  return { before, after: { ...before, ...moved, revision: before.revision + 1 }, events };
+}
+
+export interface DecisionInput {
+  readonly actor: Actor;
+  readonly reason: string | null;
+  readonly now: Date;
+  /** Set when an MCP client asked its person for the decision. */
+  readonly via?: "elicitation";
+  /** Of a cancel: nobody said no. See `isWithdrawal`. */
+  readonly isWithdrawal?: boolean;
+}
+
+export interface ApprovalInput extends DecisionInput {
+  /** `requestDigest` of the action: the approval holds for exactly these bytes. */
+  readonly digest: string;
+}
+
+/** Releases a held action: it is due at once, or at its `run_at`, in a later run too: that is what was approved. */
+export function approve(action: Action, input: ApprovalInput): Change | DomainError {
+  const { actor, now, digest } = input;
+  const status = nextStatus(action.status, "approve");
+  if (status === null) return notAllowed("approve", action);
+  if (isExpired(action, now)) return expired("approve", action);
+  const dueAt = firstDueAt(action, now);
+  return step(action, { status, dueAt, approvedAt: now, approvedBy: actor, approvedDigest: digest }, [
+    { type: "approved", ...eventOf(input) },
+  ]);
+}
+
+/**
+ * Whether this run still awaits approval. A rejection must not end an action that another person has approved meanwhile,
+ * and an approval of one run must not release the next.
+ */
+export function isHeldIn(action: Action, run: number): boolean {
+  return action.status === "awaiting_approval" && action.run === run;
+}
+
+/** The run that a decision is meant for. */
+export interface ExpectedRun {
+  readonly run: number;
+  /** The decision applies only while that run awaits approval. */
+  readonly isHeld: boolean;
+  /** `requestDigest` of the request that was shown; absent: whatever is stored. */
+  readonly digest?: string;
+}
+
+/** The error for a decision that was meant for another run, or for one that is no longer held; null: it applies. */
+export function staleDecision(operation: Operation, action: Action, { run, isHeld }: ExpectedRun): DomainError | null {
+  if (isHeld ? isHeldIn(action, run) : action.run === run) return null;
+  const { id, status } = action;
+  const now =
+    action.run === run
+      ? `it is ${status} by now`
+      : `that was run ${run}, and the action is in run ${action.run} and ${status} by now`;
+  const message = `Action ${id} no longer awaits the decision that was asked for; ${now}.`;
+  return new DomainError(NOT_ALLOWED[operation], message);
+}
+
+/** Rejects a held action, or cancels one that waits to be sent or is withdrawn. */
+export function cancel(action: Action, input: DecisionInput): Change | DomainError {
+  const status = nextStatus(action.status, "cancel");
+  if (status === null) return notAllowed("cancel", action);
+  const type = action.status === "awaiting_approval" && input.isWithdrawal !== true ? "rejected" : "cancelled";
+  return step(action, { status, dueAt: null, finishedAt: input.now }, [{ type, ...eventOf(input) }]);
+}
+
+/** Starts a new run of the same action. An approval releases one run only, so an action that needed one is held again. */
+export function retry(action: Action, { actor, reason, now }: DecisionInput): Change | DomainError {
+  const status = nextStatus(action.status, action.approve ? "hold" : "retry");
+  if (status === null) return notAllowed("retry", action);
+  if (isExpired(action, now)) return expired("retry", action);
+  const retried: TimelineEvent = { type: "retried", actor, reason };
+  const { lateResult } = action;
+  const moved = { ...firstState(action.approve, now), status, run: action.run + 1, lateResult };
+  return step(action, moved, action.approve ? [retried, { type: "held" }] : [retried]);
+}
+
+/** The operations that an action allows at this time: the `actions` field. */
+export function operationsOf(action: Action, now: Date): readonly Operation[] {
+  const operations = operationsIn(action.status);
+  return isExpired(action, now) ? operations.filter((operation) => operation === "cancel") : operations;
+}
+
+/** Makes an action due now that waits for its `run_at` or for its next attempt. */
+export function sendNow(action: Action, input: DecisionInput): Change | DomainError {
+  const { status, dueAt } = action;
+  const { now } = input;
+  if (status !== "pending" || dueAt === null || dueAt <= now) return notWaiting(action);
+  if (isExpired(action, now)) return expired("retry", action);
+  return step(action, { dueAt: now }, [{ type: "sent_now", ...eventOf(input) }]);
+}
+
+/**
+ * Why a key with the role agent can't send a waiting action before its time: a person approved it for that time, or the target
+ * asked to wait. `retryAfter`: that header of the last answer. Null: it can, or `sendNow` says why nobody can.
+ */
+export function earlySendRefusal(action: Action, retryAfter: string | null, now: Date): DomainError | null {
+  const { id, status, dueAt, approve: isApproved, attempts } = action;
+  if (status !== "pending" || dueAt === null || dueAt <= now) return null;
+  // Approved and not sent yet: it waits for its `run_at`.
+  if (isApproved && attempts === 0) {
+    return tooEarly(`A person approved action ${id} to be sent at ${dueAt.toISOString()}`, "send", dueAt);
+  }
+  return retryAfterMs(retryAfter, now) === null ? null : tooEarly(askedToWait(id, dueAt), "send", dueAt);
+}
+
+/**
+ * Why a key with the role agent can't retry an action before the time that the target asked for. `endedAt`: when the last
+ * attempt ended. Null: the target named none, or it is over, or a person decides on the retry.
+ */
+export function earlyRetryRefusal(
+  action: Action,
+  retryAfter: string | null,
+  endedAt: Date,
+  now: Date,
+): DomainError | null {
+  const waitMs = action.approve ? null : retryAfterMs(retryAfter, endedAt);
+  const until = new Date(endedAt.getTime() + (waitMs ?? 0));
+  return until <= now ? null : tooEarly(askedToWait(action.id, until), "retry", until);
+}
+
+function askedToWait(id: string, until: Date): string {
+  return `The target asked not to be called for action ${id} before ${until.toISOString()} (Retry-After)`;
+}
+
+function tooEarly(why: string, verb: "send" | "retry", from: Date): DomainError {
+  const message = `${why}, so a key with the role agent can't ${verb} it earlier. Wait until then, or ask a person or the holder of an owner key to ${verb} it.`;
+  return new TooEarly("not_retryable", message, from);
+}
+
+function notWaiting({ id, status }: Action): DomainError {
+  const now = status === "pending" ? "is due already" : `is ${status}`;
+  return new DomainError(
+    "not_retryable",
+    `Action ${id} ${now}; only a pending action that waits for its time can be sent now.`,
+  );
+}
+
+function expired(operation: "approve" | "retry", { id, expiresAt }: Action): DomainError {
+  const at = expiresAt?.toISOString() ?? "";
+  return new DomainError(NOT_ALLOWED[operation], `Action ${id} expired at ${at}; create a new one.`);
+}
+
+function eventOf({ actor, reason, via }: DecisionInput) {
+  return via === undefined ? { actor, reason } : { actor, reason, via };
+}
+
+/** The error for a decision on another request than the stored one. */
+export function otherRequest(operation: Operation, { id }: Action): DomainError {
+  const message = `The request of action ${id} is not the one that was shown. Read it again before you decide.`;
+  return new DomainError(NOT_ALLOWED[operation], message);
+}
+
+const NOT_ALLOWED = {
+  approve: "not_approvable",
+  cancel: "not_cancellable",
+  retry: "not_retryable",
+} as const satisfies Record<Operation, ErrorCode>;
+
+const VERBS = { approve: "approved", cancel: "cancelled", retry: "retried" } as const satisfies Record<
+  Operation,
+  string
+>;
+
+function notAllowed(operation: Operation, { id, status }: Action): DomainError {
+  const allowed = sources(operation).join(" or ");
+  return new DomainError(
+    NOT_ALLOWED[operation],
+    `Action ${id} is ${status} and cannot be ${VERBS[operation]}; only an action that is ${allowed} can.`,
+  );
+}
+
+/** Cancels what has expired while it waited, in the name of the service. Null: it doesn't wait, or has not expired. */
+export function expireUnsent(action: Action, now: Date): Change | null {
+  const status = nextStatus(action.status, "cancel");
+  if (status === null || !isExpired(action, now)) return null;
+  const event = { type: "cancelled", actor: SYSTEM, reason: EXPIRED } as const;
+  return step(action, { status, dueAt: null, finishedAt: now }, [event]);
+}
+
+/** A held run and how long it may wait. */
+interface HeldRun {
+  readonly run: number;
+  readonly heldAt: Date;
+  readonly hoursMax: number;
+}
+
+/**
+ * Cancels a run that has awaited approval for too long, in the name of the service: a cancellation and no rejection. Null:
+ * the run is no longer held, or its time is not over.
+ */
+export function expire(action: Action, { run, heldAt, hoursMax }: HeldRun, now: Date): Change | null {
+  const status = nextStatus(action.status, "cancel");
+  if (status === null || !isHeldIn(action, run)) return null;
+  if (now.getTime() < heldAt.getTime() + hoursMax * HOUR_MS) return null;
+  const reason = `Nobody decided within ${hoursMax === 1 ? "an hour" : `${hoursMax} hours`}.`;
+  const event = { type: "cancelled", actor: SYSTEM, reason } as const;
+  return step(action, { status, dueAt: null, finishedAt: now }, [event]);
+}
+
+/** Decides on an action. `expected`: only while the action is in this run, the one that the decider saw. */
+export type Decide = (caller: Caller, id: string, reason: string | null, expected?: ExpectedRun) => Promise<Action>;

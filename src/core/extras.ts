@@ -1,0 +1,97 @@
+import { type AttemptRules, STATUS_CLASSES } from "./rules.ts";
+import Type, { type Static } from "typebox";
+import { Compile } from "typebox/compile";
+import {
+  METADATA_NAME_PATTERN,
+  METADATA_NAMES_MAX,
+  METADATA_VALUE_CHARS_MAX,
+  GIVE_UP_ON_MAX,
+  REASON_CHARS_MAX,
+} from "./limits.ts";
+
+/** How a body was given, where not as `body`. The column `body` has the JSON, the encoded form, the text or the base64. */
+export const BODY_KINDS = ["json", "form", "text", "base64"] as const;
+
+export type BodyKind = (typeof BODY_KINDS)[number];
+
+/** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
+const DATE_MS_MAX = 8_640_000_000_000_000;
+
+const ExtrasSchema = Type.Object(
+  {
+    bodyKind: Type.Optional(Type.Enum([...BODY_KINDS])),
+    /** Why the call is requested. */
+    reason: Type.Optional(Type.String({ maxLength: REASON_CHARS_MAX })),
+    metadata: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: METADATA_NAME_PATTERN }),
+        Type.String({ maxLength: METADATA_VALUE_CHARS_MAX }),
+        {
+          additionalProperties: false,
+          minProperties: 1,
+          maxProperties: METADATA_NAMES_MAX,
+        },
+      ),
+    ),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 1 })),
+    backoff: Type.Optional(
+      Type.Object(
+        { baseMs: Type.Integer({ minimum: 1 }), capMs: Type.Integer({ minimum: 1 }) },
+        { additionalProperties: false },
+      ),
+    ),
+    giveUpOn: Type.Optional(
+      Type.Array(Type.Union([Type.Integer(), Type.Enum([...STATUS_CLASSES])]), { maxItems: GIVE_UP_ON_MAX }),
+    ),
+    /** Not sent before this time, in milliseconds. */
+    runAt: Type.Optional(Type.Integer({ minimum: -DATE_MS_MAX, maximum: DATE_MS_MAX })),
+    /** How `runAt` was given, if as a delay from the create. */
+    delaySeconds: Type.Optional(Type.Integer({ minimum: 1 })),
+  },
+  { additionalProperties: true },
+);
+
+const KNOWN: ReadonlySet<string> = new Set(Object.keys(ExtrasSchema.properties));
+
+/**
+ * What a create sets beyond the core of an action; a member that it doesn't set is absent. Stored as JSON in one column, null
+ * where there is none. It may have members that only another version knows: copy it by `...`, so that they stay.
+ */
+export type Extras = Readonly<Static<typeof ExtrasSchema>>;
+
+export const NO_EXTRAS: Extras = Object.freeze({});
+
+/** The members that only another version of Outgate knows; null: none. They are kept and shown, and change nothing here. */
+export function unknownExtras(extras: Extras): Readonly<Record<string, unknown>> | null {
+  const members = extras === NO_EXTRAS ? [] : Object.entries(extras).filter(([name]) => !KNOWN.has(name));
+  return members.length === 0 ? null : Object.fromEntries<unknown>(members);
+}
+
+/** The extras without those. */
+export function withoutUnknown(extras: Extras): Extras {
+  return Object.fromEntries(Object.entries(extras).filter(([name]) => KNOWN.has(name)));
+}
+
+/** How attempts of an action are made and repeated, as far as its create says; null: not at all. */
+export function ownRules({ timeoutMs, backoff, giveUpOn }: Extras): AttemptRules | null {
+  if (timeoutMs === undefined && backoff === undefined && giveUpOn === undefined) return null;
+  return { timeoutMs: timeoutMs ?? null, backoff: backoff ?? null, giveUpOn: giveUpOn ?? null };
+}
+
+const EXTRAS = Compile(ExtrasSchema);
+
+/** The column of these extras. */
+export function extrasText(extras: Extras): string | null {
+  const text = extras === NO_EXTRAS ? "{}" : JSON.stringify(extras);
+  return text === "{}" ? null : text;
+}
+
+/** The extras in a column that is not null; null: it was altered, since the service writes nothing else than `extrasText`. */
+export function parseExtras(text: string): Extras | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return EXTRAS.Check(value) && extrasText(value) === text ? value : null;
+  } catch {
+    return null;
+  }
+}

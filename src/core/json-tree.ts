@@ -1,0 +1,133 @@
+import { compactJson } from "./json.ts";
+import { elementsIn, membersIn } from "./json-walk.ts";
+
+/** A JSON value to be shown. `text` is its source: numbers and escapes stay as they are sent. */
+export type JsonNode =
+  | {
+      readonly kind: "object";
+      readonly text: string;
+      readonly members: readonly (readonly [name: string, JsonNode])[];
+      readonly rest: JsonRest | null;
+    }
+  | {
+      readonly kind: "list";
+      readonly text: string;
+      readonly elements: readonly JsonNode[];
+      readonly rest: JsonRest | null;
+    }
+  /** `value` is the decoded string. */
+  | { readonly kind: "string"; readonly text: string; readonly value: string }
+  | { readonly kind: "number" | "word"; readonly text: string };
+
+/** What of an object or list is beyond the nodes that a tree may have: how many, and a JSON text of the same kind. */
+export interface JsonRest {
+  readonly count: number;
+  readonly text: string;
+}
+
+interface TreeLimits {
+  readonly nodes: number;
+  readonly chars: number;
+}
+
+/**
+ * The tree of a compact JSON text; null: it is longer than the limit, or not as `compactJson` writes it. So a tree leaves out
+ * nothing: of a text with two members of one name, as another program could have stored it, there is none. What is beyond
+ * its nodes is in it as text.
+ */
+export function jsonTree(json: string, limits: TreeLimits): JsonNode | null {
+  if (json.length > limits.chars) return null;
+  try {
+    return compactJson(json) === json ? nodeOf(json, limits.nodes - 1).node : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+interface Made {
+  readonly node: JsonNode;
+  /** How many nodes it has below itself. */
+  readonly used: number;
+}
+
+/** `text` is compact; `budget` is for the nodes below it. */
+function nodeOf(text: string, budget: number): Made {
+  if (text.startsWith("{")) return objectOf(text, budget);
+  if (text.startsWith("[")) return listOf(text, budget);
+  if (text.startsWith('"')) return { node: { kind: "string", text, value: String(JSON.parse(text)) }, used: 0 };
+  return { node: { kind: /^[-\d]/.test(text) ? "number" : "word", text }, used: 0 };
+}
+
+/** Every member before the inside of one: a long list must not leave out the amount that follows it. The shortest first. */
+function objectOf(text: string, budget: number): Made {
+  const all = [...membersIn(text)];
+  const shown = all.slice(0, Math.max(budget, 0));
+  const rest = all.slice(shown.length).map(([name, value]) => `${JSON.stringify(name)}:${value}`);
+  const made = new Map<string, JsonNode>();
+  let used = shown.length;
+  for (const [name, value] of shown.toSorted(([, a], [, b]) => a.length - b.length)) {
+    const left = Math.floor((budget - used) / (shown.length - made.size));
+    const child = nodeOf(value, left);
+    made.set(name, child.node);
+    used += child.used;
+  }
+  const members = shown.flatMap(([name]): [string, JsonNode][] => {
+    const node = made.get(name);
+    return node === undefined ? [] : [[name, node]];
+  });
+  return { node: { kind: "object", text, members, rest: restOf(rest, "{", "}") }, used };
+}
+
+/** The first elements whole, as far as the nodes reach. */
+function listOf(text: string, budget: number): Made {
+  const elements: JsonNode[] = [];
+  const rest: string[] = [];
+  let used = 0;
+  for (const value of elementsIn(text)) {
+    if (used >= budget) {
+      rest.push(value);
+      continue;
+    }
+    const child = nodeOf(value, budget - used - 1);
+    elements.push(child.node);
+    used += 1 + child.used;
+  }
+  return { node: { kind: "list", text, elements, rest: restOf(rest, "[", "]") }, used };
+}
+
+/**
+ * What follows the first elements or members of a value inside of a compact JSON text; null: there is no such value, or nothing
+ * follows. `path` are places in the objects and lists around it, from 0.
+ */
+export function restInside(json: string, path: readonly number[], from: number): JsonRest | null {
+  let text = json;
+  for (const at of path) {
+    const inside = nth(valuesIn(text), at);
+    if (inside === null) return null;
+    text = inside;
+  }
+  if (text.startsWith("[")) return restOf([...elementsIn(text)].slice(from), "[", "]");
+  if (!text.startsWith("{")) return null;
+  const members = [...membersIn(text)].slice(from).map(([name, value]) => `${JSON.stringify(name)}:${value}`);
+  return restOf(members, "{", "}");
+}
+
+/** The values of an object or list; none of what is neither. */
+function* valuesIn(text: string): Generator<string> {
+  if (text.startsWith("[")) yield* elementsIn(text);
+  if (text.startsWith("{")) for (const [, value] of membersIn(text)) yield value;
+}
+
+function nth(values: Iterable<string>, at: number): string | null {
+  let place = 0;
+  for (const value of values) {
+    if (place === at) return value;
+    place += 1;
+  }
+  return null;
+}
+
+function restOf(parts: readonly string[], open: string, close: string): JsonRest | null {
+  return parts.length === 0 ? null : { count: parts.length, text: `${open}${parts.join(",")}${close}` };
+}

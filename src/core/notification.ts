@@ -1,0 +1,230 @@
+import { describeNotStarted, type NotStartedReason } from "./settle.ts";
+import { RETRY_JITTER, NOTIFY_DELAYS_MS } from "./limits.ts";
+import { isTooLate, type TimelineEvent } from "./timeline.ts";
+import type { Action, ActionStatus } from "./action.ts";
+import { normalTarget } from "./target.ts";
+import type { Channel } from "./channel.ts";
+import { type AskEvent, askOf, asksFor } from "./asks.ts";
+
+/** `dropped`: it was no longer needed; the timeline does not mention it. */
+export type NotificationStatus = "pending" | "active" | "delivered" | "given_up" | "dropped";
+
+/** A callback, mail or message to a channel, of an action, claimed for an attempt. Its outcome never affects the action. */
+export interface Notification {
+  /** Stays the same over all attempts: the `webhook-id` of a callback. */
+  readonly id: string;
+  readonly actionId: string;
+  readonly accountId: string;
+  /** The run of the action that caused it. */
+  readonly run: number;
+  readonly message: NewNotification;
+  /** Part of the lane's name, with the account and the key. */
+  readonly host: string;
+  /** The key that created the action. */
+  readonly keyId: string;
+  /** Attempts so far, including this one. With `leaseUntil` the fencing token of the claim. */
+  readonly attempts: number;
+  /** Part of the fencing token: a returned claim is followed by one with the same number of attempts. */
+  readonly leaseUntil: Date | null;
+  /** The row was altered in the database: nothing of it is sent. */
+  readonly isAltered?: true;
+}
+
+/** How one attempt to deliver a notification ended; a value, never an exception. */
+export type Delivery =
+  | { readonly kind: "delivered" }
+  /** Retried on the schedule, but not before `notBeforeMs` where the receiver asked for that (`Retry-After`). */
+  | { readonly kind: "failed"; readonly error: string; readonly notBeforeMs: number | null }
+  /** Another attempt would end the same way. */
+  | { readonly kind: "refused"; readonly error: string }
+  /** Nothing was tried, and nothing will be. */
+  | { readonly kind: "withheld"; readonly error: string }
+  /** Nobody needs it any more. */
+  | { readonly kind: "needless" }
+  /** No byte has left: the claim is returned and the attempt does not count. */
+  | { readonly kind: "not_started"; readonly why: NotStartedReason }
+  /** We stopped the attempt ourselves, so the next one is due at once. */
+  | { readonly kind: "interrupted"; readonly error: string };
+
+/** The result of an attempt and its timeline event. It is written only while the attempt's claim holds. */
+export interface NotificationChange {
+  readonly before: Notification;
+  readonly status: Exclude<NotificationStatus, "active">;
+  /** Attempts that count from now on. */
+  readonly attempts: number;
+  /** When it is tried again; null when it is over. */
+  readonly dueAt: Date | null;
+  readonly lastError: string | null;
+  /** Null: nothing is added to the timeline. */
+  readonly event: TimelineEvent | null;
+}
+
+interface DeliveryEnd {
+  readonly delivery: Delivery;
+  readonly now: Date;
+  /** Uniform in [0, 1). */
+  readonly chance: number;
+  /** The name of the channel that it is for; null: none. */
+  readonly channel?: string | null;
+}
+
+/** Decides what follows an attempt: delivered, retried or given up. See docs/events.md. */
+export function settleNotification(before: Notification, end: DeliveryEnd): NotificationChange {
+  const { event, ...settled } = settleUnnamed(before, end);
+  const isNamed = event !== null && "delivered" in event && typeof end.channel === "string";
+  return { ...settled, event: isNamed ? { ...event, channel: end.channel } : event };
+}
+
+function settleUnnamed(before: Notification, { delivery, now, chance }: DeliveryEnd): NotificationChange {
+  const { attempts } = before;
+  if (delivery.kind === "delivered") return change(before, { status: "delivered", dueAt: null, error: null, attempts });
+  if (delivery.kind === "needless") {
+    return { before, status: "dropped", attempts, dueAt: null, lastError: null, event: null };
+  }
+  if (delivery.kind === "not_started") {
+    const error = describeNotStarted(delivery.why);
+    const made = Math.max(0, attempts - 1);
+    return { ...change(before, { status: "pending", dueAt: now, error, attempts: made }), attempts: made };
+  }
+  if (delivery.kind === "withheld") {
+    return change(before, {
+      status: "given_up",
+      dueAt: null,
+      error: delivery.error,
+      attempts: Math.max(0, attempts - 1),
+    });
+  }
+  return failed(before, delivery, now, chance);
+}
+
+type Failure = Extract<Delivery, { readonly kind: "failed" | "refused" | "interrupted" }>;
+
+function failed(before: Notification, failure: Failure, now: Date, chance: number): NotificationChange {
+  const { attempts } = before;
+  const delayMs = delayBefore(attempts, failure, chance);
+  if (delayMs !== null) {
+    const dueAt = new Date(now.getTime() + delayMs);
+    return change(before, { status: "pending", dueAt, error: failure.error, attempts });
+  }
+  const error = `${failure.error} Given up after ${attempts === 1 ? "1 attempt" : `${attempts} attempts`}.`;
+  return change(before, { status: "given_up", dueAt: null, error, attempts });
+}
+
+/** Milliseconds until the next attempt; null when there is none. */
+function delayBefore(attempts: number, failure: Failure, chance: number): number | null {
+  const plain = NOTIFY_DELAYS_MS[attempts - 1];
+  if (plain === undefined || failure.kind === "refused") return null;
+  if (failure.kind === "interrupted") return 0;
+  const delayMs = Math.round(plain * (1 + RETRY_JITTER * (2 * chance - 1)));
+  // The later of the two: otherwise a receiver that always answers "retry in a second" would use up all attempts in
+  // seconds.
+  return Math.max(delayMs, failure.notBeforeMs ?? 0);
+}
+
+interface Ended {
+  readonly status: NotificationChange["status"];
+  readonly dueAt: Date | null;
+  readonly error: string | null;
+  /** Attempts that were really made, for the timeline. */
+  readonly attempts: number;
+}
+
+function change(before: Notification, { status, dueAt, error, attempts }: Ended): NotificationChange {
+  const { kind: type, event } = before.message;
+  const next_retry_at = dueAt?.toISOString() ?? null;
+  const end = { before, status, attempts: before.attempts, dueAt, lastError: error };
+  if (event === "invited") return { ...end, event: null };
+  const told = askOf(event)?.kind ?? event;
+  return { ...end, event: { type, event: told, delivered: status === "delivered", attempts, error, next_retry_at } };
+}
+
+/** Events that callbacks report. See docs/events.md. */
+export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "failed" | "cancelled" | "late_result"}`;
+
+/**
+ * `approval` asks for a decision. `decided` tells the recipient of that mail that somebody else has decided. `invited` is about
+ * an invitation instead of an action.
+ */
+type MailEvent = "approval" | "decided" | "invited";
+
+/** A notification to send because of a change. It is written to the outbox in the change's own commit. */
+export type NewNotification =
+  | { readonly kind: "callback"; readonly event: CallbackEvent; readonly target: string }
+  | { readonly kind: "mail"; readonly event: MailEvent | AskEvent; readonly target: string }
+  /** To a channel that is no mail; `target` is its id. */
+  | { readonly kind: "message"; readonly event: AskEvent; readonly target: string };
+
+export type NotificationKind = NewNotification["kind"];
+
+/**
+ * Where a notification goes, which with account and key names its lane. Mail addresses are compared without case. A
+ * callback URL that was altered to an invalid one still gets a lane: it is given up there, and no change of its action
+ * fails. Each channel is a lane of its own.
+ */
+export function hostOf({ kind, target }: Pick<NewNotification, "kind" | "target">): string {
+  if (kind === "message") return target;
+  return kind === "callback" ? (normalTarget(target)?.host ?? target) : target.toLowerCase();
+}
+
+const CALLBACK_EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
+  awaiting_approval: "action.awaiting_approval",
+  completed: "action.completed",
+  failed: "action.failed",
+  cancelled: "action.cancelled",
+  pending: null,
+  active: null,
+};
+
+type NotifyingAction = Pick<Action, "status" | "callback" | "notifyEmail" | "approve">;
+
+/** The notifications to send because an action reached this state by these events. */
+export function notificationsFor(
+  action: NotifyingAction,
+  events: readonly TimelineEvent[],
+): readonly NewNotification[] {
+  const { status, callback, notifyEmail } = action;
+  const notifications: NewNotification[] = [];
+  const event = callbackEvent(status, events);
+  if (event !== null && callback !== null) notifications.push({ kind: "callback", event, target: callback });
+  if (notifyEmail === null || events.some(isTooLate)) return notifications;
+  if (status === "awaiting_approval") notifications.push({ kind: "mail", event: "approval", target: notifyEmail });
+  if (events.some((entry) => isDecidedByOthers(entry, notifyEmail))) {
+    notifications.push({ kind: "mail", event: "decided", target: notifyEmail });
+  }
+  return notifications;
+}
+
+function callbackEvent(status: ActionStatus, [first]: readonly TimelineEvent[]): CallbackEvent | null {
+  if (first?.type !== "attempt" || !isTooLate(first)) return CALLBACK_EVENTS[status];
+  return first.late === "result" ? "action.late_result" : null;
+}
+
+/** Whoever decided by the link of the mail needs no second mail. */
+function isDecidedByOthers(event: TimelineEvent, email: string): boolean {
+  const isDecision = event.type === "approved" || event.type === "rejected";
+  return isDecision && event.actor !== `email:${email}`;
+}
+
+/**
+ * The lanes' hosts for new notifications of this kind that an action in this state may have. A hint: it may name a host
+ * without new rows, but never misses one, except where another node has just changed the channels.
+ */
+export function notificationHosts(
+  action: NotifyingAction,
+  kind: NotificationKind,
+  channels: readonly Channel[],
+): readonly string[] {
+  const { status, callback, notifyEmail, approve } = action;
+  if (kind === "callback") {
+    return callback === null || CALLBACK_EVENTS[status] === null ? NO_HOSTS : [hostOf({ kind, target: callback })];
+  }
+  const mayHaveMail = approve && (status === "awaiting_approval" || status === "pending" || status === "cancelled");
+  const own =
+    kind === "mail" && notifyEmail !== null && mayHaveMail ? [hostOf({ kind, target: notifyEmail })] : NO_HOSTS;
+  const asks = asksFor(action, channels);
+  if (asks.length === 0) return own;
+  return [...new Set([...own, ...asks.flatMap(({ message }) => (message.kind === kind ? [hostOf(message)] : []))])];
+}
+
+/** Shared, since most changes have none. */
+const NO_HOSTS: readonly string[] = [];

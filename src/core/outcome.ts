@@ -1,0 +1,201 @@
+import type { Action, ErrorSource, HttpMethod, Result } from "./action.ts";
+import { CERTIFICATE_REASONS } from "./tls.ts";
+import { ATTEMPT_MS_MIN, LEASE_WRITE_MS } from "./limits.ts";
+
+/** Why no answer arrived. Each has a fixed sentence; messages of libraries are never shown. */
+export type Fault = "timed_out" | keyof typeof SENTENCES;
+
+/** The target answered with a status. `brokenBy`: its body did not arrive whole. */
+export interface Answered {
+  readonly kind: "answered";
+  /** 200..599. */
+  readonly code: number;
+  /** JSON text of `response_body`; null: no body. */
+  readonly body: string | null;
+  /** JSON text of `keptHeaders`; null: none. */
+  readonly headers: string | null;
+  readonly truncated: boolean;
+  readonly brokenBy: "timed_out" | "closed" | null;
+  readonly retryAfter: string | null;
+  readonly location: string | null;
+}
+
+/** No byte of the request reached the target. */
+export interface NotSent {
+  readonly kind: "not_sent";
+  readonly fault: Fault;
+}
+
+/** Bytes may have been sent and no answer arrived: the target may have received the request. */
+export interface Unknown {
+  readonly kind: "unknown";
+  readonly fault: Fault;
+}
+
+/** How one attempt ended; a value, never an exception. */
+export type Outcome = Answered | NotSent | Unknown;
+
+/** The names of outcomes in the timeline. */
+export const OUTCOMES = ["answered", "not_sent", "unknown"] as const satisfies readonly Outcome["kind"][];
+
+export type OutcomeKind = Outcome["kind"];
+
+/** Success is a 2xx status. Only a GET, which is safe to repeat, also needs its whole body. */
+export function isSuccess(outcome: Outcome, method: HttpMethod): boolean {
+  if (outcome.kind !== "answered" || outcome.code < 200 || outcome.code > 299) return false;
+  return outcome.brokenBy === null || method !== "GET";
+}
+
+/** Whether Outgate itself refused to send. It ends the action: another attempt would be refused too. */
+export function isPolicyRefusal(outcome: Outcome): boolean {
+  return outcome.kind === "not_sent" && OWN_REFUSALS.has(outcome.fault);
+}
+
+const OWN_REFUSALS: ReadonlySet<Fault> = new Set(["address_never", "address_private", "altered"]);
+
+/**
+ * Whether an attempt may use a connection that earlier calls left open. How such a connection ended can't be told, so
+ * the outcome may be unknown where it would have been known: only for what is sent again after that.
+ */
+export function mayUseKept({
+  attempts,
+  retries,
+  onUnknown,
+}: Pick<Action, "attempts" | "retries" | "onUnknown">): boolean {
+  return attempts < retries && onUnknown === "retry";
+}
+
+/** `target`: it answered with an error status; `dispatch`: no whole answer arrived. */
+export function errorSourceOf(outcome: Outcome): ErrorSource {
+  return outcome.kind === "answered" && !isBrokenSuccess(outcome) ? "target" : "dispatch";
+}
+
+/** The sentence for `last_error`; `timeoutMs` is the deadline of this attempt. */
+export function describeOutcome(outcome: Outcome, timeoutMs: number): string {
+  if (outcome.kind !== "answered") return sentenceOf(outcome.fault, timeoutMs);
+  if (isBrokenSuccess(outcome)) return sentenceOf(outcome.brokenBy ?? "closed", timeoutMs);
+  if (outcome.code >= 300 && outcome.code < 400) {
+    return `The target answered with a redirect (${outcome.code}); redirects are never followed.`;
+  }
+  return statusSentence(outcome.code);
+}
+
+export function statusSentence(code: number): string {
+  return `The target answered with status ${code}.`;
+}
+
+function isBrokenSuccess(outcome: Answered): boolean {
+  return outcome.code >= 200 && outcome.code <= 299 && outcome.brokenBy !== null;
+}
+
+function sentenceOf(fault: Fault, timeoutMs: number): string {
+  if (fault === "timed_out") return `${TIMED_OUT}${seconds(timeoutMs)}.`;
+  return SENTENCES[fault];
+}
+
+const TIMED_OUT = "The target did not answer within ";
+
+const SENTENCES = {
+  name_not_resolved: "The target's name could not be resolved.",
+  refused: "The target refused the connection.",
+  unreachable: "The target could not be reached.",
+  certificate: certificateSentence("certificate"),
+  certificate_untrusted: certificateSentence("untrusted"),
+  certificate_expired: certificateSentence("expired"),
+  certificate_not_yet_valid: certificateSentence("not_yet_valid"),
+  certificate_misnamed: certificateSentence("misnamed"),
+  tls_handshake: "The TLS handshake with the target failed.",
+  closed: "The target closed the connection before the whole answer came.",
+  not_http: "The target's answer was not valid HTTP.",
+  headers_too_large: "The headers of the target's answer were too large.",
+  address_never: "The target's address is not allowed.",
+  address_private: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).",
+  altered: "The request was altered after it was created or approved, so it was not sent.",
+  unsignable: "The call could not be signed, so it was not sent; the log of the service says why.",
+  interrupted: "The attempt was interrupted; the target may have received it.",
+} as const;
+
+/** Kinds of failures, as lists filter by them. */
+export const ERROR_KINDS = [
+  "target",
+  "timed_out",
+  "closed",
+  "refused",
+  "unreachable",
+  "dns",
+  "certificate",
+  "not_allowed",
+  "interrupted",
+  "other",
+] as const;
+
+export type ErrorKind = (typeof ERROR_KINDS)[number];
+
+const KIND_OF_FAULT: Readonly<Record<keyof typeof SENTENCES, Exclude<ErrorKind, "target" | "timed_out">>> = {
+  name_not_resolved: "dns",
+  refused: "refused",
+  unreachable: "unreachable",
+  certificate: "certificate",
+  certificate_untrusted: "certificate",
+  certificate_expired: "certificate",
+  certificate_not_yet_valid: "certificate",
+  certificate_misnamed: "certificate",
+  tls_handshake: "other",
+  closed: "closed",
+  not_http: "other",
+  headers_too_large: "other",
+  address_never: "not_allowed",
+  address_private: "not_allowed",
+  altered: "other",
+  unsignable: "other",
+  interrupted: "interrupted",
+};
+
+/** By its sentence, which is all that is stored of a fault. */
+const KIND_OF_SENTENCE: ReadonlyMap<string, ErrorKind> = new Map(
+  // Safe: the keys of a literal.
+  (Object.keys(SENTENCES) as (keyof typeof SENTENCES)[]).map((fault) => [SENTENCES[fault], KIND_OF_FAULT[fault]]),
+);
+
+/** The kind of the failure that a result is; null: it is none. */
+export function errorKindOf({ errorSource, lastError }: Pick<Result, "errorSource" | "lastError">): ErrorKind | null {
+  if (errorSource === null) return null;
+  if (errorSource === "target") return "target";
+  if (lastError?.startsWith(TIMED_OUT) === true) return "timed_out";
+  return KIND_OF_SENTENCE.get(lastError ?? "") ?? "other";
+}
+
+function certificateSentence(failure: keyof typeof CERTIFICATE_REASONS): string {
+  return `The target's TLS certificate was not accepted${CERTIFICATE_REASONS[failure]}.`;
+}
+
+function seconds(timeoutMs: number): string {
+  // A deadline cut by the lease is an odd number of milliseconds: round it to tenths of a second.
+  const value = timeoutMs < 1_000 ? timeoutMs / 1_000 : Math.round(timeoutMs / 100) / 10;
+  return value === 1 ? "1 second" : `${value} seconds`;
+}
+
+/** Whether a lease that can still be lengthened in time is too short for an attempt of this length that begins now. */
+export function isLeaseTooShort(
+  { leaseUntil }: { readonly leaseUntil: Date | null },
+  now: Date,
+  timeoutMs: number,
+): boolean {
+  if (leaseUntil === null) return false;
+  const leftMs = leaseUntil.getTime() - now.getTime() - LEASE_WRITE_MS;
+  return leftMs > 0 && leftMs < timeoutMs;
+}
+
+/**
+ * Milliseconds that an attempt may take if it begins now: its timeout, cut so that the result can be written before the
+ * lease ends (a lease begins before the claim is on disk). 0: too little of the lease is left.
+ */
+export function attemptMs(
+  { leaseUntil }: { readonly leaseUntil: Date | null },
+  now: Date,
+  attemptTimeoutMs: number,
+): number {
+  if (leaseUntil === null) return 0;
+  const leftMs = leaseUntil.getTime() - now.getTime() - LEASE_WRITE_MS;
+  return leftMs < Math.min(attemptTimeoutMs, ATTEMPT_MS_MIN) ? 0 : Math.min(attemptTimeoutMs, leftMs);
+}

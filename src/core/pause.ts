@@ -1,0 +1,120 @@
+import type { Action } from "./action.ts";
+import { type Actor, SYSTEM } from "./roles.ts";
+import type { TimelineEvent, TimelineEntry } from "./timeline.ts";
+import type { AuditEntry } from "./audit.ts";
+
+/**
+ * What a pause stops: an account, the actions of one key, or the calls to one host; `sign_up`: an account that the
+ * operator has not allowed.
+ */
+export const PAUSE_KINDS = ["account", "key", "host", "sign_up"] as const;
+
+type PauseKind = (typeof PAUSE_KINDS)[number];
+
+/** What happens to the unfinished actions of a revoked key. */
+export const UNFINISHED_ON_REVOKE = ["keep", "pause", "cancel"] as const;
+
+export type UnfinishedOnRevoke = (typeof UNFINISHED_ON_REVOKE)[number];
+
+/** While a pause is in force, no action that it covers is claimed. */
+export interface Pause {
+  readonly id: string;
+  readonly accountId: string;
+  readonly kind: PauseKind;
+  /** The id of the key, the host as in an action's lane, or the id of the account for `sign_up`; empty for an account. */
+  readonly subject: string;
+  readonly reason: string | null;
+  /** The covered actions are being cancelled; the pause ends by itself when none is left. */
+  readonly cancels: boolean;
+  readonly createdAt: Date;
+  readonly createdBy: Actor;
+  /** Null: it is in force. */
+  readonly endedAt: Date | null;
+  readonly endedBy: Actor | null;
+}
+
+/** The lane of an action. */
+export type PauseScope = Pick<Action, "accountId" | "keyId" | "host">;
+
+/** The pause that stops an action of this lane now; null: none does. */
+export type PauseOf = (scope: PauseScope) => Pause | null;
+
+/** How a pause ends. */
+export interface PauseEnd {
+  readonly at: Date;
+  readonly by: Actor;
+  readonly audit: AuditEntry;
+}
+
+/** `found`: the same pause was in force already. */
+type Paused =
+  | { readonly kind: "paused" | "found"; readonly pause: Pause }
+  | { readonly kind: "no_such_key" | "too_many" };
+
+/** Stores pauses. From the commit of a pause on, no action that it covers is claimed. */
+export interface PauseStore {
+  /** At most one pause of a subject is in force. A key must belong to the account. */
+  pause(pause: Pause, audit: AuditEntry): Promise<Paused>;
+  /** Ends a pause; one that has ended stays as it is. False: the account has no pause with this id. */
+  end(accountId: string, id: string, end: PauseEnd): Promise<boolean>;
+  find(accountId: string, id: string): Promise<Pause | null>;
+  /** Those in force, of one account or of all, oldest first. */
+  inForce(accountId: string | null): Promise<readonly Pause[]>;
+  /** Every pause that ever covered an action, oldest first; at most the newest `TIMELINE_PAUSES_MAX`. */
+  ofAction(accountId: string, actionId: string): Promise<readonly Pause[]>;
+  /** At most `limit` pending and held actions of a key; `isSending`: some are active and may become pending again. */
+  unfinished(
+    accountId: string,
+    keyId: string,
+    limit: number,
+  ): Promise<{ readonly ids: readonly string[]; readonly isSending: boolean }>;
+  /** Deletes some pauses that ended at this time or earlier; true: there may be more. */
+  prune(endedUntil: Date): Promise<boolean>;
+}
+
+/**
+ * A timeline with entries where a pause began and stopped to hold up the action. `pauses` are all that ever covered it.
+ * These entries are computed and not stored, since one pause affects any number of actions; each has the `seq` of the entry
+ * before it.
+ */
+export function withPauses(entries: readonly TimelineEntry[], pauses: readonly Pause[]): readonly TimelineEntry[] {
+  if (pauses.length === 0) return entries;
+  const added = waitsOf(entries).flatMap((wait) => pauses.flatMap((pause) => entriesOf(wait, pause)));
+  const ordered = added.toSorted((one, other) => one.at.getTime() - other.at.getTime());
+  return entries.flatMap((entry) => [entry, ...ordered.filter(({ seq }) => seq === entry.seq)]);
+}
+
+/** The action is pending from the first of these entries on; `until` null: it still is. */
+interface Wait {
+  readonly entries: readonly TimelineEntry[];
+  readonly until: Date | null;
+}
+
+/** The times when the action was pending. Entries of mails and callbacks may stand within one. */
+function waitsOf(entries: readonly TimelineEntry[]): readonly Wait[] {
+  const waits: Wait[] = [];
+  let pending: TimelineEntry[] = [];
+  for (const entry of entries) {
+    if (entry.status === "pending") pending.push(entry);
+    else if (pending.length > 0) {
+      waits.push({ entries: pending, until: entry.at });
+      pending = [];
+    }
+  }
+  return pending.length === 0 ? waits : [...waits, { entries: pending, until: null }];
+}
+
+function entriesOf({ entries, until }: Wait, pause: Pause): readonly TimelineEntry[] {
+  const [first] = entries;
+  const { createdAt, createdBy, endedAt, endedBy } = pause;
+  if (first === undefined || (endedAt !== null && endedAt <= first.at)) return [];
+  if (until !== null && createdAt >= until) return [];
+  const entryAt = (at: Date, event: TimelineEvent): TimelineEntry => {
+    const { seq, run, status } = entries.findLast((entry) => entry.at <= at) ?? first;
+    return { seq, at, run, status, event };
+  };
+  const beganAt = createdAt > first.at ? createdAt : first.at;
+  const paused = entryAt(beganAt, { type: "paused", actor: createdBy, reason: pause.reason });
+  if (endedAt === null || (until !== null && endedAt > until)) return [paused];
+  return [paused, entryAt(endedAt, { type: "resumed", actor: endedBy ?? SYSTEM, reason: null })];
+}

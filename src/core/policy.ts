@@ -1,0 +1,251 @@
+import type { Action, ActionRequest, Creator, LimitedCreator } from "./action.ts";
+import { budgetSpent, limitRefusal } from "./key-limits.ts";
+import { type Caller, type Hold, isHeld, mayDo, type Role } from "./roles.ts";
+import { DomainError, type Issue, TooEarly } from "./domain-error.ts";
+import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
+import { methodsOf, type SentRequest } from "./method-overrides.ts";
+import { originOf, normalTarget } from "./target.ts";
+import { isCounted, mayRepeat, type RejectionCount } from "./rejections.ts";
+
+/** What becomes of a create or retry: it is sent, it waits for a person, or it is refused. */
+type PolicyDecision =
+  | { readonly kind: "allow" }
+  | { readonly kind: "hold"; readonly because: HoldReason }
+  | { readonly kind: "refuse"; readonly error: DomainError };
+
+/** `request`: it asks for approval itself; `key`: the hold of the key requires it. */
+type HoldReason = "request" | "key";
+
+type PolicyRequest = SentRequest & Pick<ActionRequest, "approve" | "callback" | "notifyEmail">;
+
+interface PolicyFacts {
+  readonly request: PolicyRequest;
+  readonly caller: Pick<Caller, "role" | "hold" | "limits">;
+  /** Why the call is requested; null: not given. */
+  readonly reason: string | null;
+  /** How many actions of the key await approval; null: not counted yet. */
+  readonly heldCount: number | null;
+  /** Earlier rejections of the same request; null: not counted yet. */
+  readonly rejections: RejectionCount | null;
+  /** When the store has found the daily limit of the key spent; null: not, or not counted yet. */
+  readonly spentAt: Date | null;
+}
+
+/**
+ * A create. Its counts are conditions of the statement that stores it, since others may be stored at the same time: they
+ * are null before, and known when the store has refused it.
+ */
+interface CreateFacts extends PolicyFacts {
+  readonly operation: "create";
+  /** Whose role, hold and limits bound callback and mail. */
+  readonly creator: LimitedCreator;
+  readonly account: AccountFacts;
+}
+
+interface RetryFacts extends PolicyFacts {
+  readonly operation: "retry";
+  readonly actionId: string;
+  /** Hosts that an owner has listed for callbacks; null: the caller itself chose where they go, and each is checked again. */
+  readonly callbackHosts: readonly string[] | null;
+}
+
+/** What the account and the settings allow. */
+export interface AccountFacts {
+  /** Hosts that an owner has listed for callbacks; read if `needsListedCallback`. */
+  readonly callbackHosts: readonly string[];
+  /** `APPROVERS`: addresses and `@domain`s that may be asked for approval; empty: none are set. */
+  readonly approvers: readonly string[];
+  /** Whether the address that is to be asked belongs to a person of the account; read if `needsMember`. */
+  readonly isMember: boolean;
+}
+
+/** For requests that name neither a callback nor an address. */
+export const NO_FACTS: AccountFacts = { callbackHosts: [], approvers: [], isMember: false };
+
+/**
+ * The policy for every create and every retry. Pure: it decides from what it is given. The first rule that refuses a
+ * request decides.
+ */
+export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
+  const because = holdReason(facts.request, facts.caller.hold);
+  const { limits } = facts.caller;
+  const error =
+    (limits === undefined ? null : limitRefusal(limits, facts.request)) ??
+    (facts.operation === "create" ? recipientRefusal(facts) : (holdRefusal(facts) ?? callbackRefusal(facts))) ??
+    (because === null ? null : heldCountRefusal(facts)) ??
+    rejectionRefusal(facts) ??
+    budgetRefusal(facts);
+  if (error !== null) return { kind: "refuse", error };
+  return because === null ? { kind: "allow" } : { kind: "hold", because };
+}
+
+function budgetRefusal({ caller, spentAt }: PolicyFacts): DomainError | null {
+  const daily = caller.limits?.dailyActions ?? null;
+  return spentAt === null || daily === null ? null : budgetSpent(daily, spentAt);
+}
+
+/** Why a request of a key with this hold awaits approval; null: it doesn't. */
+export function holdReason(request: SentRequest & Pick<PolicyRequest, "approve">, hold: Hold): HoldReason | null {
+  if (request.approve) return "request";
+  return isHeldBy(hold, request) ? "key" : null;
+}
+
+/** A request that names another method counts as both. */
+function isHeldBy(hold: Hold, request: SentRequest): boolean {
+  if (isHeld(hold, request.method)) return true;
+  return hold !== "none" && methodsOf(request).some((method) => isHeld(hold, method));
+}
+
+function recipientRefusal({ request, creator, account }: CreateFacts): DomainError | null {
+  const { callback, notifyEmail } = request;
+  const isCallbackAllowed = callback === null || mayCallBack(creator, callback, account.callbackHosts);
+  const issues: readonly Issue[] = [
+    ...(isCallbackAllowed ? [] : [{ field: "callback", message: notListed(callback) }]),
+    ...(notifyEmail === null || mayMail(creator, notifyEmail, account)
+      ? []
+      : [{ field: "notify.email", message: NOT_AN_APPROVER }]),
+  ];
+  if (!isCallbackAllowed) return new DomainError("invalid_url", "No callback may go to this URL.", issues);
+  if (issues.length === 0) return null;
+  return new DomainError("validation_error", "The request has fields that are not valid.", issues);
+}
+
+function notListed(callback: string): string {
+  const host = originOf(callback).replace(/^https?:\/\//, "");
+  return (
+    `Callbacks of a key with a hold or a limit go only to hosts that an owner has listed, and ${host} is not listed. ` +
+    "List it on the page Settings, Callback hosts, by `outgate callback-hosts add`, or by POST /v1/callback-hosts with an owner key."
+  );
+}
+
+const NOT_AN_APPROVER =
+  "May name only people of this account who may approve, and the APPROVERS of this service. To allow an address, add it to APPROVERS " +
+  "in the settings of the service; or leave notify out and approve in the inbox.";
+
+/** Otherwise a key could bypass its hold by retrying actions of other keys. */
+function holdRefusal({ request, caller, actionId }: RetryFacts): DomainError | null {
+  if (holdReason(request, caller.hold) !== "key") return null;
+  return new DomainError(
+    "forbidden",
+    `${request.method} calls of this key need approval, and action ${actionId} was created without it. Create it again, which holds it for approval, or retry it with a key without this hold.`,
+  );
+}
+
+/** Nor could it send callbacks, of what other keys created, to hosts that its own can't go to. */
+function callbackRefusal({ request: { callback }, caller, callbackHosts }: RetryFacts): DomainError | null {
+  if (callback === null || callbackHosts === null || mayCallBack(creatorOf(caller), callback, callbackHosts))
+    return null;
+  return new DomainError("forbidden", notListed(callback));
+}
+
+function heldCountRefusal(facts: CreateFacts | RetryFacts): DomainError | null {
+  if (facts.heldCount === null || facts.heldCount < HELD_PER_KEY_MAX) return null;
+  if (facts.operation === "retry") {
+    return new DomainError(
+      "not_retryable",
+      `Action ${facts.actionId} cannot be retried now: ${HELD_PER_KEY_MAX} actions of the key that created it await approval. Decide on some of them first.`,
+    );
+  }
+  return new DomainError(
+    "too_many_held",
+    `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those that are not needed any more.`,
+  );
+}
+
+/** A request that a person rejected may be made again with a reason, and only so often. */
+function rejectionRefusal({ operation, request, caller, reason, rejections }: CreateFacts | RetryFacts) {
+  if (rejections === null || !isCounted(request, caller) || mayRepeat(rejections, reason)) return null;
+  const { rejectedAt, repeatedAt, fullSince } = rejections;
+  const code = operation === "create" ? "forbidden" : "not_retryable";
+  if (fullSince !== null) {
+    const what = "Too many requests of this key were rejected within 24 hours. It may request approval again";
+    const allowedAt = windowEnd(fullSince);
+    return new TooEarly(code, `${what} from ${allowedAt.toISOString()}; ${BY_OWNER}`, allowedAt);
+  }
+  if (rejectedAt === null) return null;
+  const last = repeatedAt[REPEATS_PER_REJECTION_MAX - 1];
+  if (last !== undefined) {
+    const allowedAt = new Date(Math.min(windowEnd(last).getTime(), windowEnd(rejectedAt).getTime()));
+    const what = `A person rejected this request, and it was requested again ${REPEATS_PER_REJECTION_MAX} times within 24 hours.`;
+    const message = `${what} It may be requested again from ${allowedAt.toISOString()}; ${BY_OWNER}`;
+    return new TooEarly(code, message, allowedAt);
+  }
+  const message = `Required: a person rejected this request at ${rejectedAt.toISOString()}, so say why you request it again.`;
+  return new DomainError(
+    "invalid_request",
+    "A person rejected this request within the last 24 hours. To request it again, say why in the field reason.",
+    [{ field: "reason", message }],
+  );
+}
+
+const BY_OWNER = "an owner key, or an owner on the pages, can send it earlier.";
+
+function windowEnd(at: Date): Date {
+  return new Date(at.getTime() + REJECTION_WINDOW_MS);
+}
+
+/** Whether the role's client may pass on a person's approval of this action: a hold restricts agents, and their clients too. */
+export function mayApproveIt(role: Role, action: SentRequest & Pick<Action, "creator">): boolean {
+  return mayDo(role, "approve") || !isHeldBy(action.creator.hold, action);
+}
+
+/** A caller as the creator of what they request. */
+export function creatorOf({ role, hold, limits }: Pick<Caller, "role" | "hold" | "limits">): LimitedCreator {
+  return { role, hold, isLimited: limits !== undefined };
+}
+
+/**
+ * The creator of a copy that a person makes: whoever wrote the request, whose rules go on. The copy has no key, so those of a key
+ * with limits are kept as the strictest hold.
+ */
+export function creatorOfCopy({ role, hold, isLimited }: LimitedCreator): LimitedCreator {
+  return { role, hold: isLimited ? "all" : hold, isLimited };
+}
+
+/** Whether callbacks go only to hosts that an owner has listed for the account. */
+export function needsListedCallback({ hold, isLimited }: LimitedCreator): boolean {
+  return hold !== "none" || isLimited;
+}
+
+export function mayCallBack(creator: LimitedCreator, url: string, listedHosts: readonly string[]): boolean {
+  return !needsListedCallback(creator) || isListedHost(url, listedHosts);
+}
+
+/**
+ * Whether a mail to this address needs its recipient to be a person of the account. Without APPROVERS, an owner key that
+ * has no hold may name anyone: it could send the call without approval anyway.
+ */
+export function needsMember({ role, hold }: Creator, email: string, approvers: readonly string[]): boolean {
+  if (approvers.length === 0 && role === "owner" && hold === "none") return false;
+  return !isNamedIn(approvers, email);
+}
+
+export function mayMail(
+  creator: Creator,
+  email: string,
+  { approvers, isMember }: Pick<AccountFacts, "approvers" | "isMember">,
+): boolean {
+  return isMember || !needsMember(creator, email, approvers);
+}
+
+/** Whether a list of addresses and `@domain`s contains an address, ignoring case. */
+export function isNamedIn(approvers: readonly string[], email: string): boolean {
+  const address = email.toLowerCase();
+  return approvers.some((approver) => {
+    const entry = approver.toLowerCase();
+    if (!entry.startsWith("@")) return address === entry;
+    // Old mail servers relay `ann%other.example@ours.example` and `other!ann@…` to the other host.
+    return !/[%!]/.test(address) && address.slice(address.lastIndexOf("@")) === entry;
+  });
+}
+
+/**
+ * Whether a list contains the host of a callback URL. A host without a port means the default port of the scheme only,
+ * since somebody else may run a server on another port of the same host.
+ */
+export function isListedHost(url: string, hosts: readonly string[]): boolean {
+  const target = normalTarget(url);
+  if (target === null) return false;
+  const { hostname, host, port } = target;
+  return hosts.some((one) => one === host || one === `${hostname}:${port}`);
+}

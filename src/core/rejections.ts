@@ -1,0 +1,196 @@
+import type { ActionRequest, Action } from "./action.ts";
+import { bodyMemberOf, formPairs, isJsonMember, sentBody } from "./body.ts";
+import { type Actor, type Caller, isWithdrawal, mayDo } from "./roles.ts";
+import { REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
+import { decodeUnreserved, normalTarget } from "./target.ts";
+import type { HashOf } from "./dedupe.ts";
+import type { Operation } from "./status.ts";
+
+type IdentifiedRequest = Pick<ActionRequest, "method" | "url" | "body" | "extras">;
+
+/**
+ * The identity of a request for the count of rejections: method, URL and body in one spelling, so that the order of members
+ * or fields, `5.0` for `5`, `%61` for `a` and base64 for a text make no new request. Without headers, since one header that
+ * changes with each call would make every repetition a new request.
+ */
+export function rejectionDigest(request: IdentifiedRequest, hashOf: HashOf): string {
+  const target = normalTarget(request.url);
+  const place = target === null ? request.url : target.origin + decodeUnreserved(target.rest);
+  return hashOf(JSON.stringify([request.method, place, plainBody(request)]));
+}
+
+/**
+ * The same for requests that differ in nothing but query, headers, body, ids and the case of the path: what somebody changes
+ * who asks again after a rejection.
+ */
+export function similarDigest({ method, url }: Pick<ActionRequest, "method" | "url">, hashOf: HashOf): string {
+  const target = normalTarget(url);
+  return hashOf(JSON.stringify([method, target?.host ?? "", target === null ? url : foldedPath(target.pathname)]));
+}
+
+/** Without parameters of segments (`;a=1`) and empty ones, which most targets read as if they were not there. */
+function foldedPath(pathname: string): readonly string[] {
+  const segments = decodeUnreserved(pathname)
+    .split("/")
+    .map((segment) => segment.split(";", 1)[0]?.toLowerCase() ?? "");
+  return segments.filter((segment) => segment !== "").map((segment) => (mayBeId(segment) ? "" : segment));
+}
+
+/** Whether a segment of a path may be an id: it has a digit. */
+export function mayBeId(segment: string): boolean {
+  return /\d/.test(segment);
+}
+
+/** What isn't JSON becomes a list, so that it equals no JSON text. */
+function plainBody(request: IdentifiedRequest): unknown {
+  const { body } = request;
+  const member = bodyMemberOf(request);
+  if (body === null || member === null) return null;
+  if (isJsonMember(member)) return plainJson(body);
+  if (member === "form") return ["form", ...formPairs(body).toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)))];
+  return ["bytes", Buffer.from(sentBody(request) ?? "").toString("base64")];
+}
+
+/** Members in the order of their names, numbers as JavaScript reads them. */
+function plainJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), (_name, value: unknown) => {
+      if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+      return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    });
+  } catch {
+    return text;
+  }
+}
+
+/** Whether a reason says anything: it has a letter, digit or sign that can be seen. Some letters of Unicode are blank. */
+export function saysWhy(reason: string | null): boolean {
+  return reason !== null && /(?![\u115f\u1160\u2800\u3164\uffa0])[\p{L}\p{N}\p{S}]/u.test(reason);
+}
+
+/** What a request, or a decision on a held action, adds to the count of rejections. */
+export interface RejectionEntry {
+  readonly kind: "asked" | "rejected" | "approved";
+  /** `rejectionDigest` and `similarDigest` of the request. */
+  readonly digest: string;
+  readonly similar: string;
+  readonly by: Actor;
+  readonly reason: string | null;
+}
+
+type CountedRequest = IdentifiedRequest & Pick<ActionRequest, "approve">;
+
+interface RequestedBy {
+  readonly caller: Pick<Caller, "role" | "hold" | "actor" | "via" | "clearsUp">;
+  readonly reason: string | null;
+}
+
+/**
+ * Whether requests of this caller count: not if they may approve and so repeat it freely. What a key with a hold may send
+ * unheld counts too, or a rejected call could be sent again without asking.
+ */
+export function isCounted({ approve }: Pick<ActionRequest, "approve">, { role, hold }: Pick<Caller, "role" | "hold">) {
+  return (approve || hold !== "none") && !mayDo(role, "approve");
+}
+
+/** The entry of a create or retry; null: it does not count. */
+export function entryOfRequest(
+  request: CountedRequest,
+  { caller, reason }: RequestedBy,
+  hashOf: HashOf,
+): RejectionEntry | null {
+  if (!isCounted(request, caller)) return null;
+  return { kind: "asked", ...digestsOf(request, hashOf), by: caller.actor, reason };
+}
+
+/**
+ * The entry of a decision; null: it does not count. A rejection counts if a person gave it (with a key, page or link that
+ * may approve, or by answering a client's question), and not if it was withdrawn. An approval by somebody who may approve
+ * ends the count.
+ */
+export function entryOfDecision(
+  operation: Operation,
+  action: CountedRequest & { readonly status: string },
+  { caller, reason }: RequestedBy,
+  hashOf: HashOf,
+): RejectionEntry | null {
+  if (operation === "retry") return entryOfRequest(action, { caller, reason }, hashOf);
+  if (!action.approve) return null;
+  const mayApprove = mayDo(caller.role, "approve");
+  // Also of what was approved and has not been sent: a person has changed their mind.
+  const isRejection = operation === "cancel" && (mayApprove || action.status === "awaiting_approval");
+  const counts = isRejection ? !isWithdrawal(caller) : operation === "approve" && mayApprove;
+  if (!counts) return null;
+  const kind = isRejection ? "rejected" : "approved";
+  return { kind, ...digestsOf(action, hashOf), by: caller.actor, reason };
+}
+
+/** What a request is known by among those that were rejected. */
+export function digestsOf(request: IdentifiedRequest, hashOf: HashOf): Pick<RejectionEntry, "digest" | "similar"> {
+  return { digest: rejectionDigest(request, hashOf), similar: similarDigest(request, hashOf) };
+}
+
+/** Rejections at this time or earlier no longer count. */
+export function rejectionWindowStart(now: Date): Date {
+  return new Date(now.getTime() - REJECTION_WINDOW_MS);
+}
+
+/** The present count of a request. */
+export interface RejectionCount {
+  /** The newest rejection in the window; null: none. */
+  readonly rejectedAt: Date | null;
+  /** When it was requested again within the window, newest first, at most `REPEATS_PER_REJECTION_MAX`. */
+  readonly repeatedAt: readonly Date[];
+  /** The oldest entry of its key if the key has `REJECTIONS_PER_KEY_MAX` of them; else null. */
+  readonly fullSince: Date | null;
+}
+
+/** Whether a request may be made now. The store has the same rule as a condition of the statement that writes it. */
+export function mayRepeat({ rejectedAt, repeatedAt, fullSince }: RejectionCount, reason: string | null): boolean {
+  if (fullSince !== null) return false;
+  return rejectedAt === null || (repeatedAt.length < REPEATS_PER_REJECTION_MAX && saysWhy(reason));
+}
+
+/** An earlier rejection of a request, or an earlier repetition of it after one. */
+export interface EarlierRejection {
+  readonly kind: "rejected" | "asked";
+  readonly at: Date;
+  readonly by: Actor;
+  /** Untrusted text. */
+  readonly reason: string | null;
+}
+
+/** What the store knows about earlier requests for the same call. */
+export interface RequestHistory {
+  /** The reason of the present run; null: not given. */
+  readonly reason: string | null;
+  /** For the same request before that run, oldest first; the newest `EARLIER_REJECTIONS_SHOWN_MAX`. */
+  readonly rejections: readonly EarlierRejection[];
+}
+
+/** A request of one key of an account. */
+interface RejectedRequest {
+  readonly accountId: string;
+  /** Of the key that created it. */
+  readonly keyId: string;
+  /** `rejectionDigest` of it. */
+  readonly digest: string;
+}
+
+/**
+ * Rejections of the last 24 hours and requests for the same again. Rows (`RejectionEntry`) are written in the transaction of
+ * their change, and the limit is a condition of that write.
+ */
+export interface RejectionStore {
+  count(request: RejectedRequest, now: Date): Promise<RejectionCount>;
+  /** The history of the action's request before its present run, and the reason of that run. */
+  earlier(
+    action: Pick<Action, "id" | "run" | "accountId" | "keyId">,
+    digest: string,
+    now: Date,
+  ): Promise<RequestHistory>;
+  /** How many requests of the key were rejected that are similar and not the same, up to `SIMILAR_REJECTIONS_COUNTED_MAX`. */
+  similar(request: RejectedRequest & Pick<RejectionEntry, "similar">, now: Date): Promise<number>;
+  /** Deletes some rows that no longer count; true: there may be more. */
+  prune(now: Date): Promise<boolean>;
+}

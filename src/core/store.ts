@@ -1,0 +1,664 @@
+import type { Actor } from "./roles.ts";
+import type { Action, ActionStatus, HttpMethod, LimitedCreator } from "./action.ts";
+import type { KeptResponse } from "./attempts.ts";
+import type { AuditEntry, AuditStore } from "./audit.ts";
+import type { Change } from "./changes.ts";
+import type { Search, MaskedTexts } from "./search.ts";
+import type { Claimed } from "./settle.ts";
+import type { KeyKind } from "./dedupe.ts";
+import type {
+  Notification,
+  NotificationChange,
+  NotificationStatus,
+  NewNotification,
+  NotificationKind,
+} from "./notification.ts";
+import type { RejectionCount, RejectionEntry, RejectionStore } from "./rejections.ts";
+import type { TimelineEvent, TimelineEntry } from "./timeline.ts";
+import type { ActivityStore, FirstStepStore } from "./activity-store.ts";
+import type { AccountStore, PeopleStore, SealedStore, SigningStore, CallbackHostStore } from "./account-store.ts";
+import type { BulkStore } from "./bulk-job.ts";
+import type { TeamStore } from "./team-store.ts";
+import type { ChannelStore } from "./channel.ts";
+import type { HostSettingsStore } from "./host-settings.ts";
+import type { PauseStore } from "./pause.ts";
+import type { ApprovalLink } from "./status.ts";
+
+/** The store can't be read or written now: the disk is full or the database is away. It recovers by itself. */
+export class StoreUnavailable extends Error {
+  override readonly name: string = "StoreUnavailable";
+  /** Why, in a few words for the log: never an address or a secret. */
+  readonly reason: string;
+
+  constructor(message?: string, { reason = "it could not be used", ...options }: UnavailableOptions = {}) {
+    super(message, options);
+    this.reason = reason;
+  }
+}
+
+interface UnavailableOptions extends ErrorOptions {
+  readonly reason?: string;
+}
+
+/**
+ * The store works, but its queue of writes is full: this write was not accepted. Try again in a moment; nothing needs
+ * to pause.
+ */
+export class StoreBusy extends StoreUnavailable {
+  override readonly name = "StoreBusy";
+}
+
+/** Another process has taken the store over: this one can't write any more and has to end. */
+export class StoreLost extends Error {
+  override readonly name = "StoreLost";
+}
+
+/**
+ * The store refuses to write this row, and always will: it was altered in the database. `broken` returns it from now
+ * on.
+ */
+export class RowRefused extends Error {
+  override readonly name = "RowRefused";
+  readonly id: string;
+
+  constructor(id: string, options: ErrorOptions) {
+    super(`The row ${id} can't be written as it is.`, options);
+    this.id = id;
+  }
+}
+
+/** A notification, written in the commit of the change that causes it. */
+export interface OutboxRow {
+  readonly id: string;
+  readonly message: NewNotification;
+  /** Part of the lane's name, with the account and the key of the action. */
+  readonly host: string;
+  /** A callback's whole body as of the change; null for a mail, which is built when it is sent. */
+  readonly payload: string | null;
+  /** When it is sent; absent: at once. */
+  readonly dueAt?: Date;
+}
+
+/** A new action with its timeline and notifications. */
+export interface Creation {
+  readonly action: Action;
+  readonly events: readonly TimelineEvent[];
+  readonly outbox: readonly OutboxRow[];
+  /**
+   * Claims a new pending action in the same commit: the caller has a slot for it. If a pause covers it, it is stored
+   * unclaimed.
+   */
+  readonly claim: Claimed | null;
+  /** If its creator is subject to the limit on rejected requests. */
+  readonly rejection?: RejectionEntry | null;
+  /** If its key has a daily limit. A create that is stored counts. */
+  readonly budget?: Omit<KeyBudget, "keyId">;
+}
+
+/** Result of a create: a new row, claimed or not, or the older action that its key names. */
+export type Created =
+  | { readonly kind: "created"; readonly claimed: Action | null }
+  | { readonly kind: "matched"; readonly by: KeyKind; readonly action: Action }
+  /** `HELD_PER_KEY_MAX` actions of its key await approval. */
+  | { readonly kind: "too_many_held" }
+  /** Its key has created as many actions on this day as it may. */
+  | { readonly kind: "budget_spent" }
+  /** A person rejected the same request, and it may not be requested again now. */
+  | { readonly kind: "rejected_before"; readonly rejections: RejectionCount };
+
+/** The daily limit of a key: how many creates and retries, and the day (since 1970, UTC). */
+export interface KeyBudget {
+  readonly keyId: string;
+  readonly limit: number;
+  readonly day: number;
+}
+
+/** A change with its notifications. `at` is the time of its timeline rows. */
+export interface ChangeWrite {
+  readonly change: Change;
+  readonly at: Date;
+  readonly outbox: readonly OutboxRow[];
+  /** The entry for the audit log, where a person decided it. */
+  readonly audit?: AuditEntry;
+  /**
+   * Its effect on the count of rejections. If it requests something that may not be requested again, nothing is
+   * written.
+   */
+  readonly rejection?: RejectionEntry | null;
+  /** For a retry by a key that has a daily limit. One that is written counts; where the limit is reached nothing is written. */
+  readonly budget?: KeyBudget;
+}
+
+/** The queue of what one key of an account sends to one host. */
+export interface LaneName {
+  readonly accountId: string;
+  readonly host: string;
+  /** Empty if no key created it. */
+  readonly keyId: string;
+}
+
+export interface LaneHead extends LaneName {
+  readonly dueAt: Date;
+}
+
+/** A request for due rows. */
+export interface Claim {
+  /** In the order of their turns, with the number of rows that each may have. */
+  readonly lanes: readonly (LaneName & { readonly limit: number })[];
+  /** Bytes of all rows together; one row always fits. */
+  readonly bytesMax: number;
+  /** False: each lane ends before its first row of more than `SMALL_ROW_BYTES_MAX`. */
+  readonly takesLarge: boolean;
+  readonly at: Claimed;
+}
+
+export interface ClaimedRow<Row> {
+  readonly row: Row;
+  /** Memory that the attempt takes; 0 for a row of at most `SMALL_ROW_BYTES_MAX`. */
+  readonly largeBytes: number;
+}
+
+/** The earliest row of a lane that is still pending after a claim, due or not. */
+export interface NextRow extends LaneHead {
+  readonly isLarge: boolean;
+}
+
+export interface ClaimedRows<Row> {
+  readonly rows: readonly ClaimedRow<Row>[];
+  /** None for a lane that is empty or paused. */
+  readonly next: readonly NextRow[];
+}
+
+/** Rows that wait for an attempt, in lanes. Each scheduler has one queue. */
+export interface Queue<Row> {
+  /** Lanes with pending rows and their earliest due times, in a fixed order after `after`. */
+  lanes(after: LaneName | null, limit: number): Promise<readonly LaneHead[]>;
+  /**
+   * Makes due rows active with a lease, counts the attempt, and returns them (actions without their last result): of each
+   * lane the earliest, one of each lane in turn. The claim is durable when it resolves: nothing may be sent before. A row
+   * covered by a pause is not claimed.
+   */
+  claimDue(claim: Claim): Promise<ClaimedRows<Row>>;
+  /**
+   * Active rows whose lease ended before this time (null: all active rows), in a fixed order after `after`, which is
+   * the last row of the page before (null: from the first). Pages are bounded in bytes too: only an empty page is the
+   * last.
+   */
+  orphans(leaseBefore: Date | null, limit: number, after: Row | null): Promise<readonly Row[]>;
+  /** Rows of these accounts that are active under exactly this claim: for claims whose response was lost. */
+  claimed(accountIds: readonly string[], at: Claimed): Promise<readonly Row[]>;
+  /**
+   * Rows that are not final and have a value that the service never writes, or that the store refused to write. Bad
+   * values are replaced by legal ones, and `isAltered` is set. By id, after `after` (empty: from the first). Costs
+   * nothing while there are none.
+   */
+  broken(limit: number, after: string): Promise<readonly Row[]>;
+  /**
+   * Moves the due times of pending rows that were scheduled before the clock was set back: never before now, and never
+   * later than their original delay. Returns how many, at most `limit`.
+   */
+  reschedule(setBack: SetBack, limit: number): Promise<number>;
+}
+
+/** The wall clock was set back. */
+export interface SetBack {
+  readonly now: Date;
+  /** By how much; 0 if unknown, because it happened before this process. */
+  readonly byMs: number;
+}
+
+export interface ActionQuery {
+  readonly accountId: string;
+  /** Empty: any. */
+  readonly statuses: readonly ActionStatus[];
+  readonly method: HttpMethod | null;
+  /** A host name (any port), or a host name with a port. */
+  readonly host: string | null;
+  readonly dedupe: string | null;
+  /** Id of a key. */
+  readonly createdBy: string | null;
+  readonly createdAfter: Date | null;
+  readonly createdBefore: Date | null;
+  /** What no index serves. */
+  readonly search: Search;
+  /** How the texts are searched; absent or null: as they were written. */
+  readonly seenAs?: MaskedTexts | null;
+  /** Only actions older than this id. */
+  readonly before: string | null;
+  readonly limit: number;
+  /** Limit of the bytes of bodies and headers on a page, by default `LIST_BYTES_MAX`; one action always fits. */
+  readonly bytesMax?: number;
+}
+
+/** What lists of an account can be filtered by. */
+export interface FilterValues {
+  /** Host names, without ports. */
+  readonly hosts: readonly string[];
+  /** Keys, with the name that the newest action of each has. */
+  readonly creators: readonly { readonly keyId: string; readonly createdBy: Actor }[];
+}
+
+export interface ActionRows {
+  /** Newest first. */
+  readonly actions: readonly Action[];
+  /**
+   * `before` of the next page; null when there is none. A page may have fewer than `limit` actions and not be the last.
+   */
+  readonly before: string | null;
+  /** Where the search stopped before the page was full: when the last action that it looked at was created; else null. */
+  readonly searchedUntil: Date | null;
+}
+
+/** How many actions a query finds, up to a bound. */
+export interface Counted {
+  readonly count: number;
+  /** There may be more. */
+  readonly isMore: boolean;
+}
+
+export interface CountedRows extends Counted {
+  /** When the last action that it looked at was created, if it stopped at the bound of its rows; else null. */
+  readonly searchedUntil: Date | null;
+}
+
+/** An action that a bulk job would cover. */
+export interface MatchedAction {
+  readonly id: string;
+  readonly run: number;
+  readonly host: string;
+  /** What its newest attempt was answered; null: nothing. */
+  readonly responseCode: number | null;
+}
+
+/** Actions that match a query, newest first. */
+export interface MatchedActions {
+  readonly actions: readonly MatchedAction[];
+  /** There may be more. */
+  readonly isMore: boolean;
+}
+
+/** One change of an action's status. */
+export interface ActionChange {
+  /** Its position among all changes of the store. */
+  readonly seq: number;
+  readonly at: Date;
+  /** The action after the change, without a response body that a later attempt has replaced. */
+  readonly action: Action;
+  /** It has gained a late result, and kept its status. */
+  readonly isLateResult?: true;
+}
+
+export interface ChangePage {
+  /** In commit order. */
+  readonly changes: readonly ActionChange[];
+  /** Where the next page begins. */
+  readonly position: number;
+  /** Whether the page reaches the newest change. A page may be empty and not be the last. */
+  readonly isLast: boolean;
+}
+
+/** The actions of an account that await approval. */
+export interface WaitingApprovals {
+  readonly count: number;
+  /** There may be more than were counted. */
+  readonly isCut: boolean;
+  /** When the oldest was created; null: none waits. */
+  readonly oldestAt: Date | null;
+  /** How many of them were created longer ago; each counted as far as `count`. */
+  readonly overAnHour: number;
+  readonly overADay: number;
+}
+
+/** The retries of an account that wait for their time. */
+export interface ScheduledRetries {
+  readonly count: number;
+  /** Due already: they wait for a free slot. */
+  readonly due: number;
+  /** Since when the first of these is due; null: none is. */
+  readonly dueSince: Date | null;
+  /** There may be more: only a bounded number was read. */
+  readonly isCut: boolean;
+  /** The hosts whose next retry comes first. */
+  readonly hosts: readonly { readonly host: string; readonly count: number; readonly nextAt: Date }[];
+}
+
+export interface HeldPage {
+  /** Oldest first. */
+  readonly actions: readonly Action[];
+  /** `after` of the next page; null when there is none. */
+  readonly after: string | null;
+}
+
+export interface ActionStore extends Queue<Action> {
+  /** Durable when it resolves. Of racing creates with one key exactly one is `created`; the others match it. */
+  create(creation: Creation): Promise<Created>;
+  /**
+   * Writes the change, its timeline and notifications, or nothing. False: another change came first, or its request was
+   * made too often meanwhile. Rejects with `RowRefused` when the row can't be written as it is.
+   */
+  apply(write: ChangeWrite): Promise<boolean>;
+  /** Whether the store has this change, even if others followed: for a write whose response was lost. */
+  isApplied(write: ChangeWrite): Promise<boolean>;
+  /**
+   * Writes a change and the whole state over a row that `apply` refuses or `broken` found. Its revision is higher than
+   * any in the timeline. False: another change came first.
+   */
+  force(write: ChangeWrite): Promise<boolean>;
+  /** Sets when the claim of an active action ends. False: it has another revision by now. */
+  extendLease(action: Action, leaseUntil: Date): Promise<boolean>;
+  find(accountId: string, id: string): Promise<Action | null>;
+  /** Of any account: for holders of a token of the action. */
+  findById(id: string): Promise<Action | null>;
+  /** The action that a key names now, by the rules of `src/core/dedupe.ts`. */
+  holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Action | null>;
+  list(query: ActionQuery): Promise<ActionRows>;
+  /** How many actions `list` would find, up to the query's limit and among so many rows. */
+  count(query: ActionQuery, rowsMax: number): Promise<CountedRows>;
+  /** Which actions `list` would find, the same way. */
+  matching(query: ActionQuery, rowsMax: number): Promise<MatchedActions>;
+  /** Hosts that the account called, and keys that created actions, so many of each in a fixed order. */
+  filterValues(accountId: string, limit: number): Promise<FilterValues>;
+  /** Which of these actions had an attempt in any run that the target may have received without an answer. */
+  withUnknown(ids: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Which of these actions have a late result with a 2xx status. */
+  withLateSuccess(ids: readonly string[]): Promise<ReadonlySet<string>>;
+  /**
+   * Which of these hosts received an approved call of the key that completed, by `hostOfKey`.
+   */
+  approvedHosts(accountId: string, asked: readonly HostOfKey[]): Promise<ReadonlySet<string>>;
+  /**
+   * Actions awaiting approval in an account after `after` (a page's `after`, or an action id). With several keys a page
+   * takes the oldest of each key in turn.
+   */
+  held(accountId: string, after: string | null, limit: number, filter?: HeldFilter): Promise<HeldPage>;
+  /** How many actions of an account await approval, at most `limit`. */
+  heldTotal(accountId: string, filter: HeldFilter, limit: number): Promise<number>;
+  /** Hosts with actions awaiting approval, the first by name: one more than `HELD_HOSTS_SHOWN_MAX` if there are more. */
+  heldHosts(accountId: string): Promise<readonly WaitingHost[]>;
+  /** Those of the actions that await approval in the account, oldest first, of `LIST_BYTES_MAX` bytes at most. */
+  heldAmong(accountId: string, ids: readonly string[]): Promise<readonly Action[]>;
+  /** Keys with actions awaiting approval, at most `HELD_REQUESTERS_SHOWN_MAX`, the longest waiting first. */
+  requesters(accountId: string): Promise<readonly Requester[]>;
+  /** How many actions of a key await approval, up to `HELD_PER_KEY_MAX`. */
+  heldCount(accountId: string, keyId: string): Promise<number>;
+  /** Whether a key may create or retry more on the day. */
+  hasBudgetLeft(budget: KeyBudget): Promise<boolean>;
+  /** The responses of earlier attempts of an action: of the newest `ATTEMPTS_KEPT` that have one. */
+  responses(accountId: string, id: string): Promise<readonly KeptResponse[]>;
+  /** Oldest first; the newest `TIMELINE_ROWS_MAX` rows. */
+  timeline(accountId: string, id: string): Promise<readonly TimelineEntry[]>;
+  /**
+   * Changes of status of the account's actions after a position. Later commits have higher positions, so consecutive
+   * pages neither miss nor repeat a change.
+   */
+  changes(accountId: string, after: number): Promise<ChangePage>;
+  /** The newest position; 0 while there is none. */
+  position(): Promise<number>;
+  /** Whether the position exists and was not pruned. */
+  knowsPosition(position: number): Promise<boolean>;
+  /** The actions of an account that await approval, counted up to `COUNTED_MAX`. */
+  waitingApprovals(accountId: string, now: Date): Promise<WaitingApprovals>;
+  scheduledRetries(accountId: string, now: Date): Promise<ScheduledRetries>;
+  /** Deletes keys whose window is over; true when there are more. */
+  pruneKeys(now: Date): Promise<boolean>;
+  /**
+   * Due time of the earliest pending action; null: none is pending, except paused ones. It looks at a bounded number of
+   * lanes.
+   */
+  firstDueAt(): Promise<Date | null>;
+  /** Number of actions by status that is not final, for the metrics. */
+  waiting(): Promise<Readonly<Partial<Record<ActionStatus, number>>>>;
+}
+
+/** A row of the outbox as its account sees it. */
+export interface OutboxEntry extends Notification {
+  readonly status: NotificationStatus;
+  readonly createdAt: Date;
+  /** Time of the next attempt; null when it is active or final. */
+  readonly dueAt: Date | null;
+  readonly lastError: string | null;
+}
+
+/** Callbacks and mails of actions. Nothing here changes the state of an action. */
+export interface OutboxStore {
+  readonly callbacks: Queue<Notification>;
+  readonly mails: Queue<Notification>;
+  /** To channels. */
+  readonly messages: Queue<Notification>;
+  /** The body of a callback; null once it was delivered, and for a mail. */
+  payload(id: string): Promise<string | null>;
+  /**
+   * Role and hold of whoever created the action, and whether their key has limits: whatever became of it, and also where its row
+   * is gone. Null: the action is gone.
+   */
+  creatorOf(id: string): Promise<LimitedCreator | null>;
+  /**
+   * Counts a mail as sent now. False, and it must not be sent: its recipient or account has reached the limit of the
+   * last hour. A retry replaces its earlier count.
+   */
+  permitMail(mail: Notification, at: Date): Promise<boolean>;
+  /** Writes how an attempt ended, and its timeline row. False: the row has changed since. */
+  settle(change: NotificationChange, at: Date): Promise<boolean>;
+  /** Whether the store has this result: for a write whose response was lost. */
+  isSettled(change: NotificationChange, at: Date): Promise<boolean>;
+  /** Ends a row that `broken` found, whatever its values. False: it is not broken any more. */
+  force(change: NotificationChange, at: Date): Promise<boolean>;
+  /** An account's rows, newest first, older than the row `before`. */
+  list(accountId: string, before: string | null, limit: number): Promise<readonly OutboxEntry[]>;
+  /** Number of rows that are not final, for the metrics. */
+  waiting(): Promise<Readonly<Record<NotificationKind, number>>>;
+}
+
+/** The fact that a copy into this database is not complete (`outgate migrate`): no service may open it. */
+export const TRANSFER_FACT = "transfer";
+
+/** Facts about the store, such as the check value of the master key. */
+export interface FactStore {
+  read(name: string): Promise<string | null>;
+  write(name: string, value: string): Promise<void>;
+  /** Writes several in one commit; null deletes one. */
+  writeAll(values: Readonly<Record<string, string | null>>): Promise<void>;
+}
+
+/** A process that serves from the same database as others. */
+export interface NodeRow {
+  readonly id: string;
+  readonly startedAt: Date;
+  readonly version: string;
+}
+
+/** A node that lives, with the time of its last beat by the database's clock. */
+export interface LiveNode extends NodeRow {
+  readonly beatAt: Date;
+}
+
+/** A row of the timeline, of any account. */
+export interface ChangedAction {
+  readonly seq: number;
+  readonly actionId: string;
+  readonly accountId: string;
+  /** The action's revision after the change. */
+  readonly revision: number;
+}
+
+export interface ChangedPage {
+  /** In the order of their positions. */
+  readonly changes: readonly ChangedAction[];
+  /**
+   * Where the next page begins: nothing will appear up to here any more. A transaction that may still commit holds it
+   * back; changes behind it are told as they are seen, and told again by the next page.
+   */
+  readonly position: number;
+  /** Whether nothing is visible behind these changes, and nothing holds the position back. */
+  readonly isLast: boolean;
+}
+
+/** What nodes on one database need of it. */
+export interface ClusterStore {
+  /** The time of the database's clock. */
+  now(): Promise<Date>;
+  /** Registers the node, or says that it lives on, and returns all that live; they count as dead after `livesMs`. */
+  beat(node: NodeRow, livesMs: number): Promise<readonly LiveNode[]>;
+  leave(nodeId: string): Promise<void>;
+  /** Takes or renews the right to run a job, for this long. False: another node has it. */
+  takeJob(name: string, nodeId: string, lastsMs: number): Promise<boolean>;
+  releaseJob(name: string, nodeId: string): Promise<void>;
+  /** Rows of the timeline of all accounts after a position. */
+  changedSince(position: number, limit: number): Promise<ChangedPage>;
+  /** The revisions of these actions, of any account. Actions that are gone are left out. */
+  revisionsOf(actionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /**
+   * Calls `onHint` for each hint of another node's commit, and `onGap` after a lost connection, when hints may have been
+   * missed. Resolves with a function that ends it. Null: this database gives no hints.
+   */
+  listen(onHint: () => void, onGap: () => void): Promise<(() => Promise<void>) | null>;
+}
+
+/** The database. `test/db/conformance` tests every implementation. */
+export interface Store {
+  readonly actions: ActionStore;
+  readonly outbox: OutboxStore;
+  readonly accounts: AccountStore;
+  readonly callbackHosts: CallbackHostStore;
+  readonly hostSettings: HostSettingsStore;
+  readonly channels: ChannelStore;
+  readonly links: LinkStore;
+  readonly people: PeopleStore;
+  readonly team: TeamStore;
+  readonly signing: SigningStore;
+  readonly pauses: PauseStore;
+  readonly rejections: RejectionStore;
+  readonly audit: AuditStore;
+  readonly bulk: BulkStore;
+  readonly activity: ActivityStore;
+  readonly firstSteps: FirstStepStore;
+  readonly sealed: SealedStore;
+  readonly upkeep: UpkeepStore;
+  /** Null: the database is no file of this process. */
+  readonly file: FileStore | null;
+  readonly facts: FactStore;
+  /** Null: no other process may use the database at the same time. */
+  readonly cluster: ClusterStore | null;
+  /** Whether no other process can hold a lease: everything active at the start is an orphan. */
+  readonly isOnlyProcess: boolean;
+  /** Whether the last write found the store unavailable. */
+  readonly isUnavailable: boolean;
+  /** Resolves when the store can be written; rejects with `StoreUnavailable` when not. */
+  probe(): Promise<void>;
+  /** Finishes waiting writes and closes the database. */
+  close(): Promise<void>;
+}
+
+/** Which of the actions that await approval. Null: all. */
+export interface HeldFilter {
+  /** Empty: of no key. */
+  readonly keyId: string | null;
+  /** With the port, unless it is the scheme's default. */
+  readonly host: string | null;
+  /** Created before this time. */
+  readonly before: Date | null;
+}
+
+/** A host with actions that await approval. */
+export interface WaitingHost {
+  readonly host: string;
+  /** Up to `COUNTED_MAX`. */
+  readonly count: number;
+}
+
+/** A key with actions that await approval. */
+export interface Requester {
+  /** Empty: a person, or no key was stored. */
+  readonly keyId: string;
+  /** As its oldest held action names it. */
+  readonly createdBy: Actor;
+  /** Up to `COUNTED_MAX`. */
+  readonly count: number;
+}
+
+/** An action that awaits approval. */
+export interface HeldAction {
+  readonly id: string;
+  readonly accountId: string;
+  /** The run that is held. */
+  readonly run: number;
+  readonly heldAt: Date;
+}
+
+/** One step of pruning. */
+export interface PruneStep {
+  readonly deleted: number;
+  /** `after` of the next step; null: everything was scanned. */
+  readonly next: string | null;
+}
+
+export interface PruneTimes {
+  readonly now: Date;
+  /** Actions that finished at this time or before may be deleted. */
+  readonly finishedUntil: Date;
+}
+
+/** An action that has expired and is not cancelled yet. */
+export interface ExpiredAction {
+  readonly id: string;
+  readonly accountId: string;
+  readonly expiresAt: Date;
+}
+
+/** Work of periodic jobs. Each call is a bounded step that does not block others for long. */
+export interface UpkeepStore {
+  /**
+   * Held actions created at this time or before, and perhaps slightly later ones, by id, after `after` (empty: from the
+   * first).
+   */
+  held(createdUntil: Date, after: string, limit: number): Promise<readonly HeldAction[]>;
+  /** Pending and held actions that expired at this time or before, by time and id, after `after` (null: from the first). */
+  expired(until: Date, after: ExpiredAction | null, limit: number): Promise<readonly ExpiredAction[]>;
+  /**
+   * Deletes actions that finished by then, with their timeline, notifications and links, after the id `after` (empty:
+   * from the first). Never one that is not final, has a pending notification or may still be named by an
+   * Idempotency-Key; and never the newest position of the event stream, which would be given out again.
+   */
+  prune(times: PruneTimes, after: string): Promise<PruneStep>;
+}
+
+/** The size of a database file. */
+export interface DatabaseSize {
+  /** Without the log. */
+  readonly bytes: number;
+  /** Of pages that hold nothing: the next rows use them. */
+  readonly freeBytes: number;
+  /** What deleting the actions that finished by a time would free, estimated. */
+  readonly deletableBytes: number;
+  /** Whether free pages can be given back to the system. A file of version 0.1 can't. */
+  readonly canShrink: boolean;
+}
+
+export interface FileStore {
+  /** A bounded read, whatever the size. */
+  size(finishedUntil: Date): Promise<DatabaseSize>;
+  /** Gives some free pages back to the system; resolves with how many more there are to give. */
+  shrink(): Promise<number>;
+}
+
+/** An approval link as stored, without the link itself. */
+export interface StoredLink extends ApprovalLink {
+  /** SHA-256 of its token, hex. */
+  readonly hash: string;
+}
+
+/** Links of approval mails. They are kept as long as their action, since old ones lead to its receipt. */
+export interface LinkStore {
+  /** Stores the links of one run and returns their expiry: that of the first time they were stored. */
+  keep(links: readonly StoredLink[], expiresAt: Date): Promise<Date>;
+  find(link: ApprovalLink): Promise<(StoredLink & { readonly expiresAt: Date }) | null>;
+  /** Invalidates all links. */
+  forgetAll(): Promise<void>;
+}
+
+export type HostOfKey = Pick<Action, "keyId" | "hostname">;
+
+/** A map key for a key id and a host name. */
+export function hostOfKey({ keyId, hostname }: HostOfKey): string {
+  return JSON.stringify([keyId, hostname]);
+}

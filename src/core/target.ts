@@ -1,0 +1,189 @@
+import { PARSED_TARGET_CHARS_MAX, PARSED_TARGETS_MAX, URL_CHARS_MAX } from "./limits.ts";
+import { type Address, addressOfHost } from "./addresses.ts";
+
+/** A URL in its normal form, which is used to check, call, sign, list and show it. */
+export interface NormalTarget {
+  readonly isHttps: boolean;
+  /** ASCII, lower case, no trailing dot; an IPv6 address in brackets and in its shortest spelling. */
+  readonly hostname: string;
+  /** The scheme's default where none was written. */
+  readonly port: number;
+  /** Host name, with the port unless it is the scheme's default. */
+  readonly host: string;
+  /** Scheme and host: what a signing secret belongs to. */
+  readonly origin: string;
+  readonly pathname: string;
+  /** Path and query exactly as they are sent. The fragment is not sent (RFC 9110, 7.1). */
+  readonly rest: string;
+}
+
+/** The normal form of a URL; null if it is not an http or https URL. It does not check where the URL leads. */
+export function normalTarget(text: string): NormalTarget | null {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) return null;
+  const hostname = withoutTrailingDot(url.hostname);
+  const host = url.port === "" ? hostname : `${hostname}:${url.port}`;
+  return {
+    isHttps: url.protocol === "https:",
+    hostname,
+    port: url.port === "" ? SCHEME_PORTS[url.protocol] : Number(url.port),
+    host,
+    origin: `${url.protocol}//${host}`,
+    pathname: url.pathname,
+    rest: restOf(url),
+  };
+}
+
+/** The origin of a stored URL, which was checked before it was stored. Throws a TypeError when the row was altered. */
+export function originOf(url: string): string {
+  const target = parsedTargets.get(url) ?? normalTarget(url);
+  if (target === null) throw new TypeError("The stored target is no http or https URL.");
+  return target.origin;
+}
+
+/**
+ * The normal form of a host to search for, with or without a port; null if it is not one. Without a scheme no port is a
+ * default one, so a port always stays.
+ */
+export function normalHost(text: string): string | null {
+  const [, name = "", port] = HOST_AND_PORT.exec(text) ?? [];
+  const hostname = normalTarget(`http://${IPV6.test(text) ? `[${text}]` : name}/`)?.hostname ?? "";
+  if (hostname === "") return null;
+  if (port === undefined || IPV6.test(text)) return hostname;
+  return Number(port) > PORT_MAX ? null : `${hostname}:${Number(port)}`;
+}
+
+/** Path and query with the characters that need no code written plainly, and other codes in capitals (RFC 3986, 6.2.2). */
+export function decodeUnreserved(rest: string): string {
+  return rest.replaceAll(/%[0-9a-f]{2}/gi, (code) => {
+    const letter = String.fromCharCode(Number.parseInt(code.slice(1), 16));
+    return UNRESERVED.test(letter) ? letter : code.toUpperCase();
+  });
+}
+
+/** The URL as it is sent: in normal form, so that no look-alike letter or dot remains, and without the fragment. */
+export function sentUrl(url: string): string {
+  const target = normalTarget(url);
+  return target === null ? url : target.origin + target.rest;
+}
+
+/** A parsed URL: its text is not used again. */
+export interface ParsedTarget extends NormalTarget {
+  /** The host as an address, if it is one. */
+  readonly literal: Address | null;
+}
+
+/** Why no call may go there: a sentence that says what is wrong and which setting, if any, allows it. */
+export interface RefusedTarget {
+  readonly refused: string;
+}
+
+/**
+ * The targets that were parsed last, by their whole text: an action's URL is parsed for its create, its signature and its
+ * call. What the text means never changes; where it leads is not kept, and is checked each time.
+ */
+const parsedTargets = new Map<string, ParsedTarget>();
+
+/** Checks how a URL is written, not where it leads. */
+export function parseTarget(raw: string): ParsedTarget | RefusedTarget {
+  const known = parsedTargets.get(raw);
+  if (known !== undefined) return known;
+  const target = parseNewTarget(raw);
+  if ("refused" in target || raw.length > PARSED_TARGET_CHARS_MAX) return target;
+  if (parsedTargets.size >= PARSED_TARGETS_MAX) parsedTargets.clear();
+  parsedTargets.set(raw, target);
+  return target;
+}
+
+function parseNewTarget(raw: string): ParsedTarget | RefusedTarget {
+  const refused = textProblem(raw);
+  if (refused !== null) return { refused };
+  const target = normalTarget(raw);
+  if (target === null) return { refused: "Is not a URL: its host or port can't be read." };
+  const literal = addressOfHost(target.hostname);
+  const problem = partsProblem(target, literal);
+  return problem === null ? { ...target, literal } : { refused: problem };
+}
+
+/** The URL parser silently fixes tabs, backslashes and missing slashes. What it would fix is refused. */
+function textProblem(raw: string): string | null {
+  if (raw.length > URL_CHARS_MAX) return `Is longer than ${URL_CHARS_MAX} characters.`;
+  const scheme = SCHEME.exec(raw);
+  if (scheme === null) return "Must begin with http:// or https://.";
+  if (BLANK.test(raw)) return "May not hold white space or control characters: write them percent-encoded.";
+  if (raw.includes("\\")) return "May not hold a backslash: write it as %5C.";
+  if (!raw.isWellFormed()) return "Is not well-formed Unicode.";
+  const authority = AUTHORITY.exec(raw.slice(scheme[0].length))?.[0] ?? "";
+  if (authority === "") return "Has no host.";
+  if (authority.includes("@")) return "May not hold a user name or password: use the authorization header.";
+  return null;
+}
+
+function partsProblem({ hostname, port, pathname }: NormalTarget, literal: Address | null): string | null {
+  if (literal === null && !isHostName(hostname))
+    return "Has no valid host: labels of 1 to 63 letters, digits or hyphens, 253 in all.";
+  if (port === 0) return "Has port 0, which nothing can listen on.";
+  if (CLOSED_PORTS.has(port)) return `Has port ${port}, which does not speak HTTP and is not allowed.`;
+  // Bun would send `//a` as `/a`: another path than the one that was shown and approved.
+  if (pathname.startsWith("//")) return "May not have a path that begins with //.";
+  return null;
+}
+
+/** A trailing dot marks a complete name; `Host` and certificates omit it. */
+function withoutTrailingDot(name: string): string {
+  return name.endsWith(".") ? name.slice(0, -1) : name;
+}
+
+/** Cut from the whole href, because `search` does not tell `/a?` from `/a`. */
+function restOf({ href, protocol, hash }: URL): string {
+  const rest = href.slice(href.indexOf("/", protocol.length + 2));
+  if (hash !== "") return rest.slice(0, -hash.length);
+  return rest.endsWith("#") ? rest.slice(0, -1) : rest;
+}
+
+const SCHEME_PORTS = { "http:": 80, "https:": 443 } as const;
+
+const PORT_MAX = 65_535;
+
+/** A host and a port: no character that would start another part of a URL. */
+const HOST_AND_PORT = /^(\[[^\]/?#@\\\s]*\]|[^:/?#@\\\s]*)(?::(\d{1,5}))?$/;
+
+/** An IPv6 address without its brackets; with a port it needs them. */
+const IPV6 = /^[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*$/i;
+
+const UNRESERVED = /[A-Za-z0-9._~-]/;
+
+const SCHEME = /^https?:\/\//i;
+
+const AUTHORITY = /^[^/?#]*/;
+
+const BLANK = /[\s\p{Cc}]/u;
+
+/** Remote shells, mail, databases and caches could read a request as commands. */
+const CLOSED_PORTS = new Set([22, 23, 25, 110, 143, 465, 587, 993, 995, 3306, 5432, 6379, 11211, 27017]);
+
+const LABEL_CHARS_MAX = 63;
+
+const NAME_CHARS_MAX = 253;
+
+const LABEL = new RegExp(`^[a-z0-9_-]{1,${LABEL_CHARS_MAX}}$`);
+
+/** What a name alone tells, before it is resolved. See docs/security.md. */
+type NameClass = "never" | "loopback" | "private" | "public";
+
+/** Loopback names are answered here and never sent to DNS (RFC 6761, 6.3). */
+export function classOfName(name: string): NameClass {
+  if (NEVER.has(name) || name.endsWith(".onion")) return "never";
+  if (name === "localhost" || name.endsWith(".localhost")) return "loopback";
+  const isPrivate = !name.includes(".") || PRIVATE_ENDINGS.some((ending) => name.endsWith(ending));
+  return isPrivate ? "private" : "public";
+}
+
+/** Whether a name, in ASCII and without a trailing dot, is a valid host name (RFC 1035, 2.3.4). */
+export function isHostName(name: string): boolean {
+  return name.length <= NAME_CHARS_MAX && name.split(".").every((label) => LABEL.test(label));
+}
+
+const NEVER = new Set(["metadata.google.internal"]);
+
+const PRIVATE_ENDINGS = [".internal", ".local", ".home.arpa"];

@@ -1,0 +1,121 @@
+import type { AuditEntry } from "./audit.ts";
+import type { Actor, MemberRole } from "./roles.ts";
+import type { AccountLabel, Member, PersonRow, SessionRow } from "./account-store.ts";
+
+/** A person as the owners of their account see them. */
+export interface TeamMember {
+  readonly personId: string;
+  readonly email: string;
+  readonly role: MemberRole;
+  readonly joinedAt: Date;
+  /** When they last used this account, to some minutes; null: not since that is noted. */
+  readonly lastSeenAt: Date | null;
+}
+
+/** An account of a person. */
+export interface Membership extends AccountLabel {
+  readonly accountId: string;
+  readonly role: MemberRole;
+}
+
+/** An invitation that was not accepted yet. */
+export interface Invitation {
+  readonly id: string;
+  readonly accountId: string;
+  readonly email: string;
+  readonly role: MemberRole;
+  readonly createdAt: Date;
+  readonly createdBy: Actor;
+  /** Id of the person or key that created it; null: not known. */
+  readonly createdById: string | null;
+  readonly expiresAt: Date;
+}
+
+/** The same with the SHA-256 of the token in its link, hex. */
+export interface StoredInvitation extends Invitation {
+  readonly hash: string;
+}
+
+/** A row of the outbox that mails an invitation; the link is made when it is sent. */
+export interface InvitationMail {
+  readonly id: string;
+  readonly host: string;
+}
+
+/** Why a change of a member was not written: nobody would own the account, or there is no such member. */
+export type MemberChange = "done" | "last_owner" | "gone";
+
+/** `member`: the address is in the account already. `full`: it has as many invitations, or people, as it may have. */
+export type Invited = "done" | "member" | "full";
+
+/** Somebody who accepts an invitation. */
+export interface Joining {
+  readonly invitation: StoredInvitation;
+  /** A new person, or the one that the address belongs to. */
+  readonly person: PersonRow;
+  readonly isNew: boolean;
+  /** The session that they go on with: a new one, or the hash of the one that they have. */
+  readonly session: SessionRow | string;
+  readonly identity?: Identity;
+  readonly at: Date;
+  readonly audit: readonly AuditEntry[];
+}
+
+/** Whom a provider of OpenID Connect means. */
+export interface Identity {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+/** What is written with a session that an identity begins. */
+export interface SignInMore {
+  readonly audit: readonly AuditEntry[];
+  /** The person has no password any more, and their other sessions end. */
+  readonly dropsPassword: boolean;
+}
+
+/** The people of accounts and their invitations. Of racing changes that would leave no owner, one is refused. */
+export interface TeamStore {
+  /** In the order in which they joined; at most `limit`. */
+  members(accountId: string, limit: number): Promise<readonly TeamMember[]>;
+  member(accountId: string, personId: string): Promise<TeamMember | null>;
+  /**
+   * The ids of all who may manage the account: its owners, its live owner keys, and the keys that one of these replaced, so
+   * that replacing an owner key changes nothing for what it made.
+   */
+  managers(accountId: string, now: Date): Promise<ReadonlySet<string>>;
+  /** The accounts of a person, the one used last first; at most `limit`. */
+  accountsOf(personId: string, limit: number): Promise<readonly Membership[]>;
+  changeRole(accountId: string, personId: string, role: MemberRole, audit: AuditEntry): Promise<MemberChange>;
+  /** Ends their sessions in the account too. Whoever is in no account any more is forgotten. */
+  remove(accountId: string, personId: string, audit: AuditEntry): Promise<MemberChange>;
+  /** Replaces an open invitation of the same address, whose link works no more. */
+  invite(invitation: StoredInvitation, mail: InvitationMail | null, audit: AuditEntry): Promise<Invited>;
+  /** Those that have not ended, newest first; at most `limit`. Which of them are void depends on `managers`. */
+  invitations(accountId: string, now: Date, limit: number): Promise<readonly Invitation[]>;
+  /** False: there is no such invitation. */
+  withdraw(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
+  /** One that has not ended, by the hash of its token or by its id; null for any other. */
+  invitation(by: { readonly hash: string } | { readonly id: string }, now: Date): Promise<StoredInvitation | null>;
+  /** The open invitations of an address, of any account, newest first; at most `limit`. */
+  invitationsOf(email: string, now: Date, limit: number): Promise<readonly StoredInvitation[]>;
+  /**
+   * Uses an invitation. False, and nothing is written: it was used or withdrawn, whoever made it may no longer manage the
+   * account, the account is full, or the person has changed.
+   */
+  join(joining: Joining): Promise<boolean>;
+  /** Whom the identity belongs to, with the account that they used last; null: nobody, or somebody without an account. */
+  identified(identity: Identity): Promise<Member | null>;
+  /**
+   * Begins a session by an identity, which is remembered for the person. False, and no session begins: they have left the
+   * account, or have another identity of this issuer, or it is somebody else's.
+   */
+  signIn(session: SessionRow, identity: Identity, more: SignInMore): Promise<boolean>;
+  /** Deletes expired invitations and mails of invitations that are gone; true when there are more. */
+  prune(now: Date): Promise<boolean>;
+}
+
+/** The whole link of an invitation. */
+export function invitationLink(baseUrl: string, token: string): string {
+  return `${baseUrl}/join/${token}`;
+}

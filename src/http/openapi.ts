@@ -1,0 +1,285 @@
+import type { TSchema } from "typebox";
+import { ERROR_CODES, type ErrorCode } from "../core/domain-error.ts";
+import { ANSWER_HEADERS, REQUEST_HEADERS, type AnswerHeader, ERROR_HEADERS } from "../api/headers.ts";
+import { type AlternativeBody, type OperationInfo, patternOf, type ResponseInfo } from "./operation.ts";
+import { ERROR_MEANING, ErrorEnvelope, HTTP_STATUS } from "../api/errors.ts";
+import { DESCRIBED_ONLY } from "../api/schema-helpers.ts";
+
+/** Version of the API, independent of the version of the service. */
+const INTERFACE_VERSION = "0.1.0";
+
+const ABOUT = `Outgate delivers the HTTP calls of agents: it stores a call, holds it for a person's approval where that is
+required, signs and sends it, retries it when it fails, and shows how it ended.
+
+Every path under /v1 needs an API key, even one that does not exist: without a valid key the response is 401. A path that is
+not described here returns 404. HEAD works wherever GET does, without a body; OPTIONS returns 204 with Allow. Every response
+has X-Request-Id. CONNECT returns 400. A request that is not valid HTTP, or has too large headers, gets 400 or 431 without a body.
+
+In requests, null fields count as absent (but for json of a create); unknown fields, unknown query parameters and repeated query parameters are refused.
+A body needs the Content-Type application/json (with charset utf-8 or none), no Content-Encoding, and at most 1,048,576
+bytes (16,384 under /auth); without a Content-Length, at most 16,384 chunks of less than 1 kB. Responses may get further fields: ignore those that you do not know.
+
+429 and 503 have Retry-After: try again then. MCP (/mcp) and the pages for people are described in the guides.`;
+
+const TAGS: Readonly<Record<OperationInfo["tag"], string>> = {
+  Actions: "Create calls, read them, and decide on them.",
+  Auth: "The account, its people, keys and secrets.",
+  System: "For operators of the service.",
+};
+
+/** A route as Elysia lists it. */
+interface RouteInfo {
+  readonly method: string;
+  readonly path: string;
+  readonly hooks: { readonly detail?: object };
+}
+
+/** An operation of the API and where it is. */
+export interface ApiOperation extends OperationInfo {
+  readonly method: string;
+  /** As in OpenAPI: `{id}` is a parameter. */
+  readonly path: string;
+}
+
+/** The operations among all routes: those with a description. */
+export function operationsOf(routes: readonly RouteInfo[]): readonly ApiOperation[] {
+  return routes.flatMap(({ method, path, hooks: { detail } }) =>
+    isDescribed(detail) ? [{ ...detail, method, path: patternOf(path) }] : [],
+  );
+}
+
+function isDescribed(detail: object | undefined): detail is OperationInfo {
+  return detail !== undefined && "operationId" in detail;
+}
+
+/** The API as an OpenAPI 3.1 document, as JSON. `baseUrl` is its server. */
+export function openApiJson(operations: readonly ApiOperation[], baseUrl: string): string {
+  const schemas = createSchemaPrinter();
+  const paths = Map.groupBy(operations, ({ path }) => path);
+  const document = {
+    openapi: "3.1.1",
+    info: { title: "Outgate", version: INTERFACE_VERSION, description: ABOUT },
+    servers: [{ url: baseUrl, description: "This service." }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    security: [{ apiKey: [] }],
+    paths: Object.fromEntries(
+      [...paths].map(([path, same]) => [
+        path,
+        Object.fromEntries(same.map((one) => [one.method.toLowerCase(), operationOf(one, schemas)])),
+      ]),
+    ),
+  };
+  return JSON.stringify({ ...document, components: componentsOf(schemas, JSON.stringify(document)) });
+}
+
+function operationOf(operation: ApiOperation, schemas: SchemaPrinter): Json {
+  const { operationId, tag, summary, permission, errors, takesMetricsToken, body } = operation;
+  const answers = Object.entries(operation.answers).map(([status, info]) => [status, answerOf(info, schemas)] as const);
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description: descriptionOf(operation),
+    ...(permission === null ? { security: takesMetricsToken === true ? [{}, { metricsToken: [] }] : [] } : {}),
+    parameters: parametersOf(operation, schemas),
+    ...(body === undefined ? {} : { requestBody: bodyOf(body, schemas) }),
+    responses: {
+      ...errorResponses([...errors, "method_not_allowed"], schemas, otherFormOf(operation)),
+      ...Object.fromEntries(answers),
+    },
+  };
+}
+
+/** CommonMark, as OpenAPI has it: a paragraph, and a list of the notes. */
+function descriptionOf({ description, notes = [] }: ApiOperation): string {
+  return notes.length === 0 ? description : `${description}\n\n${notes.map((note) => `- ${note}`).join("\n")}`;
+}
+
+function bodyOf({ schema, isRequired }: NonNullable<OperationInfo["body"]>, schemas: SchemaPrinter): Json {
+  return { required: isRequired, content: { "application/json": { schema: schemas.print(schema) } } };
+}
+
+function answerOf(
+  { description, schema, mediaType = "application/json", alsoAs, onRequestAs, headers = [] }: ResponseInfo,
+  schemas: SchemaPrinter,
+) {
+  const own = schema === null ? {} : { [mediaType]: { schema: schemas.print(schema) } };
+  const content = { ...own, ...contentOf(alsoAs, schemas), ...contentOf(onRequestAs, schemas) };
+  return {
+    description,
+    headers: headersOf(headers, schemas),
+    ...(Object.keys(content).length === 0 ? {} : { content }),
+  };
+}
+
+function otherFormOf({ answers }: OperationInfo): AlternativeBody | undefined {
+  return Object.values(answers).find(({ alsoAs }) => alsoAs !== undefined)?.alsoAs;
+}
+
+function parametersOf({ params, query, headers = [] }: OperationInfo, schemas: SchemaPrinter): readonly Json[] {
+  const pathParameters = Object.entries(params?.schema.properties ?? {}).map(([name, schema]) =>
+    parameter({ name, in: "path", required: true }, schema, schemas),
+  );
+  const queryParameters = Object.entries(query?.properties ?? {}).map(([name, schema]) =>
+    parameter({ name, in: "query", required: query?.required?.includes(name) ?? false }, schema, schemas),
+  );
+  return [
+    ...pathParameters,
+    ...queryParameters,
+    ...[...headers, "X-Request-Id"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ];
+}
+
+/** The description stands beside the schema: that is where tools look for a parameter's. */
+function parameter(head: Json, schema: TSchema, schemas: SchemaPrinter): Json {
+  const { description } = schema as { description?: string };
+  return { ...head, description, schema: schemas.print(schema) };
+}
+
+/** The components that `document` refers to, among them the errors that have a component of their own. */
+function componentsOf(schemas: SchemaPrinter, document: string): Json {
+  const codes = ERROR_CODES.filter((code) => document.includes(`"#/components/responses/${code}"`));
+  const responses = codes.map((code) => [code, errorResponse([code], schemas)] as const);
+  const parts = {
+    securitySchemes: {
+      apiKey: { type: "http", scheme: "bearer", description: "An API key (og_…) of the account." },
+      metricsToken: { type: "http", scheme: "bearer", description: "METRICS_TOKEN, where the service has one." },
+    },
+    parameters: Object.fromEntries(
+      Object.entries(REQUEST_HEADERS).map(([name, schema]) => [
+        name,
+        parameter({ name, in: "header", required: false }, schema, schemas),
+      ]),
+    ),
+    responses: Object.fromEntries(responses),
+  };
+  return { ...parts, schemas: schemas.components() };
+}
+
+/** Headers by name; every response has X-Request-Id. Not references: openapi-generator gives up its clean-up at one. */
+function headersOf(names: readonly AnswerHeader[], schemas: SchemaPrinter): Json {
+  const all: readonly AnswerHeader[] = ["X-Request-Id", ...names];
+  return Object.fromEntries(all.map((name) => [name, headerOf(ANSWER_HEADERS[name], schemas)]));
+}
+
+function headerOf(schema: TSchema, schemas: SchemaPrinter): Json {
+  const { description } = schema as { description?: string };
+  return { description, required: true, schema: schemas.print(schema) };
+}
+
+/** The other media type of a body, where there is one. */
+function contentOf(form: AlternativeBody | undefined, schemas: SchemaPrinter): Json {
+  return form === undefined ? {} : { [form.mediaType]: { schema: schemas.print(form.schema) } };
+}
+
+/**
+ * An error that is the only one of its status refers to a component. A status with several codes, or with a second media
+ * type, is written out.
+ */
+function errorResponses(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: AlternativeBody): Json {
+  const byStatus = Map.groupBy(new Set(codes), (code) => HTTP_STATUS[code]);
+  return Object.fromEntries(
+    [...byStatus].map(([status, [first, ...more]]) => [
+      status,
+      first === undefined || more.length > 0 || alsoAs !== undefined
+        ? errorResponse(byStatus.get(status) ?? [], schemas, alsoAs)
+        : { $ref: `#/components/responses/${first}` },
+    ]),
+  );
+}
+
+/** The error response of one status, for any of these codes. */
+function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: AlternativeBody): Json {
+  const negotiated: readonly AnswerHeader[] = alsoAs === undefined ? [] : ["Vary"];
+  const headers = new Set([...negotiated, ...codes.flatMap((code) => ERROR_HEADERS[code] ?? [])]);
+  const meanings = codes.map((code) =>
+    codes.length === 1 && alsoAs === undefined ? ERROR_MEANING[code] : `- \`${code}\`: ${ERROR_MEANING[code]}`,
+  );
+  return {
+    description: meanings.join("\n"),
+    headers: headersOf([...headers], schemas),
+    content: {
+      "application/json": {
+        // The same for every code: of schemas narrowed in place generators make a type for each response.
+        schema: schemas.print(ErrorEnvelope),
+        examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
+      },
+      ...contentOf(alsoAs, schemas),
+    },
+  };
+}
+
+function exampleOf(code: ErrorCode): Json {
+  const error = { code, message: ERROR_MEANING[code], request_id: "req_01kjwa5v00e7v8c9x2m4n6p8qr" };
+  if (code !== "validation_error") return { error };
+  return { error: { ...error, details: [{ field: "retries", message: "Must be an integer.", code: "invalid" }] } };
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Prints schemas. A schema with a title becomes a component, and its uses become references. */
+interface SchemaPrinter {
+  print(schema: TSchema): Json;
+  /** The components printed so far, sorted by name. */
+  components(): Json;
+}
+
+/** Throws on two different schemas of one title. */
+export function createSchemaPrinter(): SchemaPrinter {
+  const named = new Map<string, Json>();
+  const name = (title: string, body: Json): Json => {
+    const before = named.get(title);
+    if (before !== undefined && JSON.stringify(before) !== JSON.stringify(body)) {
+      throw new Error(`Two different schemas have the title ${title}.`);
+    }
+    named.set(title, body);
+    return { $ref: `#/components/schemas/${title}` };
+  };
+  const print = (schema: unknown): Json => {
+    const { [DESCRIBED_ONLY]: enforced, ...own } = asJson(schema);
+    const members = Object.entries(own).map(([word, value]) => [word, member(word, value)]);
+    const printed = readable({ ...asJson(Object.fromEntries(members)), ...asJson(enforced) });
+    const { title } = printed;
+    return typeof title === "string" ? name(title, printed) : printed;
+  };
+  /** Descends only where JSON Schema has schemas: a property may have the name of a keyword. */
+  const member = (word: string, value: unknown): unknown => {
+    if (word === "properties") return mapValues(asJson(value), print);
+    if (word === "items") return print(value);
+    if (word === "additionalProperties" && typeof value === "object") return print(value);
+    if (word === "anyOf" && Array.isArray(value)) return value.map(print);
+    return value;
+  };
+  return {
+    // Copied through JSON, which drops typebox's own hidden members.
+    print: (schema) => print(JSON.parse(JSON.stringify(schema))),
+    components: () => Object.fromEntries([...named].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  };
+}
+
+/**
+ * As generators of clients can read it: nothing lists several types, what is told of a value that may be null stands beside
+ * its `anyOf`, and an object that names no member says that it takes any.
+ */
+function readable(schema: Json): Json {
+  const { type, anyOf, ...rest } = schema;
+  // Such a list is of every type, or of every scalar.
+  if (Array.isArray(type)) return rest;
+  const isFree = type === "object" && !("properties" in rest) && !("additionalProperties" in rest);
+  if (isFree) return { ...schema, additionalProperties: true };
+  if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema;
+  const [given, none] = anyOf.map(asJson);
+  if (none?.["type"] !== "null") return schema;
+  const { description, examples, ...own } = asJson(given);
+  const told = { ...(description !== undefined && { description }), ...(examples !== undefined && { examples }) };
+  return { anyOf: [own, none], ...told, ...rest };
+}
+
+function mapValues(object: Json, change: (value: unknown) => unknown): Json {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
+}
+
+function asJson(value: unknown): Json {
+  // Safe: an object, whose members are read one by one as unknown.
+  return typeof value === "object" && value !== null ? (value as Json) : {};
+}

@@ -1,0 +1,196 @@
+import type { Action } from "../core/action.ts";
+import { sentBytes } from "../core/body.ts";
+import { actionJson } from "../receipts/serialize.ts";
+import {
+  ADDRESS_FACTS,
+  type DecisionFacts,
+  type DecisionHistory,
+  type FactName,
+  maskedFacts,
+} from "../approvals/facts.ts";
+import {
+  MESSAGE_BODY_CHARS_MAX,
+  MESSAGE_BODY_LINES_MAX,
+  MESSAGE_FACT_CHARS_MAX,
+  MESSAGE_FACTS_MAX,
+  MESSAGE_LINES_CHARS_MAX,
+} from "../core/limits.ts";
+import type { AskKind } from "../core/asks.ts";
+import { endOfHost, subjectOf } from "../approvals/subject.ts";
+import { bodyLines, shownBody, maskForDisplay } from "../ui/body-view.tsx";
+import { bodyKindText } from "../receipts/mask-body.ts";
+import { maskedAction } from "../receipts/masked-action.ts";
+import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
+
+/** A question to a channel. */
+export interface Question {
+  readonly ask: AskKind;
+  readonly at: Date;
+  /** Not masked, but `premask` was called for `public`: whoever reads a channel need not be an approver. */
+  readonly action: Action;
+  readonly history: DecisionHistory;
+  /** The address of the pages, without a trailing slash. */
+  readonly baseUrl: string;
+}
+
+/** The page of the action, which asks for a sign-in. No message has a link that decides, or one that opens without a sign-in. */
+export function actionPageUrl(baseUrl: string, actionId: string): string {
+  return `${baseUrl}/actions/${actionId}`;
+}
+
+/** The facts of a message that shows the call and its body by themselves, in the order in which they are shown. */
+export interface GroupedFacts {
+  /** How many values are hidden; null: none. */
+  readonly hidden: string | null;
+  /** What the requester says: it may be untrue. */
+  readonly words: DecisionFacts["facts"];
+  readonly details: DecisionFacts["facts"];
+}
+
+export function groupedFacts(facts: DecisionFacts["facts"]): GroupedFacts {
+  return {
+    hidden: facts.find(({ name }) => name === "hidden")?.value ?? null,
+    words: facts.filter(({ name }) => WORDS.has(name)),
+    details: facts.filter(({ name }) => !WORDS.has(name) && !SHOWN_APART.has(name)),
+  };
+}
+
+const WORDS: ReadonlySet<FactName> = new Set(["title", "reason", "metadata"]);
+
+const SHOWN_APART: ReadonlySet<FactName> = new Set(["hidden", "method", "url", "body", "action"]);
+
+export const WORDS_HEADING = "The requester says";
+
+/** One fact below that heading: of a title and metadata the value says enough. */
+export function wordsText({ name, label, value }: DecisionFacts["facts"][number]): string {
+  return name === "reason" ? `${label}: ${value}` : value;
+}
+
+/** The body of a POST to an incoming webhook of Slack. All text of others is plain text there: no markup, mention or link. */
+export function slackQuestion({ ask, action, history, baseUrl }: Question): string {
+  const { facts, risks } = maskedFacts(action, history, baseUrl, "public");
+  const { hidden, words, details } = groupedFacts(facts);
+  const masked = maskForDisplay(action, "public");
+  const { method, host, url } = masked;
+  const reminder = ask === "requested" ? "" : "Reminder: ";
+  return slackJson(`${reminder}${subjectOf(masked)}`, [
+    { type: "header", text: plain(`${method} ${endOfHost(host)}`) },
+    section(url),
+    quiet(ask === "requested" ? "Awaiting approval" : "Reminder: still awaiting approval"),
+    ...risks.map(({ level, text }) => (level === "note" ? quiet(text) : section(`${RISK_SIGNS[level]} ${text}`))),
+    bodySection(action, masked),
+    ...(hidden === null ? [] : [quiet(`${hidden}. To see hidden values, open it in Outgate.`)]),
+    ...(words.length === 0 ? [] : [linesSection(WORDS_HEADING, words.map(wordsText))]),
+    ...factSections(details),
+    {
+      type: "section",
+      text: { type: "mrkdwn", text: `<${escaped(actionPageUrl(baseUrl, action.id))}|Open it in Outgate to decide>` },
+    },
+    quiet(`Secrets are masked. ${BROKEN_LINKS} To decide, log in.`),
+  ]);
+}
+
+const RISK_SIGNS = { danger: "⛔", warning: "⚠" } as const;
+
+function section(text: string): object {
+  return { type: "section", text: plain(text) };
+}
+
+/** Small and grey. */
+function quiet(text: string): object {
+  return { type: "context", elements: [plain(text)] };
+}
+
+/** The beginning of the body as readers of the channel may see it. */
+function bodySection(action: Action, masked: Action): object {
+  const body = shownBody(masked, { lines: MESSAGE_BODY_LINES_MAX, chars: MESSAGE_BODY_CHARS_MAX });
+  if (body === null) return section(NO_BODY);
+  const heading = `Body (${bodyKindText(masked, sentBytes(action))})`;
+  if (body.fields === null && body.text === null)
+    return section(`${heading}: not shown here. Open it in Outgate to see it.`);
+  return linesSection(heading, bodyLines(body).split("\n"), body.rest !== null);
+}
+
+export const NO_BODY = "No body is sent.";
+
+/** A heading of ours, then lines of the requester, each marked, so that none can look like ours. */
+function linesSection(heading: string, lines: readonly string[], isBeginning = false): object {
+  const first = shownText(heading);
+  const marked = lines.map((line) => lineOf(`| ${withoutLinks(line)}`));
+  let chars = first.length;
+  const end = marked.findIndex(({ text }) => (chars += text.length + 1) > MESSAGE_LINES_CHARS_MAX);
+  const shown = end === -1 ? marked : marked.slice(0, end);
+  const isCut = isBeginning || end !== -1 || marked.some((line) => line.isCut);
+  const all = [
+    first,
+    ...shown.map(({ text }) => text),
+    ...(isCut ? ["Cut. Open it in Outgate to see all of it."] : []),
+  ];
+  return { type: "section", text: { type: "plain_text", text: all.join("\n"), emoji: false } };
+}
+
+/** How `withoutLinks` is told to people. */
+export const BROKEN_LINKS = "In the requester's texts, [.] stands for a dot, so that nothing in them becomes a link.";
+
+/** The body of a test message to Slack. */
+export function slackTest(name: string): string {
+  const text = `Test from Outgate: the channel ${name} works.`;
+  return slackJson(text, [{ type: "section", text: plain(text) }]);
+}
+
+/** Slack shows `text` in notifications, and reads it as its markup. */
+function slackJson(text: string, blocks: readonly object[]): string {
+  return JSON.stringify({ text: shownText(text), mrkdwn: false, unfurl_links: false, unfurl_media: false, blocks });
+}
+
+/** Fields of a section in Slack, at most. */
+const SECTION_FIELDS_MAX = 10;
+
+function factSections(facts: DecisionFacts["facts"]): readonly object[] {
+  const fields = facts.slice(0, MESSAGE_FACTS_MAX).map(({ name, label, value }) => {
+    return plain(`${label}: ${ADDRESS_FACTS.has(name) ? value : withoutLinks(value)}`);
+  });
+  const rest = facts.length - fields.length;
+  if (rest > 0) fields.push(plain(`${rest} more in Outgate`));
+  const starts = Array.from({ length: Math.ceil(fields.length / SECTION_FIELDS_MAX) }, (_, at) => at);
+  return starts.map((at) => {
+    const start = at * SECTION_FIELDS_MAX;
+    return { type: "section", fields: fields.slice(start, start + SECTION_FIELDS_MAX) };
+  });
+}
+
+function plain(text: string) {
+  return { type: "plain_text", text: shownText(text), emoji: false };
+}
+
+/** One line, cut, with nothing in it that Slack reads as a mention or a link. */
+function shownText(text: string): string {
+  return lineOf(text).text;
+}
+
+function lineOf(text: string): { readonly text: string; readonly isCut: boolean } {
+  const characters = Array.from(visibleText(text));
+  const isCut = characters.length > MESSAGE_FACT_CHARS_MAX;
+  const shown = isCut ? `${characters.slice(0, MESSAGE_FACT_CHARS_MAX).join("")}…` : characters.join("");
+  return { text: escaped(shown), isCut };
+}
+
+/** The three characters that Slack's markup begins and ends with. */
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** The body of a POST to a webhook. The action has no receipt: its link would open without a sign-in. */
+export function webhookQuestion({ ask, at, action, history, baseUrl }: Question): string {
+  const masked = maskedAction(action, "public");
+  const shown = actionJson(masked, { now: at, receiptUrl: null, hidesHeaderValues: true });
+  const { facts, risks } = maskedFacts(action, history, baseUrl, "public");
+  const rest = JSON.stringify({ facts, risks, url: actionPageUrl(baseUrl, action.id) }).slice(1);
+  return `{"type":"approval.${ask}","timestamp":"${at.toISOString()}","data":{"action":${shown},${rest}}`;
+}
+
+/** The body of a test message to a webhook. */
+export function webhookTest(channel: { readonly id: string; readonly name: string }, at: Date): string {
+  const { id, name } = channel;
+  return JSON.stringify({ type: "channel.test", timestamp: at.toISOString(), data: { channel: { id, name } } });
+}

@@ -1,0 +1,435 @@
+import type { StartedSession } from "../core/session.ts";
+import type { PeopleService } from "../accounts/people.ts";
+import { checkCredentials, Credentials, LoggedIn, SignedUp, checkPasswordChange } from "../accounts/schemas.ts";
+import { compileQuery } from "../api/schema-helpers.ts";
+import type { Log } from "../observability/log.ts";
+import { noPasswordPage, PASSWORD_LINK_PATH, PASSWORD_PATH, passwordChangedPage, passwordPage } from "./account.tsx";
+import { GET_STARTED_PATH } from "./first-steps.tsx";
+import { logInPage, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
+import type { OwnMailService } from "../accounts/own-mails.ts";
+import { json, page, seeOther } from "../http/response.ts";
+import { LINK_NOT_FOUND, showFormAgain } from "../http/errors.ts";
+import { readJson, isForm, readForm, type Form, readQuery, type RequestContext } from "../http/request.ts";
+import {
+  type Flash,
+  checkFormToken,
+  type PersonOf,
+  sourceOf,
+  createPersonRoutes,
+  type AnswerPerson,
+  type FormOf,
+  type OwnCookie,
+  type Person,
+  HOME_PATH,
+  nextOf,
+  nextIn,
+} from "../http/session.ts";
+import type { OwnOrigin } from "../http/own-origin.ts";
+import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, pathParams } from "../http/operation.ts";
+import Type from "typebox";
+import { EMPTY_CREDENTIALS, type CredentialInput } from "../ui/form.tsx";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
+
+export interface AuthRouteDeps extends EntryCookies {
+  readonly flash: Flash;
+  readonly peopleService: PeopleService;
+  readonly ownOrigin: OwnOrigin;
+  readonly personOf: PersonOf;
+  readonly log: Log;
+  /** An identity provider; null: people log in by password only. */
+  readonly oidc: { readonly name: string } | null;
+}
+
+/** The page that shows a new account its key. */
+const SIGNED_UP_PATH = "/signup/done";
+
+interface SignedUpResult {
+  readonly apiKey: string;
+  readonly next: string;
+}
+
+const NONE = compileQuery(NO_QUERY);
+
+const UNCACHED = { "cache-control": "no-store" } as const;
+
+/** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. Requests of other sites' pages are refused. */
+export function authRoutes(deps: AuthRouteDeps) {
+  const { cookie, ownOrigin, personOf } = deps;
+  const { peopleService } = deps;
+  return createRoutes()
+    .post(
+      "/auth/signup",
+      async ({ context }) => {
+        const kind = requestKind(context, ownOrigin);
+        await peopleService.requireSignUpOpen();
+        readQuery(context.search, NONE);
+        if (kind === "form") return signUpByForm(deps, context);
+        const { value } = await readJson(context);
+        const entered = await peopleService.signUp(checkCredentials(value), sourceOf(context, deps, null));
+        const { email, caller } = entered.person;
+        const text = JSON.stringify({ account: { id: caller.accountId, email }, api_key: entered.apiKey });
+        return startSession(context, entered, deps, json(text, 201, UNCACHED));
+      },
+      SIGN_UP,
+    )
+    .post(
+      "/auth/login",
+      async ({ context }) => {
+        const kind = requestKind(context, ownOrigin);
+        readQuery(context.search, NONE);
+        if (kind === "form") return logInByForm(deps, context);
+        const { value } = await readJson(context);
+        const entered = await peopleService.logIn(checkCredentials(value), sourceOf(context, deps, null));
+        const { email, caller } = entered.person;
+        const text = JSON.stringify({ account: { id: caller.accountId, email } });
+        return startSession(context, entered, deps, json(text, 200, UNCACHED));
+      },
+      LOG_IN,
+    )
+    .post(
+      "/auth/logout",
+      async ({ context }) => {
+        const kind = requestKind(context, ownOrigin);
+        // Also for JSON, or any site could log a person out.
+        ownOrigin.require(context.request.headers);
+        readQuery(context.search, NONE);
+        const person = await personOf(context);
+        if (kind === "form" && person !== null) checkFormToken(await readForm(context), person);
+        const token = cookie.read(context.request.headers);
+        if (token !== null) await peopleService.logOut(token, person?.caller ?? null);
+        const gone = { "set-cookie": cookie.clear() };
+        if (kind === "form") return seeOther("own", "/login", gone);
+        return new Response(null, { status: 204, headers: { ...gone, ...UNCACHED } });
+      },
+      LOG_OUT,
+    );
+}
+
+const AUTH_ERRORS = [
+  "forbidden",
+  "invalid_query",
+  ...BODY_ERRORS,
+  "missing_body",
+  "internal_error",
+  "unavailable",
+] as const;
+
+const SIGN_UP = operation({
+  operationId: "signUp",
+  permission: null,
+  tag: "Auth",
+  summary: "Sign up: a new account with an owner key",
+  description: "Creates an account and its first person. Only this response shows the key.",
+  notes: [
+    "It also sets the session cookie of the pages.",
+    "It returns 403 where sign-ups are closed, by SIGNUPS or because approvals are in use.",
+    "The service's own pages send a form here and get HTML, which is not described.",
+  ],
+  body: { schema: Credentials, isRequired: true },
+  answers: {
+    201: { description: "The new account.", schema: SignedUp, headers: ["Set-Cookie", "Cache-Control"] },
+  },
+  errors: [...AUTH_ERRORS, "email_taken", "rate_limited"],
+});
+
+const LOG_IN = operation({
+  operationId: "logIn",
+  permission: null,
+  tag: "Auth",
+  summary: "Log in on the pages for people",
+  description: "Sets the session cookie of the pages for people, which does not authenticate under /v1.",
+  notes: ["Too many wrong passwords get 429.", "The service's own pages send a form here and get a redirect."],
+  body: { schema: Credentials, isRequired: true },
+  answers: {
+    200: { description: "Who logged in.", schema: LoggedIn, headers: ["Set-Cookie", "Cache-Control"] },
+  },
+  errors: [...AUTH_ERRORS, "invalid_credentials", "rate_limited"],
+});
+
+const LOG_OUT = operation({
+  operationId: "logOut",
+  permission: null,
+  tag: "Auth",
+  summary: "Log out, from a page of this service",
+  description: "Ends the session and clears its cookie.",
+  notes: [
+    "Needs an `Origin` or `Sec-Fetch-Site` of this service.",
+    "A form of the service's own pages gets a redirect.",
+  ],
+  answers: {
+    204: { description: "The session has ended.", schema: null, headers: ["Set-Cookie", "Cache-Control"] },
+  },
+  errors: [
+    "forbidden",
+    "invalid_query",
+    "invalid_content_type",
+    "payload_too_large",
+    "invalid_request",
+    "internal_error",
+    "unavailable",
+  ],
+});
+
+async function signUpByForm(deps: AuthRouteDeps, context: RequestContext): Promise<Response> {
+  const form = await readForm(context);
+  const next = nextOf(form.get("next"));
+  try {
+    const credentials = checkCredentials(credentialsIn(form));
+    const entered = await deps.peopleService.signUp(credentials, sourceOf(context, deps, form));
+    const result: SignedUpResult = { apiKey: entered.apiKey, next: next ?? GET_STARTED_PATH };
+    const show = () => page("own", signedUpPage({ user: entered.person, ...result }));
+    const answer = await deps.flash.showSecretOnce(entered.person, SIGNED_UP_PATH, result, show);
+    return startSession(context, entered, deps, answer);
+  } catch (error) {
+    return showEntryAgain(context, error, form, (typed) => signUpPage({ typed, next }));
+  }
+}
+
+async function logInByForm(deps: AuthRouteDeps, context: RequestContext): Promise<Response> {
+  const { isSignUpOpen, logIn } = deps.peopleService;
+  const form = await readForm(context);
+  const next = nextOf(form.get("next"));
+  try {
+    const entered = await logIn(checkCredentials(credentialsIn(form)), sourceOf(context, deps, form));
+    return startSession(context, entered, deps, seeOther("own", next ?? HOME_PATH));
+  } catch (error) {
+    const signupsOpen = await isSignUpOpen();
+    const provider = deps.oidc?.name ?? null;
+    return showEntryAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen, provider }));
+  }
+}
+
+/**
+ * Whether our own page or a program sent the request. Refuses requests from pages of other sites, which could log a victim
+ * in to the attacker's account.
+ */
+function requestKind(context: RequestContext, ownOrigin: OwnOrigin): "form" | "json" {
+  const { request } = context;
+  if (!isForm(request)) {
+    ownOrigin.refuseOtherSites(request.headers);
+    return "json";
+  }
+  context.page = "own";
+  ownOrigin.require(request.headers);
+  return "form";
+}
+
+/** The log-in and sign-up pages, whose forms go to /auth, and the pages of one-time links. */
+export function entryPages(deps: AuthRouteDeps) {
+  const { peopleService, personOf, flash } = deps;
+  const unlessLoggedIn = async (context: RequestContext, show: (next: string | null) => string) => {
+    const next = nextIn(context.search);
+    if ((await personOf(context)) !== null) return seeOther("own", next ?? HOME_PATH);
+    return page("own", show(next));
+  };
+  return (
+    createPageRoutes("own")
+      .get("/login", async ({ context }) => {
+        const signupsOpen = await peopleService.isSignUpOpen();
+        const provider = deps.oidc?.name ?? null;
+        return unlessLoggedIn(context, (next) => logInPage({ typed: EMPTY_CREDENTIALS, next, signupsOpen, provider }));
+      })
+      // A refused form is answered at the address that it was sent to, which people load again, or come back to.
+      .get("/auth/login", ({ context }) => backTo("/login", context))
+      .get("/auth/signup", ({ context }) => backTo("/signup", context))
+      .get("/signup", async ({ context }) => {
+        await peopleService.requireSignUpOpen();
+        return unlessLoggedIn(context, (next) => signUpPage({ typed: EMPTY_CREDENTIALS, next }));
+      })
+      .use(
+        createPersonRoutes(personOf).get(SIGNED_UP_PATH, ({ context, person }) => {
+          // Safe: only the sign-up writes a flash for this path.
+          const result = flash.read(context, person) as SignedUpResult | null;
+          return result === null ? seeOther("own", HOME_PATH) : page("own", signedUpPage({ user: person, ...result }));
+        }),
+      )
+      .use(welcomeRoutes(deps))
+  );
+}
+
+function backTo(path: string, { search }: RequestContext): Response {
+  return seeOther("own", withNext(path, nextIn(search)));
+}
+
+/** The path contains the token, so search engines must not index it. */
+const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
+
+const WelcomeParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
+
+/** One-time links. GET changes nothing, since mail scanners and previews open links; the POST of the button uses it up. */
+function welcomeRoutes(deps: AuthRouteDeps) {
+  const { peopleService, ownOrigin, log } = deps;
+  const pathOf = (token: string) => `/welcome/${token}`;
+  const hooks = { params: WelcomeParams };
+  return createPageRoutes("own")
+    .get(
+      pathOf(":token"),
+      async ({ params: { token } }) => {
+        const { email } = await peopleService.findLink(token);
+        return page("own", welcomePage({ path: pathOf(token), typed: EMPTY_CREDENTIALS, email }), {
+          headers: UNLISTED,
+        });
+      },
+      hooks,
+    )
+    .post(
+      pathOf(":token"),
+      async ({ context, params: { token } }) => {
+        ownOrigin.require(context.request.headers);
+        const { email } = await peopleService.findLink(token);
+        const form = await readForm(context);
+        try {
+          const credentials = checkCredentials(credentialsIn(form));
+          const entered = await peopleService.redeemLink(token, credentials, sourceOf(context, deps, form));
+          if (email !== null) logPasswordChange(context, entered, log);
+          // A link without an address lets the first owner in; others are for a new password.
+          return startSession(context, entered, deps, seeOther("own", email === null ? GET_STARTED_PATH : HOME_PATH));
+        } catch (error) {
+          return showEntryAgain(context, error, form, (typed) => welcomePage({ path: pathOf(token), typed, email }));
+        }
+      },
+      hooks,
+    );
+}
+
+export interface PasswordPageDeps extends EntryCookies {
+  readonly peopleService: Pick<PeopleService, "changePassword">;
+  readonly personOf: PersonOf;
+  /** The form asks for the password itself. */
+  readonly tokenFormOf: FormOf;
+  readonly flash: Flash;
+  readonly log: Log;
+  readonly ownMails: Pick<OwnMailService, "hasPassword" | "sendPasswordLink" | "sendsMail">;
+  readonly oidc: { readonly name: string } | null;
+}
+
+const CHANGED_PATH = `${PASSWORD_PATH}/changed`;
+
+/** Another password for whoever is logged in and knows the one they have. */
+export function passwordPages(deps: PasswordPageDeps) {
+  const { peopleService, personOf, tokenFormOf, flash, log, ownMails } = deps;
+  const change: AnswerPerson = async ({ context, person }) => {
+    const form = await tokenFormOf(context, person);
+    try {
+      const asked = checkPasswordChange({
+        current_password: form.get("current_password") ?? null,
+        password: form.get("password") ?? null,
+      });
+      const entered = await peopleService.changePassword(person, asked, sourceOf(context, deps, form));
+      logPasswordChange(context, entered, log);
+      return startSession(context, entered, deps, flash.redirect(entered.person, CHANGED_PATH, {}));
+    } catch (error) {
+      return showEntryAgain(context, error, form, (typed) => passwordPage({ user: person, typed }));
+    }
+  };
+  return (
+    createPersonRoutes(personOf)
+      .get(PASSWORD_PATH, async ({ context, person }) => {
+        if (await ownMails.hasPassword(person)) {
+          return page("own", passwordPage({ user: person, typed: EMPTY_CREDENTIALS }));
+        }
+        const isSent = flash.read(context, person) !== null;
+        return page("own", withoutPassword(deps, person, isSent ? "sent" : null));
+      })
+      .post(PASSWORD_LINK_PATH, mailLink(deps))
+      // Where the address of a refused form is loaded again.
+      .get(PASSWORD_LINK_PATH, () => seeOther("own", PASSWORD_PATH))
+      .post(PASSWORD_PATH, change)
+      .get(CHANGED_PATH, ({ context, person }) => {
+        if (flash.read(context, person) === null) return seeOther("own", PASSWORD_PATH);
+        return page("own", passwordChangedPage({ user: person }));
+      })
+  );
+}
+
+/** Somebody who logs in by the identity provider proves by their mailbox that they may set a password. */
+function mailLink(deps: PasswordPageDeps): AnswerPerson {
+  const { ownMails, tokenFormOf, flash } = deps;
+  return async ({ context, person }) => {
+    // Without the password that others confirm with: they have none, and the link goes to their own address alone.
+    await tokenFormOf(context, person);
+    try {
+      const { error } = await ownMails.sendPasswordLink(person);
+      if (error !== null) throw new DomainError("unavailable", error);
+      return flash.redirect(person, PASSWORD_PATH, {});
+    } catch (error) {
+      return showFormAgain(context, error, CORRECTABLE, (problem) => withoutPassword(deps, person, null, problem));
+    }
+  };
+}
+
+function withoutPassword(
+  { ownMails, oidc }: PasswordPageDeps,
+  user: Person,
+  sent: "sent" | null,
+  problem: string | null = null,
+): string {
+  const state = sent ?? (ownMails.sendsMail ? "offered" : "no_mail");
+  return noPasswordPage({ user, provider: oidc?.name ?? null, state, problem });
+}
+
+/** What a browser in which somebody logs in is given. */
+export interface EntryCookies {
+  readonly cookie: OwnCookie;
+  readonly deviceCookie: OwnCookie;
+}
+
+/** Lets somebody in by this answer; the visit's log line says who. */
+export function startSession(
+  context: RequestContext,
+  entered: StartedSession,
+  { cookie, deviceCookie }: EntryCookies,
+  answer: Response,
+) {
+  context.caller = entered.person.caller;
+  answer.headers.append("set-cookie", cookie.set(entered.sessionToken));
+  answer.headers.append("set-cookie", deviceCookie.set(entered.deviceToken));
+  return answer;
+}
+
+/** For whoever reads the log to find out who did what; neither password is in it. */
+function logPasswordChange({ name, client }: RequestContext, { person: { caller } }: StartedSession, log: Log): void {
+  const { accountId, personId } = caller;
+  log.info("password.changed", { request_id: name.logId, account_id: accountId, person_id: personId, client });
+}
+
+/** The fields of a log-in form, not yet validated. */
+function credentialsIn(form: Form): unknown {
+  return { email: form.get("email") ?? null, password: form.get("password") ?? null };
+}
+
+/** Errors that a person can correct in the form. */
+const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
+  "validation_error",
+  "email_taken",
+  "invalid_credentials",
+  "rate_limited",
+  "unavailable",
+]);
+
+/** Shows a refused form again, with the problems and the typed address but no password. */
+function showEntryAgain(
+  context: RequestContext,
+  error: unknown,
+  form: Form,
+  htmlOf: (typed: CredentialInput) => string,
+): Promise<Response> {
+  return showFormAgain(context, error, CORRECTABLE, (_problem, refused) =>
+    htmlOf({ ...EMPTY_CREDENTIALS, email: form.get("email") ?? "", ...problemOf(refused) }),
+  );
+}
+
+const LENGTH = `Use ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;
+
+const PROBLEMS: Readonly<Record<string, CredentialInput["problems"]>> = {
+  email: { email: "Enter an email address, like ann@example.com." },
+  password: { password: LENGTH },
+  current_password: { current_password: LENGTH },
+};
+
+function problemOf({ code, message, issues }: DomainError): Partial<CredentialInput> {
+  if (code === "email_taken") return { problems: { email: message } };
+  if (code !== "validation_error") return { message };
+  return { problems: Object.assign({}, ...issues.map(({ field }) => PROBLEMS[field])) as CredentialInput["problems"] };
+}

@@ -1,0 +1,204 @@
+import type { StartedSession, RequestSource } from "../core/session.ts";
+import type { PeopleService } from "../accounts/people.ts";
+import { HTTP_STATUS } from "../api/errors.ts";
+import { type ErrorCode, RetryLater } from "../core/domain-error.ts";
+import { OIDC_FLOW_MS_MAX } from "../core/limits.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import { headersOf } from "../http/errors.ts";
+import { createPageRoutes } from "../http/operation.ts";
+import type { OwnOrigin } from "../http/own-origin.ts";
+import { readForm, type RequestContext } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import { createOwnCookie, HOME_PATH, nextOf, type OwnCookie, sourceOf } from "../http/session.ts";
+import type { Log } from "../observability/log.ts";
+import type { Clock } from "../core/clock.ts";
+import { EMPTY_CREDENTIALS } from "../ui/form.tsx";
+import { goToProviderPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
+import { type Challenge, type OidcProvider, ProviderAway, SignInRefused } from "../oidc/provider.ts";
+import type { NotLetIn, OidcSignIn } from "../oidc/sign-in.ts";
+
+/** Sign-in by an OpenID provider. */
+export interface Oidc {
+  readonly provider: OidcProvider;
+  readonly signIn: OidcSignIn;
+  /** Counts what a client begins or ends. Throws `RetryLater`. */
+  readonly throttle: (client: string) => void;
+  /** The host of the issuer, for the button. */
+  readonly name: string;
+}
+
+export interface OidcRouteDeps {
+  /** Null: not configured. */
+  readonly oidc: Oidc | null;
+  readonly peopleService: Pick<PeopleService, "isSignUpOpen">;
+  readonly secrets: Pick<Secrets, "newToken" | "open" | "seal">;
+  readonly clock: Pick<Clock, "now">;
+  readonly baseUrl: string;
+  readonly ownOrigin: OwnOrigin;
+  readonly deviceCookie: OwnCookie;
+  /** Lets somebody in by an answer. */
+  readonly startSession: (context: RequestContext, entered: StartedSession, answer: Response) => Response;
+  readonly log: Log;
+}
+
+/** What the browser keeps between the button and the answer, sealed. */
+interface Flow extends Challenge {
+  readonly sessionSecret: string | null;
+  readonly next: string | null;
+  readonly expiresMs: number;
+}
+
+const PLACE = { table: "oidc", row: "flow", column: "cookie" } as const;
+
+const SEALED = /^[0-9a-f]{8}\.[A-Za-z0-9+/=]{1,3000}$/;
+
+/** The button and the way back. Both are pages: only browsers sign in like this. */
+export function oidcRoutes(deps: OidcRouteDeps) {
+  const { oidc } = deps;
+  const routes = createPageRoutes("own");
+  if (oidc === null) return routes;
+  const cookie = createOwnCookie({
+    baseUrl: deps.baseUrl,
+    name: "outgate_oidc",
+    form: SEALED,
+    lastsMs: OIDC_FLOW_MS_MAX,
+  });
+  return routes
+    .post(OIDC_PATH, ({ context }) => begin(deps, oidc, cookie, context))
+    .get(OIDC_CALLBACK_PATH, ({ context }) => finish(deps, oidc, cookie, context));
+}
+
+async function begin(deps: OidcRouteDeps, oidc: Oidc, cookie: OwnCookie, context: RequestContext): Promise<Response> {
+  const { secrets, clock, ownOrigin, log } = deps;
+  ownOrigin.require(context.request.headers);
+  const form = await readForm(context);
+  const source = sourceOf(context, deps, form);
+  const next = nextOf(form.get("next"));
+  try {
+    oidc.throttle(source.client);
+    const challenge = { state: secrets.newToken(), nonce: secrets.newToken(), verifier: secrets.newToken() };
+    const address = await oidc.provider.begin(challenge);
+    const expiresMs = clock.now().getTime() + OIDC_FLOW_MS_MAX;
+    const flow: Flow = { ...challenge, next, sessionSecret: source.sessionSecret, expiresMs };
+    const sealed = secrets.seal(JSON.stringify(flow), PLACE);
+    // Not a redirect: our CSP lets forms lead to our own pages alone, in Chrome also by redirects.
+    return page("own", goToProviderPage({ address, name: oidc.name }), {
+      headers: { "set-cookie": cookie.set(sealed) },
+    });
+  } catch (error) {
+    const known = knownProblem(error, log, context);
+    if (known === null) throw error;
+    // The password goes on working.
+    context.errorCode = known.code;
+    const signupsOpen = await deps.peopleService.isSignUpOpen();
+    const typed = { ...EMPTY_CREDENTIALS, message: known.message };
+    const html = logInPage({ typed, next, signupsOpen, provider: oidc.name });
+    return page("own", html, { status: HTTP_STATUS[known.code], headers: known.headers });
+  }
+}
+
+interface Problem {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const AWAY =
+  "The identity provider can't be reached at the moment. Log in with your password, or try again in a few seconds.";
+
+/** What to tell a person; null: it is none of what is expected here. */
+function knownProblem(error: unknown, log: Log, { name }: RequestContext): Problem | null {
+  if (error instanceof RetryLater) return { code: error.code, message: error.message, headers: headersOf(error) };
+  if (error instanceof ProviderAway) {
+    log.warn("oidc.away", { request_id: name.logId, error: causeOf(error) });
+    return { code: "unavailable", message: AWAY, headers: { "retry-after": "5" } };
+  }
+  if (error instanceof SignInRefused) {
+    log.warn("oidc.refused", { request_id: name.logId, error: causeOf(error) });
+    return { code: "forbidden", message: REFUSED, headers: {} };
+  }
+  return null;
+}
+
+/** The kind of the fault. Messages of the library and the provider may hold what they were given. */
+function causeOf({ cause }: Error): string {
+  if (!(cause instanceof Error)) return "unknown";
+  const code: unknown = "code" in cause ? cause.code : null;
+  return typeof code === "string" ? code : cause.name;
+}
+
+const REFUSED =
+  "The identity provider's answer doesn't belong to this sign-in, was used before, or was refused. Start again from the log-in page.";
+
+const STALE =
+  "This sign-in was not started in this browser, or more than ten minutes ago. Start again from the log-in page.";
+
+const NOT_LET_IN: Readonly<Record<NotLetIn, string>> = {
+  unverified:
+    "The identity provider doesn't confirm that your email address is yours. Confirm it there, or log in with your password.",
+  other_domain:
+    "Addresses of your domain can't log in to this service. Use an account of your organisation, or ask the operator to add the domain to OIDC_ALLOWED_DOMAINS.",
+  no_account: "Nobody with your address is in an account of this service. Ask an owner of the account to invite you.",
+  other_identity:
+    "Your address belongs to somebody else's sign-in at the identity provider. Ask an owner to remove that person and to invite you.",
+};
+
+/** What the provider says in place of a code (RFC 6749, 4.1.2.1). */
+const PROVIDER_SAYS: Readonly<Record<string, string>> = {
+  access_denied: "The sign-in was cancelled at the identity provider. Start again from the log-in page.",
+  temporarily_unavailable: AWAY,
+  server_error: AWAY,
+};
+
+async function finish(deps: OidcRouteDeps, oidc: Oidc, cookie: OwnCookie, context: RequestContext): Promise<Response> {
+  const source: RequestSource = sourceOf(context, deps, null);
+  // Used once, whatever comes of it.
+  const gone = { "set-cookie": cookie.clear() };
+  const refuse = (code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) => {
+    context.errorCode = code;
+    const html = oidcProblemPage({ message });
+    return page("own", html, { status: HTTP_STATUS[code], headers: { ...headers, ...gone } });
+  };
+  const flow = flowIn(deps, cookie, context);
+  const query = new URLSearchParams(context.search);
+  if (flow === null || query.get("state") !== flow.state) return refuse("forbidden", STALE);
+  const said = query.get("error");
+  if (said !== null) return refuse("forbidden", PROVIDER_SAYS[said] ?? REFUSED);
+  try {
+    oidc.throttle(source.client);
+    const claims = await oidc.provider.finish(context.search, flow);
+    const entered = await oidc.signIn(claims, { ...source, sessionSecret: flow.sessionSecret }, tokenIn(flow.next));
+    if (typeof entered === "string") return refuse("forbidden", NOT_LET_IN[entered]);
+    const answer = seeOther("own", landingOf(flow.next, entered), gone);
+    return deps.startSession(context, entered, answer);
+  } catch (error) {
+    const known = knownProblem(error, deps.log, context);
+    if (known === null) throw error;
+    return refuse(known.code, known.message, known.headers);
+  }
+}
+
+/** What this browser began; null: nothing, or too long ago. */
+function flowIn({ secrets, clock }: OidcRouteDeps, cookie: OwnCookie, { request }: RequestContext): Flow | null {
+  const sealed = cookie.read(request.headers);
+  if (sealed === null) return null;
+  try {
+    // Safe: `begin` sealed it.
+    const flow = JSON.parse(secrets.open(sealed, PLACE).toString("utf8")) as Flow;
+    return flow.expiresMs > clock.now().getTime() ? flow : null;
+  } catch {
+    return null;
+  }
+}
+
+const JOIN = /^\/join\/([0-9a-f]{64})$/;
+
+/** The token of the invitation from whose page the sign-in began. */
+function tokenIn(next: string | null): string | null {
+  return JOIN.exec(next ?? "")?.[1] ?? null;
+}
+
+/** Whoever has just joined doesn't need the page of the invitation any more. */
+function landingOf(next: string | null, { isJoined }: StartedSession): string {
+  return next === null || (isJoined === true && JOIN.test(next)) ? HOME_PATH : next;
+}

@@ -1,0 +1,174 @@
+import { type Actor, kindOfActor } from "../core/roles.ts";
+import type { Action } from "../core/action.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import type { ActionStore } from "../core/store.ts";
+import Type from "typebox";
+import { SECRET_PATH_HEADERS } from "../api/headers.ts";
+import { ReceiptJson, receiptJson, ReceiptToken } from "../receipts/schema.ts";
+import { premask } from "../receipts/masked-action.ts";
+import type { Clock } from "../core/clock.ts";
+import { receiptPage } from "./receipt.tsx";
+import { partIn } from "../receipts/history.ts";
+import { receiptReload } from "../receipts/reload.ts";
+import { RECEIPT_WAIT_MS_MAX, RECEIPTS_AT_ONCE_MAX, RECEIPTS_WAITING_MAX } from "../core/limits.ts";
+import { DomainError } from "../core/domain-error.ts";
+import type { RequestContext } from "../http/request.ts";
+import { prefersJson, json, page, pageHeaders } from "../http/response.ts";
+import { LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
+import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
+
+/** The content of a receipt, not yet masked, without the names of those who decided. */
+interface Receipt {
+  readonly action: Action;
+  /** Oldest first. */
+  readonly timeline: readonly TimelineEntry[];
+}
+
+/** The receipt of a token; null: invalid token, or the action was deleted. */
+type ReadReceipt = (token: string) => Promise<Receipt | null>;
+
+interface ReceiptDeps {
+  readonly actions: Pick<ActionStore, "findById" | "timeline">;
+  readonly secrets: Pick<Secrets, "readReceiptToken">;
+}
+
+/** Without a caller: the token is the only credential. */
+export function createReadReceipt({ actions, secrets }: ReceiptDeps): ReadReceipt {
+  return async (token) => {
+    const id = secrets.readReceiptToken(token);
+    const action = id === null ? null : await actions.findById(id);
+    if (action === null) return null;
+    return withoutNames(action, await actions.timeline(action.accountId, action.id));
+  };
+}
+
+/** Anyone may have the link: whoever decided stands there by kind. Of requesters the name of a key stays, no address. */
+function withoutNames(action: Action, timeline: readonly TimelineEntry[]): Receipt {
+  const { createdBy, approvedBy } = action;
+  return {
+    action: {
+      ...action,
+      createdBy: requesterOf(createdBy),
+      // Safe: whatever approves an action is an actor.
+      approvedBy: approvedBy === null ? null : kindOfActor(approvedBy as Actor),
+    },
+    timeline: timeline.map((entry) => {
+      const { event } = entry;
+      if (!("actor" in event)) return entry;
+      const actor = event.type === "created" ? requesterOf(event.actor) : kindOfActor(event.actor);
+      return { ...entry, event: { ...event, actor } };
+    }),
+  };
+}
+
+function requesterOf(actor: Actor): Actor {
+  const kind = kindOfActor(actor);
+  return kind === "key" || kind === "mcp" ? actor : kind;
+}
+
+export interface ReceiptRouteDeps {
+  readonly readReceipt: ReadReceipt;
+  readonly clock: Clock;
+}
+
+/**
+ * Runs at most `RECEIPTS_AT_ONCE_MAX` at a time, in order: anyone who has a link may ask for any number, and each may take a
+ * megabyte and the masking thread. Throws `unavailable` where the turn doesn't come within `RECEIPT_WAIT_MS_MAX`.
+ */
+function createTurns(clock: Pick<Clock, "after">): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting = new Set<() => void>();
+  let running = 0;
+  const turn = async (): Promise<void> => {
+    if (running < RECEIPTS_AT_ONCE_MAX) {
+      running += 1;
+      return;
+    }
+    if (waiting.size >= RECEIPTS_WAITING_MAX) throw tooMany();
+    const mine = Promise.withResolvers<void>();
+    waiting.add(mine.resolve);
+    const cancelTimer = clock.after(RECEIPT_WAIT_MS_MAX, () => {
+      if (waiting.delete(mine.resolve)) mine.reject(tooMany());
+    });
+    await mine.promise.finally(cancelTimer);
+  };
+  return async (work) => {
+    await turn();
+    try {
+      return await work();
+    } finally {
+      // The next one gets the place, so that no newcomer overtakes it.
+      const [next] = waiting;
+      if (next === undefined) running -= 1;
+      else {
+        waiting.delete(next);
+        next();
+      }
+    }
+  };
+}
+
+function tooMany(): DomainError {
+  return new DomainError("unavailable", "Too many receipts are being opened. Try again in a few seconds.");
+}
+
+const VARY = { vary: "Accept" } as const;
+
+/** A malformed token gets the same answer as an unknown one. */
+const TokenParams = pathParams(Type.Object({ token: ReceiptToken }), LINK_NOT_FOUND);
+
+/** The receipt of an action as a page or as JSON, for everyone who has the link. */
+export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
+  const inTurn = createTurns(clock);
+  const show = async (context: RequestContext, token: string): Promise<Response> => {
+    const isJson = prefersJson(context.request);
+    const receipt = await readReceipt(token);
+    if (receipt === null) throw linkNotFound();
+    const { timeline } = receipt;
+    const action = await premask(receipt.action, "public");
+    context.actionId = action.id;
+    const now = clock.now();
+    if (isJson) return json(receiptJson(action, timeline, now), 200, { ...pageHeaders("receipt"), ...VARY });
+    const part = partIn(context.search);
+    const times = { since: timeline.at(-1)?.at ?? action.createdAt, now };
+    // What is over stays as it is.
+    const reload = part > 0 ? null : receiptReload(action, times, context.search);
+    const html = receiptPage({ action, timeline, part, now, reload });
+    if (reload === null) return page("receipt", html, { headers: VARY });
+    // A header and no element: a copy that somebody saves stays as it is.
+    const refresh = reload.isOn ? { refresh: String(reload.seconds) } : {};
+    return page("live", html, { headers: { ...VARY, ...refresh } });
+  };
+  return createPageRoutes("receipt").get(
+    "/r/:token",
+    ({ context, params }) => inTurn(() => show(context, params.token)),
+    operation({
+      operationId: "getReceipt",
+      permission: null,
+      tag: "Actions",
+      summary: "Get the receipt of an action by its link, as JSON or as a page",
+      description: "Returns the receipt of an action. Needs no key: anyone with the link can read it.",
+      notes: [
+        "JSON with `Accept: application/json`, else a page for people; errors have the same form.",
+        "The page reloads itself until the action has ended, unless `?reload=off` is added.",
+        "It has at most 64 kB of a body and the 50 newest attempts; the page links to earlier ones.",
+      ],
+      params: TokenParams,
+      answers: {
+        200: {
+          description: "The receipt: JSON with `Accept: application/json`, else a page.",
+          schema: ReceiptJson,
+          alsoAs: {
+            mediaType: "text/html",
+            schema: Type.String({
+              description: "A page for people, with a Content-Security-Policy.",
+              examples: ["<!doctype html>"],
+            }),
+          },
+          headers: SECRET_PATH_HEADERS,
+        },
+      },
+      errors: ["not_found", "internal_error", "unavailable"],
+    }),
+  );
+}

@@ -1,0 +1,59 @@
+import { isJsonObject } from "../api/schema-helpers.ts";
+import type { ActionRequest } from "../core/action.ts";
+import { bodyMemberOf, isJsonMember } from "../core/body.ts";
+
+type Sent = Pick<ActionRequest, "body" | "extras">;
+
+/** The body in the form in which it is stored, cut by its kind; null: there is none. */
+export function cutRequestBody(
+  action: Sent,
+  bytesMax: number,
+): { readonly text: string; readonly bytes: number | null } | null {
+  const { body } = action;
+  const member = bodyMemberOf(action);
+  if (body === null || member === null) return null;
+  if (isJsonMember(member)) {
+    const { json, bytes } = cutJson(body, bytesMax);
+    return { text: json, bytes };
+  }
+  if (Buffer.byteLength(body) <= bytesMax) return { text: body, bytes: null };
+  const start = member === "text" ? beginning(body, bytesMax) : body.slice(0, bytesMax);
+  // Up to the last whole field. The limit is a multiple of four, so that cut base64 can be decoded.
+  const text = member === "form" ? start.slice(0, Math.max(start.lastIndexOf("&"), 0)) : start;
+  return { text, bytes: Buffer.byteLength(body) };
+}
+
+interface Cut {
+  readonly json: string;
+  /** Size before the cut; null: not cut. */
+  readonly bytes: number | null;
+}
+
+/** How stored strings and stored binary bodies begin. */
+const [TEXT, BYTES] = ['"', '{"encoding":"base64","data":"'] as const;
+
+/** A long body becomes a string with the beginning of its text; a binary one stays base64. */
+export function cutJson(json: string, bytesMax: number): Cut {
+  const bytes = Buffer.byteLength(json);
+  // Inside JSON strings line breaks are escaped, so that these stand only between tokens.
+  if (bytes <= bytesMax) return { json: json.replaceAll(/[\r\n]+/g, " "), bytes: null };
+  // Other JSON is cut as text: parsing a megabyte would block the event loop.
+  const value: unknown = json.startsWith(TEXT) || json.startsWith(BYTES) ? JSON.parse(json) : json;
+  if (isBytes(value)) {
+    // The limit is a multiple of four, so that the rest can be decoded.
+    const data = value.data.slice(0, bytesMax);
+    return { json: JSON.stringify({ encoding: "base64", data }), bytes };
+  }
+  return { json: JSON.stringify(beginning(typeof value === "string" ? value : json, bytesMax)), bytes };
+}
+
+/** Whether it is a stored body that is no text. */
+export function isBytes(value: unknown): value is { readonly encoding: "base64"; readonly data: string } {
+  if (!isJsonObject(value) || Object.keys(value).length !== 2) return false;
+  return value["encoding"] === "base64" && typeof value["data"] === "string";
+}
+
+/** Cuts between characters: with `stream` the decoder holds back an incomplete one. */
+function beginning(text: string, bytesMax: number): string {
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, bytesMax), { stream: true });
+}

@@ -1,0 +1,108 @@
+import { RESPONSE_HEADER_CHARS_MAX, RESPONSE_HEADERS_BYTES_MAX, RESPONSE_HEADERS_MAX } from "../core/limits.ts";
+import { MASK } from "./mask-rules.ts";
+
+const RETRY_AFTER = "retry-after";
+
+/** A header of a response as it is kept. */
+export type ResponseHeader = readonly [name: string, value: string];
+
+/**
+ * The headers of a response as JSON text of pairs, bounded in number and bytes; null: none. Values of headers that are not
+ * listed here are never stored: they may be cookies or credentials, and what isn't stored needs no sealing.
+ */
+export function keptHeaders(headers: Headers): string | null {
+  const kept: ResponseHeader[] = [];
+  let bytes = 0;
+  const retryAfter = headers.get(RETRY_AFTER);
+  // First, so that it is kept whatever else there is: nobody is to be called before it.
+  const others = [...headers].filter(([name]) => name !== RETRY_AFTER);
+  for (const [name, value] of retryAfter === null ? others : [[RETRY_AFTER, retryAfter] as const, ...others]) {
+    const pair = [name, isKept(name) ? cut(value) : MASK] as const;
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(pair[1]);
+    if (kept.length >= RESPONSE_HEADERS_MAX || bytes > RESPONSE_HEADERS_BYTES_MAX) break;
+    if (name.length <= RESPONSE_HEADER_CHARS_MAX) kept.push(pair);
+  }
+  return kept.length === 0 ? null : JSON.stringify(kept);
+}
+
+/** The headers in a stored text. A row that was altered in the database has none. */
+export function readHeaders(text: string | null): readonly ResponseHeader[] {
+  if (text === null) return [];
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value.filter(isHeader) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** The `Retry-After` in a stored text; null: there is none. */
+export function keptRetryAfter(text: string | null): string | null {
+  return readHeaders(text).find(([name]) => name === RETRY_AFTER)?.[1] ?? null;
+}
+
+function isHeader(value: unknown): value is ResponseHeader {
+  return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string");
+}
+
+function cut(value: string): string {
+  return value.length <= RESPONSE_HEADER_CHARS_MAX ? value : `${value.slice(0, RESPONSE_HEADER_CHARS_MAX)}…`;
+}
+
+function isKept(name: string): boolean {
+  return KEPT.has(name) || KEPT_FAMILIES.some((start) => name.startsWith(start));
+}
+
+/** Lower case, as the runtime has them. An allow list, since a list of secret headers would never be complete. */
+const KEPT: ReadonlySet<string> = new Set([
+  "accept-ranges",
+  "age",
+  "allow",
+  "cache-control",
+  "connection",
+  "content-disposition",
+  "content-encoding",
+  "content-language",
+  "content-length",
+  "content-range",
+  "content-type",
+  "date",
+  "deprecation",
+  "etag",
+  "expires",
+  "idempotency-key",
+  "idempotent-replayed",
+  "keep-alive",
+  "last-modified",
+  "location",
+  "request-id",
+  RETRY_AFTER,
+  "server",
+  "server-timing",
+  "strict-transport-security",
+  "sunset",
+  "traceparent",
+  "transfer-encoding",
+  "vary",
+  "via",
+  "warning",
+  "x-amz-request-id",
+  "x-amzn-errortype",
+  "x-amzn-requestid",
+  "x-amzn-trace-id",
+  "x-cache",
+  "x-correlation-id",
+  "x-github-request-id",
+  "x-ms-request-id",
+  "x-powered-by",
+  "x-request-id",
+  "x-runtime",
+  "x-should-retry",
+  "x-trace-id",
+  "cf-cache-status",
+  "cf-ray",
+  "stripe-version",
+  "stripe-should-retry",
+]);
+
+const KEPT_FAMILIES = ["ratelimit", "x-ratelimit-", "x-rate-limit-"] as const;

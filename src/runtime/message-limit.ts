@@ -1,0 +1,33 @@
+import { RetryLater } from "../core/domain-error.ts";
+import {
+  CHANNEL_TEST_EVERY_MS,
+  CHANNEL_TESTERS_REMEMBERED_MAX,
+  CHANNEL_TESTS_PER_HOUR_MAX,
+  HOUR_MS,
+} from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
+
+/**
+ * Counts messages that are sent at once because somebody asked for them: they are not in the outbox, whose mails are
+ * limited. Throws `RetryLater` within `CHANNEL_TEST_EVERY_MS` of the one before of the same sender (an account, a person),
+ * and beyond `CHANNEL_TESTS_PER_HOUR_MAX` within an hour. `what` begins the refusal: "This account has just tested channels."
+ */
+export function createMessageLimit(clock: Pick<Clock, "monotonicMs">, what: string): (sender: string) => void {
+  const sentBy = new Map<string, readonly number[]>();
+  return (sender) => {
+    const nowMs = clock.monotonicMs();
+    const recent = (sentBy.get(sender) ?? []).filter((atMs) => nowMs - atMs < HOUR_MS);
+    const [oldest = nowMs, newest = Number.NEGATIVE_INFINITY] = [recent[0], recent.at(-1)];
+    const isFull = recent.length >= CHANNEL_TESTS_PER_HOUR_MAX;
+    const waitMs = isFull ? oldest + HOUR_MS - nowMs : newest + CHANNEL_TEST_EVERY_MS - nowMs;
+    if (waitMs > 0) {
+      const seconds = Math.ceil(waitMs / 1_000);
+      throw new RetryLater(`${what} Try again in ${seconds} s.`, seconds);
+    }
+    // Deleted first, so that the oldest sender comes first.
+    sentBy.delete(sender);
+    sentBy.set(sender, [...recent, nowMs]);
+    const [first] = sentBy.keys();
+    if (sentBy.size > CHANNEL_TESTERS_REMEMBERED_MAX && first !== undefined) sentBy.delete(first);
+  };
+}

@@ -1,0 +1,273 @@
+/** @jsxImportSource hono/jsx */
+import { sentUrl } from "../core/target.ts";
+import { maskUrl } from "../receipts/masking.ts";
+import type { Viewer } from "../core/roles.ts";
+import type { Child } from "hono/jsx";
+import { type Action, formatSize } from "../core/action.ts";
+import { bodyMemberOf, contentTypeOf, isJsonMember, type FormPair, formPairs } from "../core/body.ts";
+import {
+  BODY_BEGINNING_CHARS_MAX,
+  BODY_BEGINNING_LINES_MAX,
+  BODY_ON_PAGE_CHARS_MAX,
+  JSON_BEGINNING_CHARS_MAX,
+  JSON_BEGINNING_NODES_MAX,
+  JSON_TREE_CHARS_MAX,
+  JSON_TREE_LINES_MAX,
+  JSON_TREE_NODES_MAX,
+} from "../core/limits.ts";
+import { compactJson, prettyPrint } from "../core/json.ts";
+import { type JsonNode, jsonTree, restInside } from "../core/json-tree.ts";
+import { MASK } from "../receipts/mask-rules.ts";
+import { seenBytes, maskedAction } from "../receipts/masked-action.ts";
+import { visibleText } from "../receipts/visible-text.ts";
+import {
+  countLines,
+  foldedIn,
+  JsonPart,
+  JsonView,
+  type LoadedParts,
+  loadsPart,
+  openCharsIn,
+  partId,
+} from "./json-view.tsx";
+import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
+import { counted, cutText } from "./text.ts";
+
+/** The body of a request as a page or mail shows it. It is untrusted, `kind` too: it may hold the requester's `Content-Type`. */
+export interface ShownBody {
+  readonly kind: string;
+  /** The fields of a form; null: it is none. */
+  readonly fields: readonly FormPair[] | null;
+  /** What else is shown; null: nothing can be. */
+  readonly text: string | null;
+  /** What is left out, such as "5 more lines (80 characters)"; null: nothing is. */
+  readonly rest: string | null;
+}
+
+interface Limits {
+  readonly lines: number;
+  readonly chars: number;
+}
+
+/** The body of an action, cut to the limits; null: it has none. */
+export function shownBody(action: Action, limits?: Limits): ShownBody | null {
+  const { body } = action;
+  const member = bodyMemberOf(action);
+  if (body === null || member === null) return null;
+  if (member === "form") return { kind: "Form", text: null, ...cutFields(formPairs(body), limits) };
+  if (member === "base64") return shownBytes(action, body, limits);
+  if (member === "text") return { kind: `Text, ${contentTypeOf(action)}`, fields: null, ...cut(body, limits) };
+  return { kind: "JSON", fields: null, ...cut(prettyPrint(body), limits) };
+}
+
+/** The body as a page shows it, where parts of JSON may be closed at first. */
+export interface PageBody extends ShownBody {
+  /** JSON that is not large, and the whole of it; null: there is the text. */
+  readonly tree: JsonNode | null;
+  /** How many items and fields of it are closed at first. */
+  readonly folded: number;
+}
+
+/** What a page shows of a body that is long, or has not been asked for by its address. */
+export const BEGINNING: Limits = { lines: BODY_BEGINNING_LINES_MAX, chars: BODY_BEGINNING_CHARS_MAX };
+
+/** The limits of a body on its own page; undefined: all of it is shown. */
+export function limitsOnPage({ body }: Action): Limits | undefined {
+  return (body?.length ?? 0) > BODY_ON_PAGE_CHARS_MAX ? BEGINNING : undefined;
+}
+
+/** The body of an action on a page, cut to the limits where it is no tree; null: it has none. */
+export function pageBody(action: Action, limits?: Limits): PageBody | null {
+  const shown = shownBody(action, limits);
+  if (shown === null || action.body === null) return null;
+  const isJson = isJsonMember(bodyMemberOf(action) ?? "text");
+  const beginning = (json: string) => jsonTree(json, BEGINNING_LIMITS);
+  const tree = isJson ? (limits === undefined ? bodyTree : beginning)(action.body) : null;
+  const isLong = tree !== null && limits !== undefined && openCharsIn(tree) > limits.chars;
+  return tree === null || isLong
+    ? { ...shown, tree: null, folded: 0 }
+    : { ...shown, rest: null, tree, folded: foldedIn(tree) };
+}
+
+/** JSON as a tree for `JsonView`; null: it is none, or large. */
+export function bodyTree(json: string): JsonNode | null {
+  const tree = jsonTree(json, TREE_LIMITS);
+  if (tree === null || countLines(tree) <= JSON_TREE_LINES_MAX) return tree;
+  return jsonTree(json, { ...TREE_LIMITS, nodes: JSON_TREE_LINES_MAX });
+}
+
+const TREE_LIMITS = { nodes: JSON_TREE_NODES_MAX, chars: JSON_TREE_CHARS_MAX };
+
+const BEGINNING_LIMITS = { nodes: JSON_BEGINNING_NODES_MAX, chars: JSON_BEGINNING_CHARS_MAX };
+
+/** The tree of a JSON text with its white space; null: it is too large, or no JSON. */
+export function shownTree(json: string): JsonNode | null {
+  try {
+    return bodyTree(compactJson(json));
+  } catch {
+    return null;
+  }
+}
+
+function cut(text: string, limits?: Limits): Pick<ShownBody, "text" | "rest"> {
+  if (limits === undefined) return { text, rest: null };
+  const { beginning, rest } = cutText(text, limits);
+  return { text: beginning, rest };
+}
+
+function cutFields(pairs: readonly FormPair[], limits?: Limits): Pick<ShownBody, "fields" | "rest"> {
+  if (limits === undefined) return { fields: pairs, rest: null };
+  let chars = 0;
+  const end = pairs.findIndex(([name, value], at) => {
+    chars += name.length + value.length;
+    return at >= limits.lines || chars > limits.chars;
+  });
+  if (end === -1) return { fields: pairs, rest: null };
+  return { fields: pairs.slice(0, end), rest: counted(pairs.length - end, "more field") };
+}
+
+/** A masked action has only the beginning of its bytes; one that is shown with its secrets has all of them. */
+function shownBytes(action: Action, body: string, limits?: Limits): ShownBody {
+  const { size, start, isWhole } = seenBytes(action);
+  const kind = `Bytes, ${formatSize(size)}, ${contentTypeOf(action)}`;
+  if (start === null) {
+    const isMasked = body === MASK;
+    return { kind, fields: null, text: isMasked ? null : body, rest: isMasked && !isWhole ? formatSize(size) : null };
+  }
+  const shown = cut(start, limits);
+  return { kind, fields: null, ...shown, rest: isWhole ? shown.rest : `The rest of ${formatSize(size)}` };
+}
+
+/** The same as lines of text, for a mail. A line break in a field is shown as its code. */
+export function bodyLines({ fields, text }: ShownBody): string {
+  if (fields === null) return text ?? "Bytes that are no text.";
+  return fields.map((pair) => pair.map((part) => visibleText(part)).join(": ")).join("\n");
+}
+
+interface BodyViewProps {
+  readonly body: PageBody;
+  /** Never in a box that scrolls. */
+  readonly isOpen: boolean;
+  /** What its button copies; null: there is none. */
+  readonly copied?: string | null;
+  /** Where what is left out is loaded from; left out: the folded items are on the page. */
+  readonly parts?: BodyParts | undefined;
+  readonly children?: Child;
+}
+
+/** Where the whole body is, and the ends of its lists. */
+export interface BodyParts extends LoadedParts {
+  /** Of a page. */
+  readonly whole: string;
+}
+
+/** `path`: of the page that shows the whole body. */
+export function bodyParts(actionId: string, path: string): BodyParts {
+  const of = (at: string, from: number) => `${path}?${at === "" ? "" : `at=${at}&`}from=${from}`;
+  return { id: `body-${actionId}`, whole: path, path: of };
+}
+
+/** The body under its heading. */
+export function BodyView({ body, isOpen, copied = null, parts, children }: BodyViewProps) {
+  const { kind, rest, folded } = body;
+  const title = (
+    <>
+      Body{" "}
+      <span class="aside">
+        <UntrustedText text={kind} />
+      </span>
+    </>
+  );
+  // What is loaded when asked for is not in the page to be copied.
+  const isAll = rest === null && (parts === undefined || folded === 0);
+  return (
+    <div id={parts?.id} class="body-view">
+      <SubSection title={title}>
+        {copied === null || !isAll ? null : (
+          <div class="copied-body" data-copy="" hidden>
+            <UntrustedBlock label="Body to copy" text={copied} isOpen />
+          </div>
+        )}
+        <BodyContent body={body} isOpen={isOpen} folding={parts ?? "closed"} />
+        {rest === null ? null : children}
+        {rest === null || parts === undefined ? null : (
+          <p class="notice notice-wait body-more">
+            <b>{rest} not shown.</b>{" "}
+            <a href={parts.whole} {...loadsPart(parts.whole, ".body-view", ".body-whole")}>
+              View the whole body
+            </a>
+          </p>
+        )}
+      </SubSection>
+    </div>
+  );
+}
+
+interface BodyContentProps {
+  readonly body: PageBody;
+  readonly isOpen: boolean;
+  readonly folding: "open" | "closed" | LoadedParts;
+}
+
+function BodyContent({ body: { fields, text, rest, tree }, isOpen, folding }: BodyContentProps) {
+  return (
+    <>
+      {fields === null ? null : (
+        <Table
+          caption="Fields of the form"
+          heads={["Field", "Value"]}
+          rows={fields.map((pair) => pair.map((part) => <UntrustedText text={part} />))}
+        />
+      )}
+      {fields?.length === 0 && rest === null ? <p class="quiet">The form has no fields.</p> : null}
+      {tree === null ? null : <JsonView label="Body of the request" tree={tree} folding={folding} />}
+      {text === null || tree !== null ? null : (
+        <UntrustedBlock label="Body of the request" text={text} isOpen={isOpen} />
+      )}
+      {fields === null && text === null ? <p class="quiet">The bytes are no text, or not for you to see.</p> : null}
+    </>
+  );
+}
+
+/** The whole body of a masked action, as it takes the place of its beginning. Null: there is none. */
+export function WholeBody({ action }: { readonly action: Action }) {
+  const body = pageBody(action);
+  if (body === null) return <p class="quiet">No body is sent.</p>;
+  return (
+    <div id={`body-${action.id}`} class="body-view body-whole">
+      <SubSection
+        title={
+          <>
+            Body{" "}
+            <span class="aside">
+              <UntrustedText text={body.kind} />
+            </span>
+          </>
+        }
+      >
+        <BodyContent body={body} isOpen folding="open" />
+        {body.rest === null ? null : <p class="quiet">{`${body.rest} can’t be shown as text.`}</p>}
+      </SubSection>
+    </div>
+  );
+}
+
+/** The end of a list or object of a masked action's JSON body; null: it has no such part. */
+export function bodyPart({ body, ...action }: Action, at: string, from: number): Child | null {
+  if (body === null || !isJsonMember(bodyMemberOf({ ...action, body }) ?? "text")) return null;
+  const rest = restInside(body, at === "" ? [] : at.split(".").map(Number), from);
+  const tree = rest === null ? null : bodyTree(rest.text);
+  const id = partId(`body-${action.id}`, at, from);
+  if (tree !== null) return <JsonPart id={id} rest={tree} />;
+  if (rest === null) return null;
+  return (
+    <div id={id} class="json-part">
+      <UntrustedBlock label="More items" text={prettyPrint(rest.text)} isOpen />
+    </div>
+  );
+}
+
+/** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
+export function maskForDisplay(action: Action, viewer: Viewer): Action {
+  return { ...maskedAction(action, viewer), url: maskUrl(sentUrl(action.url), viewer) };
+}

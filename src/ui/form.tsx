@@ -1,0 +1,315 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import type { Choice, PageUser } from "./text.ts";
+import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, REASON_CHARS_MAX } from "../core/limits.ts";
+import { LinkButton, Problem } from "./parts.tsx";
+
+/** The CSRF token in every form of a logged-in person. */
+export const FORM_TOKEN_FIELD = "form_token";
+
+/** The session secret, added to every form by `assets/session.js`. */
+export const SESSION_SECRET_FIELD = "session_secret";
+
+/** The password, if the session secret is missing. */
+export const CONFIRM_PASSWORD_FIELD = "confirm_password";
+
+interface PostFormProps {
+  /** Left out on pages without a session. Otherwise the form has the CSRF token, which every change needs. */
+  readonly user?: Pick<PageUser, "formToken"> | undefined;
+  /** Where the form is sent; the same page by default. */
+  readonly action?: string | undefined;
+  /** Hidden fields. */
+  readonly fields?: readonly (readonly [name: string, value: string | number])[];
+  readonly class?: "card" | "ask" | "person" | "decide" | "pause-form" | "channel-form";
+  /** It begins a session: a login. */
+  readonly beginsSession?: boolean;
+  /** Its answer opens in a window of its own. */
+  readonly opensWindow?: boolean;
+  readonly children?: Child;
+}
+
+/** A form that changes something. */
+export function PostForm({ user, action, fields = [], beginsSession, opensWindow, children, ...props }: PostFormProps) {
+  return (
+    <form
+      method="post"
+      action={action}
+      class={props.class}
+      data-session={beginsSession === true ? "new" : undefined}
+      target={opensWindow === true ? "_blank" : undefined}
+    >
+      {user === undefined ? null : <input type="hidden" name={FORM_TOKEN_FIELD} value={user.formToken} />}
+      {fields.map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+      {children}
+    </form>
+  );
+}
+
+interface LabelledProps {
+  readonly id: string;
+  readonly label: string;
+  readonly hint?: string | undefined;
+  /** What is wrong with the value. */
+  readonly problem?: string | null;
+  readonly children?: Child;
+}
+
+function Labelled({ id, label, hint, problem = null, children }: LabelledProps) {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {hint === undefined ? null : (
+        <p id={`${id}-hint`} class="quiet small">
+          {hint}
+        </p>
+      )}
+      {children}
+      <FieldProblem id={id} text={problem} />
+    </div>
+  );
+}
+
+function FieldProblem({ id, text }: { readonly id: string; readonly text: string | null }) {
+  if (text === null) return null;
+  return (
+    <p id={`${id}-problem`} class="problem small">
+      {text}
+    </p>
+  );
+}
+
+/** Links hint and problem to their input, for screen readers. */
+function describedBy({ id, hint, problem = null }: LabelledProps): string | undefined {
+  const ids = [...(hint === undefined ? [] : [`${id}-hint`]), ...(problem === null ? [] : [`${id}-problem`])];
+  return ids.length === 0 ? undefined : ids.join(" ");
+}
+
+export interface FieldProps extends Omit<LabelledProps, "id" | "children"> {
+  readonly name: string;
+  readonly type?: "text" | "email" | "password" | "datetime-local" | "lines" | "code";
+  readonly value?: string;
+  readonly required?: boolean;
+  readonly readonly?: boolean;
+  readonly minlength?: number;
+  readonly maxlength?: number;
+  readonly autocomplete?: string;
+  /** What holds while the field is empty. */
+  readonly placeholder?: string;
+  /** Offered while typing; anything else may be typed. */
+  readonly known?: readonly string[];
+  /** Where one page has several forms with the same fields. */
+  readonly idSuffix?: string;
+}
+
+/** A labelled input. */
+export function Field(props: FieldProps) {
+  const { label, type = "text", value = "", hint, problem = null, idSuffix = "", known = [], ...rest } = props;
+  const labelled = { id: `${rest.name}${idSuffix}`, label, hint, problem };
+  const shared = {
+    ...rest,
+    id: labelled.id,
+    "aria-invalid": problem === null ? undefined : "true",
+    "aria-describedby": describedBy(labelled),
+    list: known.length === 0 ? undefined : `${labelled.id}-known`,
+  };
+  return (
+    <Labelled {...labelled}>
+      {known.length === 0 ? null : (
+        <datalist id={shared.list}>
+          {known.map((text) => (
+            <option value={text} />
+          ))}
+        </datalist>
+      )}
+      {type === "lines" || type === "code" ? (
+        <textarea
+          {...shared}
+          rows={type === "code" ? rowsOf(value) : 3}
+          class={type === "code" ? "code-field" : undefined}
+        >
+          {keptStart(value)}
+        </textarea>
+      ) : (
+        <input {...shared} type={type} value={type === "password" ? undefined : value} />
+      )}
+    </Labelled>
+  );
+}
+
+/** The lines of a text, within reason. */
+function rowsOf(text: string): number {
+  return Math.min(Math.max(text.split("\n").length + 1, 6), 24);
+}
+
+/** Browsers drop a line break at the start of a text field. */
+function keptStart(value: string): string {
+  return value.startsWith("\n") ? `\n${value}` : value;
+}
+
+/** The optional reason of a change. */
+export function ReasonField(props: Pick<FieldProps, "hint" | "idSuffix"> & { readonly value?: string | undefined }) {
+  const { hint, idSuffix = "", value = "" } = props;
+  return (
+    <Field
+      name="reason"
+      label="Reason"
+      type="lines"
+      value={value}
+      hint={`Optional. ${hint}`}
+      maxlength={REASON_CHARS_MAX}
+      idSuffix={idSuffix}
+    />
+  );
+}
+
+interface SelectProps extends Omit<LabelledProps, "id" | "children"> {
+  readonly name: string;
+  /** The first option, whose value is empty. */
+  readonly none: string;
+  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly chosen: string | null | undefined;
+}
+
+/** A labelled list to choose from. */
+export function Select({ name, none, options, chosen, ...labelled }: SelectProps) {
+  return (
+    <Labelled id={name} {...labelled}>
+      <select id={name} name={name} aria-describedby={describedBy({ id: name, ...labelled })}>
+        <option value="">{none}</option>
+        {options.map(([value, label]) => (
+          <option value={value === label ? undefined : value} selected={value === chosen}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </Labelled>
+  );
+}
+
+interface ButtonProps {
+  readonly look?: "main" | "plain" | "bad" | "danger" | "link";
+  readonly name?: string;
+  readonly value?: string;
+  /** The keyboard shortcut that presses it, after this question was confirmed. */
+  readonly hotkey?: { readonly key: "a" | "x" | "r"; readonly question: string } | undefined;
+  /** The id of the text that says what it waits for, if a script may disable it. */
+  readonly waitsFor?: string | undefined;
+  readonly children?: Child;
+}
+
+export function Button({ look = "main", name, value, hotkey, waitsFor, children }: ButtonProps) {
+  return (
+    <button
+      type="submit"
+      class={look === "main" ? undefined : `button-${look}`}
+      name={name}
+      value={value}
+      data-key={hotkey?.key}
+      data-question={hotkey?.question}
+      data-waits={waitsFor === undefined ? undefined : ""}
+      aria-describedby={waitsFor}
+    >
+      {children}
+    </button>
+  );
+}
+
+/** The buttons of a form: the given one, and one that leaves it. */
+export function OrCancel({ href, children }: { readonly href: string; readonly children?: Child }) {
+  return (
+    <div class="choices">
+      {children}
+      <LinkButton href={href}>Cancel</LinkButton>
+    </div>
+  );
+}
+
+/** The state of a form with address and password. The password is never part of it. */
+export interface CredentialInput {
+  readonly email: string;
+  readonly problems: Readonly<Partial<Record<"email" | "password" | "current_password", string>>>;
+  /** A problem with no particular field. */
+  readonly message: string | null;
+}
+
+export const EMPTY_CREDENTIALS: CredentialInput = { email: "", problems: {}, message: null };
+
+/** A password that the browser fills in. */
+export function KnownPassword(props: Pick<FieldProps, "name" | "label"> & { readonly problem: string | null }) {
+  return <Field {...props} type="password" required maxlength={PASSWORD_CHARS_MAX} autocomplete="current-password" />;
+}
+
+interface CredentialFieldsProps {
+  readonly typed: CredentialInput;
+  /** Tells password managers whether to fill in or generate a password. */
+  readonly password: "known" | "new";
+  /** The fixed address, if it can't be chosen. */
+  readonly emailOf?: string | null;
+  /** Shown between address and password. */
+  readonly children?: Child;
+}
+
+export function CredentialFields({ typed, password, emailOf = null, children }: CredentialFieldsProps) {
+  const { email, problems, message } = typed;
+  const problem = problems.password ?? null;
+  return (
+    <>
+      <Problem text={message} />
+      <Field
+        name="email"
+        label="Email"
+        type="email"
+        value={emailOf ?? email}
+        required
+        readonly={emailOf !== null}
+        problem={problems.email ?? null}
+        autocomplete="username"
+      />
+      {children}
+      {password === "known" ? (
+        <KnownPassword name="password" label="Password" problem={problem} />
+      ) : (
+        <Field
+          name="password"
+          label={emailOf === null ? "Password" : "New password"}
+          hint={`At least ${PASSWORD_CHARS_MIN} characters. A few random words work well.`}
+          type="password"
+          required
+          minlength={PASSWORD_CHARS_MIN}
+          maxlength={PASSWORD_CHARS_MAX}
+          problem={problem}
+          autocomplete="new-password"
+        />
+      )}
+    </>
+  );
+}
+
+interface ChoicesProps {
+  readonly name: string;
+  /** The question. */
+  readonly legend: string;
+  readonly choices: readonly Choice[];
+  readonly chosen: string | null;
+  readonly problem?: string | undefined;
+}
+
+/** Radio buttons, each with an explanation. */
+export function Choices({ name, legend, choices, chosen, problem }: ChoicesProps) {
+  return (
+    <fieldset class="options" aria-describedby={problem === undefined ? undefined : `${name}-problem`}>
+      <legend>{legend}</legend>
+      <FieldProblem id={name} text={problem ?? null} />
+      {choices.map(({ value, label, hint }) => (
+        <label class="option">
+          <input type="radio" name={name} value={value} required checked={value === chosen} />
+          <span>
+            <b>{label}</b> <span class="quiet small">{hint}</span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,354 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { JSON_ITEMS_OPEN_MAX } from "../core/limits.ts";
+import { prettyPrint } from "../core/json.ts";
+import type { JsonNode, JsonRest } from "../core/json-tree.ts";
+import { UntrustedBlock, UntrustedText } from "./parts.tsx";
+import { counted } from "./text.ts";
+
+/** Where the end of a long list, or of a large object, is loaded from. */
+export interface LoadedParts {
+  /** Begins the ids of parts, which are unique on a page. */
+  readonly id: string;
+  /** `at`: the place of the list in the body, such as `0.2`; empty: the body itself. `from`: the first item that is not shown. */
+  path(at: string, from: number): string;
+}
+
+/** `open`: nothing is closed; `closed`: the end is on the page, and closed at first; else it is loaded when asked for. */
+type Folding = "open" | "closed" | LoadedParts;
+
+interface JsonViewProps {
+  /** Read by screen readers. */
+  readonly label: string;
+  readonly tree: JsonNode;
+  readonly folding?: Folding;
+}
+
+/**
+ * JSON in colours, with objects and lists that can be closed. All of it is open but the end of a long list, and what is beyond
+ * the nodes of the tree: `foldedIn` says how much that is, and every place of decision tells it. Tokens are shown as they are written, so a text can't look like another member. A text of several lines, such as a
+ * query, has a box of its own with its real line breaks.
+ */
+export function JsonView({ label, tree, folding = "closed" }: JsonViewProps) {
+  return (
+    <div class="json" dir="ltr" role="group" aria-label={label}>
+      <Line node={tree} at="" folding={folding} isRoot />
+    </div>
+  );
+}
+
+/** The items of a list or members of an object without their brackets, as what is loaded into it: nothing of it is closed. */
+export function JsonPart({ id, rest }: { readonly id: string; readonly rest: JsonNode }) {
+  return (
+    <div id={id} class="json-part">
+      {insideOf(rest, { at: "", folding: "open" })}
+    </div>
+  );
+}
+
+/** The id of a part of a body. */
+export function partId(id: string, at: string, from: number): string {
+  return `${id}-${at === "" ? "" : `${at.replaceAll(".", "-")}-`}from-${from}`;
+}
+
+/** A list of plain values up to this length stays on one line. */
+const SHORT_LIST_CHARS_MAX = 72;
+
+/** So many values make a list in which one looks for differences: small objects in it stay on one line each. */
+const ROWS_MIN = 4;
+
+const ROW_CHARS_MAX = 160;
+
+/** So many are counted for the reader. */
+const COUNTED_MIN = 10;
+
+/** A longer text has a box of its own. */
+const TEXT_IN_LINE_CHARS_MAX = 140;
+
+interface Place {
+  /** The place in the body, such as `0.2`. */
+  readonly at: string;
+  readonly folding: Folding;
+}
+
+function inside({ at, folding }: Place, index: number): Place {
+  return { at: at === "" ? String(index) : `${at}.${index}`, folding };
+}
+
+interface LineProps extends Place {
+  readonly node: JsonNode;
+  /** JSON text of the member's name. */
+  readonly name?: string;
+  readonly isRoot?: boolean;
+  /** Nothing follows in its object or list. */
+  readonly isLast?: boolean;
+  /** One of many in a list. */
+  readonly isRow?: boolean;
+}
+
+function Line({ node, at, folding, name, isRoot = false, isLast = true, isRow = false }: LineProps) {
+  const comma = isRoot || isLast ? "" : ",";
+  const begin = name === undefined ? null : <Name text={name} />;
+  if (node.kind === "string" && isLong(node.value)) {
+    return (
+      <>
+        <div class="json-line">
+          {begin}
+          <span class="json-note">{textNote(node.value)}</span>
+        </div>
+        <div class="json-text">
+          <UntrustedBlock label="Text" text={node.value} isOpen />
+        </div>
+      </>
+    );
+  }
+  if (isRow && isShortObject(node)) return <Row node={node} comma={comma} />;
+  const lines = insideOf(node, { at, folding });
+  if (lines === null) {
+    return (
+      <div class="json-line">
+        {begin}
+        <Scalar node={node} />
+        {comma}
+      </div>
+    );
+  }
+  const [open, close] = node.kind === "object" ? "{}" : "[]";
+  const end = <div class="json-line">{`${close}${comma}`}</div>;
+  if (isRoot) {
+    return (
+      <>
+        <div class="json-line">
+          {open}
+          <Count of={node} />
+        </div>
+        <div class="json-in">{lines}</div>
+        {end}
+      </>
+    );
+  }
+  return (
+    <>
+      <details open>
+        <summary class="json-line">
+          {begin}
+          {open}
+          <span class="json-note">{` ${countOf(node)} ${close}${comma}`}</span>
+          <Count of={node} />
+        </summary>
+        <div class="json-in">{lines}</div>
+        {end}
+      </details>
+    </>
+  );
+}
+
+/** The lines of an object or list; null: it is one line. */
+function insideOf(node: JsonNode, place: Place): Child {
+  if (node.kind === "object" && node.members.length + (node.rest?.count ?? 0) > 0) {
+    const last = node.rest === null ? node.members.length - 1 : -1;
+    return (
+      <>
+        {node.members.map(([name, value], at) => (
+          <Line name={JSON.stringify(name)} node={value} {...inside(place, at)} isLast={at === last} />
+        ))}
+        <Fold {...place} count={node.rest?.count ?? 0} from={node.members.length} word="field" rest={node.rest} />
+      </>
+    );
+  }
+  if (node.kind !== "list" || (isShortList(node) && place.folding !== "open")) return null;
+  const last = node.rest === null ? node.elements.length - 1 : -1;
+  const isRow = hasRows(node);
+  const lineOf = (value: JsonNode, at: number) => (
+    <Line node={value} {...inside(place, at)} isLast={at === last} isRow={isRow} />
+  );
+  const open = node.elements.slice(0, place.folding === "open" ? node.elements.length : JSON_ITEMS_OPEN_MAX);
+  const isOnPage = place.folding === "closed";
+  return (
+    <>
+      {open.map(lineOf)}
+      <Fold
+        {...place}
+        count={node.elements.length - open.length + (node.rest?.count ?? 0)}
+        from={open.length}
+        word="item"
+        rest={node.rest}
+      >
+        {isOnPage ? node.elements.slice(open.length).map((value, at) => lineOf(value, open.length + at)) : null}
+      </Fold>
+    </>
+  );
+}
+
+interface FoldProps extends Place {
+  readonly count: number;
+  /** The place of the first of them. */
+  readonly from: number;
+  readonly word: string;
+  readonly rest: JsonRest | null;
+  readonly children?: Child;
+}
+
+/** What is closed at first. */
+function Fold({ at, folding, count, from, word, rest, children = null }: FoldProps) {
+  if (count === 0) return null;
+  const end = rest === null ? null : <UntrustedBlock label={`More ${word}s`} text={prettyPrint(rest.text)} isOpen />;
+  if (folding === "open") return end;
+  if (folding !== "closed") {
+    return (
+      <div id={partId(folding.id, at, from)} class="json-more json-line" data-folded={count}>
+        <a href={folding.path(at, from)} {...loadsPart(folding.path(at, from), ".json-more", ".json-part")}>
+          {counted(count, `more ${word}`)}
+        </a>
+      </div>
+    );
+  }
+  return (
+    <details class="json-fold" data-folded={count}>
+      <summary class="json-line">
+        <span class="json-note">{counted(count, `more ${word}`)}</span>
+      </summary>
+      {children}
+      {end}
+    </details>
+  );
+}
+
+/** With script a link's page takes the place of what it is in; without, it is a page. */
+export function loadsPart(path: string, place: string, part: string) {
+  return { "hx-get": path, "hx-target": `closest ${place}`, "hx-select": part, "hx-swap": "outerHTML" } as const;
+}
+
+/** How many items and fields are closed at first; those inside of one count with it. */
+export function foldedIn(node: JsonNode): number {
+  if (node.kind === "object") {
+    return node.members.reduce((sum, [, value]) => sum + foldedIn(value), node.rest?.count ?? 0);
+  }
+  if (node.kind !== "list" || isShortList(node)) return 0;
+  const open = node.elements.slice(0, JSON_ITEMS_OPEN_MAX);
+  return open.reduce((sum, value) => sum + foldedIn(value), foldedOf(node));
+}
+
+/** What a line has beside its name and value: quotation marks, colon, comma, break, indent. */
+const AROUND_CHARS = 8;
+
+/** About how many characters are in view at first. */
+export function openCharsIn(node: JsonNode): number {
+  if (node.kind === "object") {
+    return node.members.reduce((sum, [name, value]) => sum + name.length + AROUND_CHARS + openCharsIn(value), 0);
+  }
+  if (node.kind !== "list") return node.text.length;
+  return node.elements.slice(0, JSON_ITEMS_OPEN_MAX).reduce((sum, value) => sum + openCharsIn(value), 0);
+}
+
+/** Of the list itself. */
+function foldedOf({ elements, rest }: Extract<JsonNode, { kind: "list" }>): number {
+  return Math.max(elements.length - JSON_ITEMS_OPEN_MAX, 0) + (rest?.count ?? 0);
+}
+
+/** Without colours: each costs more than its text. */
+function Row({ node, comma }: { readonly node: JsonNode; readonly comma: string }) {
+  return (
+    <div class="json-line json-row">
+      <UntrustedText text={rowText(node)} />
+      {comma}
+    </div>
+  );
+}
+
+function hasRows({ elements, rest }: Extract<JsonNode, { kind: "list" }>): boolean {
+  return elements.length + (rest?.count ?? 0) >= ROWS_MIN;
+}
+
+/** A small object on one line, with the tokens as they are written. */
+function rowText(node: JsonNode): string {
+  if (node.kind === "object") {
+    return `{${node.members.map(([name, value]) => `${JSON.stringify(name)}: ${rowText(value)}`).join(", ")}}`;
+  }
+  return node.kind === "list" ? `[${node.elements.map(rowText).join(", ")}]` : node.text;
+}
+
+/** How many lines `JsonView` makes of it, but for closing brackets. */
+export function countLines(node: JsonNode): number {
+  if (node.kind === "list") {
+    if (isShortList(node)) return 1;
+    const areRows = hasRows(node);
+    return node.elements.reduce((sum, one) => sum + (areRows && isShortObject(one) ? 1 : countLines(one)), 1);
+  }
+  return node.kind === "object" ? node.members.reduce((sum, [, value]) => sum + countLines(value), 1) : 1;
+}
+
+/** How many values follow, where they are many. */
+function Count({ of: node }: { readonly of: JsonNode }) {
+  if (node.kind !== "list" || node.elements.length + (node.rest?.count ?? 0) < COUNTED_MIN) return null;
+  return <span class="json-count">{` ${countOf(node)}`}</span>;
+}
+
+function isShortObject(node: JsonNode): boolean {
+  if (node.kind !== "object" || node.rest !== null || node.text.length > ROW_CHARS_MAX) return false;
+  return node.members.every(([, value]) => (value.kind === "list" ? isShortList(value) : isShortValue(value)));
+}
+
+/** No long text, and no object with members. */
+function isShortValue(node: JsonNode): boolean {
+  if (node.kind === "string") return !isLong(node.value);
+  return node.kind === "object" ? node.text === "{}" : node.kind !== "list";
+}
+
+function isShortList({ text, elements, rest }: Extract<JsonNode, { kind: "list" }>): boolean {
+  if (rest !== null) return false;
+  if (text.length > SHORT_LIST_CHARS_MAX) return false;
+  return elements.every((node) =>
+    node.kind === "string" ? !isLong(node.value) : !("members" in node || "elements" in node),
+  );
+}
+
+function isLong(value: string): boolean {
+  return value.length > TEXT_IN_LINE_CHARS_MAX || value.includes("\n");
+}
+
+function textNote(value: string): string {
+  const lines = value.split("\n").length;
+  return lines === 1 ? "text" : `text, ${counted(lines, "line")}`;
+}
+
+function countOf(node: JsonNode): string {
+  return node.kind === "list"
+    ? counted(node.elements.length + (node.rest?.count ?? 0), "item")
+    : counted(node.kind === "object" ? node.members.length + (node.rest?.count ?? 0) : 0, "field");
+}
+
+function Name({ text }: { readonly text: string }) {
+  return (
+    <>
+      <span class="json-name">
+        <UntrustedText text={text} />
+      </span>
+      {": "}
+    </>
+  );
+}
+
+/** A value on one line. */
+function Scalar({ node }: { readonly node: JsonNode }) {
+  if (node.kind === "list") {
+    return (
+      <>
+        [
+        {node.elements.map((value, at) => (
+          <>
+            {at === 0 ? "" : ", "}
+            <Scalar node={value} />
+          </>
+        ))}
+        ]
+      </>
+    );
+  }
+  if (node.kind === "object") return <>{"{}"}</>;
+  return (
+    <span class={`json-${node.kind}`}>
+      <UntrustedText text={node.text} />
+    </span>
+  );
+}

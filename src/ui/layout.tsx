@@ -1,0 +1,409 @@
+/** @jsxImportSource hono/jsx */
+import { raw } from "hono/html";
+import type { Child } from "hono/jsx";
+import type { HtmlEscapedString } from "hono/utils/html";
+import { describeActor, mayDo } from "../core/roles.ts";
+import type { ListQuery } from "../api/list-schemas.ts";
+import type { Counted } from "../core/store.ts";
+import { APP_STYLE, CONSOLE, ICON, ICON_WAITING, LIBRARIES, SESSION, SHEET_STYLE } from "./assets.ts";
+import { Button, PostForm } from "./form.tsx";
+import { Skeleton } from "./controls.tsx";
+import type { Pause } from "../core/pause.ts";
+import { Icon, Logo } from "./icons.tsx";
+import { Time, UntrustedText } from "./parts.tsx";
+import { type NavAccount, number, type PageUser } from "./text.ts";
+
+interface LayoutProps {
+  readonly title: string;
+  /** Null or left out: nobody is logged in, and there is no navigation. */
+  readonly user?: PageUser | null;
+  /** The current entry of the navigation. */
+  readonly nav?: (typeof NAVIGATION)[number]["name"] | undefined;
+  /** The width of the content; "text" by default. A "full" page fills the window and lays out its own inside. */
+  readonly width?: "narrow" | "text" | "wide" | "full";
+  /** A standalone page with inline style: its CSP sandbox can't load files. */
+  readonly isStandalone?: boolean;
+  /** An address to which the browser goes on by itself. */
+  readonly goesTo?: string;
+  /** It has a login form. */
+  readonly beginsSession?: boolean;
+  /** Which events update the page: those of one action, by its ID, or "all". Left out: none. */
+  readonly follows?: string;
+  /** The server's time, for pages that show relative times. */
+  readonly now?: Date;
+  readonly children?: Child;
+}
+
+/** The frame of every page. */
+export function Layout(props: LayoutProps) {
+  const { user = null, nav, width = "text", isStandalone = false, follows, now, children } = props;
+  const main = (
+    <main id="main" data-follows={follows} data-now={now?.toISOString()}>
+      {children}
+    </main>
+  );
+  return (
+    <html lang="en" class={width}>
+      <Head {...props} />
+      {user === null ? (
+        <body class="sheet">
+          <header class="top">
+            <div class="top-row">
+              <Brand isLink={!isStandalone} />
+            </div>
+          </header>
+          {main}
+        </body>
+      ) : (
+        <body class="app" hx-ext="morph">
+          <a class="skip" href="#main">
+            Skip to content
+          </a>
+          <SideBar nav={nav} user={user} />
+          <div class="view">
+            <StopBanner user={user} />
+            {main}
+          </div>
+          <div id="drawer" role="dialog" aria-label="Details" />
+          <div class="drawer-loading">
+            <Skeleton label="Loading the action" />
+          </div>
+          <Palette />
+        </body>
+      )}
+    </html>
+  );
+}
+
+/** Stands above every page while nothing is sent. A page that is loaded again in parts takes it along, by its id. */
+function StopBanner({ user }: { readonly user: PageUser }) {
+  const { stop } = user;
+  if (stop === undefined) return <div id="stop" />;
+  const isOwn = stop.kind === "account";
+  return (
+    <div id="stop">
+      <div class="stop" role="status">
+        <p>
+          <b>{isOwn ? "Everything is paused: nothing is sent." : "This account is stopped: nothing is sent."}</b>{" "}
+          <span class="stop-facts">
+            Since <Time at={stop.createdAt} />
+            {isOwn ? (
+              <>
+                {", by "}
+                <UntrustedText text={describeActor(stop.createdBy).name} />
+              </>
+            ) : null}
+            .{" "}
+            {stop.reason === null ? null : (
+              <>
+                {isOwn ? "Reason: " : ""}
+                <UntrustedText text={stop.reason} />
+              </>
+            )}
+          </span>
+        </p>
+        <ResumeForm user={user} pause={stop} />
+      </div>
+    </div>
+  );
+}
+
+const RESUME_LABELS = { account: "Resume everything", key: "Resume key", host: "Resume host" } as const;
+
+interface ResumeFormProps {
+  readonly user: PageUser;
+  readonly pause: Pause;
+  /** The page that follows; the pauses by default. */
+  readonly next?: string;
+  readonly look?: "main" | "plain" | "link";
+}
+
+/** The button that ends a pause, for those who may. The operator's is not theirs to end. */
+export function ResumeForm({ user, pause: { id, kind }, next, look = "plain" }: ResumeFormProps) {
+  if (kind === "sign_up" || !mayDo(user.role, "manage")) return null;
+  return (
+    <PostForm
+      user={user}
+      action={`${PAUSES_PATH}/${id}/resume`}
+      fields={next === undefined ? [] : [[NEXT_FIELD, next]]}
+    >
+      <Button look={look}>{RESUME_LABELS[kind]}</Button>
+    </PostForm>
+  );
+}
+
+/** Where a form leads, if it is sent from several pages. */
+export const NEXT_FIELD = "next";
+
+function Brand({ isLink }: { readonly isLink: boolean }) {
+  const inside = (
+    <>
+      <Logo />
+      Outgate
+    </>
+  );
+  if (!isLink) return <span class="brand">{inside}</span>;
+  return (
+    <a class="brand" href="/">
+      {inside}
+    </a>
+  );
+}
+
+/** The script may load and morph parts of pages, but never runs code from them. */
+export const HTMX_CONFIG = JSON.stringify({
+  allowEval: false,
+  allowScriptTags: false,
+  includeIndicatorStyles: false,
+  selfRequestsOnly: true,
+  disableInheritance: true,
+  historyCacheSize: 0,
+  // Styles would be refused by the policy of the page.
+  attributesToSettle: ["class", "width", "height"],
+  refreshOnHistoryMiss: true,
+  scrollIntoViewOnBoost: false,
+});
+
+function Head({ title, user = null, isStandalone = false, beginsSession = false, goesTo }: LayoutProps) {
+  const hasForms = user !== null || beginsSession;
+  const scripts = [...(hasForms ? [SESSION] : []), ...(user === null ? [] : [CONSOLE])];
+  const icon = (user?.badges?.waiting.count ?? 0) === 0 ? ICON : ICON_WAITING;
+  return (
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover" />
+      <meta name="color-scheme" content="light dark" />
+      {user === null ? null : <meta name="htmx-config" content={HTMX_CONFIG} />}
+      {goesTo === undefined ? null : <meta http-equiv="refresh" content={`0; url=${goesTo}`} />}
+      <title>{`${title} · Outgate`}</title>
+      {isStandalone ? <style>{raw(SHEET_STYLE.text)}</style> : <link rel="stylesheet" href={APP_STYLE.path} />}
+      {user === null ? null : LIBRARIES.map(({ path }) => <script defer src={path} />)}
+      {scripts.map(({ path }) => (
+        <script type="module" src={path} />
+      ))}
+      <link id="icon" rel="icon" type={icon.type} href={isStandalone ? ICON_IN_PAGE : icon.path} />
+    </head>
+  );
+}
+
+/** A standalone page can't load files. */
+const ICON_IN_PAGE = `data:${ICON.type},${encodeURIComponent(ICON.text)}`;
+
+function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: PageUser }) {
+  const entries = NAVIGATION.filter(({ needs }) => mayDo(user.role, needs));
+  return (
+    <aside class="side">
+      <Brand isLink />
+      <AccountMenu user={user} accounts={user.accounts ?? []} />
+      <a class="search-open" href={ACTIONS_PATH} data-open="palette">
+        <Icon name="search" />
+        Search
+        <kbd>Ctrl K</kbd>
+      </a>
+      <nav id="navigation" aria-label="Main">
+        <ul class="tabs-bottom">
+          {entries.map(({ name, path, icon, isRare }) => (
+            <li class={classOfEntry(name, isRare)}>
+              <a href={path} aria-current={name === nav ? "page" : undefined}>
+                <Icon name={icon} />
+                {name}
+                <NavBadge name={name} badges={user.badges} />
+              </a>
+            </li>
+          ))}
+          <li class="tabs-more">
+            <a
+              href={MORE_PATH}
+              aria-current={entries.some(({ name, isRare }) => isRare && name === nav) ? "page" : undefined}
+            >
+              <Icon name="more" />
+              More
+            </a>
+          </li>
+        </ul>
+      </nav>
+      <div class="person-menu">
+        <details>
+          <summary>
+            <Icon name="person" />
+            <span title={user.email}>{user.email}</span>
+          </summary>
+          <div class="menu-body">
+            <a href={LOG_IN_PATH}>Login and sessions</a>
+            <PostForm user={user} action="/auth/logout">
+              <Button look="link">Log out</Button>
+            </PostForm>
+          </div>
+        </details>
+      </div>
+    </aside>
+  );
+}
+
+/** The account that is shown, the others of this person, and the brake of the account. */
+function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly accounts: readonly NavAccount[] }) {
+  const current = accounts.find(({ isCurrent }) => isCurrent);
+  const mayPause = mayDo(user.role, "manage");
+  if (accounts.length < 2 && !mayPause) {
+    return current === undefined ? null : <p class="account-name">{accountName(current)}</p>;
+  }
+  return (
+    <details class="menu account-menu">
+      <summary>
+        <span>{current === undefined ? "Account" : accountName(current)}</span>
+        <Icon name="down" />
+      </summary>
+      <div class="menu-body">
+        {accounts
+          .filter(({ isCurrent }) => !isCurrent)
+          .map((account) => (
+            <PostForm user={user} action={`${LOG_IN_PATH}/account`} fields={[["account", account.accountId]]}>
+              <Button look="link">{accountName(account)}</Button>
+            </PostForm>
+          ))}
+        <a href={LOG_IN_PATH}>{accounts.length < 2 ? "Account and login" : "All accounts"}</a>
+        {mayPause ? <PauseEverything user={user} /> : null}
+      </div>
+    </details>
+  );
+}
+
+function PauseEverything({ user }: { readonly user: PageUser }) {
+  if (user.stop !== undefined) return <ResumeForm user={user} pause={user.stop} look="link" />;
+  return (
+    <a class="brake" href={PAUSE_EVERYTHING.path}>
+      {PAUSE_EVERYTHING.name}
+    </a>
+  );
+}
+
+function accountName({ name, email }: NavAccount): Child {
+  if (name !== null) return <UntrustedText text={name} />;
+  return email === null ? "Account" : <UntrustedText text={`Account of ${email}`} />;
+}
+
+function NavBadge({ name, badges }: { readonly name: string; readonly badges: PageUser["badges"] }) {
+  if (badges === undefined) return null;
+  const [counted, look, what] =
+    name === "Approvals"
+      ? ([badges.waiting, "wait", "awaiting approval"] as const)
+      : ([badges.failing, "bad", "failed in the last day"] as const);
+  if ((name !== "Approvals" && name !== "Actions") || counted.count === 0) return null;
+  return (
+    <span class={`badge badge-${look}`} title={`${amountOf(counted)} ${what}`}>
+      {amountOf(counted)}
+      <span class="visually-hidden"> {what}</span>
+    </span>
+  );
+}
+
+function amountOf({ count, isMore }: Counted): string {
+  return `${number(count)}${isMore ? "+" : ""}`;
+}
+
+/** Where the script finds pages and actions as one types. Without it, the link leads to the list, which has a search. */
+function Palette() {
+  return (
+    <dialog id="palette" class="palette" aria-label="Search and go to">
+      <input
+        id="palette-text"
+        name="q"
+        type="search"
+        aria-label="Go to a page, find an action, pause a host"
+        placeholder="Go to a page, find an action, pause a host …"
+        autocomplete="off"
+        role="combobox"
+        aria-expanded="true"
+        aria-autocomplete="list"
+        aria-controls="found"
+        hx-get={PALETTE_PATH}
+        hx-trigger="input changed delay:120ms, palette"
+        hx-target="#found"
+        hx-swap="outerHTML"
+        hx-sync="this:replace"
+      />
+      <div id="found" role="listbox" aria-label="Results" />
+      <Skeleton label="Searching" />
+    </dialog>
+  );
+}
+
+/** What the palette found, as a list. */
+export const PALETTE_PATH = "/palette";
+
+/** Everything that the four tabs of a phone leave out. */
+export const MORE_PATH = "/more";
+
+/** A person's accounts and sessions. */
+export const LOG_IN_PATH = "/settings/login";
+
+export const PAUSES_PATH = "/settings/pauses";
+
+/** Asks before it pauses the account, and why. */
+export const PAUSE_EVERYTHING = { name: "Pause everything", path: `${PAUSES_PATH}?scope=account#pause` } as const;
+
+/** The main navigation, each entry for whose role allows something there. On phones the rare ones are behind "More". */
+export const NAVIGATION = [
+  { name: "Approvals", path: "/approvals", needs: "read", icon: "approvals", isRare: false },
+  { name: "Actions", path: "/actions", needs: "read", icon: "actions", isRare: false },
+  { name: "Overview", path: "/overview", needs: "read", icon: "overview", isRare: false },
+  { name: "Keys", path: "/keys", needs: "manage", icon: "keys", isRare: true },
+  { name: "Settings", path: "/settings", needs: "read", icon: "settings", isRare: true },
+  { name: "Docs", path: "/docs", needs: "read", icon: "docs", isRare: true },
+] as const;
+
+const FIRST_RARE = "Keys";
+
+function classOfEntry(name: string, isRare: boolean): string | undefined {
+  if (name === FIRST_RARE) return "rare first-rare";
+  return isRare ? "rare" : undefined;
+}
+
+type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
+
+/** Renders a page as HTML. Throws if a part is asynchronous: read all data before. */
+export function render(page: Html): string {
+  return `<!doctype html>${renderPart(page)}`;
+}
+
+/** Renders a part of a page. */
+export function renderPart(part: Html): string {
+  if (part instanceof Promise) throw new Error("A page is made of data that is there.");
+  const text: unknown = part.toString();
+  if (typeof text !== "string") throw new Error("A part of a page is made of data that is there.");
+  return text;
+}
+
+export const OVERVIEW_PATH = "/overview";
+
+export const ACTIONS_PATH = "/actions";
+
+/** The export for people; programs have the one of the API. */
+export const EXPORT_PATH = `${ACTIONS_PATH}/export`;
+
+export function actionPath(id: string): string {
+  return `${ACTIONS_PATH}/${id}`;
+}
+
+/** The page above every page of settings. */
+export const SETTINGS_LINK = { href: "/settings", name: "Settings" } as const;
+
+/** Parameters to change; undefined removes one. */
+type ListChanges = { readonly [Name in keyof ListQuery]?: ListQuery[Name] | undefined };
+
+/** The path of the list of actions with these filters and changes. */
+export function listPath(query: ListQuery, changes: ListChanges = {}): string {
+  return ACTIONS_PATH + queryText({ ...query, ...changes });
+}
+
+/** Parameters as the end of a path, with the question mark; empty where there are none. */
+export function queryText(query: object): string {
+  const pairs = Object.entries<unknown>({ ...query }).flatMap(([name, value]) => {
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+    return values.flatMap((one): [string, string][] =>
+      (typeof one === "string" && one !== "") || typeof one === "number" ? [[name, String(one)]] : [],
+    );
+  });
+  const text = new URLSearchParams(pairs).toString();
+  return text === "" ? "" : `?${text}`;
+}

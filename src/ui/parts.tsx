@@ -1,0 +1,427 @@
+/** @jsxImportSource hono/jsx */
+import { raw } from "hono/html";
+import type { Child } from "hono/jsx";
+import type { ActionStatus } from "../core/action.ts";
+import { Icon } from "./icons.tsx";
+import { visibleText } from "../receipts/visible-text.ts";
+import { counted } from "./text.ts";
+import { timeAgo, timeUntil } from "../core/clock.ts";
+
+interface PageHeadProps {
+  readonly title: Child;
+  /** The page above this one. */
+  readonly back?: { readonly href: string; readonly name: string };
+  /** What kind of page it is, in a word above the title. */
+  readonly kind?: string;
+  /** What the page is for. */
+  readonly intro?: Child;
+  /** Buttons at the right of the title. */
+  readonly actions?: Child;
+  readonly children?: Child;
+}
+
+/** The title of a page, and what is said below it. */
+export function PageHead({ title, back, kind, intro, actions, children }: PageHeadProps) {
+  return (
+    <div class="head">
+      <div>
+        {back === undefined ? null : (
+          <a class="back on-screen" href={back.href}>
+            <Icon name="back" />
+            {back.name}
+          </a>
+        )}
+        {kind === undefined ? null : <p class="quiet small">{kind}</p>}
+        <h1>{title}</h1>
+        {intro === undefined ? null : <p class="quiet">{intro}</p>}
+        {children}
+      </div>
+      {actions === undefined ? null : <div class="buttons">{actions}</div>}
+    </div>
+  );
+}
+
+/** A block with a heading. */
+export function Card({
+  id,
+  title,
+  children,
+}: {
+  readonly id: string;
+  readonly title: string;
+  readonly children?: Child;
+}) {
+  return (
+    <section class="card" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** A part of a block, with a heading. */
+export function SubSection({ title, children }: { readonly title: Child; readonly children?: Child }) {
+  return (
+    <div class="stack">
+      <h3>{title}</h3>
+      {children}
+    </div>
+  );
+}
+
+/** A row of a list; `aside` is what can be done with it. */
+export function FieldRow({ aside = null, children }: { readonly aside?: Child; readonly children?: Child }) {
+  return (
+    <li class="row-split">
+      <div class="stack">{children}</div>
+      {aside}
+    </li>
+  );
+}
+
+interface LinkButtonProps {
+  readonly href: string;
+  readonly look?: "main" | "plain" | "bad";
+  readonly children?: Child;
+}
+
+/** A link that looks like a button. */
+export function LinkButton({ href, look = "plain", children }: LinkButtonProps) {
+  return (
+    <a class={look === "main" ? "button" : `button button-${look}`} href={href}>
+      {children}
+    </a>
+  );
+}
+
+/** The button to the next page of a list; null: there is none. */
+export function NextPage({ href, name }: { readonly href: string | null; readonly name: string }) {
+  if (href === null) return null;
+  return (
+    <p>
+      <LinkButton href={href}>{name}</LinkButton>
+    </p>
+  );
+}
+
+export type Tone = "good" | "wait" | "bad" | "busy" | "still";
+
+/** Each status has a color and a word, because not everyone can see the color. */
+const STATUSES: Readonly<Record<ActionStatus, { readonly tone: Tone; readonly label: string }>> = {
+  pending: { tone: "busy", label: "Pending" },
+  active: { tone: "busy", label: "Sending" },
+  awaiting_approval: { tone: "wait", label: "Awaiting approval" },
+  completed: { tone: "good", label: "Completed" },
+  failed: { tone: "bad", label: "Failed" },
+  cancelled: { tone: "still", label: "Cancelled" },
+};
+
+/** A status as a dot with its word, and the code that the target answered. */
+export function StatusDot({ status, code = null }: { readonly status: ActionStatus; readonly code?: number | null }) {
+  return <Dot tone={STATUSES[status].tone}>{`${statusLabel(status)}${code === null ? "" : ` ${code}`}`}</Dot>;
+}
+
+export function statusLabel(status: ActionStatus): string {
+  return STATUSES[status].label;
+}
+
+/** A word of a status, with its dot. */
+export function Dot({ tone, children }: { readonly tone: Tone; readonly children?: Child }) {
+  return <span class={`dot dot-${tone}`}>{children}</span>;
+}
+
+/** A status message. */
+export function Notice({ tone, children }: { readonly tone: "good" | "wait" | "bad"; readonly children?: Child }) {
+  return (
+    <p class={`notice notice-${tone}`} role="status">
+      {children}
+    </p>
+  );
+}
+
+/** What was wrong with a form, if something was. */
+export function Problem({ text }: { readonly text: string | null | undefined }) {
+  return text === null || text === undefined ? null : <Notice tone="bad">{text}</Notice>;
+}
+
+const DATE = { timeZone: "UTC", day: "numeric", month: "short", year: "numeric" } as const;
+
+const TIME = { timeZone: "UTC", hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
+
+const dateFormat = new Intl.DateTimeFormat("en-GB", DATE);
+
+const weekDayFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, weekday: "short" });
+
+const timeFormat = new Intl.DateTimeFormat("en-GB", TIME);
+
+const dayAndTimeFormat = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "UTC",
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+
+const dateAndTimeFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, ...TIME });
+
+interface ExactTimeProps {
+  readonly at: Date;
+  /** What the script shows instead, in the reader's time zone: how long ago, the date and time, the time alone, the date. */
+  readonly as: "ago" | "full" | "minutes" | "clock" | "day" | "weekday" | "when" | "until";
+  /** Without script, the tooltip is for times that aren't exact; lists leave it out. */
+  readonly hasTitle?: boolean;
+  readonly children?: Child;
+}
+
+/** The server doesn't know the reader's time zone: without script, times are in UTC. The tooltip has the other form. */
+function ExactTime({ at, as, hasTitle = true, children }: ExactTimeProps) {
+  const iso = at.toISOString();
+  return (
+    <time datetime={iso} title={hasTitle ? iso : undefined} data-time={as}>
+      {children}
+    </time>
+  );
+}
+
+/** A time. `near` is a time shown nearby: the date is omitted if it is the same. */
+export function Time({ at, near }: { readonly at: Date; readonly near?: Date | undefined }) {
+  const isSameDay = near?.toISOString().slice(0, 10) === at.toISOString().slice(0, 10);
+  return (
+    <ExactTime at={at} as={isSameDay ? "clock" : "full"}>
+      {`${(isSameDay ? timeFormat : dateAndTimeFormat).format(at)} UTC`}
+    </ExactTime>
+  );
+}
+
+/** A time whose words in UTC the page has already. */
+export function TimeInWords({ at, children }: { readonly at: Date; readonly children?: Child }) {
+  return (
+    <ExactTime at={at} as="minutes">
+      {children}
+    </ExactTime>
+  );
+}
+
+/** A date. */
+export function Day({ at }: { readonly at: Date }) {
+  return (
+    <ExactTime at={at} as="day">
+      {dateFormat.format(at)}
+    </ExactTime>
+  );
+}
+
+/** "Created 4 Mar 2026." Null: nothing. */
+export function DayOf({ event, at }: { readonly event: string; readonly at: Date | null }) {
+  if (at === null) return null;
+  return (
+    <>
+      {event} <Day at={at} />.
+    </>
+  );
+}
+
+/** A time in a list: that of today alone, of other days with the date. */
+export function WhenTime({ at, now }: { readonly at: Date; readonly now: Date }) {
+  const isToday = now.toISOString().slice(0, 10) === at.toISOString().slice(0, 10);
+  return (
+    <ExactTime at={at} as="when" hasTitle={false}>
+      {(isToday ? timeFormat : dayAndTimeFormat).format(at)}
+    </ExactTime>
+  );
+}
+
+/** The time of a row whose day stands above it. */
+export function TimeOfDay({ at }: { readonly at: Date }) {
+  // A list has many: to the second, and no tooltip.
+  return (
+    <time datetime={at.toISOString().replace(/\.\d+/, "")} data-time="clock">
+      {timeFormat.format(at)}
+    </time>
+  );
+}
+
+/** A day above its rows. */
+export function WeekDay({ at }: { readonly at: Date }) {
+  return (
+    <ExactTime at={at} as="weekday" hasTitle={false}>
+      {weekDayFormat.format(at)}
+    </ExactTime>
+  );
+}
+
+/** Forms of a time on an axis: of the day, of the year, and both. */
+type SlotForm = "minute" | "date" | "short";
+
+const SLOT_DATE = { timeZone: "UTC", day: "numeric", month: "short" } as const;
+
+const SLOT_TIME = { timeZone: "UTC", hour: "2-digit", minute: "2-digit" } as const;
+
+const SLOT_FORMATS: Readonly<Record<SlotForm, Intl.DateTimeFormat>> = {
+  minute: new Intl.DateTimeFormat("en-GB", SLOT_TIME),
+  date: new Intl.DateTimeFormat("en-GB", SLOT_DATE),
+  short: new Intl.DateTimeFormat("en-GB", { ...SLOT_DATE, ...SLOT_TIME }),
+};
+
+/** When a slot of a chart begins; it says elsewhere that times are in UTC without script. */
+export function SlotTime({ at, as }: { readonly at: Date; readonly as: SlotForm }) {
+  // A chart has many: no tooltip.
+  return (
+    <time datetime={at.toISOString().replace(".000Z", "Z")} data-time={as}>
+      {SLOT_FORMATS[as].format(at)}
+    </time>
+  );
+}
+
+/** How long until a time to come. The script keeps it current. */
+export function UntilTime({ at, now }: { readonly at: Date; readonly now: Date }) {
+  return (
+    <ExactTime at={at} as="until">
+      {timeUntil(at.getTime() - now.getTime())}
+    </ExactTime>
+  );
+}
+
+/** How long ago a time was. The script keeps it current. */
+export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
+  return (
+    <ExactTime at={at} as="ago">
+      {timeAgo(now.getTime() - at.getTime())}
+    </ExactTime>
+  );
+}
+
+interface TableProps {
+  /** For screen readers only. */
+  readonly caption: string;
+  readonly heads: readonly Child[];
+  readonly rows: readonly (readonly Child[])[];
+  /** Too wide for a phone: it scrolls, and can be focused by keyboard (WCAG 2.1.1). */
+  readonly isWide?: boolean;
+}
+
+/** A table that scrolls on small screens. */
+export function Table({ caption, heads, rows, isWide = false }: TableProps) {
+  return (
+    <div class="table" {...(isWide ? { role: "group", "aria-label": caption, tabindex: 0 } : {})}>
+      <table>
+        <caption class="visually-hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {heads.map((head) => (
+              <th scope="col">{head}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((cells) => (
+            <tr>
+              {cells.map((cell) => (
+                <td>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Names and values. A value that is null leaves its row out. */
+export type FactRows = readonly (readonly [name: string, value: Child])[];
+
+/** Names and values, one below the other. */
+export function Facts({ rows }: { readonly rows: FactRows }) {
+  return (
+    <dl class="facts">
+      {rows.map(([name, value]) =>
+        value === null ? null : (
+          <>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </>
+        ),
+      )}
+    </dl>
+  );
+}
+
+/** Unicode ranges of right-to-left letters. */
+const R = String.raw`\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}`;
+
+const RIGHT_TO_LEFT = new RegExp(`[${R}](?:[${R} ]*[${R}])?`, "gu");
+
+/** Longer texts are not isolated word by word, because each `<bdi>` costs rendering time; CSS sets them left to right. */
+const ISOLATED_CHARS_MAX = 65_536;
+
+/**
+ * Escapes untrusted text. It never contains links or markup, and invisible characters are shown as their codes. Words from
+ * right to left are isolated, because they would reorder the digits and punctuation around them. Uses `Bun.escapeHTML`,
+ * because a body can have a megabyte.
+ */
+function escaped(text: string, keepsLines: boolean) {
+  const html = visibleText(Bun.escapeHTML(text), { keepsLines, mark: (code) => `<i>${code}</i>` });
+  return raw(text.length > ISOLATED_CHARS_MAX ? html : html.replace(RIGHT_TO_LEFT, "<bdi>$&</bdi>"));
+}
+
+/** Untrusted text on one line. */
+export function UntrustedText({ text }: { readonly text: string }) {
+  return <bdi class="untrusted">{escaped(text, false)}</bdi>;
+}
+
+/**
+ * An untrusted path, perhaps with a query: lines end after slashes. Browsers end none there before a digit, and do at hyphens,
+ * where nobody sees whether the hyphen is part of the address.
+ */
+export function UntrustedPath({ text }: { readonly text: string }) {
+  return (
+    <bdi class="untrusted">
+      {text.split(/(?<=\/)/).map((part, at) => {
+        if (part.includes("-") && !part.includes("?")) return <span class="segment">{escaped(part, false)}</span>;
+        return (
+          <>
+            {at === 0 || /^[a-z/]/i.test(part) ? null : <wbr />}
+            {escaped(part, false)}
+          </>
+        );
+      })}
+    </bdi>
+  );
+}
+
+/** An untrusted name, in the font of the page. */
+export function Name({ text }: { readonly text: string }) {
+  return (
+    <b class="name">
+      <UntrustedText text={text} />
+    </b>
+  );
+}
+
+/** Longer blocks scroll in a box of their own. */
+const LINES_OPEN_MAX = 150;
+
+const CHARS_OPEN_MAX = 16_000;
+
+interface UntrustedBlockProps {
+  /** Read by screen readers. */
+  readonly label: string;
+  readonly text: string;
+  /** Never scrolls in a box: an approver must come past all of it. */
+  readonly isOpen?: boolean;
+}
+
+/** Untrusted text of several lines. A box that scrolls can be focused by keyboard (WCAG 2.1.1). */
+export function UntrustedBlock({ label, text, isOpen = false }: UntrustedBlockProps) {
+  const lines = text.split("\n").length;
+  const isLong = !isOpen && (text.length > CHARS_OPEN_MAX || lines > LINES_OPEN_MAX);
+  const classes = ["code", ...(isLong ? ["long"] : []), ...(text.length > ISOLATED_CHARS_MAX ? ["in-order"] : [])];
+  return (
+    <>
+      <pre class={classes.join(" ")} dir="ltr" role="group" aria-label={label} tabindex={isLong ? 0 : undefined}>
+        {escaped(text, true)}
+      </pre>
+      {isLong ? <p class="quiet small on-screen">{`${counted(lines, "line")}. Scroll to see all of them.`}</p> : null}
+    </>
+  );
+}

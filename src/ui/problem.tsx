@@ -1,0 +1,129 @@
+/** @jsxImportSource hono/jsx */
+import type { ErrorCode } from "../core/domain-error.ts";
+import { Copied } from "./controls.tsx";
+import { Layout, render } from "./layout.tsx";
+import { LinkButton } from "./parts.tsx";
+import type { PageUser } from "./text.ts";
+
+interface ProblemProps {
+  /** HTTP status of the answer. */
+  readonly status: number;
+  readonly code: ErrorCode;
+  /** What happened. Shown as it is: it must not contain untrusted text. */
+  readonly message: string;
+  readonly requestId: string;
+  /** Whoever is logged in keeps the navigation. */
+  readonly user?: PageUser | null;
+  /** For routes whose pages load no other files. */
+  readonly isStandalone?: boolean;
+  /** The page was opened by a token in its path: of a receipt or of an approval mail. */
+  readonly isLink?: boolean;
+  /** Only what a link or the address bar asked for can be asked for again by a link. */
+  readonly canRetry?: boolean;
+}
+
+interface ProblemText {
+  readonly title: string;
+  /** What to do, after what happened; null: the message says it. */
+  readonly next: string | null;
+}
+
+const SEND_AGAIN = "If your browser asks whether to send the form again, confirm.";
+
+const BY_STATUS: Readonly<Record<number, ProblemText>> = {
+  400: { title: "The request is not valid", next: "Go back, correct what it names and send it again." },
+  401: { title: "Log in first", next: "Log in, then open the page again." },
+  403: {
+    title: "Not allowed",
+    next: "If you need this, ask an owner of the account for another role, or switch to another of your accounts.",
+  },
+  404: {
+    title: "Page not found",
+    next: "Check the address. What you look for may belong to another account, or was deleted.",
+  },
+  405: {
+    title: "This page can’t be opened directly",
+    next: "Open the page from the navigation. A form that was sent twice may lead here.",
+  },
+  409: { title: "Not possible any more", next: "Go back and reload the page: it shows the present state." },
+  413: { title: "Too large", next: "Shorten what you send, at most 1 MB, and send it again." },
+  421: { title: "Wrong address", next: null },
+  429: { title: "Too many requests", next: "Wait a minute, then try again." },
+  500: {
+    title: "Something went wrong",
+    next: "Try again. If it happens again, send the request ID below to the operator of this service.",
+  },
+  503: { title: "Temporarily unavailable", next: `Wait a moment and reload this page. ${SEND_AGAIN}` },
+};
+
+/** Where the code says more than its status. */
+const BY_CODE: Readonly<Partial<Record<ErrorCode, ProblemText>>> = {
+  not_approvable: { title: "Already decided", next: "Open the action to see who decided, and how it ended." },
+  not_cancellable: { title: "It can’t be cancelled any more", next: "Open the action to see its present state." },
+  not_retryable: { title: "It can’t be retried", next: "Open the action to see its present state." },
+  too_many_held: { title: "Limit reached", next: "Decide on some of the requests awaiting approval first." },
+  too_many_jobs: { title: "Limit reached", next: "Wait for a bulk job to end, or stop one." },
+  too_many_keys: { title: "Limit reached", next: "Revoke a key that is no longer used." },
+};
+
+const LINK: ProblemText = {
+  title: "This link doesn’t work",
+  next:
+    "Open it again from the message that it came in. If you have an account, log in: " +
+    "requests awaiting approval are under Approvals, and every action has its receipt. Otherwise ask the person who sent you the link.",
+};
+
+const RETRIED: ReadonlySet<number> = new Set([429, 500, 503]);
+
+/** The page of any error: what happened, what to do, and where to go on. */
+export function problemPage(props: ProblemProps): string {
+  const { status, message, requestId, user = null, isStandalone = false } = props;
+  const { title, next } = textOf(props);
+  return render(
+    <Layout title={title} user={user} isStandalone={isStandalone}>
+      <section class="problem-page">
+        <p class="quiet small">{`Error ${status}`}</p>
+        <h1>{title}</h1>
+        <p>{message}</p>
+        {next === null ? null : <p>{next}</p>}
+        <div class="problem-steps">
+          <Steps {...props} />
+        </div>
+        <p class="foot">
+          {"If you ask for help, include this request ID: "}
+          {isStandalone ? <code>{requestId}</code> : <Copied text={requestId} what="request ID" />}
+        </p>
+      </section>
+    </Layout>,
+  );
+}
+
+function textOf({ status, code, isLink = false }: ProblemProps): ProblemText {
+  if (isLink && status === 404) return LINK;
+  return BY_CODE[code] ?? BY_STATUS[status] ?? { title: "Request failed", next: null };
+}
+
+/** The first one is the likeliest. A page at another Host has none: it may not be ours. */
+function Steps({ status, code, user = null, isStandalone = false, isLink = false, canRetry = false }: ProblemProps) {
+  if (status === 421) return null;
+  // An empty address is the page's own; an empty query is the page without one.
+  const own = RETRIED.has(status) ? { href: "", text: "Try again" } : { href: "?", text: "Clear filters" };
+  const canHelp = canRetry && (RETRIED.has(status) || code === "invalid_query");
+  const retry = canHelp ? (
+    <LinkButton href={own.href} look="main">
+      {own.text}
+    </LinkButton>
+  ) : null;
+  if (isStandalone && !isLink) return retry;
+  const look = canHelp ? "plain" : "main";
+  return (
+    <>
+      {retry}
+      <LinkButton href="/approvals" look={look}>
+        {user === null ? "Log in" : "Open Approvals"}
+      </LinkButton>
+      {user === null ? null : <LinkButton href="/actions">All actions</LinkButton>}
+      {isLink ? null : <LinkButton href="/docs">Docs</LinkButton>}
+    </>
+  );
+}

@@ -1,0 +1,294 @@
+import type { AccountLabel } from "../core/account-store.ts";
+import type { Counted } from "../core/store.ts";
+import { type Action, type ActionStatus, awaitsRunAt } from "../core/action.ts";
+import type { Pause } from "../core/pause.ts";
+import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
+import { hasScope, type Hold, type KeyScope, type MemberRole, type Role } from "../core/roles.ts";
+
+/** The person who is logged in. */
+export interface PageUser {
+  readonly email: string;
+  /** Pages show only what it allows. */
+  readonly role: MemberRole;
+  /** They can switch to another account. */
+  readonly hasOthers: boolean;
+  /** The CSRF token of this session's forms. */
+  readonly formToken: string;
+  /** The numbers beside the navigation; left out where they are not known. */
+  readonly badges?: NavBadges;
+  /** The accounts to switch between; left out for people with one that has no name. */
+  readonly accounts?: readonly NavAccount[];
+  /** What stops the whole account, masked for this person; left out where nothing does. */
+  readonly stop?: Pause;
+}
+
+/** An account of a person who has several. */
+export interface NavAccount extends AccountLabel {
+  readonly accountId: string;
+  readonly isCurrent: boolean;
+}
+
+/** What asks for attention in an account. */
+export interface NavBadges {
+  /** Requests that wait for a decision. */
+  readonly waiting: Counted;
+  /** Actions of the last day that failed. */
+  readonly failing: Counted;
+}
+
+/** The name of an email in lists. */
+export function mailName(event: string): string {
+  if (event === "invited") return "Invitation email";
+  return event === "decided" ? "Decision email" : "Approval email";
+}
+
+/** A duration for display, like "2.4 s". */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  if (ms < 60_000) return `${trimmed(ms / 1_000)} s`;
+  if (ms < 3_600_000) return `${trimmed(ms / 60_000)} min`;
+  if (ms < 86_400_000) return `${trimmed(ms / 3_600_000)} h`;
+  const days = trimmed(ms / 86_400_000);
+  return days === "1" ? "1 day" : `${days} days`;
+}
+
+/** The units of durations in forms, the longest first. */
+const DURATION_UNITS = [
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1_000],
+  ["ms", 1],
+] as const;
+
+/** A duration for a form, in the longest unit that tells it exactly: "90 s". `readDuration` reads it back. */
+export function exactDuration(ms: number): string {
+  const found = DURATION_UNITS.find(([, unitMs]) => ms >= unitMs && ms % unitMs === 0);
+  return found === undefined ? `${ms} ms` : `${ms / found[1]} ${found[0]}`;
+}
+
+/** Milliseconds of "90 s", "1.5 min" or "500"; a number without a unit is milliseconds. Null: it is none of these. */
+export function readDuration(text: string): number | null {
+  const [, digits = "", unit = "ms"] = /^(\d{1,9}(?:\.\d{1,3})?) ?(ms|s|min|h)?$/.exec(text.trim()) ?? [];
+  const unitMs = DURATION_UNITS.find(([name]) => name === unit)?.[1] ?? 1;
+  return digits === "" ? null : Math.round(Number(digits) * unitMs);
+}
+
+/** In the order in which they are looked for: most browsers also name those that they descend from. */
+const BROWSERS = [
+  ["Edg/", "Edge"],
+  ["OPR/", "Opera"],
+  ["SamsungBrowser/", "Samsung Internet"],
+  ["Firefox/", "Firefox"],
+  ["FxiOS/", "Firefox"],
+  ["HeadlessChrome/", "Chrome"],
+  ["CriOS/", "Chrome"],
+  ["Chrome/", "Chrome"],
+  ["Safari/", "Safari"],
+] as const;
+
+const SYSTEMS = [
+  ["Android", "Android"],
+  ["iPhone", "iPhone"],
+  ["iPad", "iPad"],
+  ["Windows", "Windows"],
+  ["Mac OS X", "macOS"],
+  ["Linux", "Linux"],
+] as const;
+
+/** "Firefox on Linux", by what a browser says of itself; null: it is none that is known. */
+export function browserName(agent: string): string | null {
+  const browser = BROWSERS.find(([part]) => agent.includes(part))?.[1];
+  const system = SYSTEMS.find(([part]) => agent.includes(part))?.[1];
+  if (browser === undefined) return null;
+  return system === undefined ? browser : `${browser} on ${system}`;
+}
+
+/** 12,345 */
+export function number(value: number): string {
+  return value.toLocaleString("en-GB");
+}
+
+/** "1 attempt", "2 attempts". */
+export function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** At most one decimal place, and no trailing ".0". */
+function trimmed(value: number): string {
+  return value.toFixed(1).replace(/\.0$/, "");
+}
+
+/** The state of an action in a sentence. `isRejected`: a person rejected it; its status is only `cancelled`. */
+export function summaryOf(action: Action, isRejected = false): string {
+  const state = isRejected ? `It was rejected. ${notSent(action)}` : SENTENCES[action.status](action);
+  const late = lateText(action);
+  return late === null ? state : `${late} ${state}`;
+}
+
+/** What the target answered after its attempt was closed as unknown, in a sentence; null: nothing. */
+export function lateText({ status, run, lateResult }: Pick<Action, "status" | "run" | "lateResult">): string | null {
+  if (lateResult === null) return null;
+  const { responseCode: code, attempt } = lateResult;
+  if (lateResult.run !== run) return `Run ${lateResult.run} was answered ${code}, after it had ended.`;
+  const answer = `target answered ${code} to attempt ${attempt}, after that was closed as unknown.`;
+  if (status === "failed") return `Failed, but the ${answer}`;
+  return status === "cancelled" ? `Cancelled, but the ${answer}` : `The ${answer}`;
+}
+
+const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {
+  pending: ({ attempts, retries, result, ...action }) =>
+    attempts === 0
+      ? waitText(action)
+      : `${result?.lastError ?? "The last attempt failed."} ${counted(retries - attempts, "attempt")} left.`,
+  active: ({ attempts }) => `It is being sent: attempt ${attempts}.`,
+  awaiting_approval: (action) => `It is awaiting approval. ${notSent(action)}`,
+  completed: ({ attempts, result }) =>
+    `The target answered ${result?.responseCode ?? "with success"}${tookOf(result?.durationMs ?? null)}${
+      attempts === 1 ? "" : `, at attempt ${attempts}`
+    }.`,
+  failed: ({ attempts, result }) =>
+    `${result?.lastError ?? "It could not be delivered."} Given up after ${counted(attempts, "attempt")}.`,
+  cancelled: (action) =>
+    action.attempts === 0
+      ? `It was cancelled. ${notSent(action)}`
+      : `It was cancelled after ${counted(action.attempts, "attempt")}.`,
+};
+
+/** Of an action before its first attempt. */
+function waitText(action: Parameters<typeof awaitsRunAt>[0]): string {
+  return awaitsRunAt(action) ? "It waits for its time. Nothing has been sent." : "It is about to be sent.";
+}
+
+function tookOf(ms: number | null): string {
+  return ms === null ? "" : ` in ${duration(ms)}`;
+}
+
+/** The sentence about a held action on pages and in mails. */
+export function waitingText(action: Pick<Action, "run" | "callback">): string {
+  return `It is awaiting approval. ${notSent(action)}`;
+}
+
+/**
+ * Only about this run: earlier runs may have sent the request, and the text must not hide that. Callbacks of a held action
+ * are sent before the decision.
+ */
+function notSent({ run, callback }: Pick<Action, "run" | "callback">): string {
+  const what = callback === null ? "Nothing has been sent" : "The request has not been sent";
+  const where = run === 1 ? "" : ` in run ${run}; the target may have received it in an earlier run`;
+  return `${what}${where}.${callback === null ? "" : " Its callback is notified that it is awaiting approval, and of the result."}`;
+}
+
+/** A timeline event that has an actor. */
+export type ActorEvent = Extract<TimelineEvent, { readonly actor: string }>;
+
+const NOT_DECISIONS: ReadonlySet<TimelineEvent["type"]> = new Set(["created", "sent_now", "paused", "resumed"]);
+
+/** The newest decision of a timeline. Creation and pauses don't count. Null if there is none. */
+export function lastDecision(timeline: readonly TimelineEntry[]): ActorEvent | null {
+  const decisions = timeline.flatMap(({ event }) => ("actor" in event ? [event] : []));
+  return decisions.findLast(({ type }) => !NOT_DECISIONS.has(type)) ?? null;
+}
+
+/** One option of a form. */
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+  /** Explains the option. */
+  readonly hint: string;
+}
+
+type ChoiceTexts<Value extends string> = Readonly<Record<Value, Omit<Choice, "value">>>;
+
+/** The most common roles come first. */
+const ROLE_TEXTS: ChoiceTexts<Role> = {
+  agent: {
+    label: "Agent",
+    hint: "Creates and reads actions; cancels and retries its own. It can’t approve on its own. For agents and programs.",
+  },
+  approver: { label: "Approver", hint: "Reads, approves and rejects. Secrets are masked. For reviewers." },
+  reader: { label: "Reader", hint: "Reads only. Secrets are masked. For dashboards and auditors." },
+  owner: {
+    label: "Owner",
+    hint: "Full access, including keys, signing secrets and approvals. Never give it to an agent.",
+  },
+};
+
+const HOLD_TEXTS: ChoiceTexts<Hold> = {
+  none: { label: "No hold", hint: "Only actions created with approve: true need approval." },
+  writes: { label: "Writes", hint: "Every call except GET needs approval." },
+  all: { label: "Everything", hint: "Every call needs approval, including GET." },
+};
+
+const SCOPE_TEXTS: ChoiceTexts<KeyScope> = {
+  own: {
+    label: "Actions that it created",
+    hint: "It sees other actions with secrets masked. Actions of keys that it replaces are included.",
+  },
+  account: {
+    label: "Every action of the account",
+    hint: "It sees their secrets, and can cancel and retry them, including actions that a person cancelled.",
+  },
+};
+
+export const ROLE_CHOICES = choicesOf(ROLE_TEXTS);
+
+/** The roles of people, the most common one first. */
+export const MEMBER_ROLE_CHOICES = choicesOf({
+  approver: ROLE_TEXTS.approver,
+  reader: ROLE_TEXTS.reader,
+  owner: { label: ROLE_TEXTS.owner.label, hint: "Full access, including keys, signing secrets and people." },
+});
+
+export const HOLD_CHOICES = choicesOf(HOLD_TEXTS);
+
+export const SCOPE_CHOICES = choicesOf(SCOPE_TEXTS);
+
+function choicesOf(texts: ChoiceTexts<string>): readonly Choice[] {
+  return Object.entries(texts).map(([value, text]) => ({ value, ...text }));
+}
+
+export function roleLabel(role: Role): string {
+  return ROLE_TEXTS[role].label;
+}
+
+/** The hold of a key for a list; null if it has none. */
+export function holdLabel(hold: Hold): string | null {
+  return hold === "none" ? null : `Holds ${HOLD_TEXTS[hold].label.toLowerCase()}`;
+}
+
+/** The scope of a key for a list; null for the default. */
+export function scopeLabel(role: Role, scope: KeyScope): string | null {
+  return hasScope(role) && scope === "account" ? "Whole account" : null;
+}
+
+/** A text cut for display. */
+export interface CutText {
+  readonly beginning: string;
+  /** Null: all of it is shown. "57 more lines (3,210 characters)" */
+  readonly rest: string | null;
+}
+
+/** Cuts a text to the limits, at a line break if possible. */
+export function cutText(text: string, limits: { readonly lines: number; readonly chars: number }): CutText {
+  let end = Math.min(text.length, limits.chars);
+  for (let line = 0, at = -1; line < limits.lines; line += 1) {
+    at = text.indexOf("\n", at + 1);
+    if (at === -1 || at >= end) break;
+    if (line === limits.lines - 1) end = at;
+  }
+  return cutAt(text, end);
+}
+
+/** Cuts a text at this index, but never inside a surrogate pair. */
+export function cutAt(text: string, end: number): CutText {
+  if (end >= text.length) return { beginning: text, rest: null };
+  const isPair = /[\ud800-\udbff]/.test(text.charAt(end - 1));
+  const beginning = text.slice(0, isPair ? end - 1 : end);
+  const left = text.slice(beginning.length).replace(/^\n/, "");
+  const lines = left.split("\n").length;
+  const chars = `${number(left.length)} ${left.length === 1 ? "character" : "characters"}`;
+  // The rest of a line that was cut is not another line.
+  const isWithin = text.charAt(beginning.length) !== "\n";
+  if (isWithin && lines === 1) return { beginning, rest: `${chars} more` };
+  return { beginning, rest: `${counted(lines, "more line")} (${chars})` };
+}

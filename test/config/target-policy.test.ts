@@ -1,0 +1,100 @@
+import { describe, expect, test } from "bun:test";
+import { parseAddress } from "../../src/core/addresses.ts";
+import { describePolicy, checkAddress, checkName, parsePolicy } from "../../src/config/target-policy.ts";
+import { LOCAL, policyWith } from "../outbound/policies.ts";
+
+function checkTarget(policy: ReturnType<typeof policyWith>, text: string, name: string | null): string {
+  const address = parseAddress(text);
+  if (address === null) throw new Error(`${text} can't be read.`);
+  return checkAddress(policy, address, name);
+}
+
+describe("what is listed", () => {
+  test("names, ranges and addresses are read, in any case and with brackets or a trailing dot", () => {
+    const entries = [
+      " 10.0.0.0/8 ",
+      "192.168.1.1",
+      "[fd12::1]",
+      "fd13::/16",
+      "Billing.Internal.",
+      "intranet",
+      "localhost",
+      "0.0.0.0/0",
+    ];
+    const policy = policyWith({ allowedPrivateTargets: entries });
+    expect([policy.ranges.length, [...policy.names]]).toEqual([5, ["billing.internal", "intranet", "localhost"]]);
+  });
+
+  test.each([
+    ["10.0.0.5/8", "bits set behind the prefix"],
+    ["10.0.0.0/33", "no range"],
+    ["127.1", "no CIDR, address or host name"],
+    ["0x7f000001", "no CIDR, address or host name"],
+    ["2130706433", "no CIDR, address or host name"],
+    ["*.internal", "no CIDR, address or host name"],
+    ["http://billing.internal", "no CIDR, address or host name"],
+    ["billing.internal:80", "no CIDR, address or host name"],
+    ["fe80::1%eth0", "no CIDR, address or host name"],
+    ["", "no CIDR, address or host name"],
+    ["169.254.0.0/16", "can never be allowed"],
+    ["fd00:ec2::254", "can never be allowed"],
+    ["fe80::/10", "can never be allowed"],
+    ["::ffff:10.0.0.1", "can never be allowed"],
+    ["metadata.google.internal", "can never be allowed"],
+    ["x.onion", "can never be allowed"],
+  ])("%p is a problem, told by the setting's name", (entry, fragment) => {
+    const parsed = parsePolicy({ allowedPrivateTargets: [entry], loopbackAllowed: true, ownOrigins: [] });
+    expect(parsed).toEqual({ problems: [expect.stringContaining(fragment)] });
+    expect(parsed).toEqual({ problems: [expect.stringContaining("ALLOWED_PRIVATE_TARGETS")] });
+  });
+
+  test("all problems come at once", () => {
+    const settings = {
+      allowedPrivateTargets: ["*", "10.0.0.0/8", "?"],
+      loopbackAllowed: true,
+      ownOrigins: ["nothing", "file:///"],
+    };
+    expect(parsePolicy(settings)).toEqual({ problems: [expect.any(String), expect.any(String), expect.any(String)] });
+  });
+
+  test("the policy in force is one sentence", () => {
+    expect(describePolicy(policyWith())).toBe("Calls may go to public addresses only.");
+    expect(describePolicy(LOCAL)).toBe(
+      "Calls may go to public addresses and to loopback (this server listens only there).",
+    );
+    expect(describePolicy(policyWith({ allowedPrivateTargets: ["10.0.0.0/8", "intranet"] }))).toBe(
+      "Calls may go to public addresses and to 10.0.0.0/8, intranet.",
+    );
+  });
+});
+
+describe("an address behind a name", () => {
+  test("a listed name may stand for any private address, and a listed range may stand behind any name", () => {
+    const policy = policyWith({ allowedPrivateTargets: ["billing.internal", "192.168.0.0/16"] });
+    expect(checkTarget(policy, "10.1.2.3", "billing.internal")).toBe("allowed");
+    expect(checkTarget(policy, "10.1.2.3", "other.internal")).toBe("private");
+    expect(checkTarget(policy, "10.1.2.3", "www.billing.internal")).toBe("private");
+    expect(checkTarget(policy, "10.1.2.3", null)).toBe("private");
+    expect(checkTarget(policy, "192.168.3.4", "www.example.com")).toBe("allowed");
+    expect(checkTarget(policy, "169.254.169.254", "billing.internal")).toBe("never");
+  });
+
+  test("loopback stands behind localhost names only", () => {
+    const verdicts = ["localhost", "a.b.localhost", null, "www.example.com", "localhost.example.com"].map((name) =>
+      checkTarget(LOCAL, "127.0.0.1", name),
+    );
+    expect(verdicts).toEqual(["allowed", "allowed", "allowed", "private", "private"]);
+    expect(checkTarget(LOCAL, "10.0.0.1", "localhost")).toBe("private");
+  });
+
+  test("names are judged before anybody is asked for them", () => {
+    expect(["x.onion", "metadata.google.internal", "www.example.com"].map((name) => checkName(LOCAL, name))).toEqual([
+      "never",
+      "never",
+      "allowed",
+    ]);
+    expect(["intranet", "a.local", "a.internal", "a.home.arpa"].map((name) => checkName(LOCAL, name))).toEqual(
+      Array.from({ length: 4 }, () => "private"),
+    );
+  });
+});

@@ -1,0 +1,306 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "bun:test";
+import { array, assert, integer, property } from "fast-check";
+import { ACTIVITY_NAMES_MAX, DAY_MS, HOUR_MS, OVERVIEW_RANGES } from "../../src/core/limits.ts";
+import { ActivityTally, firstSlotOf, RANGE_NAMES, slotMsOf } from "../../src/core/activity.ts";
+import { createCountActivity, createPruneActivity } from "../../src/events/activity-job.ts";
+import {
+  addDuration,
+  histogramText,
+  mergeHistogramTexts,
+  mergeHistograms,
+  parseHistogram,
+  percentilesOf,
+  withoutHistograms,
+} from "../../src/core/histogram.ts";
+import type { ActivityPage, ActivityStore } from "../../src/core/activity-store.ts";
+import { FakeClock } from "../support/clock.ts";
+import { openEngine } from "../support/engine.ts";
+import { ACCOUNT, answered, later, NOON } from "../support/factory.ts";
+import { aGroup } from "../support/overview.ts";
+
+const MINUTE_MS = 60_000;
+
+const histogramOf = (...durations: readonly number[]) => {
+  const histogram = new Map<number, number>();
+  for (const ms of durations) addDuration(histogram, ms, 1);
+  return histogram;
+};
+
+describe("a histogram", () => {
+  test("knows every duration within 3 %, and those below 32 ms exactly", () => {
+    assert(
+      property(integer({ min: 0, max: 2 ** 31 }), (ms) => {
+        const [found = -1] = percentilesOf(histogramOf(ms), [0.5]);
+        expect(Math.abs(found - ms)).toBeLessThanOrEqual(ms < 32 ? 0 : ms / 32);
+      }),
+    );
+  });
+
+  test("keeps the order of durations, and all of them when it is stored and merged", () => {
+    const durations = array(integer({ min: 0, max: DAY_MS }), { minLength: 1, maxLength: 50 });
+    assert(
+      property(durations, durations, (some, others) => {
+        const stored = [some, others].map((each) => parseHistogram(histogramText(histogramOf(...each))));
+        const shares = [0.1, 0.5, 0.95, 1];
+        const found = percentilesOf(mergeHistograms(stored), shares);
+        const ordered = [...some, ...others].toSorted((a, b) => a - b);
+        const exact = shares.map((share) => ordered[Math.ceil(ordered.length * share) - 1] ?? 0);
+        for (const [at, ms] of exact.entries()) {
+          expect(Math.abs((found[at] ?? -1) - ms)).toBeLessThanOrEqual(ms < 32 ? 0 : ms / 32);
+        }
+      }),
+    );
+  });
+
+  test("is none when it was altered", () => {
+    expect([...parseHistogram("7:2 x:1 -3:4 5:0 6 8:1.5"), ...parseHistogram("")]).toEqual([[7, 2]]);
+    expect(percentilesOf(parseHistogram("nothing"), [0.5])).toEqual([]);
+    const altered = ["7:2", "7:3 8:1 9", "99999999:4", `5:${"9".repeat(400)}`, "1:2:3 :4", " 6:1 "];
+    expect([...mergeHistogramTexts(altered)]).toEqual([
+      [6, 1],
+      [7, 5],
+      [8, 1],
+    ]);
+  });
+
+  test("is merged from its texts, and loses what others have of it", () => {
+    const durations = array(integer({ min: 0, max: DAY_MS }), { minLength: 1, maxLength: 50 });
+    assert(
+      property(durations, durations, (some, others) => {
+        const [one, other] = [histogramOf(...some), histogramOf(...others)];
+        const both = mergeHistogramTexts([histogramText(one), "", histogramText(other)]);
+        expect(both).toEqual(mergeHistograms([one, other]));
+        expect(withoutHistograms(both, [other])).toEqual(one);
+        expect(withoutHistograms(one, [one, other]).size).toBe(0);
+      }),
+    );
+  });
+});
+
+describe("the slots", () => {
+  test("of every range end with the one that is not over, and begin on the hour", () => {
+    for (const range of RANGE_NAMES) {
+      const { slotMinutes, slots } = OVERVIEW_RANGES[range];
+      const first = firstSlotOf(range, later(MINUTE_MS / 2));
+      expect(first.getTime() % slotMsOf(slotMinutes)).toBe(0);
+      const end = first.getTime() + slots * slotMsOf(slotMinutes);
+      expect([end > later(MINUTE_MS / 2).getTime(), end - slotMsOf(slotMinutes) <= NOON.getTime()]).toEqual([
+        true,
+        true,
+      ]);
+    }
+  });
+
+  test("count a group in each range that still shows it, by host and by key", () => {
+    const tally = new ActivityTally(NOON);
+    tally.add(aGroup({ at: later(-2 * DAY_MS), count: 3 }));
+    tally.add(aGroup({ kind: "created", ms: null, keyId: "" }));
+    const seen = tally.rows.map(({ slotMinutes, kind, name, created, attempts }) =>
+      [slotMinutes, kind, name, created, attempts].join(" "),
+    );
+    expect(seen.toSorted()).toEqual(
+      [
+        "180 all  0 3",
+        "180 host api.example.com 0 3",
+        "180 key key_one 0 3",
+        "720 all  0 3",
+        "720 host api.example.com 0 3",
+        "720 key key_one 0 3",
+        ...[1, 30, 180, 720].flatMap((minutes) => [
+          `${minutes} all  1 0`,
+          `${minutes} host api.example.com 1 0`,
+          `${minutes} key  1 0`,
+        ]),
+      ].toSorted(),
+    );
+    expect(tally.rows.every(({ accountId }) => accountId === ACCOUNT)).toBe(true);
+  });
+
+  test("go on from what was stored, and change only what is counted", () => {
+    const before = new ActivityTally(NOON, ["1h"]);
+    before.add(aGroup({ ms: 10, lastError: null }));
+    before.add(aGroup({ host: "b.example", keyId: "key_b" }));
+    const tally = new ActivityTally(NOON, ["1h"]);
+    tally.load(before.rows);
+    const failure = { kind: "retry", failedAttempts: 2, count: 2, lastError: "No.", lastFailedAt: later(9) } as const;
+    tally.add(aGroup({ ...failure, ms: 30 }));
+    // An older failure, counted later, is not the last one.
+    tally.add(aGroup({ ...failure, ms: null, lastError: "Older.", lastFailedAt: later(3) }));
+    expect(tally.changed.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+      "all ",
+      "host api.example.com",
+      "key key_one",
+    ]);
+    const [all, host] = tally.changed;
+    expect(all).toMatchObject({ attempts: 6, completed: 2, failedAttempts: 4, lastError: null });
+    expect(host).toMatchObject({
+      attempts: 5,
+      completed: 1,
+      failedAttempts: 4,
+      lastError: "No.",
+      lastFailedAt: later(9),
+    });
+    expect(percentilesOf(host?.latency ?? new Map(), [0, 1])).toEqual([10, 30]);
+    // What was loaded is not written to.
+    expect(before.rows[1]).toMatchObject({ attempts: 1 });
+  });
+
+  test("name a bounded number of hosts and keys, and count the others together", () => {
+    const tally = new ActivityTally(NOON, ["1h"]);
+    for (let at = 0; at < ACTIVITY_NAMES_MAX + 5; at += 1)
+      tally.add(aGroup({ host: `h${at}.example`, keyId: `key_${at}` }));
+    tally.add(aGroup({ host: "h0.example", keyId: "key_0" }));
+    const again = new ActivityTally(NOON, ["1h"]);
+    again.load(tally.rows);
+    again.add(aGroup({ host: "new.example", keyId: "key_new" }));
+    const count = (kind: string) => again.rows.filter((row) => row.kind === kind);
+    expect([count("host").length, count("key").length]).toEqual([ACTIVITY_NAMES_MAX, ACTIVITY_NAMES_MAX]);
+    expect([count("other_hosts")[0]?.attempts, count("other_keys")[0]?.attempts]).toEqual([6, 6]);
+    expect(again.rows.find(({ name }) => name === "h0.example")?.attempts).toBe(2);
+  });
+
+  test("tell decisions from attempts", () => {
+    const tally = new ActivityTally(NOON, ["1h"]);
+    tally.add(aGroup({ kind: "approved", ms: 7 * MINUTE_MS, count: 2 }));
+    tally.add(aGroup({ kind: "rejected", ms: null }));
+    expect(tally.rows[0]).toMatchObject({ approved: 2, rejected: 1, attempts: 0, completed: 0 });
+    expect(tally.rows[0]?.latency.size).toBe(0);
+  });
+});
+
+/** A store that has these pages, one after the other, from position 0 on. */
+function storeOf(pages: readonly Partial<ActivityPage>[]) {
+  let position = 0;
+  const written: Parameters<ActivityStore["put"]>[0][] = [];
+  const activity = {
+    position: async () => position,
+    groups: async (after: number): Promise<ActivityPage> => ({
+      groups: [],
+      position: pages[after] === undefined ? after : after + 1,
+      at: null,
+      isLast: after + 1 >= pages.length,
+      ...pages[after],
+    }),
+    stored: async () => [],
+    put: async (write: Parameters<ActivityStore["put"]>[0]) => {
+      if (write.from !== position) return false;
+      position = write.to;
+      written.push(write);
+      return true;
+    },
+  };
+  return { activity, written, skipTo: (to: number) => (position = to) };
+}
+
+const NEVER = new AbortController().signal;
+
+describe("the job that counts", () => {
+  test("goes on from where it was until it has counted the newest row, with a pause after each step", async () => {
+    const clock = new FakeClock(NOON);
+    const { activity, written } = storeOf([{ groups: [aGroup()] }, {}, { groups: [aGroup({ kind: "created" })] }]);
+    const run = createCountActivity({ activity, clock });
+    const running = run(NOON, NEVER);
+    for (let turn = 0; turn < 50; turn += 1) {
+      clock.advance(5);
+      await nextTurn();
+    }
+    await running;
+    expect(written.map(({ from, to, rows }) => [from, to, rows.length])).toEqual([
+      [0, 1, 12],
+      [1, 2, 0],
+      [2, 3, 12],
+    ]);
+    expect(written[2]?.steps).toEqual([{ accountId: ACCOUNT, step: "action", at: NOON }]);
+    await run(NOON, NEVER);
+    expect(written).toHaveLength(3);
+  });
+
+  test("lets others have their turn between what it reads, counts and writes", async () => {
+    const { activity } = storeOf([{ groups: [aGroup()] }]);
+    let turns = 0;
+    const turn = () => {
+      turns += 1;
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    const seen: number[] = [];
+    const noting = { ...activity };
+    for (const name of ["groups", "stored", "put"] as const) {
+      const method = activity[name] as (...args: unknown[]) => Promise<never>;
+      noting[name] = (...args: unknown[]) => {
+        seen.push(turns);
+        return method(...args);
+      };
+    }
+    await createCountActivity({ activity: noting, clock: new FakeClock(NOON) })(NOON, NEVER);
+    clearImmediate(next);
+    const [groups = 0, stored = 0, put = 0] = seen;
+    expect([stored - groups, put - stored]).toEqual([1, 2]);
+  });
+
+  test("stops where another node has counted on, and when it is told to", async () => {
+    const clock = new FakeClock(NOON);
+    const { activity, written, skipTo } = storeOf([{}, {}, {}]);
+    const stored = async () => {
+      skipTo(2);
+      return [];
+    };
+    await createCountActivity({ activity: { ...activity, stored }, clock })(NOON, NEVER);
+    expect(written).toEqual([]);
+    await createCountActivity({ activity, clock })(NOON, AbortSignal.abort());
+    expect(written).toEqual([]);
+  });
+
+  test("and the live figures say the same, before and after it ran", async () => {
+    await using engine = await openEngine({ sender: { send: async () => answered(503) } });
+    const { owner, overview, clock, store } = engine;
+    for (let count = 0; count < 3; count += 1) {
+      const { id } = await engine.create({ retries: 1, url: `http://127.0.0.1:${9_000 + count}/` });
+      await engine.saw(id, { status: "failed" });
+    }
+    const held = await engine.create({ approve: true, retries: 1 });
+    clock.advance(5 * MINUTE_MS);
+    await engine.actionService.approve(owner, held.id, null);
+    await engine.saw(held.id, { status: "failed" });
+    const live = await Promise.all(RANGE_NAMES.map((range) => overview.read(owner, range)));
+    await createCountActivity({ activity: store.activity, clock })(clock.now(), NEVER);
+    expect(await store.activity.position()).toBe(await store.actions.position());
+    clock.advance(HOUR_MS / 30);
+    const stored = await Promise.all(RANGE_NAMES.map((range) => overview.read(owner, range)));
+    for (const [at, range] of RANGE_NAMES.entries()) {
+      const [before, after] = [live[at]?.overview, stored[at]?.overview];
+      const failed = [before, after].map((seen) => seen?.slots.reduce((sum, slot) => sum + slot.failed, 0));
+      expect([range, ...failed]).toEqual([range, 4, 4]);
+      for (const name of ["latency", "hosts", "keys", "failing", "decisions"] as const) {
+        expect(after?.[name]).toEqual(before?.[name]);
+      }
+      expect(after?.decisions).toMatchObject({ approved: 1, rejected: 0, p50Ms: expect.any(Number) });
+    }
+    expect((await store.firstSteps.done(owner.accountId, "")).map(({ step }) => step).toSorted()).toEqual([
+      "action",
+      "approval",
+    ]);
+  });
+});
+
+test("figures are deleted when no range shows them, or their actions are gone", async () => {
+  const pruned: [number, Date][] = [];
+  let more = 2;
+  const prune = async (minutes: number, before: Date) => {
+    pruned.push([minutes, before]);
+    more -= 1;
+    return more > 0;
+  };
+  await createPruneActivity({ prune }, null)(NOON, NEVER);
+  expect(pruned.map(([minutes]) => minutes)).toEqual([1, 1, 30, 180, 720]);
+  expect(pruned[4]).toEqual([720, firstSlotOf("30d", NOON)]);
+  pruned.length = 0;
+  await createPruneActivity({ prune }, 2)(NOON, NEVER);
+  expect(pruned.map(([, before]) => before)).toEqual([
+    firstSlotOf("1h", NOON),
+    firstSlotOf("24h", NOON),
+    later(-2 * DAY_MS),
+    later(-2 * DAY_MS),
+  ]);
+});

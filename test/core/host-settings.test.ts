@@ -1,0 +1,169 @@
+import { PutHostSettings, hostRulesFrom, hostRulesText, parseHostRules } from "../../src/api/host-settings.ts";
+import { describe, expect, test } from "bun:test";
+import { isOneOfStatuses, NO_RULES, rulesOf } from "../../src/core/rules.ts";
+import { DomainError } from "../../src/core/domain-error.ts";
+import { bodyCheck } from "../../src/api/schema-helpers.ts";
+import { checkHost } from "../../src/core/host.ts";
+import { KnownHostSettings } from "../../src/hosts/service.ts";
+import { type HostSettingsRow, NO_HOST_RULES } from "../../src/core/host-settings.ts";
+import { ACCOUNT, NOON, OTHER_ACCOUNT } from "../support/factory.ts";
+
+const SERVER = { timeoutMs: 30_000, backoff: { baseMs: 2_000, capMs: 60_000 }, giveUpOn: [] };
+
+const CALLED = { accountId: ACCOUNT, host: "a.example" };
+
+const row = (host: string, rules: Partial<HostSettingsRow["rules"]>, accountId = ACCOUNT): HostSettingsRow => ({
+  accountId,
+  host,
+  rules: { ...NO_HOST_RULES, ...rules },
+  updatedAt: NOON,
+  updatedBy: "key:owner",
+});
+
+/** A store whose rows and version a test sets. */
+function storeOf(rows: HostSettingsRow[]) {
+  const store = {
+    rows,
+    at: "1",
+    lists: 0,
+    version: () => Promise.resolve(store.at),
+    list(accountId: string | null) {
+      store.lists += 1;
+      return Promise.resolve(store.rows.filter((one) => accountId === null || one.accountId === accountId));
+    },
+  };
+  return store;
+}
+
+describe("what applies to an attempt", () => {
+  test("is what the action says, else the host, else the account, else the server; each member by itself", async () => {
+    const known = new KnownHostSettings(
+      storeOf([
+        row("", { timeoutMs: 10_000, giveUpOn: ["4xx"], backoff: { baseMs: 100, capMs: 100 } }),
+        row("a.example", { timeoutMs: 20_000, giveUpOn: [] }),
+        row("a.example", { timeoutMs: 1_000 }, OTHER_ACCOUNT),
+      ]),
+    );
+    await known.reload();
+    const backoff = { baseMs: 100, capMs: 100 };
+    expect(known.rulesOf(SERVER, CALLED, null)).toEqual({ timeoutMs: 20_000, backoff, giveUpOn: [] });
+    const own = { ...NO_RULES, timeoutMs: 5_000, giveUpOn: [401] };
+    expect(known.rulesOf(SERVER, CALLED, own)).toEqual({ timeoutMs: 5_000, backoff, giveUpOn: [401] });
+    const other = known.rulesOf(SERVER, { ...CALLED, host: "a.example:8443" }, null);
+    expect(other).toEqual({ timeoutMs: 10_000, backoff, giveUpOn: ["4xx"] });
+    expect(known.rulesOf(SERVER, { ...CALLED, accountId: "acc_three" }, null)).toBe(SERVER);
+    expect(rulesOf(SERVER, [own])).toEqual({ ...SERVER, timeoutMs: 5_000, giveUpOn: [401] });
+  });
+
+  test("follows changes of other nodes by the version, and reads nothing while it is the same", async () => {
+    const store = storeOf([row("a.example", { maxConcurrent: 2 })]);
+    const known = new KnownHostSettings(store);
+    const changed: string[] = [];
+    known.onChange((accountId) => changed.push(accountId));
+    await known.reload();
+    await known.reload();
+    expect([store.lists, changed]).toEqual([1, [ACCOUNT]]);
+    store.rows = [row("a.example", { maxConcurrent: 3 }, OTHER_ACCOUNT)];
+    store.at = "2";
+    await known.reload();
+    expect(known.limitsOf(CALLED)).toEqual({ maxConcurrent: null, maxPerSecond: null });
+    expect(known.limitsOf({ ...CALLED, accountId: OTHER_ACCOUNT }).maxConcurrent).toBe(3);
+    // The account without settings too.
+    expect(changed.slice(1).toSorted()).toEqual([ACCOUNT, OTHER_ACCOUNT].toSorted());
+  });
+
+  test("of one account is read again after a change of this process", async () => {
+    const store = storeOf([]);
+    const known = new KnownHostSettings(store);
+    await known.reload();
+    store.rows = [row("a.example", { maxPerSecond: 5 })];
+    await known.refresh(ACCOUNT);
+    expect(known.limitsOf(CALLED).maxPerSecond).toBe(5);
+    store.rows = [];
+    await known.refresh(ACCOUNT);
+    expect(known.limitsOf(CALLED).maxPerSecond).toBeNull();
+  });
+});
+
+test("a status is one of those that end an action by its number or its class", () => {
+  const matches = (patterns: Parameters<typeof isOneOfStatuses>[0]) =>
+    [302, 401, 422, 503].filter((code) => isOneOfStatuses(patterns, code));
+  expect([matches([]), matches([401]), matches(["4xx"]), matches(["3xx", 503])]).toEqual([
+    [],
+    [401],
+    [401, 422],
+    [302, 503],
+  ]);
+});
+
+describe("settings", () => {
+  const check = bodyCheck(PutHostSettings);
+
+  test("are the same after they were stored, and none if the row was altered", () => {
+    const body = check({
+      timeout_ms: 120_000,
+      backoff: { base_ms: 100, cap_ms: 86_400_000 },
+      give_up_on: [300, 599, "3xx"],
+      max_per_second: 0.01,
+      max_concurrent: 1,
+    });
+    const rules = hostRulesFrom(body);
+    expect(parseHostRules(hostRulesText(rules))).toEqual(rules);
+    expect(hostRulesText(NO_HOST_RULES)).toBe("{}");
+    for (const text of ["", "[]", "{", '{"timeout_ms":"1"}', '{"other":1}']) {
+      expect(parseHostRules(text)).toEqual(NO_HOST_RULES);
+    }
+  });
+
+  test.each([
+    [{ timeout_ms: 999 }, "timeout_ms"],
+    [{ timeout_ms: 120_001 }, "timeout_ms"],
+    [{ timeout_ms: 1_000.5 }, "timeout_ms"],
+    [{ backoff: { base_ms: 99, cap_ms: 100 } }, "backoff.base_ms"],
+    [{ backoff: { base_ms: 100 } }, "backoff.cap_ms"],
+    [{ backoff: { base_ms: 200, cap_ms: 100 } }, "backoff"],
+    [{ backoff: { base_ms: 100, cap_ms: 86_400_001 } }, "backoff.cap_ms"],
+    [{ give_up_on: [299] }, "give_up_on.0"],
+    [{ give_up_on: [401, "2xx"] }, "give_up_on.1"],
+    [{ give_up_on: "4xx" }, "give_up_on"],
+    [{ give_up_on: Array.from({ length: 51 }, () => 401) }, "give_up_on"],
+    [{ max_per_second: 0 }, "max_per_second"],
+    [{ max_per_second: 10_001 }, "max_per_second"],
+    [{ max_concurrent: 0 }, "max_concurrent"],
+    [{ rate: 1 }, "rate"],
+  ])("refuse %j", (body, field) => {
+    const refused = (() => {
+      try {
+        return check(body);
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(refused).toBeInstanceOf(DomainError);
+    expect((refused as DomainError).issues.map((issue) => issue.field)).toEqual([field]);
+  });
+});
+
+test("a host is named as actions have it, and one that no action has is refused", () => {
+  const named = (text: string) => checkHost(text, "validation_error");
+  expect(["API.Example.com.", " a.example:8443 ", "[::1]:8080", "10.0.0.7", "::1"].map(named)).toEqual([
+    "api.example.com",
+    "a.example:8443",
+    "[::1]:8080",
+    "10.0.0.7",
+    "[::1]",
+  ]);
+  for (const text of [
+    "",
+    "*.a.example",
+    "https://a.example",
+    "a.example/x",
+    "a.example:443",
+    "a.example:80",
+    "[::1]:443",
+  ]) {
+    expect(() => named(text)).toThrow();
+  }
+  // The last part of an address is no port.
+  expect(named("[2001:db8::443]")).toBe("[2001:db8::443]");
+});

@@ -1,0 +1,146 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { compactJson, parseExactly, withoutLists } from "../../src/core/json.ts";
+import { runsOf } from "../support/long.ts";
+
+const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+
+console.log(`compact json: seed ${seed}`);
+
+/** The text without its white space, or null when it is no JSON. */
+function compact(text: string): string | null {
+  try {
+    return compactJson(text);
+  } catch (error) {
+    expect(error).toBeInstanceOf(SyntaxError);
+    return null;
+  }
+}
+
+/** What the engine's own parser says. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const PARTS = [
+  ...Array.from('{}[]:,"\\ \t\n0123456789-+.eEtruefalsn/ubx\u0000\u0001é€'),
+  "\\u00e9",
+  "\\ud800",
+  "true",
+  "null",
+  '"a"',
+  "1.0",
+];
+
+/** What is nearly JSON, by what it lacks: a value, an end, a comma, a digit, a quote; and white space of other kinds. */
+const NONE: readonly string[] = [
+  "",
+  " ",
+  "\ufeff",
+  "{",
+  "[",
+  "]",
+  "[1,]",
+  "[,1]",
+  "[1 2]",
+  "{,}",
+  '{"a"}',
+  '{"a":}',
+  '{"a":1,}',
+  "{1:1}",
+  "{a:1}",
+  "01",
+  "-",
+  "+1",
+  "1.",
+  ".5",
+  "1e",
+  "1e+",
+  "--1",
+  "0x1",
+  "NaN",
+  "Infinity",
+  "tru",
+  "nul",
+  "truex",
+  "True",
+  '"',
+  '"\\"',
+  '"\\x"',
+  '"\\u12"',
+  '"\\u12g4"',
+  '"\n"',
+  '"\0"',
+  "'a'",
+  "{}{}",
+  "[]]",
+  "[}",
+  "{]",
+  "/**/1",
+  "1/",
+  "\f1",
+  "\u00a01",
+  "1\ufeff",
+  "[1\v]",
+  "\ufeff\ufeff1",
+];
+
+describe("a JSON text without white space", () => {
+  test.each([
+    [` { "a" : [ 1.0 , 2 , [ ] , { } ] } `, `{"a":[1.0,2,[],{}]}`],
+    ["\t\r\n1 ", "1"],
+    [`" a b "`, `" a b "`],
+    [`"\\" \\\\"`, `"\\" \\\\"`],
+    [`["\\u00e9" , "é" , "\\/"]`, `["é","é","\\/"]`],
+    ["[ true , false , null ]", "[true,false,null]"],
+    ["[-0, 1e5, 1E+5, 0.10e-1]", "[-0,1e5,1E+5,0.10e-1]"],
+    ["{ }", "{}"],
+    [`{"a":1.0,"b":2,"\\u0061": 3.0}`, `{"a":3.0,"b":2}`],
+  ])("of %j is %j", (text, expected) => {
+    expect(compact(text)).toBe(expected);
+  });
+
+  test.each(NONE)("of %j is none: it is no JSON", (text) => {
+    expect(isJson(text)).toBe(false);
+    expect(compact(text)).toBeNull();
+  });
+
+  test("is there exactly where the engine's parser finds a value, and is the same value", () => {
+    const garbage = fc.array(fc.constantFrom(...PARTS), { maxLength: 12 }).map((parts) => parts.join(""));
+    const valid = fc
+      .tuple(fc.jsonValue(), fc.constantFrom("", " ", 3))
+      .map(([value, space]) => JSON.stringify(value, null, space));
+    const nearly = fc
+      .tuple(valid, fc.nat(), fc.nat(2), fc.constantFrom("", ...PARTS))
+      .map(
+        ([text, at, cut, part]) =>
+          text.slice(0, at % (text.length + 1)) + part + text.slice((at % (text.length + 1)) + cut),
+      );
+    let sound = 0;
+    const property = fc.property(fc.oneof(garbage, valid, nearly), (text) => {
+      // Half a pair can't be written in UTF-8.
+      const sent = text.toWellFormed();
+      const found = compact(sent);
+      expect(found !== null).toBe(isJson(sent));
+      if (found === null) return;
+      sound += 1;
+      expect(JSON.stringify(parseExactly(found))).toBe(JSON.stringify(parseExactly(sent)));
+      expect(found.replaceAll(/"(?:[^"\\]|\\.)*"/g, "")).not.toMatch(/\s/);
+    });
+    fc.assert(property, { seed, numRuns: runsOf(8_000) });
+    expect(sound).toBeGreaterThan(runsOf(800));
+  });
+
+  test.each([
+    [`{"a":[1,[2],{"b":[3]}],"c":{"d":[]},"e":"[4]"}`, `{"a":[],"c":{"d":[]},"e":"[4]"}`],
+    ["[[]]", "[]"],
+    [`{"a":1}`, `{"a":1}`],
+  ])("%s with empty lists is %s", (text, expected) => {
+    expect(withoutLists(text)).toBe(expected);
+  });
+});

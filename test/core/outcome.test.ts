@@ -1,0 +1,87 @@
+import { describe, expect, test } from "bun:test";
+import { type Answered, describeOutcome as sentenceOf, type Fault, type Outcome } from "../../src/core/outcome.ts";
+
+const ANSWERED: Answered = {
+  kind: "answered",
+  headers: null,
+  code: 500,
+  body: '"secret answer"',
+  truncated: false,
+  brokenBy: null,
+  retryAfter: "120",
+  location: "http://10.1.2.3/secret",
+};
+
+/** One sentence for each thing that can stand in the way of an answer. */
+const SENTENCES: Readonly<Record<Fault, string>> = {
+  timed_out: "The target did not answer within 30 seconds.",
+  name_not_resolved: "The target's name could not be resolved.",
+  refused: "The target refused the connection.",
+  unreachable: "The target could not be reached.",
+  certificate: "The target's TLS certificate was not accepted.",
+  certificate_untrusted:
+    "The target's TLS certificate was not accepted: no authority that this machine trusts has signed it (see NODE_EXTRA_CA_CERTS).",
+  certificate_expired: "The target's TLS certificate was not accepted: it has expired.",
+  certificate_not_yet_valid: "The target's TLS certificate was not accepted: it is not valid yet.",
+  certificate_misnamed: "The target's TLS certificate was not accepted: it is for another name.",
+  tls_handshake: "The TLS handshake with the target failed.",
+  closed: "The target closed the connection before the whole answer came.",
+  not_http: "The target's answer was not valid HTTP.",
+  headers_too_large: "The headers of the target's answer were too large.",
+  address_never: "The target's address is not allowed.",
+  address_private: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).",
+  altered: "The request was altered after it was created or approved, so it was not sent.",
+  unsignable: "The call could not be signed, so it was not sent; the log of the service says why.",
+  interrupted: "The attempt was interrupted; the target may have received it.",
+};
+
+// Safe: the keys of a literal whose type has exactly these.
+
+// Safe: the keys of a literal whose type has exactly these.
+const FAULTS = Object.keys(SENTENCES) as Fault[];
+
+describe("the sentence", () => {
+  test.each(FAULTS)("for %s is its own, sent or not", (fault) => {
+    expect(sentenceOf({ kind: "not_sent", fault }, 30_000)).toBe(SENTENCES[fault]);
+    expect(sentenceOf({ kind: "unknown", fault }, 30_000)).toBe(SENTENCES[fault]);
+  });
+
+  test.each([
+    [400, "The target answered with status 400."],
+    [599, "The target answered with status 599."],
+    [300, "The target answered with a redirect (300); redirects are never followed."],
+    [304, "The target answered with a redirect (304); redirects are never followed."],
+    [399, "The target answered with a redirect (399); redirects are never followed."],
+  ])("for an answer with status %i names the status only", (code, sentence) => {
+    expect(sentenceOf({ ...ANSWERED, code }, 30_000)).toBe(sentence);
+    expect(sentenceOf({ ...ANSWERED, code, brokenBy: "closed" }, 30_000)).toBe(sentence);
+  });
+
+  test.each(["closed", "timed_out"] as const)("for a success whose body was %s is the one of the fault", (brokenBy) => {
+    expect(sentenceOf({ ...ANSWERED, code: 200, brokenBy }, 30_000)).toBe(SENTENCES[brokenBy]);
+  });
+
+  test.each([
+    [1, "0.001 seconds"],
+    [1_000, "1 second"],
+    [1_500, "1.5 seconds"],
+    [28_437, "28.4 seconds"],
+    [30_000, "30 seconds"],
+  ])("for a deadline of %i ms says how long it was", (timeoutMs, told) => {
+    const sentence = `The target did not answer within ${told}.`;
+    expect(sentenceOf({ kind: "unknown", fault: "timed_out" }, timeoutMs)).toBe(sentence);
+  });
+
+  test("is one of the seventeen of the documents, or of what was altered or can't be signed, and holds neither an address nor anything that the target said", () => {
+    const outcomes: readonly Outcome[] = [
+      ...FAULTS.map((fault): Outcome => ({ kind: "unknown", fault })),
+      ANSWERED,
+      { ...ANSWERED, code: 302 },
+    ];
+    const sentences = outcomes.map((outcome) => sentenceOf(outcome, 30_000));
+    // The two of the address are one sentence, the second with the setting's name behind it.
+    const kinds = new Set(sentences.map((sentence) => sentence.replace(" (see ALLOWED_PRIVATE_TARGETS)", "")));
+    expect(kinds.size).toBe(19);
+    for (const sentence of sentences) expect(sentence).not.toMatch(/\d+\.\d+|::|:\/\/|secret/);
+  });
+});
