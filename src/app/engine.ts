@@ -3,9 +3,10 @@ import { createEnqueue } from "../receipts/serialize.ts";
 import { createRecipients } from "../approvals/recipients.ts";
 import { createActionService } from "../actions/service.ts";
 import { createHistoryOf } from "../approvals/held.ts";
-import { type CallbackTestService, createCallbackTestService } from "../accounts/callback-test.ts";
-import { type ChannelService, createChannelService } from "../channels/service.ts";
-import type { CheckChannelUrl } from "../channels/schemas.ts";
+import { createCallbackTestService } from "../accounts/callback-test.ts";
+import { createChannelService } from "../channels/service.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import { checkTarget, type TargetPolicy } from "../config/target-policy.ts";
 import { KnownChannels } from "../delivery/known-channels.ts";
 import { createHostService, KnownHostSettings } from "../hosts/service.ts";
 import { ActivePauses, createPauseService } from "../pauses/service.ts";
@@ -41,33 +42,25 @@ import {
   MESSAGES_PER_CHANNEL_MAX,
   SHARED_FRESH_MS,
 } from "../core/limits.ts";
-import { createBus } from "../core/bus.ts";
 import { createFeed } from "../events/feed.ts";
 import { NodeFeed, type NodeFeedDeps } from "../events/node-feed.ts";
 import { createOverview } from "../events/overview.ts";
 import { collectLargeTexts } from "../observability/runtime.ts";
-import type { Clock } from "../core/clock.ts";
 import type { Node } from "../runtime/node.ts";
-import type { Ids } from "../core/ids.ts";
-import type { Log } from "../observability/log.ts";
 import type { Mailer } from "../mail/mailer.ts";
-import type { Metrics } from "../observability/metrics.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import { type ActionStore, type LaneName, type Store, StoreUnavailable } from "../core/store.ts";
 
-interface EngineParts {
-  readonly store: Store;
+interface EngineNeeds {
   readonly secrets: Secrets;
   readonly sender: Sender;
   /** Null: no mail provider is configured. */
   readonly mailer: Mailer | null;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
-  readonly metrics: Metrics;
+  /** Where calls may go. */
+  readonly policy: TargetPolicy;
   /** Null: this is the only process of the store. */
-  readonly node?: EngineNode | null;
+  readonly node: EngineNode | null;
 }
 
 /** What the delivery needs of a node among several. */
@@ -75,31 +68,16 @@ type EngineNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
   readonly membership: Pick<Node["membership"], "onChange">;
 };
 
-type EngineSettings = Pick<
-  Config,
-  | "attemptTimeoutMs"
-  | "retryBaseMs"
-  | "retryCapMs"
-  | "dispatchConcurrency"
-  | "dispatchPerHost"
-  | "callbackConcurrency"
-  | "mailConcurrency"
-  | "approvalTtlHours"
-  | "retentionDays"
-  | "approvers"
-  | "baseUrl"
-  | "isBaseUrlSet"
->;
-
 export type Engine = ReturnType<typeof createEngine>;
 
 /**
  * The service without HTTP: the services that routes call, and the loops that deliver. It runs on `Store` and the other
  * interfaces.
  */
-export function createEngine(settings: EngineSettings, parts: EngineParts) {
-  const { store, secrets, node = null } = parts;
-  const bus = createBus();
+export function createEngine(app: AppContext, needs: EngineNeeds) {
+  const { config: settings, store, bus } = app;
+  const { secrets, node, policy } = needs;
+  const parts = { ...app, ...needs };
   const { receiptPath, receiptUrl } = receiptsOf(settings, secrets);
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ ...store, secrets, log: parts.log, ...fresh });
@@ -130,13 +108,18 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const pauseService = createPauseService({ ...parts, pauses, paused, ...acting });
   const { hostSettings } = store;
   const hostService = createHostService({ ...parts, hostSettings, known: hosts, perHost: settings.dispatchPerHost });
+  const signedCallbacks = createSignedHeaders({ secrets, signingSecrets }, "callbacks");
+  const ofPolicy = { checkTarget: (url: string) => checkTarget(policy, url), known, signedHeaders: signedCallbacks };
+  const sendingAtOnce = { ...deps, ...ofPolicy };
   node?.membership.onChange(sharesChanged);
   const { feed, nodeFeed } = createFeeds(deps, loops);
   return {
     actionService,
     pauseService,
     hostService,
-    ...underPolicy({ ...deps, known, signingSecrets }),
+    channelService: createChannelService({ ...sendingAtOnce, channels: store.channels }),
+    /** Tests of receivers of callbacks. */
+    callbackTests: createCallbackTestService(sendingAtOnce),
     knownHosts: hosts,
     knownChannels: known,
     pauseOf: paused.pauseOf,
@@ -181,48 +164,12 @@ function pausedOf(loops: Readonly<Record<LoopName, { readonly isPaused: boolean 
   };
 }
 
-type ChannelParts = Omit<
-  Parameters<typeof createChannelService>[0],
-  "channels" | "audit" | "signedHeaders" | "checkTarget"
-> &
-  SigningDeps &
-  Pick<EngineParts, "store">;
-
-function channelsUnder({ store, ...parts }: ChannelParts) {
-  const { channels, audit } = store;
-  const signedHeaders = createSignedHeaders(parts, "callbacks");
-  return (checkTarget: CheckChannelUrl): ChannelService =>
-    createChannelService({ ...parts, channels, audit, signedHeaders, checkTarget });
-}
-
-type CallbackTestParts = Omit<
-  Parameters<typeof createCallbackTestService>[0],
-  "callbackHosts" | "firstSteps" | "audit" | "signedHeaders" | "checkTarget"
-> &
-  SigningDeps &
-  Pick<EngineParts, "store">;
-
-/** What sends at once, under the policy for targets. */
-function underPolicy(parts: ChannelParts & CallbackTestParts) {
-  return {
-    createChannels: channelsUnder(parts),
-    /** Tests of receivers of callbacks. */
-    createCallbackTests: callbackTestsUnder(parts),
-  };
-}
-
-function callbackTestsUnder({ store, ...parts }: CallbackTestParts) {
-  const signedHeaders = createSignedHeaders(parts, "callbacks");
-  return (checkTarget: CheckChannelUrl): CallbackTestService =>
-    createCallbackTestService({ ...store, ...parts, signedHeaders, checkTarget });
-}
-
 function mailLane(accountId: string, host: string, dueAt: Date) {
   return { lane: { accountId, host, keyId: "" }, dueAt, isLarge: false };
 }
 
 /** What applies to attempts: of the server, and what accounts set for hosts. */
-function rulesFor(settings: EngineSettings, hosts: KnownHostSettings, channels: KnownChannels) {
+function rulesFor(settings: Config, hosts: KnownHostSettings, channels: KnownChannels) {
   const { attemptTimeoutMs: timeoutMs, retryBaseMs: baseMs, retryCapMs: capMs } = settings;
   const server: EffectiveRules = { timeoutMs, backoff: { baseMs, capMs }, giveUpOn: [] };
   return {
@@ -282,7 +229,7 @@ function unlessUnavailable(error: unknown): void {
 }
 
 /** Path and URL of an action's receipt. */
-function receiptsOf(settings: EngineSettings, secrets: EngineParts["secrets"]) {
+function receiptsOf(settings: Config, secrets: Secrets) {
   /** For our own pages, which may be open at another address than BASE_URL. */
   const receiptPath = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
   /** For answers, events and callbacks: without BASE_URL only the path is known. */
@@ -296,10 +243,10 @@ type ActionSchedulerParts = Omit<SchedulerDeps<Action>, "name" | "queue" | "dueO
   Omit<AttemptDeps, "requestOf" | "settlement"> &
   SettlementDeps &
   RequestDeps &
-  Pick<EngineParts, "node"> & { readonly actions: ActionStore };
+  Pick<EngineNeeds, "node"> & { readonly actions: ActionStore };
 
 /** Sends actions. */
-function createActionScheduler(settings: EngineSettings, parts: ActionSchedulerParts): Scheduler<Action> {
+function createActionScheduler(settings: Config, parts: ActionSchedulerParts): Scheduler<Action> {
   const { dispatchConcurrency: total, dispatchPerHost: perHost } = settings;
   const { actions, log, metrics } = parts;
   const leaseMsMax = Math.max(settings.attemptTimeoutMs, ATTEMPT_TIMEOUT_SET_MS_MAX) + LEASE_GRACE_MS;
@@ -333,10 +280,11 @@ type NotificationParts = Omit<NotificationDeps, "kind" | "queue" | "deliver" | "
     "channels" | "team" | "people" | "linksOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"
   > &
   SigningDeps &
-  Pick<EngineParts, "store" | "secrets" | "node"> & { readonly receiptPath: (actionId: string) => string };
+  Pick<EngineNeeds, "secrets" | "node"> &
+  Pick<AppContext, "store"> & { readonly receiptPath: (actionId: string) => string };
 
 /** The schedulers of callbacks, mails and messages to channels. */
-function createNotificationSchedulers(settings: EngineSettings, parts: NotificationParts) {
+function createNotificationSchedulers(settings: Config, parts: NotificationParts) {
   const { callbackConcurrency, mailConcurrency, baseUrl, approvalTtlHours } = settings;
   const { store, secrets, receiptPath } = parts;
   const signedHeaders = createSignedHeaders(parts, "callbacks");

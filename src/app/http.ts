@@ -1,4 +1,14 @@
 import { withStop, withNavigation } from "../pages/frame-routes.ts";
+import { createAgentHandler } from "../../mcp/http.ts";
+import { createAgentServer } from "../../mcp/server.ts";
+import { type Config, RELEASE, VERSION } from "../config/config.ts";
+import { isLoopbackAddress, isLoopbackUrl, trustedProxiesOf } from "../config/values.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import { createOwnHostOnly, createOwnHostPages } from "../http/own-origin.ts";
+import { mcpRoutes } from "../http/mcp-routes.ts";
+import { GUIDE_GROUPS } from "../pages/docs/guides.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import type { Services } from "./services.ts";
 import { DRAIN_MS_MAX } from "../core/limits.ts";
 import type { Server } from "bun";
 import { createHandler } from "../http/handler.ts";
@@ -179,4 +189,61 @@ export function sessionsOf(deps: HttpDeps) {
     tokenFormOf: createTokenFormOf({ ownOrigin }),
     flash: createFlash(deps),
   };
+}
+
+/** What the routes take besides services, from the settings. */
+export function httpSettings({ config, metrics, store, clock, ids, log }: AppContext, secrets: Secrets) {
+  return {
+    clock,
+    ids,
+    log,
+    metrics,
+    ...RELEASE,
+    guides: GUIDE_GROUPS,
+    baseUrl: config.baseUrl,
+    approvalLinks: config.approvalLinks,
+    pagesGuard: createOwnHostPages({ ...config, isLoopback: isLoopbackUrl }),
+    mcpGuard: guardOf(config),
+    isTrustedProxy: trustedProxiesOf(config.trustedProxies),
+    limits: {
+      rateLimitPerSecond: config.rateLimitPerSecond ?? 0,
+      mcpSessionsPerAccount: config.mcpSessionsPerAccount,
+    },
+    probe: () => store.probe(),
+    renderMetrics: () => metrics.render(),
+    isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
+    hasMetrics: config.metricsPort === null,
+  };
+}
+
+/** The routes of /mcp, over the same services as REST. `draining` is aborted when the service stops: whoever waits is answered. */
+export function agentRoutes(app: AppContext, services: Services, draining: AbortSignal): AnyElysia {
+  const { config, store } = app;
+  const agentDeps = {
+    ...app,
+    ...services,
+    agentApproval: config.agentApproval,
+    baseUrl: config.baseUrl,
+    version: VERSION,
+    draining,
+    sessionsPerAccount: config.mcpSessionsPerAccount,
+    hasOtherNodes: store.cluster !== null,
+  };
+  return mcpRoutes({ answerAgent: createAgentHandler(createAgentServer(agentDeps), agentDeps) });
+}
+
+/** Whether a text is METRICS_TOKEN, in constant time; null: it is not set. */
+export function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" | "isOfHash">) {
+  if (token === null) return null;
+  const hash = secrets.hash(token);
+  return (text: string) => secrets.isOfHash(text, hash);
+}
+
+/** Checks `Host` and `Origin` of /mcp. Any host is allowed if the service is public and BASE_URL is not set. */
+function guardOf({ baseUrl, isBaseUrlSet, host }: Config): Guard {
+  return createOwnHostOnly({
+    ownHostname: isBaseUrlSet ? new URL(baseUrl).hostname : null,
+    takesAnyHost: !isBaseUrlSet && !isLoopbackAddress(host),
+    isLoopback: isLoopbackUrl,
+  });
 }

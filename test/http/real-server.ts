@@ -1,28 +1,19 @@
-import { createAuditService } from "../../src/audit/service.ts";
+import type { Log } from "../../src/observability/log.ts";
+import { httpSettings } from "../../src/app/http.ts";
+import { createServices } from "../../src/app/services.ts";
+import type { AppContext } from "../../src/runtime/app-context.ts";
 import type { Oidc } from "../../src/pages/oidc-routes.ts";
-import { createPeopleService, type PeopleService } from "../../src/accounts/people.ts";
-import { createFirstStepService } from "../../src/accounts/first-steps.ts";
-import { createTeamService, type TeamService } from "../../src/accounts/team.ts";
-import { createAuthenticate } from "../../src/accounts/authenticate.ts";
-import { createBulk } from "../../src/bulk/bulk.ts";
-import { createCallbackHostService } from "../../src/accounts/callback-hosts.ts";
-import { createKeyService } from "../../src/accounts/keys.ts";
+import type { PeopleService } from "../../src/accounts/people.ts";
+import type { TeamService } from "../../src/accounts/team.ts";
 import type { ReadServerSize } from "../../src/accounts/server-size.ts";
-import { createSignUpGate } from "../../src/accounts/sign-up-gate.ts";
-import { createOwnMailService } from "../../src/accounts/own-mails.ts";
-import type { EffectiveSettings } from "../../src/config/config.ts";
+import type { Config, EffectiveSettings } from "../../src/config/config.ts";
 import type { Mailer } from "../../src/mail/mailer.ts";
-import { createVerifyService } from "../../src/accounts/verify-signature.ts";
-import { createSigningService } from "../../src/accounts/signing-secrets.ts";
-import { createLinksOf, createFollowLink } from "../../src/approvals/links.ts";
-import { createListNotifications } from "../../src/actions/service.ts";
-import { createReadReceipt } from "../../src/pages/receipt-routes.ts";
-import { trustedProxiesOf, type SignUps } from "../../src/config/values.ts";
+import { createLinksOf } from "../../src/approvals/links.ts";
+import type { SignUps } from "../../src/config/values.ts";
 import type { Role } from "../../src/core/roles.ts";
 import type { AnyElysia } from "elysia";
 import type { Guard } from "../../src/http/own-origin.ts";
 import { systemIds } from "../../src/core/ids.ts";
-import { checkTarget, parsePolicy } from "../../src/config/target-policy.ts";
 import { createPasswords } from "../../src/crypto/passwords.ts";
 import { type EngineOptions, openEngine } from "../support/engine.ts";
 import { anAccount, anApiKey } from "../support/factory.ts";
@@ -66,6 +57,9 @@ export interface RealServerOptions extends EngineOptions {
   readonly routesOf?: (engine: OpenEngine) => readonly AnyElysia[];
 }
 
+const nothing = () => {};
+const QUIET: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
 type OpenEngine = Awaited<ReturnType<typeof openEngine>>;
 
 export type RealServer = Awaited<ReturnType<typeof openRealServer>>;
@@ -86,114 +80,44 @@ export async function openRealServer(options: RealServerOptions = {}) {
   await accounts.create({ ...stranger, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place) }, []);
   await addKey(stranger.id, STRANGER, "owner");
 
-  const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
-  if ("problems" in policy) throw new Error(policy.problems.join(" "));
-  const followLink = createFollowLink({
-    ...engine.store,
-    secrets,
-    clock,
-    actionService: engine.actionService,
-    recipients: engine.recipients,
-    historyOf: engine.historyOf,
-  });
-  const { isStopped } = engine.activePauses;
-  const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock });
-  const signUpGate = createSignUpGate({
-    accounts,
-    paused: engine.activePauses,
+  const { port } = options;
+  const baseUrl = options.baseUrl ?? (port === undefined ? OWN_ORIGIN : `http://127.0.0.1:${port}`);
+  const config: Config = {
+    ...engine.app.config,
+    baseUrl,
     signUps: options.signUps ?? "open",
-    clock,
-    log: { warn: () => {} },
-  });
-  const peopleService = createPeopleService({
-    people: engine.store.people,
-    audit: engine.store.audit,
+    approvalLinks: options.approvalLinks ?? "confirm",
+    rateLimitPerSecond: options.rateLimitPerSecond ?? 0,
+    trustedProxies: [...(options.trustedProxies ?? [])],
+  };
+  const context: AppContext = { ...engine.app, ids: systemIds, config, log: QUIET };
+  const made = createServices(context, {
+    engine: engine.engine,
+    secrets,
     // As everywhere, but for what it costs: the real cost has a test of its own.
     passwords: createPasswords({ memoryKib: 8, passes: 1 }),
-    secrets,
-    clock,
-    ids: systemIds,
-    signUpGate,
+    mailer: options.ownMailer ?? null,
+    policy: engine.policy,
+    leases: null,
   });
-  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const { bulkService, bulkRunner } = createBulk({ store: engine.store, engine, clock, ids: systemIds, log });
-  const baseUrl = options.baseUrl ?? (options.port === undefined ? OWN_ORIGIN : `http://127.0.0.1:${options.port}`);
-  const teamService = createTeamService({
-    ...engine.store,
-    peopleService,
-    secrets,
-    clock,
-    ids: systemIds,
-    baseUrl,
-    onMail: options.env?.["MAILGUN_API_KEY"] === undefined ? null : engine.mailWaits,
-  });
+  const { peopleService, teamService, bulkRunner, followLink, authenticate, signUpGate } = made;
+  const oidc = options.oidcOf?.({ engine, peopleService, teamService }) ?? null;
+  // What the stub says of the server unless a test asks.
+  const { rulesFor: _rules, readSize: _size, ...services } = made;
+  const settings = httpSettings(context, secrets);
   const ways = {
-    teamService,
-    ownMails: createOwnMailService({
-      ...engine.store,
-      mailer: options.ownMailer ?? null,
-      secrets,
-      clock,
-      ids: systemIds,
-      baseUrl,
-    }),
-    oidc: options.oidcOf?.({ engine, peopleService, teamService }) ?? null,
-    actionService: engine.actionService,
-    pauseOf: engine.pauseOf,
-    pauseService: engine.pauseService,
-    hostService: engine.hostService,
-    channelService: engine.createChannels((url) => checkTarget(policy, url)),
-    callbackTests: engine.createCallbackTests((url) => checkTarget(policy, url)),
-    signUpGate,
-    isStopped,
-    auditService: createAuditService(engine.store.audit, clock),
-    bulkService,
-    feed: engine.feed,
-    overviewService: engine.overview,
-    firstSteps: createFirstStepService({ ...engine.store, clock: engine.clock }),
-    authenticate,
-    keyService: createKeyService({
-      ...engine.store,
-      secrets,
-      clock,
-      ids: systemIds,
-      pauseService: engine.pauseService,
-      signUpGate,
-      forget: authenticate.forget,
-    }),
-    peopleService,
-    secrets,
-    signingService: createSigningService({
-      signing: engine.store.signing,
-      audit: engine.store.audit,
-      signingSecrets: engine.signingSecrets,
-      secrets,
-      ids: systemIds,
-      clock,
-    }),
-    verifyService: createVerifyService({ ...engine.store, signingSecrets: engine.signingSecrets, clock }),
-    callbackHosts: createCallbackHostService({
-      audit: engine.store.audit,
-      callbackHosts: engine.store.callbackHosts,
-      clock,
-    }),
-    approvalLinks: options.approvalLinks ?? "confirm",
-    followLink,
-    readReceipt: createReadReceipt({ actions: engine.store.actions, secrets }),
-    listNotifications: createListNotifications(engine.store.outbox),
-    checkTarget: (url: string) => checkTarget(policy, url),
-    receiptUrl: engine.receiptUrl,
-    receiptPath: engine.receiptPath,
+    ...services,
+    oidc,
     clock,
     baseUrl,
-    isTrustedProxy: trustedProxiesOf(options.trustedProxies ?? []),
-    ...(options.rulesFor === undefined ? {} : { rulesFor: options.rulesFor }),
-    ...(options.readSize === undefined ? {} : { readSize: options.readSize }),
-    ...(options.mcpGuard === undefined ? {} : { mcpGuard: options.mcpGuard }),
+    approvalLinks: settings.approvalLinks,
+    isTrustedProxy: settings.isTrustedProxy,
+    limits: settings.limits,
+    ...(options.rulesFor !== undefined && { rulesFor: options.rulesFor }),
+    ...(options.readSize !== undefined && { readSize: options.readSize }),
+    ...(options.mcpGuard !== undefined && { mcpGuard: options.mcpGuard }),
     routes: [...(options.routes ?? []), ...(options.routesOf?.(engine) ?? [])],
-    limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0, mcpSessionsPerAccount: 20 },
   };
-  const { port } = options;
   const app = port === undefined ? openStubServer(ways) : openStubServer(ways, port);
   return {
     ...app,

@@ -6,6 +6,8 @@ import type { Action, ActionRequest, ActionStatus } from "../../src/core/action.
 import { NO_EXTRAS } from "../../src/core/extras.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import { DRAIN_WRITE_MS } from "../../src/core/limits.ts";
+import type { AppContext } from "../../src/runtime/app-context.ts";
+import { createBus } from "../../src/core/bus.ts";
 import { createEngine } from "../../src/app/engine.ts";
 import { systemIds, type Ids } from "../../src/core/ids.ts";
 import { createMailer } from "../../src/mail/mailer.ts";
@@ -55,18 +57,24 @@ export async function openEngine(options: EngineOptions = {}) {
   await bootstrap({ accounts, people, facts, secrets: encryptedStore.secrets, ids, clock, givenOwnerKey: null });
   await forgetFirstKeys(facts);
   const account = await accounts.first();
-  const sender = options.sender ?? createSender(policyOf());
   const metrics = new Metrics();
-  const engine = createEngine(config, {
-    store,
-    secrets: encryptedStore.secrets,
-    sender,
-    mailer: await createMailer(config, clock),
+  const app: AppContext = {
     clock: options.node?.clock ?? clock,
-    node: options.node ?? null,
     ids,
     log: collect(lines),
     metrics,
+    config,
+    store,
+    bus: createBus(),
+  };
+  const mailer = await createMailer(config, clock);
+  const policy = policyOf();
+  const engine = createEngine(app, {
+    secrets: encryptedStore.secrets,
+    sender: options.sender ?? createSender(policy),
+    mailer,
+    policy,
+    node: options.node ?? null,
   });
   addKeptGauges(metrics, engine);
   if (options.starts !== false) await engine.start();
@@ -84,6 +92,10 @@ export async function openEngine(options: EngineOptions = {}) {
 
   return {
     ...engine,
+    app,
+    policy,
+    mailer,
+    engine,
     store,
     clock,
     folder,

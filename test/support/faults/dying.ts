@@ -6,6 +6,8 @@ import { writeSync } from "node:fs";
 import { bootstrap } from "../../../src/accounts/first-start.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { readConfig } from "../../../src/config/config.ts";
+import type { AppContext } from "../../../src/runtime/app-context.ts";
+import { createBus } from "../../../src/core/bus.ts";
 import { createEngine } from "../../../src/app/engine.ts";
 import { systemIds } from "../../../src/core/ids.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
@@ -110,16 +112,19 @@ if ("problems" in policy) throw new Error(policy.problems.join(" "));
 
 const quiet: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-const engine = createEngine(config, {
+const app: AppContext = {
   store: deadly(encryptedStore.store),
-  secrets,
-  sender: sending(createSender(policy)),
-  mailer: null,
   clock: systemClock,
   ids,
   log: quiet,
   metrics: new Metrics(),
-});
+  config,
+  bus: createBus(),
+};
+
+const sender = sending(createSender(policy));
+
+const engine = createEngine(app, { secrets, sender, mailer: null, policy, node: null });
 
 await engine.start();
 

@@ -1,0 +1,175 @@
+import { isatty } from "node:tty";
+import { type FirstKeys, printFirstKeys, type StartOutput } from "../accounts/first-start.ts";
+import { type Config, readConfig, RELEASE, releaseText } from "../config/config.ts";
+import { localUrl, placeOf } from "../config/values.ts";
+import type { Caller } from "../core/roles.ts";
+import { systemClock } from "../core/clock.ts";
+import { DRAIN_MS_MAX, START_STEP_STOP_MS } from "../core/limits.ts";
+import { type LineLog, writerTo } from "../observability/log.ts";
+import { startText } from "../observability/start-text.ts";
+import { createPaint, type Paint } from "../observability/terminal.ts";
+
+/** A stop may take the drain time and this much more; then the process exits anyway. */
+const STOP_GRACE_MS = 1_000;
+
+/** A second signal within this time is no second request: `timeout` and others forward a signal that the group got already. */
+const SAME_SIGNAL_MS = 200;
+
+/** The service as it runs. */
+export interface App {
+  /** The settings with the actual port. */
+  readonly config: Config;
+  /** The name of this process among those on the same database; null: it is the only one. */
+  readonly nodeId: string | null;
+  /** Null: they were shown, or another node shows them. */
+  readonly firstKeys: FirstKeys | null;
+  /** Call it when they were shown, so that no later start shows them. */
+  forgetFirstKeys(): Promise<void>;
+  /** Notices for the operator. */
+  readonly notices: readonly string[];
+  /**
+   * Answers an MCP request of the agent at standard input. Without an `Authorization` header it acts as an agent of the first
+   * account.
+   */
+  answerAgent(request: Request): Promise<Response>;
+  /** Answers a request of the API for this caller. */
+  answerAs(caller: Caller, request: Request): Promise<Response>;
+  /**
+   * Stops claiming, answers waiting requests, finishes or interrupts attempts, and closes the store. Ends within
+   * `DRAIN_MS_MAX` and a second.
+   */
+  stop(): Promise<void>;
+}
+
+/** How the output looks. */
+export interface Terminal {
+  /** Text for people instead of lines of JSON. */
+  readonly isText: boolean;
+  readonly paint: Paint;
+  readonly columns: () => number | undefined;
+}
+
+export function terminalOf(
+  { logFormat }: Config,
+  env: Readonly<Record<string, string | undefined>>,
+  fd: 1 | 2,
+): Terminal {
+  const isTty = isatty(fd);
+  const stream = fd === 1 ? process.stdout : process.stderr;
+  return {
+    isText: logFormat === "text" || (logFormat === "auto" && isTty),
+    paint: createPaint({ isTty, env }),
+    // A terminal that doesn't know its width says 0.
+    columns: () => (isTty && stream.columns > 0 ? stream.columns : undefined),
+  };
+}
+
+interface Announced {
+  readonly log: LineLog;
+  readonly say: (text: string) => boolean;
+  readonly terminal: Terminal;
+}
+
+/** Tells that the service runs, and what the operator should know. */
+export function announceStart(app: App, notices: readonly string[], { log, say, terminal }: Announced): void {
+  const { config, nodeId } = app;
+  const { baseUrl, metricsPort, host } = config;
+  if (terminal.isText) {
+    log.flush();
+    const metricsUrl = metricsPort === null ? null : `${localUrl(host, metricsPort)}/metrics`;
+    const facts = {
+      version: releaseText(RELEASE),
+      baseUrl,
+      database: placeOf(config.database),
+      nodeId,
+      metricsUrl,
+      notices,
+    };
+    const text = startText(facts, { paint: terminal.paint, columns: terminal.columns() ?? TEXT_COLUMNS });
+    say(app.firstKeys === null ? `${text}\n` : text);
+    return;
+  }
+  for (const notice of notices) log.info("service.notice", { message: notice });
+  log.info("service.started", { ...RELEASE, url: baseUrl, node: nodeId ?? undefined });
+  log.flush();
+}
+
+/** Where no terminal says its width. */
+const TEXT_COLUMNS = 100;
+
+interface Announcement extends StartOutput {
+  /** The text of a first start in place of the keys, if the reader must not see them. */
+  readonly insteadOfKeys?: ((config: Config) => string) | undefined;
+}
+
+/** Shows the first keys. Keys that could not be shown are shown by the next start. */
+export async function announceFirstKeys(
+  app: App,
+  keys: FirstKeys,
+  { insteadOfKeys, ...output }: Announcement,
+): Promise<void> {
+  if (insteadOfKeys !== undefined) {
+    const text = insteadOfKeys(app.config);
+    const message = text.trim().replaceAll("\n", " ");
+    output.say(output.lineOf === null ? text : output.lineOf("info", "service.notice", { message }));
+    return;
+  }
+  if (!printFirstKeys(app.config, keys, output)) return;
+  // If the store is unavailable, the next start shows them again.
+  await app.forgetFirstKeys().catch(() => {});
+}
+
+/** In production without a terminal, journald or a container stores the output. */
+export function isLogged(env: Readonly<Record<string, string | undefined>>, fd: 1 | 2): boolean {
+  return env["NODE_ENV"] === "production" && !isatty(fd);
+}
+
+export function configIn(env: Readonly<Record<string, string | undefined>>, refuse: (error: unknown) => never): Config {
+  try {
+    return readConfig(env);
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+export function refuseToStart(error: unknown, advice: string): never {
+  writerTo(2)(`Outgate can't start. ${error instanceof Error ? error.message : String(error)}${advice}\n`);
+  process.exit(1);
+}
+
+export async function stopInOrder(
+  starting: Promise<App | null>,
+  stopping: AbortController,
+  log: LineLog,
+): Promise<void> {
+  setTimeout(() => process.exit(1), DRAIN_MS_MAX + STOP_GRACE_MS).unref();
+  stopping.abort();
+  const { promise: stepTakesLong, resolve: giveUp } = Promise.withResolvers<null>();
+  const timer = setTimeout(giveUp, START_STEP_STOP_MS, null);
+  // What a step of the start leaves unfinished is as after a kill.
+  const app = await Promise.race([starting, stepTakesLong]);
+  clearTimeout(timer);
+  await app?.stop();
+  log.info("service.stopped");
+  log.flush();
+}
+
+/** The first signal stops in order, a second one exits at once. */
+export function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
+  let stoppingSinceMs: number | null = null;
+  const onSignal = (signal: string) => {
+    const nowMs = systemClock.monotonicMs();
+    if (stoppingSinceMs !== null) {
+      if (nowMs - stoppingSinceMs >= SAME_SIGNAL_MS) process.exit(1);
+      return;
+    }
+    stoppingSinceMs = nowMs;
+    log.info("service.stopping", { signal });
+    stop().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+}
