@@ -147,7 +147,7 @@ async function openApp(parts: StartParts, deps: AppDeps): Promise<App> {
   const onAway = (error: StoreUnavailable) => outage.begin(error);
   const opened = await openForService(parts.config, { ...deps, ...parts, onAway });
   try {
-    return await begin({ ...opened, ...parts, outage }, deps);
+    return await openServices({ ...opened, ...parts, outage }, deps);
   } catch (error) {
     outage.stop();
     await opened.node?.stop();
@@ -161,7 +161,7 @@ interface AppParts extends Opened, StartParts {
 }
 
 /** Makes every part, in the order in which they need each other, and begins to deliver and to serve. */
-async function begin(
+async function openServices(
   { config, policy, encryptedStore, node, firstKeys, listening, outage }: AppParts,
   given: AppDeps,
 ): Promise<App> {

@@ -4,7 +4,6 @@ import { createAgentServer } from "../../mcp/server.ts";
 import { type Config, RELEASE, VERSION } from "../config/config.ts";
 import { isLoopbackAddress, isLoopbackUrl, trustedProxiesOf } from "../config/values.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import { createOwnHostOnly, createOwnHostPages } from "../http/own-origin.ts";
 import { mcpRoutes } from "../http/mcp-routes.ts";
 import { GUIDE_GROUPS } from "../pages/docs/guides.ts";
 import type { AppContext } from "../runtime/app-context.ts";
@@ -35,7 +34,13 @@ import type { FirstStepService } from "../accounts/first-steps.ts";
 import type { OwnMailService } from "../accounts/own-mails.ts";
 import type { PauseOf } from "../core/pause.ts";
 import type { ActionService } from "../actions/service.ts";
-import { type OwnAddress, type Guard, createOwnOrigin } from "../http/own-origin.ts";
+import {
+  createOwnHostOnly,
+  createOwnHostPages,
+  createOwnOrigin,
+  type Guard,
+  type OwnAddress,
+} from "../http/own-origin.ts";
 import type { OidcRouteDeps } from "../pages/oidc-routes.ts";
 import {
   type FlashDeps,

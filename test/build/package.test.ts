@@ -186,7 +186,7 @@ test("its types are those of the sources", async () => {
   `;
   const config = JSON.parse(readFileSync(join(SOURCES, "../tsconfig.json"), "utf8")) as { compilerOptions: object };
   const options = { ...config.compilerOptions, typeRoots: [join(SOURCES, "../node_modules")] };
-  const files = [join(SOURCES, "pages/assets/text-files.d.ts")];
+  const files = [join(SOURCES, "ui/assets/text-files.d.ts")];
   expect(await checked("same", program, options, files)).toMatchObject({ code: 0, out: "" });
   const other = await checked("other", program.replace("packaged.Action>", "packaged.Health>"), options, files);
   expect(other.code).toBe(1);

@@ -1,16 +1,16 @@
 import { expect, test } from "bun:test";
 import { Glob } from "bun";
 
-const PAGES = new URL("../../src/pages/", import.meta.url).pathname;
+const SOURCES = new URL("../../src/", import.meta.url).pathname;
 
 const read = async (pattern: string) => {
-  const files = [...new Glob(pattern).scanSync(PAGES)].map((name) => Bun.file(PAGES + name).text());
+  const files = [...new Glob(pattern).scanSync(SOURCES)].map((name) => Bun.file(SOURCES + name).text());
   return (await Promise.all(files)).join("\n");
 };
 
 test("every class that a stylesheet names is used by a page", async () => {
-  const css = (await read("assets/*.css")).replaceAll(/\/\*.*?\*\//gs, "");
-  const sources = `${await read("**/*.{ts,tsx}")} ${await read("assets/*.js")}`;
+  const css = (await read("ui/assets/*.css")).replaceAll(/\/\*.*?\*\//gs, "");
+  const sources = `${await read("{pages,ui,mail}/**/*.{ts,tsx}")} ${await read("ui/assets/*.js")}`;
   const words = new Set(sources.split(/[\s"'`]+/));
   const selectors = [...css.matchAll(/[^{}]+(?=\{)/g)].join(" ");
   const classes = new Set([...selectors.matchAll(/\.([a-z][\w-]*)/g)].map(([, name = ""]) => name));
