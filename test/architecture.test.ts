@@ -191,6 +191,23 @@ test("every file holds the rules of the code", async () => {
   expect(files.flatMap(problemsOf)).toEqual([]);
 });
 
+/** A constant or a name of two words or more, as a comment quotes one. */
+const QUOTED_NAME = /`([a-z]\w*[A-Z]\w*|[A-Z][A-Z0-9]*_[A-Z0-9_]+)`/g;
+
+test("a comment names only what exists", async () => {
+  const all = await Promise.all([read("{src,mcp,db}/**/*.{ts,tsx}"), read("{test,bench,scripts}/**/*.{ts,tsx}")]);
+  const [files] = all;
+  const readings = all.flat().map(({ source }) => readSource(source).text);
+  const known = new Set(readings.flatMap((text) => text.match(/[A-Za-z_]\w+/g) ?? []));
+  const unknown = files.flatMap(({ path, source }) => {
+    const { text } = readSource(source);
+    return [...source.matchAll(QUOTED_NAME)]
+      .filter(({ index, 1: name = "" }) => text[index] !== "`" && !known.has(name))
+      .map(({ 1: name = "" }) => `${path}: ${name}`);
+  });
+  expect(unknown).toEqual([]);
+});
+
 test("no test leaves the others out", async () => {
   const files = await read("test/**/*.{ts,tsx}");
   expect(files.length).toBeGreaterThan(100);

@@ -154,7 +154,7 @@ interface Resealed {
   readonly count: number;
   /** Texts that the old key can't decrypt, because they were altered; they are left as they are. */
   readonly unopened: number;
-  /** The first of those, at most `UNOPENED_NAMED_MAX`. */
+  /** The first of those, at most `UNDECRYPTABLE_LISTED_MAX`. */
   readonly named: readonly SealedPlace[];
 }
 

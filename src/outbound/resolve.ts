@@ -98,7 +98,7 @@ interface ProbeLimits {
 /**
  * Tells a silent address from one that accepts or refuses connections, before a request is sent. Without this, a call
  * that ends without an answer may have connected and must count as sent: also where a name has one address, since Bun
- * ends both alike. With https `checkServerIdentity` is called before anything is written, but it takes the place of the
+ * ends both alike. With https `tls.checkServerIdentity` is called before anything is written, but it takes the place of the
  * check of the name in the certificate.
  */
 export class ConnectionProbe {

@@ -329,7 +329,7 @@ const CHARS_FOR_A_CHANGE = 6;
 /**
  * Whether a text looks generated: at least `GENERATED_CHARS_MIN` characters without spaces, at least `bitsMin` bits of entropy
  * per character, and as many changes between digits, capitals and small letters as random text has. Length and entropy alone
- * would hide `production-database` and `deleteAllCustomersNow` from approvers.
+ * would hide "production-database" and "deleteAllCustomersNow" from approvers.
  */
 export function looksGenerated(text: string, bitsMin = GENERATED_BITS_MIN): boolean {
   if (text.length < GENERATED_CHARS_MIN || changesOf(text) * CHARS_FOR_A_CHANGE < text.length) return false;

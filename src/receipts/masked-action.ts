@@ -23,7 +23,7 @@ interface MaskedAction extends Action {
 }
 
 /**
- * The action masked for a viewer: every text that a caller or a target wrote. Returns the result of `maskAhead` if there is
+ * The action masked for a viewer: every text that a caller or a target wrote. Returns the result of `premask` if there is
  * one.
  */
 export function maskedAction(action: Action, viewer: Viewer): MaskedAction {
@@ -258,13 +258,13 @@ function* batchesOf(actions: readonly Action[]): Generator<readonly Action[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** `maskAhead` for one action. */
+/** `premaskAll` for one action. */
 export async function premask(action: Action, viewer: Viewer): Promise<Action> {
   const [ready = action] = await premaskAll([action], viewer);
   return ready;
 }
 
-/** Calls `maskAhead` for those of the actions that the reader sees masked. */
+/** Calls `premaskAll` for those of the actions that the reader sees masked. */
 export async function premaskAllFor(reader: ScopedCaller, actions: readonly Action[]): Promise<readonly Action[]> {
   const masked = actions.filter((action) => !seesWhole(reader, action));
   if (masked.length === 0) return actions;
@@ -272,7 +272,7 @@ export async function premaskAllFor(reader: ScopedCaller, actions: readonly Acti
   return actions.map((action) => (seesWhole(reader, action) ? action : (ready.next().value ?? action)));
 }
 
-/** `allReadyFor` for one action. */
+/** `premaskAllFor` for one action. */
 export async function premaskFor(reader: ScopedCaller, action: Action): Promise<Action> {
   return seesWhole(reader, action) ? action : premask(action, viewerOf(reader.role));
 }
@@ -293,7 +293,7 @@ function charsToMask({ url, body, headers, callback, result, lateResult, extras 
   return fields.reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 
-/** Results of `maskAhead`, by the action that it returned. */
+/** Results of `premaskAll`, by the action that it returned. */
 const ahead: Readonly<Record<Viewer, WeakMap<Action, MaskedAction>>> = {
   public: new WeakMap(),
   mail: new WeakMap(),
