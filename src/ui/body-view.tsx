@@ -252,9 +252,11 @@ export function WholeBody({ action }: { readonly action: Action }) {
   );
 }
 
-/** The end of a list or object of a masked action's JSON body; null: it has no such part. */
+/** The end of a list or object of a masked action's JSON body; null: it has no such part. A body that is no tree has none. */
 export function bodyPart({ body, ...action }: Action, at: string, from: number): Child | null {
   if (body === null || !isJsonMember(bodyMemberOf({ ...action, body }) ?? "text")) return null;
+  // Each level of a place reads what is inside of it once more: 60 levels of a megabyte hold the event loop for 0.1 s.
+  if (body.length > JSON_TREE_CHARS_MAX) return null;
   const rest = restInside(body, at === "" ? [] : at.split(".").map(Number), from);
   const tree = rest === null ? null : bodyTree(rest.text);
   const id = partId(`body-${action.id}`, at, from);
