@@ -98,13 +98,14 @@ function membersOf(request: SentRequest): readonly Pair[] {
   }
 }
 
-/** A value, or each of a list, of which some targets take the first. What is no text counts as it is written. */
+/** The method that a value names, or each that a list names, of which some targets take the first. What is no text counts as it is written. */
 function valuesIn([name, json]: Pair): readonly Pair[] {
   const values = json.startsWith("[") ? [...elementsIn(json)] : [json];
-  return values.flatMap((value): readonly Pair[] => {
-    if (value === "null") return [];
-    return [[name, value.startsWith('"') ? String(JSON.parse(value)) : value]];
-  });
+  const texts = values
+    .filter((value) => value !== "null")
+    .map((value) => (value.startsWith('"') ? String(JSON.parse(value)) : value));
+  // Each once: a body has room for a list of a hundred thousand.
+  return [...new Set(texts.map(methodIn))].map((method) => [name, method]);
 }
 
 /** Boundaries aside, since targets differ in how they read them: whatever has the header of a part counts as one. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { methodOverrides, methodsOf } from "../../src/core/method-overrides.ts";
+import { methodOverrides, methodsOf, OTHER_METHOD } from "../../src/core/method-overrides.ts";
 import { aRequest } from "../support/factory.ts";
 
 type Members = Parameters<typeof aRequest>[0];
@@ -138,4 +138,10 @@ test("a megabyte is searched in linear time", () => {
     // Hundredfold what a linear search takes; a quadratic one takes minutes.
     expect(performance.now() - began).toBeLessThan(2_000);
   }
+});
+
+test("a list names each method once, however long it is", () => {
+  const values = Array.from({ length: 100_000 }, (_, at) => (at % 2 === 0 ? '"DELETE"' : `"m${at}"`));
+  const found = methodOverrides(aRequest(json(`{"_method":[${values.join(",")}]}`)));
+  expect(found.map(({ method }) => method)).toEqual(["DELETE", OTHER_METHOD]);
 });
