@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "../../src/core/limits.ts";
-import { HOLDS, ROLES } from "../../src/core/roles.ts";
+import { type Hold, HOLDS, ROLES } from "../../src/core/roles.ts";
 import {
   creatorOf,
   creatorOfCopy,
@@ -10,7 +10,7 @@ import {
   mayCallBack,
   mayMail,
 } from "../../src/core/policy.ts";
-import { type HttpMethod } from "../../src/core/action.ts";
+import { HTTP_METHODS, type HttpMethod } from "../../src/core/action.ts";
 import { NO_EXTRAS } from "../../src/core/extras.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
@@ -219,6 +219,25 @@ describe("the policy decides", () => {
     ["a retry of what needed approval, by a key with a hold", aRetry({ caller: ALL }, APPROVED), "hold: request"],
   ])("%s", (_name, facts, expected) => {
     expect(decided(facts)).toBe(expected);
+  });
+
+  test('by every method, hold and wish what is held: a key\'s hold wins over "approve": false', () => {
+    const HELD: Readonly<Record<Hold, readonly HttpMethod[]>> = {
+      none: [],
+      writes: ["POST", "PUT", "PATCH", "DELETE"],
+      all: ["GET", "POST", "PUT", "PATCH", "DELETE"],
+    };
+    for (const role of ["owner", "agent"] as const) {
+      for (const hold of HOLDS) {
+        const facts = (method: HttpMethod, approve: boolean) =>
+          aCreate({ caller: { role, hold } }, { method, approve });
+        const held = HTTP_METHODS.filter((method) => decided(facts(method, false)) === "hold: key");
+        expect(held.toSorted()).toEqual(HELD[hold].toSorted());
+        expect(HTTP_METHODS.filter((method) => decided(facts(method, true)) !== "hold: request")).toEqual([]);
+        const allowed = HTTP_METHODS.filter((method) => decided(facts(method, false)) === "allow");
+        expect(held.length + allowed.length).toBe(HTTP_METHODS.length);
+      }
+    }
   });
 
   test("when a rejected request may be made again", () => {
