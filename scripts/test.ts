@@ -18,6 +18,9 @@ const WORKERS = 3;
  */
 const SHARED = "--no-isolate";
 
+/** How long each file took, so that the slowest begin first; `npm test -- --update-timings` writes it anew. */
+const TIMINGS = "--timings=test/timings.json";
+
 /** What kills, measures or fuzzes: one after the other, so that nothing else takes their time. */
 const GUARDS = [
   ...["attacks-people", "attacks-rest", "cluster", "crash", "delayed", "faults", "migrate", "nodes", "nodes-waits"].map(
@@ -35,6 +38,7 @@ const GUARDS = [
   "test/deploy/balancers.test.ts",
   "test/deploy/nodes.test.ts",
   "test/mcp/conformance.test.ts",
+  "test/pages/account-looks.test.ts",
   "test/pages/firefox.test.ts",
   "test/pages/hostile-text.test.ts",
   "test/pages/looks.test.ts",
@@ -80,9 +84,10 @@ function inHttp(name: string): string {
 }
 
 /** What `bun test` runs: what was named, the guards, or all the others. */
-function chosen([first, ...others]: readonly string[]): readonly string[] {
+function chosen(asked: readonly string[]): readonly string[] {
+  const [first, ...others] = asked;
   if (first === "guards") return [...GUARDS.map((path) => `./${path}`), ...others];
   const workers = `--parallel=${WORKERS}`;
-  if (first !== undefined) return [workers, SHARED, first, ...others];
-  return [workers, SHARED, ...GUARDS.map((path) => `--path-ignore-patterns=${path}`)];
+  if (asked.some((name) => name.startsWith("test/"))) return [workers, SHARED, ...asked];
+  return [workers, SHARED, TIMINGS, ...GUARDS.map((path) => `--path-ignore-patterns=${path}`), ...asked];
 }

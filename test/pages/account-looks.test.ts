@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { confirmPassword, signedIn } from "../http/signed-in.ts";
+import { SOME_RULES } from "../http/stub-server.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { serverSettings } from "../../src/config/server-settings.ts";
+import {
+  barriersOf,
+  HAS_BROWSER,
+  heightsOf,
+  BROWSER_START_MS_MAX,
+  closeContexts,
+  openBrowser,
+  overflowOf,
+  watchPage,
+} from "../support/browser.ts";
+import { IS_LONG } from "../support/long.ts";
+import { freePort } from "../support/free-port.ts";
+import { docsPath, GUIDES } from "../../src/pages/docs/guides.ts";
+import { Target } from "../support/target.ts";
+import { openFolds } from "./visits.ts";
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const PAGES = [
+  "/overview",
+  "/get-started",
+  "/keys",
+  "/keys/new",
+  "/settings",
+  "/settings/notifications",
+  "/settings/channels",
+  "/settings/signing",
+  "/settings/server",
+  "/audit",
+  "/settings/rotation",
+  "/settings/password",
+  "/settings/accounts",
+  "/settings/pauses",
+  "/settings/people",
+  "/settings/login",
+  "/settings/hosts",
+  "/settings/callback-hosts",
+  "/settings/hosts/defaults",
+  "/settings/hosts/edit?host=a.example",
+];
+
+const DOCS = [
+  ...GUIDES.map(({ name }) => docsPath(name)),
+  "/docs/api",
+  "/docs/api/objects",
+  "/docs/errors",
+  "/docs/search?q=retry",
+  "/docs/api/createAction",
+];
+
+/** Pages that are made otherwise than others. */
+const OTHER_DOCS = DOCS.slice(-3);
+
+/** Guides are made of the same parts, and so are the operations and objects: one of each. */
+const SOME_DOCS = IS_LONG ? DOCS : [docsPath("recipes"), "/docs/api", ...OTHER_DOCS];
+
+const LONG_DOMAIN = `${"mg.".repeat(20)}northwind.example`;
+
+/** Names are plain ASCII, which is enough to try. */
+const MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(2)>';
+
+describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, in a browser", () => {
+  let chromium: Browser;
+  let app: RealServer;
+  let ann: Awaited<ReturnType<typeof signedIn>>;
+  const target = new Target(503);
+
+  beforeAll(async () => {
+    chromium = await openBrowser();
+    const all = serverSettings(readConfig({ MAILGUN_API_KEY: "mail-key-0123456789", MAILGUN_DOMAIN: LONG_DOMAIN }));
+    app = await openRealServer({
+      port: await freePort(),
+      rulesFor: () => Promise.resolve({ ...SOME_RULES, sendsMail: true, all }),
+    });
+    ann = await signedIn(app);
+    const callback = `${target.url}hook/%22%3E<script>alert(3)</script>`;
+    const request = { url: `${target.url}x`, retries: 2, callback };
+    const { id } = (await app.call("POST", "/v1/actions", JSON.stringify(request))).json;
+    await app.engine.saw(id, { status: "pending", attempts: 1 });
+    const held = (await app.call("POST", "/v1/actions", JSON.stringify({ ...request, approve: true }))).json;
+    await app.engine.told(held.id, "callback", 1);
+    await app.call("POST", "/v1/invitations", `{"email":"bob@example.com","role":"approver"}`);
+    const fields = { ...(await ann.hiddenOf("/keys/new")), role: "reader", hold: "all", name: MARKUP };
+    expect((await ann.send("/keys", fields)).status).toBe(200);
+  }, BROWSER_START_MS_MAX);
+  afterAll(async () => {
+    await closeContexts(chromium);
+    await app[Symbol.asyncDispose]();
+    await target[Symbol.asyncDispose]();
+  });
+
+  const openAs = async (options: Parameters<typeof watchPage>[1] = {}) => {
+    const watched = await watchPage(chromium, options);
+    await ann.enter(watched.page.context());
+    return watched;
+  };
+
+  /** What is neither ours nor text. */
+  const FOREIGN =
+    "script:not([src^='/assets/console-'], [src^='/assets/htmx-'], [src^='/assets/idiomorph-'], [src^='/assets/session-']), iframe, main img";
+
+  // Each page is opened twice for all that is looked at: opening takes longer than looking.
+  test("they can be read by everybody (axe finds nothing), and nothing that others wrote runs in them", async () => {
+    await using watched = await openAs({ viewport: { width: 900, height: 700 } });
+    const { page, troubles } = watched;
+    for (const path of [...PAGES, ...SOME_DOCS]) {
+      await page.goto(app.url + path);
+      const elements = await page.locator(FOREIGN).count();
+      await openFolds(page);
+      expect({ path, elements, found: await barriersOf(page) }).toEqual({ path, elements: 0, found: [] });
+    }
+    await page.goto(`${app.url}/keys`);
+    expect(await page.locator("main").innerText()).toContain(MARKUP);
+    await page.goto(`${app.url}/settings/notifications`);
+    expect(await page.locator("main").innerText()).toContain("<script>alert(3)</script>");
+    await page.goto(`${app.url}/settings/signing`);
+    await page.locator("#origin").fill(MARKUP);
+    await page.getByRole("button", { name: "Show secret", exact: true }).click();
+    expect(await page.locator("#origin").inputValue()).toBe(MARKUP);
+    // That it was not understood is a line of the browser's own.
+    expect(troubles.filter((trouble) => !trouble.includes("status of 400"))).toEqual([]);
+  });
+
+  test.each(["light", "dark"] as const)(
+    "so can the question for the password, and it fits 320 px, %s",
+    async (colorScheme) => {
+      await using watched = await openAs({
+        bypassCSP: true,
+        colorScheme,
+        viewport: { width: 320, height: 700 },
+        hasTouch: true,
+      });
+      const { page } = watched;
+      // As if nothing had been kept.
+      await page.addInitScript("localStorage.clear()");
+      await page.goto(`${app.url}/settings/callback-hosts`);
+      await page.getByLabel("Host", { exact: true }).fill("a.example");
+      await page.getByRole("button", { name: "Add host" }).click();
+      await confirmPassword(page, "not the password");
+      await page.getByText("This is not your current password.").waitFor();
+      expect([await barriersOf(page), await overflowOf(page)]).toEqual([[], 0]);
+      const heights = await heightsOf(page, "main :is(button, .button)");
+      expect(heights.filter((height) => height < 44)).toEqual([]);
+    },
+  );
+
+  test("they fit a screen of 320 px and of 820 px, can be read there in the dark, and are found by keys", async () => {
+    await using watched = await openAs({
+      bypassCSP: true,
+      colorScheme: "dark",
+      viewport: { width: 320, height: 700 },
+      hasTouch: true,
+    });
+    const { page } = watched;
+    for (const path of [...PAGES, ...DOCS]) {
+      await page.goto(app.url + path);
+      expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
+      const heights = await heightsOf(page, "main :is(button, .button, .option, summary)");
+      expect({ path, small: heights.filter((height) => height < 44) }).toEqual({ path, small: [] });
+      if (PAGES.includes(path)) {
+        await page.setViewportSize({ width: 820, height: 700 });
+        expect({ path, onTablet: await overflowOf(page) }).toEqual({ path, onTablet: 0 });
+        await page.setViewportSize({ width: 320, height: 700 });
+      }
+      if (!IS_LONG && DOCS.includes(path) && !OTHER_DOCS.includes(path)) continue;
+      await openFolds(page);
+      expect({ path, found: await barriersOf(page, "of looks") }).toEqual({ path, found: [] });
+    }
+    await page.goto(`${app.url}/keys/new`);
+    await page.getByLabel("Name").focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Space");
+    await page.keyboard.press("ArrowDown");
+    expect(await page.getByRole("radio", { name: /^Approver/ }).isChecked()).toBe(true);
+    expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
+  });
+});
