@@ -6,7 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { outgateAlone as outgate } from "../cli/outgate.ts";
 import { CLIENTS, connect, type Launch } from "../mcp/clients.ts";
 import { begin, callModern, modern, post } from "../mcp/wire.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, closeContexts, openBrowser, watchPage } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { Mailbox } from "../support/mailbox.ts";
@@ -1907,7 +1907,7 @@ describe.each(MODES_NOW)("in mode %s", (mode) => {
     if (HAS_BROWSER) browser = await openBrowser();
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
-    if (HAS_BROWSER) await browser.close();
+    if (HAS_BROWSER) await closeContexts(browser);
     await world[Symbol.asyncDispose]();
   });
 

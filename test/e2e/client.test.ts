@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildPackage } from "../../scripts/build/package.ts";
-import { BROWSER_START_MS_MAX, HAS_BROWSER, openBrowser, openPage } from "../support/browser.ts";
+import { BROWSER_START_MS_MAX, HAS_BROWSER, closeContexts, openBrowser, openPage } from "../support/browser.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 
@@ -80,7 +80,7 @@ test.skipIf(!HAS_BROWSER)("a page of the same origin loads the client in a brows
     })()`);
     expect(seen).toEqual(["completed", "not_found", "invalid_signature"]);
   } finally {
-    await browser.close();
+    await closeContexts(browser);
   }
 });
 

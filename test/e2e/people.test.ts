@@ -4,6 +4,7 @@ import {
   barriersOf,
   HAS_BROWSER,
   BROWSER_START_MS_MAX,
+  closeContexts,
   openBrowser,
   openPage,
   overflowOf,
@@ -57,7 +58,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
     await service.ready();
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
-    await browser.close();
+    await closeContexts(browser);
     await service[Symbol.asyncDispose]();
   }, TIMEOUT);
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { outgate } from "../cli/outgate.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, openPage } from "../support/browser.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, closeContexts, openBrowser, openPage } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
@@ -133,7 +133,7 @@ describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", 
     const [name = "", value = ""] = ann.cookie.split("=");
     await page.context().addCookies([{ name, value, url: app.url }]);
   }, BROWSER_START_MS_MAX);
-  afterAll(() => chromium.close());
+  afterAll(() => closeContexts(chromium));
 
   /** Sixteen members of padding, so that what counts is far below; and the same with more than any window holds. */
   const padded = (chars: number) => ({

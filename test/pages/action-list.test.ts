@@ -4,7 +4,14 @@ import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, type Watched, watchPageIn } from "../support/browser.ts";
+import {
+  HAS_BROWSER,
+  BROWSER_START_MS_MAX,
+  closeContexts,
+  openBrowser,
+  type Watched,
+  watchPageIn,
+} from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 
@@ -38,7 +45,7 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
     await ann.enter(herOwn);
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
-    await chromium.close();
+    await closeContexts(chromium);
     await app[Symbol.asyncDispose]();
     await target[Symbol.asyncDispose]();
   });

@@ -3,7 +3,14 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { BROWSER_START_MS_MAX, HAS_BROWSER, openBrowser, type Watched, watchPage } from "../support/browser.ts";
+import {
+  BROWSER_START_MS_MAX,
+  HAS_BROWSER,
+  closeContexts,
+  openBrowser,
+  type Watched,
+  watchPage,
+} from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 
 // A browser, on a machine that may be busy.
@@ -21,7 +28,7 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
     ann = await signedIn(app);
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
-    await chromium.close();
+    await closeContexts(chromium);
     await app[Symbol.asyncDispose]();
   });
   afterEach(async () => {
@@ -131,10 +138,12 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
     const id = await created({ url: "http://127.0.0.1:9/v1/copied?a=1", body: { a: 1.5 } });
     const page = await open(`/approvals/${id}`, { permissions: ["clipboard-read", "clipboard-write"] });
     const pane = page.locator("#request");
+    await page.clock.install();
     const copied = async (name: string) => {
       await pane.getByRole("button", { name, exact: true }).click();
       await pane.locator("[data-told=Copied]").waitFor();
       const text = await page.evaluate("navigator.clipboard.readText()");
+      await page.clock.fastForward(5_000);
       await pane.locator("[data-told]").waitFor({ state: "detached" });
       return text;
     };

@@ -3,7 +3,14 @@ import type { Browser, BrowserContext } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { BROWSER_START_MS_MAX, HAS_BROWSER, openBrowser, type Watched, watchPageIn } from "../support/browser.ts";
+import {
+  BROWSER_START_MS_MAX,
+  HAS_BROWSER,
+  closeContexts,
+  openBrowser,
+  type Watched,
+  watchPageIn,
+} from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 
 // A browser, on a machine that may be busy.
@@ -108,7 +115,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     herOwn = await chromium.newContext({ viewport: { width: 1_000, height: 700 }, timezoneId: "Asia/Kolkata" });
     await ann.enter(herOwn);
   }, BROWSER_START_MS_MAX);
-  afterAll(() => chromium.close());
+  afterAll(() => closeContexts(chromium));
   afterEach(() => watched[Symbol.asyncDispose]());
 
   async function open(path: string) {

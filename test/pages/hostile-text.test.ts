@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, closeContexts, openBrowser, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 import { ownMs } from "../support/core.ts";
@@ -175,7 +175,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
   beforeAll(async () => {
     chromium = await openBrowser();
   }, BROWSER_START_MS_MAX);
-  afterAll(() => chromium.close());
+  afterAll(() => closeContexts(chromium));
 
   // Whoever gets by without the policy gets by with it.
   test.each([["even without our policy", true], ...(IS_LONG ? [["with our policy", false] as const] : [])] as const)(

@@ -4,7 +4,7 @@ import type { Browser } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { confirmPassword, signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, closeContexts, openBrowser, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 
@@ -23,7 +23,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     app = await openRealServer({ port: await freePort(), env: { APPROVERS: "ann@example.com" } });
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
-    await chromium.close();
+    await closeContexts(chromium);
     await app[Symbol.asyncDispose]();
   });
 

@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, heightsOf, closeContexts, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 import { barriersInBoth, openFolds, type Printed, printedOf } from "./visits.ts";
@@ -72,7 +72,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     ];
   });
   afterAll(async () => {
-    await chromium.close();
+    await closeContexts(chromium);
     await app[Symbol.asyncDispose]();
     await target[Symbol.asyncDispose]();
   });

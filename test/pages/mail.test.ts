@@ -7,6 +7,7 @@ import {
   barriersOf,
   HAS_BROWSER,
   BROWSER_START_MS_MAX,
+  closeContexts,
   openBrowser,
   openPage,
   overflowOf,
@@ -48,7 +49,7 @@ describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
     browser = await openBrowser();
     pages = await Promise.all(VIEWS.map((view) => openPage(browser, { ...view, scripts: true })));
   }, BROWSER_START_MS_MAX);
-  afterAll(() => browser.close());
+  afterAll(() => closeContexts(browser));
 
   async function openLetter({ width }: { readonly width: number }, html: string): Promise<Page> {
     const page = pages[VIEWS.findIndex((view) => view.width === width)];

@@ -7,7 +7,7 @@ import { providerPolicy } from "../../src/config/target-policy.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { BROWSER_START_MS_MAX, HAS_BROWSER, openBrowser } from "../support/browser.ts";
+import { BROWSER_START_MS_MAX, HAS_BROWSER, closeContexts, openBrowser } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { OIDC_CLIENT, OidcServer } from "../support/oidc.ts";
 
@@ -48,7 +48,7 @@ describe.skipIf(!HAS_BROWSER)("log-in by an identity provider, in a browser unde
   }, BROWSER_START_MS_MAX);
 
   afterAll(async () => {
-    await chromium.close();
+    await closeContexts(chromium);
     await app[Symbol.asyncDispose]();
     await provider[Symbol.asyncDispose]();
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Browser, Page } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { ANN, ANN_PASSWORD, confirmPassword, signedIn } from "../http/signed-in.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, BROWSER_START_MS_MAX, closeContexts, openBrowser, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 
@@ -25,7 +25,7 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     await signedIn(app);
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
-    await chromium.close();
+    await closeContexts(chromium);
     await app[Symbol.asyncDispose]();
   });
 

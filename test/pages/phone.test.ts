@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Browser, Page } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { BROWSER_START_MS_MAX, HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { BROWSER_START_MS_MAX, HAS_BROWSER, closeContexts, openBrowser, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 
 // A browser, on a machine that may be busy.
@@ -51,7 +51,7 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
     ann = await signedIn(app);
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
-    await chromium.close();
+    await closeContexts(chromium);
     await app[Symbol.asyncDispose]();
   });
 

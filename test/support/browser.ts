@@ -12,20 +12,49 @@ if (!HAS_BROWSER) console.log(`skipped: there is no browser at ${EXECUTABLE}, so
 /** A hook that starts a browser may take so long on a busy machine. */
 export const BROWSER_START_MS_MAX = 60_000;
 
-/** A real browser that calls nobody by itself. */
+let launched: Promise<Browser> | null = null;
+
+/**
+ * The real browser of this process, that calls nobody by itself. The files of a worker share it, each test in contexts of its
+ * own; it reads a pipe of this process, and ends with it.
+ */
 export function openBrowser(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: EXECUTABLE,
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
+  launched ??= launch();
+  return launched;
+}
+
+/** Closes what a file opened in the browser; the next file finds it as new. */
+export async function closeContexts(browser: Browser): Promise<void> {
+  if (process.env["TEST_PROGRAMS"] === undefined) {
+    launched = null;
+    return browser.close();
+  }
+  await Promise.all(browser.contexts().map((context) => context.close()));
+}
+
+async function launch(): Promise<Browser> {
+  // Playwright deletes the browser's folder when the browser is closed, and a worker of `npm test` closes nothing at its end: in
+  // this folder it goes with the programs of the tests.
+  const before = process.env["TMPDIR"];
+  process.env["TMPDIR"] = process.env["TEST_PROGRAMS"] ?? before;
+  try {
+    return await chromium.launch({
+      executablePath: EXECUTABLE,
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+      env: { ...process.env, TMPDIR: before },
+    });
+  } finally {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+  }
 }
 
 export interface PageOptions {
