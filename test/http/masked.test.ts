@@ -3,6 +3,7 @@ import { Target } from "../support/target.ts";
 import { openRealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 
+/** Answers that are in no row of canaries.test.ts, which has every place that shows an action. */
 let app: Awaited<ReturnType<typeof openRealServer>>;
 
 beforeAll(async () => {
@@ -45,9 +46,6 @@ const bodyOf = (url: string, members: string) =>
   `,"headers":{${SENT["canary-header"]},${SENT["canary-plan"]},${SENT["canary-agent"]},"Accept":"text/plain"}` +
   `,"body":{${SENT["canary-body"]},${SENT["canary-list"]},${SENT["canary-text"]},"max_tokens":12345678901234567890,"one":1.0}}`;
 
-/** What the target says, and what a person says, beside what was sent. */
-const ANSWERED = ["canary-answer", "canary-location", "canary-reason"];
-
 const ALL = [...Object.keys(SENT), "canary-answer"].toSorted();
 
 const redirects = () =>
@@ -61,90 +59,16 @@ const redirects = () =>
   });
 
 describe("what was sent and answered", () => {
-  test("is read back whole by owner and agent, and masked by approver and reader, wherever they read it", async () => {
+  test("is masked for an approver who waits for the end, and for a reader, but for all that is no secret", async () => {
     await using target = new Target(redirects);
-    const created = await as("agent", "POST", "/v1/actions", bodyOf(target.url, `,"approve":true,"dedupe":"masked"`));
-    expect(canariesIn(created)).toEqual(Object.keys(SENT).toSorted());
-    const { id } = JSON.parse(created);
-
-    const approved = await as(
-      "approver",
-      "POST",
-      `/v1/actions/${id}/approve`,
-      '{"reason":"as ann:canary-reason-x9Kq2Lm8Vb3Zt7Rw@db"}',
-    );
-    expect(canariesIn(approved)).toEqual([]);
-    expect(JSON.parse(approved)).toMatchObject({ id, status: "pending", approved_by: "key:approver" });
+    const { id } = JSON.parse(await as("agent", "POST", "/v1/actions", bodyOf(target.url, "")));
     await app.engine.saw(id, { status: "failed" });
-    // What is sent is what was asked for, whatever is shown to whom.
-    const sent = target.received.find(({ headers }) => headers.has("x-outgate-attempt"));
-    expect(sent?.body).toContain(SENT["canary-body"]);
-    expect(sent?.headers.get("authorization")).toBe("canary-header-x9Kq2Lm8Vb3Zt7Rw");
-
-    const reads = [`/v1/actions/${id}`, `/v1/actions/${id}?wait=1`, "/v1/actions?dedupe=masked"];
-    for (const path of reads) {
-      for (const role of WHOLE) expect(canariesIn(await as(role, "GET", path))).toEqual(ALL);
-      for (const role of MASKED) {
-        const text = await as(role, "GET", path);
-        expect(canariesIn(text)).toEqual([]);
-        expect(text).toContain('"max_tokens":12345678901234567890,"one":1.0}');
-        expect(text.split('"big":12345678901234567890}')).toHaveLength(3);
-      }
-    }
-    const timeline = `/v1/actions/${id}/timeline`;
-    for (const role of WHOLE) {
-      expect(canariesIn(await as(role, "GET", timeline))).toEqual(ANSWERED.slice(1));
-    }
+    for (const role of WHOLE) expect(canariesIn(await as(role, "GET", `/v1/actions/${id}?wait=1`))).toEqual(ALL);
     for (const role of MASKED) {
-      const text = await as(role, "GET", timeline);
+      const text = await as(role, "GET", `/v1/actions/${id}?wait=1`);
       expect(canariesIn(text)).toEqual([]);
-      expect(text).toContain('"/login?code=••••(code,32-chars,…t7Rw)&page=2"');
-      expect(text).toMatch(/"as (?:ann:)?••••\(password,30-chars,…t7Rw\)@db"/);
-    }
-    const attempts = `/v1/actions/${id}/attempts`;
-    for (const role of WHOLE) {
-      const text = await as(role, "GET", attempts);
-      expect(canariesIn(text)).toEqual(ANSWERED.slice(0, 2));
-      // A cookie is not stored, so nobody sees it.
-      expect(text).toContain('{"name":"set-cookie","value":"••••"}');
-      expect(text).toContain('"big":12345678901234567890}');
-    }
-    for (const role of MASKED) {
-      const text = await as(role, "GET", attempts);
-      expect(canariesIn(text)).toEqual([]);
-      expect(text.split('"/login?code=••••(code,32-chars,…t7Rw)&page=2"')).toHaveLength(3);
-      expect(text).toContain('"big":12345678901234567890}');
-    }
-  });
-
-  test("is shown to approver and reader with all that is no secret", async () => {
-    await using target = new Target(redirects);
-    const { id } = JSON.parse(await as("agent", "POST", "/v1/actions", bodyOf(target.url, `,"sync":true`)));
-    const whole = JSON.parse(await as("owner", "GET", `/v1/actions/${id}`));
-    const hidden = (kind: string, chars: number) => `••••(${kind},${chars}-chars,…t7Rw)`;
-    for (const role of MASKED) {
-      const login = role === "reader" ? "" : "ann:";
-      const session = { id: hidden("session", 30) };
-      expect(JSON.parse(await as(role, "GET", `/v1/actions/${id}`))).toEqual({
-        ...whole,
-        hidden_values: 8,
-        url: `${target.url}orders?token=${hidden("token", 29)}&page=2`,
-        callback: `${target.url}done?key=${hidden("key", 32)}`,
-        headers: {
-          Authorization: hidden("credentials", 30),
-          "X-Plan": hidden("header", 28),
-          "User-Agent": `bot ${login}${hidden("password", 29)}@db`,
-          Accept: "text/plain",
-        },
-        body: {
-          ...whole.body,
-          password: hidden("password", 28),
-          credentials: [{ n: hidden("credentials", 28) }],
-          note: `say Bearer ${hidden("Bearer-token", 28)} to it`,
-        },
-        response_body: { ...whole.response_body, session },
-        error: { ...whole.error, response_body: { ...whole.response_body, session } },
-      });
+      expect(text).toContain('"max_tokens":12345678901234567890,"one":1.0}');
+      expect(text.split('"big":12345678901234567890}')).toHaveLength(3);
     }
   });
 
