@@ -10,7 +10,7 @@ import { buildTestPrograms } from "./build/test-programs.ts";
 const TIMEOUT = ["--timeout", "20000"];
 
 /** More than there are cores: browsers, databases and other processes are waited for. */
-const WORKERS = 3;
+const WORKERS = 4;
 
 /**
  * The files of a worker share its modules: to load the service takes half a second of a core, and most files need it. A test
