@@ -111,6 +111,7 @@ export async function announceFirstKeys(
   if (insteadOfKeys !== undefined) {
     const text = insteadOfKeys(app.config);
     const message = text.trim().replaceAll("\n", " ");
+    if (message === "") return;
     output.say(output.lineOf === null ? text : output.lineOf("info", "service.notice", { message }));
     return;
   }

@@ -241,9 +241,9 @@ export const DIGEST_CHARS_MAX = 200;
 export const EXPORT_PAGE_ACTIONS = 100;
 export const EXPORTS_PER_ACCOUNT_MAX = 10;
 export const IDLE_EXPORT_SECONDS = 240;
-/** Actions of one bulk job, and rows that it looks at to find them. */
 /** Hosts with their statuses that a dry run tells apart. */
 export const BULK_GROUPS_SHOWN_MAX = 10;
+/** Actions of one bulk job, and rows that it looks at to find them. */
 export const BULK_ACTIONS_MAX = 10_000;
 export const BULK_SCAN_ROWS_MAX = 200_000;
 /** Actions of one step of a bulk job; jobs take turns by steps. */

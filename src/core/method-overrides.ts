@@ -69,15 +69,22 @@ function inHeader([name, value]: Pair): readonly MethodOverride[] {
   return all.map((method) => ({ method, place: `header ${name}` }));
 }
 
-/** The known methods that a value names, alone, in a list, or in quotes: targets take the first, the last or any of them. */
+/**
+ * The known methods that a value names, alone, in a list, or in quotes: targets take the first, the last or any of them. An
+ * item with another word in it, such as "Post NL", names none.
+ */
 function methodsIn(value: string): readonly string[] {
-  const words = value.toUpperCase().split(SEPARATORS);
-  return [...new Set(words.filter((word) => KNOWN.has(word)))];
+  const items = value
+    .toUpperCase()
+    .split(ITEM_ENDS)
+    .map((item) => item.split(WORD_ENDS).filter((word) => word !== ""));
+  return [...new Set(items.filter((words) => words.every((word) => KNOWN.has(word))).flat())];
 }
 
-const SEPARATORS = /[\s,;"'`()[\]{}<>]/;
+const ITEM_ENDS = /[,;]/;
+const WORD_ENDS = /[\s"'`()[\]{}<>]/;
 
-const HEADER = /method|verb/i;
+const HEADER = /method|verb(?!ose)/i;
 
 function formOf(request: SentRequest): readonly Pair[] {
   const { body } = request;

@@ -79,6 +79,16 @@ describe("another method is found in", () => {
     expect(JSON.stringify(methodOverrides(aRequest(url("_method=sk_live_0123456789"))))).not.toContain("sk_live");
   });
 
+  test("no header of another subject", () => {
+    for (const headers of [
+      { "X-Shipping-Method": "Post NL" },
+      { "X-Payment-Method": "card" },
+      { "X-Verbose": "trace" },
+    ] as const) {
+      expect(methodOverrides(aRequest({ headers }))).toEqual([]);
+    }
+  });
+
   test("its part, in words", () => {
     const places = [
       url("_method=PUT"),

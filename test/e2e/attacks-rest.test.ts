@@ -263,6 +263,22 @@ async function placesOf({ w }: Scene, id: string): Promise<Readonly<Record<strin
   };
 }
 
+/** What "View the whole body" leads to, on the page of the link and on that of whoever is logged in. */
+async function wholeBodiesOf({ w }: Scene, id: string): Promise<readonly string[]> {
+  const [approve] = linksIn(await w.mailOf(id));
+  const views = [
+    { page: approve, headers: {} },
+    { page: `/approvals/${id}`, headers: { cookie: w.cookie } },
+  ];
+  return Promise.all(
+    views.map(async ({ page, headers }) => {
+      const { text } = await w.ask("GET", page, { headers });
+      const [, path = ""] = /<a href="([^"]+)"[^>]*>\s*View the whole body/.exec(text) ?? [];
+      return textOf((await w.ask("GET", path.replaceAll("&amp;", "&"), { headers })).text);
+    }),
+  );
+}
+
 const SECRET = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
 const HUNTER = "hunter2-canary";
 
@@ -1563,12 +1579,9 @@ const ATTACKS: readonly Attack[] = [
       const padding = Object.fromEntries(times(2_000, (at) => [`note_${at}`, "nothing to see"]));
       const id = await w.held({ url, body: { ...padding, transfer: "PAYLOAD-last" }, ...NOTIFY });
       const { mail, link, review, held } = await placesOf(scene, id);
-      expect(link).toContain("PAYLOAD-last");
-      expect(held).toContain("PAYLOAD-last");
-      expect(held?.indexOf("PAYLOAD-last")).toBeLessThan(held?.lastIndexOf("Approve") ?? 0);
-      expect(link?.indexOf("PAYLOAD-last")).toBeLessThan(link?.lastIndexOf("Approve") ?? 0);
-      for (const text of [mail, review]) expect(text).toMatch(/PAYLOAD-last|more lines?|characters? more|not shown/);
-      expect(review).toMatch(/Approve[^.]*, with .* not shown|PAYLOAD-last/);
+      expect(mail).toMatch(/more lines?|characters? more|not shown/);
+      for (const text of [link, held, review]) expect(text).toMatch(/Approve[^.]*, with .* not shown/);
+      for (const body of await wholeBodiesOf(scene, id)) expect(body).toContain("PAYLOAD-last");
     },
   },
   {
@@ -1588,8 +1601,10 @@ const ATTACKS: readonly Attack[] = [
       });
       const { mail, link, review, held } = await placesOf(scene, id);
       for (const text of [link, held]) {
-        for (const part of ["PAYLOAD-url", "PAYLOAD-header", "PAYLOAD-body"]) expect(text).toContain(part);
+        for (const part of ["PAYLOAD-url", "PAYLOAD-header"]) expect(text).toContain(part);
+        expect(text).toMatch(/Approve[^.]*, with .* not shown/);
       }
+      for (const body of await wholeBodiesOf(scene, id)) expect(body).toContain("PAYLOAD-body");
       for (const text of [mail, review]) {
         expect(text).toContain("PAYLOAD-url");
         expect(text).toMatch(/more characters?|more lines?|characters? more|not shown/);

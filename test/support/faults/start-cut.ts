@@ -80,8 +80,9 @@ async function startCut({ beforePiece, awayMs }: Cut): Promise<CutStart> {
   try {
     const isServing = await service.ready().then(isReadySoon, () => false);
     const exitCode = await service.end();
-    const showsKeys = service.output.includes("agent key");
-    return { pieces, isServing, log: service.log(), showsKeys, exitCode };
+    const log = service.log();
+    const showsKeys = log.some(({ event }) => event === "service.first_keys");
+    return { pieces, isServing, log, showsKeys, exitCode };
   } finally {
     await service[Symbol.asyncDispose]();
     await proxy[Symbol.asyncDispose]();
