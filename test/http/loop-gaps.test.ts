@@ -113,7 +113,6 @@ const PLACES: Readonly<Record<string, () => Promise<string>>> = {
   "inbox, the action": () => byCookie(`/approvals/${rig.held.id}`),
   "the whole body": () => byCookie(`/actions/${rig.held.id}/body`),
   "the whole body by a link": () => read(`${rig.approveLink}/body`),
-  "a part of the body": () => byCookie(`/actions/${rig.held.id}/body?at=0&from=20`),
   "inbox, a review": () => byCookie(`/approvals/review?id=${rig.held.id}`),
   "page of the action": () => byCookie(`/actions/${rig.over.id}`),
   "page that asks whether to send it again": () => byCookie(`/actions/${rig.over.id}/again`),
