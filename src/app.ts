@@ -2,7 +2,6 @@ import type { Server } from "bun";
 import { describePolicy, type TargetPolicy } from "./config/target-policy.ts";
 import { firstKeysNotice, forgetFirstKeys, type StartOutput } from "./accounts/first-start.ts";
 import { type Opened, openForService, type OpeningDeps } from "./app/encrypted-store.ts";
-import { createEngine, type Engine } from "./app/engine.ts";
 import { addGauges } from "./app/gauges.ts";
 import { housekeeping } from "./app/housekeeping.ts";
 import { agentRoutes, createHttp, httpSettings, metricsTokenCheck } from "./app/http.ts";
@@ -176,9 +175,9 @@ async function openServices(
   const lag = new LoopLag(clock);
   const mailer = await createMailer(config, clock);
   const sender = createSender(policy, { clock, keepsConnections: config.keepsConnections });
-  const engine = createEngine(app, { secrets, sender: given.divert(sender), mailer, policy, node });
-  const leases = node?.jobs ?? null;
-  const services = createServices(app, { engine, secrets, passwords: createPasswords(), mailer, policy, leases });
+  const passwords = createPasswords();
+  const services = createServices(app, { secrets, passwords, sender: given.divert(sender), mailer, policy, node });
+  const { delivery, feed, bulkRunner } = services;
   const http = createHttp({
     ...httpSettings(app, secrets),
     ...services,
@@ -186,23 +185,21 @@ async function openServices(
     routes: [agentRoutes(app, services, draining.signal)],
   });
 
-  addGauges(metrics, { store, engine, countNodes: () => node?.membership.nodes.length ?? 1, lag, clock });
+  addGauges(metrics, { store, delivery, feed, countNodes: () => node?.membership.nodes.length ?? 1, lag, clock });
   const agent = localAgent((await store.accounts.first())?.id ?? "");
   outage.watch(() => store.probe());
   // Before it claims, so that the others share with it what targets may get at a time.
   await node?.membership.start();
-  const delivery = await beginDelivery(services.signUpGate, engine, { ...given, clock });
-  await serveOn(listening, http, engine, config);
-  const metricsServer = await openMetricsPort(config, http, engine, {
+  const begun = await beginDelivery(services, { ...given, clock });
+  await serveOn(listening, http, services, config);
+  const metricsServer = await openMetricsPort(config, http, services, {
     renderMetrics: () => metrics.render(),
     isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
     ids: app.ids,
   });
   lag.start();
-  const { bulkRunner } = services;
-  const jobs = housekeeping(config, { ...app, engine, bulkRunner });
-  const stopJobs = startJobs(jobs, { ...app, ...(leases !== null && { leases }) });
-  const stopReads = node === null ? null : readWhatOthersChange(engine, services, app);
+  const stopJobs = startJobs(housekeeping(app, services), { ...app, ...(node !== null && { leases: node.jobs }) });
+  const stopReads = node === null ? null : readWhatOthersChange(services, app);
 
   return {
     config,
@@ -212,12 +209,12 @@ async function openServices(
     answerAgent: (request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
     answerAs: (caller, request) => http.handleAs(caller, request),
-    notices: [...config.warnings, ...warnings, describePolicy(policy), ...delivery.notices],
+    notices: [...config.warnings, ...warnings, describePolicy(policy), ...begun.notices],
     async stop() {
       draining.abort();
       const limitMs = DRAIN_MS_MAX;
       // What begins while it drains would go on.
-      const drain = async () => (await delivery.begun, engine.drain(limitMs));
+      const drain = async () => (await begun.isOver, services.drain(limitMs));
       await Promise.all([stopJobs(), bulkRunner.stop(), stopReads?.(), http.stop(limitMs), drain()]);
       sender.close();
       await metricsServer?.stop(true);
@@ -230,17 +227,13 @@ async function openServices(
 }
 
 /** Of several nodes on one database. */
-function readWhatOthersChange(
-  { activePauses, knownHosts, knownChannels }: Engine,
-  { authenticate, peopleService }: Services,
-  app: AppContext,
-) {
+function readWhatOthersChange({ authenticate, peopleService, known }: Services, app: AppContext) {
   const reads = {
     keys: authenticate.recheck,
     sessions: peopleService.recheckSessions,
-    pauses: () => activePauses.load(),
-    hosts: () => knownHosts.reload(),
-    channels: () => knownChannels.reload(),
+    pauses: () => known.paused.load(),
+    hosts: () => known.hosts.reload(),
+    channels: () => known.channels.reload(),
   };
   return keepFresh(SHARED_READ_EVERY_MS, reads, app);
 }
@@ -250,11 +243,11 @@ function localAgent(accountId: string): Caller {
   return { accountId, keyId: null, keyName: "stdio", role: "agent", hold: "none", actor: "key:stdio" };
 }
 
-interface Delivery {
+interface Begun {
   /** For the operator. */
   readonly notices: readonly string[];
   /** Settles when delivery has begun, or will not begin any more. */
-  readonly begun: Promise<unknown>;
+  readonly isOver: Promise<unknown>;
 }
 
 /**
@@ -262,18 +255,18 @@ interface Delivery {
  * the store can't be written, as on a full disk, it resolves at once and begins when the store can: what can be read is served
  * meanwhile.
  */
-async function beginDelivery(signUpGate: Services["signUpGate"], engine: Engine, deps: AppDeps): Promise<Delivery> {
+async function beginDelivery({ signUpGate, start }: Services, deps: AppDeps): Promise<Begun> {
   const { promise: isAway, resolve: onAway } = Promise.withResolvers<null>();
   const begin = async () => {
     // Before anything is claimed, so that no action of a stopped account is sent.
     const notice = await signUpGate.enforce();
-    await engine.start();
+    await start();
     return notice;
   };
   const begun = repeatWhileAway(begin, { ...deps, onAway: () => onAway(null) });
   const notice = await Promise.race([begun, isAway]);
-  if (notice !== null) return { notices: [notice], begun };
+  if (notice !== null) return { notices: [notice], isOver: begun };
   // An error that is no outage ends the process, as it does where nothing is away.
   const told = begun.then((late) => late !== null && deps.log.info("service.notice", { message: late }));
-  return { notices: [], begun: told };
+  return { notices: [], isOver: told };
 }

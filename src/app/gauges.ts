@@ -1,7 +1,8 @@
 import type { Store } from "../core/store.ts";
 import { VERSION } from "../config/config.ts";
 import { COUNTS_FRESH_MS } from "../core/limits.ts";
-import type { Engine } from "./engine.ts";
+import type { Delivery } from "../delivery/delivery.ts";
+import type { Feed } from "../events/feed.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { cached, type LoopLag } from "../observability/runtime.ts";
@@ -12,11 +13,11 @@ interface GaugeSources {
     readonly outbox: Pick<Store["outbox"], "waiting">;
     readonly isUnavailable: boolean;
   };
-  readonly engine: Pick<Engine, "paused"> & {
-    readonly kept: Pick<Engine["kept"], "count" | "bytes">;
-    readonly feed: Pick<Engine["feed"], "count">;
-    readonly loop: Pick<Engine["loop"], "inFlight">;
+  readonly delivery: Pick<Delivery, "paused"> & {
+    readonly kept: Pick<Delivery["kept"], "count" | "bytes">;
+    readonly loop: Pick<Delivery["loop"], "inFlight">;
   };
+  readonly feed: Pick<Feed, "count">;
   /** How many processes use the database now. */
   readonly countNodes: () => number;
   readonly lag: Pick<LoopLag, "takeMaxMs">;
@@ -24,13 +25,13 @@ interface GaugeSources {
 }
 
 /** Adds the values that are read whenever the metrics are. Those that scan the database are cached. */
-export function addGauges(metrics: Metrics, { store, engine, countNodes, lag, clock }: GaugeSources): void {
+export function addGauges(metrics: Metrics, { store, delivery, feed, countNodes, lag, clock }: GaugeSources): void {
   const fresh = <Value>(read: () => Promise<Value>) => cached(COUNTS_FRESH_MS, () => clock.monotonicMs(), read);
   const oldestDueSeconds = async () => {
     const nowMs = clock.now().getTime();
     return Math.max(0, nowMs - ((await store.actions.firstDueAt())?.getTime() ?? nowMs)) / 1_000;
   };
-  const paused = () => Object.fromEntries(Object.entries(engine.paused()).map(([kind, is]) => [kind, Number(is)]));
+  const paused = () => Object.fromEntries(Object.entries(delivery.paused()).map(([kind, is]) => [kind, Number(is)]));
 
   metrics.addInfo("outgate_build_info", "What runs; always 1.", { version: VERSION, bun: Bun.version });
   metrics.addGauge("outgate_nodes", "Processes that use the database now, as far as this one knows.", countNodes);
@@ -53,9 +54,9 @@ export function addGauges(metrics: Metrics, { store, engine, countNodes, lag, cl
     "Seconds since the action that has been due longest was due, paused ones aside; 0: none is due.",
     fresh(oldestDueSeconds),
   );
-  metrics.addGauge("outgate_event_streams", "Event streams that are open now.", () => engine.feed.count());
-  metrics.addGauge("outgate_attempts_in_flight", "Attempts that are on their way now.", () => engine.loop.inFlight);
-  addKeptGauges(metrics, engine);
+  metrics.addGauge("outgate_event_streams", "Event streams that are open now.", () => feed.count());
+  metrics.addGauge("outgate_attempts_in_flight", "Attempts that are on their way now.", () => delivery.loop.inFlight);
+  addKeptGauges(metrics, delivery);
   metrics.addGauge(
     "outgate_event_loop_lag_max_seconds",
     "Longest delay of the event loop since the last reading.",
@@ -65,11 +66,11 @@ export function addGauges(metrics: Metrics, { store, engine, countNodes, lag, cl
 }
 
 /** Results of attempts that are known and could not be written yet. */
-export function addKeptGauges(metrics: Metrics, engine: Pick<GaugeSources["engine"], "kept">): void {
-  metrics.addGauge("outgate_results_kept", "Results that are known and not written yet.", () => engine.kept.count);
+export function addKeptGauges(metrics: Metrics, { kept }: Pick<GaugeSources["delivery"], "kept">): void {
+  metrics.addGauge("outgate_results_kept", "Results that are known and not written yet.", () => kept.count);
   metrics.addGauge(
     "outgate_results_kept_bytes",
     "Memory that they hold; nothing is claimed above 64 MB.",
-    () => engine.kept.bytes,
+    () => kept.bytes,
   );
 }

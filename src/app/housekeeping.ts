@@ -2,36 +2,30 @@ import { BULK_KEPT_MS, DAY_MS, PRUNE_PAUSE_MS } from "../core/limits.ts";
 import { createCountActivity, createPruneActivity } from "../events/activity-job.ts";
 import { createExpireUnsent, createExpire } from "../approvals/decide.ts";
 import { type Job } from "../runtime/jobs.ts";
-import type { Config } from "../config/config.ts";
 import type { Log } from "../observability/log.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Metrics } from "../observability/metrics.ts";
-import type { Engine } from "./engine.ts";
-import type { Store, UpkeepStore, FileStore } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import type { Services } from "./services.ts";
+import type { FileStore, UpkeepStore } from "../core/store.ts";
 
-export interface HousekeepingParts {
-  readonly store: Store;
-  readonly engine: Pick<Engine, "bus" | "enqueue" | "pauseService">;
-  readonly bulkRunner: { run(): Promise<void> };
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-  readonly log: Log;
-}
+type Housekeepers = Pick<Services, "enqueue"> & {
+  readonly pauseService: Pick<Services["pauseService"], "reconcile">;
+  readonly bulkRunner: Pick<Services["bulkRunner"], "run">;
+};
 
 /** The periodic jobs of the service. Jobs of settings that are off are left out. */
-export function housekeeping(
-  { approvalTtlHours, retentionDays }: Pick<Config, "approvalTtlHours" | "retentionDays">,
-  { store, engine, bulkRunner, ...parts }: HousekeepingParts,
-): readonly Job[] {
+export function housekeeping(app: AppContext, { enqueue, pauseService, bulkRunner }: Housekeepers): readonly Job[] {
+  const { config, store, bus, clock, log, metrics } = app;
+  const { approvalTtlHours, retentionDays } = config;
   const { actions, people, team, upkeep, audit, pauses, rejections, bulk, activity } = store;
-  const deps = { ...parts, ...engine, actions, upkeep };
+  const expiring = { actions, upkeep, bus, log, metrics, enqueue };
   const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
-    { name: "actions that have expired", pattern: "*/10 * * * * *", run: createExpireUnsent(deps) },
-    { name: "pauses", pattern: "* * * * *", run: () => engine.pauseService.reconcile() },
+    { name: "actions that have expired", pattern: "*/10 * * * * *", run: createExpireUnsent(expiring) },
+    { name: "pauses", pattern: "* * * * *", run: () => pauseService.reconcile() },
     // It has a lease of its own: a node may begin a job while another one rests.
     { name: "bulk jobs", pattern: "* * * * *", run: () => bulkRunner.run() },
-    { name: "what the overview counts", pattern: "*/10 * * * * *", run: createCountActivity({ ...parts, activity }) },
+    { name: "what the overview counts", pattern: "*/10 * * * * *", run: createCountActivity({ activity, clock }) },
     {
       name: "figures that no overview shows any more",
       pattern: "12 * * * *",
@@ -43,14 +37,14 @@ export function housekeeping(
     inSteps("invitations that ran out", "42 * * * *", (now) => team.prune(now)),
   ];
   if (approvalTtlHours !== null) {
-    const run = createExpire(deps, approvalTtlHours);
+    const run = createExpire(expiring, approvalTtlHours);
     jobs.push({ name: "approvals that nobody decided", pattern: "*/5 * * * *", run });
   }
   if (retentionDays !== null) {
     jobs.push({
       name: "finished actions that are too old",
       pattern: "47 * * * *",
-      run: createPrune({ ...deps, file: store.file }, retentionDays),
+      run: createPrune({ upkeep, file: store.file, clock, log }, retentionDays),
     });
     const keptSince = (now: Date) => new Date(now.getTime() - retentionDays * DAY_MS);
     jobs.push(

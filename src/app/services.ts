@@ -1,70 +1,130 @@
-import type { AppContext } from "../runtime/app-context.ts";
 import { createAuthenticate } from "../accounts/authenticate.ts";
 import { createCallbackHostService } from "../accounts/callback-hosts.ts";
+import { createCallbackTestService } from "../accounts/callback-test.ts";
 import { createFirstStepService } from "../accounts/first-steps.ts";
 import { createKeyService } from "../accounts/keys.ts";
 import { createOwnMailService } from "../accounts/own-mails.ts";
 import { createPeopleService } from "../accounts/people.ts";
 import { createServerSize } from "../accounts/server-size.ts";
 import { createSignUpGate } from "../accounts/sign-up-gate.ts";
-import { createSigningService } from "../accounts/signing-secrets.ts";
+import { createSigningSecrets, createSigningService } from "../accounts/signing-secrets.ts";
 import { createTeamService } from "../accounts/team.ts";
 import { createOidcThrottle } from "../accounts/throttle.ts";
 import { createVerifyService } from "../accounts/verify-signature.ts";
-import { createListNotifications } from "../actions/service.ts";
+import { createActionService, createListNotifications } from "../actions/service.ts";
+import { createHistoryOf } from "../approvals/held.ts";
 import { createFollowLink } from "../approvals/links.ts";
+import { createRecipients } from "../approvals/recipients.ts";
 import { createAuditService } from "../audit/service.ts";
 import { createBulk } from "../bulk/bulk.ts";
-import { createEffectiveSettings } from "../config/config.ts";
+import { createChannelService } from "../channels/service.ts";
+import { createEffectiveSettings, VERSION } from "../config/config.ts";
 import { checkTarget, providerPolicy, type TargetPolicy } from "../config/target-policy.ts";
+import { SHARED_FRESH_MS } from "../core/limits.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import type { Passwords } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
+import { createSignedHeaders } from "../delivery/attempt.ts";
+import { createDelivery, type DeliveryNode } from "../delivery/delivery.ts";
+import { KnownChannels } from "../delivery/known-channels.ts";
+import { createFeed } from "../events/feed.ts";
+import { NodeFeed } from "../events/node-feed.ts";
+import { createOverview } from "../events/overview.ts";
+import { createHostService, KnownHostSettings } from "../hosts/service.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import { createOidcProvider } from "../oidc/provider.ts";
 import { createOidcSignIn } from "../oidc/sign-in.ts";
+import type { Sender } from "../outbound/deadline.ts";
 import { createSender } from "../outbound/send.ts";
 import type { Oidc } from "../pages/oidc-routes.ts";
 import { createReadReceipt } from "../pages/receipt-routes.ts";
 import { OIDC_CALLBACK_PATH } from "../pages/sign-in.tsx";
+import { ActivePauses, createPauseService } from "../pauses/service.ts";
+import { createEnqueue } from "../receipts/serialize.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import type { JobLeases } from "../runtime/job-leases.ts";
-import type { Engine } from "./engine.ts";
 
 interface ServiceNeeds {
-  readonly engine: Engine;
   readonly secrets: Secrets;
   readonly passwords: Passwords;
+  readonly sender: Sender;
   /** Null: no mail provider is configured. */
-  readonly mailer: Pick<Mailer, "send"> | null;
+  readonly mailer: Mailer | null;
   /** Where calls may go. */
   readonly policy: TargetPolicy;
   /** Null: this is the only process of the store. */
-  readonly leases: JobLeases | null;
+  readonly node: (DeliveryNode & { readonly jobs?: JobLeases }) | null;
 }
 
 export type Services = ReturnType<typeof createServices>;
 
-/** Every service that routes call, in the order in which they need each other. */
+/** Every service, in the order in which they need each other. None begins to work before `start`. */
 export function createServices(app: AppContext, needs: ServiceNeeds) {
-  const { clock, ids, config, store, log } = app;
-  const { engine, secrets, policy, mailer, passwords, leases } = needs;
+  const { clock, ids, config, store, log, metrics, bus } = app;
+  const { secrets, policy, sender, mailer, passwords, node } = needs;
   const { baseUrl } = config;
-  const { accounts, audit } = store;
-  const { isStopped, activePauses, pauseService, signingSecrets } = engine;
+  const { accounts, actions, audit, callbackHosts, firstSteps, links, outbox, pauses, people, rejections, team } =
+    store;
+  const hashOf = (text: string) => secrets.hash(text);
+  const checkUrl = (url: string) => checkTarget(policy, url);
+  const { receiptPath, receiptUrl } = receiptLinks(app, secrets);
 
-  const signUpGate = createSignUpGate({ accounts, paused: activePauses, signUps: config.signUps, clock, log });
-  const { bulkService, bulkRunner } = createBulk({ ...app, engine, ...(leases !== null && { leases }) });
-  const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock });
-  const peopleService = createPeopleService({
+  // What an attempt asks before it is made.
+  const { attemptTimeoutMs: timeoutMs, retryBaseMs: baseMs, retryCapMs: capMs } = config;
+  const hosts = new KnownHostSettings(store.hostSettings, { timeoutMs, backoff: { baseMs, capMs }, giveUpOn: [] });
+  const channels = new KnownChannels(store.channels);
+  const paused = new ActivePauses(pauses);
+  const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
+  const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
+  const recipients = createRecipients({ accounts, callbackHosts, people, approvers: config.approvers });
+  const historyOf = createHistoryOf({ actions, accounts, rejections, clock, hashOf });
+  const enqueue = createEnqueue({ ids, receiptUrl, channelsOf: channels.of });
+
+  const delivery = createDelivery(app, {
+    secrets,
+    sender,
+    mailer,
+    node,
+    signingSecrets,
+    recipients,
+    historyOf,
+    enqueue,
+    hosts,
+    channels,
+    paused,
+    receiptPath,
+  });
+  const feed = createFeed({ actions });
+  const nodeFeed = listenToChanges(app, feed, delivery.lookElsewhere);
+
+  const actionService = createActionService({
+    actions,
+    accounts,
+    pauses,
+    rejections,
     clock,
     ids,
-    people: store.people,
-    audit,
-    passwords,
-    secrets,
-    signUpGate,
+    bus,
+    metrics,
+    log,
+    enqueue,
+    dispatcher: delivery.dispatcher,
+    recipients,
+    hashOf,
   });
-  const onMail = config.mail === null ? null : engine.mailWaits;
-  const teamService = createTeamService({ ...store, clock, ids, peopleService, secrets, baseUrl, onMail });
+  const pauseService = createPauseService({ pauses, paused, cancel: actionService.cancel, clock, ids, log });
+  const signUpGate = createSignUpGate({ accounts, paused, signUps: config.signUps, clock, log });
+  const { isStopped } = paused;
+  const { bulkService, bulkRunner } = createBulk(app, { actionService, isStopped, leases: node?.jobs });
+  const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock });
+  const { forget } = authenticate;
+  const peopleService = createPeopleService({ clock, ids, people, audit, passwords, secrets, signUpGate });
+  const onMail = config.mail === null ? null : delivery.mailWaits;
+  const teamService = createTeamService({ team, people, clock, ids, peopleService, secrets, baseUrl, onMail });
+  const keyStores = { accounts, actions, pauses, team };
+  const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "callbacks");
+  const posting = { sender, signedHeaders, userAgent: `Outgate/${VERSION}`, clock, ids, audit, checkTarget: checkUrl };
+
   return {
     secrets,
     signUpGate,
@@ -73,32 +133,84 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     authenticate,
     peopleService,
     teamService,
-    ownMails: createOwnMailService({ ...store, clock, ids, mailer, secrets, baseUrl }),
+    ownMails: createOwnMailService({ people, team, audit, clock, ids, mailer, secrets, baseUrl }),
     oidc: createOidc(app, secrets, { peopleService, teamService }),
-    actionService: engine.actionService,
+    actionService,
     pauseService,
-    pauseOf: engine.pauseOf,
+    pauseOf: paused.pauseOf,
     isStopped,
-    hostService: engine.hostService,
-    channelService: engine.channelService,
-    callbackTests: engine.callbackTests,
+    hostService: createHostService({
+      hostSettings: store.hostSettings,
+      known: hosts,
+      clock,
+      perHost: config.dispatchPerHost,
+    }),
+    channelService: createChannelService({ ...posting, channels: store.channels, known: channels, recipients, mailer }),
+    callbackTests: createCallbackTestService({ ...posting, callbackHosts, firstSteps }),
     auditService: createAuditService(audit, clock),
-    feed: engine.feed,
-    overviewService: engine.overview,
-    firstSteps: createFirstStepService({ ...store, clock }),
-    keyService: createKeyService({ ...app, ...store, secrets, pauseService, signUpGate, forget: authenticate.forget }),
-    signingService: createSigningService({ ...store, clock, ids, secrets, signingSecrets }),
-    verifyService: createVerifyService({ ...store, clock, signingSecrets }),
-    callbackHosts: createCallbackHostService({ ...store, clock }),
-    followLink: createFollowLink({ ...engine, clock, links: store.links, actions: store.actions, secrets }),
-    readReceipt: createReadReceipt({ actions: store.actions, secrets }),
-    listNotifications: createListNotifications(store.outbox),
-    checkTarget: (url: string) => checkTarget(policy, url),
-    receiptUrl: engine.receiptUrl,
-    receiptPath: engine.receiptPath,
+    feed,
+    overviewService: createOverview({
+      actions,
+      activity: store.activity,
+      accounts,
+      clock,
+      retentionDays: config.retentionDays,
+    }),
+    firstSteps: createFirstStepService({ firstSteps, clock }),
+    keyService: createKeyService({ ...keyStores, ids, clock, secrets, pauseService, signUpGate, forget }),
+    signingService: createSigningService({ signing: store.signing, audit, clock, ids, secrets, signingSecrets }),
+    verifyService: createVerifyService({ actions, firstSteps, clock, signingSecrets }),
+    callbackHosts: createCallbackHostService({ callbackHosts, audit, clock }),
+    followLink: createFollowLink({ links, actions, secrets, clock, actionService, recipients, historyOf }),
+    readReceipt: createReadReceipt({ actions, secrets }),
+    listNotifications: createListNotifications(outbox),
+    checkTarget: checkUrl,
+    receiptUrl,
+    receiptPath,
     rulesFor: createEffectiveSettings(config, policy, accounts),
     readSize: createServerSize({ ...config, clock, file: store.file, isOperator: signUpGate.isOperator }),
+    delivery,
+    enqueue,
+    signingSecrets,
+    /** What delivery has read, and reads again where other nodes change it. */
+    known: { hosts, channels, paused },
+    /** Ends what a dead process left active, then begins to deliver. */
+    start: async (): Promise<void> => {
+      await paused.load().catch(unlessUnavailable);
+      await delivery.start();
+      await nodeFeed?.start();
+    },
+    /** Stops claiming and waits for what is in flight, for `limitMs` at most. */
+    drain: async (limitMs: number): Promise<void> => {
+      await Promise.all([delivery.drain(limitMs), pauseService.stop(), nodeFeed?.stop()]);
+      delivery.kept.close();
+    },
   };
+}
+
+/** Not fatal: each claim checks the pauses in the store. Only answers may miss one. */
+function unlessUnavailable(error: unknown): void {
+  if (!(error instanceof StoreUnavailable)) throw error;
+}
+
+/** Wakes the event streams and the waits. Null: no other node changes anything. */
+function listenToChanges(app: AppContext, streams: ReturnType<typeof createFeed>, onRowsElsewhere: () => void) {
+  const { cluster, actions } = app.store;
+  if (cluster === null) {
+    app.bus.subscribe(({ accountId }) => streams.changed(accountId));
+    return null;
+  }
+  // A change of this node may not be readable yet for streams, so that the feed of all changes wakes them for it too.
+  return new NodeFeed({ ...app, cluster, actions, streams, onRowsElsewhere });
+}
+
+/** Path and URL of an action's receipt. */
+function receiptLinks({ config: { baseUrl, isBaseUrlSet } }: AppContext, secrets: Secrets) {
+  /** For our own pages, which may be open at another address than BASE_URL. */
+  const receiptPath = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
+  /** For answers, events and callbacks: without BASE_URL only the path is known. */
+  const receiptUrl = (actionId: string) => (isBaseUrlSet ? baseUrl : "") + receiptPath(actionId);
+  return { receiptPath, receiptUrl };
 }
 
 /** Null: no identity provider is configured. */

@@ -1,27 +1,22 @@
 import type { ActionService } from "../actions/service.ts";
-import type { Log } from "../observability/log.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Ids } from "../core/ids.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import { type JobLeases, NO_JOB_LEASES } from "../runtime/job-leases.ts";
-import type { Store } from "../core/store.ts";
 import { createJobCaller } from "./caller.ts";
 import { BulkRunner } from "./runner.ts";
 import { createBulkService } from "./service.ts";
 
-interface BulkParts {
-  readonly store: Store;
-  readonly engine: { readonly actionService: ActionService; readonly isStopped: (accountId: string) => boolean };
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
+interface BulkNeeds {
+  readonly actionService: ActionService;
+  readonly isStopped: (accountId: string) => boolean;
   /** By default those of the only process of a database. */
-  readonly leases?: JobLeases;
+  readonly leases?: JobLeases | undefined;
 }
 
 /** The service of bulk jobs, and what carries them out. */
-export function createBulk({ store, engine, leases = NO_JOB_LEASES, ...parts }: BulkParts) {
+export function createBulk(app: AppContext, { actionService, isStopped, leases = NO_JOB_LEASES }: BulkNeeds) {
+  const { store, clock, ids, log } = app;
   const { actions, bulk } = store;
-  const callerOf = createJobCaller({ ...store, isStopped: engine.isStopped, clock: parts.clock });
-  const bulkRunner = new BulkRunner({ ...parts, bulk, actions, decide: engine.actionService, callerOf, leases });
-  return { bulkService: createBulkService({ ...parts, bulk, actions, runner: bulkRunner }), bulkRunner };
+  const callerOf = createJobCaller({ ...store, isStopped, clock });
+  const bulkRunner = new BulkRunner({ clock, log, bulk, actions, decide: actionService, callerOf, leases });
+  return { bulkService: createBulkService({ clock, ids, bulk, actions, runner: bulkRunner }), bulkRunner };
 }

@@ -1,3 +1,5 @@
+import type { Action } from "../core/action.ts";
+import { ownRules } from "../core/extras.ts";
 import { authorize, type Caller, viewerOf } from "../core/roles.ts";
 import { type AttemptRules, type EffectiveRules, NO_RULES, rulesOf } from "../core/rules.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -116,10 +118,13 @@ export class KnownHostSettings {
   #rules = new Map<string, Map<string, HostRules>>();
   #version: string | null = null;
   #lastRead: Promise<unknown> = Promise.resolve();
+  readonly #server: EffectiveRules;
   #onChange: (accountId: string) => void = () => {};
 
-  constructor(store: Pick<HostSettingsStore, "list" | "version">) {
+  /** `server`: what applies where an account sets nothing. */
+  constructor(store: Pick<HostSettingsStore, "list" | "version">, server: EffectiveRules) {
     this.#store = store;
+    this.#server = server;
   }
 
   /** Sets the one listener, called with each account whose settings may have changed. */
@@ -162,10 +167,17 @@ export class KnownHostSettings {
   readonly limitsOf = ({ accountId, host }: Called): HostLimits => this.#rules.get(accountId)?.get(host) ?? NO_LIMITS;
 
   /** What applies to attempts of an action: its own rules, then those of the host, of the account, of the server. */
-  rulesOf(server: EffectiveRules, { accountId, host }: Called, own: AttemptRules | null): EffectiveRules {
+  readonly rulesOf = (action: Called & Pick<Action, "extras">): EffectiveRules =>
+    this.#rulesOf(action, ownRules(action.extras));
+
+  /** How long an attempt may take, as far as its action does not say. */
+  readonly timeoutOf = (called: Called): number => this.#rulesOf(called, null).timeoutMs;
+
+  #rulesOf({ accountId, host }: Called, own: AttemptRules | null): EffectiveRules {
     const ofAccount = this.#rules.get(accountId);
-    if (ofAccount === undefined && own === null) return server;
-    return rulesOf(server, [own ?? NO_RULES, ofAccount?.get(host) ?? NO_RULES, ofAccount?.get(ALL_HOSTS) ?? NO_RULES]);
+    if (ofAccount === undefined && own === null) return this.#server;
+    const ofHost = [ofAccount?.get(host) ?? NO_RULES, ofAccount?.get(ALL_HOSTS) ?? NO_RULES];
+    return rulesOf(this.#server, [own ?? NO_RULES, ...ofHost]);
   }
 }
 

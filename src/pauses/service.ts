@@ -15,7 +15,6 @@ interface PauseDeps {
   readonly pauses: PauseStore;
   readonly paused: ActivePauses;
   readonly cancel: Decide;
-  readonly dispatcher: { pauseChanged(accountId: string): void };
   readonly clock: Pick<Clock, "now">;
   readonly ids: Pick<Ids, "pause">;
   readonly log: Pick<Log, "error">;
@@ -33,8 +32,7 @@ interface PauseRequest {
 export type PauseService = ReturnType<typeof createPauseService>;
 
 export function createPauseService(deps: PauseDeps) {
-  const { pauses, paused, dispatcher, clock, ids } = deps;
-  paused.onChange((accountId) => dispatcher.pauseChanged(accountId));
+  const { pauses, paused, clock, ids } = deps;
   const canceller = createCanceller(deps);
 
   return {

@@ -18,9 +18,8 @@ import { answering } from "../actions/senders.ts";
 type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 function bulkOf(engine: Engine, leases?: JobLeases) {
-  const { store, clock } = engine;
-  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  return createBulk({ store, engine, clock, ids: systemIds, log, ...(leases !== undefined && { leases }) });
+  const { actionService, isStopped } = engine;
+  return createBulk(engine.app, { actionService, isStopped, leases });
 }
 
 /** A key of the account, as whoever calls with it. */

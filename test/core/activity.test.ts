@@ -254,7 +254,7 @@ describe("the job that counts", () => {
 
   test("and the live figures say the same, before and after it ran", async () => {
     await using engine = await openEngine({ sender: { send: async () => answered(503) } });
-    const { owner, overview, clock, store } = engine;
+    const { owner, overviewService, clock, store } = engine;
     for (let count = 0; count < 3; count += 1) {
       const { id } = await engine.create({ retries: 1, url: `http://127.0.0.1:${9_000 + count}/` });
       await engine.saw(id, { status: "failed" });
@@ -263,11 +263,11 @@ describe("the job that counts", () => {
     clock.advance(5 * MINUTE_MS);
     await engine.actionService.approve(owner, held.id, null);
     await engine.saw(held.id, { status: "failed" });
-    const live = await Promise.all(RANGE_NAMES.map((range) => overview.read(owner, range)));
+    const live = await Promise.all(RANGE_NAMES.map((range) => overviewService.read(owner, range)));
     await createCountActivity({ activity: store.activity, clock })(clock.now(), NEVER);
     expect(await store.activity.position()).toBe(await store.actions.position());
     clock.advance(HOUR_MS / 30);
-    const stored = await Promise.all(RANGE_NAMES.map((range) => overview.read(owner, range)));
+    const stored = await Promise.all(RANGE_NAMES.map((range) => overviewService.read(owner, range)));
     for (const [at, range] of RANGE_NAMES.entries()) {
       const [before, after] = [live[at]?.overview, stored[at]?.overview];
       const failed = [before, after].map((seen) => seen?.slots.reduce((sum, slot) => sum + slot.failed, 0));

@@ -43,21 +43,26 @@ describe("what applies to an attempt", () => {
         row("a.example", { timeoutMs: 20_000, giveUpOn: [] }),
         row("a.example", { timeoutMs: 1_000 }, OTHER_ACCOUNT),
       ]),
+      SERVER,
     );
     await known.reload();
     const backoff = { baseMs: 100, capMs: 100 };
-    expect(known.rulesOf(SERVER, CALLED, null)).toEqual({ timeoutMs: 20_000, backoff, giveUpOn: [] });
+    expect(known.rulesOf({ ...CALLED, extras: {} })).toEqual({ timeoutMs: 20_000, backoff, giveUpOn: [] });
     const own = { ...NO_RULES, timeoutMs: 5_000, giveUpOn: [401] };
-    expect(known.rulesOf(SERVER, CALLED, own)).toEqual({ timeoutMs: 5_000, backoff, giveUpOn: [401] });
-    const other = known.rulesOf(SERVER, { ...CALLED, host: "a.example:8443" }, null);
+    expect(known.rulesOf({ ...CALLED, extras: { timeoutMs: 5_000, giveUpOn: [401] } })).toEqual({
+      timeoutMs: 5_000,
+      backoff,
+      giveUpOn: [401],
+    });
+    const other = known.rulesOf({ ...CALLED, host: "a.example:8443", extras: {} });
     expect(other).toEqual({ timeoutMs: 10_000, backoff, giveUpOn: ["4xx"] });
-    expect(known.rulesOf(SERVER, { ...CALLED, accountId: "acc_three" }, null)).toBe(SERVER);
+    expect(known.rulesOf({ ...CALLED, accountId: "acc_three", extras: {} })).toBe(SERVER);
     expect(rulesOf(SERVER, [own])).toEqual({ ...SERVER, timeoutMs: 5_000, giveUpOn: [401] });
   });
 
   test("follows changes of other nodes by the version, and reads nothing while it is the same", async () => {
     const store = storeOf([row("a.example", { maxConcurrent: 2 })]);
-    const known = new KnownHostSettings(store);
+    const known = new KnownHostSettings(store, SERVER);
     const changed: string[] = [];
     known.onChange((accountId) => changed.push(accountId));
     await known.reload();
@@ -74,7 +79,7 @@ describe("what applies to an attempt", () => {
 
   test("of one account is read again after a change of this process", async () => {
     const store = storeOf([]);
-    const known = new KnownHostSettings(store);
+    const known = new KnownHostSettings(store, SERVER);
     await known.reload();
     store.rows = [row("a.example", { maxPerSecond: 5 })];
     await known.refresh(ACCOUNT);

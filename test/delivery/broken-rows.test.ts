@@ -67,7 +67,7 @@ async function isAnswerable(engine: Engine, id: string): Promise<void> {
 const { accountId: _, ...QUERY } = aQuery({ limit: 100 });
 
 /** Everything that reads many actions at a time. */
-async function readsAll({ store, overview, actionService, owner, clock }: Engine): Promise<void> {
+async function readsAll({ store, overviewService, actionService, owner, clock }: Engine): Promise<void> {
   for (let before: string | null = null; ;) {
     const page = await actionService.list(owner, { ...QUERY, before });
     for (const action of page.actions) actionJson(action, { now: clock.now(), receiptUrl: null });
@@ -80,7 +80,7 @@ async function readsAll({ store, overview, actionService, owner, clock }: Engine
     if (page.isLast) break;
   }
   await store.actions.held(owner.accountId, null, 100);
-  await overview.read(owner, "30d");
+  await overviewService.read(owner, "30d");
   for (const { createdAt, dueAt } of await store.outbox.list(owner.accountId, null, 500)) {
     createdAt.toISOString();
     dueAt?.toISOString();

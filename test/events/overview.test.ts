@@ -108,7 +108,7 @@ describe("the overview", () => {
     let sent = 0;
     const send = async () => answered((sent += 1) % 3 === 0 ? 200 : 500);
     await using engine = await openEngine({ sender: { send } });
-    const { owner, clock, overview } = engine;
+    const { owner, clock, overviewService } = engine;
     const ended = async (id: string, retries: number) => {
       for (let attempts = 1; attempts <= retries; attempts += 1) {
         const ends = [{ status: "completed" }, { status: "failed" }, { status: "pending", attempts }] as const;
@@ -122,14 +122,14 @@ describe("the overview", () => {
       await ended(id, retries);
       const { status } = await engine.actionService.get(owner, id);
       if (status === "failed") await engine.actionService.retry(owner, id, null).then(() => ended(id, retries));
-      const total = sumOf((await overview.read(owner, "24h")).overview.slots);
+      const total = sumOf((await overviewService.read(owner, "24h")).overview.slots);
       expect(total).toBe(count + 1 + sent);
     }
     const held = await engine.create({ approve: true, retries: 1 });
-    expect((await overview.read(owner, "24h")).waiting).toMatchObject({ count: 1 });
+    expect((await overviewService.read(owner, "24h")).waiting).toMatchObject({ count: 1 });
     await engine.actionService.approve(owner, held.id, null);
     await ended(held.id, 1);
-    const { overview: seen, waiting, keyNames } = await overview.read(owner, "24h");
+    const { overview: seen, waiting, keyNames } = await overviewService.read(owner, "24h");
     const completed = seen.slots.reduce((all, slot) => all + slot.completed, 0);
     expect([sumOf(seen.slots), completed]).toEqual([7 + sent, Math.floor(sent / 3)]);
     expect(seen.failing.reduce((all, one) => all + one.failedAttempts, 0)).toBe(sent - completed);
@@ -138,10 +138,10 @@ describe("the overview", () => {
     expect([seen.decisions.approved, waiting.count, keyNames.size]).toEqual([1, 0, 1]);
     expect(seen.since).toEqual(seen.slots[0]?.at ?? NOON);
     // Every account has its own.
-    const others = await overview.read(ownerOf("acc_other"), "24h");
+    const others = await overviewService.read(ownerOf("acc_other"), "24h");
     expect([sumOf(others.overview.slots), others.overview.latency]).toEqual([0, null]);
     const revoked = { ...owner, revoked: AbortSignal.abort() };
-    expect(await refusalOf(overview.read(revoked, "24h"))).toMatchObject({ code: "unauthorized" });
+    expect(await refusalOf(overviewService.read(revoked, "24h"))).toMatchObject({ code: "unauthorized" });
   });
 
   test("shows a day in half hours, with the percentiles of each and of all", async () => {

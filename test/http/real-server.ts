@@ -1,20 +1,14 @@
-import type { Log } from "../../src/observability/log.ts";
 import { httpSettings } from "../../src/app/http.ts";
-import { createServices } from "../../src/app/services.ts";
-import type { AppContext } from "../../src/runtime/app-context.ts";
 import type { Oidc } from "../../src/pages/oidc-routes.ts";
 import type { PeopleService } from "../../src/accounts/people.ts";
 import type { TeamService } from "../../src/accounts/team.ts";
 import type { ReadServerSize } from "../../src/accounts/server-size.ts";
 import type { Config, EffectiveSettings } from "../../src/config/config.ts";
-import type { Mailer } from "../../src/mail/mailer.ts";
 import { createLinksOf } from "../../src/approvals/links.ts";
 import type { SignUps } from "../../src/config/values.ts";
 import type { Role } from "../../src/core/roles.ts";
 import type { AnyElysia } from "elysia";
 import type { Guard } from "../../src/http/own-origin.ts";
-import { systemIds } from "../../src/core/ids.ts";
-import { createPasswords } from "../../src/crypto/passwords.ts";
 import { type EngineOptions, openEngine } from "../support/engine.ts";
 import { anAccount, anApiKey } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
@@ -42,8 +36,6 @@ export interface RealServerOptions extends EngineOptions {
   readonly rulesFor?: () => Promise<EffectiveSettings>;
   /** What the page of the server shows of the database; nothing unless it is given. */
   readonly readSize?: ReadServerSize;
-  /** Sends what people mail to themselves; none unless it is given. */
-  readonly ownMailer?: Pick<Mailer, "send">;
   /** Checks requests to /mcp; by default those of this machine pass. */
   readonly mcpGuard?: Guard;
   readonly routes?: readonly AnyElysia[];
@@ -57,16 +49,22 @@ export interface RealServerOptions extends EngineOptions {
   readonly routesOf?: (engine: OpenEngine) => readonly AnyElysia[];
 }
 
-const nothing = () => {};
-const QUIET: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
 type OpenEngine = Awaited<ReturnType<typeof openEngine>>;
 
 export type RealServer = Awaited<ReturnType<typeof openRealServer>>;
 
 /** The real server over the real service and store, with the keys of the stub and a stranger's. */
 export async function openRealServer(options: RealServerOptions = {}) {
-  const engine = await openEngine(options);
+  const { port } = options;
+  const baseUrl = options.baseUrl ?? (port === undefined ? OWN_ORIGIN : `http://127.0.0.1:${port}`);
+  const settings: Partial<Config> = {
+    baseUrl,
+    signUps: options.signUps ?? "open",
+    approvalLinks: options.approvalLinks ?? "confirm",
+    rateLimitPerSecond: options.rateLimitPerSecond ?? 0,
+    trustedProxies: [...(options.trustedProxies ?? [])],
+  };
+  const engine = await openEngine({ ...options, settings });
   const { accounts } = engine.store;
   const addKey = (accountId: string, token: string, role: Role) =>
     // What tests are about an agent did not always create itself; `test/http/key-scope.test.ts` has keys that act on their own.
@@ -80,39 +78,19 @@ export async function openRealServer(options: RealServerOptions = {}) {
   await accounts.create({ ...stranger, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place) }, []);
   await addKey(stranger.id, STRANGER, "owner");
 
-  const { port } = options;
-  const baseUrl = options.baseUrl ?? (port === undefined ? OWN_ORIGIN : `http://127.0.0.1:${port}`);
-  const config: Config = {
-    ...engine.app.config,
-    baseUrl,
-    signUps: options.signUps ?? "open",
-    approvalLinks: options.approvalLinks ?? "confirm",
-    rateLimitPerSecond: options.rateLimitPerSecond ?? 0,
-    trustedProxies: [...(options.trustedProxies ?? [])],
-  };
-  const context: AppContext = { ...engine.app, ids: systemIds, config, log: QUIET };
-  const made = createServices(context, {
-    engine: engine.engine,
-    secrets,
-    // As everywhere, but for what it costs: the real cost has a test of its own.
-    passwords: createPasswords({ memoryKib: 8, passes: 1 }),
-    mailer: options.ownMailer ?? null,
-    policy: engine.policy,
-    leases: null,
-  });
-  const { peopleService, teamService, bulkRunner, followLink, authenticate, signUpGate } = made;
+  const { peopleService, teamService, bulkRunner, followLink, authenticate, signUpGate } = engine.services;
   const oidc = options.oidcOf?.({ engine, peopleService, teamService }) ?? null;
   // What the stub says of the server unless a test asks.
-  const { rulesFor: _rules, readSize: _size, ...services } = made;
-  const settings = httpSettings(context, secrets);
+  const { rulesFor: _rules, readSize: _size, ...services } = engine.services;
+  const { approvalLinks, isTrustedProxy, limits } = httpSettings(engine.app, secrets);
   const ways = {
     ...services,
     oidc,
     clock,
     baseUrl,
-    approvalLinks: settings.approvalLinks,
-    isTrustedProxy: settings.isTrustedProxy,
-    limits: settings.limits,
+    approvalLinks,
+    isTrustedProxy,
+    limits,
     ...(options.rulesFor !== undefined && { rulesFor: options.rulesFor }),
     ...(options.readSize !== undefined && { readSize: options.readSize }),
     ...(options.mcpGuard !== undefined && { mcpGuard: options.mcpGuard }),

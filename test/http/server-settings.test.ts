@@ -45,7 +45,7 @@ test("GET /v1/server and the page show the size of the file and what retention w
 test("POST /v1/server/test-mail mails a person of the account, at once and not too often", async () => {
   const sent: OutgoingMail[] = [];
   await using app = await openRealServer({
-    ownMailer: {
+    mailer: {
       send: (mail) => {
         sent.push(mail);
         return Promise.resolve({ kind: "delivered" });

@@ -252,7 +252,7 @@ test("the page of the server lists every setting for its operator, and tests the
   );
   await using server = await openRealServer({
     rulesFor: async () => ({ ...SOME_RULES, sendsMail: true, all }),
-    ownMailer: {
+    mailer: {
       send: (mail) => {
         sent.push(mail);
         return Promise.resolve({ kind: "delivered" });

@@ -146,7 +146,7 @@ describe("an agent whose calls are held", () => {
       await using app = await open({ closedBy });
       const { accounts } = app.engine.store;
       expect(await app.signUpGate.enforce()).toContain("1 account that was signed up before is stopped");
-      await app.engine.activePauses.load();
+      await app.engine.known.paused.load();
       expect((await signUp(app, "eve@example.com")).status).toBe(403);
       expect(await accounts.list(9)).toMatchObject([{ id: app.strangerId, isStopped: true }, { isFirst: true }]);
     }
@@ -170,7 +170,7 @@ describe("sign-ups", () => {
     expect((await signUp(app, "bob@example.com")).status).toBe(201);
     expect((await send(app, eve.key)).status).toBe(201);
     await app.engine.store.accounts.stopOthers({ at: app.engine.clock.now(), reason: "x" });
-    await app.engine.activePauses.load();
+    await app.engine.known.paused.load();
     expect((await send(app, eve.key)).status).toBe(201);
   });
 

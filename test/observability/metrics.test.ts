@@ -58,20 +58,20 @@ function gauged() {
   };
   const readOr = <Value>(value: Value) =>
     store.isUnavailable ? Promise.reject(new Error("away")) : Promise.resolve(value);
-  const engine = {
+  const delivery = {
     paused: () => ({ actions: store.isUnavailable, callbacks: false, mails: false, messages: false }),
     kept: { count: 1, bytes: 2_048 },
-    feed: { count: () => 3 },
     loop: { inFlight: 1 },
   };
+  const feed = { count: () => 3 };
   const clock = new FakeClock();
-  addGauges(metrics, { store, engine, countNodes: () => 1, lag: { takeMaxMs: () => 250 }, clock });
-  return { metrics, store, engine, clock, render: () => metrics.render() };
+  addGauges(metrics, { store, delivery, feed, countNodes: () => 1, lag: { takeMaxMs: () => 250 }, clock });
+  return { metrics, store, delivery, clock, render: () => metrics.render() };
 }
 
 test("gauges are read when somebody looks, those of the store once in ten seconds", async () => {
-  const { engine, store, clock, render } = gauged();
-  engine.loop.inFlight = 5;
+  const { delivery, store, clock, render } = gauged();
+  delivery.loop.inFlight = 5;
   const text = await render();
   const lines = text.split("\n");
   expect(lines).toContain("outgate_attempts_in_flight 5");

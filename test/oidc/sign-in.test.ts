@@ -35,7 +35,7 @@ async function open({ tellsInIdToken = false, domains = ["example.com"] } = {}):
   mails = [];
   app = await openRealServer({
     starts: false,
-    ownMailer: {
+    mailer: {
       send: (mail) => {
         mails.push(mail);
         return Promise.resolve({ kind: "delivered" });

@@ -8,9 +8,10 @@ import type { Caller } from "../../src/core/roles.ts";
 import { DRAIN_WRITE_MS } from "../../src/core/limits.ts";
 import type { AppContext } from "../../src/runtime/app-context.ts";
 import { createBus } from "../../src/core/bus.ts";
-import { createEngine } from "../../src/app/engine.ts";
+import { createServices } from "../../src/app/services.ts";
+import { createPasswords } from "../../src/crypto/passwords.ts";
 import { systemIds, type Ids } from "../../src/core/ids.ts";
-import { createMailer } from "../../src/mail/mailer.ts";
+import { createMailer, type Mailer } from "../../src/mail/mailer.ts";
 import type { Node } from "../../src/runtime/node.ts";
 import { addKeptGauges } from "../../src/app/gauges.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
@@ -30,6 +31,10 @@ export interface EngineOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: FakeClock;
   readonly sender?: Sender;
+  /** In place of what the environment says. */
+  readonly settings?: Partial<Config>;
+  /** In place of the mailer that the environment gives. */
+  readonly mailer?: Mailer;
   /** Stands between the engine and its store, to let a write fail at a chosen point. */
   readonly wrapStore?: (store: Store) => Store;
   readonly folder?: string;
@@ -43,7 +48,10 @@ export interface EngineOptions {
 export async function openEngine(options: EngineOptions = {}) {
   const folder = options.folder ?? mkdtempSync(join(DATABASES, "outgate-"));
   const clock = options.clock ?? new FakeClock();
-  const config: Config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db`, ...options.env });
+  const config: Config = {
+    ...readConfig({ DATABASE_URL: `file:${folder}/outgate.db`, ...options.env }),
+    ...options.settings,
+  };
   const ids: Ids = { ...systemIds, random: () => 0.5 };
   if (options.folder === undefined && options.env?.["DATABASE_URL"] === undefined) await beginMigrated(config);
   const lines: { level: string; event: string; fields: LogFields }[] = [];
@@ -67,16 +75,19 @@ export async function openEngine(options: EngineOptions = {}) {
     store,
     bus: createBus(),
   };
-  const mailer = await createMailer(config, clock);
+  const mailer = options.mailer ?? (await createMailer(config, clock));
   const policy = policyOf();
-  const engine = createEngine(app, {
+  const services = createServices(app, {
     secrets: encryptedStore.secrets,
+    // As everywhere, but for what it costs: the real cost has a test of its own.
+    passwords: createPasswords({ memoryKib: 8, passes: 1 }),
     sender: options.sender ?? createSender(policy),
     mailer,
     policy,
     node: options.node ?? null,
   });
-  addKeptGauges(metrics, engine);
+  addKeptGauges(metrics, services.delivery);
+  const engine = { ...services.delivery, ...services, bus: app.bus };
   if (options.starts !== false) await engine.start();
   const accountId = account?.id ?? "";
   // The first key of the account, so that what looks for the row of a key finds it.
@@ -95,7 +106,7 @@ export async function openEngine(options: EngineOptions = {}) {
     app,
     policy,
     mailer,
-    engine,
+    services,
     store,
     clock,
     folder,

@@ -8,9 +8,10 @@ import { systemClock } from "../../../src/core/clock.ts";
 import { readConfig } from "../../../src/config/config.ts";
 import type { AppContext } from "../../../src/runtime/app-context.ts";
 import { createBus } from "../../../src/core/bus.ts";
-import { createEngine } from "../../../src/app/engine.ts";
+import { createServices } from "../../../src/app/services.ts";
 import { systemIds } from "../../../src/core/ids.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
+import { createPasswords } from "../../../src/crypto/passwords.ts";
 import { createSender } from "../../../src/outbound/send.ts";
 import { parsePolicy } from "../../../src/config/target-policy.ts";
 import type { Log } from "../../../src/observability/log.ts";
@@ -124,7 +125,9 @@ const app: AppContext = {
 
 const sender = sending(createSender(policy));
 
-const engine = createEngine(app, { secrets, sender, mailer: null, policy, node: null });
+const passwords = createPasswords();
+
+const engine = createServices(app, { secrets, passwords, sender, mailer: null, policy, node: null });
 
 await engine.start();
 
