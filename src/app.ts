@@ -178,12 +178,8 @@ async function openServices(
   const passwords = createPasswords();
   const services = createServices(app, { secrets, passwords, sender: given.divert(sender), mailer, policy, node });
   const { delivery, feed, bulkRunner } = services;
-  const http = createHttp({
-    ...httpSettings(app, secrets),
-    ...services,
-    draining: draining.signal,
-    routes: [agentRoutes(app, services, draining.signal)],
-  });
+  const routes = [agentRoutes(app, services, draining.signal)];
+  const http = createHttp(services, httpSettings(app, secrets), { draining: draining.signal, routes });
 
   addGauges(metrics, { store, delivery, feed, countNodes: () => node?.membership.nodes.length ?? 1, lag, clock });
   const agent = localAgent((await store.accounts.first())?.id ?? "");

@@ -64,7 +64,7 @@ import { type FirstStepRouteDeps, firstStepRoutes } from "./first-step-routes.ts
 import { type ServerRouteDeps, serverRoutes } from "./server-routes.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 
-export interface AccountRouteDeps extends FirstStepRouteDeps, ServerRouteDeps {
+interface AccountRouteDeps extends FirstStepRouteDeps, ServerRouteDeps {
   readonly peopleService: Pick<PeopleService, "readAccount" | "renameAccount">;
   readonly limits: AccountLimits;
   readonly keyService: KeyService;

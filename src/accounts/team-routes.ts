@@ -25,7 +25,7 @@ import {
   serializePerson,
 } from "./team-schemas.ts";
 
-export interface TeamRouteDeps {
+interface TeamRouteDeps {
   readonly teamService: TeamService;
 }
 

@@ -64,7 +64,7 @@ export const RequestDecisions = Type.Object(
 
 export type RequestDecisions = Static<typeof RequestDecisions>;
 
-export interface ApprovalRouteDeps {
+interface ApprovalRouteDeps {
   readonly actionService: Pick<ActionService, "decideMany">;
 }
 

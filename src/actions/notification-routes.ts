@@ -60,7 +60,7 @@ export const NotificationList = Type.Object(
 
 export type NotificationList = Static<typeof NotificationList>;
 
-export interface NotificationRouteDeps {
+interface NotificationRouteDeps {
   readonly listNotifications: ListNotifications;
 }
 

@@ -66,7 +66,7 @@ export function inSteps(name: string, pattern: string, step: (now: Date) => Prom
   };
 }
 
-export interface PruneDeps {
+interface PruneDeps {
   readonly upkeep: Pick<UpkeepStore, "prune">;
   readonly file: Pick<FileStore, "shrink"> | null;
   readonly clock: Pick<Clock, "after">;

@@ -6,7 +6,7 @@ import { type AuditRow } from "../core/audit.ts";
 import { prefersNdjson, json } from "../http/response.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
 
-export interface AuditRouteDeps {
+interface AuditRouteDeps {
   readonly auditService: Pick<AuditService, "export" | "list" | "record">;
 }
 

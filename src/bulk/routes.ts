@@ -28,7 +28,7 @@ import {
 } from "./schemas.ts";
 import type { BulkService } from "./service.ts";
 
-export interface BulkRouteDeps {
+interface BulkRouteDeps {
   readonly bulkService: BulkService;
 }
 

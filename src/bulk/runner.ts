@@ -10,7 +10,7 @@ import type { Log } from "../observability/log.ts";
 import { type ActionStore, StoreUnavailable } from "../core/store.ts";
 import type { BulkAction, BulkEnd, BulkJob, BulkStore } from "../core/bulk-job.ts";
 
-export interface RunnerDeps {
+interface RunnerDeps {
   readonly bulk: BulkStore;
   readonly actions: Pick<ActionStore, "timeline">;
   readonly decide: Readonly<Record<BulkJob["operation"], Decide>>;

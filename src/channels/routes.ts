@@ -20,7 +20,7 @@ import {
 } from "./schemas.ts";
 import type { ChannelService } from "./service.ts";
 
-export interface ChannelRouteDeps {
+interface ChannelRouteDeps {
   readonly channelService: ChannelService;
 }
 

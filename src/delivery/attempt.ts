@@ -61,7 +61,7 @@ export function dueAction(action: Action): readonly Due[] {
 /** Shared: most changes leave nothing due. */
 const NOTHING_DUE: readonly Due[] = [];
 
-export interface AttemptDeps {
+interface AttemptDeps {
   readonly bus: Pick<Bus, "publish">;
   readonly sender: Sender;
   readonly clock: Clock;
@@ -143,7 +143,7 @@ function hindranceOf(action: Action, deps: Pick<AttemptDeps, "clock" | "isPaused
   return deps.isPaused(action) ? "paused" : null;
 }
 
-export interface RequestDeps {
+interface RequestDeps {
   readonly signedHeaders: SignedHeaders;
   /** `Outgate/<version>`. */
   readonly userAgent: string;

@@ -43,7 +43,7 @@ export async function postRequest(
   };
 }
 
-export interface MessageDeps extends AskedDeps, PostDeps {
+interface MessageDeps extends AskedDeps, PostDeps {
   readonly sender: Sender;
   readonly clock: Clock;
   readonly historyOf: (action: Action) => Promise<DecisionHistory>;

@@ -27,7 +27,7 @@ import { isByManager } from "../core/makers.ts";
 import type { PeopleStore } from "../core/account-store.ts";
 import { type TeamStore, invitationLink } from "../core/team-store.ts";
 
-export interface CallbackDeps {
+interface CallbackDeps {
   readonly outbox: Pick<OutboxStore, "payload" | "creatorOf">;
   readonly recipients: Pick<Recipients, "mayCallBack">;
   readonly sender: Sender;
@@ -101,7 +101,7 @@ export function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): Deli
   };
 }
 
-export interface MailDeps {
+interface MailDeps {
   readonly channels: Pick<ChannelStore, "find">;
   readonly actions: Pick<ActionStore, "find" | "timeline">;
   readonly outbox: Pick<OutboxStore, "permitMail">;

@@ -33,7 +33,7 @@ interface SettlementDeps {
 /** Shared: most changes leave nothing due. */
 const NOTHING_DUE: readonly Due[] = [];
 
-export interface NotificationDeps
+interface NotificationDeps
   extends
     SettlementDeps,
     Omit<SchedulerDeps<Notification>, "name" | "dueOf" | "attempt" | "ends" | keyof SettlementDeps> {

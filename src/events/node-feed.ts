@@ -14,7 +14,7 @@ import { type ActionStore, type ChangedPage, type ClusterStore, StoreUnavailable
 import type { Bus } from "../core/bus.ts";
 import type { Feed } from "./feed.ts";
 
-export interface NodeFeedDeps {
+interface NodeFeedDeps {
   readonly cluster: Pick<ClusterStore, "changedSince" | "revisionsOf" | "listen">;
   readonly actions: Pick<ActionStore, "findById" | "position">;
   readonly bus: Pick<Bus, "subscribe" | "relay" | "isNews" | "watched">;

@@ -146,7 +146,7 @@ export const OverviewJson = Type.Object(
 
 export type OverviewJson = Static<typeof OverviewJson>;
 
-export interface OverviewRouteDeps {
+interface OverviewRouteDeps {
   readonly overviewService: Pick<OverviewService, "read">;
 }
 

@@ -140,7 +140,7 @@ function eventText({ seq, at, action, isLateResult }: ActionChange, data: string
   return `id: ${positionText(seq)}\nevent: ${type}\ndata: ${eventJson(type, at, data).replaceAll(/[\r\n]+/g, " ")}\n\n`;
 }
 
-export interface PageEventRouteDeps {
+interface PageEventRouteDeps {
   readonly watchOf: WatchOf;
   readonly ownOrigin: OwnOrigin;
 }

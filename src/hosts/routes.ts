@@ -24,7 +24,7 @@ import { json } from "../http/response.ts";
 import { checkHost } from "../core/host.ts";
 import type { HostService } from "./service.ts";
 
-export interface HostRouteDeps {
+interface HostRouteDeps {
   readonly hostService: HostService;
 }
 

@@ -14,7 +14,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { chunkedBodyOf, dropBody } from "./body.ts";
 import { createRateLimit } from "./rate-limit.ts";
 
-interface HandlerDeps {
+export interface HandlerDeps {
   readonly authenticate: Authenticate;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request">;

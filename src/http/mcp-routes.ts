@@ -17,7 +17,7 @@ export interface McpRequest {
   readonly onWait: () => void;
 }
 
-export interface McpRouteDeps {
+interface McpRouteDeps {
   /** Speaks MCP over Streamable HTTP. */
   readonly answerAgent: (call: McpRequest) => Promise<Response>;
 }

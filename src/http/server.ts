@@ -10,6 +10,8 @@ import { IDLE_SECONDS } from "./sse.ts";
 import { headersOf } from "./errors.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { errorJson, HTTP_STATUS } from "../api/errors.ts";
+import { createHandler, type HandlerDeps } from "./handler.ts";
+import { DRAIN_MS_MAX } from "../core/limits.ts";
 import { problemPage } from "../ui/problem.tsx";
 
 export interface Http {
@@ -27,7 +29,7 @@ export interface Http {
   stop(graceMs?: number): Promise<void>;
 }
 
-export interface ListenOptions {
+interface ListenOptions {
   /** Port 0 takes any free one. */
   readonly port: number;
   readonly host: string;
@@ -41,7 +43,7 @@ type Answer = (request: Request, server: Server<unknown>) => Response | Promise<
  * Where BASE_URL says `localhost`, a browser may mean 127.0.0.1 or ::1, and whoever listens on the other one would get the
  * cookies of that name: listens on both. Null: there is no other address. Throws when its port is taken.
  */
-export function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: Answer): Server<unknown> | null {
+function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: Answer): Server<unknown> | null {
   const other = OTHER_LOOPBACK[place.host];
   if (other === undefined || new URL(baseUrl).hostname !== "localhost") return null;
   try {
@@ -56,10 +58,7 @@ export function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, ans
 const OTHER_LOOPBACK: Readonly<Record<string, string>> = { "127.0.0.1": "::1", "::1": "127.0.0.1" };
 
 /** Starts a server with our limits. Throws when the port is taken. */
-export function listenOn(
-  { port, host, arrivalSeconds = IDLE_SECONDS }: ListenOptions,
-  answer: Answer,
-): Server<unknown> {
+function listenOn({ port, host, arrivalSeconds = IDLE_SECONDS }: ListenOptions, answer: Answer): Server<unknown> {
   return Bun.serve({
     port,
     hostname: host,
@@ -71,6 +70,50 @@ export function listenOn(
     reusePort: false,
     fetch: answer,
   });
+}
+
+interface HttpServerDeps extends HandlerDeps {
+  readonly baseUrl: string;
+  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
+  readonly arrivalSeconds?: number | undefined;
+}
+
+/** The HTTP server of these routes. */
+export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElysia[]): Http {
+  const { clock, baseUrl, arrivalSeconds } = deps;
+  const handler = createHandler(deps, modules);
+  let server: Server<unknown> | null = null;
+  let other: Server<unknown> | null = null;
+  const answer = (request: Request, from: Server<unknown>) => handler(request, from);
+  const listenOnOther = (place: ListenOptions) => {
+    other = listenOnOtherLoopback({ ...place, arrivalSeconds }, baseUrl, answer);
+  };
+
+  return {
+    routes: modules.flatMap((module) => module.routes),
+    handle: (request) => handler(request, null),
+    handleAs: (caller, request) => handler(request, null, caller),
+    listen(port, host) {
+      server = listenOn({ port, host, arrivalSeconds }, answer);
+      const place = { port: server.port ?? port, host };
+      listenOnOther(place);
+      return place;
+    },
+    serveOn(listening, host) {
+      listening.reload({ fetch: answer });
+      server = listening;
+      listenOnOther({ port: listening.port ?? 0, host });
+    },
+    async stop(graceMs = DRAIN_MS_MAX) {
+      if (server === null) return;
+      const isOver = Promise.withResolvers<void>();
+      const cancelTimer = clock.after(graceMs, isOver.resolve);
+      await Promise.race([server.stop(), isOver.promise]);
+      cancelTimer();
+      await Promise.all([server.stop(true), other?.stop(true)]);
+      [server, other] = [null, null];
+    },
+  };
 }
 
 interface OwnPortDeps {

@@ -262,7 +262,7 @@ function cookieIn(headers: Headers, name: string): string | null {
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? null;
 }
 
-export interface FlashDeps {
+interface FlashDeps {
   readonly secrets: Pick<Secrets, "open" | "seal">;
   readonly clock: Pick<Clock, "now">;
   readonly baseUrl: string;

@@ -229,7 +229,7 @@ export const IDLE_SECONDS = REQUEST_ARRIVAL_MS_MAX / 1_000;
 export interface WaitingDeps {
   readonly clock: Clock;
   /** How long a request may take to arrive; default `IDLE_SECONDS`. */
-  readonly arrivalSeconds?: number;
+  readonly arrivalSeconds?: number | undefined;
   /** Aborted when the service stops: waiting requests are answered with the current state. */
   readonly draining: AbortSignal;
 }

@@ -7,7 +7,7 @@ import { READY_FRESH_MS, READY_MS_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { StoreBusy } from "../core/store.ts";
 
-export interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
+interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
   /** The OpenAPI document as JSON. */
   readonly apiDescription: () => string;
   readonly version: string;

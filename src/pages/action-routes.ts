@@ -34,7 +34,7 @@ import { normalTarget } from "../core/target.ts";
 import { forRow } from "./action-row.ts";
 import { actionsPage } from "./actions.tsx";
 
-export interface ActionPageRouteDeps extends PersonRouteDeps {
+interface ActionPageRouteDeps extends PersonRouteDeps {
   readonly actionService: Pick<
     ActionService,
     "get" | "history" | "historyOf" | "approve" | "cancel" | "retry" | "sendNow"
@@ -160,7 +160,7 @@ function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): A
   };
 }
 
-export interface ActionListRouteDeps extends PersonRouteDeps {
+interface ActionListRouteDeps extends PersonRouteDeps {
   readonly actionService: Pick<ActionService, "list" | "counts" | "filterValues">;
   readonly exportActions: ExportActions;
   readonly pauseOf: PauseOf;

@@ -12,7 +12,7 @@ import { confirmPage } from "./approval-link.tsx";
 import { bodyPage } from "./body-page.tsx";
 import { checkDecisionForm } from "./decision-form.ts";
 
-export interface ApprovalLinkRouteDeps {
+interface ApprovalLinkRouteDeps {
   readonly followLink: FollowLink;
   /** `confirm`: a link asks first. `one_click`: opening it decides. */
   readonly approvalLinks: "confirm" | "one_click";

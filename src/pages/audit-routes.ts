@@ -13,7 +13,7 @@ import type { Clock } from "../core/clock.ts";
 import { actorsLike, AUDIT_PATH, auditPage, type AuditNames } from "./audit.tsx";
 import { queryText } from "../ui/layout.tsx";
 
-export interface AuditPageDeps {
+interface AuditPageDeps {
   readonly personOf: PersonOf;
   readonly auditService: Pick<AuditService, "list">;
   readonly teamService: Pick<TeamService, "list">;

@@ -31,7 +31,7 @@ import { EMPTY_CREDENTIALS, type CredentialInput } from "../ui/form.tsx";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
 
-export interface AuthRouteDeps extends EntryCookies {
+interface AuthRouteDeps extends EntryCookies {
   readonly flash: Flash;
   readonly peopleService: PeopleService;
   readonly ownOrigin: OwnOrigin;
@@ -293,7 +293,7 @@ function welcomeRoutes(deps: AuthRouteDeps) {
     );
 }
 
-export interface PasswordPageDeps extends EntryCookies {
+interface PasswordPageDeps extends EntryCookies {
   readonly peopleService: Pick<PeopleService, "changePassword">;
   readonly personOf: PersonOf;
   /** The form asks for the password itself. */

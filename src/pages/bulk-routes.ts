@@ -15,7 +15,7 @@ import { BULK_PATH, bulkJobPage, bulkListPage, bulkPath, newBulkPage } from "./b
 import { ACTIONS_PATH } from "../ui/layout.tsx";
 import { checkReasonField } from "./decision-form.ts";
 
-export interface BulkPageDeps extends PersonRouteDeps {
+interface BulkPageDeps extends PersonRouteDeps {
   readonly bulkService: BulkService;
 }
 

@@ -19,7 +19,7 @@ import {
 } from "./callback-hosts.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 
-export interface CallbackHostPageDeps extends PersonRouteDeps {
+interface CallbackHostPageDeps extends PersonRouteDeps {
   readonly callbackHosts: CallbackHostService;
   readonly callbackTests: CallbackTestService;
   readonly flash: Flash;

@@ -10,7 +10,7 @@ import { type AnswerById, createPersonRoutes, type Flash, type Person, type Pers
 import type { Clock } from "../core/clock.ts";
 import { CHANNEL_FIELDS, type ChannelFields, CHANNELS_PATH, channelsPage, type ShownTest } from "./channels.tsx";
 
-export interface ChannelPageDeps extends PersonRouteDeps {
+interface ChannelPageDeps extends PersonRouteDeps {
   readonly channelService: ChannelService;
   readonly flash: Flash;
   readonly clock: Pick<Clock, "now">;

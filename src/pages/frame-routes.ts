@@ -15,7 +15,7 @@ import { MORE_PATH, PALETTE_PATH } from "../ui/layout.tsx";
 import { morePage, paletteList } from "./frame.tsx";
 import type { NavAccount, NavBadges } from "../ui/text.ts";
 
-export interface FrameRouteDeps extends Pick<PersonRouteDeps, "personOf"> {
+interface FrameRouteDeps extends Pick<PersonRouteDeps, "personOf"> {
   readonly actionService: Pick<ActionService, "list" | "counts" | "get">;
   readonly clock: Pick<Clock, "now">;
 }

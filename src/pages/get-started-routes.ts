@@ -10,7 +10,7 @@ import { FORM_ID, type Ids } from "../core/ids.ts";
 import { GET_STARTED_PATH, getStartedPage, TEST_ACTION_PATH } from "./first-steps.tsx";
 import { actionPath } from "../ui/layout.tsx";
 
-export interface GetStartedDeps extends CreateRules, PersonRouteDeps {
+interface GetStartedDeps extends CreateRules, PersonRouteDeps {
   readonly actionService: Pick<ActionService, "create">;
   readonly firstSteps: Pick<FirstStepService, "state">;
   readonly clock: Pick<Clock, "now">;

@@ -26,7 +26,7 @@ import {
   type HostsPageProps,
 } from "./hosts.tsx";
 
-export interface HostPageDeps extends PersonRouteDeps {
+interface HostPageDeps extends PersonRouteDeps {
   readonly hostService: HostService;
   readonly pauseService: Pick<PauseService, "list">;
   readonly signingService: Pick<SigningService, "origins">;

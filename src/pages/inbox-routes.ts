@@ -35,7 +35,7 @@ import { INVALID, pathNotFound, showFormAgain } from "../http/errors.ts";
 import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 
-export interface InboxRouteDeps extends PersonRouteDeps {
+interface InboxRouteDeps extends PersonRouteDeps {
   readonly actionService: Pick<
     ActionService,
     "held" | "heldAmong" | "historyOf" | "digestOf" | "get" | "timeline" | "approve" | "cancel" | "decideMany"

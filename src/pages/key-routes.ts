@@ -27,7 +27,7 @@ import {
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 
-export interface KeyPageDeps extends PersonRouteDeps {
+interface KeyPageDeps extends PersonRouteDeps {
   readonly keyService: KeyService;
   readonly authenticate: (authorization: string | null) => Promise<Caller>;
   readonly actionService: Pick<ActionService, "create">;

@@ -27,7 +27,7 @@ export interface Oidc {
   readonly name: string;
 }
 
-export interface OidcRouteDeps {
+interface OidcRouteDeps {
   /** Null: not configured. */
   readonly oidc: Oidc | null;
   readonly peopleService: Pick<PeopleService, "isSignUpOpen">;

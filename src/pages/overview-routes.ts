@@ -12,7 +12,7 @@ import { OverviewPageQuery, overviewPage } from "./overview.tsx";
 
 const OVERVIEW_QUERY = compileQuery(OverviewPageQuery);
 
-export interface OverviewPageDeps extends PersonRouteDeps {
+interface OverviewPageDeps extends PersonRouteDeps {
   readonly overviewService: Pick<OverviewService, "read">;
   readonly firstSteps: FirstStepService;
   readonly clock: Clock;

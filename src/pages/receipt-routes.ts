@@ -26,7 +26,7 @@ interface Receipt {
 }
 
 /** The receipt of a token; null: invalid token, or the action was deleted. */
-type ReadReceipt = (token: string) => Promise<Receipt | null>;
+export type ReadReceipt = (token: string) => Promise<Receipt | null>;
 
 interface ReceiptDeps {
   readonly actions: Pick<ActionStore, "findById" | "timeline">;
@@ -67,7 +67,7 @@ function requesterOf(actor: Actor): Actor {
   return kind === "key" || kind === "mcp" ? actor : kind;
 }
 
-export interface ReceiptRouteDeps {
+interface ReceiptRouteDeps {
   readonly readReceipt: ReadReceipt;
   readonly clock: Clock;
 }

@@ -16,7 +16,7 @@ import { hasUnknown } from "./action.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { editPage, resendPage } from "./resend.tsx";
 
-export interface ResendRouteDeps extends CreateRules, PersonRouteDeps {
+interface ResendRouteDeps extends CreateRules, PersonRouteDeps {
   readonly actionService: Pick<ActionService, "get" | "timeline" | "create">;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request">;

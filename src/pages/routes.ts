@@ -1,79 +1,136 @@
+import type { KeyService } from "../accounts/keys.ts";
+import type { CallbackHostService } from "../accounts/callback-hosts.ts";
+import type { CallbackTestService } from "../accounts/callback-test.ts";
+import type { FirstStepService } from "../accounts/first-steps.ts";
+import type { OwnMailService } from "../accounts/own-mails.ts";
+import type { PeopleService } from "../accounts/people.ts";
+import type { ReadServerSize } from "../accounts/server-size.ts";
+import type { SignUpGate } from "../accounts/sign-up-gate.ts";
+import type { SigningService } from "../accounts/signing-secrets.ts";
+import type { TeamService } from "../accounts/team.ts";
+import type { VerifyService } from "../accounts/verify-signature.ts";
+import type { CreateRules } from "../actions/create-schema.ts";
+import type { ExportActions } from "../actions/export.ts";
+import type { ActionService, ListNotifications } from "../actions/service.ts";
+import type { FollowLink } from "../approvals/links.ts";
+import type { AuditService } from "../audit/service.ts";
+import type { BulkService } from "../bulk/service.ts";
+import type { ChannelService } from "../channels/service.ts";
+import type { EffectiveSettings } from "../config/config.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
 import { PAGE_STREAM_HEARTBEATS_MAX } from "../core/limits.ts";
-import {
-  createStreamEvents,
-  type EventsDeps,
-  type PageEventRouteDeps,
-  pageEventRoutes,
-  pageEventsOf,
-} from "../events/stream.ts";
+import type { PauseOf } from "../core/pause.ts";
+import type { Caller } from "../core/roles.ts";
+import type { Authenticate, StartedSession } from "../core/session.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import type { Feed } from "../events/feed.ts";
+import type { OverviewService } from "../events/overview.ts";
+import { createStreamEvents, pageEventRoutes, pageEventsOf } from "../events/stream.ts";
+import type { HostService } from "../hosts/service.ts";
 import { createRoutes } from "../http/operation.ts";
-import {
-  type ActionListRouteDeps,
-  actionListRoutes,
-  type ActionPageRouteDeps,
-  actionPageRoutes,
-} from "./action-routes.ts";
-import { type AuthRouteDeps, entryPages, type PasswordPageDeps, passwordPages, startSession } from "./auth-routes.ts";
-import { type OidcRouteDeps, oidcRoutes } from "./oidc-routes.ts";
-import { type JoinPageDeps, joinPages, type TeamPageDeps, teamPages } from "./team-routes.ts";
-import { type AuditPageDeps, auditPages } from "./audit-routes.ts";
-import { type ChannelPageDeps, channelPages } from "./channel-routes.ts";
-import { type CallbackHostPageDeps, callbackHostPages } from "./callback-host-routes.ts";
-import { type HostPageDeps, hostPages } from "./host-routes.ts";
-import { type BulkPageDeps, bulkPages } from "./bulk-routes.ts";
-import { framePages, type FrameRouteDeps } from "./frame-routes.ts";
-import { type GetStartedDeps, getStartedPages } from "./get-started-routes.ts";
-import { type InboxRouteDeps, inboxRoutes } from "./inbox-routes.ts";
-import { type KeyPageDeps, keyPages } from "./key-routes.ts";
-import { type OverviewPageDeps, overviewPages } from "./overview-routes.ts";
-import { type ResendRouteDeps, resendRoutes } from "./resend-routes.ts";
-import {
-  type AccountsPageDeps,
-  accountsPages,
-  type PausePageDeps,
-  pausePages,
-  type SettingsPageDeps,
-  settingsPages,
-} from "./settings-routes.ts";
-import { type CheckPageDeps, signatureCheckPages } from "./signature-check-routes.ts";
+import type { ApiOperation } from "../http/openapi.ts";
+import { createOwnOrigin } from "../http/own-origin.ts";
+import type { RequestContext } from "../http/request.ts";
 import { acceptsGzip } from "../http/response.ts";
-import { type DocsPageDeps, docsPages } from "./docs/routes.ts";
+import {
+  createDeviceCookie,
+  createFlash,
+  createFormOf,
+  createPersonOf,
+  createSessionCookie,
+  createTokenFormOf,
+  createWatchOf,
+} from "../http/session.ts";
+import type { Log } from "../observability/log.ts";
+import type { PauseService } from "../pauses/service.ts";
 import { ASSETS } from "../ui/assets.ts";
+import { actionListRoutes, actionPageRoutes } from "./action-routes.ts";
+import { approvalLinkRoutes } from "./approval-link-routes.ts";
+import { auditPages } from "./audit-routes.ts";
+import { authRoutes, entryPages, passwordPages, startSession } from "./auth-routes.ts";
+import { bulkPages } from "./bulk-routes.ts";
+import { callbackHostPages } from "./callback-host-routes.ts";
+import { channelPages } from "./channel-routes.ts";
+import type { GuideGroup } from "./docs/guides.ts";
+import { docsPages } from "./docs/routes.ts";
+import { framePages, withNavigation, withStop } from "./frame-routes.ts";
+import { getStartedPages } from "./get-started-routes.ts";
+import { hostPages } from "./host-routes.ts";
+import { inboxRoutes } from "./inbox-routes.ts";
+import { keyPages } from "./key-routes.ts";
+import { type Oidc, oidcRoutes } from "./oidc-routes.ts";
+import { overviewPages } from "./overview-routes.ts";
+import { type ReadReceipt, receiptRoutes } from "./receipt-routes.ts";
+import { resendRoutes } from "./resend-routes.ts";
+import { accountsPages, pausePages, settingsPages } from "./settings-routes.ts";
+import { signatureCheckPages } from "./signature-check-routes.ts";
+import { joinPages, teamPages } from "./team-routes.ts";
 
-export type PageDeps = AuthRouteDeps &
-  FrameRouteDeps &
-  InboxRouteDeps &
-  ActionListRouteDeps &
-  BulkPageDeps &
-  ActionPageRouteDeps &
-  ResendRouteDeps &
-  PageEventRouteDeps &
-  Omit<EventsDeps, "serialize"> &
-  KeyPageDeps &
-  PausePageDeps &
-  HostPageDeps &
-  CallbackHostPageDeps &
-  ChannelPageDeps &
-  AccountsPageDeps &
-  AuditPageDeps &
-  OverviewPageDeps &
-  GetStartedDeps &
-  SettingsPageDeps &
-  CheckPageDeps &
-  PasswordPageDeps &
-  TeamPageDeps &
-  Omit<JoinPageDeps, "startSession"> &
-  Omit<OidcRouteDeps, "startSession"> &
-  DocsPageDeps;
+export interface PageNeeds extends CreateRules {
+  readonly actionService: ActionService;
+  readonly auditService: AuditService;
+  readonly authenticate: Authenticate;
+  readonly bulkService: BulkService;
+  readonly callbackHosts: CallbackHostService;
+  readonly callbackTests: CallbackTestService;
+  readonly channelService: ChannelService;
+  readonly exportActions: ExportActions;
+  readonly feed: Pick<Feed, "open">;
+  readonly firstSteps: FirstStepService;
+  readonly followLink: FollowLink;
+  readonly hostService: HostService;
+  readonly keyService: KeyService;
+  readonly listNotifications: ListNotifications;
+  /** Null: not configured. */
+  readonly oidc: Oidc | null;
+  readonly overviewService: Pick<OverviewService, "read">;
+  readonly ownMails: OwnMailService;
+  readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
+  readonly peopleService: PeopleService;
+  readonly readReceipt: ReadReceipt;
+  readonly readSize: ReadServerSize;
+  readonly signingService: SigningService;
+  readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperator" | "requireOperator">;
+  readonly teamService: TeamService;
+  readonly verifyService: VerifyService;
+  readonly pauseOf: PauseOf;
+  /** Whether an account is stopped: its people can read, but not change anything. */
+  readonly isStopped: (accountId: string) => boolean;
+  /** The server's settings that this caller can see. */
+  readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
+  /** Path of an action's receipt page. */
+  readonly receiptPath: (actionId: string) => string;
+  readonly secrets: Pick<Secrets, "newToken" | "open" | "seal">;
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, "request">;
+  readonly log: Log;
+  /** Public address of the service. */
+  readonly baseUrl: string;
+  readonly version: string;
+  readonly approvalLinks: "confirm" | "one_click";
+  /** The documentation; the first guide is the page /docs. */
+  readonly guides: readonly GuideGroup[];
+  /** For the API reference. */
+  readonly operations: () => readonly ApiOperation[];
+  /** Aborted when the service stops. */
+  readonly draining: AbortSignal;
+}
 
-/** All pages except those of receipts and links, and the files that they load. */
-export function webPages(deps: PageDeps) {
-  const streamEvents = createStreamEvents({ ...deps, serialize: pageEventsOf, beatsMax: PAGE_STREAM_HEARTBEATS_MAX });
-  const entering: JoinPageDeps & OidcRouteDeps = {
+/** Everything that people open in a browser: pages and their forms, the links of mails, receipts, and the files that pages load. */
+export function createPages(needs: PageNeeds) {
+  const sessions = createSessions(needs);
+  const deps = { ...needs, ...sessions };
+  const streamEvents = createStreamEvents({ ...needs, serialize: pageEventsOf, beatsMax: PAGE_STREAM_HEARTBEATS_MAX });
+  const entering = {
     ...deps,
-    startSession: (context, entered, answer) => startSession(context, entered, deps, answer),
+    startSession: (context: RequestContext, entered: StartedSession, answer: Response) =>
+      startSession(context, entered, sessions, answer),
   };
-  return [
+  const routes = [
+    receiptRoutes(deps),
+    authRoutes(deps),
+    approvalLinkRoutes(deps),
     entryPages(deps),
     framePages(deps),
     inboxRoutes(deps),
@@ -100,6 +157,32 @@ export function webPages(deps: PageDeps) {
     docsPages(deps),
     assetRoutes(),
   ] as const;
+  return { routes, sessionOf: sessions.sessionOf };
+}
+
+/** Sessions and CSRF checks, which every page for people needs. */
+function createSessions(needs: PageNeeds) {
+  const { peopleService, baseUrl, isStopped } = needs;
+  const cookie = createSessionCookie(baseUrl);
+  const deviceCookie = createDeviceCookie(baseUrl);
+  const ownOrigin = createOwnOrigin(needs);
+  const sessionOf = withStop(createPersonOf({ resume: peopleService.resume, cookie }), needs);
+  const forms = { peopleService, baseUrl, deviceCookie, ownOrigin };
+  return {
+    cookie,
+    deviceCookie,
+    ownOrigin,
+    /** Without the numbers of the navigation. */
+    sessionOf,
+    personOf: withNavigation(sessionOf, needs),
+    watchOf: createWatchOf({ watchSession: peopleService.watchSession, cookie }),
+    formOf: createFormOf({ ...forms, isStopped }),
+    /** Also where the account is stopped: for what concerns the person alone. */
+    ownFormOf: createFormOf({ ...forms, isStopped: () => false }),
+    /** For forms that ask for the password themselves. */
+    tokenFormOf: createTokenFormOf({ ownOrigin }),
+    flash: createFlash(needs),
+  };
 }
 
 /**

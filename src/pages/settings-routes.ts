@@ -35,7 +35,7 @@ import {
 import type { Form, RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 
-export interface SettingsPageDeps extends PersonRouteDeps {
+interface SettingsPageDeps extends PersonRouteDeps {
   readonly signingService: SigningService;
   readonly listNotifications: ListNotifications;
   /** Names of channels. */
@@ -237,7 +237,7 @@ function rowIn(text: string | null): string | null {
   return text !== null && /^[A-Za-z0-9_-]{1,64}$/.test(text) ? text : null;
 }
 
-export interface PausePageDeps extends PersonRouteDeps {
+interface PausePageDeps extends PersonRouteDeps {
   readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
   readonly keyService: Pick<KeyService, "list">;
   readonly signingService: Pick<SigningService, "origins">;
@@ -304,7 +304,7 @@ export async function calledHosts(signingService: Pick<SigningService, "origins"
   return [...new Set(origins.flatMap(({ origin, use }) => (use === "calls" ? [new URL(origin).host] : [])))];
 }
 
-export interface AccountsPageDeps extends PersonRouteDeps {
+interface AccountsPageDeps extends PersonRouteDeps {
   readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy">;
 }
 

@@ -11,7 +11,7 @@ import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { CHECK_PATH, type CheckFormProps, type TypedCheck } from "./signature-check.tsx";
 import { signingPage } from "./signing.tsx";
 
-export interface CheckPageDeps extends PersonRouteDeps {
+interface CheckPageDeps extends PersonRouteDeps {
   readonly signingService: Pick<SigningService, "origins">;
   readonly verifyService: VerifyService;
   readonly clock: Pick<Clock, "now">;

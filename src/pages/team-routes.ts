@@ -43,7 +43,7 @@ import {
   type RoleChange,
 } from "./team.tsx";
 
-export interface TeamPageDeps extends PersonRouteDeps {
+interface TeamPageDeps extends PersonRouteDeps {
   readonly teamService: TeamService;
   readonly keyService: Pick<KeyService, "ofFormer">;
   readonly peopleService: Pick<PeopleService, "renameAccount">;
@@ -249,7 +249,7 @@ async function accountHtml(
   return accountPage({ user, accounts, accountId, sessions, hasHiddenSteps, now: clock.now(), ...more });
 }
 
-export interface JoinPageDeps extends Pick<TeamPageDeps, "teamService" | "personOf" | "ownFormOf"> {
+interface JoinPageDeps extends Pick<TeamPageDeps, "teamService" | "personOf" | "ownFormOf"> {
   readonly ownOrigin: OwnOrigin;
   readonly deviceCookie: OwnCookie;
   readonly oidc: { readonly name: string } | null;

@@ -12,7 +12,7 @@ import {
   pathParams,
 } from "../http/operation.ts";
 
-export interface PauseRouteDeps {
+interface PauseRouteDeps {
   readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
 }
 

@@ -1,9 +1,8 @@
-import type { HttpDeps } from "../../src/app/http.ts";
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
-import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
+import { stubActionService, KEYS, KNOWN_ID, openStubServer, type Stubs } from "./stub-server.ts";
 import { exchange, request } from "./wire.ts";
 import { until } from "../support/until.ts";
 
@@ -14,7 +13,7 @@ afterEach(async () => {
 });
 
 /** A server whose service fails at every get in this way. */
-function serverThatThrows(error: unknown, overrides: Partial<HttpDeps> = {}) {
+function serverThatThrows(error: unknown, overrides: Partial<Stubs> = {}) {
   const get = async () => {
     throw error;
   };

@@ -1,4 +1,3 @@
-import { createHttp } from "../../src/app/http.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FORM_FIELDS_MAX } from "../../src/core/limits.ts";
 import { ACCOUNT, anAction } from "../support/factory.ts";
@@ -17,6 +16,7 @@ import {
   openStubServer,
   OWN_ORIGIN,
   stubDeps,
+  stubHttp,
   KEYS,
 } from "./stub-server.ts";
 import { exchange, readAnswer } from "./wire.ts";
@@ -111,7 +111,7 @@ describe("a form of a session", () => {
   });
 
   test("is in the list above wherever it leads: one more needs a row", () => {
-    const posts = createHttp(stubDeps()).routes.filter(({ method }) => method === "POST");
+    const posts = stubHttp(stubDeps()).routes.filter(({ method }) => method === "POST");
     // Those without a session, and those of the password: one asks for it itself, the other is for people who have none.
     const others = /^\/(v1|auth|mcp|a|welcome)\/|^\/settings\/password(\/link)?$/;
     expect(posts.filter(({ path }) => !others.test(path))).toHaveLength(FORMS.length);

@@ -1,4 +1,4 @@
-import { type HttpDeps, createHttp } from "../../src/app/http.ts";
+import { createHttp, type HttpOptions, type HttpServices, type HttpSettings } from "../../src/app/http.ts";
 import { createAuditService } from "../../src/audit/service.ts";
 import type { StartedSession } from "../../src/core/session.ts";
 import { type AuditStore } from "../../src/core/audit.ts";
@@ -24,6 +24,7 @@ import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
 import { isLoopbackUrl } from "../../src/config/values.ts";
 import { createOwnHostOnly, createOwnHostPages } from "../../src/http/own-origin.ts";
 import { systemIds } from "../../src/core/ids.ts";
+import { Metrics } from "../../src/observability/metrics.ts";
 import type { LogFields } from "../../src/observability/log.ts";
 import type { AccountStore, ApiKey } from "../../src/core/account-store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
@@ -76,8 +77,16 @@ export interface Line {
   readonly fields: LogFields;
 }
 
+/** What a server of stubs is made of. */
+export type Stubs = HttpServices & HttpSettings & HttpOptions;
+
+/** The server of stubs. */
+export function stubHttp(stubs: Stubs) {
+  return createHttp(stubs, stubs, stubs);
+}
+
 /** Services that know a single object each, and write down in `calls` what they are called for. */
-export function stubDeps(calls: string[] = []): HttpDeps {
+export function stubDeps(calls: string[] = []): Stubs {
   return {
     actionService: stubActionService(calls),
     feed: stubFeed(calls),
@@ -135,8 +144,8 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     clock: systemClock,
     ids: systemIds,
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
-    metrics: { requested: () => {} },
-    renderMetrics: () => "outgate_up 1\n",
+    metrics: new Metrics(),
+    renderMetrics: () => Promise.resolve("outgate_up 1\n"),
     isMetricsToken: null,
     hasMetrics: true,
     receiptUrl: (id) => `/r/${id}`,
@@ -158,7 +167,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
  * The real HTTP server on a real socket over stub services: for what is checked before a service is called. Every call
  * of a service is written down in `calls`. Listens on any free port; a browser has to know which beforehand.
  */
-export function openStubServer(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
+export function openStubServer(overrides: Partial<Stubs> = {}, listenPort = 0) {
   const calls: string[] = [];
   const lines: Line[] = [];
   const at =
@@ -166,7 +175,7 @@ export function openStubServer(overrides: Partial<HttpDeps> = {}, listenPort = 0
     (event: string, fields: LogFields = {}) =>
       void lines.push({ level, event, fields });
   const drain = new AbortController();
-  const http = createHttp({
+  const http = stubHttp({
     ...stubDeps(calls),
     log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
     draining: drain.signal,
@@ -372,7 +381,7 @@ function emptyAudit(): AuditStore {
 }
 
 /** Anybody may sign up, and nobody is stopped. */
-function stubSignUpGate(calls: string[]): HttpDeps["signUpGate"] {
+function stubSignUpGate(calls: string[]): HttpServices["signUpGate"] {
   return {
     closedBy: () => Promise.resolve(null),
     isOperator: () => Promise.resolve(true),

@@ -1,6 +1,5 @@
-import { createHttp } from "../../src/app/http.ts";
 import { type ApiOperation, operationsOf } from "../../src/http/openapi.ts";
-import { stubDeps } from "../http/stub-server.ts";
+import { stubDeps, stubHttp } from "../http/stub-server.ts";
 
 /** An operation of the API, as the routes of the service describe it. */
 export interface Operation extends ApiOperation {
@@ -9,7 +8,7 @@ export interface Operation extends ApiOperation {
   readonly success: readonly number[];
 }
 
-export const OPERATIONS: readonly Operation[] = operationsOf(createHttp(stubDeps()).routes).map((operation) => ({
+export const OPERATIONS: readonly Operation[] = operationsOf(stubHttp(stubDeps()).routes).map((operation) => ({
   ...operation,
   id: operation.operationId,
   success: Object.keys(operation.answers).map(Number),

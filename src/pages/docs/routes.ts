@@ -10,7 +10,7 @@ import { type GuideGroup, guideText, llmsText } from "./guides.ts";
 import { boundedQuery } from "./search.ts";
 import { createDocsSite, type DocsSite } from "./site.tsx";
 
-export interface DocsPageDeps {
+interface DocsPageDeps {
   /** The first guide is the page /docs. */
   readonly guides: readonly GuideGroup[];
   readonly baseUrl: string;
