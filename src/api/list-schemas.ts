@@ -323,14 +323,6 @@ export const Timeline = Type.Object(
 
 export type Timeline = Static<typeof Timeline>;
 
-/** The `data` of an event, and the body of a callback. */
-export interface ActionEvent {
-  /** `action.` and the new status. */
-  readonly type: string;
-  readonly timestamp: string;
-  readonly data: ActionJson;
-}
-
 export const EventText = Type.String({
   description:
     "Server-sent events, one for each change of an action's status. `id` is the position for Last-Event-ID; `event` is " +

@@ -1,4 +1,4 @@
-import type { ActionJson } from "../api/action-schemas.ts";
+import type { Action } from "../client/openapi.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { clockTime, type Color, padded, type Paint, shortened, visible } from "../observability/terminal.ts";
 import { age, STATUS_COLOR, STATUS_WORD, withHost } from "./action-text.ts";
@@ -29,7 +29,7 @@ export const ACTION_COLUMNS: readonly Column[] = [
 ];
 
 /** An action in these columns. */
-export function actionRow(action: ActionJson, now: Date): readonly Cell[] {
+export function actionRow(action: Action, now: Date): readonly Cell[] {
   return [
     action.id,
     { text: age(action.created_at, now), color: "grey" },
@@ -56,7 +56,7 @@ const EVENT_COLUMNS: readonly Column[] = [
 
 interface ActionEvent {
   readonly at: Date;
-  readonly action: ActionJson;
+  readonly action: Action;
 }
 
 /** A change of an action in one line, in local time, aligned with the lines of others. */
@@ -76,7 +76,7 @@ export function eventLine({ at, action }: ActionEvent, paint: Paint, columns?: n
 }
 
 /** Method and URL; `https://` is left out, `http://` never is. The host is never cut. */
-export function callOf({ method, url }: Pick<ActionJson, "method" | "url">): Cell {
+export function callOf({ method, url }: Pick<Action, "method" | "url">): Cell {
   return withHost(visible(`${method.padEnd(4)} ${url.replace(/^https:\/\//i, "")}`));
 }
 
@@ -86,10 +86,7 @@ interface ColoredCell {
 }
 
 /** The status with what the target answered: `failed 422`. */
-export function statusCell({
-  status,
-  response_code: latest,
-}: Pick<ActionJson, "status" | "response_code">): ColoredCell {
+export function statusCell({ status, response_code: latest }: Pick<Action, "status" | "response_code">): ColoredCell {
   // While an attempt is under way, the last one's answer is old.
   const code = status === "active" ? null : latest;
   const isRetried = status === "pending" && code !== null;
@@ -98,7 +95,7 @@ export function statusCell({
 }
 
 /** What came of it so far: when it is sent again, why it failed, or how long it took. */
-function resultOf(action: ActionJson): Cell {
+function resultOf(action: Action): Cell {
   const { status, next_retry_in_seconds: seconds, run_at: runAt, duration_ms: ms } = action;
   if (action.pause !== undefined) return { text: "paused", color: "yellow" };
   if (status === "completed") return { text: ms === null ? "" : `${ms} ms`, color: "grey" };
@@ -112,7 +109,7 @@ function resultOf(action: ActionJson): Cell {
 export function failureIn({
   response_body: body = null,
   last_error: error,
-}: Pick<ActionJson, "response_body" | "last_error">): string | null {
+}: Pick<Action, "response_body" | "last_error">): string | null {
   const said = error === null ? null : targetMessage(JSON.stringify(body));
   return said ?? (error === null || / with status \d{3}\.$/.test(error) ? null : error.replace(/\.$/, ""));
 }

@@ -1,14 +1,12 @@
+import type { Action, DecisionFacts, Timeline } from "../client/openapi.ts";
 import { EXIT } from "./command.ts";
-import type { ActionJson } from "../api/action-schemas.ts";
-import type { DecisionFacts } from "../approvals/facts.ts";
-import type { Timeline } from "../api/list-schemas.ts";
 import { settingsParts } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { type Color, visible } from "../observability/terminal.ts";
 import { jsonText } from "./output.ts";
 import { type Cell, table } from "./table.ts";
 
-type Status = ActionJson["status"];
+type Status = Action["status"];
 
 export const STATUS_COLOR: Readonly<Record<Status, Color>> = {
   pending: "blue",
@@ -38,7 +36,7 @@ export function exitCodeOf(status: Status, waited: boolean): number {
 }
 
 /** An action for a person: call, status, attempts, the target's response. */
-export function actionText(action: ActionJson, { paint, url, io }: Session): string {
+export function actionText(action: Action, { paint, url, io }: Session): string {
   const rows: (readonly [name: string, value: Cell | null])[] = [
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
     ["hidden", hiddenOf(action)],
@@ -88,18 +86,18 @@ function indented(rows: readonly (readonly [name: string, value: Cell])[]): read
 }
 
 /** As the pages say it; the code that masks would be half of the bundle for Node, and needs a newer one. */
-function hiddenOf({ hidden_values: count = 0 }: ActionJson): string | null {
+function hiddenOf({ hidden_values: count = 0 }: Action): string | null {
   if (count === 0) return null;
   return count === 1 ? "1 value hidden" : `${count} values hidden`;
 }
 
 /** How attempts are made, as far as the create said. */
-function rulesText({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn }: ActionJson): string | null {
+function rulesText({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn }: Action): string | null {
   const parts = settingsParts({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn });
   return parts.length === 0 ? null : parts.join("; ");
 }
 
-function metadataOf({ metadata }: ActionJson): string | null {
+function metadataOf({ metadata }: Action): string | null {
   if (metadata === undefined) return null;
   return visible(
     Object.entries(metadata)
@@ -108,24 +106,24 @@ function metadataOf({ metadata }: ActionJson): string | null {
   );
 }
 
-function pausedOf({ pause }: ActionJson): string | null {
+function pausedOf({ pause }: Action): string | null {
   if (pause === undefined) return null;
   return visible(`${pause.kind} since ${pause.created_at}${pause.reason === null ? "" : `: ${pause.reason}`}`);
 }
 
-function answerOf({ response_code: code, response_body: body, duration_ms: ms }: ActionJson): string | null {
+function answerOf({ response_code: code, response_body: body, duration_ms: ms }: Action): string | null {
   if (code === null) return null;
   const text = body === null || body === undefined ? "" : ` ${typeof body === "string" ? body : JSON.stringify(body)}`;
   return visible(`${code}${ms === null ? "" : ` in ${ms} ms`}${text}`);
 }
 
-function lateOf({ late_result: late }: ActionJson): string | null {
+function lateOf({ late_result: late }: Action): string | null {
   if (late === undefined) return null;
   const { run, attempt, response_code: code, at } = late;
   return `${code} to attempt ${attempt} of run ${run}, at ${at}: after it was closed as unknown`;
 }
 
-function noteOf({ deduplicated, differs = [] }: ActionJson): string | null {
+function noteOf({ deduplicated, differs = [] }: Action): string | null {
   if (deduplicated !== true) return null;
   return `an earlier action${differs.length === 0 ? "" : `; it differs in ${differs.join(", ")}`}`;
 }
@@ -137,7 +135,7 @@ const RISK_LOOKS = { danger: ["! ", "red"], warning: ["! ", "yellow"], note: [""
  * What a person decides on: the call, its risks, body and headers as the key may see them, then the other facts. Nothing is
  * cut.
  */
-export function describeDecision(action: ActionJson, { facts, risks }: DecisionFacts, { paint }: Session): string {
+export function describeDecision(action: Action, { facts, risks }: DecisionFacts, { paint }: Session): string {
   const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${visible(`${name}: ${value}`)}\n`);
   const shown = bodyText(action);
   const bodyAt = facts.findIndex(({ name }) => name === "body");
@@ -160,7 +158,7 @@ export function describeDecision(action: ActionJson, { facts, risks }: DecisionF
 }
 
 /** The body as a person reads it; null: there is none. A line break in a field is shown as its code. */
-function bodyText({ body, json, form, text, base64 }: ActionJson): string | null {
+function bodyText({ body, json, form, text, base64 }: Action): string | null {
   if (body !== null) return jsonText(body, true).trimEnd();
   if (json !== undefined) return jsonText(json, true).trimEnd();
   if (text !== undefined) return visible(text, true);

@@ -1,5 +1,5 @@
+import type { FilterQuery } from "../client/openapi.ts";
 import { HTTP_METHODS } from "../core/action.ts";
-import type { FilterQuery } from "../api/list-schemas.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import { type CliCommand, several } from "./command.ts";
 import { actionIdOf } from "./find-action.ts";

@@ -1,3 +1,4 @@
+import type { Action } from "../client/openapi.ts";
 import { createClient } from "../client/client.ts";
 import type { CommandOptions } from "commander";
 import { type CliCommand, EXIT, type Io, readValue, UsageError } from "./command.ts";
@@ -10,7 +11,6 @@ import { readLogin } from "./login-file.ts";
 import { retryDelayMs, OutgateError } from "../client/transport.ts";
 import type { FollowOptions, OutgateClient } from "../client/types.ts";
 import { WAIT_SECONDS_MAX } from "../core/limits.ts";
-import type { ActionJson } from "../api/action-schemas.ts";
 
 /** A command's connection to a running service, and its output. */
 export interface Session {
@@ -199,7 +199,7 @@ const PAUSE_MS_MAX = 10_000;
 /** A response that took at least this share of its wait did wait. */
 const WAITED_SHARE = 0.5;
 
-export function hasEnded({ status }: ActionJson): boolean {
+export function hasEnded({ status }: Action): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
@@ -218,10 +218,10 @@ const REAL_TIME: Time = { nowMs: () => performance.now(), pause: (ms) => pause(m
  */
 export async function waitForEnd(
   client: Pick<OutgateClient, "getAction">,
-  action: ActionJson,
+  action: Action,
   seconds: number,
   time: Time = REAL_TIME,
-): Promise<ActionJson> {
+): Promise<Action> {
   const untilMs = time.nowMs() + seconds * 1_000;
   let latest = action;
   let shortWaits = 0;

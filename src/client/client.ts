@@ -1,61 +1,72 @@
 import type {
-  PutDefaults,
-  SettingsJson,
-  PutHostSettings,
-  HostSettingsJson,
-  HostSettingsList,
-} from "../api/host-settings.ts";
-import type { AuditQuery, AuditLog } from "../audit/schemas.ts";
-import type { CreatePause, PauseJson, PauseList } from "../api/pause-schemas.ts";
-import type {
-  AccountJson,
+  Account,
   AccountList,
-  ChangeAccount,
-  CreatedKey,
-  CreateKey,
-  RevokedKeyJson,
-} from "../accounts/schemas.ts";
-import type { KeyList } from "../accounts/key-list.ts";
-import type { SigningOriginList } from "../accounts/known-origins.ts";
-import type { ActionJson, CreateAction, DecisionBody, Retry } from "../api/action-schemas.ts";
-import type { AttemptList } from "../actions/attempt-schemas.ts";
-import type { DecisionFacts } from "../approvals/facts.ts";
-import type { Health } from "../http/system-routes.ts";
-import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
-import type { ChangeChannel, ChannelJson, ChannelList, ChannelTest, CreateChannel } from "../channels/schemas.ts";
-import type {
+  Action,
   ActionCounts,
-  ActionPageJson,
-  ExportQuery,
-  FilterQuery,
-  ListQuery,
-  Timeline,
-} from "../api/list-schemas.ts";
-import type {
-  ChangePerson,
-  CreatedInvitation,
-  CreateInvitation,
-  InvitationList,
-  PersonJson,
-  PersonList,
-} from "../accounts/team-schemas.ts";
-import type { ReceiptJson } from "../receipts/schema.ts";
-import type { RotationJson, SigningSecretJson } from "../accounts/signing-secrets.ts";
-import type { CallbackTestJson, TestCallback } from "../accounts/callback-test.ts";
-import type { ChangeFirstSteps, FirstStepsJson } from "../accounts/first-step-routes.ts";
-import type { ServerJson, TestMail, TestMailResult } from "../accounts/server-routes.ts";
-import type { SignatureCheckJson, VerifySignature } from "../accounts/verify-signature.ts";
-import type { DecideRequests, RequestDecisions } from "../actions/decision-routes.ts";
-import type {
-  BulkJobJson,
+  ActionPage,
+  AttemptList,
+  AuditLog,
+  AuditQuery,
+  BulkJob,
   BulkJobList,
   BulkQuery,
   BulkResultList,
   BulkResultQuery,
+  CallbackHost,
+  CallbackHostList,
+  CallbackTest,
+  ChangeAccount,
+  ChangeChannel,
+  ChangeFirstSteps,
+  ChangePerson,
+  Channel,
+  ChannelList,
+  ChannelTest,
+  CreateAction,
+  CreateChannel,
+  CreateInvitation,
+  CreateKey,
+  CreatePause,
+  CreatedInvitation,
+  CreatedKey,
+  DecideRequests,
+  Decision,
+  DecisionFacts,
+  ExportQuery,
+  FilterQuery,
+  FirstSteps,
+  Health,
+  HostSettings,
+  HostSettingsList,
+  InvitationList,
+  KeyList,
+  ListQuery,
+  NotificationList,
+  NotificationQuery,
+  Overview,
+  Pause,
+  PauseList,
+  Person,
+  PersonList,
+  PutDefaults,
+  PutHostSettings,
+  Receipt,
+  RequestDecisions,
+  Retry,
+  RevokedKey,
+  Rotation,
+  Server,
+  Settings,
+  SignatureCheck,
+  SigningOriginList,
+  SigningSecret,
   StartBulk,
-} from "../bulk/schemas.ts";
-import type { NotificationList, NotificationQuery } from "../actions/notification-routes.ts";
-import type { OverviewJson } from "../events/overview-routes.ts";
+  TestCallback,
+  TestMail,
+  TestMailResult,
+  Timeline,
+  VerifySignature,
+} from "./openapi.ts";
 import { follow } from "./follow.ts";
 import { type Call, createTransport, OutgateError, type Transport } from "./transport.ts";
 import type {
@@ -99,7 +110,7 @@ export function createClient(settings: ClientSettings): OutgateClient {
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),
     getReceipt: (receipt: string, options?: CallOptions) =>
-      send<ReceiptJson>(`GET /r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
+      send<Receipt>(`GET /r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
         headers: { accept: "application/json" },
       }),
     getHealth: (options?: CallOptions) => send<Health>("GET /health", options),
@@ -118,7 +129,7 @@ async function waitFor(
   getAction: OutgateClient["getAction"],
   id: string,
   { timeoutSeconds = WAIT_FOR_SECONDS, ...options }: WaitForOptions = {},
-): Promise<ActionJson> {
+): Promise<Action> {
   const endMs = performance.now() + timeoutSeconds * 1_000;
   for (;;) {
     const leftSeconds = Math.ceil((endMs - performance.now()) / 1_000);
@@ -137,7 +148,7 @@ async function* pagesOf(
   listActions: OutgateClient["listActions"],
   query: ListQuery = {},
   options?: CallOptions,
-): AsyncGenerator<ActionJson> {
+): AsyncGenerator<Action> {
   for (let cursor = query.cursor; ;) {
     const page = await listActions({ ...query, ...(cursor === undefined ? {} : { cursor }) }, options);
     yield* page.data;
@@ -150,11 +161,11 @@ function actionCalls(send: Send) {
   const at = (id: string) => `/v1/actions/${encodeURIComponent(id)}` as const;
   const decide =
     (verb: string) =>
-    (id: string, decision: DecisionBody = {}, options?: CallOptions) =>
-      send<ActionJson>(`POST ${at(id)}/${verb}`, options, { body: decision });
+    (id: string, decision: Decision = {}, options?: CallOptions) =>
+      send<Action>(`POST ${at(id)}/${verb}`, options, { body: decision });
   return {
     createAction(action: CreateAction, { idempotencyKey, waitSeconds, ...options }: CreateActionOptions = {}) {
-      return send<ActionJson>("POST /v1/actions", options, {
+      return send<Action>("POST /v1/actions", options, {
         query: { wait: waitSeconds },
         headers: idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
         body: action,
@@ -163,12 +174,12 @@ function actionCalls(send: Send) {
       });
     },
     listActions: (query: ListQuery = {}, options?: CallOptions) =>
-      send<ActionPageJson>("GET /v1/actions", options, { query }),
+      send<ActionPage>("GET /v1/actions", options, { query }),
     countActions: (query: FilterQuery = {}, options?: CallOptions) =>
       send<ActionCounts>("GET /v1/actions/counts", options, { query }),
     getAction(id: string, { waitSeconds, ...options }: WaitOptions = {}) {
       const waiting = waitSeconds === undefined ? {} : { query: { wait: waitSeconds }, waitSeconds };
-      return send<ActionJson>(`GET ${at(id)}`, options, waiting);
+      return send<Action>(`GET ${at(id)}`, options, waiting);
     },
     getTimeline: (id: string, options?: CallOptions) => send<Timeline>(`GET ${at(id)}/timeline`, options),
     getAttempts: (id: string, options?: CallOptions) => send<AttemptList>(`GET ${at(id)}/attempts`, options),
@@ -180,7 +191,7 @@ function actionCalls(send: Send) {
     decideRequests: (decision: DecideRequests, options?: CallOptions) =>
       send<RequestDecisions>("POST /v1/approvals", options, { body: decision }),
     getOverview: ({ range, ...options }: OverviewOptions = {}) =>
-      send<OverviewJson>("GET /v1/overview", options, { query: { range } }),
+      send<Overview>("GET /v1/overview", options, { query: { range } }),
   };
 }
 
@@ -194,7 +205,7 @@ function bulkCalls(send: Send) {
         isRepeatable: bulk.dry_run === true,
       })) as OutgateClient["startBulk"],
     listBulk: (query: BulkQuery = {}, options?: CallOptions) => send<BulkJobList>("GET /v1/bulk", options, { query }),
-    getBulk: (id: string, options?: CallOptions) => send<BulkJobJson>(`GET ${at(id)}`, options),
+    getBulk: (id: string, options?: CallOptions) => send<BulkJob>(`GET ${at(id)}`, options),
     listBulkResults: (id: string, query: BulkResultQuery = {}, options?: CallOptions) =>
       send<BulkResultList>(`GET ${at(id)}/results`, options, { query }),
     stopBulk: (id: string, options?: CallOptions) => send<undefined>(`DELETE ${at(id)}`, options, REPEATABLE),
@@ -231,31 +242,31 @@ function accountCalls(send: Send) {
       send<KeyList>("GET /v1/keys", options, { query: { created_by: createdBy } }),
     createKey: (key: CreateKey, options?: CallOptions) => send<CreatedKey>("POST /v1/keys", options, { body: key }),
     revokeKey: (id: string, { unfinished, ...options }: RevokeOptions = {}) =>
-      send<RevokedKeyJson>(`DELETE /v1/keys/${encodeURIComponent(id)}`, options, {
+      send<RevokedKey>(`DELETE /v1/keys/${encodeURIComponent(id)}`, options, {
         query: { unfinished },
         ...REPEATABLE,
       }),
     createPause: (pause: CreatePause, options?: CallOptions) =>
-      send<PauseJson>("POST /v1/pauses", options, { body: pause, ...REPEATABLE }),
+      send<Pause>("POST /v1/pauses", options, { body: pause, ...REPEATABLE }),
     listPauses: (options?: CallOptions) => send<PauseList>("GET /v1/pauses", options),
     endPause: (id: string, options?: CallOptions) =>
       send<undefined>(`DELETE /v1/pauses/${encodeURIComponent(id)}`, options, REPEATABLE),
     listChannels: (options?: CallOptions) => send<ChannelList>("GET /v1/channels", options),
     createChannel: (channel: CreateChannel, options?: CallOptions) =>
-      send<ChannelJson>("POST /v1/channels", options, { body: channel }),
+      send<Channel>("POST /v1/channels", options, { body: channel }),
     changeChannel: (id: string, change: ChangeChannel, options?: CallOptions) =>
-      send<ChannelJson>(`PATCH /v1/channels/${encodeURIComponent(id)}`, options, { body: change, ...REPEATABLE }),
+      send<Channel>(`PATCH /v1/channels/${encodeURIComponent(id)}`, options, { body: change, ...REPEATABLE }),
     removeChannel: (id: string, options?: CallOptions) =>
       send<undefined>(`DELETE /v1/channels/${encodeURIComponent(id)}`, options),
     testChannel: (id: string, options?: CallOptions) =>
       send<ChannelTest>(`POST /v1/channels/${encodeURIComponent(id)}/test`, options),
     listHosts: (options?: CallOptions) => send<HostSettingsList>("GET /v1/hosts", options),
     putHost: (host: string, settings: PutHostSettings, options?: CallOptions) =>
-      send<HostSettingsJson>(`PUT /v1/hosts/${encodeURIComponent(host)}`, options, { body: settings, ...REPEATABLE }),
+      send<HostSettings>(`PUT /v1/hosts/${encodeURIComponent(host)}`, options, { body: settings, ...REPEATABLE }),
     removeHost: (host: string, options?: CallOptions) =>
       send<undefined>(`DELETE /v1/hosts/${encodeURIComponent(host)}`, options),
     putDefaults: (settings: PutDefaults, options?: CallOptions) =>
-      send<SettingsJson>("PUT /v1/defaults", options, { body: settings, ...REPEATABLE }),
+      send<Settings>("PUT /v1/defaults", options, { body: settings, ...REPEATABLE }),
     listAudit: (query: AuditQuery = {}, options?: CallOptions) => send<AuditLog>("GET /v1/audit", options, { query }),
     listNotifications: (query: NotificationQuery = {}, options?: CallOptions) =>
       send<NotificationList>("GET /v1/notifications", options, { query }),
@@ -263,15 +274,15 @@ function accountCalls(send: Send) {
     listAccounts: (options?: CallOptions) => send<AccountList>("GET /v1/accounts", options),
     allowAccount: (id: string, options?: CallOptions) =>
       send<undefined>(`POST /v1/accounts/${encodeURIComponent(id)}/allow`, options, REPEATABLE),
-    getFirstSteps: (options?: CallOptions) => send<FirstStepsJson>("GET /v1/first-steps", options),
+    getFirstSteps: (options?: CallOptions) => send<FirstSteps>("GET /v1/first-steps", options),
     changeFirstSteps: (change: ChangeFirstSteps, options?: CallOptions) =>
-      send<FirstStepsJson>("PATCH /v1/first-steps", options, { body: change, ...REPEATABLE }),
-    getServer: (options?: CallOptions) => send<ServerJson>("GET /v1/server", options),
+      send<FirstSteps>("PATCH /v1/first-steps", options, { body: change, ...REPEATABLE }),
+    getServer: (options?: CallOptions) => send<Server>("GET /v1/server", options),
     sendTestMail: (mail: TestMail, options?: CallOptions) =>
       send<TestMailResult>("POST /v1/server/test-mail", options, { body: mail }),
-    getAccount: (options?: CallOptions) => send<AccountJson>("GET /v1/account", options),
+    getAccount: (options?: CallOptions) => send<Account>("GET /v1/account", options),
     changeAccount: (change: ChangeAccount, options?: CallOptions) =>
-      send<AccountJson>("PATCH /v1/account", options, { body: change, ...REPEATABLE }),
+      send<Account>("PATCH /v1/account", options, { body: change, ...REPEATABLE }),
     ...peopleCalls(send),
   };
 }
@@ -284,14 +295,14 @@ function signatureCalls(send: Send) {
     removeCallbackHost: (host: string, options?: CallOptions) =>
       send<undefined>("DELETE /v1/callback-hosts", options, { query: { host } }),
     testCallback: (test: TestCallback, options?: CallOptions) =>
-      send<CallbackTestJson>("POST /v1/callback-hosts/test", options, { body: test }),
+      send<CallbackTest>("POST /v1/callback-hosts/test", options, { body: test }),
     listSigningOrigins: (options?: CallOptions) => send<SigningOriginList>("GET /v1/signing-origins", options),
     getSigningSecret: (origin: string, { for: use, ...options }: SigningSecretOptions = {}) =>
-      send<SigningSecretJson>("GET /v1/signing-secret", options, { query: { origin, for: use } }),
+      send<SigningSecret>("GET /v1/signing-secret", options, { query: { origin, for: use } }),
     rotateSigningSecret: ({ origin, for: use, ...options }: RotateOptions = {}) =>
-      send<RotationJson>("POST /v1/signing-secret/rotate", options, { query: { origin, for: use } }),
+      send<Rotation>("POST /v1/signing-secret/rotate", options, { query: { origin, for: use } }),
     verifySignature: (origin: string, message: VerifySignature, { for: use, ...options }: SigningSecretOptions = {}) =>
-      send<SignatureCheckJson>("POST /v1/signing-secret/verify", options, {
+      send<SignatureCheck>("POST /v1/signing-secret/verify", options, {
         query: { origin, for: use },
         body: message,
         ...REPEATABLE,
@@ -304,7 +315,7 @@ function peopleCalls(send: Send) {
   return {
     listPeople: (options?: CallOptions) => send<PersonList>("GET /v1/people", options),
     changePerson: (id: string, change: ChangePerson, options?: CallOptions) =>
-      send<PersonJson>(`PATCH ${at(id)}`, options, { body: change, ...REPEATABLE }),
+      send<Person>(`PATCH ${at(id)}`, options, { body: change, ...REPEATABLE }),
     removePerson: (id: string, options?: CallOptions) => send<undefined>(`DELETE ${at(id)}`, options),
     listInvitations: ({ createdBy, ...options }: MadeByOptions = {}) =>
       send<InvitationList>("GET /v1/invitations", options, { query: { created_by: createdBy } }),

@@ -1,4 +1,3 @@
-import type { ActionEvent } from "../api/list-schemas.ts";
 import { pause } from "./pause.ts";
 import { retryDelayMs, OutgateError, type Transport } from "./transport.ts";
 import type { FollowOptions, OutgateEvent } from "./types.ts";
@@ -105,8 +104,8 @@ async function* chunksOf({ body }: Response, onData: () => void): AsyncGenerator
 }
 
 function eventOf(id: string, value: unknown): OutgateEvent {
-  // Safe: the API defines an event as `ActionEvent`.
-  const { type, timestamp, data } = value as ActionEvent;
+  // Safe: the API says so of the data of its events.
+  const { type, timestamp, data } = value as Omit<OutgateEvent, "id">;
   return { id, type, timestamp, data };
 }
 

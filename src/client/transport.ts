@@ -1,6 +1,6 @@
 import ky from "ky";
 import { describeTlsFailure, tlsFailureOf } from "../core/tls.ts";
-import type { ErrorEnvelope } from "../api/errors.ts";
+import type { ErrorEnvelope } from "./openapi.ts";
 import { pause } from "./pause.ts";
 import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./types.ts";
 

@@ -1,73 +1,76 @@
 import type {
-  PutDefaults,
-  SettingsJson as Settings,
-  PutHostSettings,
-  HostSettingsJson as HostSettings,
-  HostSettingsList,
-} from "../api/host-settings.ts";
-import type { AuditQuery, AuditLog } from "../audit/schemas.ts";
-import type { CreatePause, PauseJson as Pause, PauseList } from "../api/pause-schemas.ts";
-import type {
-  AccountJson as Account,
+  Account,
   AccountList,
-  ChangeAccount,
-  CreatedKey,
-  CreateKey,
-  RevokedKeyJson as RevokedKey,
-} from "../accounts/schemas.ts";
-import type { KeyList } from "../accounts/key-list.ts";
-import type { SigningOriginList } from "../accounts/known-origins.ts";
-import type { ActionJson as Action, CreateAction, DecisionBody as Decision, Retry } from "../api/action-schemas.ts";
-import type {
+  Action,
   ActionCounts,
-  ActionPageJson as ActionPage,
-  ExportQuery,
-  FilterQuery,
-  ListQuery,
-  Timeline,
-} from "../api/list-schemas.ts";
-import type { AttemptList } from "../actions/attempt-schemas.ts";
-import type { DecideRequests, RequestDecisions } from "../actions/decision-routes.ts";
-import type {
+  ActionPage,
+  AttemptList,
+  AuditLog,
+  AuditQuery,
   BulkDryRun,
-  BulkJobJson as BulkJob,
+  BulkJob,
   BulkJobList,
   BulkQuery,
   BulkResultList,
   BulkResultQuery,
-  StartBulk,
-} from "../bulk/schemas.ts";
-import type { NotificationList, NotificationQuery } from "../actions/notification-routes.ts";
-import type { OverviewJson as Overview, OverviewQuery } from "../events/overview-routes.ts";
-import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
-import type {
+  CallbackHost,
+  CallbackHostList,
+  CallbackTest,
+  ChangeAccount,
   ChangeChannel,
-  ChannelJson as Channel,
+  ChangeFirstSteps,
+  ChangePerson,
+  Channel,
   ChannelList,
   ChannelTest,
+  CreateAction,
   CreateChannel,
-} from "../channels/schemas.ts";
-import type { DecisionFacts } from "../approvals/facts.ts";
-import type { ErrorEnvelope } from "../api/errors.ts";
-import type { Health } from "../http/system-routes.ts";
-import type {
-  ChangePerson,
-  CreatedInvitation,
   CreateInvitation,
+  CreateKey,
+  CreatePause,
+  CreatedInvitation,
+  CreatedKey,
+  DecideRequests,
+  Decision,
+  DecisionFacts,
+  ErrorEnvelope,
+  ExportQuery,
+  FilterQuery,
+  FirstSteps,
+  Health,
+  HostSettings,
+  HostSettingsList,
   InvitationList,
-  PersonJson as Person,
+  KeyList,
+  ListQuery,
+  NotificationList,
+  NotificationQuery,
+  Overview,
+  OverviewQuery,
+  Pause,
+  PauseList,
+  Person,
   PersonList,
-} from "../accounts/team-schemas.ts";
-import type { ReceiptJson as Receipt } from "../receipts/schema.ts";
-import type {
-  RotationJson as Rotation,
-  SigningSecretJson as SigningSecret,
+  PutDefaults,
+  PutHostSettings,
+  Receipt,
+  RequestDecisions,
+  Retry,
+  RevokedKey,
+  Rotation,
+  Server,
+  Settings,
+  SignatureCheck,
+  SigningOriginList,
+  SigningSecret,
   SigningSecretQuery,
-} from "../accounts/signing-secrets.ts";
-import type { CallbackTestJson as CallbackTest, TestCallback } from "../accounts/callback-test.ts";
-import type { ChangeFirstSteps, FirstStepsJson as FirstSteps } from "../accounts/first-step-routes.ts";
-import type { ServerJson as Server, TestMail, TestMailResult } from "../accounts/server-routes.ts";
-import type { SignatureCheckJson as SignatureCheck, VerifySignature } from "../accounts/verify-signature.ts";
+  StartBulk,
+  TestCallback,
+  TestMail,
+  TestMailResult,
+  Timeline,
+  VerifySignature,
+} from "./openapi.ts";
 
 // The text of this file, without its imports, is part of the declarations of the npm package: it declares types only.
 

@@ -1,4 +1,4 @@
-import type { CreateAction } from "../api/action-schemas.ts";
+import type { CreateAction } from "../client/openapi.ts";
 import { BROKEN_HOST, UNKNOWN_CHARGE } from "./target.ts";
 
 /** The agents of the demo, and what of theirs has to be approved. */

@@ -1,4 +1,4 @@
-import type { ActionJson } from "../api/action-schemas.ts";
+import type { Action } from "../client/openapi.ts";
 import type { Caller, MemberRole } from "../core/roles.ts";
 import { createClient } from "../client/client.ts";
 import type { OutgateClient } from "../client/types.ts";
@@ -58,7 +58,7 @@ export async function playDay(service: DemoService, deps: PlayDeps): Promise<Pla
   await passUntil(new Date(begunMs + DAY_MINUTES * MINUTE_MS), owner, clock);
   clock.moveTo(machineNow());
   const { data } = await owner.countActions();
-  const countOf = (status: ActionJson["status"]) => data.find((one) => one.status === status)?.count ?? 0;
+  const countOf = (status: Action["status"]) => data.find((one) => one.status === status)?.count ?? 0;
   return { actions: data.reduce((sum, { count }) => sum + count, 0), waiting: countOf("awaiting_approval") };
 }
 
@@ -146,7 +146,7 @@ async function nextDue(owner: OutgateClient, clock: TravelClock): Promise<Date |
   throw new Error("The demo's service doesn't finish what is due. Run the demo again.");
 }
 
-function dueOf({ next_retry_at: retryAt, run_at: runAt }: ActionJson): string | null {
+function dueOf({ next_retry_at: retryAt, run_at: runAt }: Action): string | null {
   return retryAt ?? runAt ?? null;
 }
 

@@ -1,7 +1,5 @@
-import type { AuditQuery, AuditLog } from "../../audit/schemas.ts";
+import type { AccountList, AuditLog, AuditQuery, CreateKey, KeyList } from "../../client/openapi.ts";
 import { HOLDS, KEY_SCOPES, ROLES } from "../../core/roles.ts";
-import type { KeyList } from "../../accounts/key-list.ts";
-import type { AccountList, CreateKey } from "../../accounts/schemas.ts";
 import type { MadeByOptions, RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../core/limits.ts";
 import { age } from "../action-text.ts";

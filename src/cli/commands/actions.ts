@@ -1,5 +1,5 @@
+import type { FilterQuery, ListQuery } from "../../client/openapi.ts";
 import { Option } from "commander";
-import type { FilterQuery, ListQuery } from "../../api/list-schemas.ts";
 import type { OutgateClient, OutgateEvent } from "../../client/types.ts";
 import { ACTION_COLUMNS, actionRow, eventLine } from "../action-list.ts";
 import { actionText, describeDecision, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";

@@ -1,4 +1,4 @@
-import type { AttemptList } from "../../actions/attempt-schemas.ts";
+import type { AttemptList } from "../../client/openapi.ts";
 import { clockTime, visible } from "../../observability/terminal.ts";
 import { failureIn } from "../action-list.ts";
 import { type CliCommand } from "../command.ts";

@@ -1,6 +1,5 @@
+import type { BulkDryRun, BulkJob, ExportQuery, StartBulk } from "../../client/openapi.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import type { BulkDryRun, BulkJobJson, StartBulk } from "../../bulk/schemas.ts";
-import type { ExportQuery } from "../../api/list-schemas.ts";
 import { ACTION_COLUMNS, actionRow } from "../action-list.ts";
 import { STATUS_COLOR } from "../action-text.ts";
 import { type CliCommand, EXIT, isYesWord, readLine, UsageError, wholeNumber } from "../command.ts";
@@ -143,7 +142,7 @@ function countText({ matching, is_more: isMore }: BulkDryRun): string {
 const LOOK_MS = 500;
 
 /** The job when it has ended, or after so many seconds. */
-async function followed({ client }: Session, job: BulkJobJson, seconds: number): Promise<BulkJobJson> {
+async function followed({ client }: Session, job: BulkJob, seconds: number): Promise<BulkJob> {
   let now = job;
   for (let waitedMs = 0; now.status === "running" && waitedMs < seconds * 1_000; waitedMs += LOOK_MS) {
     await pause(LOOK_MS);
@@ -152,12 +151,12 @@ async function followed({ client }: Session, job: BulkJobJson, seconds: number):
   return now;
 }
 
-function exitCodeOf({ status, failed }: BulkJobJson, hasWaited: boolean): number {
+function exitCodeOf({ status, failed }: BulkJob, hasWaited: boolean): number {
   if (status === "running") return hasWaited ? EXIT.timeout : EXIT.ok;
   return failed === 0 && status === "finished" ? EXIT.ok : EXIT.failed;
 }
 
-function jobText({ id, operation, status, matching, done, failed }: BulkJobJson): string {
+function jobText({ id, operation, status, matching, done, failed }: BulkJob): string {
   return `${id}  ${operation} ${status}: ${done} of ${matching} done, ${failed} refused`;
 }
 

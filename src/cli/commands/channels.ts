@@ -1,4 +1,4 @@
-import type { ChangeChannel, ChannelJson, CreateChannel } from "../../channels/schemas.ts";
+import type { ChangeChannel, Channel, CreateChannel } from "../../client/openapi.ts";
 import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
@@ -111,7 +111,7 @@ async function testChannel({ client, print }: Session, _options: object, id: str
   return delivered ? EXIT.ok : EXIT.failed;
 }
 
-function channelText({ id, name, kind, to, url, remind_after_minutes: minutes, enabled }: ChannelJson): string {
+function channelText({ id, name, kind, to, url, remind_after_minutes: minutes, enabled }: Channel): string {
   const reminder = minutes === null ? "" : `, reminds after ${minutes} min`;
   const target = kind === "mail" ? (to ?? []).join(", ") : (url ?? "its URL can't be read");
   return `${id}  ${visible(name)}: ${kind} to ${visible(target)}${reminder}${enabled ? "" : ", off"}`;

@@ -1,7 +1,7 @@
 import tab from "@bomb.sh/tab";
 import { Argument } from "commander";
-import type { ActionJson } from "../../api/action-schemas.ts";
 import { createClient } from "../../client/client.ts";
+import type { Action } from "../../client/openapi.ts";
 import { visible, shortened } from "../../observability/terminal.ts";
 import { statusCell } from "../action-list.ts";
 import { type CliCommand, EXIT, type Io, UsageError } from "../command.ts";
@@ -57,7 +57,7 @@ const IDS_MAX = 20;
 const TEXT_COLUMNS = 60;
 
 /** The statuses of the actions that a command is for; absent: any. */
-const STATUSES: Readonly<Record<string, readonly ActionJson["status"][]>> = {
+const STATUSES: Readonly<Record<string, readonly Action["status"][]>> = {
   approve: ["awaiting_approval"],
   reject: ["awaiting_approval"],
   cancel: ["pending", "awaiting_approval"],
@@ -85,7 +85,7 @@ async function idsFor(command: string, start: string, io: Io): Promise<readonly 
   }
 }
 
-function descriptionOf(action: ActionJson): string {
+function descriptionOf(action: Action): string {
   const text = action.title ?? `${action.method} ${action.url}`;
   return shortened(`${statusCell(action).text}: ${visible(text)}`, TEXT_COLUMNS);
 }

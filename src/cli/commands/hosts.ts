@@ -1,4 +1,4 @@
-import type { PutDefaults, PutHostSettings } from "../../api/host-settings.ts";
+import type { PutDefaults, PutHostSettings } from "../../client/openapi.ts";
 import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addRuleOptions, type RuleOptions, rulesIn, settingsParts } from "../rules.ts";

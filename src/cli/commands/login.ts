@@ -1,6 +1,6 @@
+import type { Account } from "../../client/openapi.ts";
 import { createClient } from "../../client/client.ts";
 import { apiKeyIn } from "../../client/api-key-file.ts";
-import type { AccountJson } from "../../accounts/schemas.ts";
 import { isLoopbackUrl } from "../../config/values.ts";
 import { visible } from "../../observability/terminal.ts";
 import { type CliCommand, EXIT, type Io, readValue, UsageError } from "../command.ts";
@@ -102,7 +102,7 @@ function notesOn(url: string, { env }: Io): readonly string[] {
   ];
 }
 
-function keyText({ key, email }: AccountJson): string {
+function keyText({ key, email }: Account): string {
   const owner = email === null ? "" : ` of ${visible(email)}`;
   return `the ${key.role} key ${JSON.stringify(visible(key.name))}${owner}`;
 }

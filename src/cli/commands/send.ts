@@ -1,6 +1,6 @@
+import type { CreateAction } from "../../client/openapi.ts";
 import { Option } from "commander";
 import { HTTP_METHODS } from "../../core/action.ts";
-import type { CreateAction } from "../../api/action-schemas.ts";
 import { actionText, exitCodeOf } from "../action-text.ts";
 import { type CliCommand, type Io, oneOf, readValue, several, UsageError, wholeNumber } from "../command.ts";
 import { inOrder } from "../ordered.ts";

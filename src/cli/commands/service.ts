@@ -1,6 +1,4 @@
-import type { ServerJson } from "../../accounts/server-routes.ts";
-import type { NotificationList, NotificationQuery } from "../../actions/notification-routes.ts";
-import type { OverviewJson, OverviewQuery } from "../../events/overview-routes.ts";
+import type { NotificationList, NotificationQuery, Overview, OverviewQuery, Server } from "../../client/openapi.ts";
 import { type Color, visible } from "../../observability/terminal.ts";
 import { type CliCommand, EXIT, wholeNumber } from "../command.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
@@ -38,7 +36,7 @@ async function showOverview({ client, print, paint, io }: Session, { range }: Ov
   return EXIT.ok;
 }
 
-function overviewText(overview: OverviewJson, paint: Session["paint"], room: number | undefined): string {
+function overviewText(overview: Overview, paint: Session["paint"], room: number | undefined): string {
   const { range, slots, latency, approvals, hosts, retries } = overview;
   const sum = (member: "created" | "completed" | "failed") => slots.reduce((total, slot) => total + slot[member], 0);
   const more = approvals.is_more ? "+" : "";
@@ -114,7 +112,7 @@ async function showServer({ client, print, paint, io }: Session): Promise<number
   return EXIT.ok;
 }
 
-function sizeText(database: ServerJson["database"]): string {
+function sizeText(database: Server["database"]): string {
   if (database === null) return "";
   const { bytes, free_bytes: free, deletable_bytes: deletable, deletable_days: days } = database;
   const megabytes = (count: number) => `${(count / 1_000_000).toFixed(1)} MB`;

@@ -1,4 +1,4 @@
-import type { SigningSecretQuery } from "../../accounts/signing-secrets.ts";
+import type { SigningSecretQuery } from "../../client/openapi.ts";
 import { visible } from "../../observability/terminal.ts";
 import { age } from "../action-text.ts";
 import { type CliCommand, EXIT, readValue, several, UsageError } from "../command.ts";
