@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { dirname, join } from "node:path/posix";
 import { Glob } from "bun";
 import { readSource } from "./support/source.ts";
+import manifest from "../package.json" with { type: "json" };
 
 const ROOT = new URL("..", import.meta.url).pathname;
 
@@ -62,6 +63,7 @@ const LIBRARIES: Readonly<Record<string, RegExp>> = {
   "hono/": /^src\/(pages|mail|ui)\//,
   marked: /^src\/pages\/docs\//,
   minisearch: /^src\/pages\/docs\//,
+  "highlight.js": /^src\/pages\/docs\//,
   "htmx.org": /^src\/ui\//,
   idiomorph: /^src\/ui\//,
   "drizzle-orm": /^db\//,
@@ -184,6 +186,12 @@ test("every file holds the rules of the code", async () => {
   const files = await read("{src,mcp,db}/**/*.{ts,tsx}");
   expect(files.length).toBeGreaterThan(100);
   expect(files.flatMap(problemsOf)).toEqual([]);
+});
+
+test("the product depends on these libraries and no others: tests and benches have theirs", () => {
+  const libraries = Object.keys(LIBRARIES).filter((name) => !name.startsWith("node:"));
+  const names = libraries.map((name) => name.replace(/\/$/, ""));
+  expect(Object.keys(manifest.dependencies).toSorted()).toEqual(names.toSorted());
 });
 
 /** A constant or a name of two words or more, as a comment quotes one. */
