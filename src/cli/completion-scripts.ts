@@ -1,5 +1,6 @@
 // Scripts for shells. Each asks `outgate complete -- <words>` and evaluates nothing of what was typed: a `$(…)` that stands in
-// a command line is not run by the Tab key.
+// a command line is not run by the Tab key. Not those of @bomb.sh/tab (tried with 0.0.22) but for PowerShell: in bash they
+// evaluate the command line, need the package bash-completion and fail when they are sourced twice; in zsh they need compinit.
 
 /** Bash 3.2 and later, without the package bash-completion. `=` and `:` are words of their own there. */
 const BASH = `# bash completion for outgate: source <(outgate completion bash)

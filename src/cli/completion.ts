@@ -27,7 +27,11 @@ interface Place {
 /** Names of arguments and values that are files. */
 const FILES = /^(?:file|folder)$/;
 
-/** What can follow, by the definitions of the commands alone. `words` are those behind the program's name; the last is incomplete. */
+/**
+ * What can follow, by the definitions of the commands alone. `words` are those behind the program's name; the last is
+ * incomplete. Not by @bomb.sh/tab (tried with 0.0.22): it proposes no files, waits for no ids from the service, and knows
+ * neither `help <command>` nor the options of a verb that is left out.
+ */
 export function completionsFor(program: Command, words: readonly string[]): Completions {
   const last = words.at(-1) ?? "";
   const [first, ...others] = words;
