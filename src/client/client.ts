@@ -1,123 +1,118 @@
-import type {
-  Account,
-  AccountList,
-  Action,
-  ActionCounts,
-  ActionPage,
-  AttemptList,
-  AuditLog,
-  AuditQuery,
-  BulkJob,
-  BulkJobList,
-  BulkQuery,
-  BulkResultList,
-  BulkResultQuery,
-  CallbackHost,
-  CallbackHostList,
-  CallbackTest,
-  ChangeAccount,
-  ChangeChannel,
-  ChangeFirstSteps,
-  ChangePerson,
-  Channel,
-  ChannelList,
-  ChannelTest,
-  CreateAction,
-  CreateChannel,
-  CreateInvitation,
-  CreateKey,
-  CreatePause,
-  CreatedInvitation,
-  CreatedKey,
-  DecideRequests,
-  Decision,
-  DecisionFacts,
-  ExportQuery,
-  FilterQuery,
-  FirstSteps,
-  Health,
-  HostSettings,
-  HostSettingsList,
-  InvitationList,
-  KeyList,
-  ListQuery,
-  NotificationList,
-  NotificationQuery,
-  Overview,
-  Pause,
-  PauseList,
-  Person,
-  PersonList,
-  PutDefaults,
-  PutHostSettings,
-  Receipt,
-  RequestDecisions,
-  Retry,
-  RevokedKey,
-  Rotation,
-  Server,
-  Settings,
-  SignatureCheck,
-  SigningOriginList,
-  SigningSecret,
-  StartBulk,
-  TestCallback,
-  TestMail,
-  TestMailResult,
-  Timeline,
-  VerifySignature,
-} from "./openapi.ts";
+import type { Action, BulkDryRun, BulkJob, ExportQuery, ListQuery, StartBulk } from "./openapi.ts";
 import { follow } from "./follow.ts";
 import { type Call, createTransport, OutgateError, type Transport } from "./transport.ts";
-import type {
-  CallOptions,
-  ClientSettings,
-  CreateActionOptions,
-  FollowOptions,
-  OutgateClient,
-  OutgateEvent,
-  MadeByOptions,
-  RevokeOptions,
-  RotateOptions,
-  OverviewOptions,
-  SigningSecretOptions,
-  WaitForOptions,
-  WaitOptions,
-} from "./types.ts";
+import type { CallOptions, ClientSettings, OutgateClient, WaitForOptions } from "./types.ts";
 
 /** The service's default for a `sync` create without `wait`. */
 const SYNC_WAIT_SECONDS = 30;
 
-type Send = <T>(route: Call["route"], options?: CallOptions, more?: Partial<Call>) => Promise<T>;
+const REPEATABLE = { isRepeatable: true } as const;
 
 /** A client of the HTTP API: each call is one request, and its repetitions where they are safe. */
 export function createClient(settings: ClientSettings): OutgateClient {
   const transport = createTransport(settings);
-  const send: Send = async <T>(route: Call["route"], { signal }: CallOptions = {}, more: Partial<Call> = {}) =>
-    // Safe: the API defines the type of a 2xx response, which the caller names.
+  const send = async <T>(route: Call["route"], { signal }: CallOptions = {}, more: Partial<Call> = {}) =>
+    // Safe: the API defines the type of a 2xx response, which `OutgateClient` names.
     (await transport.call({ route, isRepeatable: route.startsWith("GET "), signal, ...more })) as T;
-  const calls = actionCalls(send);
-  return {
-    ...calls,
-    ...accountCalls(send),
-    ...bulkCalls(send),
-    exportActions: (query: ExportQuery = {}, options?: CallOptions) => chunksOf(transport, query, options),
-    create: (action: CreateAction, options: CreateActionOptions = {}) =>
-      calls.createAction(action, { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() }),
-    waitFor: (id: string, options?: WaitForOptions) =>
-      waitFor((one, waiting) => calls.getAction(one, waiting), id, options),
-    actions: (query?: ListQuery, options?: CallOptions) => pagesOf(calls.listActions, query, options),
-    streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
-      follow(transport, settings.parse ?? JSON.parse, options),
-    getReceipt: (receipt: string, options?: CallOptions) =>
-      send<Receipt>(`GET /r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
+  const at = (path: string, id: string) => `/v1/${path}/${encodeURIComponent(id)}` as const;
+  const decide =
+    (verb: string): OutgateClient["approveAction"] =>
+    (id, decision = {}, options) =>
+      send(`POST ${at("actions", id)}/${verb}`, options, { body: decision });
+  const client: OutgateClient = {
+    create: (action, options = {}) =>
+      client.createAction(action, { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() }),
+    waitFor: (id, options) => waitFor(client, id, options),
+    actions: (query, options) => pagesOf(client, query, options),
+    createAction: (action, { idempotencyKey, waitSeconds, ...options } = {}) =>
+      send("POST /v1/actions", options, {
+        query: { wait: waitSeconds },
+        headers: idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
+        body: action,
+        isRepeatable: idempotencyKey !== undefined,
+        waitSeconds: action.sync === true ? (waitSeconds ?? SYNC_WAIT_SECONDS) : 0,
+      }),
+    listActions: (query = {}, options) => send("GET /v1/actions", options, { query }),
+    countActions: (query = {}, options) => send("GET /v1/actions/counts", options, { query }),
+    getAction: (id, { waitSeconds, ...options } = {}) =>
+      send(
+        `GET ${at("actions", id)}`,
+        options,
+        waitSeconds === undefined ? {} : { query: { wait: waitSeconds }, waitSeconds },
+      ),
+    getTimeline: (id, options) => send(`GET ${at("actions", id)}/timeline`, options),
+    getAttempts: (id, options) => send(`GET ${at("actions", id)}/attempts`, options),
+    getDecisionFacts: (id, options) => send(`GET ${at("actions", id)}/facts`, options),
+    approveAction: decide("approve"),
+    cancelAction: decide("cancel"),
+    sendActionNow: decide("send-now"),
+    retryAction: decide("retry"),
+    decideRequests: (decision, options) => send("POST /v1/approvals", options, { body: decision }),
+    exportActions: (query = {}, options) => chunksOf(transport, query, options),
+    // `dry_run` decides which of both the service answers with.
+    startBulk: (bulk: StartBulk, options?: CallOptions) =>
+      send<BulkDryRun & BulkJob>("POST /v1/bulk", options, { body: bulk, isRepeatable: bulk.dry_run === true }),
+    listBulk: (query = {}, options) => send("GET /v1/bulk", options, { query }),
+    getBulk: (id, options) => send(`GET ${at("bulk", id)}`, options),
+    listBulkResults: (id, query = {}, options) => send(`GET ${at("bulk", id)}/results`, options, { query }),
+    stopBulk: (id, options) => send(`DELETE ${at("bulk", id)}`, options, REPEATABLE),
+    getOverview: ({ range, ...options } = {}) => send("GET /v1/overview", options, { query: { range } }),
+    listNotifications: (query = {}, options) => send("GET /v1/notifications", options, { query }),
+    streamEvents: (options = {}) => follow(transport, settings.parse ?? JSON.parse, options),
+    getReceipt: (receipt, options) =>
+      send(`GET /r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
         headers: { accept: "application/json" },
       }),
-    getHealth: (options?: CallOptions) => send<Health>("GET /health", options),
-    getReady: (options?: CallOptions) => send<Health>("GET /ready", options),
-    getMetrics: (options?: CallOptions) => send<string>("GET /metrics", options),
-    getOpenApi: (options?: CallOptions) => send<object>("GET /openapi.json", options),
+    listKeys: ({ createdBy, ...options } = {}) => send("GET /v1/keys", options, { query: { created_by: createdBy } }),
+    createKey: (key, options) => send("POST /v1/keys", options, { body: key }),
+    revokeKey: (id, { unfinished, ...options } = {}) =>
+      send(`DELETE ${at("keys", id)}`, options, { query: { unfinished }, ...REPEATABLE }),
+    createPause: (pause, options) => send("POST /v1/pauses", options, { body: pause, ...REPEATABLE }),
+    listPauses: (options) => send("GET /v1/pauses", options),
+    endPause: (id, options) => send(`DELETE ${at("pauses", id)}`, options, REPEATABLE),
+    listChannels: (options) => send("GET /v1/channels", options),
+    createChannel: (channel, options) => send("POST /v1/channels", options, { body: channel }),
+    changeChannel: (id, change, options) =>
+      send(`PATCH ${at("channels", id)}`, options, { body: change, ...REPEATABLE }),
+    removeChannel: (id, options) => send(`DELETE ${at("channels", id)}`, options),
+    testChannel: (id, options) => send(`POST ${at("channels", id)}/test`, options),
+    listHosts: (options) => send("GET /v1/hosts", options),
+    putHost: (host, change, options) => send(`PUT ${at("hosts", host)}`, options, { body: change, ...REPEATABLE }),
+    removeHost: (host, options) => send(`DELETE ${at("hosts", host)}`, options),
+    putDefaults: (change, options) => send("PUT /v1/defaults", options, { body: change, ...REPEATABLE }),
+    listAudit: (query = {}, options) => send("GET /v1/audit", options, { query }),
+    listCallbackHosts: (options) => send("GET /v1/callback-hosts", options),
+    addCallbackHost: (host, options) => send("POST /v1/callback-hosts", options, { body: { host }, ...REPEATABLE }),
+    removeCallbackHost: (host, options) => send("DELETE /v1/callback-hosts", options, { query: { host } }),
+    testCallback: (test, options) => send("POST /v1/callback-hosts/test", options, { body: test }),
+    listSigningOrigins: (options) => send("GET /v1/signing-origins", options),
+    getSigningSecret: (origin, { for: use, ...options } = {}) =>
+      send("GET /v1/signing-secret", options, { query: { origin, for: use } }),
+    rotateSigningSecret: ({ origin, for: use, ...options } = {}) =>
+      send("POST /v1/signing-secret/rotate", options, { query: { origin, for: use } }),
+    verifySignature: (origin, message, { for: use, ...options } = {}) =>
+      send("POST /v1/signing-secret/verify", options, { query: { origin, for: use }, body: message, ...REPEATABLE }),
+    getFirstSteps: (options) => send("GET /v1/first-steps", options),
+    changeFirstSteps: (change, options) => send("PATCH /v1/first-steps", options, { body: change, ...REPEATABLE }),
+    getServer: (options) => send("GET /v1/server", options),
+    sendTestMail: (mail, options) => send("POST /v1/server/test-mail", options, { body: mail }),
+    listAccounts: (options) => send("GET /v1/accounts", options),
+    allowAccount: (id, options) => send(`POST ${at("accounts", id)}/allow`, options, REPEATABLE),
+    listPeople: (options) => send("GET /v1/people", options),
+    changePerson: (id, change, options) => send(`PATCH ${at("people", id)}`, options, { body: change, ...REPEATABLE }),
+    removePerson: (id, options) => send(`DELETE ${at("people", id)}`, options),
+    listInvitations: ({ createdBy, ...options } = {}) =>
+      send("GET /v1/invitations", options, { query: { created_by: createdBy } }),
+    createInvitation: (invitation, options) => send("POST /v1/invitations", options, { body: invitation }),
+    withdrawInvitation: (id, options) => send(`DELETE ${at("invitations", id)}`, options),
+    getAccount: (options) => send("GET /v1/account", options),
+    changeAccount: (change, options) => send("PATCH /v1/account", options, { body: change, ...REPEATABLE }),
+    getHealth: (options) => send("GET /health", options),
+    getReady: (options) => send("GET /ready", options),
+    getMetrics: (options) => send("GET /metrics", options),
+    getOpenApi: (options) => send("GET /openapi.json", options),
   };
+  return client;
 }
 
 const WAIT_FOR_SECONDS = 300;
@@ -126,7 +121,7 @@ const WAIT_FOR_SECONDS = 300;
 const LONG_POLL_SECONDS = 50;
 
 async function waitFor(
-  getAction: OutgateClient["getAction"],
+  client: OutgateClient,
   id: string,
   { timeoutSeconds = WAIT_FOR_SECONDS, ...options }: WaitForOptions = {},
 ): Promise<Action> {
@@ -134,7 +129,7 @@ async function waitFor(
   for (;;) {
     const leftSeconds = Math.ceil((endMs - performance.now()) / 1_000);
     const waitSeconds = Math.min(LONG_POLL_SECONDS, leftSeconds);
-    const action = await getAction(id, { ...options, ...(waitSeconds > 0 ? { waitSeconds } : {}) });
+    const action = await client.getAction(id, { ...options, ...(waitSeconds > 0 ? { waitSeconds } : {}) });
     if (["completed", "failed", "cancelled"].includes(action.status)) return action;
     if (performance.now() < endMs) continue;
     throw new OutgateError(
@@ -144,72 +139,13 @@ async function waitFor(
   }
 }
 
-async function* pagesOf(
-  listActions: OutgateClient["listActions"],
-  query: ListQuery = {},
-  options?: CallOptions,
-): AsyncGenerator<Action> {
+async function* pagesOf(client: OutgateClient, query: ListQuery = {}, options?: CallOptions): AsyncGenerator<Action> {
   for (let cursor = query.cursor; ;) {
-    const page = await listActions({ ...query, ...(cursor === undefined ? {} : { cursor }) }, options);
+    const page = await client.listActions({ ...query, ...(cursor === undefined ? {} : { cursor }) }, options);
     yield* page.data;
     if (page.next_cursor === null) return;
     cursor = page.next_cursor;
   }
-}
-
-function actionCalls(send: Send) {
-  const at = (id: string) => `/v1/actions/${encodeURIComponent(id)}` as const;
-  const decide =
-    (verb: string) =>
-    (id: string, decision: Decision = {}, options?: CallOptions) =>
-      send<Action>(`POST ${at(id)}/${verb}`, options, { body: decision });
-  return {
-    createAction(action: CreateAction, { idempotencyKey, waitSeconds, ...options }: CreateActionOptions = {}) {
-      return send<Action>("POST /v1/actions", options, {
-        query: { wait: waitSeconds },
-        headers: idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
-        body: action,
-        isRepeatable: idempotencyKey !== undefined,
-        waitSeconds: action.sync === true ? (waitSeconds ?? SYNC_WAIT_SECONDS) : 0,
-      });
-    },
-    listActions: (query: ListQuery = {}, options?: CallOptions) =>
-      send<ActionPage>("GET /v1/actions", options, { query }),
-    countActions: (query: FilterQuery = {}, options?: CallOptions) =>
-      send<ActionCounts>("GET /v1/actions/counts", options, { query }),
-    getAction(id: string, { waitSeconds, ...options }: WaitOptions = {}) {
-      const waiting = waitSeconds === undefined ? {} : { query: { wait: waitSeconds }, waitSeconds };
-      return send<Action>(`GET ${at(id)}`, options, waiting);
-    },
-    getTimeline: (id: string, options?: CallOptions) => send<Timeline>(`GET ${at(id)}/timeline`, options),
-    getAttempts: (id: string, options?: CallOptions) => send<AttemptList>(`GET ${at(id)}/attempts`, options),
-    getDecisionFacts: (id: string, options?: CallOptions) => send<DecisionFacts>(`GET ${at(id)}/facts`, options),
-    approveAction: decide("approve"),
-    cancelAction: decide("cancel"),
-    sendActionNow: (id: string, retry?: Retry, options?: CallOptions) => decide("send-now")(id, retry, options),
-    retryAction: (id: string, retry?: Retry, options?: CallOptions) => decide("retry")(id, retry, options),
-    decideRequests: (decision: DecideRequests, options?: CallOptions) =>
-      send<RequestDecisions>("POST /v1/approvals", options, { body: decision }),
-    getOverview: ({ range, ...options }: OverviewOptions = {}) =>
-      send<Overview>("GET /v1/overview", options, { query: { range } }),
-  };
-}
-
-function bulkCalls(send: Send) {
-  const at = (id: string) => `/v1/bulk/${encodeURIComponent(id)}` as const;
-  return {
-    // Safe: `dry_run` decides which of both the service answers with.
-    startBulk: ((bulk: StartBulk, options?: CallOptions) =>
-      send("POST /v1/bulk", options, {
-        body: bulk,
-        isRepeatable: bulk.dry_run === true,
-      })) as OutgateClient["startBulk"],
-    listBulk: (query: BulkQuery = {}, options?: CallOptions) => send<BulkJobList>("GET /v1/bulk", options, { query }),
-    getBulk: (id: string, options?: CallOptions) => send<BulkJob>(`GET ${at(id)}`, options),
-    listBulkResults: (id: string, query: BulkResultQuery = {}, options?: CallOptions) =>
-      send<BulkResultList>(`GET ${at(id)}/results`, options, { query }),
-    stopBulk: (id: string, options?: CallOptions) => send<undefined>(`DELETE ${at(id)}`, options, REPEATABLE),
-  };
 }
 
 /** The body of an export as it arrives. It breaks off with an error where the service does. */
@@ -231,97 +167,4 @@ async function* chunksOf(
   } finally {
     await reader.cancel().catch(() => {});
   }
-}
-
-const REPEATABLE = { isRepeatable: true } as const;
-
-/** Keys, pauses, secrets and accounts. All but `getAccount` need an owner key. */
-function accountCalls(send: Send) {
-  return {
-    listKeys: ({ createdBy, ...options }: MadeByOptions = {}) =>
-      send<KeyList>("GET /v1/keys", options, { query: { created_by: createdBy } }),
-    createKey: (key: CreateKey, options?: CallOptions) => send<CreatedKey>("POST /v1/keys", options, { body: key }),
-    revokeKey: (id: string, { unfinished, ...options }: RevokeOptions = {}) =>
-      send<RevokedKey>(`DELETE /v1/keys/${encodeURIComponent(id)}`, options, {
-        query: { unfinished },
-        ...REPEATABLE,
-      }),
-    createPause: (pause: CreatePause, options?: CallOptions) =>
-      send<Pause>("POST /v1/pauses", options, { body: pause, ...REPEATABLE }),
-    listPauses: (options?: CallOptions) => send<PauseList>("GET /v1/pauses", options),
-    endPause: (id: string, options?: CallOptions) =>
-      send<undefined>(`DELETE /v1/pauses/${encodeURIComponent(id)}`, options, REPEATABLE),
-    listChannels: (options?: CallOptions) => send<ChannelList>("GET /v1/channels", options),
-    createChannel: (channel: CreateChannel, options?: CallOptions) =>
-      send<Channel>("POST /v1/channels", options, { body: channel }),
-    changeChannel: (id: string, change: ChangeChannel, options?: CallOptions) =>
-      send<Channel>(`PATCH /v1/channels/${encodeURIComponent(id)}`, options, { body: change, ...REPEATABLE }),
-    removeChannel: (id: string, options?: CallOptions) =>
-      send<undefined>(`DELETE /v1/channels/${encodeURIComponent(id)}`, options),
-    testChannel: (id: string, options?: CallOptions) =>
-      send<ChannelTest>(`POST /v1/channels/${encodeURIComponent(id)}/test`, options),
-    listHosts: (options?: CallOptions) => send<HostSettingsList>("GET /v1/hosts", options),
-    putHost: (host: string, settings: PutHostSettings, options?: CallOptions) =>
-      send<HostSettings>(`PUT /v1/hosts/${encodeURIComponent(host)}`, options, { body: settings, ...REPEATABLE }),
-    removeHost: (host: string, options?: CallOptions) =>
-      send<undefined>(`DELETE /v1/hosts/${encodeURIComponent(host)}`, options),
-    putDefaults: (settings: PutDefaults, options?: CallOptions) =>
-      send<Settings>("PUT /v1/defaults", options, { body: settings, ...REPEATABLE }),
-    listAudit: (query: AuditQuery = {}, options?: CallOptions) => send<AuditLog>("GET /v1/audit", options, { query }),
-    listNotifications: (query: NotificationQuery = {}, options?: CallOptions) =>
-      send<NotificationList>("GET /v1/notifications", options, { query }),
-    ...signatureCalls(send),
-    listAccounts: (options?: CallOptions) => send<AccountList>("GET /v1/accounts", options),
-    allowAccount: (id: string, options?: CallOptions) =>
-      send<undefined>(`POST /v1/accounts/${encodeURIComponent(id)}/allow`, options, REPEATABLE),
-    getFirstSteps: (options?: CallOptions) => send<FirstSteps>("GET /v1/first-steps", options),
-    changeFirstSteps: (change: ChangeFirstSteps, options?: CallOptions) =>
-      send<FirstSteps>("PATCH /v1/first-steps", options, { body: change, ...REPEATABLE }),
-    getServer: (options?: CallOptions) => send<Server>("GET /v1/server", options),
-    sendTestMail: (mail: TestMail, options?: CallOptions) =>
-      send<TestMailResult>("POST /v1/server/test-mail", options, { body: mail }),
-    getAccount: (options?: CallOptions) => send<Account>("GET /v1/account", options),
-    changeAccount: (change: ChangeAccount, options?: CallOptions) =>
-      send<Account>("PATCH /v1/account", options, { body: change, ...REPEATABLE }),
-    ...peopleCalls(send),
-  };
-}
-
-function signatureCalls(send: Send) {
-  return {
-    listCallbackHosts: (options?: CallOptions) => send<CallbackHostList>("GET /v1/callback-hosts", options),
-    addCallbackHost: (host: string, options?: CallOptions) =>
-      send<CallbackHost>("POST /v1/callback-hosts", options, { body: { host }, ...REPEATABLE }),
-    removeCallbackHost: (host: string, options?: CallOptions) =>
-      send<undefined>("DELETE /v1/callback-hosts", options, { query: { host } }),
-    testCallback: (test: TestCallback, options?: CallOptions) =>
-      send<CallbackTest>("POST /v1/callback-hosts/test", options, { body: test }),
-    listSigningOrigins: (options?: CallOptions) => send<SigningOriginList>("GET /v1/signing-origins", options),
-    getSigningSecret: (origin: string, { for: use, ...options }: SigningSecretOptions = {}) =>
-      send<SigningSecret>("GET /v1/signing-secret", options, { query: { origin, for: use } }),
-    rotateSigningSecret: ({ origin, for: use, ...options }: RotateOptions = {}) =>
-      send<Rotation>("POST /v1/signing-secret/rotate", options, { query: { origin, for: use } }),
-    verifySignature: (origin: string, message: VerifySignature, { for: use, ...options }: SigningSecretOptions = {}) =>
-      send<SignatureCheck>("POST /v1/signing-secret/verify", options, {
-        query: { origin, for: use },
-        body: message,
-        ...REPEATABLE,
-      }),
-  };
-}
-
-function peopleCalls(send: Send) {
-  const at = (id: string) => `/v1/people/${encodeURIComponent(id)}` as const;
-  return {
-    listPeople: (options?: CallOptions) => send<PersonList>("GET /v1/people", options),
-    changePerson: (id: string, change: ChangePerson, options?: CallOptions) =>
-      send<Person>(`PATCH ${at(id)}`, options, { body: change, ...REPEATABLE }),
-    removePerson: (id: string, options?: CallOptions) => send<undefined>(`DELETE ${at(id)}`, options),
-    listInvitations: ({ createdBy, ...options }: MadeByOptions = {}) =>
-      send<InvitationList>("GET /v1/invitations", options, { query: { created_by: createdBy } }),
-    createInvitation: (invitation: CreateInvitation, options?: CallOptions) =>
-      send<CreatedInvitation>("POST /v1/invitations", options, { body: invitation }),
-    withdrawInvitation: (id: string, options?: CallOptions) =>
-      send<undefined>(`DELETE /v1/invitations/${encodeURIComponent(id)}`, options),
-  };
 }
