@@ -46,43 +46,142 @@ export function hiddenValuesText(values: number): string | null {
   return values === 1 ? "1 value hidden" : `${values} values hidden`;
 }
 
-function maskNow(action: Action, viewer: Viewer): MaskedAction {
-  const { url, headers, dedupe, idempotencyKey, callback, createdBy, approvedBy, notifyEmail, result, title } = action;
-  const masking = new Masking(viewer);
-  const text = (written: string) => maskText(written, masking);
-  const shownHeaders = headers === null ? null : maskHeaders(headers, masking);
-  const { hidden: inHeaders } = masking;
-  const masked = {
-    ...action,
-    url: maskUrl(url, masking),
-    ...maskedBody(action, masking),
-    headers: shownHeaders,
-    dedupe: unlessNull(dedupe, text),
-    idempotencyKey: unlessNull(idempotencyKey, text),
-    callback: unlessNull(callback, (target) => maskUrl(target, masking)),
-    createdBy: maskedActor(createdBy, masking),
-    approvedBy: unlessNull(approvedBy, (actor) => maskedActor(actor, viewer)),
-    notifyEmail: unlessNull(notifyEmail, text),
-    title: unlessNull(title, text),
-    extras: maskedExtras(action.extras, masking),
-    result: result === null ? null : maskedResult(result, viewer),
-    lateResult: action.lateResult === null ? null : maskedLate(action.lateResult, viewer),
+/** Of a member whose values hold no text of a caller, a target or a person. */
+const AS_IS = "as it is";
+
+/**
+ * How each member of a value is shown. A new member does not compile until it stands here: `AS_IS`, or a function that masks
+ * it. `value` is never null.
+ */
+type Shown<Whole, Counts extends Masking = Masking> = {
+  readonly [Name in keyof Whole]-?:
+    | typeof AS_IS
+    | ((value: NonNullable<Whole[Name]>, masking: Counts, whole: Whole) => Whole[Name]);
+};
+
+/** A function that masks values as a table says. Members that are null or absent stay so. */
+function masksBy<Whole extends object, Counts extends Masking = Masking>(table: Shown<Whole, Counts>) {
+  // Safe: the names and functions of the table are those of the value's members.
+  const masks = Object.entries(table).filter(([, mask]) => mask !== AS_IS) as [
+    keyof Whole,
+    (value: unknown, masking: Counts, whole: Whole) => Whole[keyof Whole],
+  ][];
+  return (whole: Whole, masking: Counts): Whole => {
+    const shown = { ...whole };
+    for (const [name, mask] of masks) {
+      const value = whole[name];
+      if (value !== null && value !== undefined) shown[name] = mask(value, masking, whole);
+    }
+    return shown;
   };
-  const hiddenAmong = inHeaders === 0 ? {} : { hiddenInHeaders: inHeaders };
-  return { ...masked, hiddenValues: masking.hidden, ...hiddenAmong };
+}
+
+/** What is told of an action beside its members. */
+class ActionMasking extends Masking {
+  hiddenInHeaders = 0;
+  bytes: SeenBytes | undefined;
+}
+
+const maskAction = masksBy<Action, ActionMasking>({
+  id: AS_IS,
+  accountId: AS_IS,
+  revision: AS_IS,
+  createdAt: AS_IS,
+  createdBy: maskedActor,
+  keyId: AS_IS,
+  creator: AS_IS,
+  isAltered: AS_IS,
+  url: maskUrl,
+  hostname: AS_IS,
+  host: AS_IS,
+  method: AS_IS,
+  body(_json, masking, action) {
+    const { body, bytes } = maskedBody(action, masking);
+    masking.bytes = bytes;
+    return body;
+  },
+  headers(headers, masking) {
+    const before = masking.hidden;
+    const shown = maskHeaders(headers, masking);
+    masking.hiddenInHeaders = masking.hidden - before;
+    return shown;
+  },
+  dedupe: maskText,
+  idempotencyKey: maskText,
+  retries: AS_IS,
+  onUnknown: AS_IS,
+  approve: AS_IS,
+  callback: maskUrl,
+  notifyEmail: maskText,
+  title: maskText,
+  extras: maskedExtras,
+  expiresAt: AS_IS,
+  status: AS_IS,
+  run: AS_IS,
+  attempts: AS_IS,
+  dueAt: AS_IS,
+  leaseUntil: AS_IS,
+  startedAt: AS_IS,
+  finishedAt: AS_IS,
+  approvedAt: AS_IS,
+  // Only what is hidden in the request counts.
+  approvedBy: (actor, { viewer }) => maskedActor(actor, viewer),
+  approvedDigest: AS_IS,
+  result: (result, { viewer }) => maskResult(result, new Masking(viewer)),
+  lateResult: (late, { viewer }) => maskLate(late, new Masking(viewer)),
+});
+
+const maskResult = masksBy<Result>({
+  lastError: maskText,
+  errorSource: AS_IS,
+  responseCode: AS_IS,
+  responseBody: maskResponseText,
+  responseTruncated: AS_IS,
+  durationMs: AS_IS,
+  responseHeaders: maskResponseHeaders,
+});
+
+const maskLate = masksBy<LateResult>({
+  run: AS_IS,
+  attempt: AS_IS,
+  at: AS_IS,
+  responseCode: AS_IS,
+  responseBody: maskResponseText,
+  responseTruncated: AS_IS,
+  durationMs: AS_IS,
+  responseHeaders: maskResponseHeaders,
+});
+
+const maskKnownExtras = masksBy<Extras>({
+  bodyKind: AS_IS,
+  reason: maskText,
+  metadata: maskedMetadata,
+  timeoutMs: AS_IS,
+  backoff: AS_IS,
+  giveUpOn: AS_IS,
+  runAt: AS_IS,
+  delaySeconds: AS_IS,
+});
+
+function maskNow(action: Action, viewer: Viewer): MaskedAction {
+  const masking = new ActionMasking(viewer);
+  const shown = maskAction(action, masking);
+  return {
+    ...shown,
+    hiddenValues: masking.hidden,
+    ...(masking.hiddenInHeaders > 0 && { hiddenInHeaders: masking.hiddenInHeaders }),
+    ...(masking.bytes !== undefined && { bytes: masking.bytes }),
+  };
 }
 
 function maskedExtras(extras: Extras, masking: Masking): Extras {
   const { reason, metadata } = extras;
   const unknown = unknownExtras(extras);
   if (reason === undefined && metadata === undefined && unknown === null) return extras;
-  return {
-    ...extras,
-    // Safe: masking keeps JSON an object with the same names.
-    ...(unknown === null ? {} : (JSON.parse(maskJsonText(JSON.stringify(unknown), masking)) as object)),
-    ...(reason === undefined ? {} : { reason: maskText(reason, masking) }),
-    ...(metadata === undefined ? {} : { metadata: maskedMetadata(metadata, masking) }),
-  };
+  const known = maskKnownExtras(extras, masking);
+  if (unknown === null) return known;
+  // Safe: masking keeps JSON an object with the same names.
+  return { ...known, ...(JSON.parse(maskJsonText(JSON.stringify(unknown), masking)) as object) };
 }
 
 export function maskedTexts(viewer: Viewer): MaskedTexts {
@@ -116,25 +215,6 @@ export function seenBytes(action: Action | MaskedAction): SeenBytes {
   return "bytes" in action && action.bytes !== undefined ? action.bytes : bytesOf(action);
 }
 
-function maskedResult(result: Result, viewer: Viewer): Result {
-  const { lastError, responseBody, responseHeaders } = result;
-  return {
-    ...result,
-    responseHeaders: unlessNull(responseHeaders, (json) => maskResponseHeaders(json, viewer)),
-    lastError: unlessNull(lastError, (text) => maskText(text, viewer)),
-    responseBody: unlessNull(responseBody, (json) => maskResponseText(json, viewer)),
-  };
-}
-
-function maskedLate(late: LateResult, viewer: Viewer): LateResult {
-  const { responseBody, responseHeaders } = late;
-  return {
-    ...late,
-    responseHeaders: unlessNull(responseHeaders, (json) => maskResponseHeaders(json, viewer)),
-    responseBody: unlessNull(responseBody, (json) => maskResponseText(json, viewer)),
-  };
-}
-
 /** A pause with its reason masked. */
 export function maskedPause(pause: Pause | null, viewer: Viewer): Pause | null {
   return pause === null || pause.reason === null ? pause : { ...pause, reason: maskText(pause.reason, viewer) };
@@ -162,7 +242,7 @@ export async function maskedAttempts(
   const ready = await premaskAll(results, viewer);
   return attempts.map((attempt, at) => {
     const masked = ready[at] === undefined ? null : maskedAction(ready[at], viewer).result;
-    return { ...attempt, ...responseOf(masked ?? NO_RESULT), made: maskedMade(attempt.made, viewer) };
+    return { ...attempt, ...responseOf(masked ?? NO_RESULT), made: maskedEvent(attempt.made, viewer) };
   });
 }
 
@@ -185,28 +265,38 @@ export function maskedEntry(entry: TimelineEntry, viewer: Viewer): TimelineEntry
   return { ...entry, event: maskedEvent(entry.event, viewer) };
 }
 
-function maskedEvent(event: TimelineEvent, viewer: Viewer): TimelineEvent {
-  const text = (written: string) => maskText(written, viewer);
-  if ("actor" in event) {
-    const { reason } = event;
-    const masked = { ...event, actor: maskedActor(event.actor, viewer) };
-    return reason === undefined ? masked : { ...masked, reason: unlessNull(reason, text) };
-  }
-  if ("attempt" in event) return maskedMade(event, viewer);
-  if ("delivered" in event) {
-    const { channel } = event;
-    const named = channel === undefined ? {} : { channel: text(channel) };
-    return { ...event, error: unlessNull(event.error, text), ...named };
-  }
-  return event;
-}
+type NamesIn<Union> = Union extends unknown ? keyof Union : never;
 
-function maskedMade(made: PastAttempt["made"], viewer: Viewer): PastAttempt["made"] {
-  const text = (written: string) => maskText(written, viewer);
-  const { error, location } = made;
+type ValueIn<Union, Name> = Union extends unknown ? (Name extends keyof Union ? Union[Name] : never) : never;
+
+/** The members of events of any type. */
+type EventMembers = { readonly [Name in NamesIn<TimelineEvent>]?: ValueIn<TimelineEvent, Name> };
+
+const maskEvent = masksBy<EventMembers>({
+  type: AS_IS,
+  actor: maskedActor,
+  // That of the service itself is one of its own sentences.
+  reason: (reason, masking, { actor }) => (actor === undefined ? reason : maskText(reason, masking)),
+  via: AS_IS,
+  attempt: AS_IS,
+  outcome: AS_IS,
+  response_code: AS_IS,
+  error: maskText,
+  duration_ms: AS_IS,
+  next_retry_at: AS_IS,
   // The target wrote it: it should be a URL but may be any text.
-  const place = unlessNull(location, (target) => maskUrl(text(target), viewer));
-  return { ...made, error: unlessNull(error, text), location: place };
+  location: (target, masking) => maskUrl(maskText(target, masking), masking),
+  late: AS_IS,
+  run: AS_IS,
+  event: AS_IS,
+  delivered: AS_IS,
+  attempts: AS_IS,
+  channel: maskText,
+});
+
+function maskedEvent<Event extends TimelineEvent>(event: Event, viewer: Viewer): Event {
+  // Safe: it has the members of the event.
+  return maskEvent(event, new Masking(viewer)) as Event;
 }
 
 /** Masks the name of an actor, which is untrusted text after the first colon. */
