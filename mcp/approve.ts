@@ -15,7 +15,7 @@ import {
   QUESTION_MS,
 } from "../src/core/limits.ts";
 import { shownBody } from "../src/ui/body-view.tsx";
-import { maskedAction, premask } from "../src/receipts/masked-action.ts";
+import { maskedAction, premask } from "../src/receipts/see.ts";
 import { visibleText } from "../src/receipts/visible-text.ts";
 import { ACTION_ID } from "../src/core/ids.ts";
 import type { AgentDeps, QuestionForm, ToolCall } from "./call.ts";

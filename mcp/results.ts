@@ -1,13 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import {
-  type Caller,
-  mayApproveWhenAsked,
-  mayChange,
-  mayDo,
-  seesWhole,
-  type Viewer,
-  viewerOf,
-} from "../src/core/roles.ts";
+import { type Caller, mayApproveWhenAsked, mayChange, mayDo, viewerOf, viewOf } from "../src/core/roles.ts";
 import {
   type Action,
   awaitsRunAt,
@@ -39,7 +31,9 @@ import {
 } from "../src/core/limits.ts";
 import { parseExactly, scanJson } from "../src/core/json.ts";
 import { traceOf } from "../src/observability/log.ts";
-import { hiddenValues, maskedAction, maskedActor, maskedPause, premaskFor } from "../src/receipts/masked-action.ts";
+import { maskedActor, maskedPause } from "../src/receipts/masked-action.ts";
+import { see, seeAll } from "../src/receipts/see.ts";
+import { type SeenAction, seenWith } from "../src/receipts/seen-action.ts";
 import { hideEchoes, maskHeaders, maskText } from "../src/receipts/masking.ts";
 import type { AgentDeps, ToolCall } from "./call.ts";
 import { beginning, type Member, objectOf, presentMembers, shorten } from "./shorten.ts";
@@ -190,15 +184,16 @@ export async function describeAction(
   const step = error !== undefined || isOwn ? null : nextStep(deps, reader, action, decision?.decision ?? null);
   const steps = [differs === undefined ? null : foundStep(differs), step].filter((text) => text !== null);
 
-  const { visible, viewer, options } = viewOf(deps, caller, await premaskFor(caller, action));
+  const seen = await see(action, caller);
+  const options = viewOptions(deps, caller, action);
   // Mask before cutting: a cut could separate a secret from the name that identifies it.
-  const bodies = bodiesOf(visible);
+  const bodies = bodiesOf(seen);
   const found = differs === undefined ? {} : { differs };
-  const written = { ...options, ...found, bodies: "none", hiddenValues: hiddenValues(visible) } as const;
+  const written = { ...options, ...found, bodies: "none", hiddenValues: seen.hiddenValues ?? 0 } as const;
   const members = [
-    ...membersOf(actionJson(withoutHeaderValues(visible), written), bodies, operationsFor(deps, reader, action)),
+    ...membersOf(actionJson(withoutHeaderValues(seen), written), bodies, operationsFor(deps, reader, action)),
     ...textsOf({
-      ...(decision === null ? {} : decisionMembers(viewer, decision)),
+      ...(decision === null ? {} : decisionMembers(viewOf(caller, action), decision)),
       ...(steps.length === 0 ? {} : { next_step: steps.join(" ") }),
       ...(error === undefined ? {} : { error }),
     }),
@@ -215,9 +210,9 @@ const NOBODY = { by: null, reason: null, via: null };
 const WHOLE: ReadonlySet<string> = new Set(["id", "actions", "next_step"]);
 
 /** Values of headers may be secrets, and whoever created the action knows them. */
-function withoutHeaderValues(action: Action): Action {
+function withoutHeaderValues(action: SeenAction): SeenAction {
   const { headers } = action;
-  return headers === null ? action : { ...action, headers: maskHeaders(headers, "public") };
+  return headers === null ? action : seenWith(action, { headers: maskHeaders(headers, "public") });
 }
 
 /** The members of an action, each body in its place. */
@@ -241,8 +236,14 @@ function textsOf(values: object): readonly Member[] {
  * A page of a list: a short row for each action, with neither bodies nor headers, decisions or next steps. The store's page
  * has at most `TOOL_ROWS_MAX` actions.
  */
-export function describePage(deps: DescribeDeps, reader: Reader, { actions, before, searchedUntil }: Page): string {
-  const rows = actions.map((action) => describeRow(deps, reader, action));
+export async function describePage(
+  deps: DescribeDeps,
+  reader: Reader,
+  { actions, before, searchedUntil }: Page,
+): Promise<string> {
+  const operations = new Map(actions.map((action) => [action.id, operationsFor(deps, reader, action)]));
+  const seen = await seeAll(actions.map(forRow), reader.caller);
+  const rows = seen.map((action) => describeRow(deps, reader, action, operations.get(action.id) ?? []));
   const rest = textsOf({
     next_cursor: before === null ? null : encodeCursor(before),
     searched_until: searchedUntil?.toISOString() ?? null,
@@ -252,16 +253,25 @@ export function describePage(deps: DescribeDeps, reader: Reader, { actions, befo
 
 type Page = Awaited<ReturnType<ActionService["list"]>>;
 
-function describeRow(deps: DescribeDeps, reader: Reader, action: Action): string {
-  // Drop what a row doesn't show before masking, which would take time for nothing.
-  const result = action.result === null ? null : { ...action.result, responseBody: null, responseHeaders: null };
-  const { runAt } = action.extras;
-  const extras = runAt === undefined ? {} : { runAt };
-  const shown = { ...action, body: null, headers: null, callback: null, lateResult: null, result, extras };
-  const { visible, options } = viewOf(deps, reader.caller, shown);
-  const { id, status, method, url, title, createdAt, createdBy, keyId, run, attempts } = visible;
+/** Without what a row doesn't show: masking it would take time for nothing. */
+function forRow(action: Action): Action {
+  const { result, lateResult, extras } = action;
+  return {
+    ...action,
+    body: null,
+    headers: null,
+    callback: null,
+    lateResult: lateResult === null ? null : { ...lateResult, responseBody: null, responseHeaders: null },
+    result: result === null ? null : { ...result, responseBody: null, responseHeaders: null },
+    extras: extras.runAt === undefined ? {} : { runAt: extras.runAt },
+  };
+}
+
+function describeRow(deps: DescribeDeps, reader: Reader, action: SeenAction, operations: readonly Operation[]): string {
+  const options = viewOptions(deps, reader.caller, action);
+  const { id, status, method, url, title, createdAt, createdBy, keyId, run, attempts, result } = action;
   const late = isTerminal(status) ? action.lateResult : null;
-  const runsAt = status === "pending" || status === "awaiting_approval" ? runAtOf(visible) : null;
+  const runsAt = status === "pending" || status === "awaiting_approval" ? runAtOf(action) : null;
   const members = textsOf({
     id,
     status,
@@ -275,10 +285,10 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: Action): string
     run_at: runsAt !== null && runsAt > options.now ? runsAt.toISOString() : null,
     next_retry_at: nextRetryAt(action)?.toISOString() ?? null,
     ...(status === "pending" && options.pause !== null ? { paused: true } : {}),
-    response_code: visible.result?.responseCode ?? null,
-    last_error: visible.result?.lastError ?? null,
+    response_code: result?.responseCode ?? null,
+    last_error: result?.lastError ?? null,
     ...(late === null ? {} : { late_result: { response_code: late.responseCode } }),
-    actions: operationsFor(deps, reader, action),
+    actions: operations,
   });
   if (Buffer.byteLength(objectOf(members)) <= TOOL_ROW_BYTES_MAX) return objectOf(members);
   const short = shorten(members, TOOL_ROW_BYTES_MAX - ROW_CUT_BYTES, (name) => !ROW_TEXTS.has(name));
@@ -320,25 +330,19 @@ function mayRetry(caller: Caller, action: Action, now: Date): boolean {
   return early === null && decision.kind !== "refuse";
 }
 
-/** The action as the caller may see it. `viewer` is null where they see it unmasked. */
-function viewOf({ clock, receiptUrl, pauseOf }: ViewDeps, caller: Caller, action: Action) {
-  const viewer = seesWhole(caller, action) ? null : viewerOf(caller.role);
+function viewOptions({ clock, receiptUrl, pauseOf }: ViewDeps, caller: Caller, action: Action) {
   // Its reason is for people, also where an agent has an owner's key.
   const pause = maskedPause(pauseOf(action), viewerOf(caller.role));
-  return {
-    viewer,
-    visible: viewer === null ? action : maskedAction(action, viewer),
-    options: { now: clock.now(), receiptUrl: receiptUrl(action.id), pause },
-  };
+  return { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };
 }
 
 /** Members that are null are left out: nobody decided, or gave no reason. */
-function decisionMembers(viewer: Viewer | null, { decision, by, reason, via }: ToolDecision) {
+function decisionMembers(view: ReturnType<typeof viewOf>, { decision, by, reason, via }: ToolDecision) {
   return {
     decision,
-    decided_by: by === null || viewer === null ? by : maskedActor(by, viewer),
+    decided_by: by === null || view === "whole" ? by : maskedActor(by, view),
     ...(via === null ? {} : { decided_via: via }),
-    decision_reason: reason === null || viewer === null ? reason : maskText(reason, viewer),
+    decision_reason: reason === null || view === "whole" ? reason : maskText(reason, view),
   };
 }
 
@@ -424,7 +428,7 @@ interface Bodies {
 const NO_BODY: Body = { members: [], bytes: 0, isCut: false };
 
 /** What was sent and answered, each up to what a result holds at most. */
-function bodiesOf(action: Action): Bodies {
+function bodiesOf(action: SeenAction): Bodies {
   return {
     sent: sentOf(action),
     answered: answerOf(action, action.result),

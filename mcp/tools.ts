@@ -244,7 +244,7 @@ const readList = compileArguments(ListQuery, "invalid_query");
 async function list(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
   const query = checkList(readList(call.arguments));
   const limit = Math.min(query.limit, TOOL_ROWS_MAX);
-  return { json: describePage(deps, call, await deps.actionService.list(call.caller, { ...query, limit })) };
+  return { json: await describePage(deps, call, await deps.actionService.list(call.caller, { ...query, limit })) };
 }
 
 const OPTIONS = compile(CreateToolOptions);

@@ -1,8 +1,8 @@
 import Type, { type Static } from "typebox";
-import { seesWhole, type Caller, viewerOf } from "../core/roles.ts";
+import { type Caller, viewOf } from "../core/roles.ts";
 import { ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "../core/limits.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
-import { maskedAttempts } from "../receipts/masked-action.ts";
+import { maskedAttempts } from "../receipts/see.ts";
 import { dateTime, nullable, plainText } from "../api/schema-helpers.ts";
 import type { Action } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
@@ -62,8 +62,8 @@ export async function serializeAttempts(
   action: Action,
   attempts: readonly PastAttempt[],
 ): Promise<string> {
-  const viewer = viewerOf(caller.role);
-  const shown = seesWhole(caller, action) ? attempts : await maskedAttempts(action, attempts, viewer);
+  const view = viewOf(caller, action);
+  const shown = view === "whole" ? attempts : await maskedAttempts(action, attempts, view);
   return `{"data":[${shown.map(attemptJson).join(",")}]}`;
 }
 

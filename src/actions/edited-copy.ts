@@ -2,7 +2,7 @@ import { EDITED_BODY_BYTES_MAX } from "../core/limits.ts";
 import { compactJson, prettyPrint, scanJson } from "../core/json.ts";
 import { normalTarget } from "../core/target.ts";
 import { maskedBody } from "../receipts/mask-body.ts";
-import { maskedAction } from "../receipts/masked-action.ts";
+import { maskedAction } from "../receipts/see.ts";
 import { MASK, MASK_PATTERN, Masking } from "../receipts/mask-rules.ts";
 import { maskHeaders, maskText, maskUrl } from "../receipts/masking.ts";
 import { type Action, HTTP_METHODS } from "../core/action.ts";

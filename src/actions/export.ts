@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Caller, seesWhole, viewerOf } from "../core/roles.ts";
+import type { Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { EXPORT_PAGE_ACTIONS, EXPORTS_PER_ACCOUNT_MAX, IDLE_EXPORT_SECONDS } from "../core/limits.ts";
 import type { RequestContext } from "../http/request.ts";
-import { maskedAction, premaskAllFor } from "../receipts/masked-action.ts";
-import { type Action, nextRetryAt } from "../core/action.ts";
+import { seeAll } from "../receipts/see.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
+import { nextRetryAt } from "../core/action.ts";
 import type { ActionSerializer } from "../receipts/serialize.ts";
 import type { ActionService, CountFilter } from "./service.ts";
 
@@ -46,9 +47,11 @@ export function createExportActions({ actionService, serialize, draining }: Expo
       await nextTurn();
       if (draining.aborted) throw new DomainError("unavailable", "The service is stopping.");
       const page = await actionService.list(caller, { ...filter, before, limit: EXPORT_PAGE_ACTIONS });
-      const ready = await premaskAllFor(caller, page.actions);
-      const lines = ready.map((action) =>
-        format === "csv" ? csvLine(cellsOf(caller, action)) : `${oneLine(serialize(caller, action))}\n`,
+      const seen = await seeAll(page.actions, caller);
+      const lines = seen.map((action) =>
+        format === "csv"
+          ? csvLine(COLUMNS.map(([, value]) => value(action)))
+          : `${oneLine(serialize(caller, action))}\n`,
       );
       if (lines.length > 0) yield lines.join("");
       ({ before } = page);
@@ -142,7 +145,7 @@ type Cell = string | number | boolean | null;
 const timeText = (at: Date | null) => at?.toISOString() ?? null;
 
 /** The columns of a CSV export: what the list shows, and what it filters by. */
-const COLUMNS: readonly (readonly [name: string, value: (action: Action) => Cell])[] = [
+const COLUMNS: readonly (readonly [name: string, value: (action: SeenAction) => Cell])[] = [
   ["id", ({ id }) => id],
   ["status", ({ status }) => status],
   ["title", ({ title }) => title],
@@ -170,11 +173,6 @@ const COLUMNS: readonly (readonly [name: string, value: (action: Action) => Cell
   ["reason", ({ extras }) => extras.reason ?? null],
   ["metadata", ({ extras }) => (extras.metadata === undefined ? null : JSON.stringify(extras.metadata))],
 ];
-
-function cellsOf(caller: Caller, action: Action): readonly Cell[] {
-  const visible = seesWhole(caller, action) ? action : maskedAction(action, viewerOf(caller.role));
-  return COLUMNS.map(([, value]) => value(visible));
-}
 
 /** A line of CSV (RFC 4180). */
 export function csvLine(cells: readonly Cell[]): string {

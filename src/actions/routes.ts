@@ -1,6 +1,6 @@
 import type { Decide } from "../core/changes.ts";
 import Type from "typebox";
-import { type Caller, mayDo, seesWhole, viewerOf } from "../core/roles.ts";
+import { type Caller, mayDo, viewOf } from "../core/roles.ts";
 import { WAIT_SECONDS_DEFAULT } from "../core/limits.ts";
 import { DecisionFacts, maskedFacts } from "../approvals/facts.ts";
 import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
@@ -18,7 +18,7 @@ import {
 } from "../http/operation.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText, orderedMemberText } from "../core/json.ts";
-import { premaskAllFor, premask, premaskFor } from "../receipts/masked-action.ts";
+import { premask, see, seeAll } from "../receipts/see.ts";
 import { type Action, isTerminal } from "../core/action.ts";
 import { AttemptList, serializeAttempts } from "./attempt-schemas.ts";
 import { type ActionSerializer, serializeTimeline } from "../receipts/serialize.ts";
@@ -89,7 +89,7 @@ export function actionRoutes(deps: ActionRouteDeps) {
 type Respond = (caller: Caller, action: Action) => Promise<Response>;
 
 function createRespond({ serialize }: Pick<ActionRouteDeps, "serialize">): Respond {
-  return async (caller, action) => json(serialize(caller, await premaskFor(caller, action)));
+  return async (caller, action) => json(serialize(caller, await see(action, caller)));
 }
 
 function mainRoutes(deps: ActionRouteDeps) {
@@ -117,9 +117,9 @@ function mainRoutes(deps: ActionRouteDeps) {
         const isWaiting = sync && !isTerminal(action.status);
         const seconds = query.wait ?? WAIT_SECONDS_DEFAULT;
         const shown = isWaiting ? await waitFor(context, caller, action.id, seconds) : action;
-        const ready = await premaskFor(caller, shown);
-        if (differs !== undefined) return json(serialize(caller, ready, differs));
-        return json(serialize(caller, ready), 201, { location: `/v1/actions/${action.id}` });
+        const seen = await see(shown, caller);
+        if (differs !== undefined) return json(serialize(caller, seen, differs));
+        return json(serialize(caller, seen), 201, { location: `/v1/actions/${action.id}` });
       },
       CREATE_ACTION,
     )
@@ -127,7 +127,7 @@ function mainRoutes(deps: ActionRouteDeps) {
       "/v1/actions",
       async ({ caller, query }) => {
         const found = await actionService.list(caller, checkList(query));
-        const shown = (await premaskAllFor(caller, found.actions)).map((action) => serialize(caller, action));
+        const shown = (await seeAll(found.actions, caller)).map((action) => serialize(caller, action));
         return json(pageJson(shown, found));
       },
       LIST_ACTIONS,
@@ -171,7 +171,8 @@ function viewRoutes(deps: ActionRouteDeps) {
       "/v1/actions/:id/facts",
       async ({ context, caller, params }) => {
         const action = await actionService.get(caller, actionIdOf(context, params));
-        const viewer = seesWhole(caller, action) ? "decider" : viewerOf(caller.role);
+        const view = viewOf(caller, action);
+        const viewer = view === "whole" ? "decider" : view;
         const [history, ready] = await Promise.all([actionService.historyOf(action), premask(action, viewer)]);
         // Values that are masked for others could be guessed by their digest.
         const digest = mayDo(caller.role, "approve") ? { digest: actionService.digestOf(action) } : {};

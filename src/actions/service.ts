@@ -5,7 +5,8 @@ import { type HistoryDeps, createHistoryOf, createHeld, createHeldAmong, logHeld
 import { DomainError } from "../core/domain-error.ts";
 import { type PauseStore, withPauses } from "../core/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
-import { maskedAction, maskedActor, premaskAll, searchedAs } from "../receipts/masked-action.ts";
+import { maskedActor, searchedAs } from "../receipts/masked-action.ts";
+import { see } from "../receipts/see.ts";
 import {
   type Action,
   ACTION_STATUSES,
@@ -17,7 +18,7 @@ import {
 } from "../core/action.ts";
 import { type PastAttempt, pastAttempts } from "../core/attempts.ts";
 import { budgetOf } from "../core/key-limits.ts";
-import { authorize, type Caller, seesWhole, viewerOf } from "../core/roles.ts";
+import { authorize, type Caller, viewerOf, viewOf } from "../core/roles.ts";
 import { differs, type HashOf, requestDigest } from "../core/dedupe.ts";
 import { COUNTED_MAX, FILTER_VALUES_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../core/limits.ts";
 import type { StatusCounts } from "../api/list-schemas.ts";
@@ -267,9 +268,9 @@ function newAction(request: ActionRequest, { id, approve, caller, creator, now }
  * are compared: comparing the real ones would let the caller guess secrets by trial.
  */
 async function differencesFor(caller: Caller, stored: Action, requested: Action): Promise<readonly string[]> {
-  if (seesWhole(caller, stored)) return differs(stored, requested);
-  const [older = stored, newer = requested] = await premaskAll([stored, requested], "public");
-  return differs(maskedAction(older, "public"), maskedAction(newer, "public"));
+  if (viewOf(caller, stored) === "whole") return differs(stored, requested);
+  const [older, newer] = await Promise.all([see(stored, "public"), see(requested, "public")]);
+  return differs(older, newer);
 }
 
 function firstEvents(action: Action, reason: string | null): readonly TimelineEvent[] {

@@ -6,14 +6,8 @@ import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
 import { plainText, run as runSchema } from "../api/schema-helpers.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX, UNKNOWN_EXTRAS_CHARS_SHOWN } from "../core/limits.ts";
 import { sentUrl } from "../core/target.ts";
-import {
-  hiddenInHeaders,
-  hiddenValues,
-  hiddenValuesText,
-  maskedAction,
-  maskedActor,
-  maskedEarlier,
-} from "../receipts/masked-action.ts";
+import { hiddenValuesText, maskedActor, maskedEarlier } from "../receipts/masked-action.ts";
+import { hiddenInHeaders, hiddenValues, maskedAction } from "../receipts/see.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { EarlierRejection, RequestHistory } from "../core/rejections.ts";

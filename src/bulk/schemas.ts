@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { type Caller, seesWhole, viewerOf } from "../core/roles.ts";
+import { type Caller, viewOf } from "../core/roles.ts";
 import { FILTERS } from "../api/list-schemas.ts";
 import { ActionId } from "../api/action-schemas.ts";
 import {
@@ -197,9 +197,9 @@ export type BulkQuery = Static<typeof BulkQuery>;
 
 /** A job as a caller may see it: filter and reason are texts of whoever began it. */
 export function serializeJob(caller: Caller, job: BulkJob): BulkJobJson {
-  const viewer = seesWhole(caller, job) ? null : viewerOf(caller.role);
-  const masked = (text: string) => (viewer === null ? text : maskText(text, viewer));
-  const actor = (name: BulkJob["createdBy"]) => (viewer === null ? name : maskedActor(name, viewer));
+  const view = viewOf(caller, job);
+  const masked = (text: string) => (view === "whole" ? text : maskText(text, view));
+  const actor = (name: BulkJob["createdBy"]) => (view === "whole" ? name : maskedActor(name, view));
   return {
     id: job.id,
     operation: job.operation,

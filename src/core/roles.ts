@@ -180,10 +180,10 @@ interface CreatedBy {
   readonly createdBy: string;
 }
 
-/** Whether the caller sees the action unmasked. */
-export function seesWhole(caller: ScopedCaller, action: CreatedBy): boolean {
-  // Approvers and readers see every action masked.
-  return caller.role === "owner" || (hasScope(caller.role) && mayChange(caller, action));
+/** How a caller sees an action: whole, or masked for a viewer. Approvers and readers see every action masked. */
+export function viewOf(caller: ScopedCaller, action: CreatedBy): "whole" | ReturnType<typeof viewerOf> {
+  const isWhole = caller.role === "owner" || (hasScope(caller.role) && mayChange(caller, action));
+  return isWhole ? "whole" : viewerOf(caller.role);
 }
 
 /** Whether the caller may cancel or retry this action, or let its client ask a person about it, if its role allows that. */

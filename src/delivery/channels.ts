@@ -6,7 +6,7 @@ import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
-import { premask } from "../receipts/masked-action.ts";
+import { premask } from "../receipts/see.ts";
 import { askedNow, type AskedDeps } from "./asked.ts";
 import type { SignedHeaders } from "./attempt.ts";
 import { type Deliver, deliveryOf, faultOf } from "./deliver.ts";

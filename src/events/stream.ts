@@ -1,12 +1,12 @@
 import { type ActionSerializer, eventJson } from "../receipts/serialize.ts";
-import { type Caller, viewerOf, seesWhole } from "../core/roles.ts";
+import { type Caller, viewOf } from "../core/roles.ts";
 import { type EventStream, type Feed, positionText } from "./feed.ts";
 import { type Log, traceOf } from "../observability/log.ts";
 import { StoreUnavailable, type ActionChange } from "../core/store.ts";
 import { dropBodyFirst } from "../http/body.ts";
 import { type RequestContext, readQuery } from "../http/request.ts";
 import type { WatchOf } from "../http/session.ts";
-import { premaskAllFor } from "../receipts/masked-action.ts";
+import { seeAll } from "../receipts/see.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "../http/sse.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -109,27 +109,25 @@ function sourceOf(
   };
 }
 
-/** How much of an action a caller may see. */
-type View = "whole" | ReturnType<typeof viewerOf>;
-
 /** The text of a change is built once for all readers with the same view of it. */
 function createTexts(serialize: ActionSerializer) {
-  const made: Readonly<Record<View, WeakMap<ActionChange, Promise<string>>>> = {
+  const made: Readonly<Record<ReturnType<typeof viewOf>, WeakMap<ActionChange, Promise<string>>>> = {
     whole: new WeakMap(),
     public: new WeakMap(),
     decider: new WeakMap(),
   };
   return async (caller: Caller, changes: readonly ActionChange[]): Promise<string> => {
-    const textsFor = ({ action }: ActionChange) => made[seesWhole(caller, action) ? "whole" : viewerOf(caller.role)];
+    const textsFor = ({ action }: ActionChange) => made[viewOf(caller, action)];
     const missing = changes.filter((change) => !textsFor(change).has(change));
-    const ready = premaskAllFor(
-      caller,
+    const seen = seeAll(
       missing.map(({ action }) => action),
+      caller,
     );
-    for (const [at, change] of missing.entries()) {
-      const text = ready.then((actions) => eventText(change, serialize(caller, actions[at] ?? change.action)));
-      textsFor(change).set(change, text);
-    }
+    const textAt = async (at: number, change: ActionChange) => {
+      const action = (await seen)[at];
+      return action === undefined ? "" : eventText(change, serialize(caller, action));
+    };
+    for (const [at, change] of missing.entries()) textsFor(change).set(change, textAt(at, change));
     return (await Promise.all(changes.flatMap((change) => textsFor(change).get(change) ?? []))).join("");
   };
 }

@@ -19,7 +19,7 @@ import type { AskKind } from "../core/asks.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 import { bodyLines, shownBody, maskForDisplay } from "../ui/body-view.tsx";
 import { bodyKindText } from "../receipts/mask-body.ts";
-import { maskedAction } from "../receipts/masked-action.ts";
+import { maskedAction } from "../receipts/see.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 
 /** A question to a channel. */

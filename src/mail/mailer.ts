@@ -6,7 +6,7 @@ import type { Delivery } from "../core/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
 import { providerPolicy } from "../config/target-policy.ts";
 import { createSender } from "../outbound/send.ts";
-import { premask } from "../receipts/masked-action.ts";
+import { premask } from "../receipts/see.ts";
 import type { Clock } from "../core/clock.ts";
 import {
   approvalMessage,

@@ -3,7 +3,7 @@ import { type Action, awaitsRunAt, isTerminal, nextRetryAt } from "../core/actio
 import { pathOf } from "../core/search.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../core/limits.ts";
-import { maskedAction } from "../receipts/masked-action.ts";
+import { maskedAction } from "../receipts/see.ts";
 import { maskText } from "../receipts/masking.ts";
 import { lateText } from "../ui/text.ts";
 

@@ -7,7 +7,7 @@ import { createPageRoutes, pathParams } from "../http/operation.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { premask } from "../receipts/masked-action.ts";
+import { premask } from "../receipts/see.ts";
 import { confirmPage } from "./approval-link.tsx";
 import { bodyPage } from "./body-page.tsx";
 import { checkDecisionForm } from "./decision-form.ts";

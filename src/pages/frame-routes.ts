@@ -8,7 +8,8 @@ import { createPersonRoutes, type Person, type PersonOf, type PersonRouteDeps } 
 import { page } from "../http/response.ts";
 import { normalHost } from "../core/target.ts";
 import type { PauseOf } from "../core/pause.ts";
-import { maskedPause, premask } from "../receipts/masked-action.ts";
+import { maskedPause } from "../receipts/masked-action.ts";
+import { premask } from "../receipts/see.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import type { Clock } from "../core/clock.ts";
 import { MORE_PATH, PALETTE_PATH } from "../ui/layout.tsx";

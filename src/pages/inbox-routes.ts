@@ -14,7 +14,7 @@ import {
 } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { ACTION_ID } from "../core/ids.ts";
-import { premaskAll, premask } from "../receipts/masked-action.ts";
+import { premaskAll, premask } from "../receipts/see.ts";
 import type { FirstStepService } from "../accounts/first-steps.ts";
 import type { Clock } from "../core/clock.ts";
 import { type InboxPane, type InboxProps, inboxPage, nextOf } from "./inbox.tsx";

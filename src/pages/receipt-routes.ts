@@ -6,7 +6,7 @@ import type { ActionStore } from "../core/store.ts";
 import Type from "typebox";
 import { SECRET_PATH_HEADERS } from "../api/headers.ts";
 import { ReceiptJson, receiptJson, ReceiptToken } from "../receipts/schema.ts";
-import { premask } from "../receipts/masked-action.ts";
+import { see } from "../receipts/see.ts";
 import type { Clock } from "../core/clock.ts";
 import { receiptPage } from "./receipt.tsx";
 import { partIn } from "../receipts/history.ts";
@@ -125,7 +125,7 @@ export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
     const receipt = await readReceipt(token);
     if (receipt === null) throw linkNotFound();
     const { timeline } = receipt;
-    const action = await premask(receipt.action, "public");
+    const action = await see(receipt.action, "public");
     context.actionId = action.id;
     const now = clock.now();
     if (isJson) return json(receiptJson(action, timeline, now), 200, { ...pageHeaders("receipt"), ...VARY });

@@ -1,14 +1,15 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Action, ActionStatus } from "../core/action.ts";
+import type { ActionStatus } from "../core/action.ts";
 import { nextRetryAt } from "../core/action.ts";
 import { pastAttempts } from "../core/attempts.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { APPROVAL_LINK_MS, RECEIPT_BODY_BYTES_MAX } from "../core/limits.ts";
 import { EARLIER_PARAMETER, type ReceiptHistory, receiptHistory } from "../receipts/history.ts";
-import { maskedEntry } from "../receipts/masked-action.ts";
+import { asSent, maskedEntry } from "../receipts/masked-action.ts";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { Attempts } from "./attempts.tsx";
-import { pageBody, maskForDisplay } from "../ui/body-view.tsx";
+import { pageBody } from "../ui/body-view.tsx";
 import { callText } from "./decide.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
@@ -19,7 +20,7 @@ import { timeAgo } from "../core/clock.ts";
 import { ActorName, History } from "./timeline.tsx";
 
 interface ReceiptPageProps {
-  readonly action: Action;
+  readonly action: MaskedAction;
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];
   /** How many parts of it are newer than the one that is shown; default 0. */
@@ -32,7 +33,7 @@ interface ReceiptPageProps {
 /** The public page of one action, masked: who asked for what, who approved it, when, and what came back. */
 export function receiptPage({ timeline, part = 0, now, reload, ...props }: ReceiptPageProps): string {
   const history = receiptHistory(timeline, part);
-  const action = maskForDisplay(props.action, "public");
+  const action = asSent(props.action);
   const { method, url, host, title } = action;
   const isRejected = lastDecision(timeline)?.type === "rejected";
   const call = (
@@ -99,7 +100,7 @@ function Stamp({
   action: { status, result, finishedAt },
   isRejected,
 }: {
-  readonly action: Action;
+  readonly action: SeenAction;
   readonly isRejected: boolean;
 }) {
   const code = result?.responseCode ?? null;
@@ -140,7 +141,7 @@ function Reloading({ reload: { seconds, isOn } }: { readonly reload: ReceiptRelo
 }
 
 /** The beginning of a long body; undefined: it is shown whole. */
-function cutOf(action: Action) {
+function cutOf(action: SeenAction) {
   if ((action.body?.length ?? 0) <= RECEIPT_BODY_BYTES_MAX) return undefined;
   const body = pageBody(action, { lines: Number.POSITIVE_INFINITY, chars: RECEIPT_BODY_BYTES_MAX });
   return body === null ? undefined : { body, path: `/actions/${action.id}` };
@@ -160,7 +161,7 @@ function Parts({ history: { entries, part, hasEarlier, attempts, isCut } }: { re
   );
 }
 
-function factsOf(action: Action, timeline: readonly TimelineEntry[], now: Date): FactRows {
+function factsOf(action: SeenAction, timeline: readonly TimelineEntry[], now: Date): FactRows {
   const { createdBy, createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, result } = action;
   const at = (time: Date | null) => (time === null ? null : <Moment at={time} now={now} />);
   const next = nextRetryAt(action);
@@ -196,7 +197,7 @@ function apart(ms: number): string {
 }
 
 /** Approval links that have expired lead here, so the page says where to decide. */
-function HowToDecide({ action: { id, notifyEmail } }: Pick<ReceiptPageProps, "action">) {
+function HowToDecide({ action: { id, notifyEmail } }: { readonly action: SeenAction }) {
   return (
     <div class="notice notice-wait on-screen">
       <p>

@@ -9,7 +9,7 @@ import { DomainError, type Issue } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { type AnswerById, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
-import { premask } from "../receipts/masked-action.ts";
+import { premask } from "../receipts/see.ts";
 import type { Clock } from "../core/clock.ts";
 import { FORM_ID, type Ids } from "../core/ids.ts";
 import { hasUnknown } from "./action.tsx";

@@ -13,7 +13,8 @@ import {
 } from "../approvals/look-alikes.ts";
 import { maskedFacts } from "../approvals/facts.ts";
 import { REVIEW_COLUMNS_MAX } from "../core/limits.ts";
-import { hiddenValues, hiddenValuesText } from "../receipts/masked-action.ts";
+import { hiddenValuesText } from "../receipts/masked-action.ts";
+import { hiddenValues } from "../receipts/see.ts";
 import { bodyPath } from "./body-page.tsx";
 import { BEGINNING, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { HiddenValues, Risks } from "./decide.tsx";

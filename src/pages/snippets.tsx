@@ -6,7 +6,7 @@ import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../core/limits.ts";
 import { prettyPrint } from "../core/json.ts";
 import { normalTarget } from "../core/target.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
-import { maskedAction } from "../receipts/masked-action.ts";
+import { maskedAction } from "../receipts/see.ts";
 import { Icon } from "../ui/icons.tsx";
 import { SubSection, UntrustedBlock } from "../ui/parts.tsx";
 

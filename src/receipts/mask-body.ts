@@ -5,15 +5,7 @@ import { BYTES_SHOWN_MAX } from "../core/limits.ts";
 import { maskElements } from "./mask-elements.ts";
 import { MASK, type Masking, parameterKind } from "./mask-rules.ts";
 import { maskJsonText, maskText } from "./masking.ts";
-
-/** A body of bytes as a viewer may see it. */
-export interface SeenBytes {
-  readonly size: number;
-  /** Its beginning as text; null: it is no text, or not for this viewer. */
-  readonly start: string | null;
-  /** Whether `start` is all of it. */
-  readonly isWhole: boolean;
-}
+import type { SeenBytes } from "./seen-action.ts";
 
 interface MaskedBody {
   readonly body: string | null;

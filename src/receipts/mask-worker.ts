@@ -1,4 +1,5 @@
-import { maskedAction, type MaskOrder } from "./masked-action.ts";
+import { maskAction } from "./masked-action.ts";
+import type { MaskOrder } from "./see.ts";
 
 /** The worker thread that masks long texts. */
 
@@ -6,5 +7,5 @@ declare const self: Worker;
 
 self.addEventListener("message", ({ data: { actions, viewer } }: MessageEvent<MaskOrder>) => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
-  self.postMessage(actions.map((action) => maskedAction(action, viewer)));
+  self.postMessage(actions.map((action) => maskAction(action, viewer)));
 });

@@ -1,44 +1,16 @@
 import type { MaskedTexts } from "../core/search.ts";
 import type { Action, Result } from "../core/action.ts";
-import type { PastAttempt } from "../core/attempts.ts";
 import type { LateResult } from "../core/late-result.ts";
-import { type Extras, NO_EXTRAS, unknownExtras } from "../core/extras.ts";
+import { type Extras, unknownExtras } from "../core/extras.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
-import { type Caller, hasScope, type ScopedCaller, seesWhole, type Viewer, viewerOf } from "../core/roles.ts";
+import { type Caller, hasScope, type Viewer, viewerOf } from "../core/roles.ts";
 import type { EarlierRejection } from "../core/rejections.ts";
-import { MASKED_AT_ONCE_CHARS_MAX, MASKED_INLINE_CHARS_MAX } from "../core/limits.ts";
-import { bytesOf, maskedBody, type SeenBytes } from "./mask-body.ts";
+import { sentUrl } from "../core/target.ts";
+import { bytesOf, maskedBody } from "./mask-body.ts";
 import { Masking, secretKind } from "./mask-rules.ts";
 import { maskHeaders, maskJsonText, maskResponseHeaders, maskResponseText, maskText, maskUrl } from "./masking.ts";
+import { type MaskedAction, markMasked, type SeenAction, type SeenBytes, seenWith, storedOf } from "./seen-action.ts";
 import type { Pause } from "../core/pause.ts";
-
-/** An action as a viewer may see it. */
-interface MaskedAction extends Action {
-  /** How many values of the request are hidden. */
-  readonly hiddenValues: number;
-  /** How many of them are in its headers; left out: none. */
-  readonly hiddenInHeaders?: number;
-  /** What of a body of bytes may be seen. */
-  readonly bytes?: SeenBytes;
-}
-
-/**
- * The action masked for a viewer: every text that a caller or a target wrote. Returns the result of `premask` if there is
- * one.
- */
-export function maskedAction(action: Action, viewer: Viewer): MaskedAction {
-  return ahead[viewer].get(action) ?? maskNow(action, viewer);
-}
-
-/** The number of hidden values in the request of a masked action; 0 for an unmasked one. */
-export function hiddenValues(action: Action | MaskedAction): number {
-  return "hiddenValues" in action ? action.hiddenValues : 0;
-}
-
-/** How many of them are in the headers, where most requests have one. */
-export function hiddenInHeaders(action: Action | MaskedAction): number {
-  return "hiddenInHeaders" in action ? (action.hiddenInHeaders ?? 0) : 0;
-}
 
 /** The number of hidden values in words, for approvers; null: none. */
 export function hiddenValuesText(values: number): string | null {
@@ -82,7 +54,7 @@ class ActionMasking extends Masking {
   bytes: SeenBytes | undefined;
 }
 
-const maskAction = masksBy<Action, ActionMasking>({
+const maskMembers = masksBy<Action, ActionMasking>({
   id: AS_IS,
   accountId: AS_IS,
   revision: AS_IS,
@@ -163,15 +135,22 @@ const maskKnownExtras = masksBy<Extras>({
   delaySeconds: AS_IS,
 });
 
-function maskNow(action: Action, viewer: Viewer): MaskedAction {
+/** The action masked for a viewer: every text that a caller or a target wrote. `see` calls it; nothing else has to. */
+export function maskAction(action: Action, viewer: Viewer): MaskedAction {
   const masking = new ActionMasking(viewer);
-  const shown = maskAction(action, masking);
-  return {
-    ...shown,
+  const masked = {
+    ...maskMembers(action, masking),
+    viewer,
     hiddenValues: masking.hidden,
     ...(masking.hiddenInHeaders > 0 && { hiddenInHeaders: masking.hiddenInHeaders }),
     ...(masking.bytes !== undefined && { bytes: masking.bytes }),
   };
+  return markMasked(masked, action);
+}
+
+/** The same with the URL as it is sent: what people see. */
+export function asSent(seen: MaskedAction): MaskedAction {
+  return seenWith(seen, { url: maskUrl(sentUrl(storedOf(seen).url), seen.viewer) });
 }
 
 function maskedExtras(extras: Extras, masking: Masking): Extras {
@@ -211,7 +190,7 @@ function maskedMetadata(metadata: Readonly<Record<string, string>>, masking: Mas
 }
 
 /** What of the bytes of an action may be seen: all of it where the action is not masked. */
-export function seenBytes(action: Action | MaskedAction): SeenBytes {
+export function seenBytes(action: Action | SeenAction): SeenBytes {
   return "bytes" in action && action.bytes !== undefined ? action.bytes : bytesOf(action);
 }
 
@@ -227,37 +206,6 @@ export function maskedEarlier(entries: readonly EarlierRejection[], viewer: View
     by: maskedActor(entry.by, viewer),
     reason: unlessNull(entry.reason, (reason) => maskText(reason, viewer)),
   }));
-}
-
-/** Attempts with what came back of them masked, on another thread where that is long. */
-export async function maskedAttempts(
-  action: Action,
-  attempts: readonly PastAttempt[],
-  viewer: Viewer,
-): Promise<readonly PastAttempt[]> {
-  const results = attempts.map(({ responseHeaders, responseBody, responseTruncated }) => {
-    const result = { ...NO_RESULT, responseHeaders, responseBody, responseTruncated };
-    return { ...action, body: null, headers: null, extras: NO_EXTRAS, result };
-  });
-  const ready = await premaskAll(results, viewer);
-  return attempts.map((attempt, at) => {
-    const masked = ready[at] === undefined ? null : maskedAction(ready[at], viewer).result;
-    return { ...attempt, ...responseOf(masked ?? NO_RESULT), made: maskedEvent(attempt.made, viewer) };
-  });
-}
-
-const NO_RESULT: Result = {
-  lastError: null,
-  errorSource: null,
-  responseCode: null,
-  responseBody: null,
-  responseTruncated: false,
-  durationMs: null,
-  responseHeaders: null,
-};
-
-function responseOf({ responseHeaders, responseBody, responseTruncated }: Result) {
-  return { responseHeaders, responseBody, responseTruncated };
 }
 
 /** A timeline entry, with each text masked by the rules of its origin. */
@@ -294,7 +242,7 @@ const maskEvent = masksBy<EventMembers>({
   channel: maskText,
 });
 
-function maskedEvent<Event extends TimelineEvent>(event: Event, viewer: Viewer): Event {
+export function maskedEvent<Event extends TimelineEvent>(event: Event, viewer: Viewer): Event {
   // Safe: it has the members of the event.
   return maskEvent(event, new Masking(viewer)) as Event;
 }
@@ -308,122 +256,4 @@ export function maskedActor<Name extends string>(actor: Name, viewer: Viewer | M
 
 function unlessNull(text: string | null, mask: (text: string) => string): string | null {
   return text === null ? null : mask(text);
-}
-
-/**
- * Masks long actions on a worker thread, since masking a megabyte would block the event loop for 0.1 s. Returns the actions
- * (unmasked) for which `maskedAction` then returns the result at once. Call it before any masking; without it the result is
- * the same, but the event loop does the work.
- */
-export async function premaskAll(actions: readonly Action[], viewer: Viewer): Promise<readonly Action[]> {
-  const chars = actions.reduce((sum, action) => sum + charsToMask(action), 0);
-  if (chars <= MASKED_INLINE_CHARS_MAX) return actions;
-  const masked: MaskedAction[] = [];
-  for (const some of batchesOf(actions)) {
-    thread ??= new MaskThread(() => (thread = null));
-    masked.push(...(await thread.mask({ actions: some, viewer })));
-  }
-  return actions.map((action, at) => {
-    // A copy, so that the masked action is freed with the request.
-    const ready = { ...action };
-    ahead[viewer].set(ready, masked[at] ?? maskNow(action, viewer));
-    return ready;
-  });
-}
-
-/** Some at a time: copying a dozen long bodies from thread to thread at once would hold the event loop. */
-function* batchesOf(actions: readonly Action[]): Generator<readonly Action[]> {
-  let batch: Action[] = [];
-  let chars = 0;
-  for (const action of actions) {
-    const more = charsToMask(action);
-    if (batch.length > 0 && chars + more > MASKED_AT_ONCE_CHARS_MAX) {
-      yield batch;
-      batch = [];
-      chars = 0;
-    }
-    batch.push(action);
-    chars += more;
-  }
-  if (batch.length > 0) yield batch;
-}
-
-/** `premaskAll` for one action. */
-export async function premask(action: Action, viewer: Viewer): Promise<Action> {
-  const [ready = action] = await premaskAll([action], viewer);
-  return ready;
-}
-
-/** Calls `premaskAll` for those of the actions that the reader sees masked. */
-export async function premaskAllFor(reader: ScopedCaller, actions: readonly Action[]): Promise<readonly Action[]> {
-  const masked = actions.filter((action) => !seesWhole(reader, action));
-  if (masked.length === 0) return actions;
-  const ready = (await premaskAll(masked, viewerOf(reader.role))).values();
-  return actions.map((action) => (seesWhole(reader, action) ? action : (ready.next().value ?? action)));
-}
-
-/** `premaskAllFor` for one action. */
-export async function premaskFor(reader: ScopedCaller, action: Action): Promise<Action> {
-  return seesWhole(reader, action) ? action : premask(action, viewerOf(reader.role));
-}
-
-/** The number of characters that masking has to read. */
-function charsToMask({ url, body, headers, callback, result, lateResult, extras }: Action): number {
-  const unknown = unknownExtras(extras);
-  const said = [extras.reason, ...Object.values(extras.metadata ?? {}), unknown && JSON.stringify(unknown)];
-  const fields = [
-    url,
-    body,
-    callback,
-    result?.responseBody,
-    lateResult?.responseBody,
-    ...Object.values(headers ?? {}),
-    ...said,
-  ];
-  return fields.reduce((sum, text) => sum + (text?.length ?? 0), 0);
-}
-
-/** Results of `premaskAll`, by the action that it returned. */
-const ahead: Readonly<Record<Viewer, WeakMap<Action, MaskedAction>>> = {
-  public: new WeakMap(),
-  mail: new WeakMap(),
-  decider: new WeakMap(),
-};
-
-/** Created for the first long text; most services never need it. */
-let thread: MaskThread | null = null;
-
-/** The message to the worker, which answers each in order with the masked actions. */
-export interface MaskOrder {
-  readonly actions: readonly Action[];
-  readonly viewer: Viewer;
-}
-
-class MaskThread {
-  readonly #worker = new Worker(new URL("./mask-worker.ts", import.meta.url).href);
-  #calls: PromiseWithResolvers<readonly MaskedAction[]>[] = [];
-
-  /** `ended` is called if the worker fails: waiting calls are rejected, and the next call starts a new worker. */
-  constructor(ended: () => void) {
-    this.#worker.addEventListener("message", ({ data }: MessageEvent<readonly MaskedAction[]>) => {
-      this.#calls.shift()?.resolve(data);
-      // An idle worker must not keep the process alive.
-      if (this.#calls.length === 0) this.#worker.unref();
-    });
-    this.#worker.addEventListener("error", ({ message }) => {
-      ended();
-      for (const call of this.#calls) call.reject(new Error(`The masking worker failed: ${message}`));
-      this.#calls = [];
-      this.#worker.terminate();
-    });
-  }
-
-  mask(order: MaskOrder): Promise<readonly MaskedAction[]> {
-    const call = Promise.withResolvers<readonly MaskedAction[]>();
-    this.#calls.push(call);
-    this.#worker.ref();
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
-    this.#worker.postMessage(order);
-    return call.promise;
-  }
 }

@@ -1,5 +1,4 @@
 import Type, { type Static } from "typebox";
-import type { Action as StoredAction } from "../core/action.ts";
 import { withoutUnknown } from "../core/extras.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { ActionJson } from "../api/action-schemas.ts";
@@ -7,7 +6,8 @@ import { cutJson, cutRequestBody } from "./cut-body.ts";
 import { RECEIPT_ATTEMPTS_MAX, RECEIPT_BODY_BYTES_MAX } from "../core/limits.ts";
 import { receiptHistory } from "./history.ts";
 import { plainText } from "../api/schema-helpers.ts";
-import { maskedAction, maskedEntry } from "./masked-action.ts";
+import { maskedEntry } from "./masked-action.ts";
+import { type MaskedAction, type SeenAction, seenWith } from "./seen-action.ts";
 import { TimelineItem } from "../api/list-schemas.ts";
 import { actionJson, timelineItem } from "./serialize.ts";
 
@@ -71,22 +71,21 @@ export const ReceiptJson = Type.Object(
 export type ReceiptJson = Static<typeof ReceiptJson>;
 
 /**
- * A receipt as JSON text: the action and its `timeline`, masked, without header values. Anyone with the link can read it, so it
+ * A receipt as JSON text: the action as the public sees it and its `timeline`, masked, without header values. Anyone with the link can read it, so it
  * leaves out callback, metadata, receipt URL, key ids and positions in the event stream. Its timeline has the reason.
  */
-export function receiptJson(action: StoredAction, timeline: readonly TimelineEntry[], now: Date): string {
+export function receiptJson(action: MaskedAction, timeline: readonly TimelineEntry[], now: Date): string {
   const { entries, earlierAttempts } = receiptHistory(timeline, 0);
   const { reason: _asked, metadata: _noted, ...extras } = withoutUnknown(action.extras);
-  // Masked first: a cut could separate a secret from the name that tells it.
-  const { action: masked, isCut } = cutBodies({ ...maskedAction(action, "public"), callback: null, keyId: "", extras });
-  const json = actionJson(masked, { now, receiptUrl: null, hidesHeaderValues: true });
+  const { action: cut, isCut } = cutBodies(seenWith(action, { callback: null, keyId: "", extras }));
+  const json = actionJson(cut, { now, receiptUrl: null, hidesHeaderValues: true });
   const told = entries.map((entry) => withoutSeq(timelineItem(maskedEntry(entry, "public"))));
   const truncated = isCut ? `,"body_truncated":true` : "";
   return `${json.slice(0, -1)}${truncated},"timeline":${JSON.stringify(told)},"earlier_attempts":${earlierAttempts}}`;
 }
 
 /** The action with the beginning of its bodies. `isCut`: that of the request is cut. */
-function cutBodies<Shown extends StoredAction>(action: Shown) {
+function cutBodies(action: SeenAction) {
   const { result, lateResult } = action;
   const cut = (json: string | null | undefined) =>
     json === null || json === undefined ? null : cutJson(json, RECEIPT_BODY_BYTES_MAX);
@@ -95,14 +94,13 @@ function cutBodies<Shown extends StoredAction>(action: Shown) {
   const isTruncated = result?.responseTruncated === true || (answer !== null && answer.bytes !== null);
   return {
     isCut: sent !== null && sent.bytes !== null,
-    action: {
-      ...action,
+    action: seenWith(action, {
       body: sent?.text ?? null,
       result:
         result === null ? null : { ...result, responseBody: answer?.json ?? null, responseTruncated: isTruncated },
       lateResult:
         lateResult === null ? null : { ...lateResult, responseBody: cut(lateResult.responseBody)?.json ?? null },
-    },
+    }),
   };
 }
 

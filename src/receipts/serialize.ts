@@ -1,6 +1,7 @@
-import { type Caller, seesWhole, viewerOf } from "../core/roles.ts";
+import { type Caller, viewerOf, viewOf } from "../core/roles.ts";
 import type { Pause, PauseOf } from "../core/pause.ts";
-import { hiddenValues, maskedAction, maskedEntry, maskedPause } from "./masked-action.ts";
+import { maskedEntry, maskedPause } from "./masked-action.ts";
+import { type SeenAction, seeWhole } from "./seen-action.ts";
 import type { Clock } from "../core/clock.ts";
 import { isTooLate, type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
 import { type Action, nextRetryAt } from "../core/action.ts";
@@ -35,11 +36,10 @@ export interface ViewOptions {
 }
 
 /**
- * An action as JSON text. It masks nothing: apply `maskedAction` first. Text and not an object, because `body` and
- * `response_body` are inserted as stored: parsing would change numbers like 12345678901234567890 and 1.0. Written member by
+ * An action as JSON text. Text and not an object, because `body` and `response_body` are inserted as stored: parsing would change numbers like 12345678901234567890 and 1.0. Written member by
  * member because every answer needs it; a loop over a table of members took six times as long.
  */
-export function actionJson(action: Action, options: ViewOptions): string {
+export function actionJson(action: SeenAction, options: ViewOptions): string {
   const { now, receiptUrl, differs, bodies } = options;
   const { result } = action;
   const next = nextRetryAt(action);
@@ -162,9 +162,9 @@ function errorMember({ status, result }: Action, { bodies }: ViewOptions): strin
   );
 }
 
-/** The body of a callback: the whole action with header values masked. */
+/** The body of a callback, which goes to where the creator said: the whole action with header values masked. */
 export function callbackJson(event: CallbackEvent, action: Action, at: Date, receiptUrl: string): string {
-  return eventJson(event, at, actionJson(action, { now: at, receiptUrl, hidesHeaderValues: true }));
+  return eventJson(event, at, actionJson(seeWhole(action), { now: at, receiptUrl, hidesHeaderValues: true }));
 }
 
 /** The outbox rows (callbacks, mails and messages to channels) for a change of an action with these events. */
@@ -203,8 +203,8 @@ export function eventJson(type: string, at: Date, data: string): string {
   return `{"type":"${type}","timestamp":"${at.toISOString()}","data":${data}}`;
 }
 
-/** Serializes an action to JSON text, masked as far as the caller requires. `differs`: a create found this older action. */
-export type ActionSerializer = (caller: Caller, action: Action, differs?: readonly string[]) => string;
+/** Serializes an action that the caller sees to JSON text. `differs`: a create found this older action. */
+export type ActionSerializer = (caller: Caller, action: SeenAction, differs?: readonly string[]) => string;
 
 export function createActionSerializer(
   clock: Clock,
@@ -212,12 +212,10 @@ export function createActionSerializer(
   pauseOf: PauseOf,
 ): ActionSerializer {
   return (caller, action, differs) => {
-    const isWhole = seesWhole(caller, action);
-    const viewer = viewerOf(caller.role);
-    const pause = readsReasons(caller) ? pauseOf(action) : maskedPause(pauseOf(action), viewer);
-    const visible = isWhole ? action : maskedAction(action, viewer);
-    const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause, hiddenValues: hiddenValues(visible) };
-    return actionJson(visible, differs === undefined ? options : { ...options, differs });
+    const pause = readsReasons(caller) ? pauseOf(action) : maskedPause(pauseOf(action), viewerOf(caller.role));
+    const { hiddenValues = 0 } = action;
+    const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause, hiddenValues };
+    return actionJson(action, differs === undefined ? options : { ...options, differs });
   };
 }
 
@@ -228,7 +226,7 @@ function readsReasons({ role }: Caller): boolean {
 
 /** Serializes the timeline of an action to JSON text, masked as far as the caller requires. */
 export function serializeTimeline(caller: Caller, action: Action, entries: readonly TimelineEntry[]): string {
-  const isWhole = seesWhole(caller, action);
+  const isWhole = viewOf(caller, action) === "whole";
   const viewer = viewerOf(caller.role);
   const shown = entries.map((entry) => {
     const isShown = isWhole && (entry.event.type !== "paused" || readsReasons(caller));

@@ -1,6 +1,4 @@
 /** @jsxImportSource hono/jsx */
-import { sentUrl } from "../core/target.ts";
-import { maskUrl } from "../receipts/masking.ts";
 import type { Viewer } from "../core/roles.ts";
 import type { Child } from "hono/jsx";
 import { type Action, formatSize } from "../core/action.ts";
@@ -18,7 +16,8 @@ import {
 import { compactJson, prettyPrint } from "../core/json.ts";
 import { type JsonNode, jsonTree, restInside } from "../core/json-tree.ts";
 import { MASK } from "../receipts/mask-rules.ts";
-import { seenBytes, maskedAction } from "../receipts/masked-action.ts";
+import { asSent, seenBytes } from "../receipts/masked-action.ts";
+import { maskedAction } from "../receipts/see.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import {
   countLines,
@@ -271,5 +270,5 @@ export function bodyPart({ body, ...action }: Action, at: string, from: number):
 
 /** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
 export function maskForDisplay(action: Action, viewer: Viewer): Action {
-  return { ...maskedAction(action, viewer), url: maskUrl(sentUrl(action.url), viewer) };
+  return asSent(maskedAction(action, viewer));
 }

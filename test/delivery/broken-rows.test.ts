@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { actionJson } from "../../src/receipts/serialize.ts";
-import { maskedAction } from "../../src/receipts/masked-action.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
+import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { actionOf, answering, holding } from "../actions/senders.ts";
 import { openEngine } from "../support/engine.ts";
@@ -55,8 +56,8 @@ async function isAnswerable(engine: Engine, id: string): Promise<void> {
   for (let look = 0; look < 2; look += 1) {
     const action = await engine.actionService.get(engine.owner, id).catch(ours);
     if (action !== null) {
-      JSON.parse(actionJson(action, options));
-      JSON.parse(actionJson(maskedAction(action, "decider"), options));
+      JSON.parse(actionJson(seeWhole(action), options));
+      JSON.parse(actionJson(maskAction(action, "decider"), options));
     }
     await engine.actionService.timeline(engine.owner, id).catch(ours);
     // Then once more, as it is after a no.
@@ -70,12 +71,12 @@ const { accountId: _, ...QUERY } = aQuery({ limit: 100 });
 async function readsAll({ store, overviewService, actionService, owner, clock }: Engine): Promise<void> {
   for (let before: string | null = null; ;) {
     const page = await actionService.list(owner, { ...QUERY, before });
-    for (const action of page.actions) actionJson(action, { now: clock.now(), receiptUrl: null });
+    for (const action of page.actions) actionJson(seeWhole(action), { now: clock.now(), receiptUrl: null });
     if ((before = page.before) === null) break;
   }
   for (let position = 0; ;) {
     const page = await store.actions.changes(owner.accountId, position);
-    for (const { action } of page.changes) actionJson(action, { now: clock.now(), receiptUrl: null });
+    for (const { action } of page.changes) actionJson(seeWhole(action), { now: clock.now(), receiptUrl: null });
     position = page.position;
     if (page.isLast) break;
   }

@@ -340,16 +340,16 @@ test("an answer is read fast, and however its target writes slashes", () => {
 });
 
 describe("a row of a list", () => {
-  const rowOf = (action: Action, role: Role = "agent") => {
+  const rowOf = async (action: Action, role: Role = "agent") => {
     const page = { actions: [action], before: null, searchedUntil: null };
-    const text = describePage(deps, { caller: callerOf(role), elicitation: null }, page);
+    const text = await describePage(deps, { caller: callerOf(role), elicitation: null }, page);
     return { text: text.slice('{"data":['.length, -"]}".length), row: JSON.parse(text).data[0] };
   };
 
-  test("has what identifies an action and how it ended, and nothing else", () => {
+  test("has what identifies an action and how it ended, and nothing else", async () => {
     for (const role of ["owner", "agent", "approver", "reader"] as const) {
       const action = { ...answeredWith('"the answer"', true), body: '{"note":"the request"}', headers: { a: "b" } };
-      const { row } = rowOf({ ...action, title: "Refund" }, role);
+      const { row } = await rowOf({ ...action, title: "Refund" }, role);
       expect(row).toEqual({
         id: action.id,
         status: "failed",
@@ -365,7 +365,7 @@ describe("a row of a list", () => {
     }
   });
 
-  test("has at most 400 characters whatever the action has, and names what is cut", () => {
+  test("has at most 400 characters whatever the action has, and names what is cut", async () => {
     const due = new Date(Date.UTC(2030, 1, 1));
     for (const role of ["owner", "agent", "approver", "reader"] as const) {
       for (const overrides of [
@@ -376,7 +376,7 @@ describe("a row of a list", () => {
         { status: "awaiting_approval", extras: { runAt: due.getTime() }, run: 1_000 },
       ] as const) {
         const action = longest(overrides);
-        const { text, row } = rowOf(action, role);
+        const { text, row } = await rowOf(action, role);
         expect(Buffer.byteLength(text)).toBeLessThanOrEqual(400);
         expect(row.id).toBe(action.id);
         expect(row.cut).toContain("url");

@@ -12,6 +12,7 @@ import { createSnippets } from "../../src/pages/snippets.tsx";
 import { anApprovalMail } from "../mail/message.ts";
 import { anAction, NOON } from "../support/factory.ts";
 import { inboxOf, requestPageOf } from "./inbox-page.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
 /** As it was opened. */
 const READ = { now: NOON, reload: null } as const;
@@ -142,7 +143,7 @@ describe("bytes", () => {
   });
 
   test("are not on the receipt", () => {
-    const page = receiptPage({ action: anAction(bytes("a text")), timeline: [], ...READ });
+    const page = receiptPage({ action: maskAction(anAction(bytes("a text")), "public"), timeline: [], ...READ });
     expect(page).not.toMatch(/a text|YSB0ZXh0/);
     expect(textOf(page)).toContain("Bytes, 6 bytes");
   });
@@ -161,7 +162,7 @@ test("a mail quotes each field on a line of its own", () => {
 
 test("a title is somebody's words on the receipt and in the list, and metadata is not on the receipt", () => {
   const action = anAction({ title: "<b>Pay</b> Ann", extras: { metadata: { order: "4711" } } });
-  const receipt = receiptPage({ action, timeline: [], ...READ });
+  const receipt = receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ });
   expect(textOf(receipt)).toContain("Requester says: &lt;b&gt;Pay&lt;/b&gt; Ann");
   expect(receipt).not.toContain("4711");
 });

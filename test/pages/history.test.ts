@@ -4,6 +4,7 @@ import { type OutcomeKind, statusSentence } from "../../src/core/outcome.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { receiptPage } from "../../src/pages/receipt.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
 /** As it was opened. */
 const READ = { now: NOON, reload: null } as const;
@@ -13,7 +14,7 @@ const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s
 const shownOf = (event: TimelineEvent) =>
   textOf(
     receiptPage({
-      action: anAction(),
+      action: maskAction(anAction(), "public"),
       timeline: [{ seq: 1, at: NOON, run: 1, status: "pending", event }],
       ...READ,
     }),
@@ -67,7 +68,8 @@ test("what a target answered is said once; what else there is to know of it stan
 });
 
 test("a receipt of what is held says where it is decided: a link of the mail leads to it once its days are over", () => {
-  const pageOf = (action: Action) => receiptPage({ action, timeline: [], ...READ }).replaceAll(/\s+/g, " ");
+  const pageOf = (action: Action) =>
+    receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ }).replaceAll(/\s+/g, " ");
   const held = anAction({ status: "awaiting_approval", approve: true });
   expect(pageOf(held)).toContain("To decide, log in to Outgate.");
   const mailed = pageOf({ ...held, notifyEmail: "ann@example.com" });
@@ -80,7 +82,8 @@ test("a receipt of what is held says where it is decided: a link of the mail lea
 });
 
 test("a receipt has the title as its headline in quotation marks, and the call below it", () => {
-  const of = (title: string | null) => receiptPage({ action: anAction({ title }), timeline: [], ...READ });
+  const of = (title: string | null) =>
+    receiptPage({ action: maskAction(anAction({ title }), "public"), timeline: [], ...READ });
   expect(of("Refund <1>")).toContain(
     '<p class="quiet small">Requester says:</p><h1><q class="title"><bdi class="untrusted">Refund &lt;1&gt;</bdi></q></h1><p class="paper-call"><b class="method">POST',
   );
@@ -96,12 +99,16 @@ test.each([
   const response = { responseCode: code, responseBody: null, responseTruncated: false, responseHeaders: null };
   const result = { ...response, durationMs: 5, lastError: null, errorSource: null };
   const action = anAction({ status, result, finishedAt: later(60_000) });
-  const text = textOf(receiptPage({ action, timeline: [], ...READ }));
+  const text = textOf(receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ }));
   expect(text).toContain(`Receipt ${words} 4 Mar 2026, 12:01:00 UTC`);
 });
 
 test("the receipt of what has not ended has its status and no stamp", () => {
-  const html = receiptPage({ action: anAction({ status: "awaiting_approval" }), timeline: [], ...READ });
+  const html = receiptPage({
+    action: maskAction(anAction({ status: "awaiting_approval" }), "public"),
+    timeline: [],
+    ...READ,
+  });
   expect(html).not.toContain('class="stamp');
   expect(textOf(html)).toContain("Receipt Awaiting approval");
 });
@@ -112,7 +119,7 @@ test("a receipt draws the attempts on an axis of time, and links none of them", 
     return { seq, at: later(seq * 1_000), run: 1, status, event };
   };
   const html = receiptPage({
-    action: anAction({ status: "completed", attempts: 2, finishedAt: later(4_000) }),
+    action: maskAction(anAction({ status: "completed", attempts: 2, finishedAt: later(4_000) }), "public"),
     timeline: [
       row(0, "pending", { type: "created", actor: "key:billing" }),
       row(1, "active", { type: "started" }),
@@ -143,6 +150,10 @@ test("a receipt draws the attempts on an axis of time, and links none of them", 
 
 test("an address ends its lines after slashes, and not at hyphens of its path", () => {
   const url = "https://a.example/v1/4711/credit-notes/x?limit=5&sort-by=a";
-  const html = receiptPage({ action: anAction({ url, host: "a.example" }), timeline: [], ...READ });
+  const html = receiptPage({
+    action: maskAction(anAction({ url, host: "a.example" }), "public"),
+    timeline: [],
+    ...READ,
+  });
   expect(html).toContain('/v1/<wbr/>4711/<span class="segment">credit-notes/</span>x?limit=5&amp;sort-by=a');
 });

@@ -7,6 +7,7 @@ import { receiptPage } from "../../src/pages/receipt.tsx";
 import { responseText } from "../../src/pages/request.tsx";
 import { inboxOf, requestPageOf } from "./inbox-page.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
 /** As it was opened. */
 const READ = { now: NOON, reload: null } as const;
@@ -18,7 +19,7 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
   const host = "xn--exmple-4nf.com";
   const action = anAction({ url, host, hostname: host, approve: true });
   const pages = [
-    receiptPage({ action, timeline: [], ...READ }),
+    receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ }),
     confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve", bodyPath: "/a/x/body" }),
     requestPageOf(action),
     inboxOf([action]),
@@ -34,7 +35,7 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
 test("a yes that came through an agent's client says so, on the receipt", () => {
   const event = { type: "approved", actor: "mcp:agent", reason: null, via: "elicitation" } as const;
   const entry = { seq: 1, at: NOON, run: 1, status: "pending", event } as const;
-  const page = receiptPage({ action: anAction(), timeline: [entry], ...READ });
+  const page = receiptPage({ action: maskAction(anAction(), "public"), timeline: [entry], ...READ });
   expect(page.replaceAll(/<[^>]+>/g, "")).toContain("Approved by agent over MCP");
   expect(page).toContain("The client reports that it asked its user.");
 });
@@ -55,7 +56,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
     } as const;
     const email = approvalMessage(mail, "confirm");
     return [
-      receiptPage({ action, timeline: [], ...READ }),
+      receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ }),
       confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve", bodyPath: "/a/x/body" }),
       requestPageOf(action),
       email.html,
@@ -99,13 +100,17 @@ test("whoever decides on a request with a callback reads where news of it goes, 
     expect(page).toContain("/news");
   }
   // The path may be a secret, and whoever has the receipt's link is anybody.
-  expect(receiptPage({ action, timeline: [], ...READ })).not.toContain("/news");
+  expect(receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ })).not.toContain("/news");
 });
 
 test("what was rejected was not always by a person: an agent may take its own request back", () => {
   const event = { type: "rejected", actor: "key:agent", reason: null } as const;
   const entry = { seq: 1, at: NOON, run: 1, status: "cancelled", event } as const;
-  const page = receiptPage({ action: anAction({ status: "cancelled" }), timeline: [entry], ...READ });
+  const page = receiptPage({
+    action: maskAction(anAction({ status: "cancelled" }), "public"),
+    timeline: [entry],
+    ...READ,
+  });
   expect(page).toContain("It was rejected. Nothing has been sent.");
 });
 
@@ -140,14 +145,22 @@ describe("an answer", () => {
 
   test("of bytes is not shown", () => {
     expect(responseText('{"encoding":"base64","data":"AAAA"}')).toEqual({ kind: "Bytes", text: null });
-    expect(receiptPage({ action: withAnswer('{"encoding":"base64","data":"AAAA"}'), timeline: [], ...READ })).toContain(
-      "Binary content is not shown.",
-    );
+    expect(
+      receiptPage({
+        action: maskAction(withAnswer('{"encoding":"base64","data":"AAAA"}'), "public"),
+        timeline: [],
+        ...READ,
+      }),
+    ).toContain("Binary content is not shown.");
   });
 
   test("that was cut says so, and one without a body too", () => {
-    expect(receiptPage({ action: withAnswer('"x"', true), timeline: [], ...READ })).toContain("longer than the limit");
-    expect(receiptPage({ action: withAnswer(null), timeline: [], ...READ })).toContain("The response had no body.");
+    expect(receiptPage({ action: maskAction(withAnswer('"x"', true), "public"), timeline: [], ...READ })).toContain(
+      "longer than the limit",
+    );
+    expect(receiptPage({ action: maskAction(withAnswer(null), "public"), timeline: [], ...READ })).toContain(
+      "The response had no body.",
+    );
   });
 });
 

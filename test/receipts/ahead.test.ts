@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import { hiddenValues, maskedAction, premaskAll, premask, premaskFor } from "../../src/receipts/masked-action.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
+import { see, seeAll } from "../../src/receipts/see.ts";
+import { storedOf } from "../../src/receipts/seen-action.ts";
 import { anAction } from "../support/factory.ts";
 
 const LONG = anAction({
@@ -7,27 +9,27 @@ const LONG = anAction({
   headers: { "X-Plan": "canary" },
 });
 
-test("a long action is masked ahead as it would be on the spot, times and all", async () => {
-  const ready = await premask(LONG, "public");
-  expect(ready).toEqual(LONG);
-  expect(maskedAction(ready, "public")).toEqual(maskedAction(LONG, "public"));
-  expect(maskedAction(ready, "public").body).toContain('"password":"••••(password,7-chars)"');
-  expect(hiddenValues(maskedAction(ready, "public"))).toBe(2);
-  // Made once, before it was asked for.
-  expect(maskedAction(ready, "public")).toBe(maskedAction(ready, "public"));
+test("a long action is masked on another thread as it would be on the spot, times and all", async () => {
+  const seen = await see(LONG, "public");
+  expect(seen).toEqual(maskAction(LONG, "public"));
+  expect(seen.body).toContain('"password":"••••(password,7-chars)"');
+  expect(seen.hiddenValues).toBe(2);
+  expect(storedOf(seen)).toBe(LONG);
 });
 
 test("several that are long only together come back in their order", async () => {
   const several = Array.from({ length: 30 }, (_, n) => anAction({ body: `{"n":${n},"pin":1${" ".repeat(1_000)}}` }));
-  const ready = await premaskAll(several, "public");
-  expect(ready.map((one) => maskedAction(one, "public"))).toEqual(several.map((one) => maskedAction(one, "public")));
-  expect(maskedAction(ready[29] ?? LONG, "public").body).toContain('"n":29,"pin":"••••(PIN,1-char)"');
+  const seen = await seeAll(several, "public");
+  expect(seen).toEqual(several.map((one) => maskAction(one, "public")));
+  expect(seen[29]?.body).toContain('"n":29,"pin":"••••(PIN,1-char)"');
 });
 
-test("what is short, or seen whole, is let be", async () => {
-  const short = anAction();
-  expect(await premask(short, "public")).toBe(short);
-  const reader = { keyId: "key_other", actor: "key:other" } as const;
-  expect(await premaskFor({ ...reader, role: "owner" }, LONG)).toBe(LONG);
-  expect(await premaskFor({ ...reader, role: "reader" }, LONG)).not.toBe(LONG);
+test("a caller sees its own actions whole among those of others, in their order", async () => {
+  const own = anAction({ keyId: "key_own", body: '{"pin":1}' });
+  const other = anAction({ keyId: "key_other", body: '{"pin":1}' });
+  const agent = { role: "agent", scope: "own", keyId: "key_own", actor: "key:own" } as const;
+  const seen = await seeAll([other, own, other], agent);
+  expect(seen.map(({ body }) => body)).toEqual(['{"pin":"••••(PIN,1-char)"}', own.body, '{"pin":"••••(PIN,1-char)"}']);
+  expect((await see(LONG, { ...agent, role: "owner" })).body).toBe(LONG.body);
+  expect((await see(LONG, { ...agent, role: "reader" })).body).not.toBe(LONG.body);
 });

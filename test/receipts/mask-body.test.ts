@@ -4,13 +4,14 @@ import type { Action } from "../../src/core/action.ts";
 import { encodeForm, formPairs } from "../../src/core/body.ts";
 import type { Viewer } from "../../src/core/roles.ts";
 import { BYTES_SHOWN_MAX } from "../../src/core/limits.ts";
-import { maskedAction, seenBytes } from "../../src/receipts/masked-action.ts";
+import { maskAction, seenBytes } from "../../src/receipts/masked-action.ts";
+import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { anAction, NOON } from "../support/factory.ts";
 
 const KEY = "sk_live_canary0Body1x9Kq2Lm8Vb3Zt7";
 
 const shown = (action: Partial<Action>, viewer: Viewer) => {
-  const masked = maskedAction(anAction(action), viewer);
+  const masked = maskAction(anAction(action), viewer);
   return { masked, json: JSON.parse(actionJson(masked, { now: NOON, receiptUrl: null })) };
 };
 
@@ -50,7 +51,7 @@ describe("a form", () => {
 
   test("masked twice is the same", () => {
     const { masked } = shown(form, "public");
-    expect(maskedAction(masked, "public").body).toBe(masked.body);
+    expect(maskAction(masked, "public").body).toBe(masked.body);
   });
 });
 
@@ -98,7 +99,7 @@ describe("bytes", () => {
   });
 
   test("unmasked are whole", () => {
-    expect(seenBytes(anAction(bytes("x".repeat(9_000))))).toMatchObject({ size: 9_000, isWhole: true });
+    expect(seenBytes(seeWhole(anAction(bytes("x".repeat(9_000)))))).toMatchObject({ size: 9_000, isWhole: true });
   });
 });
 

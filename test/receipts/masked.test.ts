@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { actionJson, callbackJson, timelineJson } from "../../src/receipts/serialize.ts";
-import { hiddenValues, maskedAction, maskedEntry } from "../../src/receipts/masked-action.ts";
+import { maskAction, maskedEntry } from "../../src/receipts/masked-action.ts";
+import { seeWhole } from "../../src/receipts/seen-action.ts";
 import type { Result } from "../../src/core/action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { anAction, NOON } from "../support/factory.ts";
@@ -30,20 +31,20 @@ const SECRETS = anAction({
 });
 
 const shownOf = (action: typeof SECRETS, options = {}) =>
-  JSON.parse(actionJson(action, { now: NOON, receiptUrl: RECEIPT, ...options }));
+  JSON.parse(actionJson(seeWhole(action), { now: NOON, receiptUrl: RECEIPT, ...options }));
 
 const NOTIFIED = { event: "action.failed", delivered: false, attempts: 6, error: "Gave up.", next_retry_at: null };
 
 describe("a masked action", () => {
   test("hides a secret that somebody named a key with, wherever the key acted", () => {
     const actor = "key:ghp_canary0Name1x9Kq2Lm8Vb3Zt7Rw4Yp5Ab6C" as const;
-    const masked = maskedAction({ ...SECRETS, createdBy: actor, approvedBy: actor }, "public");
+    const masked = maskAction({ ...SECRETS, createdBy: actor, approvedBy: actor }, "public");
     for (const name of [masked.createdBy, masked.approvedBy]) expect(name).toMatch(/^key:••••\(GitHub-token,/);
   });
 
   test("shows all that it shows whole, but for its secrets", () => {
     const masked = { session_token: "••••(session,15-chars)", big: Number("12345678901234567890"), one: 1 };
-    expect(shownOf(maskedAction(SECRETS, "public"))).toEqual({
+    expect(shownOf(maskAction(SECRETS, "public"))).toEqual({
       ...shownOf(SECRETS),
       url: "https://••••(password,12-chars)@api.example.com/orders?token=••••(token,12-chars)&page=2",
       body: { password: "••••(password,11-chars)", max_tokens: Number("12345678901234567890"), one: 1 },
@@ -61,13 +62,12 @@ describe("a masked action", () => {
   });
 
   test("says how many values are hidden, of the answer none, and for whoever decides fewer", () => {
-    expect(hiddenValues(maskedAction(SECRETS, "public"))).toBe(8);
-    expect(hiddenValues(maskedAction(SECRETS, "decider"))).toBe(2);
-    expect(hiddenValues(SECRETS)).toBe(0);
+    expect(maskAction(SECRETS, "public").hiddenValues).toBe(8);
+    expect(maskAction(SECRETS, "decider").hiddenValues).toBe(2);
   });
 
   test("keeps its numbers as they were written", () => {
-    const text = actionJson(maskedAction(SECRETS, "public"), { now: NOON, receiptUrl: RECEIPT });
+    const text = actionJson(maskAction(SECRETS, "public"), { now: NOON, receiptUrl: RECEIPT });
     expect(text).toContain('"max_tokens":12345678901234567890,"one":1.0}');
     expect(text.split('"big":12345678901234567890,"one":1.0}')).toHaveLength(3);
     expect(text).not.toContain("canary");
@@ -75,9 +75,9 @@ describe("a masked action", () => {
 
   test("is what it was where there is nothing to hide, and the stored one is never touched", () => {
     const plain = anAction();
-    expect(maskedAction(plain, "public")).toEqual({ ...plain, hiddenValues: 0 });
+    expect<object>(maskAction(plain, "public")).toEqual({ ...plain, viewer: "public", hiddenValues: 0 });
     const before = structuredClone(SECRETS);
-    maskedAction(SECRETS, "public");
+    maskAction(SECRETS, "public");
     expect(SECRETS).toEqual(before);
   });
 });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Action } from "../../src/core/action.ts";
 import { encodeForm } from "../../src/core/body.ts";
-import { hiddenValues, maskedAction } from "../../src/receipts/masked-action.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 import { anAction } from "../support/factory.ts";
 
 /** A request as agents make them: nothing in it is a credential. */
@@ -48,7 +48,7 @@ function scalarsIn(value: unknown): number {
 const VALUES = REQUESTS.reduce((sum, request) => sum + valuesOf(request), 0);
 
 const hiddenIn = (requests: readonly OrdinaryRequest[]) =>
-  requests.reduce((sum, request) => sum + hiddenValues(maskedAction(actionOf(request), "decider")), 0);
+  requests.reduce((sum, request) => sum + maskAction(actionOf(request), "decider").hiddenValues, 0);
 
 test("of the values of at least 500 ordinary requests fewer than 1 % are hidden from whoever decides", () => {
   const hidden = hiddenIn(REQUESTS);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { callbackJson, actionJson, type ViewOptions } from "../../src/receipts/serialize.ts";
+import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { type Action, ACTION_STATUSES, type ActionStatus, type Result } from "../../src/core/action.ts";
 import { operationsIn } from "../../src/core/status.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
@@ -11,7 +12,7 @@ const RECEIPT = "/r/0123456789abcdef";
 const OPTIONS: ViewOptions = { now: NOON, receiptUrl: RECEIPT };
 
 const view = (action: Action, options: Partial<ViewOptions> = {}) =>
-  JSON.parse(actionJson(action, { ...OPTIONS, ...options }));
+  JSON.parse(actionJson(seeWhole(action), { ...OPTIONS, ...options }));
 
 const OK: Result = {
   lastError: null,
@@ -345,7 +346,7 @@ describe("as written", () => {
 
   test("stand the numbers and strings of body, response_body and the error's", () => {
     const result = { ...REFUSED, responseBody: NUMBERS };
-    const text = actionJson(anAction({ status: "failed", body: NUMBERS, result }), OPTIONS);
+    const text = actionJson(seeWhole(anAction({ status: "failed", body: NUMBERS, result })), OPTIONS);
     expect(text.split(NUMBERS)).toHaveLength(4);
     expect(text).toContain(`"body":${NUMBERS},"headers"`);
     expect(text).toContain(`"response_body":${NUMBERS},"duration_ms"`);
@@ -356,7 +357,7 @@ describe("as written", () => {
     "stands an answer that is %s",
     (responseBody) => {
       const action = anAction({ status: "completed", result: { ...OK, responseBody } });
-      expect(actionJson(action, OPTIONS)).toContain(`"response_body":${responseBody},"duration_ms"`);
+      expect(actionJson(seeWhole(action), OPTIONS)).toContain(`"response_body":${responseBody},"duration_ms"`);
     },
   );
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { actionJson } from "../../../src/receipts/serialize.ts";
+import { seeWhole } from "../../../src/receipts/seen-action.ts";
 import type { Action } from "../../../src/core/action.ts";
 import { approve, cancel, retry } from "../../../src/core/changes.ts";
 import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX } from "../../../src/core/limits.ts";
@@ -186,7 +187,10 @@ const BROKEN = {
 
 /** As an answer shows it, without what nobody keeps. */
 function shown(action: Action): unknown {
-  const json = JSON.parse(actionJson(action, { now: later(0), receiptUrl: "/r/x" })) as Record<string, unknown>;
+  const json = JSON.parse(actionJson(seeWhole(action), { now: later(0), receiptUrl: "/r/x" })) as Record<
+    string,
+    unknown
+  >;
   const error = json["error"];
   const bare = typeof error === "object" ? { ...error, response_body: null } : undefined;
   return { ...json, error: bare, response_body: null, response_truncated: undefined };
