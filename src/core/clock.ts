@@ -32,13 +32,13 @@ export interface Clock {
   after(delayMs: number, run: () => void): () => void;
 }
 
-/** "5 min ago". `console.js` has the same. */
+/** "5 min ago". */
 export function timeAgo(ms: number): string {
   const unit = UNITS.find(({ unitMs }) => ms >= unitMs);
   return unit === undefined ? "just now" : `${Math.floor(ms / unit.unitMs)} ${unit.word} ago`;
 }
 
-/** "in 38 s", "in 6 d". `console.js` has the same. */
+/** "in 38 s", "in 6 d". */
 export function timeUntil(ms: number): string {
   if (ms < 1_000) return "now";
   const unit = UNITS.find(({ unitMs }) => ms >= unitMs) ?? { unitMs: 1_000, word: "s" };

@@ -3,19 +3,17 @@ import idiomorph from "idiomorph/dist/idiomorph-ext.min.js" with { type: "text" 
 import actionCss from "./assets/action.css" with { type: "text" };
 import actionsCss from "./assets/actions.css" with { type: "text" };
 import baseCss from "./assets/base.css" with { type: "text" };
-import consoleJs from "./assets/console.js" with { type: "text" };
 import docsCss from "./assets/docs.css" with { type: "text" };
 import frameCss from "./assets/frame.css" with { type: "text" };
 import icon from "./assets/icon.svg" with { type: "text" };
 import iconWaiting from "./assets/icon-waiting.svg" with { type: "text" };
-import inboxJs from "./assets/inbox.js" with { type: "text" };
 import inboxCss from "./assets/inbox.css" with { type: "text" };
 import overviewCss from "./assets/overview.css" with { type: "text" };
-import session from "./assets/session.js" with { type: "text" };
 import settingsCss from "./assets/settings.css" with { type: "text" };
 import sheetCss from "./assets/sheet.css" with { type: "text" };
 import timelineCss from "./assets/timeline.css" with { type: "text" };
 import tokensCss from "./assets/tokens.css" with { type: "text" };
+import { SCRIPTS } from "./scripts.ts";
 
 /** A file that pages load. Its path contains a hash of its content, so that browsers can cache it forever. */
 export interface Asset {
@@ -47,16 +45,16 @@ export const APP_STYLE = styleOf("app", [
 ]);
 
 /** Live updates, keyboard, palette, copy buttons and local times. Every page works without it. */
-export const CONSOLE = assetOf("console", "js", "text/javascript; charset=utf-8", scriptOf(`${consoleJs}\n${inboxJs}`));
+export const CONSOLE = assetOf("console", "js", "text/javascript; charset=utf-8", SCRIPTS.console);
 
-/** What `console.js` builds on: htmx loads parts of pages, idiomorph changes only what differs. */
+/** What the console builds on: htmx loads parts of pages, idiomorph changes only what differs. */
 export const LIBRARIES = [
   assetOf("htmx", "js", "text/javascript; charset=utf-8", htmx),
   assetOf("idiomorph", "js", "text/javascript; charset=utf-8", idiomorph),
 ] as const;
 
 /** Adds the session secret to forms. Without it, forms ask for the password. */
-export const SESSION = assetOf("session", "js", "text/javascript; charset=utf-8", session);
+export const SESSION = assetOf("session", "js", "text/javascript; charset=utf-8", SCRIPTS.session);
 
 export const ICON = assetOf("icon", "svg", "image/svg+xml", icon.trim());
 
@@ -66,12 +64,7 @@ export const ICON_WAITING = assetOf("icon-waiting", "svg", "image/svg+xml", icon
 /** Everything that a page may load. */
 export const ASSETS: readonly Asset[] = [APP_STYLE, CONSOLE, ...LIBRARIES, SESSION, ICON, ICON_WAITING];
 
-/** Comments and indents are for readers of the source; names stay. */
-function scriptOf(source: string): string {
-  return new Bun.Transpiler({ loader: "js", target: "browser", minifyWhitespace: true }).transformSync(source);
-}
-
-/** The same of a stylesheet. */
+/** Comments and indents are for readers of the source. */
 function styleOf(name: string, parts: readonly string[]): Asset {
   const text = parts
     .join("")

@@ -7,7 +7,7 @@ import { LinkButton, Problem } from "./parts.tsx";
 /** The CSRF token in every form of a logged-in person. */
 export const FORM_TOKEN_FIELD = "form_token";
 
-/** The session secret, added to every form by `assets/session.js`. */
+/** The session secret, added to every form by `browser/session.ts`. */
 export const SESSION_SECRET_FIELD = "session_secret";
 
 /** The password, if the session secret is missing. */

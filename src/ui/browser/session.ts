@@ -6,12 +6,12 @@
 const FIELD = "session_secret";
 const NAME = "outgate_session_secret";
 
-function stored() {
+function stored(): string {
   const secret = localStorage.getItem(NAME) ?? "";
   return /^[0-9a-f]{64}$/.test(secret) ? secret : renewed();
 }
 
-function renewed() {
+function renewed(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(32));
   const secret = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   localStorage.setItem(NAME, secret);
@@ -26,7 +26,7 @@ addEventListener("formdata", ({ target, formData }) => {
   const isPost = target instanceof HTMLFormElement && target.getAttribute("method") === "post";
   if (location.protocol !== "http:" || !isPost) return;
   try {
-    formData.set(FIELD, target.dataset.session === "new" ? (newest ||= renewed()) : stored());
+    formData.set(FIELD, target.dataset["session"] === "new" ? (newest ||= renewed()) : stored());
   } catch {
     // Without storage, the server asks for the password.
   }

@@ -1,0 +1,49 @@
+/**
+ * Live updates, keyboard, palette, copy buttons and local times. Every page works without it. Only the server writes HTML:
+ * htmx loads a page or a part of it, and idiomorph changes only what differs.
+ */
+import { copyByButtons, showCopyButtons } from "./copy.ts";
+import { openDrawers, showLoading } from "./drawer.ts";
+import { readKeys } from "./keyboard.ts";
+import { prepareLists, saveChoices, selectRows } from "./lists.ts";
+import { keepInputs } from "./morph.ts";
+import { watchPalette } from "./palette.ts";
+import { watchRequest } from "./review.ts";
+import { keepTimes, prepareTimes, sendUtc } from "./times.ts";
+import { checkAnswers, followEvents, refresh } from "./updates.ts";
+
+function prepare(place: ParentNode): void {
+  prepareTimes(place);
+  prepareLists(place);
+  showCopyButtons(place);
+}
+
+/** An open menu closes when somebody presses beside it. */
+function closeMenus(): void {
+  addEventListener("click", ({ target }) => {
+    if (!(target instanceof Element)) return;
+    for (const menu of document.querySelectorAll("details.menu[open], .person-menu details[open]")) {
+      if (!menu.contains(target)) menu.removeAttribute("open");
+    }
+  });
+}
+
+// Listeners hear an event in this order: the drawer opens only for an answer that was checked.
+keepInputs();
+checkAnswers();
+addEventListener("htmx:afterSwap", () => prepare(document));
+showLoading();
+openDrawers(refresh);
+selectRows();
+saveChoices();
+readKeys();
+watchPalette();
+closeMenus();
+copyByButtons();
+sendUtc();
+keepTimes();
+prepare(document);
+// A phone shows a part of the row of filters.
+document.querySelector(".filter-links [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+followEvents();
+watchRequest();

@@ -1,0 +1,50 @@
+import { make } from "./elements.ts";
+
+const ANSWER_MS = 2_000;
+
+/** What a copy button says when it has nothing to answer. */
+const usual = new WeakMap<HTMLElement, string>();
+
+/** Copies the text of a button that stands in the page. */
+export function copyByButtons(): void {
+  addEventListener("click", ({ target }) => {
+    const button = target instanceof Element ? target.closest<HTMLElement>("[data-copy-text], [data-copy-near]") : null;
+    if (button === null) return;
+    copyText(button.dataset["copyText"] ?? button.previousElementSibling?.textContent ?? "", button);
+  });
+}
+
+/** Shows the copy buttons if the browser allows copying. */
+export function showCopyButtons(place: ParentNode): void {
+  // Plain HTTP has none.
+  if (!("clipboard" in navigator)) return;
+  for (const button of place.querySelectorAll("[data-copy-text], [data-copy-near]")) button.removeAttribute("hidden");
+  for (const block of place.querySelectorAll("[data-copy]")) {
+    if (block.nextElementSibling?.matches(".copy") === true) continue;
+    const text = (block.querySelector("pre") ?? block).textContent;
+    const button = make("button", "Copy");
+    button.className = "copy";
+    button.setAttribute("type", "button");
+    button.addEventListener("click", () => copyText(text, button));
+    block.after(button);
+  }
+}
+
+function copyText(text: string, button: HTMLElement): void {
+  const isIcon = button.querySelector("svg") !== null;
+  const say = (word: string) => {
+    if (isIcon) button.title = word;
+    else button.textContent = word;
+  };
+  const answer = (word: string) => () => {
+    const before = usual.get(button) ?? (isIcon ? button.title : button.textContent);
+    usual.set(button, before);
+    say(word);
+    button.setAttribute("data-told", word);
+    setTimeout(() => {
+      say(before);
+      button.removeAttribute("data-told");
+    }, ANSWER_MS);
+  };
+  navigator.clipboard.writeText(text).then(answer("Copied"), answer("Copy failed"));
+}

@@ -1,0 +1,95 @@
+import { make } from "./elements.ts";
+
+/**
+ * Shows the request again. The focus is on the question, so that pressing a key twice doesn't decide. An update below the
+ * question may change what the form is for: then nothing is sent.
+ */
+export function confirm(button: HTMLButtonElement, asked: Iterable<Element>): HTMLDialogElement {
+  const decides = make("button", ...[...button.childNodes].map((child) => child.cloneNode(true)));
+  decides.className = button.className;
+  const meant = sentBy(button);
+  decides.addEventListener("click", () => {
+    if (meant !== null && sentBy(button) === meant) button.form?.requestSubmit(button);
+    else showChanged();
+  });
+  const parts = [...asked].map((part) => copyOf(part));
+  const end = make("div");
+  end.dataset["end"] = "";
+  const dialog = openDialog(
+    focusedHeading(button.dataset["question"] ?? ""),
+    ...parts,
+    end,
+    make("div", decides, make("button", "Back"), ...noteOf(button)),
+  );
+  dialog.classList.toggle("wide", parts.length > 0);
+  // What is folded in it is loaded there, too.
+  htmx.process(dialog);
+  return dialog;
+}
+
+/** The note of the form, to be written in the confirmation too. */
+function noteOf(button: HTMLButtonElement): readonly HTMLTextAreaElement[] {
+  const note = button.form?.querySelector("textarea") ?? null;
+  if (note === null) return [];
+  const copy = make("textarea");
+  copy.rows = 1;
+  copy.maxLength = note.maxLength;
+  copy.value = note.value;
+  copy.placeholder = "Add a note";
+  copy.setAttribute("aria-label", "Note");
+  copy.addEventListener("input", () => (note.value = copy.value));
+  return [copy];
+}
+
+/** Where and what a button sends; null: it can't any more. */
+function sentBy({ form, disabled }: HTMLButtonElement): string | null {
+  if (form === null || !form.isConnected || disabled) return null;
+  // The note is written here.
+  return JSON.stringify([form.action, ...[...new FormData(form)].filter(([name]) => name !== "reason")]);
+}
+
+function showChanged(): void {
+  openDialog(
+    focusedHeading("This has changed"),
+    make("p", "Nothing was sent, because it is not what you were asked about any more. Look at it again."),
+    make("div", make("button", "Back")),
+  );
+}
+
+/** Without IDs, which must be unique on a page. */
+function copyOf(part: Element): HTMLElement {
+  const copy = make("div", part.cloneNode(true));
+  for (const element of copy.querySelectorAll("[id]")) element.removeAttribute("id");
+  // The dialog has an end of its own.
+  for (const other of copy.querySelectorAll("form, .hidden-values, .copy, [data-copy][hidden], [data-end]"))
+    other.remove();
+  for (const card of copy.querySelectorAll(".card")) card.className = "asked";
+  return copy;
+}
+
+/** A heading that has the focus, so that Enter presses no button. */
+function focusedHeading(text: string): HTMLElement {
+  const heading = make("h2", text);
+  heading.tabIndex = -1;
+  heading.autofocus = true;
+  return heading;
+}
+
+/** Its last part are the buttons: each closes it, the first one is the main one. */
+export function openDialog(heading: HTMLElement, ...parts: readonly HTMLElement[]): HTMLDialogElement {
+  const dialog = make("dialog", heading, ...parts);
+  heading.id = "dialog-title";
+  dialog.setAttribute("aria-labelledby", heading.id);
+  const [list] = dialog.querySelectorAll(":scope > dl");
+  if (list !== undefined) list.className = "facts";
+  const row = dialog.lastElementChild;
+  if (row !== null) row.className = "buttons";
+  for (const [at, button] of [...(row?.querySelectorAll("button") ?? [])].entries()) {
+    button.addEventListener("click", () => dialog.close());
+    if (at > 0) button.className = "button-plain";
+  }
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}

@@ -1,0 +1,153 @@
+import { focus, mainPart, make } from "./elements.ts";
+
+/** The list under the open drawer. */
+interface Below {
+  readonly address: string;
+  readonly title: string;
+  /** The link of the row that the drawer shows. */
+  opener: Element | null;
+  /** How many entries of the history lead back to the list. */
+  depth: number;
+}
+
+/** The page of one row, over the list that it is of. `below` is null while it is closed. */
+export const drawer: { readonly element: HTMLElement | null; below: Below | null } = {
+  element: document.getElementById("drawer"),
+  below: null,
+};
+
+/** How many requests are opened at the moment, in the pane or the drawer. */
+let openings = 0;
+
+/** Whether another request loads: what looks chosen is then not what is shown. */
+export function isOpening(): boolean {
+  return openings > 0;
+}
+
+/** The request that its decision is for: that of the open drawer, else that of the page. */
+export function shownRequest(): HTMLElement | null {
+  return (
+    (drawer.below === null ? mainPart() : drawer.element)?.querySelector<HTMLElement>(".request[data-shown]") ?? null
+  );
+}
+
+/** Marks the places that a person waits for while they load. */
+export function showLoading(): void {
+  addEventListener("htmx:beforeRequest", (event) => {
+    const { target, pathInfo } = event.detail;
+    if (!target.matches("#request, #drawer, #found")) return;
+    if (target === drawer.element && matchMedia("(max-width: 48rem)").matches) {
+      // A phone has no room for a list beside it.
+      event.preventDefault();
+      location.assign(pathInfo.finalRequestPath ?? pathInfo.requestPath);
+      return;
+    }
+    if (target.id === "request") target.scrollTop = 0;
+    target.classList.add("is-loading");
+    if (target.id !== "found") openings += 1;
+  });
+  addEventListener("htmx:afterRequest", ({ detail: { target } }) => {
+    if (!target.matches("#request, #drawer, #found")) return;
+    target.classList.remove("is-loading");
+    if (target.id !== "found") openings -= 1;
+  });
+  // The one that looks chosen is then again the one that is shown.
+  addEventListener("htmx:sendError", ({ detail: { target } }) => {
+    if (target.id === "request") focus(document.querySelector("#waiting [aria-current]"));
+  });
+}
+
+/** Opens and closes the drawer as htmx loads it and the history is walked. `refresh` loads the list again. */
+export function openDrawers(refresh: () => Promise<void>): void {
+  addEventListener("htmx:beforeSwap", (event) => {
+    const { target, xhr, pathInfo, requestConfig } = event.detail;
+    const { element } = drawer;
+    if ((target === element || target.id === "request") && xhr.status >= 400) {
+      location.assign(pathInfo.requestPath);
+      return;
+    }
+    if (element === null || target !== element || event.defaultPrevented) return;
+    element.dataset["isOpen"] = String(drawer.below !== null);
+    drawer.below ??= { address: location.href, title: document.title, opener: null, depth: 0 };
+    drawer.below.opener?.removeAttribute("aria-current");
+    drawer.below.opener = requestConfig.elt;
+    requestConfig.elt.setAttribute("aria-current", "true");
+  });
+
+  // One entry of the history, however many rows are looked at: going back leads to the list.
+  addEventListener("htmx:beforeHistoryUpdate", ({ detail: { target, history: update } }) => {
+    const { element } = drawer;
+    if (element !== null && target === element && element.dataset["isOpen"] === "true") update.type = "replace";
+  });
+
+  addEventListener("htmx:afterSwap", ({ detail: { target } }) => {
+    if (drawer.element !== null && target === drawer.element) addBar(drawer.element);
+  });
+
+  // A part that htmx opened under its own address: the address that the browser goes back to is shown whole, unless it is
+  // that of the list under the drawer. A link to a place on the same page is no other address.
+  const present = () => location.pathname + location.search;
+  let shown = present();
+  addEventListener("htmx:replacedInHistory", () => (shown = present()));
+  addEventListener("htmx:pushedIntoHistory", () => {
+    shown = present();
+    if (drawer.below !== null) drawer.below.depth += 1;
+  });
+  addEventListener("popstate", (event) => {
+    const { below, element } = drawer;
+    if (below === null || location.href !== below.address) {
+      if (present() !== shown) location.reload();
+      return;
+    }
+    // htmx would load it again.
+    event.stopImmediatePropagation();
+    drawer.below = null;
+    below.opener?.removeAttribute("aria-current");
+    shown = present();
+    element?.replaceChildren();
+    document.title = below.title;
+    if (below.opener instanceof HTMLElement) below.opener.focus();
+    // It may have changed meanwhile.
+    refresh().catch(() => {});
+  });
+}
+
+function addBar(element: HTMLElement): void {
+  // A page that has no such part is shown whole.
+  if (element.childElementCount === 0) {
+    location.reload();
+    return;
+  }
+  const whole = make("a", "Open as page");
+  whole.className = "button button-plain";
+  whole.setAttribute("href", location.href);
+  const close = make("button", "Close");
+  close.className = "button-plain";
+  close.addEventListener("click", closeDrawer);
+  const bar = make("div", whole, close);
+  bar.className = "drawer-bar";
+  element.prepend(bar);
+  element.scrollTop = 0;
+  close.focus();
+}
+
+export function closeDrawer(): void {
+  // The entry of the history that this leads to is the list's: see `popstate`.
+  if (drawer.below !== null) history.go(-drawer.below.depth);
+}
+
+/** The keyboard stays in an open drawer. */
+export function keepInDrawer(event: KeyboardEvent): void {
+  const { element, below } = drawer;
+  if (element === null || below === null) return;
+  const stops = [
+    ...element.querySelectorAll("a[href], button, input, textarea, select, summary, [tabindex='0']"),
+  ].filter(
+    (stop) => stop instanceof HTMLElement && stop.checkVisibility() && !stop.matches(":disabled, [type=hidden]"),
+  );
+  const at = stops.findIndex((stop) => stop === document.activeElement);
+  const end = event.shiftKey ? 0 : stops.length - 1;
+  if (at !== -1 && at !== end) return;
+  event.preventDefault();
+  focus(stops.at(event.shiftKey ? -1 : 0));
+}

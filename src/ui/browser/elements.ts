@@ -1,0 +1,21 @@
+export function mainPart(): HTMLElement | null {
+  return document.getElementById("main");
+}
+
+/** Strings are added as text, not HTML. */
+export function make<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  ...children: readonly (string | Node)[]
+): HTMLElementTagNameMap[Name] {
+  const element = document.createElement(name);
+  element.append(...children);
+  return element;
+}
+
+/** Returns whether it is an element that takes the focus. */
+export function focus(element: Element | null | undefined): boolean {
+  if (!(element instanceof HTMLElement)) return false;
+  element.focus();
+  element.scrollIntoView({ block: "nearest" });
+  return true;
+}

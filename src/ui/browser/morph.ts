@@ -1,0 +1,47 @@
+import { drawer } from "./drawer.ts";
+
+/** What a person has typed, chosen or opened stays through an update. */
+export function keepInputs(): void {
+  Object.assign(Idiomorph.defaults.callbacks, {
+    beforeNodeMorphed: (old: Node, next: Node) =>
+      !(old instanceof HTMLFormElement && isTouched(old)) && !isLoadedPart(old, next),
+    beforeNodeRemoved: (old: Node) => !(old instanceof Element) || !keepsInput(old),
+    // The server sends everything closed and nothing chosen. Hidden fields say what a form is for: they go with what is shown.
+    beforeAttributeUpdated: (name: string, element: Element) => {
+      if (name === "aria-current" && element === drawer.below?.opener) return false;
+      if (name === "open") return !element.matches("details, dialog");
+      const isInput = element.matches("input:not([type=hidden]), textarea, select");
+      return !((name === "checked" || name === "value") && isInput);
+    },
+  });
+  Idiomorph.defaults.ignoreActiveValue = true;
+}
+
+/** Whether a part has focus or input that would be lost. */
+export function isTouched(part: Element): boolean {
+  const inputs = [
+    ...part.querySelectorAll<HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement>(
+      "input:not([type=hidden], [type=checkbox], [type=radio], [type=search]), textarea, select",
+    ),
+  ];
+  const isChanged = inputs.some((input) => "defaultValue" in input && input.value !== input.defaultValue);
+  return isChanged || inputs.some((input) => input === document.activeElement);
+}
+
+/** A part of a body that somebody loaded stays: the server sends the link to it again. It never changes, its id is the action's. */
+function isLoadedPart(old: Node, next: Node): boolean {
+  if (!(old instanceof Element && next instanceof Element) || old.id !== next.id) return false;
+  return old.matches(".json-part, .body-whole") && !next.matches(".json-part, .body-whole");
+}
+
+/** What is gone but has input stays, with a note, and can't be sent any more. */
+function keepsInput(part: Element): boolean {
+  if (!isTouched(part)) return false;
+  markGone(part);
+  return true;
+}
+
+export function markGone(part: ParentNode): void {
+  for (const note of part.querySelectorAll("[data-gone]")) note.removeAttribute("hidden");
+  for (const button of part.querySelectorAll("form[method=post] button")) button.setAttribute("disabled", "");
+}

@@ -1,0 +1,52 @@
+const palette = document.getElementById("palette");
+const field = document.getElementById("palette-text");
+
+/** Go to a page, find an action. Returns whether the page has it. */
+export function openPalette(): boolean {
+  if (!(palette instanceof HTMLDialogElement) || !(field instanceof HTMLInputElement)) return false;
+  if (!palette.open) palette.showModal();
+  field.select();
+  htmx.trigger(field, "palette", {});
+  return true;
+}
+
+function found(): readonly Element[] {
+  return [...document.querySelectorAll("#found [role=option]")];
+}
+
+/** The entry that Enter leads to. The focus stays in the field, so it tells screen readers which one that is. */
+function choose(next: Element | undefined): void {
+  for (const item of found()) item.ariaSelected = String(item === next);
+  if (next === undefined) field?.removeAttribute("aria-activedescendant");
+  else field?.setAttribute("aria-activedescendant", next.id);
+  next?.scrollIntoView({ block: "nearest" });
+}
+
+/** Walks through what the palette finds, opens it by its button, and closes it by a press beside it. */
+export function watchPalette(): void {
+  addEventListener("htmx:afterSwap", ({ detail: { target } }) => {
+    if (target.id === "found") choose(found()[0]);
+  });
+
+  palette?.addEventListener("keydown", (event) => {
+    const items = found();
+    const at = items.findIndex((item) => item.ariaSelected === "true");
+    if (event.key === "Enter") {
+      const link = items[at];
+      if (link instanceof HTMLAnchorElement) location.assign(link.href);
+    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      choose(items[Math.min(Math.max(at + (event.key === "ArrowDown" ? 1 : -1), 0), items.length - 1)]);
+    } else if (event.key === "Escape" && palette instanceof HTMLDialogElement) {
+      // A search field would take the first one to empty itself.
+      palette.close();
+    } else return;
+    event.preventDefault();
+  });
+
+  addEventListener("click", (event) => {
+    const { target } = event;
+    if (!(target instanceof Element)) return;
+    if (target.closest("[data-open=palette]") !== null && openPalette()) event.preventDefault();
+    if (target === palette && palette instanceof HTMLDialogElement) palette.close();
+  });
+}

@@ -1,0 +1,168 @@
+import { shownRequest } from "./drawer.ts";
+
+/**
+ * The request that a person decides on. Its decision stays in view, so this says how much of the request is below what the
+ * person has seen.
+ */
+const LINE_PX = 20;
+/** After a decision the next request has its button where the last one had it: a second click is no decision on it. */
+const SECOND_CLICK_MS = 700;
+
+/** Requests whose end was in view, as "id run". */
+const seen = new Set<string>();
+let isQueued = false;
+
+export function watchRequest(): void {
+  // Scrolling and opening don't bubble.
+  for (const type of ["scroll", "toggle"]) addEventListener(type, lookSoon, { capture: true, passive: true });
+  for (const type of ["resize", "htmx:afterSettle"]) addEventListener(type, lookSoon);
+  look();
+  leadToEnd();
+  holdUnread();
+  scrollByKeys();
+  keepAddress();
+  // A phone that is turned may show a pane that it did not show before.
+  for (const type of ["htmx:afterSettle", "resize"]) addEventListener(type, keepAddress);
+  holdSecondClick();
+  addEventListener("change", countSelected);
+  countSelected();
+}
+
+/** Says it again with the next frame. */
+export function lookSoon(): void {
+  if (!isQueued) requestAnimationFrame(look);
+  isQueued = true;
+}
+
+/** In a confirmation, too: it is of the same request. */
+function look(): void {
+  isQueued = false;
+  const dialog = document.querySelector<HTMLElement>("dialog[data-shown]");
+  for (const request of [dialog, shownRequest()]) if (request !== null) showRest(request);
+}
+
+function showRest(request: HTMLElement): void {
+  const end = request.querySelector("[data-end]");
+  const bar = request.querySelector<HTMLElement>("form.decide, .buttons:last-child");
+  // A pane that a phone doesn't show has no size.
+  if (end === null || bar === null || bar.offsetHeight === 0) return;
+  const folded = foldedIn(request);
+  for (const place of folded === 0 ? [] : bar.querySelectorAll(".decide-folded")) {
+    const text = `, with ${folded.toLocaleString("en-GB")} folded`;
+    if (place.textContent !== text) place.textContent = text;
+  }
+  const name = request.dataset["shown"] ?? "";
+  const hiddenPx = end.getBoundingClientRect().top - bar.getBoundingClientRect().top;
+  if (hiddenPx <= 1) seen.add(name);
+  const lines = Math.ceil(hiddenPx / LINE_PX);
+  const words = `${lines} more ${lines === 1 ? "line" : "lines"} below`;
+  const isSeen = seen.has(name);
+  const button = bar.querySelector("[data-waits]");
+  const isCut = request.querySelector(".body-more") !== null;
+  const waits = button !== null && (!isSeen || folded > 0 || isCut);
+  button?.setAttribute("aria-disabled", String(waits));
+  const unfold = isCut ? "View the whole body first" : `Open what is folded first: ${folded.toLocaleString("en-GB")}`;
+  const why = isSeen ? unfold : `Read to the end first: ${words}`;
+  for (const place of bar.querySelectorAll("[data-below], [data-below-link]")) {
+    place.toggleAttribute("hidden", isSeen && !waits);
+    const text = place.matches("a") ? `↓ ${words}` : `, ${words}`;
+    const shown = button === null ? text : why;
+    if (!place.hasAttribute("hidden") && place.textContent !== shown) place.textContent = shown;
+  }
+}
+
+function foldedIn(request: Element): number {
+  return [...request.querySelectorAll(".json-fold:not([open]), .json-more")]
+    .filter((fold) => fold.parentElement?.closest("details:not([open])") === null)
+    .reduce((sum, fold) => sum + Number(fold.getAttribute("data-folded")), 0);
+}
+
+function leadToEnd(): void {
+  addEventListener("click", (event) => {
+    const { target } = event;
+    if (!(target instanceof Element) || target.closest("[data-below-link]") === null) return;
+    // The address stays that of the request.
+    event.preventDefault();
+    const end = target.closest("[data-shown]")?.querySelector("[data-end]");
+    end?.scrollIntoView({ block: "center", behavior: "smooth" });
+  });
+
+  // What was loaded is below what was seen.
+  addEventListener("htmx:beforeSwap", ({ detail: { target } }) => {
+    if (!target.matches(".json-more, .body-view")) return;
+    seen.delete(target.closest<HTMLElement>("[data-shown]")?.dataset["shown"] ?? "");
+  });
+}
+
+/**
+ * A disabled button would not say why: it keeps its focus and its text, and only does nothing. An update of the page may have
+ * put its attribute back, so what was seen counts.
+ */
+function holdUnread(): void {
+  for (const type of ["click", "submit"]) {
+    addEventListener(
+      type,
+      (event) => {
+        const pressed = event instanceof SubmitEvent ? event.submitter : event.target;
+        if (pressed instanceof Element && !isRead(pressed)) event.preventDefault();
+      },
+      { capture: true },
+    );
+  }
+}
+
+/** False of a button that waits until its request is read to the end, and of what stands in it. */
+export function isRead(pressed: Element): boolean {
+  const request = pressed.closest("[data-waits]")?.closest<HTMLElement>("[data-shown]") ?? null;
+  if (request === null) return true;
+  const isFolded = foldedIn(request) > 0 || request.querySelector(".body-more") !== null;
+  return !isFolded && seen.has(request.dataset["shown"] ?? "");
+}
+
+/** Nobody has to click into the review before its keys scroll it. */
+function scrollByKeys(): void {
+  addEventListener("keydown", (event) => {
+    const { target, key } = event;
+    if ((key !== "End" && key !== " ") || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey)
+      return;
+    if (!(target instanceof Element) || target.closest("dialog, input, textarea, select, button, a, summary")) return;
+    const pane = document.getElementById("review")?.closest(".inbox-pane") ?? null;
+    if (pane === null || pane.scrollHeight <= pane.clientHeight) return;
+    event.preventDefault();
+    const by = key === "End" ? pane.scrollHeight : pane.clientHeight * 0.9;
+    pane.scrollBy({ top: event.shiftKey ? -by : by });
+  });
+}
+
+/**
+ * The page without a request in its address shows the next one: under its own address no update can exchange it for another
+ * while somebody reads it.
+ */
+function keepAddress(): void {
+  const path = document.getElementById("inbox")?.dataset["openPath"];
+  const pane = document.getElementById("request");
+  if (path === undefined || location.pathname !== "/approvals" || pane === null || pane.offsetHeight === 0) return;
+  const decided = new URLSearchParams(location.search).get("decided");
+  const own = new URL(path, location.href);
+  if (decided !== null) own.searchParams.set("decided", decided);
+  history.replaceState(history.state, "", own);
+}
+
+function holdSecondClick(): void {
+  const shownMs = performance.now();
+  const isNext = new URLSearchParams(location.search).has("decided");
+  addEventListener(
+    "submit",
+    (event) => {
+      const isDecision = event.target instanceof Element && event.target.matches("form.decide");
+      if (isNext && isDecision && performance.now() - shownMs < SECOND_CLICK_MS) event.preventDefault();
+    },
+    { capture: true },
+  );
+}
+
+/** How many requests are selected. */
+function countSelected(): void {
+  const count = document.querySelectorAll("#waiting input:checked").length;
+  for (const place of document.querySelectorAll("[data-selected]")) place.textContent = `${count} selected`;
+}

@@ -1,0 +1,129 @@
+import { timeAgo, timeUntil } from "../../core/clock.ts";
+import { mainPart, make } from "./elements.ts";
+
+const AGES_MS = 20_000;
+
+/** The difference between this clock and the server's. */
+const aheadMs = Date.now() - Date.parse(mainPart()?.dataset["now"] ?? "");
+
+/** The server's time. */
+function nowMs(): number {
+  return Date.now() - (Number.isNaN(aheadMs) ? 0 : aheadMs);
+}
+
+const day = { day: "numeric", month: "short", year: "numeric" } as const;
+const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
+const minute = { hour: "2-digit", minute: "2-digit" } as const;
+const date = { day: "numeric", month: "short" } as const;
+const format = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat("en-GB", options);
+const full = format({ ...day, ...clock, timeZoneName: "short" });
+const longDay = format({ weekday: "long", day: "numeric", month: "long", year: "numeric" });
+const FORMATS: ReadonlyMap<string, Intl.DateTimeFormat> = new Map([
+  ["day", format(day)],
+  ["weekday", format({ ...day, weekday: "short" })],
+  ["clock", format(clock)],
+  ["full", full],
+  ["minutes", format({ ...day, ...minute, timeZoneName: "short" })],
+  ["short", format({ ...date, ...minute })],
+  ["minute", format(minute)],
+  ["date", format(date)],
+]);
+
+/** Turns the times of a page to the reader's zone. */
+export function prepareTimes(place: ParentNode): void {
+  for (const list of document.querySelectorAll("[data-days]")) divideDays(list);
+  showTimes(place);
+  for (const input of place.querySelectorAll<HTMLInputElement>("input[type=datetime-local]")) toLocal(input);
+  for (const list of place.querySelectorAll("[data-by-day]")) groupByDay(list);
+}
+
+export function keepTimes(): void {
+  setInterval(() => showTimes(document), AGES_MS);
+  setInterval(() => showTimes(document, "until"), 1_000);
+}
+
+function wordsOf(as: string, at: Date, agoMs: number): string | undefined {
+  if (as === "ago") return timeAgo(agoMs);
+  if (as === "until") return timeUntil(-agoMs);
+  // Of today the time alone, of other days without seconds.
+  const dayForm = at.toDateString() === new Date().toDateString() ? "clock" : "short";
+  return FORMATS.get(as === "when" ? dayForm : as)?.format(at);
+}
+
+/** Relative times have the local time as their tooltip, and absolute times how long ago it was. */
+function showTimes(place: ParentNode, only: string | null = null): void {
+  for (const time of place.querySelectorAll(only === null ? "time[data-time]" : `time[data-time=${only}]`)) {
+    const at = new Date(time.getAttribute("datetime") ?? "");
+    const agoMs = nowMs() - at.getTime();
+    const as = time.getAttribute("data-time") ?? "";
+    const words = wordsOf(as, at, agoMs);
+    if (words !== undefined && time.textContent !== words) time.textContent = words;
+    const title = as === "ago" || agoMs < 0 ? full.format(at) : `${timeAgo(agoMs)}, ${full.format(at)}`;
+    if (time.getAttribute("title") !== title) time.setAttribute("title", title);
+  }
+}
+
+/** A list by day: the server knows the days in UTC alone. */
+function groupByDay(list: Element): void {
+  const days = new Map<string, readonly Element[]>();
+  for (const entry of list.querySelectorAll("li")) {
+    const name = dayName(new Date(entry.querySelector("time")?.dateTime ?? ""));
+    days.set(name, [...(days.get(name) ?? []), entry]);
+  }
+  list.replaceChildren(...[...days].map(([name, of]) => make("section", make("h2", name), make("ol", ...of))));
+}
+
+function dayName(at: Date): string {
+  const ago = [0, 86_400_000].findIndex((ms) => new Date(nowMs() - ms).toDateString() === at.toDateString());
+  return ["Today", "Yesterday"][ago] ?? longDay.format(at);
+}
+
+/** Puts a divider where a day of the reader begins; those of the page stand where one of UTC does. */
+function divideDays(list: Element): void {
+  for (const divider of list.querySelectorAll(".day")) divider.remove();
+  let before = new Date(nowMs()).toDateString();
+  for (const row of list.querySelectorAll("tr")) {
+    const text = row.querySelector("time")?.getAttribute("datetime") ?? "";
+    const of = new Date(text).toDateString();
+    if (of !== before) {
+      const time = make("time", "");
+      time.setAttribute("datetime", text);
+      time.setAttribute("data-time", "weekday");
+      const head = make("th", time);
+      head.setAttribute("scope", "rowgroup");
+      head.setAttribute("colspan", String(row.children.length));
+      const divider = make("tr", head);
+      divider.className = "day";
+      row.before(divider);
+    }
+    before = of;
+  }
+}
+
+/* Fields for a time hold UTC as they come; with script they are in the reader's zone, and send UTC. */
+
+const zoned = new WeakSet<HTMLInputElement>();
+
+function toLocal(input: HTMLInputElement): void {
+  const label = input.labels?.[0];
+  const name = full.formatToParts(new Date()).find(({ type }) => type === "timeZoneName")?.value ?? "local time";
+  if (label !== undefined) label.textContent = label.textContent.replace("(UTC)", `(${name})`);
+  if (zoned.has(input)) return;
+  zoned.add(input);
+  const at = new Date(`${input.value}Z`);
+  if (Number.isNaN(at.getTime())) return;
+  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  input.value = local;
+  input.defaultValue = local;
+}
+
+export function sendUtc(): void {
+  addEventListener("formdata", ({ target, formData }) => {
+    const fields = target instanceof HTMLFormElement ? [...target.elements] : [];
+    for (const input of fields) {
+      if (!(input instanceof HTMLInputElement) || !zoned.has(input)) continue;
+      const at = new Date(input.value);
+      if (!Number.isNaN(at.getTime())) formData.set(input.name, `${at.toISOString().slice(0, 19)}Z`);
+    }
+  });
+}

@@ -1,0 +1,132 @@
+import { drawer } from "./drawer.ts";
+import { mainPart } from "./elements.ts";
+import { isTouched, markGone } from "./morph.ts";
+
+const STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"];
+/** The shortest time between two updates. */
+const PAUSE_MS = 1_000;
+/** Polling interval without a stream. */
+const POLL_MS = 5_000;
+const COME_BACK_MS = 10_000;
+
+let isLoading = false;
+let isOutdated = false;
+
+/** Loads the page again, and once more if an event arrives meanwhile. */
+export async function refresh(): Promise<void> {
+  isOutdated = true;
+  if (isLoading) return;
+  isLoading = true;
+  try {
+    while (isOutdated) {
+      isOutdated = false;
+      await load();
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  } catch {
+    // The service is unreachable. Polling tries again.
+  } finally {
+    isLoading = false;
+  }
+}
+
+/** The address of what #main shows. */
+function mainAddress(): string {
+  return drawer.below?.address ?? location.href;
+}
+
+async function load(): Promise<void> {
+  if (drawer.below !== null) {
+    await htmx.ajax("get", location.href, {
+      source: "#drawer",
+      target: "#action",
+      select: "#action",
+      swap: "morph:outerHTML",
+    });
+  }
+  await htmx.ajax("get", mainAddress(), {
+    source: "#main",
+    target: "#main",
+    select: "#main",
+    selectOOB: "#navigation:morph:outerHTML,#stop:morph:outerHTML,#icon:outerHTML",
+    swap: "morph:outerHTML",
+  });
+}
+
+/** Takes only answers that are still for the page that is shown. */
+export function checkAnswers(): void {
+  addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr, requestConfig } = event.detail;
+    const asked = new URL(requestConfig.path, location.href);
+    const { id } = requestConfig.elt;
+    const present = new URL(id === "main" ? mainAddress() : location.href);
+    const isLeft = asked.pathname !== present.pathname || asked.search !== present.search;
+    if ((id === "main" || id === "drawer") && isLeft) {
+      // An update for what somebody has left meanwhile: it would put the earlier request in the place of the one they opened.
+      event.preventDefault();
+      isOutdated = true;
+      return;
+    }
+    const answered = new URL(xhr.responseURL || asked, location.href);
+    if (asked.pathname === answered.pathname) return;
+    // The session has ended, or the action is decided.
+    event.preventDefault();
+    if (isTouched(document.body)) markGone(document.body);
+    else location.assign(answered);
+  });
+}
+
+let source: EventSource | null = null;
+let polling = 0;
+let returning = 0;
+
+/** Follows the event stream while the page is visible. */
+export function followEvents(): void {
+  document.addEventListener("visibilitychange", () => (document.hidden ? rest() : listen()));
+  addEventListener("pagehide", rest);
+  addEventListener("pageshow", listen);
+  listen();
+}
+
+/** Whose events the page shows: "all", or the id of its action. */
+const follows = mainPart()?.dataset["follows"];
+
+function listen(): void {
+  if (follows === undefined || source !== null || document.hidden) return;
+  let isNew = true;
+  source = new EventSource("/events");
+  source.addEventListener("open", () => {
+    stopPolling();
+    // Events between loading the page and opening the stream would be missed. A reconnected stream has no gap.
+    if (isNew) refresh().catch(() => {});
+    isNew = false;
+  });
+  source.addEventListener("error", () => {
+    if (polling === 0) polling = setInterval(refresh, POLL_MS);
+    if (source?.readyState !== EventSource.CLOSED) return;
+    source = null;
+    // The stream was refused: the session may have ended, so load the page now.
+    refresh().catch(() => {});
+    returning = setTimeout(listen, COME_BACK_MS);
+  });
+  for (const status of STATUSES) source.addEventListener(`action.${status}`, hear);
+}
+
+function hear(event: MessageEvent<string>): void {
+  // Safe: our own server wrote it.
+  const { data } = JSON.parse(event.data) as { readonly data: { readonly id: string } };
+  if (follows === "all" || follows === data.id) refresh().catch(() => {});
+}
+
+function stopPolling(): void {
+  clearInterval(polling);
+  polling = 0;
+}
+
+/** Stops all requests while the page is hidden. */
+function rest(): void {
+  source?.close();
+  source = null;
+  clearTimeout(returning);
+  stopPolling();
+}
