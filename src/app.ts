@@ -3,7 +3,7 @@ import { describePolicy, type TargetPolicy } from "./config/target-policy.ts";
 import { firstKeysNotice, forgetFirstKeys, type StartOutput } from "./accounts/first-start.ts";
 import { type Opened, openForService, type OpeningDeps } from "./app/encrypted-store.ts";
 import { addGauges } from "./app/gauges.ts";
-import { housekeeping } from "./app/housekeeping.ts";
+import { housekeeping, sharedReads } from "./app/housekeeping.ts";
 import { agentRoutes, createHttp, httpSettings, metricsTokenCheck } from "./app/http.ts";
 import { listenAtStart, openMetricsPort, serveOn } from "./app/listen.ts";
 import {
@@ -71,7 +71,6 @@ export async function serve(
   const refuse = (error: unknown) => refuseToStart(error, advice);
   const config = configIn(env, refuse);
   const terminal = terminalOf(config, env, outputFd);
-  const { paint } = terminal;
   const isVerbose = config.logLevel === "debug";
   const textOf = terminal.isText ? createLogText({ ...terminal, isVerbose }) : null;
   const log = createLog(say, clock, config.logLevel, textOf);
@@ -96,14 +95,8 @@ export async function serve(
   const lineOf: StartOutput["lineOf"] = terminal.isText
     ? null
     : (level, event, fields) => jsonLine({ at: systemClock.now(), level, event, fields });
-  if (app.firstKeys !== null)
-    await announceFirstKeys(app, app.firstKeys, {
-      say,
-      lineOf,
-      paint,
-      insteadOfKeys,
-      isLogged: isLogged(env, outputFd),
-    });
+  const output = { say, lineOf, paint: terminal.paint, insteadOfKeys, isLogged: isLogged(env, outputFd) };
+  if (app.firstKeys !== null) await announceFirstKeys(app, app.firstKeys, output);
   return { app, stop };
 }
 
@@ -195,7 +188,7 @@ async function openServices(
   });
   lag.start();
   const stopJobs = startJobs(housekeeping(app, services), { ...app, ...(node !== null && { leases: node.jobs }) });
-  const stopReads = node === null ? null : readWhatOthersChange(services, app);
+  const stopReads = node === null ? null : keepFresh(SHARED_READ_EVERY_MS, sharedReads(services), app);
 
   return {
     config,
@@ -220,18 +213,6 @@ async function openServices(
       await store.close();
     },
   };
-}
-
-/** Of several nodes on one database. */
-function readWhatOthersChange({ authenticate, peopleService, known }: Services, app: AppContext) {
-  const reads = {
-    keys: authenticate.recheck,
-    sessions: peopleService.recheckSessions,
-    pauses: () => known.paused.load(),
-    hosts: () => known.hosts.reload(),
-    channels: () => known.channels.reload(),
-  };
-  return keepFresh(SHARED_READ_EVERY_MS, reads, app);
 }
 
 /** The agent at standard input: it has no key, and the rights of an agent. */

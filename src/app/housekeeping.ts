@@ -55,6 +55,17 @@ export function housekeeping(app: AppContext, { enqueue, pauseService, bulkRunne
   return jobs;
 }
 
+/** What this process has read and other nodes change. */
+export function sharedReads({ authenticate, peopleService, known }: Services) {
+  return {
+    keys: authenticate.recheck,
+    sessions: peopleService.recheckSessions,
+    pauses: () => known.paused.load(),
+    hosts: () => known.hosts.reload(),
+    channels: () => known.channels.reload(),
+  };
+}
+
 /** A job that repeats a step while it returns true. */
 export function inSteps(name: string, pattern: string, step: (now: Date) => Promise<boolean>): Job {
   return {

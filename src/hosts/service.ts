@@ -1,3 +1,4 @@
+import { AccountCache } from "../core/account-cache.ts";
 import type { Action } from "../core/action.ts";
 import { ownRules } from "../core/extras.ts";
 import { authorize, type Caller, viewerOf } from "../core/roles.ts";
@@ -109,62 +110,18 @@ interface Called {
   readonly host: string;
 }
 
-/**
- * The settings of all hosts, cached for the delivery. Other nodes' changes are seen by `reload`, which reads only the version
- * while nothing has changed.
- */
-export class KnownHostSettings {
-  readonly #store: Pick<HostSettingsStore, "list" | "version">;
-  #rules = new Map<string, Map<string, HostRules>>();
-  #version: string | null = null;
-  #lastRead: Promise<unknown> = Promise.resolve();
+/** The settings of all hosts, for what may be claimed and how it is sent. */
+export class KnownHostSettings extends AccountCache<HostSettingsRow, ReadonlyMap<string, HostRules>> {
   readonly #server: EffectiveRules;
-  #onChange: (accountId: string) => void = () => {};
 
   /** `server`: what applies where an account sets nothing. */
   constructor(store: Pick<HostSettingsStore, "list" | "version">, server: EffectiveRules) {
-    this.#store = store;
+    super(store, (rows) => new Map(rows.map(({ host, rules }) => [host, rules])));
     this.#server = server;
   }
 
-  /** Sets the one listener, called with each account whose settings may have changed. */
-  onChange(listener: (accountId: string) => void): void {
-    this.#onChange = listener;
-  }
-
-  /** Loads what has changed: before anything is claimed, and periodically. Rejects when the store is away. */
-  reload(): Promise<void> {
-    return this.#inTurn(async () => {
-      // Before the rows: a change behind it is read again the next time.
-      const version = await this.#store.version();
-      if (version === this.#version) return;
-      const rules = byAccount(await this.#store.list(null));
-      const accounts = new Set([...this.#rules.keys(), ...rules.keys()]);
-      this.#rules = rules;
-      this.#version = version;
-      for (const accountId of accounts) this.#onChange(accountId);
-    });
-  }
-
-  /** Reads the settings of an account again, after a change of this process. */
-  refresh(accountId: string): Promise<void> {
-    return this.#inTurn(async () => {
-      const rules = byAccount(await this.#store.list(accountId)).get(accountId);
-      if (rules === undefined) this.#rules.delete(accountId);
-      else this.#rules.set(accountId, rules);
-      this.#onChange(accountId);
-    });
-  }
-
-  /** One read after the other, so that none overwrites newer rows. */
-  #inTurn(read: () => Promise<void>): Promise<void> {
-    const done = this.#lastRead.then(read);
-    this.#lastRead = done.catch(() => {});
-    return done;
-  }
-
   /** What limits the calls of an account to a host, beside the server. */
-  readonly limitsOf = ({ accountId, host }: Called): HostLimits => this.#rules.get(accountId)?.get(host) ?? NO_LIMITS;
+  readonly limitsOf = ({ accountId, host }: Called): HostLimits => this.viewOf(accountId)?.get(host) ?? NO_LIMITS;
 
   /** What applies to attempts of an action: its own rules, then those of the host, of the account, of the server. */
   readonly rulesOf = (action: Called & Pick<Action, "extras">): EffectiveRules =>
@@ -174,18 +131,9 @@ export class KnownHostSettings {
   readonly timeoutOf = (called: Called): number => this.#rulesOf(called, null).timeoutMs;
 
   #rulesOf({ accountId, host }: Called, own: AttemptRules | null): EffectiveRules {
-    const ofAccount = this.#rules.get(accountId);
+    const ofAccount = this.viewOf(accountId);
     if (ofAccount === undefined && own === null) return this.#server;
     const ofHost = [ofAccount?.get(host) ?? NO_RULES, ofAccount?.get(ALL_HOSTS) ?? NO_RULES];
     return rulesOf(this.#server, [own ?? NO_RULES, ...ofHost]);
   }
-}
-
-function byAccount(rows: readonly HostSettingsRow[]): Map<string, Map<string, HostRules>> {
-  const accounts = new Map<string, Map<string, HostRules>>();
-  for (const { accountId, host, rules } of rows) {
-    const hosts = accounts.get(accountId) ?? new Map<string, HostRules>();
-    accounts.set(accountId, hosts.set(host, rules));
-  }
-  return accounts;
 }

@@ -1,0 +1,72 @@
+/** What a cache reads. */
+interface AccountRows<Row> {
+  /** The rows of an account; null: of all. */
+  list(accountId: string | null): Promise<readonly Row[]>;
+  /** Another text after each change of any row. */
+  version(): Promise<string>;
+}
+
+/**
+ * The rows of all accounts in memory, for what can't wait for a read. Changes of other nodes are seen by `reload`, which reads
+ * only the version while nothing has changed.
+ */
+export class AccountCache<Row extends { readonly accountId: string }, View> {
+  readonly #store: AccountRows<Row>;
+  readonly #viewOf: (rows: readonly Row[]) => View;
+  #views = new Map<string, View>();
+  #version: string | null = null;
+  #lastRead: Promise<unknown> = Promise.resolve();
+  #onChange: (accountId: string) => void = () => {};
+
+  /** `viewOf`: how the rows of one account are kept. */
+  constructor(store: AccountRows<Row>, viewOf: (rows: readonly Row[]) => View) {
+    this.#store = store;
+    this.#viewOf = viewOf;
+  }
+
+  /** Sets the one listener, called with each account whose rows may have changed. */
+  onChange(listener: (accountId: string) => void): void {
+    this.#onChange = listener;
+  }
+
+  /** Loads what has changed: before anything is claimed, and periodically. Rejects when the store is away. */
+  reload(): Promise<void> {
+    return this.#inTurn(async () => {
+      // Before the rows: a change behind it is read again the next time.
+      const version = await this.#store.version();
+      if (version === this.#version) return;
+      const views = this.#viewsOf(await this.#store.list(null));
+      const accounts = new Set([...this.#views.keys(), ...views.keys()]);
+      this.#views = views;
+      this.#version = version;
+      for (const accountId of accounts) this.#onChange(accountId);
+    });
+  }
+
+  /** Reads the rows of an account again, after a change of this process. */
+  refresh(accountId: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const rows = await this.#store.list(accountId);
+      if (rows.length === 0) this.#views.delete(accountId);
+      else this.#views.set(accountId, this.#viewOf(rows));
+      this.#onChange(accountId);
+    });
+  }
+
+  /** Undefined: the account has no rows. */
+  protected viewOf(accountId: string): View | undefined {
+    return this.#views.get(accountId);
+  }
+
+  #viewsOf(rows: readonly Row[]): Map<string, View> {
+    const byAccount = Map.groupBy(rows, ({ accountId }) => accountId);
+    return new Map([...byAccount].map(([accountId, own]) => [accountId, this.#viewOf(own)]));
+  }
+
+  /** One read after the other, so that none overwrites newer rows. */
+  #inTurn(read: () => Promise<void>): Promise<void> {
+    const done = this.#lastRead.then(read);
+    this.#lastRead = done.catch(() => {});
+    return done;
+  }
+}
