@@ -2,6 +2,7 @@ import { describeNotStarted, type NotStartedReason } from "./settle.ts";
 import { RETRY_JITTER, NOTIFY_DELAYS_MS } from "./limits.ts";
 import { isTooLate, type TimelineEvent } from "./timeline.ts";
 import type { Action, ActionStatus } from "./action.ts";
+import { SYSTEM } from "./roles.ts";
 import { normalTarget } from "./target.ts";
 import type { Channel } from "./channel.ts";
 import { type AskEvent, askOf, asksFor } from "./asks.ts";
@@ -175,7 +176,7 @@ const CALLBACK_EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
   active: null,
 };
 
-type NotifyingAction = Pick<Action, "status" | "callback" | "notifyEmail" | "approve">;
+type NotifyingAction = Pick<Action, "status" | "callback" | "notifyEmail" | "approve" | "approvedBy">;
 
 /** The notifications to send because an action reached this state by these events. */
 export function notificationsFor(
@@ -188,7 +189,7 @@ export function notificationsFor(
   if (event !== null && callback !== null) notifications.push({ kind: "callback", event, target: callback });
   if (notifyEmail === null || events.some(isTooLate)) return notifications;
   if (status === "awaiting_approval") notifications.push({ kind: "mail", event: "approval", target: notifyEmail });
-  if (events.some((entry) => isDecidedByOthers(entry, notifyEmail))) {
+  if (events.some((entry) => isDecidedByOthers(entry, action, notifyEmail))) {
     notifications.push({ kind: "mail", event: "decided", target: notifyEmail });
   }
   return notifications;
@@ -199,8 +200,9 @@ function callbackEvent(status: ActionStatus, [first]: readonly TimelineEvent[]):
   return first.late === "result" ? "action.late_result" : null;
 }
 
-/** Whoever decided by the link of the mail needs no second mail. */
-function isDecidedByOthers(event: TimelineEvent, email: string): boolean {
+/** Whoever decided by the link of the mail needs no second mail. What was withdrawn asks nothing any more. */
+function isDecidedByOthers(event: TimelineEvent, { approve, approvedBy }: NotifyingAction, email: string): boolean {
+  if (event.type === "cancelled") return approve && approvedBy === null && event.actor !== SYSTEM;
   const isDecision = event.type === "approved" || event.type === "rejected";
   return isDecision && event.actor !== `email:${email}`;
 }

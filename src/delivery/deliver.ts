@@ -218,15 +218,21 @@ async function decidedOf(
   action: Action,
 ): Promise<DecidedMail | Delivery> {
   const entries = (await deps.actions.timeline(action.accountId, action.id)).filter((entry) => entry.run === run);
-  const [decided] = entries.flatMap(({ at, event }) =>
-    event.type === "approved" || event.type === "rejected" ? [{ ...event, at }] : [],
-  );
+  const [decided] = entries.flatMap(({ at, event }) => {
+    const decision = MAILED_DECISIONS[event.type];
+    return decision === undefined || !("actor" in event) ? [] : [{ ...event, decision, at }];
+  });
   if (decided === undefined || !entries.some(isDeliveredRequest)) return NOT_NEEDED;
-  const { type, actor, reason = null, at } = decided;
-  const decision = type === "approved" ? type : "rejected";
+  const { decision, actor, reason = null, at } = decided;
   const receiptUrl = deps.receiptLink(action.id);
   return { event: "decided", to: message.target, action, run, receiptUrl, decision, actor, reason, at };
 }
+
+const MAILED_DECISIONS: Readonly<Partial<Record<string, DecidedMail["decision"]>>> = {
+  approved: "approved",
+  rejected: "rejected",
+  cancelled: "withdrawn",
+};
 
 function isDeliveredRequest({ event }: TimelineEntry): boolean {
   return event.type === "mail" && event.event === "approval" && event.delivered;

@@ -84,13 +84,15 @@ function riskText({ level, text }: Asked["risks"][number]): string {
 
 const DECIDED = "You don't need to do anything. The links in the earlier email now open the receipt.";
 
-/** The mail that says how somebody else decided. */
+const DECISION_WORDS = { approved: "Approved", rejected: "Rejected", withdrawn: "Withdrawn" } as const;
+
+/** The mail that says how somebody else decided, or that nobody has to any more. */
 export function decisionMessage(mail: DecidedMail): EmailContent {
   const { action, run, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
   const subject = `Re: ${subjectOf({ ...request, run })}`;
   const actorName = visibleText(actorText(maskedActor(actor, "mail")));
-  const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${actorName}`;
+  const sentence = `${DECISION_WORDS[decision]} by ${actorName}`;
   const facts = [
     ["At", utcMinute(at)],
     ...(reason === null ? [] : [["Reason", withoutLinks(visibleText(maskText(reason, "mail")))] as const]),
@@ -227,7 +229,7 @@ export interface ApprovalMail extends AboutAction {
 /** A reply to an approval mail: somebody else has decided. */
 export interface DecidedMail extends AboutAction {
   readonly event: "decided";
-  readonly decision: "approved" | "rejected";
+  readonly decision: "approved" | "rejected" | "withdrawn";
   readonly actor: Actor;
   readonly reason: string | null;
   readonly at: Date;

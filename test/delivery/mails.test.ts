@@ -189,6 +189,17 @@ describe("when it was decided", () => {
     ]);
   });
 
+  test("by whoever asked, the mail is answered that it was withdrawn", async () => {
+    await using mailbox = new Mailbox();
+    await using engine = await openEngine({ env: mailbox.env });
+    const { id } = await engine.create(HELD);
+    await mailbox.took(1);
+    await engine.actionService.cancel({ ...engine.owner, role: "agent", scope: "account" }, id, "Asked twice.");
+    const [, answer] = await mailbox.took(2);
+    expect(answer?.fields["text"]).toContain("Withdrawn by owner, over the API.");
+    expect(answer?.fields["text"]).toContain("Reason: Asked twice.");
+  });
+
   test("by the link of the mail, it needs no answer", async () => {
     await using mailbox = new Mailbox();
     await using engine = await openEngine({ env: mailbox.env });

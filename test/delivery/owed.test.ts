@@ -32,7 +32,7 @@ describe.each(ACTION_STATUSES)("an action that is %s now", (status) => {
 
   test("owes a callback where there is news, and a mail where it is held", () => {
     for (const approve of [true, false]) {
-      expect(notificationsFor({ status, approve, callback: CALLBACK, notifyEmail: EMAIL }, [])).toEqual([
+      expect(notificationsFor({ status, approve, callback: CALLBACK, notifyEmail: EMAIL, approvedBy: null }, [])).toEqual([
         ...callback,
         ...mail,
       ]);
@@ -40,14 +40,20 @@ describe.each(ACTION_STATUSES)("an action that is %s now", (status) => {
   });
 
   test("owes nothing to whom nobody named", () => {
-    expect(notificationsFor({ status, approve: true, callback: CALLBACK, notifyEmail: null }, [])).toEqual(callback);
-    expect(notificationsFor({ status, approve: true, callback: null, notifyEmail: EMAIL }, [])).toEqual(mail);
-    expect(notificationsFor({ status, approve: true, callback: null, notifyEmail: null }, [])).toEqual([]);
+    expect(notificationsFor({ status, approve: true, callback: CALLBACK, notifyEmail: null, approvedBy: null }, [])).toEqual(callback);
+    expect(notificationsFor({ status, approve: true, callback: null, notifyEmail: EMAIL, approvedBy: null }, [])).toEqual(mail);
+    expect(notificationsFor({ status, approve: true, callback: null, notifyEmail: null, approvedBy: null }, [])).toEqual([]);
   });
 });
 
 describe("whoever was asked by mail is told of a decision", () => {
-  const held = { status: "pending", approve: true, callback: null, notifyEmail: EMAIL } as const;
+  const held = {
+    status: "pending",
+    approve: true,
+    callback: null,
+    notifyEmail: EMAIL,
+    approvedBy: "key:ann",
+  } as const;
   const said = (type: "approved" | "rejected", actor: Actor) => [{ type, actor }] as const;
 
   test.each(["approved", "rejected"] as const)("that another has taken: %s", (type) => {
@@ -55,6 +61,14 @@ describe("whoever was asked by mail is told of a decision", () => {
     for (const actor of ["key:ann", "user:boss@example.com", "mcp:agent", "email:ann@example.com", "system"] as const) {
       expect(notificationsFor(held, said(type, actor))).toEqual(news);
     }
+  });
+
+  test("or that the request was withdrawn, but not that it expired", () => {
+    const withdrawn = { ...held, status: "cancelled", approvedBy: null } as const;
+    expect(notificationsFor(withdrawn, [{ type: "cancelled", actor: "mcp:agent" }])).toEqual([
+      { kind: "mail", event: "decided", target: EMAIL },
+    ]);
+    expect(notificationsFor(withdrawn, [{ type: "cancelled", actor: "system" }])).toEqual([]);
   });
 
   test("but not of their own, nor where they were not asked, nor of what is no decision", () => {
@@ -72,16 +86,16 @@ describe("whoever was asked by mail is told of a decision", () => {
 test("the host of what may be owed is hinted at wherever something is owed", () => {
   for (const status of ACTION_STATUSES) {
     for (const type of ["created", "approved", "rejected", "cancelled", "retried"] as const) {
-      const action = { status, approve: true, callback: CALLBACK, notifyEmail: "Boss@Example.com" };
-      // A yes makes it pending and a no cancels it; nothing else is a decision.
+      const action = { status, approve: true, callback: CALLBACK, notifyEmail: "Boss@Example.com", approvedBy: null };
+      // A yes makes it pending and a no or a withdrawal cancels it; nothing else is a decision.
       if (type === "approved" && status !== "pending") continue;
-      if (type === "rejected" && status !== "cancelled") continue;
+      if ((type === "rejected" || type === "cancelled") && status !== "cancelled") continue;
       for (const notifications of notificationsFor(action, [{ type, actor: "key:ann" }])) {
         expect(notificationHosts(action, notifications.kind, [])).toEqual([hostOf(notifications)]);
       }
     }
   }
-  const named = { approve: true, callback: CALLBACK, notifyEmail: EMAIL };
+  const named = { approve: true, callback: CALLBACK, notifyEmail: EMAIL, approvedBy: null };
   expect(notificationHosts({ ...named, status: "active" }, "callback", [])).toEqual([]);
   expect(notificationHosts({ ...named, status: "completed" }, "mail", [])).toEqual([]);
   expect(hostOf({ kind: "mail", target: "Boss@Example.com" })).toBe("boss@example.com");
@@ -113,7 +127,7 @@ describe("channels", () => {
   test.each(ACTION_STATUSES)("are told of nothing else: %s", (status) => {
     const isHeld = status === "awaiting_approval";
     expect(asksFor({ status }, [slack, mail, off])).toHaveLength(isHeld ? 4 : 0);
-    const action = { status, approve: true, callback: CALLBACK, notifyEmail: EMAIL };
+    const action = { status, approve: true, callback: CALLBACK, notifyEmail: EMAIL, approvedBy: null };
     const of = (kind: "message" | "mail") => notificationHosts(action, kind, [slack, mail, off]);
     expect(of("message")).toEqual(isHeld ? [slack.id] : []);
     // One lane for the address that is named twice.
