@@ -16,7 +16,7 @@ import {
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { LOG_IN_PATH } from "../ui/layout.tsx";
 import { Ago, Card, Facts, LinkButton, Name, Notice, Problem, UntrustedText } from "../ui/parts.tsx";
-import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
+import { AgoOr, List, None, RowAction, settingsFrame, Tagged } from "./settings-frame.tsx";
 import { browserName, type PageUser, roleLabel } from "../ui/text.ts";
 
 export const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
@@ -122,33 +122,77 @@ function ShowSteps({ user }: Pick<AccountPageProps, "user">) {
 }
 
 function Accounts({ user, accounts, accountId }: AccountPageProps) {
+  const isCurrent = (account: Membership) => account.accountId === accountId;
   return (
-    <section class="section" aria-labelledby="accounts">
-      <h2 id="accounts">Your accounts</h2>
-      <DataTable
-        caption="Your accounts"
-        columns={[{ name: "Account", as: "wide" }, { name: "Role" }, { name: "ID" }, { name: "", as: "buttons" }]}
-        rows={accounts.map((account) => accountCells(account, user, account.accountId === accountId))}
-      />
-    </section>
+    <List
+      id="accounts"
+      title="Your accounts"
+      rows={accounts}
+      columns={[
+        [
+          "Account",
+          (one) => <Tagged name={<AccountLabel {...one} />} tag={isCurrent(one) ? "Current" : null} />,
+          "wide",
+        ],
+        ["Role", ({ role }) => roleLabel(role)],
+        ["ID", (account) => <code>{account.accountId}</code>],
+      ]}
+      actions={(account) =>
+        isCurrent(account) ? null : (
+          <RowAction
+            user={user}
+            path={`${LOG_IN_PATH}/account`}
+            fields={[["account", account.accountId]]}
+            look="plain"
+            of={
+              <>
+                to the account {account.name === null ? "of " : ""}
+                <UntrustedText text={account.name ?? account.email ?? account.accountId} />
+              </>
+            }
+            name="Switch"
+          />
+        )
+      }
+    />
   );
+}
+
+function AccountLabel({ name, email }: Membership) {
+  const label = name ?? email;
+  return label === null ? <>Account</> : <Name text={label} />;
 }
 
 function Sessions({ user, sessions, now }: AccountPageProps) {
   return (
-    <section class="section" aria-labelledby="sessions">
-      <h2 id="sessions">Sessions</h2>
-      <DataTable
-        caption="Sessions"
-        columns={[
-          { name: "Browser", as: "wide" },
-          { name: "Address" },
-          { name: "Logged in" },
-          { name: "Last used" },
-          { name: "", as: "buttons" },
-        ]}
-        rows={sessions.map((session) => sessionCells(session, user, now))}
-      />
+    <List
+      id="sessions"
+      title="Sessions"
+      rows={sessions}
+      columns={[
+        [
+          "Browser",
+          ({ browser, isCurrent }) => (
+            <Tagged name={<BrowserName agent={browser} />} tag={isCurrent ? "This one" : null} />
+          ),
+          "wide",
+        ],
+        ["Address", ({ client }) => (client === null ? <None>Not known</None> : <code>{client}</code>)],
+        ["Logged in", ({ createdAt }) => <Ago at={createdAt} now={now} />],
+        ["Last used", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} now={now} />],
+      ]}
+      actions={({ id, client, isCurrent }) =>
+        isCurrent ? null : (
+          <RowAction
+            user={user}
+            path={`${LOG_IN_PATH}/sessions`}
+            fields={[["id", id]]}
+            of={`the session from ${client ?? "an unknown address"}`}
+            name="End"
+          />
+        )
+      }
+    >
       {sessions.length < 2 ? null : (
         <PostForm user={user} action={`${LOG_IN_PATH}/sessions`} fields={[["id", ""]]}>
           <div class="buttons">
@@ -156,7 +200,7 @@ function Sessions({ user, sessions, now }: AccountPageProps) {
           </div>
         </PostForm>
       )}
-    </section>
+    </List>
   );
 }
 
@@ -182,50 +226,8 @@ function roleText({ role }: PageUser): string {
   return `${roleLabel(role)}. Owners manage keys, pauses, people and signing secrets.`;
 }
 
-function accountCells({ accountId, role, name, email }: Membership, user: PageUser, isCurrent: boolean) {
-  const label = name ?? email;
-  return [
-    <>
-      {label === null ? "Account" : <Name text={label} />} {isCurrent ? <span class="tag">Current</span> : null}
-    </>,
-    roleLabel(role),
-    <code>{accountId}</code>,
-    isCurrent ? null : (
-      <PostForm user={user} action={`${LOG_IN_PATH}/account`} fields={[["account", accountId]]}>
-        <Button look="plain">
-          Switch
-          <span class="visually-hidden">
-            {" "}
-            to the account {name === null ? "of " : ""}
-            <UntrustedText text={label ?? accountId} />
-          </span>
-        </Button>
-      </PostForm>
-    ),
-  ];
-}
-
-function sessionCells(session: ListedSession, user: PageUser, now: Date) {
-  const { id, createdAt, lastSeenAt, client, browser, isCurrent } = session;
-  return [
-    <>
-      {browser === null ? "A program" : <BrowserName agent={browser} />}{" "}
-      {isCurrent ? <span class="tag">This one</span> : null}
-    </>,
-    client === null ? <None>Not known</None> : <code>{client}</code>,
-    <Ago at={createdAt} now={now} />,
-    lastSeenAt === null ? <None /> : <Ago at={lastSeenAt} now={now} />,
-    isCurrent ? null : (
-      <PostForm user={user} action={`${LOG_IN_PATH}/sessions`} fields={[["id", id]]}>
-        <Button look="bad">
-          End<span class="visually-hidden"> the session from {client ?? "an unknown address"}</span>
-        </Button>
-      </PostForm>
-    ),
-  ];
-}
-
-function BrowserName({ agent }: { readonly agent: string }) {
+function BrowserName({ agent }: { readonly agent: string | null }) {
+  if (agent === null) return <>A program</>;
   const known = browserName(agent);
   return known === null ? <Name text={agent} /> : <span title={agent}>{known}</span>;
 }

@@ -5,7 +5,7 @@ import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import { EmptyState } from "../ui/controls.tsx";
 import { Button, Field, PostForm } from "../ui/form.tsx";
 import { Card, Day, Name, Notice } from "../ui/parts.tsx";
-import { DataTable, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { duration, type PageUser } from "../ui/text.ts";
 
 export const CALLBACK_TEST_PATH = `${SETTINGS_PATHS.callbackHosts}/test`;
@@ -45,25 +45,28 @@ export function callbackHostsPage({
       "Callbacks of a key with a hold or a limit can go only to these hosts: they are sent before an approval, and with what the key’s calls contain. Other keys can use any host.",
     children: (
       <>
-        {hosts.length === 0 ? (
-          <EmptyState icon="external" title="No hosts yet">
-            <p>Callbacks of keys with a hold or a limit are refused until you add their host.</p>
-          </EmptyState>
-        ) : (
-          <DataTable
-            caption="Callback hosts"
-            columns={[{ name: "Host", as: "wide" }, { name: "Added" }, { name: "", as: "buttons" }]}
-            rows={hosts.map(({ host, createdAt }) => [
-              <Name text={host} />,
-              <Day at={createdAt} />,
-              <PostForm user={user} action={`${SETTINGS_PATHS.callbackHosts}/remove`} fields={[["host", host]]}>
-                <Button look="bad">
-                  Remove<span class="visually-hidden"> {host}</span>
-                </Button>
-              </PostForm>,
-            ])}
-          />
-        )}
+        <List
+          title="Callback hosts"
+          rows={hosts}
+          columns={[
+            ["Host", ({ host }) => <Name text={host} />, "wide"],
+            ["Added", ({ createdAt }) => <Day at={createdAt} />],
+          ]}
+          actions={({ host }) => (
+            <RowAction
+              user={user}
+              path={`${SETTINGS_PATHS.callbackHosts}/remove`}
+              fields={[["host", host]]}
+              of={host}
+              name="Remove"
+            />
+          )}
+          empty={
+            <EmptyState icon="external" title="No hosts yet">
+              <p>Callbacks of keys with a hold or a limit are refused until you add their host.</p>
+            </EmptyState>
+          }
+        />
         {hosts.length >= CALLBACK_HOSTS_MAX && problem === null ? null : (
           <Card id="add" title="Add a host">
             <PostForm user={user} action={SETTINGS_PATHS.callbackHosts} class="ask">

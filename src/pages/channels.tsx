@@ -4,7 +4,7 @@ import { shownUrl } from "../channels/schemas.ts";
 import { CHANNEL_ADDRESSES_MAX, CHANNELS_MAX } from "../core/limits.ts";
 import { Button, Choices, Field, PostForm } from "../ui/form.tsx";
 import { Ago, Dot, Name, Problem, UntrustedText } from "../ui/parts.tsx";
-import { AddForm, DataTable, None, RowMenu, settingsFrame } from "./settings-frame.tsx";
+import { AddForm, List, None, RowAction, RowMenu, settingsFrame } from "./settings-frame.tsx";
 import { EmptyState } from "../ui/controls.tsx";
 import { type Choice, duration, type PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
@@ -49,26 +49,48 @@ export function channelsPage(props: ChannelsPageProps): string {
     children: (
       <>
         <Problem text={problem} />
-        {channels.length === 0 ? (
-          <EmptyState icon="send" title="No channels yet">
-            <p>
-              Add an email list, a Slack channel or a webhook, so that approvers are told of waiting requests at once.
-            </p>
-          </EmptyState>
-        ) : (
-          <DataTable
-            caption="Channels"
-            columns={[
-              { name: "Channel", as: "main" },
-              { name: "Kind" },
-              { name: "Goes to", as: "wide" },
-              { name: "Reminder" },
-              { name: "State" },
-              { name: "", as: "buttons" },
-            ]}
-            rows={channels.map((channel) => channelCells(channel, user, tested, now))}
-          />
-        )}
+        <List
+          title="Channels"
+          rows={channels}
+          columns={[
+            [
+              "Channel",
+              ({ name, createdAt, createdBy }) => (
+                <>
+                  <Name text={name} />
+                  <span class="says">
+                    Added <Ago at={createdAt} now={now} /> by <ActorName actor={createdBy} />
+                  </span>
+                </>
+              ),
+              "main",
+            ],
+            ["Kind", ({ kind }) => KIND_LABELS[kind]],
+            ["Goes to", ({ to, url }) => <Target text={url === null ? to.join(", ") : shownUrl(url)} />, "wide"],
+            [
+              "Reminder",
+              ({ remindAfterMinutes: minutes }) =>
+                minutes === null ? <None>Never</None> : `After ${duration(minutes * 60_000)}`,
+            ],
+            [
+              "State",
+              ({ id, enabled }) => (
+                <>
+                  {enabled ? <Dot tone="good">On</Dot> : <Dot tone="still">Off</Dot>}
+                  {tested?.id === id ? <TestResult {...tested} now={now} /> : null}
+                </>
+              ),
+            ],
+          ]}
+          actions={(channel) => <ChannelActions channel={channel} user={user} />}
+          empty={
+            <EmptyState icon="send" title="No channels yet">
+              <p>
+                Add an email list, a Slack channel or a webhook, so that approvers are told of waiting requests at once.
+              </p>
+            </EmptyState>
+          }
+        />
         {channels.length >= CHANNELS_MAX ? null : (
           <AddForm id="add" title="Add a channel" isOpen={channels.length === 0 || problem !== undefined}>
             <ChannelForm user={user} typed={typed} />
@@ -130,50 +152,31 @@ function ChannelForm({ user, typed }: { readonly user: PageUser; readonly typed:
   );
 }
 
-function channelCells(channel: Channel, user: PageUser, tested: ShownTest | null, now: Date) {
-  const { id, name, kind, to, url, remindAfterMinutes, enabled, createdAt, createdBy } = channel;
-  const ofName = (
-    <span class="visually-hidden">
-      {" "}
-      <UntrustedText text={name} />
-    </span>
-  );
-  const target = url === null ? to.join(", ") : shownUrl(url);
-  return [
-    <>
-      <Name text={name} />
-      <span class="says">
-        Added <Ago at={createdAt} now={now} /> by <ActorName actor={createdBy} />
-      </span>
-    </>,
-    KIND_LABELS[kind],
-    target === "" ? "Can’t be read: remove the channel, and add it again." : <UntrustedText text={target} />,
-    remindAfterMinutes === null ? <None>Never</None> : `After ${duration(remindAfterMinutes * 60_000)}`,
-    <>
-      {enabled ? <Dot tone="good">On</Dot> : <Dot tone="still">Off</Dot>}
-      {tested?.id === id ? <TestResult {...tested} now={now} /> : null}
-    </>,
+function Target({ text }: { readonly text: string }) {
+  return text === "" ? <>Can’t be read: remove the channel, and add it again.</> : <UntrustedText text={text} />;
+}
+
+function ChannelActions({ channel, user }: { readonly channel: Channel; readonly user: PageUser }) {
+  const { id, name, enabled } = channel;
+  const row = { user, look: "plain", of: <UntrustedText text={name} /> } as const;
+  const path = `${CHANNELS_PATH}/${id}`;
+  return (
     <div>
-      <PostForm user={user} action={`${CHANNELS_PATH}/${id}/test`}>
-        <Button look="plain">Test{ofName}</Button>
-      </PostForm>
-      <RowMenu of={name}>
-        <li>
-          <PostForm user={user} action={`${CHANNELS_PATH}/${id}/switch`} fields={[["enabled", String(!enabled)]]}>
-            <Button look="plain">
-              {enabled ? "Switch off" : "Switch on"}
-              {ofName}
-            </Button>
-          </PostForm>
-        </li>
-        <li class="ends">
-          <PostForm user={user} action={`${CHANNELS_PATH}/${id}/remove`}>
-            <Button look="plain">Remove{ofName}</Button>
-          </PostForm>
-        </li>
-      </RowMenu>
-    </div>,
-  ];
+      <RowAction {...row} path={`${path}/test`} name="Test" />
+      <RowMenu
+        of={name}
+        items={[
+          <RowAction
+            {...row}
+            path={`${path}/switch`}
+            fields={[["enabled", String(!enabled)]]}
+            name={enabled ? "Switch off" : "Switch on"}
+          />,
+        ]}
+        ends={<RowAction {...row} path={`${path}/remove`} name="Remove" />}
+      />
+    </div>
+  );
 }
 
 function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {

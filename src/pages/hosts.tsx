@@ -2,11 +2,19 @@
 import type { Backoff } from "../core/backoff.ts";
 import type { StatusPattern } from "../core/rules.ts";
 import { ALL_HOSTS, type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../core/host-settings.ts";
-import type { Child } from "hono/jsx";
 import type { Pause } from "../core/pause.ts";
 import { Button, Field, type FieldProps, PostForm } from "../ui/form.tsx";
 import { Ago, Card, Dot, LinkButton, Name, Problem, UntrustedText } from "../ui/parts.tsx";
-import { DataTable, None, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import {
+  List,
+  None,
+  OfRow,
+  pauseOrResume,
+  RowAction,
+  RowMenu,
+  SETTINGS_PATHS,
+  settingsFrame,
+} from "./settings-frame.tsx";
 import type { EffectiveSettings } from "../config/config.ts";
 import { duration, exactDuration, type PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
@@ -56,9 +64,12 @@ export function inheritedRules(rules: HostRules, server: ServerRules): HostRules
 export function hostsPage(props: HostsPageProps): string {
   const { user, hosts, defaults, server, known, pauses, typed = "", problem, now } = props;
   const paused = new Map(pauses.flatMap((pause) => (pause.kind === "host" ? [[pause.subject, pause]] : [])));
-  const rowFor = (host: string, rules: HostRules | null, setting?: HostSettingsRow) =>
-    hostCells({ user, host, rules, pause: paused.get(host), now, ...(setting === undefined ? {} : { setting }) });
   const unset = [...paused.keys()].filter((host) => !hosts.some((row) => row.host === host));
+  const rows: readonly HostRow[] = [
+    { host: ALL_HOSTS, rules: inheritedRules(defaults, server), setting: null },
+    ...hosts.map((row) => ({ host: row.host, rules: row.rules, setting: row })),
+    ...unset.map((host) => ({ host, rules: NO_HOST_RULES, setting: null })),
+  ];
   return settingsFrame({
     user,
     section: "Hosts",
@@ -68,22 +79,18 @@ export function hostsPage(props: HostsPageProps): string {
     now,
     children: (
       <>
-        <DataTable
-          caption="Hosts"
+        <List
+          title="Hosts"
+          rows={rows}
           columns={[
-            { name: "Host", as: "main" },
-            { name: "State" },
-            { name: "Limits" },
-            { name: "Timeout" },
-            { name: "Retry delay" },
-            { name: "Give up on" },
-            { name: "", as: "buttons" },
+            ["Host", (row) => <HostName row={row} now={now} />, "main"],
+            ["State", ({ host }) => (host === ALL_HOSTS ? <None /> : <HostState pause={paused.get(host)} now={now} />)],
+            ["Limits", ({ rules }) => orNone(limitsText(rules))],
+            ["Timeout", ({ rules: { timeoutMs } }) => orNone(timeoutMs === null ? null : duration(timeoutMs))],
+            ["Retry delay", ({ rules }) => orNone(backoffText(rules.backoff))],
+            ["Give up on", ({ rules: { giveUpOn } }) => orNone(giveUpOn === null ? null : patternsText(giveUpOn))],
           ]}
-          rows={[
-            defaultCells(inheritedRules(defaults, server)),
-            ...hosts.map((row) => rowFor(row.host, row.rules, row)),
-            ...unset.map((host) => rowFor(host, null)),
-          ]}
+          actions={(row) => <HostActions user={user} row={row} pause={paused.get(row.host)} />}
         />
         <Card id="add" title="Set up a host">
           <form method="get" action={`${HOSTS_PATH}/edit`} class="ask">
@@ -111,100 +118,99 @@ export function hostsPage(props: HostsPageProps): string {
 
 const HOST_HINT = "For example api.example.com or 10.0.0.7:8080.";
 
-interface HostCellsProps {
-  readonly user: PageUser;
+interface HostRow {
+  /** Or all of them. */
   readonly host: string;
+  readonly rules: HostRules;
   /** Null: nothing is set for it. */
-  readonly rules: HostRules | null;
-  readonly setting?: HostSettingsRow;
-  readonly pause: Pause | undefined;
-  readonly now: Date;
+  readonly setting: HostSettingsRow | null;
 }
 
-function hostCells({ user, host, rules, setting, pause, now }: HostCellsProps) {
-  const ofHost = <span class="visually-hidden"> {host}</span>;
-  const query = `?host=${encodeURIComponent(host)}`;
-  return [
+function HostName({ row: { host, setting }, now }: { readonly row: HostRow; readonly now: Date }) {
+  if (host === ALL_HOSTS) {
+    return (
+      <>
+        <b>All hosts</b>
+        <span class="says">Where a host sets nothing</span>
+      </>
+    );
+  }
+  return (
     <>
       <Name text={host} />
-      {setting === undefined ? null : (
+      {setting === null ? null : (
         <span class="says">
           Set <Ago at={setting.updatedAt} now={now} /> by <ActorName actor={setting.updatedBy} />
         </span>
       )}
-    </>,
-    pause === undefined ? (
-      <Dot tone="good">Sending</Dot>
-    ) : (
-      <>
-        <Dot tone="wait">Paused</Dot>
-        <span class="says">
-          <Ago at={pause.createdAt} now={now} />
-          {pause.reason === null ? null : (
-            <>
-              : <UntrustedText text={pause.reason} />
-            </>
-          )}
-        </span>
-      </>
-    ),
-    ...ruleCells(rules),
-    <div>
-      <LinkButton href={`${HOSTS_PATH}/edit${query}`}>Change{ofHost}</LinkButton>
-      <RowMenu of={host}>
-        {pause === undefined ? (
-          <li>
-            <a href={`${SETTINGS_PATHS.pauses}${query}`}>Pause{ofHost}</a>
-          </li>
-        ) : (
-          <li>
-            <PostForm user={user} action={`${SETTINGS_PATHS.pauses}/${pause.id}/resume`}>
-              <Button look="plain">Resume{ofHost}</Button>
-            </PostForm>
-          </li>
-        )}
-        {setting === undefined ? null : (
-          <li class="ends">
-            <PostForm user={user} action={`${HOSTS_PATH}/remove`} fields={[["host", host]]}>
-              <Button look="plain">Remove settings{ofHost}</Button>
-            </PostForm>
-          </li>
-        )}
-      </RowMenu>
-    </div>,
-  ];
+    </>
+  );
 }
 
-function defaultCells(defaults: HostRules) {
-  return [
+function HostState({ pause, now }: { readonly pause: Pause | undefined; readonly now: Date }) {
+  if (pause === undefined) return <Dot tone="good">Sending</Dot>;
+  return (
     <>
-      <b>All hosts</b>
-      <span class="says">Where a host sets nothing</span>
-    </>,
-    <None />,
-    ...ruleCells(defaults),
-    <div>
-      <LinkButton href={`${HOSTS_PATH}/defaults`}>
-        Change<span class="visually-hidden"> all hosts</span>
-      </LinkButton>
-    </div>,
-  ];
+      <Dot tone="wait">Paused</Dot>
+      <span class="says">
+        <Ago at={pause.createdAt} now={now} />
+        {pause.reason === null ? null : (
+          <>
+            : <UntrustedText text={pause.reason} />
+          </>
+        )}
+      </span>
+    </>
+  );
 }
 
-/** What is set, in the order of the columns. */
-function ruleCells(rules: HostRules | null): readonly Child[] {
-  const { timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent } = rules ?? NO_HOST_RULES;
+interface HostActionsProps {
+  readonly user: PageUser;
+  readonly row: HostRow;
+  readonly pause: Pause | undefined;
+}
+
+function HostActions({ user, row: { host, setting }, pause }: HostActionsProps) {
+  const isDefaults = host === ALL_HOSTS;
+  const query = `?host=${encodeURIComponent(host)}`;
+  return (
+    <div>
+      <LinkButton href={`${HOSTS_PATH}/${isDefaults ? "defaults" : `edit${query}`}`}>
+        Change
+        <OfRow of={isDefaults ? "all hosts" : host} />
+      </LinkButton>
+      {isDefaults ? null : (
+        <RowMenu
+          of={host}
+          items={[pauseOrResume(user, pause, query, host)]}
+          ends={
+            setting === null ? null : (
+              <RowAction
+                user={user}
+                path={`${HOSTS_PATH}/remove`}
+                fields={[["host", host]]}
+                look="plain"
+                of={host}
+                name="Remove settings"
+              />
+            )
+          }
+        />
+      )}
+    </div>
+  );
+}
+
+function orNone(text: string | null) {
+  return text ?? <None />;
+}
+
+function limitsText({ maxPerSecond, maxConcurrent }: HostRules): string | null {
   const limits = [
     ...(maxPerSecond === null ? [] : [`${maxPerSecond} a second`]),
     ...(maxConcurrent === null ? [] : [`${maxConcurrent} at a time`]),
   ];
-  const cells = [
-    limits.length === 0 ? null : limits.join(", "),
-    timeoutMs === null ? null : duration(timeoutMs),
-    backoffText(backoff),
-    giveUpOn === null ? null : patternsText(giveUpOn),
-  ];
-  return cells.map((text) => text ?? <None />);
+  return limits.length === 0 ? null : limits.join(", ");
 }
 
 /** Null: it is not set. */

@@ -23,7 +23,7 @@ import {
   UntilTime,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { DataTable, None, RowMenu, SETTINGS_PATHS } from "./settings-frame.tsx";
+import { List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
 import { timeAgo } from "../core/clock.ts";
 import { counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
 
@@ -46,7 +46,7 @@ interface KeysPageProps {
 
 /** The keys of the account, for its people. */
 export function keysPage(props: KeysPageProps): string {
-  const { user, keys, next, revoked, former, now } = props;
+  const { user, keys, next, revoked, former, paused, now } = props;
   const live = keys.filter(({ revokedAt }) => revokedAt === null);
   const over = keys.filter(({ revokedAt }) => revokedAt !== null);
   return render(
@@ -68,35 +68,70 @@ export function keysPage(props: KeysPageProps): string {
       )}
       <FormerKeys user={user} keys={former} />
       {live.length === 0 ? null : (
-        <DataTable
-          caption="Keys"
-          columns={[
-            { name: "Key", as: "main" },
-            { name: "Role", as: "fact" },
-            { name: "Needs approval", as: "fact" },
-            { name: "Limits" },
-            { name: "Last call", as: "wide" },
-            { name: "24 hours", as: "number" },
-            { name: "", as: "buttons" },
-          ]}
+        <List
+          title="Keys"
           isCompact
-          rows={live.map((key) => liveCells(key, props))}
+          rows={live}
+          columns={[
+            ["Key", (key) => <LiveKey of={key} pause={paused.get(key.id)} now={now} />, "main"],
+            ["Role", (key) => <RoleOf of={key} />, "fact"],
+            ["Needs approval", ({ hold }) => (hold === "none" ? <None>As asked</None> : HOLD_WORDS[hold]), "fact"],
+            ["Limits", (key) => <LimitsCell of={key} now={now} />],
+            ["Last call", (key) => <LastCall of={key} now={now} />, "wide"],
+            [
+              "24 hours",
+              (key) => (
+                <RowLink href={listPath({ created_by: key.id })} of={`actions of ${key.name}`} name={usedText(key)} />
+              ),
+              "number",
+            ],
+          ]}
+          actions={({ id, name }) => (
+            <div>
+              <RowMenu
+                of={name}
+                items={[
+                  <RowLink href={`/keys/new?replaces=${id}`} of={name} name="Rotate" />,
+                  <RowLink href={listPath({ created_by: id })} of={name} name="Show actions" />,
+                  pauseOrResume(user, paused.get(id), `?key=${id}`, name),
+                ]}
+                ends={<RowLink href={`/keys/${id}/revoke`} of={name} name="Revoke" />}
+              />
+            </div>
+          )}
         />
       )}
       {over.length === 0 ? null : (
         <details class="uses" open={live.length === 0}>
           <summary>{counted(over.length, "revoked key")}</summary>
-          <DataTable
-            caption="Revoked keys"
-            columns={[
-              { name: "Key", as: "main" },
-              { name: "Role", as: "fact" },
-              { name: "Revoked", as: "fact" },
-              { name: "Last call", as: "wide" },
-              { name: "", as: "buttons" },
-            ]}
+          <List
+            title="Revoked keys"
             isCompact
-            rows={over.map((key) => revokedCells(key, props))}
+            rows={over}
+            columns={[
+              [
+                "Key",
+                (key) => (
+                  <>
+                    <KeyName of={key} /> <code class="none">…{key.last4}</code>{" "}
+                    {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
+                  </>
+                ),
+                "main",
+              ],
+              ["Role", ({ role }) => roleLabel(role), "fact"],
+              ["Revoked", (key) => <Revoked of={key} now={now} />, "fact"],
+              ["Last call", (key) => <LastCall of={key} now={now} />, "wide"],
+            ]}
+            actions={({ id, name }) => (
+              <RowMenu
+                of={name}
+                items={[
+                  <RowLink href={`/keys/new?replaces=${id}`} of={name} name="Replace" />,
+                  <RowLink href={listPath({ created_by: id })} of={name} name="Show actions" />,
+                ]}
+              />
+            )}
           />
         </details>
       )}
@@ -105,91 +140,50 @@ export function keysPage(props: KeysPageProps): string {
   );
 }
 
-function liveCells(key: ListedKeyView, { user, paused, now }: KeysPageProps) {
-  const { id, role, hold, scope, last4, lastUsedAt } = key;
-  const pause = paused.get(id);
-  const wide = scopeLabel(role, scope);
-  const ofKey = <span class="visually-hidden"> {key.name}</span>;
-  return [
+interface LiveKeyProps {
+  readonly of: ListedKeyView;
+  readonly pause: Pause | undefined;
+  readonly now: Date;
+}
+
+function LiveKey({ of: key, pause, now }: LiveKeyProps) {
+  return (
     <>
-      <KeyName of={key} /> <code class="none nowrap">…{last4}</code>{" "}
+      <KeyName of={key} /> <code class="none nowrap">…{key.last4}</code>{" "}
       {pause === undefined ? null : <Dot tone="wait">Paused</Dot>}
       {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
       <span class="says">
-        {lastUsedAt === null ? (
+        {key.lastUsedAt === null ? (
           "Never used"
         ) : (
           <>
-            Used <Ago at={lastUsedAt} now={now} />
+            Used <Ago at={key.lastUsedAt} now={now} />
           </>
         )}
         {" · created by "}
         <MakerName of={key.createdBy} />
       </span>
-    </>,
+    </>
+  );
+}
+
+function RoleOf({ of: { role, scope } }: { readonly of: KeyView }) {
+  const wide = scopeLabel(role, scope);
+  return (
     <>
       {roleLabel(role)}
       {wide === null ? null : <span class="says nowrap">{wide}</span>}
-    </>,
-    hold === "none" ? <None>As asked</None> : HOLD_WORDS[hold],
-    <LimitsCell of={key} now={now} />,
-    <LastCall of={key} now={now} />,
-    <a href={listPath({ created_by: id })}>
-      {usedText(key)}
-      <span class="visually-hidden"> actions of {key.name}</span>
-    </a>,
-    <div>
-      <RowMenu of={key.name}>
-        <li>
-          <a href={`/keys/new?replaces=${id}`}>Rotate{ofKey}</a>
-        </li>
-        <li>
-          <a href={listPath({ created_by: id })}>Show actions{ofKey}</a>
-        </li>
-        {pause === undefined ? (
-          <li>
-            <a href={`${SETTINGS_PATHS.pauses}?key=${id}`}>Pause{ofKey}</a>
-          </li>
-        ) : (
-          <li>
-            <PostForm user={user} action={`${SETTINGS_PATHS.pauses}/${pause.id}/resume`}>
-              <Button look="plain">Resume{ofKey}</Button>
-            </PostForm>
-          </li>
-        )}
-        <li class="ends">
-          <a href={`/keys/${id}/revoke`}>Revoke{ofKey}</a>
-        </li>
-      </RowMenu>
-    </div>,
-  ];
+    </>
+  );
 }
 
-function revokedCells(key: ListedKeyView, { paused, now }: KeysPageProps) {
-  const ofKey = <span class="visually-hidden"> {key.name}</span>;
-  return [
+function Revoked({ of: { revokedAt, revokedBy }, now }: { readonly of: KeyView; readonly now: Date }) {
+  if (revokedAt === null) return <None />;
+  return (
     <>
-      <KeyName of={key} /> <code class="none">…{key.last4}</code>{" "}
-      {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
-    </>,
-    roleLabel(key.role),
-    key.revokedAt === null ? (
-      <None />
-    ) : (
-      <>
-        <Ago at={key.revokedAt} now={now} /> by <MakerName of={key.revokedBy} />
-      </>
-    ),
-    <LastCall of={key} now={now} />,
-    <RowMenu of={key.name}>
-      <li>
-        <a href={`/keys/new?replaces=${key.id}`}>Replace{ofKey}</a>
-      </li>
-      <li>
-        <a href={listPath({ created_by: key.id })}>Show actions{ofKey}</a>
-      </li>
-    </RowMenu>,
-  ];
+      <Ago at={revokedAt} now={now} /> by <MakerName of={revokedBy} />
+    </>
+  );
 }
 
 const HOLD_WORDS = { writes: "Writes", all: "Every call" } as const satisfies Record<Exclude<Hold, "none">, string>;
@@ -310,34 +304,26 @@ function MakerName({ of: actor }: { readonly of: KeyView["createdBy"] }) {
 export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly keys: readonly KeyView[] }) {
   if (keys.length === 0) return null;
   return (
-    <section class="section" aria-labelledby="former">
-      <h2 id="former">Keys to check</h2>
-      <p class="quiet">
-        Whoever created these may no longer manage the account: a person who left or has another role, or an owner key
-        that was revoked or has expired. They may still know the keys.
-      </p>
-      <DataTable
-        caption="Keys to check"
-        columns={[
-          { name: "Key", as: "main" },
-          { name: "Role", as: "fact" },
-          { name: "Created by", as: "fact" },
-          { name: "", as: "buttons" },
-        ]}
-        rows={keys.map((key) => [
-          <>
-            <KeyName of={key} /> <code class="none nowrap">…{key.last4}</code>
-          </>,
-          roleLabel(key.role),
-          <MakerName of={key.createdBy} />,
-          <PostForm user={user} action={`/keys/${key.id}/revoke`}>
-            <Button look="bad">
-              Revoke<span class="visually-hidden"> {key.name}</span>
-            </Button>
-          </PostForm>,
-        ])}
-      />
-    </section>
+    <List
+      id="former"
+      title="Keys to check"
+      intro="Whoever created these may no longer manage the account: a person who left or has another role, or an owner key that was revoked or has expired. They may still know the keys."
+      rows={keys}
+      columns={[
+        [
+          "Key",
+          (key) => (
+            <>
+              <KeyName of={key} /> <code class="none nowrap">…{key.last4}</code>
+            </>
+          ),
+          "main",
+        ],
+        ["Role", ({ role }) => roleLabel(role), "fact"],
+        ["Created by", ({ createdBy }) => <MakerName of={createdBy} />, "fact"],
+      ]}
+      actions={({ id, name }) => <RowAction user={user} path={`/keys/${id}/revoke`} of={name} name="Revoke" />}
+    />
   );
 }
 

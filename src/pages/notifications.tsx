@@ -6,7 +6,7 @@ import { maskText, maskUrl } from "../receipts/masking.ts";
 import { EmptyState } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { Dot, Name, NextPage, type Tone, UntilTime, UntrustedText, WhenTime } from "../ui/parts.tsx";
-import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { List, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { counted, mailName, type PageUser } from "../ui/text.ts";
 
 interface NotificationsProps {
@@ -39,27 +39,32 @@ export function notificationsPage({ user, entries, before, channels, now }: Noti
     now,
     children: (
       <>
-        {entries.length === 0 ? (
-          <EmptyState icon="inbox" title="No notifications yet">
-            <p>
-              They follow from actions: give an action a <code>callback</code>, or{" "}
-              <a href={SETTINGS_PATHS.channels}>add a channel</a> that asks for approvals.
-            </p>
-          </EmptyState>
-        ) : (
-          <DataTable
-            caption="Notifications"
-            columns={[
-              { name: "When" },
-              { name: "What" },
-              { name: "To", as: "wide" },
-              { name: "Result" },
-              { name: "Attempts", as: "number" },
-              { name: "", as: "buttons" },
-            ]}
-            rows={entries.map((entry) => cellsOf(entry, channels, now))}
-          />
-        )}
+        <List
+          title="Notifications"
+          rows={entries}
+          columns={[
+            ["When", ({ createdAt }) => <WhenTime at={createdAt} now={now} />],
+            ["What", ({ message: { event, kind } }) => nameOf(event, kind)],
+            ["To", (entry) => <Recipient of={entry} channels={channels} />, "wide"],
+            ["Result", (entry) => <NotificationState of={entry} now={now} />],
+            ["Attempts", ({ attempts }) => (attempts === 0 ? <None /> : attempts), "number"],
+          ]}
+          actions={({ actionId, attempts, message: { kind, event } }) =>
+            kind === "mail" && event === "invited" ? null : (
+              <a href={actionPath(actionId)} title={actionId}>
+                Action<span class="visually-hidden">, {counted(attempts, "attempt")}</span>
+              </a>
+            )
+          }
+          empty={
+            <EmptyState icon="inbox" title="No notifications yet">
+              <p>
+                They follow from actions: give an action a <code>callback</code>, or{" "}
+                <a href={SETTINGS_PATHS.channels}>add a channel</a> that asks for approvals.
+              </p>
+            </EmptyState>
+          }
+        />
         <NextPage
           href={before === null ? null : `${SETTINGS_PATHS.notifications}?before=${encodeURIComponent(before)}`}
           name="Older"
@@ -77,26 +82,33 @@ const STATES: Readonly<Record<NotificationStatus, { readonly tone: Tone; readonl
   dropped: { tone: "still", label: "Not needed" },
 };
 
-function cellsOf(entry: ListedNotification, channels: NotificationsProps["channels"], now: Date) {
-  const { actionId, message, status, attempts, createdAt, dueAt, lastError } = entry;
-  const { kind, event, target } = message;
+function Recipient({
+  of: { message, status, lastError },
+  channels,
+}: { readonly of: ListedNotification } & Pick<NotificationsProps, "channels">) {
+  const { kind, target } = message;
   const channel = kind === "message" ? channels.get(target) : undefined;
-  const isFailed = lastError !== null && status !== "delivered";
-  return [
-    <WhenTime at={createdAt} now={now} />,
-    nameOf(event, kind),
+  return (
     <>
       {channel === undefined ? (
         <UntrustedText text={kind === "callback" ? maskUrl(target, "decider") : maskText(target, "decider")} />
       ) : (
         <Name text={channel} />
       )}
-      {isFailed ? (
+      {lastError === null || status === "delivered" ? null : (
         <span class="says says-bad">
           <UntrustedText text={maskText(lastError, "decider")} />
         </span>
-      ) : null}
-    </>,
+      )}
+    </>
+  );
+}
+
+function NotificationState({
+  of: { status, attempts, dueAt },
+  now,
+}: { readonly of: ListedNotification } & Pick<NotificationsProps, "now">) {
+  return (
     <>
       <Dot tone={STATES[status].tone}>{STATES[status].label}</Dot>
       {status === "pending" && dueAt !== null && attempts > 0 ? (
@@ -104,14 +116,8 @@ function cellsOf(entry: ListedNotification, channels: NotificationsProps["channe
           again <UntilTime at={dueAt} now={now} />
         </span>
       ) : null}
-    </>,
-    attempts === 0 ? <None /> : attempts,
-    kind === "mail" && event === "invited" ? null : (
-      <a href={actionPath(actionId)} title={actionId}>
-        Action<span class="visually-hidden">, {counted(attempts, "attempt")}</span>
-      </a>
-    ),
-  ];
+    </>
+  );
 }
 
 /** The target of a message is the id of its channel. */

@@ -6,7 +6,7 @@ import { Button, Choices, Field, PostForm, ReasonField, Select } from "../ui/for
 import { keyLabel, KeyName } from "./keys.tsx";
 import { PAUSES_PATH } from "../ui/layout.tsx";
 import { Ago, Card, Notice, Problem, Time, UntrustedText } from "../ui/parts.tsx";
-import { DataTable, None, settingsFrame } from "./settings-frame.tsx";
+import { List, None, RowAction, settingsFrame } from "./settings-frame.tsx";
 import type { Choice, PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 
@@ -52,21 +52,33 @@ export function pausesPage(props: PausesPageProps): string {
     now,
     children: (
       <>
-        {pauses.length === 0 ? (
-          <p class="quiet">No pause is in force: everything is sent.</p>
-        ) : (
-          <DataTable
-            caption="Pauses"
-            columns={[
-              { name: "Paused", as: "wide" },
-              { name: "Since" },
-              { name: "By" },
-              { name: "Reason" },
-              { name: "", as: "buttons" },
-            ]}
-            rows={pauses.map((pause) => pauseCells(pause, { user, keys, now }))}
-          />
-        )}
+        <List
+          title="Pauses"
+          rows={pauses}
+          columns={[
+            [
+              "Paused",
+              ({ kind, subject, cancels }) => (
+                <>
+                  <Paused kind={kind} subject={subject} of={keys.find((one) => one.id === subject)} />
+                  {cancels ? (
+                    <span class="says">Its unfinished actions are being cancelled. The pause ends when all are.</span>
+                  ) : null}
+                </>
+              ),
+              "wide",
+            ],
+            ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
+            ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
+            ["Reason", (pause) => (pause.reason === null ? <None /> : <UntrustedText text={pause.reason} />)],
+          ]}
+          actions={({ id, kind }) =>
+            kind === "sign_up" ? null : (
+              <RowAction user={user} path={`${PAUSES_PATH}/${id}/resume`} look="plain" name="Resume" />
+            )
+          }
+          empty={<p class="quiet">No pause is in force: everything is sent.</p>}
+        />
         <Card id="pause" title="Pause now">
           <Problem text={problem} />
           <PostForm user={user} action={PAUSES_PATH} class="pause-form">
@@ -99,26 +111,6 @@ export function pausesPage(props: PausesPageProps): string {
       </>
     ),
   });
-}
-
-function pauseCells(pause: Pause, { user, keys, now }: Pick<PausesPageProps, "user" | "keys" | "now">) {
-  const { id, kind, subject, createdAt, createdBy, reason, cancels } = pause;
-  return [
-    <>
-      <Paused kind={kind} subject={subject} of={keys.find((one) => one.id === subject)} />
-      {cancels ? (
-        <span class="says">Its unfinished actions are being cancelled. The pause ends when all are.</span>
-      ) : null}
-    </>,
-    <Ago at={createdAt} now={now} />,
-    <ActorName actor={createdBy} />,
-    reason === null ? <None /> : <UntrustedText text={reason} />,
-    kind === "sign_up" ? null : (
-      <PostForm user={user} action={`${PAUSES_PATH}/${id}/resume`}>
-        <Button look="plain">Resume</Button>
-      </PostForm>
-    ),
-  ];
 }
 
 /** What a pause stops. */

@@ -1,10 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
+import type { Pause } from "../core/pause.ts";
 import { mayDo } from "../core/roles.ts";
 import { Menu } from "../ui/controls.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
 import { Layout, LOG_IN_PATH, PAUSES_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
-import { PageHead } from "../ui/parts.tsx";
+import { Ago, PageHead } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 
 export const SETTINGS_PATHS = {
@@ -168,45 +170,58 @@ function Sections({ user, section, isIndex }: Pick<SettingsPageProps, "user" | "
   );
 }
 
-interface Column {
-  /** Its head; on phones it stands before each value. Empty: none. */
-  readonly name: string;
-  /**
-   * Numbers stand at the right; buttons at the end of the row; the main one is never narrow; a wide one takes what is left. A
-   * fact is a word or two.
-   */
-  readonly as?: "number" | "buttons" | "main" | "wide" | "fact";
-}
+/**
+ * The head of a column, which stands before each value on phones, what a row has there, and how it looks: numbers stand at the
+ * right; buttons at the end of the row; the main one is never narrow; a wide one takes what is left. A fact is a word or two.
+ */
+type Column<Row> = readonly [
+  head: string,
+  cell: (row: Row) => Child,
+  as?: "number" | "buttons" | "main" | "wide" | "fact",
+];
 
-interface DataTableProps {
-  /** For screen readers. */
-  readonly caption: string;
-  readonly columns: readonly Column[];
-  readonly rows: readonly (readonly Child[])[];
+interface ListProps<Row> {
+  /** The title of a list with an id; of others only for screen readers. */
+  readonly title: string;
+  /** Gives it a heading. */
+  readonly id?: string;
+  /** Below the heading. */
+  readonly intro?: Child;
+  readonly rows: readonly Row[];
+  readonly columns: readonly Column<Row>[];
+  /** What can be done with a row, at its end. */
+  readonly actions?: (row: Row) => Child;
+  /** Stands in place of a list without rows. */
+  readonly empty?: Child;
   /** On phones, facts and numbers stand in one line, and what can be done beside the main one. */
   readonly isCompact?: boolean;
+  /** Below a list with a heading. */
+  readonly children?: Child;
 }
 
-/** A dense table. On phones each row is a block of names and values, so that nothing scrolls sideways. */
-export function DataTable({ caption, columns, rows, isCompact = false }: DataTableProps) {
-  return (
+/** A list of the settings: a dense table. On phones each row is a block of names and values, so that nothing scrolls sideways. */
+export function List<Row>(props: ListProps<Row>) {
+  const { title, id, intro, rows, actions, empty, isCompact = false } = props;
+  const columns = actions === undefined ? props.columns : [...props.columns, ["", actions, "buttons"] as const];
+  if (rows.length === 0 && empty !== undefined) return <>{empty}</>;
+  const table = (
     <table class={isCompact ? "data compact" : "data"}>
-      <caption class="visually-hidden">{caption}</caption>
+      <caption class="visually-hidden">{title}</caption>
       <thead>
         <tr>
-          {columns.map(({ name, as }) => (
+          {columns.map(([head, , as]) => (
             <th scope="col" class={as}>
-              {name === "" ? <span class="visually-hidden">What you can do</span> : name}
+              {head === "" ? <span class="visually-hidden">What you can do</span> : head}
             </th>
           ))}
         </tr>
       </thead>
       <tbody>
-        {rows.map((cells) => (
+        {rows.map((row) => (
           <tr>
-            {cells.map((cell, at) => (
-              <td class={columns[at]?.as} data-label={columns[at]?.name === "" ? undefined : columns[at]?.name}>
-                <div>{cell}</div>
+            {columns.map(([head, cell, as]) => (
+              <td class={as} data-label={head === "" ? undefined : head}>
+                <div>{cell(row)}</div>
               </td>
             ))}
           </tr>
@@ -214,20 +229,64 @@ export function DataTable({ caption, columns, rows, isCompact = false }: DataTab
       </tbody>
     </table>
   );
+  if (id === undefined) return table;
+  return (
+    <section class="section" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {intro === undefined ? null : <p class="quiet">{intro}</p>}
+      {table}
+      {props.children}
+    </section>
+  );
 }
 
-/** A form that adds a row, closed until somebody wants it. */
-export function AddForm({
-  id,
-  title,
-  isOpen,
-  children,
-}: {
+interface RowActionProps {
+  readonly user: PageUser;
+  /** Where the form is sent. */
+  readonly path: string;
+  readonly fields?: readonly (readonly [name: string, value: string])[];
+  readonly look?: "bad" | "plain" | "main";
+  readonly name: string;
+  /** The row, for screen readers. */
+  readonly of?: Child;
+}
+
+/** A button that does something with a row. */
+export function RowAction({ user, path, fields = [], look = "bad", name, of }: RowActionProps) {
+  return (
+    <PostForm user={user} action={path} fields={fields}>
+      <Button look={look}>
+        {name}
+        <OfRow of={of} />
+      </Button>
+    </PostForm>
+  );
+}
+
+/** A link to what can be done with a row. */
+export function RowLink({ href, name, of }: Pick<RowActionProps, "name" | "of"> & { readonly href: string }) {
+  return (
+    <a href={href}>
+      {name}
+      <OfRow of={of} />
+    </a>
+  );
+}
+
+/** The end of a name that says of which row it is, for screen readers. */
+export function OfRow({ of }: Pick<RowActionProps, "of">) {
+  return of === undefined ? null : <span class="visually-hidden"> {of}</span>;
+}
+
+interface AddFormProps {
   readonly id: string;
   readonly title: string;
   readonly isOpen: boolean;
   readonly children?: Child;
-}) {
+}
+
+/** A form that adds a row, closed until somebody wants it. */
+export function AddForm({ id, title, isOpen, children }: AddFormProps) {
   return (
     <details class="add" id={id} open={isOpen}>
       <summary>{title}</summary>
@@ -236,23 +295,52 @@ export function AddForm({
   );
 }
 
+interface RowMenuProps {
+  /** The name of the row. */
+  readonly of: string;
+  readonly items: readonly Child[];
+  /** The last one, which ends something; null: none does. */
+  readonly ends?: Child;
+}
+
 /** What else can be done with a row, behind three dots. */
-export function RowMenu({ of, children }: { readonly of: string; readonly children?: Child }) {
+export function RowMenu({ of, items, ends = null }: RowMenuProps) {
+  const label = (
+    <>
+      <Icon name="more" />
+      <span class="visually-hidden">More for {of}</span>
+    </>
+  );
   return (
     <span class="more-menu">
-      <Menu
-        isAtEnd
-        label={
-          <>
-            <Icon name="more" />
-            <span class="visually-hidden">More for {of}</span>
-          </>
-        }
-      >
-        {children}
+      <Menu isAtEnd label={label}>
+        {items.map((item) => (
+          <li>{item}</li>
+        ))}
+        {ends === null ? null : <li class="ends">{ends}</li>}
       </Menu>
     </span>
   );
+}
+
+/** In the menu of a row that can be paused. The query names the row on the page of pauses. */
+export function pauseOrResume(user: PageUser, pause: Pick<Pause, "id"> | undefined, query: string, of: string) {
+  if (pause === undefined) return <RowLink href={`${PAUSES_PATH}${query}`} name="Pause" of={of} />;
+  return <RowAction user={user} path={`${PAUSES_PATH}/${pause.id}/resume`} look="plain" name="Resume" of={of} />;
+}
+
+/** A name, and what is special about it; null: nothing. */
+export function Tagged({ name, tag }: { readonly name: Child; readonly tag: string | null }) {
+  return (
+    <>
+      {name} {tag === null ? null : <span class="tag">{tag}</span>}
+    </>
+  );
+}
+
+/** How long ago it was; null: it was not. */
+export function AgoOr({ at, now, none }: { readonly at: Date | null; readonly now: Date; readonly none?: string }) {
+  return at === null ? <None>{none}</None> : <Ago at={at} now={now} />;
 }
 
 /** A value that is not set. */

@@ -18,7 +18,7 @@ import {
 } from "../core/limits.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
-import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { List, None, RowAction, SETTINGS_PATHS, settingsFrame, Tagged } from "./settings-frame.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 
 interface ServerPageProps {
@@ -83,25 +83,21 @@ export function serverPage({ user, rules, size, isOperator, version, notice = nu
 }
 
 function AllSettings({ settings }: { readonly settings: readonly ServerSetting[] }) {
-  return TOPICS.map(([id, title, isOf]) => (
-    <section class="section" aria-labelledby={id}>
-      <h2 id={id}>{title}</h2>
-      <DataTable
-        caption={title}
-        columns={[{ name: "Setting" }, { name: "Value" }, { name: "What it does", as: "wide" }]}
-        rows={settings
-          .filter(({ name }) => topicOf(name) === isOf)
-          .map(({ name, value, isSet, isSecret, description }) => [
-            <code>{name}</code>,
-            <SettingValue {...{ name, value, isSet, isSecret }} />,
-            <span class="quiet">{description}</span>,
-          ])}
-      />
-    </section>
+  return TOPICS.map(([id, title, topic]) => (
+    <List
+      id={id}
+      title={title}
+      rows={settings.filter(({ name }) => topicOf(name) === topic)}
+      columns={[
+        ["Setting", ({ name }) => <code>{name}</code>],
+        ["Value", (row) => <SettingValue {...row} />],
+        ["What it does", ({ description }) => <span class="quiet">{description}</span>, "wide"],
+      ]}
+    />
   ));
 }
 
-function SettingValue({ name, value, isSet, isSecret }: Omit<ServerSetting, "description">) {
+function SettingValue({ name, value, isSet, isSecret }: ServerSetting) {
   if (isSecret && isSet) return <Dot tone="good">Set</Dot>;
   if (value === null) return <None>Not set</None>;
   const words = wordsOf(name, value);
@@ -264,38 +260,37 @@ export function accountsPage({ user, accounts, closedBy }: AccountsPageProps): s
       </>
     ),
     children: (
-      <DataTable
-        caption="Accounts"
+      <List
+        title="Accounts"
+        rows={accounts}
         columns={[
-          { name: "First person", as: "wide" },
-          { name: "State" },
-          { name: "Created" },
-          { name: "Allowed" },
-          { name: "ID" },
-          { name: "", as: "buttons" },
+          [
+            "First person",
+            ({ email, isFirst }) => (
+              <Tagged
+                name={email === null ? <None>No user yet</None> : <Name text={email} />}
+                tag={isFirst ? "First account" : null}
+              />
+            ),
+            "wide",
+          ],
+          ["State", ({ isStopped }) => (isStopped ? <Dot tone="bad">Stopped</Dot> : <Dot tone="good">Allowed</Dot>)],
+          ["Created", ({ createdAt }) => <Day at={createdAt} />],
+          ["Allowed", ({ allowedAt }) => (allowedAt === null ? <None /> : <Day at={allowedAt} />)],
+          ["ID", ({ id }) => <code>{id}</code>],
         ]}
-        rows={accounts.map((account) => accountCells(account, user))}
+        actions={({ id, email, isStopped }) =>
+          isStopped ? (
+            <RowAction
+              user={user}
+              path={`${ACCOUNTS_PAGE_PATH}/${id}/allow`}
+              look="main"
+              of={email ?? id}
+              name="Allow"
+            />
+          ) : null
+        }
       />
     ),
   });
-}
-
-function accountCells({ id, email, createdAt, isFirst, isStopped, allowedAt }: ListedAccount, user: PageUser) {
-  return [
-    <>
-      {email === null ? <None>No user yet</None> : <Name text={email} />}{" "}
-      {isFirst ? <span class="tag">First account</span> : null}
-    </>,
-    isStopped ? <Dot tone="bad">Stopped</Dot> : <Dot tone="good">Allowed</Dot>,
-    <Day at={createdAt} />,
-    allowedAt === null ? <None /> : <Day at={allowedAt} />,
-    <code>{id}</code>,
-    isStopped ? (
-      <PostForm user={user} action={`${ACCOUNTS_PAGE_PATH}/${id}/allow`}>
-        <Button>
-          Allow<span class="visually-hidden"> {email ?? id}</span>
-        </Button>
-      </PostForm>
-    ) : null,
-  ];
 }

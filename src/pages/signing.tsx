@@ -4,9 +4,9 @@ import type { KnownOrigin } from "../accounts/known-origins.ts";
 import type { SigningSecret } from "../accounts/signing-secrets.ts";
 import { Copied, EmptyState } from "../ui/controls.tsx";
 import { Button, Field, PostForm } from "../ui/form.tsx";
-import { Ago, Card, LinkButton, Notice, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Card, LinkButton, Notice, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { CheckForm, type CheckFormProps } from "./signature-check.tsx";
-import { DataTable, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { AgoOr, List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 
 interface OriginFormProps {
@@ -80,23 +80,42 @@ export function signingPage({
             All secrets are rotated. The previous secrets are valid until <Time at={rotatedUntil} />.
           </Notice>
         )}
-        {origins.length === 0 ? (
-          <EmptyState icon="send" title="No calls yet">
-            <p>Origins appear here with their first call. You can show the secret of any origin before that.</p>
-          </EmptyState>
-        ) : (
-          <DataTable
-            caption="Origins"
-            columns={[
-              { name: "Origin", as: "wide" },
-              { name: "Signs" },
-              { name: "Last used" },
-              { name: "Rotated" },
-              { name: "", as: "buttons" },
-            ]}
-            rows={origins.map((origin) => originCells(origin, user, now))}
-          />
-        )}
+        <List
+          title="Origins"
+          rows={origins}
+          columns={[
+            [
+              "Origin",
+              ({ origin }) => (
+                <Copied text={origin} what="origin">
+                  <UntrustedText text={origin} />
+                </Copied>
+              ),
+              "wide",
+            ],
+            ["Signs", ({ use }) => (use === "calls" ? "Calls" : "Callbacks")],
+            ["Last used", ({ lastUsedAt }) => <AgoOr at={lastUsedAt} now={now} none="Not lately" />],
+            [
+              "Rotated",
+              ({ rotatedAt, overlapEndsAt }) => (
+                <>
+                  <AgoOr at={rotatedAt} now={now} none="Never" />
+                  {overlapEndsAt === null ? null : (
+                    <span class="says">
+                      both valid, ends <UntilTime at={overlapEndsAt} now={now} />
+                    </span>
+                  )}
+                </>
+              ),
+            ],
+          ]}
+          actions={(origin) => <OriginActions {...origin} user={user} />}
+          empty={
+            <EmptyState icon="send" title="No calls yet">
+              <p>Origins appear here with their first call. You can show the secret of any origin before that.</p>
+            </EmptyState>
+          }
+        />
         <Card id="other" title="Another origin">
           <OriginForm user={user} {...asked} />
         </Card>
@@ -106,36 +125,19 @@ export function signingPage({
   });
 }
 
-function originCells({ origin, use, lastUsedAt, rotatedAt, overlapEndsAt }: KnownOrigin, user: PageUser, now: Date) {
+function OriginActions({ origin, use, user }: KnownOrigin & { readonly user: PageUser }) {
   const ofOrigin = (
-    <span class="visually-hidden">
-      {" "}
-      of {use} to <UntrustedText text={origin} />
-    </span>
-  );
-  return [
-    <Copied text={origin} what="origin">
-      <UntrustedText text={origin} />
-    </Copied>,
-    use === "calls" ? "Calls" : "Callbacks",
-    lastUsedAt === null ? <None>Not lately</None> : <Ago at={lastUsedAt} now={now} />,
     <>
-      {rotatedAt === null ? <None>Never</None> : <Ago at={rotatedAt} now={now} />}
-      {overlapEndsAt === null ? null : (
-        <span class="says">
-          both valid, ends <UntilTime at={overlapEndsAt} now={now} />
-        </span>
-      )}
-    </>,
+      of {use} to <UntrustedText text={origin} />
+    </>
+  );
+  const row = { user, look: "plain", fields: fieldsOf(origin, use), of: ofOrigin } as const;
+  return (
     <div>
-      <PostForm user={user} action={SECRET_PATH} fields={fieldsOf(origin, use)}>
-        <Button look="plain">Show secret{ofOrigin}</Button>
-      </PostForm>
-      <PostForm user={user} action={ROTATION_PATH} fields={fieldsOf(origin, use)}>
-        <Button look="plain">Rotate…{ofOrigin}</Button>
-      </PostForm>
-    </div>,
-  ];
+      <RowAction {...row} path={SECRET_PATH} name="Show secret" />
+      <RowAction {...row} path={ROTATION_PATH} name="Rotate…" />
+    </div>
+  );
 }
 
 interface SecretPageProps {

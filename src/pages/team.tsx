@@ -7,8 +7,8 @@ import type { Invitation, TeamMember } from "../core/team-store.ts";
 import { Button, Choices, type CredentialInput, CredentialFields, Field, OrCancel, PostForm } from "../ui/form.tsx";
 import { FormerKeys } from "./keys.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { AddForm, DataTable, None, settingsFrame } from "./settings-frame.tsx";
-import { Ago, Day, Name, Notice, PageHead, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { AddForm, AgoOr, List, OfRow, RowAction, settingsFrame, Tagged } from "./settings-frame.tsx";
+import { Day, Name, Notice, PageHead, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { ProviderForm } from "./sign-in.tsx";
 import { MEMBER_ROLE_CHOICES, type PageUser, roleLabel } from "../ui/text.ts";
 
@@ -53,6 +53,7 @@ export function peoplePage(props: PeoplePageProps): string {
   const { user, personId, members, invitations, former, typed, problem = null, changed = null, now } = props;
   const open = invitations.filter(({ isVoid }) => !isVoid);
   const isVoid = invitations.filter((invitation) => invitation.isVoid);
+  const isSelf = (member: TeamMember) => member.personId === personId;
   const isRefused = Object.keys(typed.problems).length > 0;
   return settingsFrame({
     user,
@@ -68,16 +69,25 @@ export function peoplePage(props: PeoplePageProps): string {
             <UntrustedText text={changed.email} /> is now {ROLE_NOUNS[changed.role]}.
           </Notice>
         )}
-        <DataTable
-          caption="People"
+        <List
+          title="People"
+          rows={members}
           columns={[
-            { name: "Person", as: "wide" },
-            { name: "Role" },
-            { name: "Joined" },
-            { name: "Last seen" },
-            { name: "", as: "buttons" },
+            ["Person", (one) => <Tagged name={<Name text={one.email} />} tag={isSelf(one) ? "You" : null} />, "wide"],
+            ["Role", (member) => <RoleForm {...member} user={user} isSelf={isSelf(member)} />],
+            ["Joined", ({ joinedAt }) => <Day at={joinedAt} />],
+            ["Last seen", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} now={now} none="Not yet" />],
           ]}
-          rows={members.map((member) => memberCells({ ...member, user, isSelf: member.personId === personId, now }))}
+          actions={(member) =>
+            isSelf(member) ? null : (
+              <RowAction
+                user={user}
+                path={`${PEOPLE_PATH}/${member.personId}/remove`}
+                of={member.email}
+                name="Remove"
+              />
+            )
+          }
         />
         <FormerKeys user={user} keys={former} />
         <Invitations title="Open invitations" id="invitations" rows={open} user={user} now={now} />
@@ -101,21 +111,26 @@ interface InvitationsProps extends Pick<PeoplePageProps, "user" | "now"> {
 function Invitations({ title, id, rows, user, now, children }: InvitationsProps) {
   if (rows.length === 0) return null;
   return (
-    <section class="section" aria-labelledby={id}>
-      <h2 id={id}>{title}</h2>
-      {children === undefined ? null : <p class="quiet">{children}</p>}
-      <DataTable
-        caption={title}
-        columns={[
-          { name: "Address", as: "wide" },
-          { name: "Role" },
-          { name: "Invited by" },
-          { name: "Ends" },
-          { name: "", as: "buttons" },
-        ]}
-        rows={rows.map((invitation) => invitationCells({ ...invitation, user, now }))}
-      />
-    </section>
+    <List
+      id={id}
+      title={title}
+      intro={children}
+      rows={rows}
+      columns={[
+        ["Address", ({ email }) => <Name text={email} />, "wide"],
+        ["Role", ({ role }) => roleLabel(role)],
+        ["Invited by", ({ createdBy }) => <Name text={createdBy.slice(createdBy.indexOf(":") + 1)} />],
+        ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
+      ]}
+      actions={(row) => (
+        <RowAction
+          user={user}
+          path={`${INVITATIONS_PATH}/${row.id}/withdraw`}
+          of={`the invitation of ${row.email}`}
+          name="Withdraw"
+        />
+      )}
+    />
   );
 }
 
@@ -155,7 +170,6 @@ function InviteForm({ user, typed, isOpen }: InviteFormProps) {
 interface MemberProps extends TeamMember {
   readonly user: PageUser;
   readonly isSelf: boolean;
-  readonly now: Date;
 }
 
 const ROLE_NOUNS = { owner: "an owner", approver: "an approver", reader: "a reader" } as const;
@@ -170,12 +184,9 @@ function questionOf({ email, role, isSelf }: MemberProps, next: string): string 
     : `Take the role of owner from ${email}?`;
 }
 
-function memberCells(member: MemberProps) {
-  const { personId, email, role, joinedAt, lastSeenAt, user, isSelf, now } = member;
-  return [
-    <>
-      <Name text={email} /> {isSelf ? <span class="tag">You</span> : null}
-    </>,
+function RoleForm(member: MemberProps) {
+  const { personId, email, role, user } = member;
+  return (
     <PostForm user={user} action={`${PEOPLE_PATH}/${personId}/role`}>
       <label class="visually-hidden" for={`role-${personId}`}>
         Role of {email}
@@ -188,34 +199,11 @@ function memberCells(member: MemberProps) {
         ))}
       </select>
       <Button look="plain">
-        Change<span class="visually-hidden"> role for {email}</span>
+        Change
+        <OfRow of={`role for ${email}`} />
       </Button>
-    </PostForm>,
-    <Day at={joinedAt} />,
-    lastSeenAt === null ? <None>Not yet</None> : <Ago at={lastSeenAt} now={now} />,
-    isSelf ? null : (
-      <PostForm user={user} action={`${PEOPLE_PATH}/${personId}/remove`}>
-        <Button look="bad">
-          Remove<span class="visually-hidden"> {email}</span>
-        </Button>
-      </PostForm>
-    ),
-  ];
-}
-
-function invitationCells(props: Invitation & Pick<MemberProps, "user" | "now">) {
-  const { id, email, role, createdBy, expiresAt, user, now } = props;
-  return [
-    <Name text={email} />,
-    roleLabel(role),
-    <Name text={createdBy.slice(createdBy.indexOf(":") + 1)} />,
-    <UntilTime at={expiresAt} now={now} />,
-    <PostForm user={user} action={`${INVITATIONS_PATH}/${id}/withdraw`}>
-      <Button look="bad">
-        Withdraw<span class="visually-hidden"> the invitation of {email}</span>
-      </Button>
-    </PostForm>,
-  ];
+    </PostForm>
+  );
 }
 
 interface InvitedPageProps {
