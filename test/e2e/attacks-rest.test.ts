@@ -620,40 +620,6 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   {
-    name: "A server on another port takes the person's cookie and approves, reveals and makes keys with it",
-    run: async ({ w, url }) => {
-      const id = await w.held({ url, headers: { Authorization: `Bearer ${SECRET}` } });
-      const cookie = w.cookie;
-      const pages = await Promise.all(
-        [`/approvals/${id}`, `/actions/${id}`, "/keys", "/settings"].map((path) =>
-          w.ask("GET", path, { headers: { cookie } }),
-        ),
-      );
-      for (const page of pages) expect([page.status, page.text.includes(SECRET)]).toEqual([200, false]);
-      const form_token = /name="form_token" value="([^"]+)"/.exec(pages[0]?.text ?? "")?.[1] ?? "";
-      expect(form_token).not.toBe("");
-      const tries: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
-        [`/approvals/${id}`, { decision: "approve", run: "1" }],
-        [`/actions/${id}/reveal`, {}],
-        ["/keys", { name: "mine", role: "owner", hold: "none" }],
-        ["/settings/callback-hosts", { host: hostOf(w.evil) }],
-      ];
-      for (const origin of [w.base, new URL(w.evil.url).origin, "null"]) {
-        for (const [path, fields] of tries) {
-          for (const secret of ["", "0".repeat(64), form_token]) {
-            const body = new URLSearchParams({ ...fields, form_token, session_secret: secret }).toString();
-            const answer = await w.ask("POST", path, { body, headers: { ...FORM, cookie, origin } });
-            expect([answer.status, answer.text.includes(SECRET)]).toEqual([403, false]);
-          }
-        }
-      }
-      for (const path of ["/v1/actions", "/v1/keys"]) {
-        expect((await w.ask("GET", path, { headers: { cookie } })).status).toBe(401);
-      }
-      expect(await w.stateOf(id)).toBe("awaiting_approval");
-    },
-  },
-  {
     name: "The agent signs up for an account of its own, whose owner key sends without approval",
     run: async ({ w }) => {
       const credentials = { email: MALLORY, password: PASSWORD };
@@ -1478,19 +1444,6 @@ const ATTACKS: readonly Attack[] = [
       expect(new Set(bare).size).toBe(1);
       const approve = await Promise.all(ids.map((id) => w.by("POST", `/v1/actions/${id}/approve`)));
       expect(statuses(approve)).toEqual([403]);
-    },
-  },
-  {
-    name: "The pages are asked for under the name of a tunnel, or of a page that rebinds it",
-    run: async ({ w, url }) => {
-      const id = await w.held({ url });
-      const names = ["evil.example", "127.0.0.1.evil.example", `${hostOf(w.evil)}@evil.example`, "outgate.local"];
-      for (const host of names) {
-        for (const path of ["/login", `/approvals/${id}`, "/a/token", "/signup"]) {
-          const { status } = await w.ask("GET", path, { headers: { host, cookie: w.cookie } });
-          expect({ host, path, status }).toEqual({ host, path, status: 421 });
-        }
-      }
     },
   },
   // ---- The person sees what they approve

@@ -19,7 +19,11 @@ let launched: Promise<Browser> | null = null;
  * own; it reads a pipe of this process, and ends with it.
  */
 export function openBrowser(): Promise<Browser> {
-  launched ??= launch();
+  launched ??= launch().catch((error: unknown) => {
+    // The next file of the worker tries anew.
+    launched = null;
+    throw error;
+  });
   return launched;
 }
 
@@ -36,7 +40,9 @@ async function launch(): Promise<Browser> {
   // Playwright deletes the browser's folder when the browser is closed, and a worker of `npm test` closes nothing at its end: in
   // this folder it goes with the programs of the tests.
   const before = process.env["TMPDIR"];
-  process.env["TMPDIR"] = process.env["TEST_PROGRAMS"] ?? before;
+  const programs = process.env["TEST_PROGRAMS"];
+  // What is set to `undefined` would be the text of that name.
+  if (programs !== undefined) process.env["TMPDIR"] = programs;
   try {
     return await chromium.launch({
       executablePath: EXECUTABLE,
