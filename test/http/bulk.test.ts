@@ -181,22 +181,6 @@ describe("the pages of bulk jobs", () => {
     expect(await bob.pageOf("/actions?status=cancelled")).toContain("Retry all 1 cancelled");
     expect(await bob.pageOf("/actions?status=awaiting_approval")).toContain("Cancel all 1 awaiting approval");
   });
-
-  test("need our own page and this session's token", async () => {
-    await using server = await openRealServer();
-    const bob = await signedIn(server);
-    const id = await failed(server);
-    const fields = { ...(await bob.hiddenOf("/bulk/new?operation=retry&status=failed")) };
-    const path = "/bulk?status=failed";
-    expect((await bob.send(path, { operation: "retry" })).status).toBe(403);
-    expect((await bob.send(path, { ...fields, form_token: "0".repeat(64) })).status).toBe(403);
-    expect((await bob.send(path, fields, { origin: "https://evil.example" })).status).toBe(403);
-    await server.bulkRunner.run();
-    expect((await actionOf(server, id)).run).toBe(1);
-    const job = (await bob.send(path, fields)).headers.get("location") ?? "";
-    expect((await bob.send(`${job}/stop`, {})).status).toBe(403);
-    expect((await bob.send(`${job}/stop`, fields)).headers.get("location")).toBe(job);
-  });
 });
 
 test("the counts of the API stand on the chips of the list", async () => {

@@ -215,30 +215,6 @@ describe("the inbox", () => {
   });
 });
 
-describe("a form of the inbox", () => {
-  test.each([
-    ["another site", { origin: "https://evil.example" }],
-    ["no origin that it names", { origin: "null" }],
-    ["another of our ports", { origin: "http://127.0.0.1:3001" }],
-  ])("from %s is refused", async (_what, headers) => {
-    const id = await held();
-    const fields = { ...(await ann.hiddenOf(`/approvals/${id}`)), decision: "approve" };
-    expect((await ann.send(`/approvals/${id}`, fields, headers)).status).toBe(403);
-    expect((await actionOf(id)).status).toBe("awaiting_approval");
-  });
-
-  test("without this session's token is refused", async () => {
-    const id = await held();
-    const { form_token: token = "", ...fields } = await ann.hiddenOf(`/approvals/${id}`);
-    expect(token).not.toBe("");
-    for (const wrong of [undefined, "", token.slice(1), `${token}0`, token.replace(/.$/, "x")]) {
-      const sent = { ...fields, ...(wrong === undefined ? {} : { form_token: wrong }), decision: "approve" };
-      expect((await ann.send(`/approvals/${id}`, sent)).status).toBe(403);
-    }
-    expect((await actionOf(id)).status).toBe("awaiting_approval");
-  });
-});
-
 describe("whoever is not logged in", () => {
   test("is led to the log-in page, and comes back from there", async () => {
     const id = await held();

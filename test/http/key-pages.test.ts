@@ -213,23 +213,6 @@ describe("the keys page", () => {
     expect(await ann.pageOf(`/keys?revoked=${id}`)).not.toContain("is revoked");
   });
 
-  test("takes forms of our own page and session only", async () => {
-    const { key } = await make({ name: "stays", role: "reader", hold: "none" });
-    const path = `/keys/${(await keyNamed("stays"))?.id}/revoke`;
-    const fields = await ann.hiddenOf(path);
-    const made = { name: "never", role: "owner", hold: "none" };
-    for (const [to, sent] of [
-      [path, {}],
-      ["/keys", made],
-    ] as const) {
-      expect((await ann.send(to, sent)).status).toBe(403);
-      expect((await ann.send(to, { ...sent, form_token: "x" })).status).toBe(403);
-      expect((await ann.send(to, { ...sent, ...fields }, { origin: "https://evil.example" })).status).toBe(403);
-    }
-    expect((await asks(key)).status).toBe(200);
-    expect(await keyNamed("never")).toBeUndefined();
-  });
-
   test("comes in pages, each key once, the live ones first", async () => {
     await using server = await openRealServer();
     const bob = await signedIn(server);

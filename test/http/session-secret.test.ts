@@ -78,36 +78,60 @@ function stubServer(isRight: boolean, baseUrl = OWN_ORIGIN) {
     get: () => Promise.resolve(anAction({ id: KNOWN_ID, status: "failed" })),
   };
   const app = openStubServer({ peopleService, actionService: found, baseUrl });
-  const post = (path: string, fields: Fields) =>
+  const post = (path: string, fields: Fields, headers: Fields = {}) =>
     fetch(app.url + path, {
       method: "POST",
       redirect: "manual",
-      headers: { cookie: `${COOKIE}; __Host-${COOKIE}`, origin: baseUrl },
+      headers: { cookie: `${COOKIE}; __Host-${COOKIE}`, origin: baseUrl, ...headers },
       body: new URLSearchParams({ form_token: FORM_TOKEN, ...fields }),
     });
   return { ...app, calls, post };
 }
 
+type StubServer = ReturnType<typeof stubServer>;
+
 const notAsked = () => Promise.reject(new Error("No password was sent."));
 
 describe("a form of a session", () => {
+  const servers = new AsyncDisposableStack();
+  /** The secret is missing, is right, and is none that is asked for. */
+  const [without, right, secure] = [
+    stubServer(false),
+    stubServer(true),
+    stubServer(false, "https://outgate.example"),
+  ].map((one) => servers.use(one)) as [StubServer, StubServer, StubServer];
+  afterAll(() => servers.disposeAsync());
+
   test.each(FORMS)("to %s changes nothing and shows nothing by cookie and form token alone", async (path, fields) => {
-    await using app = stubServer(false);
-    const answer = await app.post(path, fields);
+    without.calls.length = 0;
+    const answer = await without.post(path, fields);
     const html = await answer.text();
     expect([answer.status, html.includes("Confirm with your password")]).toEqual([403, true]);
     expect(html).not.toMatch(/whsec_|og_new/);
-    expect([app.calls, answer.headers.getSetCookie()]).toEqual([[], []]);
+    expect([without.calls, answer.headers.getSetCookie()]).toEqual([[], []]);
     // It is the secret that was missing.
-    for (const [isRight, baseUrl] of [
-      [true, OWN_ORIGIN],
-      [false, "https://outgate.example"],
-    ] as const) {
-      await using other = stubServer(isRight, baseUrl);
+    for (const other of [right, secure]) {
       const done = await other.post(path, fields);
-      expect({ baseUrl, isDone: done.status < 400 }).toEqual({ baseUrl, isDone: true });
+      expect({ url: other.origin, isDone: done.status < 400 }).toEqual({ url: other.origin, isDone: true });
       expect(await done.text()).not.toContain("Confirm with your password");
     }
+  });
+
+  test.each(FORMS)("to %s changes nothing from another site, nor without the token of its session", async (...form) => {
+    const [path, fields] = form;
+    right.calls.length = 0;
+    for (const headers of [
+      { origin: "https://evil.example" },
+      { origin: "null" },
+      { origin: "http://127.0.0.1:3001" },
+    ]) {
+      expect({ headers, status: (await right.post(path, fields, headers)).status }).toEqual({ headers, status: 403 });
+    }
+    for (const form_token of ["", FORM_TOKEN.slice(1), `${FORM_TOKEN}0`]) {
+      const { status } = await right.post(path, { ...fields, form_token });
+      expect({ form_token, status }).toEqual({ form_token, status: 403 });
+    }
+    expect(right.calls).toEqual([]);
   });
 
   test("is in the list above wherever it leads: one more needs a row", () => {

@@ -154,24 +154,6 @@ describe("signing secrets on the settings page", () => {
     server.engine.clock.advance(DAY_MS);
     expect(await bob.pageOf("/settings/rotation")).not.toContain("rotating again ends it immediately");
   });
-
-  test("are for forms of our own page and session", async () => {
-    const fields = await ann.hiddenOf("/settings");
-    for (const path of ["/settings/signing-secret", "/settings/rotation"]) {
-      const sent = { origin: ORIGIN, seen: "none" };
-      for (const response of [
-        await ann.send(path, sent),
-        await ann.send(path, { ...fields, ...sent }, { origin: "https://evil.example" }),
-      ]) {
-        expect(response.status).toBe(403);
-        expect(await response.text()).not.toContain("whsec_");
-      }
-      const out = await fetch(app.url + path, { method: "POST", redirect: "manual" });
-      expect(out.headers.get("location")).toBe(`/login?next=${encodeURIComponent(path)}`);
-      expect((await ann.context(path)).status).toBe(path === "/settings/rotation" ? 200 : 303);
-    }
-    expect((await apiSecret(ORIGIN)).previous).toBeNull();
-  });
 });
 
 describe("the page of notifications", () => {
