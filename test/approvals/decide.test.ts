@@ -1,18 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { NO_SEARCH } from "../../src/core/search.ts";
 import { setImmediate as turn } from "node:timers/promises";
 import type { ActionStatus } from "../../src/core/action.ts";
-import { mayDo, type Permission, ROLES } from "../../src/core/roles.ts";
 import type { Operation } from "../../src/core/status.ts";
 import type { Store } from "../../src/core/store.ts";
-import { openEngine, requestFor } from "../support/engine.ts";
+import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
-import { anotherOwner, as, refusalOf } from "../actions/callers.ts";
-import { actionOf, answering, holding } from "../actions/senders.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
-
-const UNKNOWN_ID = "act_00000000000000000000000000";
+import { as, refusalOf } from "../actions/callers.ts";
+import { answering, holding } from "../actions/senders.ts";
 
 describe("an approve", () => {
   test("releases a held action at once, says who and when, and it is sent", async () => {
@@ -164,100 +158,6 @@ describe("a decision about a run that was looked at", () => {
     });
     expect((await engine.actionService.get(engine.owner, id)).status).toBe("pending");
   });
-
-  test("does not release the next run", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { id } = await engine.create({ approve: true });
-    await engine.actionService.cancel(engine.owner, id, null);
-    await engine.actionService.retry(engine.owner, id, null);
-    expect(
-      await refusalOf(engine.actionService.approve(engine.owner, id, null, { run: 1, isHeld: true })),
-    ).toMatchObject({
-      code: "not_approvable",
-    });
-    expect((await engine.actionService.approve(engine.owner, id, null, { run: 2, isHeld: true })).status).toBe(
-      "pending",
-    );
-  });
-});
-
-describe("approve against cancel, a hundred times", () => {
-  test("has one winner, whose decision alone is told; after a cancel that won nothing is sent", async () => {
-    const sender = answering(answered(200));
-    await using engine = await openEngine({ sender, wrapStore: slowToClaim });
-    const ends: Record<string, number> = {};
-    for (let race = 0; race < 100; race += 1) {
-      const end = await raceOnce(engine, race);
-      ends[end] = (ends[end] ?? 0) + 1;
-    }
-    console.log(`approve against cancel: ${JSON.stringify(ends)}`);
-    expect(Object.keys(ends).toSorted()).toEqual(["approved", "approved, then cancelled", "rejected"]);
-    engine.clock.advance(86_400_000);
-    await turn();
-    expect(sender.sent).toHaveLength(ends["approved"] ?? 0);
-    expect(new Set(sender.sent.map(actionOf)).size).toBe(sender.sent.length);
-  });
-
-  /** Every second claim comes a turn late, so that a cancel may stand between the yes and the sending. */
-  function slowToClaim(store: Store): Store {
-    let claims = 0;
-    const claimDue: Store["actions"]["claimDue"] = async (claim) => {
-      if ((claims += 1) % 2 === 0) for (let turns = 0; turns < 5; turns += 1) await turn();
-      return store.actions.claimDue(claim);
-    };
-    return { ...store, actions: { ...store.actions, claimDue } };
-  }
-
-  async function raceOnce(engine: Engine, race: number): Promise<string> {
-    const { actionService, owner } = engine;
-    const { id } = await engine.create({ approve: true });
-    const decide = {
-      approve: async () => actionService.approve(owner, id, "yes"),
-      cancel: async () => actionService.cancel(owner, id, "no"),
-    };
-    // Who is first alternates, and how far ahead: in the same turn, a microtask or a turn of the event loop.
-    const approveFirst = race % 2 === 0;
-    const first = refusalOf(approveFirst ? decide.approve() : decide.cancel());
-    if (race % 3 === 1) await Promise.resolve();
-    if (race % 3 === 2) await turn();
-    const second = refusalOf(approveFirst ? decide.cancel() : decide.approve());
-    const [approveRefused, cancelRefused] = approveFirst ? [await first, await second] : [await second, await first];
-    const types = async () => (await engine.events(id)).map(({ type }) => type);
-
-    if (approveRefused !== null) {
-      expect({ approveRefused: approveRefused.code, cancelRefused }).toEqual({
-        approveRefused: "not_approvable",
-        cancelRefused: null,
-      });
-      expect((await actionService.get(owner, id)).status).toBe("cancelled");
-      expect(await types()).toEqual(["created", "held", "rejected"]);
-      return "rejected";
-    }
-    if (cancelRefused !== null) {
-      expect(cancelRefused.code).toBe("not_cancellable");
-      await engine.saw(id, { status: "completed" });
-      expect(await types()).toEqual(["created", "held", "approved", "started", "attempt", "completed"]);
-      return "approved";
-    }
-    // Both were told yes: only where the cancel came after the approve, and before anything was sent.
-    expect((await actionService.get(owner, id)).status).toBe("cancelled");
-    expect(await types()).toEqual(["created", "held", "approved", "cancelled"]);
-    return "approved, then cancelled";
-  }
-
-  test("and of a hundred approves at once one wins", async () => {
-    const sender = answering(answered(200));
-    await using engine = await openEngine({ sender });
-    const { id } = await engine.create({ approve: true });
-    const refusals = await Promise.all(
-      Array.from({ length: 100 }, () => refusalOf(engine.actionService.approve(engine.owner, id, null))),
-    );
-    expect(refusals.filter((refusal) => refusal === null)).toHaveLength(1);
-    expect(new Set(refusals.map((refusal) => refusal?.code))).toEqual(new Set([undefined, "not_approvable"]));
-    await engine.saw(id, { status: "completed" });
-    expect((await engine.events(id)).filter(({ type }) => type === "approved")).toHaveLength(1);
-    expect(sender.sent).toHaveLength(1);
-  });
 });
 
 describe("a decision whose write is overtaken", () => {
@@ -301,95 +201,3 @@ describe("a decision whose write is overtaken", () => {
     expect((await engine.actionService.get(engine.owner, id)).status).toBe("awaiting_approval");
   });
 });
-
-describe("what a role may not do", () => {
-  const USES: readonly (readonly [
-    Permission,
-    (engine: Engine, role: (typeof ROLES)[number], id: string) => Promise<unknown>,
-  ])[] = [
-    [
-      "create",
-      ({ actionService, owner }, role) => actionService.create(as(role, owner), requestFor({ approve: true })),
-    ],
-    ["read", ({ actionService, owner }, role, id) => actionService.get(as(role, owner), id)],
-    ["read", ({ actionService, owner }, role, id) => actionService.timeline(as(role, owner), id)],
-    ["read", ({ actionService, owner }, role, id) => actionService.wait(as(role, owner), id, { waitMs: 1 })],
-    ["approve", ({ actionService, owner }, role, id) => actionService.approve(as(role, owner), id, null)],
-    ["cancel", ({ actionService, owner }, role, id) => actionService.cancel(as(role, owner), id, null)],
-    ["retry", ({ actionService, owner }, role, id) => actionService.retry(as(role, owner), id, null)],
-  ];
-
-  test("is refused before anything is looked up: an id that exists and one that doesn't get the same words", async () => {
-    // A store whose reading of actions is counted: a refusal must not come to it.
-    let finds = 0;
-    const counting = (store: Store): Store => {
-      const find: Store["actions"]["find"] = (accountId, id) => ((finds += 1), store.actions.find(accountId, id));
-      return { ...store, actions: { ...store.actions, find } };
-    };
-    await using engine = await openEngine({ starts: false, wrapStore: counting });
-    const { id } = await engine.create({ approve: true });
-    for (const role of ROLES) {
-      for (const [permission, use] of USES) {
-        if (mayDo(role, permission)) continue;
-        const [known, unknown] = [
-          await refusalOf(use(engine, role, id)),
-          await refusalOf(use(engine, role, UNKNOWN_ID)),
-        ];
-        expect(known).toMatchObject({ code: "forbidden" });
-        expect(unknown).toEqual(known);
-      }
-    }
-    expect(finds).toBe(0);
-    const { actions } = await engine.actionService.list(engine.owner, LIST_ALL);
-    expect(actions.map((action) => action.id)).toEqual([id]);
-    expect(actions[0]?.status).toBe("awaiting_approval");
-  });
-
-  test("is not the same as what isn't there: whoever may, is told that it does not exist", async () => {
-    await using engine = await openEngine({ starts: false });
-    for (const role of ROLES) {
-      for (const [permission, use] of USES) {
-        if (permission === "create" || !mayDo(role, permission)) continue;
-        expect(await refusalOf(use(engine, role, UNKNOWN_ID))).toEqual({
-          code: "not_found",
-          message: "There is no such action.",
-        });
-      }
-    }
-    expect(engine.clock.timers).toBe(0);
-  });
-});
-
-test("nobody decides on another account's action: it does not exist for them, and stays as it is", async () => {
-  await using engine = await openEngine({ starts: false });
-  const other = await anotherOwner(engine);
-  const held = await engine.create({ approve: true });
-  const cancelled = await engine.create({ approve: true });
-  await engine.actionService.cancel(engine.owner, cancelled.id, null);
-  const { approve, cancel, retry } = engine.actionService;
-  for (const [decide, id] of [
-    [approve, held.id],
-    [cancel, held.id],
-    [retry, cancelled.id],
-  ] as const) {
-    expect(await refusalOf(decide(other, id, null))).toEqual({
-      code: "not_found",
-      message: "There is no such action.",
-    });
-  }
-  expect((await engine.actionService.get(engine.owner, held.id)).status).toBe("awaiting_approval");
-  expect((await engine.actionService.get(engine.owner, cancelled.id)).status).toBe("cancelled");
-});
-
-const LIST_ALL = {
-  statuses: [],
-  method: null,
-  host: null,
-  dedupe: null,
-  createdBy: null,
-  createdAfter: null,
-  createdBefore: null,
-  search: NO_SEARCH,
-  before: null,
-  limit: 100,
-} as const;

@@ -2,7 +2,6 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DomainError } from "../../src/core/domain-error.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import type { OutboxStore, Store } from "../../src/core/store.ts";
@@ -202,30 +201,4 @@ test("a stop interrupts what hangs, and the next start delivers it", async () =>
   await before.abandon();
   await using engine = await openEngine({ folder, clock: before.clock, sender: answering(answered(200)) });
   expect(await engine.told(id, "callback", 2)).toMatchObject([{ delivered: false }, { delivered: true }]);
-});
-
-test("a hundred races of yes and no: each action's callbacks tell of the one decision that won", async () => {
-  const sender = answering(answered(200));
-  await using engine = await openEngine({ sender });
-  const { actionService, owner } = engine;
-  const created = await Promise.all(Array.from({ length: 100 }, () => engine.create(HELD)));
-  const refused = (error: unknown) => {
-    if (error instanceof DomainError) return null;
-    throw error;
-  };
-  await Promise.all(
-    created.flatMap(({ id }, at) => {
-      const yes = () => actionService.approve(owner, id, null).catch(refused);
-      const no = () => actionService.cancel(owner, id, null).catch(refused);
-      return at % 2 === 0 ? [yes(), no()] : [no(), yes()];
-    }),
-  );
-  for (const { id } of created) {
-    const told = await engine.told(id, "callback", 2);
-    const { status } = await actionService.get(owner, id);
-    expect(["completed", "cancelled"]).toContain(status);
-    expect(told.map(({ event }) => event).toSorted()).toEqual(["action.awaiting_approval", `action.${status}`]);
-  }
-  const callbacks = sender.sent.filter(({ url }) => url === HOOKS);
-  expect(new Set(callbacks.map(idOf)).size).toBe(200);
 });

@@ -293,27 +293,6 @@ test.each(["claim", "permit", "take", "settle"] as const)(
   },
 );
 
-test("no link is kept: not in the database, not in the log, not in a callback or an answer", async () => {
-  const folder = newFolder();
-  await using mailbox = new Mailbox();
-  await using hooks = new Target(200);
-  await using engine = await openEngine({ folder, env: mailbox.env });
-  const { id } = await engine.create({ ...HELD, callback: hooks.url });
-  const [mail] = await mailbox.took(1);
-  await hooks.saw(1);
-  await engine.told(id, "mail", 1);
-  const tokens = (mail === undefined ? [] : linksIn(mail)).map((link) => link.split("/").at(-1) ?? "");
-  expect(tokens).toHaveLength(2);
-  const told = JSON.stringify([engine.lines, await engine.events(id), hooks.received[0]?.body]);
-  const bytes = ["", "-wal"].map((end) => Bun.file(`${folder}/outgate.db${end}`).bytes());
-  const stored = Buffer.concat(await Promise.all(bytes)).toString("latin1");
-  for (const token of tokens) {
-    expect(told).not.toContain(token);
-    expect(stored).not.toContain(token.slice(-64));
-  }
-  expect(JSON.stringify(engine.lines)).not.toContain(BOSS);
-});
-
 /** Resolves when nothing is owed that could be sent now. */
 async function settled(engine: Awaited<ReturnType<typeof openEngine>>): Promise<void> {
   await eventually(async () => ((await engine.store.outbox.waiting()).mail === 0 ? true : null), "an empty outbox");

@@ -135,32 +135,6 @@ describe("a decision that comes at the wrong time", () => {
   });
 });
 
-describe("another account", () => {
-  test("B17 has no such action: 404 in the same words as for an id that nobody has", async () => {
-    const { id } = await create(held());
-    const nobody = id.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
-    const asks: readonly (readonly [string, string])[] = [
-      ["GET", ""],
-      ["GET", "/timeline"],
-      ["POST", "/approve"],
-      ["POST", "/cancel"],
-      ["POST", "/retry"],
-    ];
-    const headers = { authorization: `Bearer ${STRANGER}` };
-    const words = async (method: string, path: string, name: string) => {
-      const { status, text } = await app.call(method, path, undefined, headers);
-      return `${status} ${text}`.replace(/"req_[^"]+"/, '"req"').replaceAll(name, "<id>");
-    };
-    for (const [method, rest] of asks) {
-      const untrusted = await words(method, `/v1/actions/${id}${rest}`, id);
-      expect(untrusted).toStartWith("404 ");
-      expect(untrusted).toBe(await words(method, `/v1/actions/${nobody}${rest}`, nobody));
-    }
-    expect((await app.call("GET", "/v1/actions", undefined, headers)).json.data).toEqual([]);
-    expect((await app.call("GET", `/v1/actions/${id}`)).json.status).toBe("awaiting_approval");
-  });
-});
-
 describe("a list", () => {
   const list = async (query: string) => (await app.call("GET", `/v1/actions?${query}`)).json;
   const idsOf = async (query: string) => (await list(query)).data.map(({ id }) => id);

@@ -8,7 +8,6 @@ import { createRoutes, operation } from "../../src/http/operation.ts";
 import { anAction } from "../support/factory.ts";
 import {
   stubActionService,
-  KEYS,
   KNOWN_ID,
   KNOWN_BULK_ID,
   KNOWN_KEY_ID,
@@ -103,30 +102,6 @@ describe("the operations table and the routes", () => {
       expect(response.headers.get("allow")).toBe(allowed);
     }
   });
-
-  test.each(OPERATIONS.filter(({ permission }) => permission !== null).map(({ id }) => [id]))(
-    "let in exactly the roles that may: %s",
-    async (id) => {
-      const found = OPERATIONS.find((one) => one.id === id);
-      const may: Readonly<Record<string, readonly string[]>> = {
-        read: ["owner", "approver", "agent", "reader"],
-        create: ["owner", "agent"],
-        approve: ["owner", "approver"],
-        cancel: ["owner", "approver", "agent"],
-        retry: ["owner", "agent"],
-        manage: ["owner"],
-      };
-      for (const role of ["owner", "approver", "agent", "reader"] as const) {
-        const { method = "GET", path = "", permission } = found ?? {};
-        const headers = { authorization: `Bearer ${KEYS[role]}` };
-        const { status } = await fetch(`${app.url}${withId(path)}`, { method, headers });
-        expect({ role, isLetIn: status !== 403 }).toEqual({
-          role,
-          isLetIn: may[permission ?? ""]?.includes(role) ?? false,
-        });
-      }
-    },
-  );
 });
 
 describe("an answer", () => {

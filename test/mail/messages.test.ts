@@ -177,21 +177,6 @@ describe("an approval mail", () => {
     expect(html).not.toContain("asks you to confirm");
   });
 
-  test("is masked, in every part", () => {
-    const { subject, text, html } = letterOf({
-      url: "https://api.example.com/sk_live_canaryCanary1x9Kq/x?api_key=canaryQ7Rw9Kq2Lm8Vb3&page=2",
-      headers: { Authorization: "Bearer canaryH7Rw9Kq2Lm8Vb3", "X-Plan": "canaryP7Rw9Kq2Lm8Vb3", Accept: "text/plain" },
-      body: '{"password":"canaryB7Rw9Kq2Lm8Vb3","list":{"token":["canaryL7Rw9Kq2Lm8Vb3"]},"text":"as Bearer canaryT7Rw9Kq2Lm8Vb3","max_tokens":7}',
-    });
-    for (const part of [subject, text, html]) expect(part.toLowerCase()).not.toMatch(/canary-?[a-z]/);
-    for (const part of [text, html]) {
-      expect(part).toContain("Authorization: ••••(credentials,27-chars,…8Vb3)");
-      expect(part).toContain("Accept: text/plain");
-      expect(part).toContain("page=2");
-      expect(part).toContain("max_tokens");
-    }
-  });
-
   test("hides and counts the values of headers, however little they look like secrets, in every kind of it", () => {
     const mail = anApprovalMail({
       headers: { Authorization: "Bearer canary-canary", "X-Note": "canary", Cookie: "a=canary", Accept: "text/plain" },
@@ -270,13 +255,5 @@ describe("a mail that tells of another's decision", () => {
       expect(part).not.toContain("/a/");
     }
     expect(text).toContain("Reason: Too<U+000A>much.");
-  });
-
-  test("masks the reason", () => {
-    const { text, html } = decisionMessage(
-      aDecidedMail({ decision: "rejected", reason: "as ann:canary7Rw9Kq2Lm8Vb3Zt@db" }),
-    );
-    expect(text).toContain("Rejected by ann, over the API.");
-    expect(text + html).not.toContain("canary");
   });
 });
