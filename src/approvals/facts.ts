@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import { type Action, runAtOf } from "../core/action.ts";
 import { sentBytes } from "../core/body.ts";
-import { type Extras, unknownExtras } from "../core/extras.ts";
+import { type Extras, unknownExtras, REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts } from "../core/extras.ts";
 import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
 import { plainText, run as runSchema } from "../api/schema-helpers.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX, UNKNOWN_EXTRAS_CHARS_SHOWN } from "../core/limits.ts";
@@ -22,9 +22,7 @@ export const FACTS = [
   "method",
   "url",
   "body",
-  "title",
-  "reason",
-  "metadata",
+  ...REQUESTER_TEXTS,
   "requester",
   "requested_at",
   "run",
@@ -119,7 +117,8 @@ export function maskedFacts(
   const masked = maskedAction(action, viewer);
   const hidden = hiddenValuesText(hiddenValues(masked));
   const url = maskUrl(sentUrl(action.url), viewer);
-  const { title, extras } = masked;
+  const { extras } = masked;
+  const reason = history.reason === null ? null : maskText(history.reason, viewer);
   const runAt = runAtOf(action);
   const rejections = maskedEarlier(history.rejections, viewer);
   const facts = [
@@ -128,11 +127,9 @@ export function maskedFacts(
     fact("method", "Method", action.method),
     fact("url", "URL", url),
     fact("body", "Body", bodyKindText(masked, sentBytes(action))),
-    ...(title === null ? [] : [fact("title", "Requester says", title)]),
-    ...(history.reason === null ? [] : [fact("reason", "Reason", maskText(history.reason, viewer))]),
     // One for each, so that no value can look like a line of ours.
-    ...Object.entries(extras.metadata ?? {}).map(([name, value]) =>
-      fact("metadata", "Requester notes", `${name}: ${value}`),
+    ...requesterTexts(masked, reason).flatMap(({ name, note, text }) =>
+      text === null ? [] : [fact(name, REQUESTER_LABELS[name], note === "" ? text : `${note}: ${text}`)],
     ),
     fact("requester", "Requested by", actorText(masked.createdBy)),
     fact("requested_at", "Requested at", utcMinute(action.createdAt)),

@@ -7,6 +7,7 @@ import {
   LOOK_ALIKE_VALUE_CHARS_MAX,
   LOOK_ALIKES_MIN,
 } from "../core/limits.ts";
+import { type RequesterTextName, requesterTexts, withoutTexts } from "../core/extras.ts";
 import { compactJson } from "../core/json.ts";
 import { elementsIn, membersIn } from "../core/json-walk.ts";
 import { visibleText } from "../receipts/visible-text.ts";
@@ -25,7 +26,7 @@ export interface SeenRequest {
 }
 
 /** Where a field of a request stands. */
-export type FieldPlace = "title" | "reason" | "expires" | "metadata" | "path" | "query" | "header" | "body";
+export type FieldPlace = RequesterTextName | "expires" | "path" | "query" | "header" | "body";
 
 /** A field in which requests differ that otherwise look alike. */
 export interface DifferingField {
@@ -107,10 +108,8 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
   const queryAt = rest.includes("?") ? rest.indexOf("?") : rest.length;
   const { keyId, createdBy, method, host, callback, run, retries, onUnknown, extras, expiresAt } = action;
   const fields: readonly Field[] = [
-    { place: "title", name: "", value: action.title ?? "" },
-    { place: "reason", name: "", value: reason ?? "" },
+    ...requesterTexts(action, reason).map(({ name, note, text }) => ({ place: name, name: note, value: text ?? "" })),
     { place: "expires", name: "", value: expiresAt === null ? "" : utcMinute(expiresAt) },
-    ...named("metadata", Object.entries(action.extras.metadata ?? {})),
     ...named(
       "path",
       rest
@@ -124,7 +123,6 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
   ];
   if (fields.length > LOOK_ALIKE_FIELDS_MAX) return null;
   if (fields.some(({ value }) => value.length > LOOK_ALIKE_VALUE_CHARS_MAX)) return null;
-  const { reason: _said, metadata: _notes, ...settings } = extras;
   const names = fields.map((field) => [field.place, field.name, fixedPart(field)]);
   // `/a`, `/a?`, `/a?b` and `/a?b=` have fields that are written alike.
   const marks = [
@@ -144,7 +142,7 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
     run,
     retries,
     onUnknown,
-    settings,
+    withoutTexts(extras),
     risks,
     marks,
     names,

@@ -1,3 +1,4 @@
+import { REQUESTER_TEXTS, requesterTexts } from "../core/extras.ts";
 import { type Action, formatSize } from "../core/action.ts";
 import { bodyMemberOf, formPairs, sentBytes } from "../core/body.ts";
 import { isLateSuccess } from "../core/late-result.ts";
@@ -215,7 +216,8 @@ function callbackOf({ callback, hostname }: RiskInput): string | null {
 
 /** The texts that may contain hidden characters, decoded as the target reads them, each with the name of its part. */
 function textsOf(request: RiskInput): readonly (readonly [part: string, text: string])[] {
-  const { url, headers, createdBy, reason, title, extras } = request;
+  const { url, headers, createdBy, reason } = request;
+  const said = requesterTexts(request, reason);
   return [
     // An escaped line break or tab is invisible in a URL too: count it as a hidden character.
     ["the URL", unescapedUrl(sentUrl(url)).replaceAll(/[\n\t]/g, "\0")],
@@ -227,9 +229,10 @@ function textsOf(request: RiskInput): readonly (readonly [part: string, text: st
     ],
     ["the body", textOfBody(request)],
     ["the name of the key", createdBy],
-    ["the title", title ?? ""],
-    ["the reason", reason ?? ""],
-    ["the metadata", Object.values(extras.metadata ?? {}).join("\n")],
+    ...REQUESTER_TEXTS.map((name) => {
+      const own = said.filter((one) => one.name === name);
+      return [`the ${name}`, own.map(({ text }) => text ?? "").join("\n")] as const;
+    }),
   ];
 }
 

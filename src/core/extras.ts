@@ -72,6 +72,45 @@ export function withoutUnknown(extras: Extras): Extras {
   return Object.fromEntries(Object.entries(extras).filter(([name]) => KNOWN.has(name)));
 }
 
+/** The texts of a requester about an action, in the order in which people see them. */
+export const REQUESTER_TEXTS = ["title", "reason", "metadata"] as const;
+
+export type RequesterTextName = (typeof REQUESTER_TEXTS)[number];
+
+export const REQUESTER_LABELS: Readonly<Record<RequesterTextName, string>> = {
+  title: "Requester says",
+  reason: "Reason",
+  metadata: "Requester notes",
+};
+
+/** In the requester's own words: untrusted, and never sent. */
+interface RequesterText {
+  readonly name: RequesterTextName;
+  /** The name of a note; empty: it has none. */
+  readonly note: string;
+  /** Null: nothing was said. */
+  readonly text: string | null;
+}
+
+interface Described {
+  readonly title: string | null;
+  readonly extras: Extras;
+}
+
+/** What a requester says of an action. `reason`: why its present run was requested. */
+export function requesterTexts({ title, extras }: Described, reason: string | null): readonly RequesterText[] {
+  return [
+    { name: "title", note: "", text: title },
+    { name: "reason", note: "", text: reason },
+    ...Object.entries(extras.metadata ?? {}).map(([note, text]) => ({ name: "metadata", note, text }) as const),
+  ];
+}
+
+/** The extras without the texts of the requester. */
+export function withoutTexts({ reason: _reason, metadata: _metadata, ...settings }: Extras): Extras {
+  return settings;
+}
+
 /** How attempts of an action are made and repeated, as far as its create says; null: not at all. */
 export function ownRules({ timeoutMs, backoff, giveUpOn }: Extras): AttemptRules | null {
   if (timeoutMs === undefined && backoff === undefined && giveUpOn === undefined) return null;

@@ -1,3 +1,4 @@
+import { REQUESTER_TEXTS } from "../core/extras.ts";
 import type { Action } from "../core/action.ts";
 import { sentBytes } from "../core/body.ts";
 import { actionJson } from "../receipts/serialize.ts";
@@ -55,7 +56,7 @@ export function groupedFacts(facts: DecisionFacts["facts"]): GroupedFacts {
   };
 }
 
-const WORDS: ReadonlySet<FactName> = new Set(["title", "reason", "metadata"]);
+const WORDS: ReadonlySet<FactName> = new Set(REQUESTER_TEXTS);
 
 const SHOWN_APART: ReadonlySet<FactName> = new Set(["hidden", "method", "url", "body", "action"]);
 

@@ -2,7 +2,7 @@
 import type { Child } from "hono/jsx";
 import { describeActor } from "../core/roles.ts";
 import { type Action, nextRetryAt, runAtOf } from "../core/action.ts";
-import { unknownExtras } from "../core/extras.ts";
+import { unknownExtras, REQUESTER_LABELS, requesterTexts } from "../core/extras.ts";
 import { COPY_OF } from "../actions/copies.ts";
 import { normalTarget } from "../core/target.ts";
 import { ACTION_ID } from "../core/ids.ts";
@@ -55,9 +55,9 @@ function whoRows({ id, createdBy, keyId, hostname, host, extras }: Action): Fact
         <UntrustedText text={host} />
       </a>,
     ],
-    ["Reason", untrusted(extras.reason)],
-    ...Object.entries(extras.metadata ?? {}).map(
-      ([member, value]) => ["Requester notes", <Metadata name={member} value={value} />] as const,
+    ...requesterTexts({ title: null, extras }, extras.reason ?? null).map(
+      ({ name: said, note, text }) =>
+        [REQUESTER_LABELS[said], note === "" ? untrusted(text) : <Metadata name={note} value={text ?? ""} />] as const,
     ),
     ...Object.entries(unknownExtras(extras) ?? {}).map(
       ([member, value]) =>

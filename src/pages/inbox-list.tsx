@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import { REQUESTER_LABELS } from "../core/extras.ts";
 import { maskForDisplay } from "../ui/body-view.tsx";
 import type { Child } from "hono/jsx";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
@@ -334,10 +335,9 @@ export function GroupRange({ differing }: { readonly differing: readonly Differi
 }
 
 const PLACES: Readonly<Record<DifferingField["place"], string>> = {
-  title: "Requester says",
-  reason: "Reason",
-  expires: "Expires at",
+  ...REQUESTER_LABELS,
   metadata: "Note",
+  expires: "Expires at",
   path: "Path",
   query: "Query",
   header: "Header",

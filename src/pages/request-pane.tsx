@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import { REQUESTER_TEXTS } from "../core/extras.ts";
 import type { Child } from "hono/jsx";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import { type Action, runAtOf } from "../core/action.ts";
@@ -187,7 +188,7 @@ export function AskedFacts({ action, history, now, children, hidden = null, end 
 const CALL_FACTS: ReadonlySet<FactName> = new Set(["method", "url"]);
 
 /** In the requester's own words. */
-const WORD_FACTS: ReadonlySet<FactName> = new Set(["title", "reason", "metadata"]);
+const WORD_FACTS: ReadonlySet<FactName> = new Set(REQUESTER_TEXTS);
 
 /** The body stands under its own heading, and what is hidden above it. */
 const SHOWN_ELSEWHERE: ReadonlySet<FactName> = new Set(["hidden", "body"]);
@@ -204,7 +205,7 @@ interface FactListProps {
 }
 
 /** Facts that say something else than usual, or in the requester's own words, have a line of their own. */
-const WIDE: ReadonlySet<string> = new Set(["title", "url", "reason", "metadata", "rejected", "asked_again", "extras"]);
+const WIDE: ReadonlySet<string> = new Set([...REQUESTER_TEXTS, "url", "rejected", "asked_again", "extras"]);
 
 /** Facts of a request, each with its label. */
 export function FactList({ facts, look, action, now }: FactListProps) {

@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { withoutUnknown } from "../core/extras.ts";
+import { withoutUnknown, withoutTexts } from "../core/extras.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { ActionJson } from "../api/action-schemas.ts";
 import { cutJson, cutRequestBody } from "./cut-body.ts";
@@ -76,7 +76,7 @@ export type ReceiptJson = Static<typeof ReceiptJson>;
  */
 export function receiptJson(action: MaskedAction, timeline: readonly TimelineEntry[], now: Date): string {
   const { entries, earlierAttempts } = receiptHistory(timeline, 0);
-  const { reason: _asked, metadata: _noted, ...extras } = withoutUnknown(action.extras);
+  const extras = withoutTexts(withoutUnknown(action.extras));
   const { action: cut, isCut } = cutBodies(seenWith(action, { callback: null, keyId: "", extras }));
   const json = actionJson(cut, { now, receiptUrl: null, hidesHeaderValues: true });
   const told = entries.map((entry) => withoutSeq(timelineItem(maskedEntry(entry, "public"))));
