@@ -15,7 +15,8 @@ import {
   QUESTION_MS,
 } from "../src/core/limits.ts";
 import { shownBody } from "../src/ui/body-view.tsx";
-import { maskedAction, premask } from "../src/receipts/see.ts";
+import { see } from "../src/receipts/see.ts";
+import type { SeenAction } from "../src/receipts/seen-action.ts";
 import { visibleText } from "../src/receipts/visible-text.ts";
 import { ACTION_ID } from "../src/core/ids.ts";
 import type { AgentDeps, QuestionForm, ToolCall } from "./call.ts";
@@ -63,8 +64,8 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
     return settle(deps, call, action, elicitation.answers?.[QUESTION]);
   }
   requireHeld(action);
-  const [history, ready] = await Promise.all([actionService.historyOf(action), premask(action, "decider")]);
-  const form = formOf(ready, maskedFacts(ready, history, deps.baseUrl));
+  const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, "decider")]);
+  const form = formOf(seen, maskedFacts(seen, history, deps.baseUrl));
   if (Buffer.byteLength(form.message) > QUESTION_BYTES_MAX) return refuse(deps, call, tooLong(deps));
   if (elicitation.era === "modern") return { form, state: stateOf(deps, caller, action) };
   return settle(deps, call, action, await elicitation.ask(form));
@@ -158,7 +159,7 @@ const FORM_SCHEMA = schemaJson(ApprovalForm) as QuestionForm["requestedSchema"];
  * The question about an action: its facts, one per line, its risks below the URL, and the body below its fact, indented. Safe to
  * show as Markdown, HTML or plain text.
  */
-export function formOf(action: Action, { facts, risks }: DecisionFacts): QuestionForm {
+export function formOf(action: SeenAction, { facts, risks }: DecisionFacts): QuestionForm {
   const warnings = risks.map(({ level, text }) => `${level === "note" ? "" : "! "}${plain(text)}`);
   const lines = [
     "Should Outgate send this HTTP call?",
@@ -184,9 +185,9 @@ function shortLines(lines: readonly string[], facts: DecisionFacts["facts"]): re
   return [...members.map(([, json]) => String(JSON.parse(json))), "Lines that end with … are cut."];
 }
 
-/** The beginning of the body as it is masked for whoever decides, and what is left out. No line can pass for one of ours. */
-function linesOfBody(action: Action): readonly string[] {
-  const body = shownBody(maskedAction(action, "decider"), {
+/** The beginning of the body, and what is left out. No line can pass for one of ours. */
+function linesOfBody(action: SeenAction): readonly string[] {
+  const body = shownBody(action, {
     lines: QUESTION_BODY_LINES_MAX,
     chars: QUESTION_BODY_CHARS_MAX,
   });

@@ -87,6 +87,12 @@ const TIMELESS =
   /^src\/(core\/(?!clock\.ts|ids\.ts)|(actions|approvals|accounts|audit|delivery|events|hosts|pauses|receipts|api|bulk)\/)/;
 const TIME_AND_CHANCE =
   /\bDate\.now\b|\bnew Date\(\s*\)|\bset(Timeout|Interval)\(|\bMath\.random\b|\bcrypto\.|\bperformance\b/g;
+/**
+ * Who reads an action behind what is shown of it: risks and sizes come from real values, edits and digests are of what is
+ * stored, and a person may ask to see secrets.
+ */
+const BEHIND_MASKS =
+  /^src\/(receipts\/|approvals\/facts\.ts$|actions\/edited-copy\.ts$|pages\/(action|inbox|resend)-routes\.ts$)/;
 const ENTRIES = new Set([
   "src/main.ts",
   "src/cli/main.ts",
@@ -119,6 +125,10 @@ function problemsOf(file: SourceFile): readonly string[] {
     ...(ENTRIES.has(path) ? [] : at(file, code, /\b(process|Bun|import\.meta)\.env\b/g, "only entry points read it")),
     ...(TIMELESS.test(path) ? at(file, code, TIME_AND_CHANCE, "time and chance are arguments") : []),
     ...(path.startsWith("db/") ? at(file, code, /\btransaction\(/g, "no interactive transaction") : []),
+    ...(BEHIND_MASKS.test(path)
+      ? []
+      : at(file, code, /\b(maskAction|markMasked|seeWhole|storedOf)\(/g, "`see` decides")),
+    ...(path.endsWith(".tsx") ? at(file, code, /[{,]\s*(type\s+)?Action\s*[,}]/g, "only a SeenAction is shown") : []),
     ...unguardedUpdates(file),
     ...unexplained(file, code),
     // Bun takes the kind of JSX from the folder that a process starts in, unless the file says it.
@@ -237,6 +247,12 @@ describe("a file breaks the rules", () => {
     ["a double cast", "src/http/a.ts", "const x = y as unknown as Z;"],
     ["an interactive transaction", "db/a.ts", "await client.transaction(async () => {});"],
     ["an update without a guard", "db/a.ts", "const Q = `update actions set status = 'x' where id = ?`;"],
+    ["an action that nobody masks", "mcp/a.ts", "const text = actionJson(seeWhole(action), options);"],
+    [
+      "a page of stored actions",
+      "src/pages/a.tsx",
+      '/** @jsxImportSource hono/jsx */\nimport { type Action, isTerminal } from "../core/action.ts";',
+    ],
     ["JSX of another kind", "src/pages/a.tsx", "export const a = <p>b</p>;"],
   ])("by %s", (_what, path, source) => {
     expect(problemsOf({ path, source })).toHaveLength(1);

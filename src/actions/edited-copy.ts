@@ -2,7 +2,7 @@ import { EDITED_BODY_BYTES_MAX } from "../core/limits.ts";
 import { compactJson, prettyPrint, scanJson } from "../core/json.ts";
 import { normalTarget } from "../core/target.ts";
 import { maskedBody } from "../receipts/mask-body.ts";
-import { maskedAction } from "../receipts/see.ts";
+import { type MaskedAction, storedOf } from "../receipts/seen-action.ts";
 import { MASK, MASK_PATTERN, Masking } from "../receipts/mask-rules.ts";
 import { maskHeaders, maskText, maskUrl } from "../receipts/masking.ts";
 import { type Action, HTTP_METHODS } from "../core/action.ts";
@@ -24,7 +24,7 @@ export interface EditedFields {
 /** What is wrong with the fields. */
 export type EditProblems = Readonly<Partial<Record<keyof EditedFields, string>>>;
 
-/** The fields of an action as a page shows them: secrets are masked. Call `premask` for deciders before, as a body may be long. */
+/** The fields of an action as a page shows them: secrets are masked. */
 export function fieldsToEdit(action: Action): EditedFields {
   const { url, title, headers, body } = textsOf(action);
   const lines = headers.map(([name, { shown }]) => `${name}: ${shown}`);
@@ -42,13 +42,14 @@ export function fieldsToEdit(action: Action): EditedFields {
  * mask itself is never sent. Such values go only to the origin that they were written for, since nobody has revealed them.
  */
 export function editedCopy(
-  action: Action,
+  seen: MaskedAction,
   edited: EditedFields,
 ): { readonly action: Action } | { readonly problems: EditProblems } {
+  const action = storedOf(seen);
   const texts = textsOf(action);
   const problems: { -readonly [Name in keyof EditedFields]?: string } = {};
-  // Of a body that is not edited, what was masked ahead tells it without masking a megabyte here.
-  let usesHidden = edited.body === null && maskedAction(action, "decider").body !== action.body;
+  // Of a body that is not edited, what is seen tells it without masking a megabyte here.
+  let usesHidden = edited.body === null && seen.body !== action.body;
   const meant = (field: keyof EditedFields, typed: string, known: Known): string => {
     const text = unmasked(typed, known, texts.secrets);
     if (text === null) problems[field] = STILL_MASKED;

@@ -18,7 +18,7 @@ import {
 } from "../http/operation.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText, orderedMemberText } from "../core/json.ts";
-import { premask, see, seeAll } from "../receipts/see.ts";
+import { see, seeAll } from "../receipts/see.ts";
 import { type Action, isTerminal } from "../core/action.ts";
 import { AttemptList, serializeAttempts } from "./attempt-schemas.ts";
 import { type ActionSerializer, serializeTimeline } from "../receipts/serialize.ts";
@@ -173,10 +173,10 @@ function viewRoutes(deps: ActionRouteDeps) {
         const action = await actionService.get(caller, actionIdOf(context, params));
         const view = viewOf(caller, action);
         const viewer = view === "whole" ? "decider" : view;
-        const [history, ready] = await Promise.all([actionService.historyOf(action), premask(action, viewer)]);
+        const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, viewer)]);
         // Values that are masked for others could be guessed by their digest.
         const digest = mayDo(caller.role, "approve") ? { digest: actionService.digestOf(action) } : {};
-        return json(JSON.stringify({ ...maskedFacts(ready, history, baseUrl, viewer), run: action.run, ...digest }));
+        return json(JSON.stringify({ ...maskedFacts(seen, history, baseUrl), run: action.run, ...digest }));
       },
       GET_DECISION_FACTS,
     )

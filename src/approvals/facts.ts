@@ -1,15 +1,13 @@
 import Type, { type Static } from "typebox";
-import { type Action, runAtOf } from "../core/action.ts";
-import { sentBytes } from "../core/body.ts";
+import { runAtOf } from "../core/action.ts";
 import { type Extras, unknownExtras, REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts } from "../core/extras.ts";
 import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
 import { plainText, run as runSchema } from "../api/schema-helpers.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX, UNKNOWN_EXTRAS_CHARS_SHOWN } from "../core/limits.ts";
-import { sentUrl } from "../core/target.ts";
-import { hiddenValuesText, maskedActor, maskedEarlier } from "../receipts/masked-action.ts";
-import { hiddenInHeaders, hiddenValues, maskedAction } from "../receipts/see.ts";
+import { asSent, hiddenValuesText, maskedActor, maskedEarlier } from "../receipts/masked-action.ts";
+import { type MaskedAction, storedOf } from "../receipts/seen-action.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
-import { maskText, maskUrl } from "../receipts/masking.ts";
+import { maskText } from "../receipts/masking.ts";
 import type { EarlierRejection, RequestHistory } from "../core/rejections.ts";
 import { type KeyEnd, RISK_LEVELS, RISKS, risksOf } from "./risks.ts";
 
@@ -105,19 +103,12 @@ export const NO_HISTORY: DecisionHistory = {
 
 /**
  * The masked facts and risks of an action for an approver; every place of decision shows the same texts. Risks are computed
- * from the unmasked values. Call `premask` first, so that long actions are masked off the event loop. `baseUrl` begins
- * the link to the page of the action; empty: a path.
+ * from the unmasked values. `baseUrl` begins the link to the page of the action; empty: a path.
  */
-export function maskedFacts(
-  action: Action,
-  history: DecisionHistory,
-  baseUrl: string,
-  viewer: Viewer = "decider",
-): DecisionFacts {
-  const masked = maskedAction(action, viewer);
-  const hidden = hiddenValuesText(hiddenValues(masked));
-  const url = maskUrl(sentUrl(action.url), viewer);
-  const { extras } = masked;
+export function maskedFacts(action: MaskedAction, history: DecisionHistory, baseUrl: string): DecisionFacts {
+  const { viewer, hiddenValues, hiddenInHeaders = 0, extras } = action;
+  const hidden = hiddenValuesText(hiddenValues);
+  const { url } = asSent(action);
   const reason = history.reason === null ? null : maskText(history.reason, viewer);
   const runAt = runAtOf(action);
   const rejections = maskedEarlier(history.rejections, viewer);
@@ -126,16 +117,16 @@ export function maskedFacts(
     // The call first: a title that ends like a host must not seem to be the beginning of a URL.
     fact("method", "Method", action.method),
     fact("url", "URL", url),
-    fact("body", "Body", bodyKindText(masked, sentBytes(action))),
+    fact("body", "Body", bodyKindText(action)),
     // One for each, so that no value can look like a line of ours.
-    ...requesterTexts(masked, reason).flatMap(({ name, note, text }) =>
+    ...requesterTexts(action, reason).flatMap(({ name, note, text }) =>
       text === null ? [] : [fact(name, REQUESTER_LABELS[name], note === "" ? text : `${note}: ${text}`)],
     ),
-    fact("requester", "Requested by", actorText(masked.createdBy)),
+    fact("requester", "Requested by", actorText(action.createdBy)),
     fact("requested_at", "Requested at", utcMinute(action.createdAt)),
     ...(action.run === 1 ? [] : [fact("run", "Run", String(action.run))]),
     ...rejectionFacts(rejections),
-    ...(action.callback === null ? [] : [fact("callback", "Callback", maskUrl(action.callback, viewer))]),
+    ...(action.callback === null ? [] : [fact("callback", "Callback", action.callback)]),
     fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
     ...(action.onUnknown === "stop" ? [fact("on_unknown", "If the outcome is unknown", STOPS)] : []),
     ...(runAt === null ? [] : [fact("run_at", "Not sent before", utcMinute(runAt))]),
@@ -144,11 +135,18 @@ export function maskedFacts(
     fact("action", "Action", `${baseUrl}/actions/${action.id}`),
   ];
   const keyEnd = maskedEnd(history.keyEnd, viewer);
-  const hiddenOutsideHeaders = hiddenValues(masked) - hiddenInHeaders(masked);
+  const hiddenOutsideHeaders = hiddenValues - hiddenInHeaders;
   return {
     facts,
-    risks: risksOf({ ...action, ...history, rejections, keyEnd, seenUrl: url, hiddenOutsideHeaders }),
+    risks: risksOf({ ...storedOf(action), ...history, rejections, keyEnd, seenUrl: url, hiddenOutsideHeaders }),
   };
+}
+
+/** What is unusual about a request that nobody has to decide on. */
+export function risksOfRequest(action: MaskedAction, { isReasonRead }: { readonly isReasonRead: boolean }) {
+  const stored = storedOf(action);
+  const reason = isReasonRead ? (stored.extras.reason ?? null) : null;
+  return risksOf({ ...stored, ...NO_HISTORY, reason, seenUrl: asSent(action).url });
 }
 
 function maskedEnd(end: KeyEnd | null, viewer: Viewer): KeyEnd | null {

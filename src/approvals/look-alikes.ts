@@ -1,4 +1,4 @@
-import type { Action } from "../core/action.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
 import { bodyMemberOf, formPairs, isJsonMember } from "../core/body.ts";
 import {
   LOOK_ALIKE_BODY_CHARS_MAX,
@@ -17,7 +17,7 @@ import { mayBeId } from "../core/rejections.ts";
 /** A held request as an approver sees it. */
 export interface SeenRequest {
   /** Masked, with its URL as it is sent. */
-  readonly action: Action;
+  readonly action: SeenAction;
   readonly reason: string | null;
   /** The sentences about its risks. */
   readonly risks: readonly string[];
@@ -170,7 +170,7 @@ function queryPairs(query: string): readonly (readonly [name: string, value: str
 }
 
 /** The fields of a body; null: it can't be compared. */
-function bodyFields(action: Action): readonly Field[] | null {
+function bodyFields(action: SeenAction): readonly Field[] | null {
   const { body } = action;
   const member = bodyMemberOf(action);
   if (body === null || member === null) return [];

@@ -1,6 +1,4 @@
 import { REQUESTER_TEXTS } from "../core/extras.ts";
-import type { Action } from "../core/action.ts";
-import { sentBytes } from "../core/body.ts";
 import { actionJson } from "../receipts/serialize.ts";
 import {
   ADDRESS_FACTS,
@@ -18,17 +16,18 @@ import {
 } from "../core/limits.ts";
 import type { AskKind } from "../core/asks.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
-import { bodyLines, shownBody, maskForDisplay } from "../ui/body-view.tsx";
+import { bodyLines, shownBody } from "../ui/body-view.tsx";
 import { bodyKindText } from "../receipts/mask-body.ts";
-import { maskedAction } from "../receipts/see.ts";
+import { asSent } from "../receipts/masked-action.ts";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 
 /** A question to a channel. */
 export interface Question {
   readonly ask: AskKind;
   readonly at: Date;
-  /** Not masked, but `premask` was called for `public`: whoever reads a channel need not be an approver. */
-  readonly action: Action;
+  /** As the public sees it: whoever reads a channel need not be an approver. */
+  readonly action: MaskedAction;
   readonly history: DecisionHistory;
   /** The address of the pages, without a trailing slash. */
   readonly baseUrl: string;
@@ -69,17 +68,17 @@ export function wordsText({ name, label, value }: DecisionFacts["facts"][number]
 
 /** The body of a POST to an incoming webhook of Slack. All text of others is plain text there: no markup, mention or link. */
 export function slackQuestion({ ask, action, history, baseUrl }: Question): string {
-  const { facts, risks } = maskedFacts(action, history, baseUrl, "public");
+  const { facts, risks } = maskedFacts(action, history, baseUrl);
   const { hidden, words, details } = groupedFacts(facts);
-  const masked = maskForDisplay(action, "public");
-  const { method, host, url } = masked;
+  const sent = asSent(action);
+  const { method, host, url } = sent;
   const reminder = ask === "requested" ? "" : "Reminder: ";
-  return slackJson(`${reminder}${subjectOf(masked)}`, [
+  return slackJson(`${reminder}${subjectOf(sent)}`, [
     { type: "header", text: plain(`${method} ${endOfHost(host)}`) },
     section(url),
     quiet(ask === "requested" ? "Awaiting approval" : "Reminder: still awaiting approval"),
     ...risks.map(({ level, text }) => (level === "note" ? quiet(text) : section(`${RISK_SIGNS[level]} ${text}`))),
-    bodySection(action, masked),
+    bodySection(sent),
     ...(hidden === null ? [] : [quiet(`${hidden}. To see hidden values, open it in Outgate.`)]),
     ...(words.length === 0 ? [] : [linesSection(WORDS_HEADING, words.map(wordsText))]),
     ...factSections(details),
@@ -103,10 +102,10 @@ function quiet(text: string): object {
 }
 
 /** The beginning of the body as readers of the channel may see it. */
-function bodySection(action: Action, masked: Action): object {
-  const body = shownBody(masked, { lines: MESSAGE_BODY_LINES_MAX, chars: MESSAGE_BODY_CHARS_MAX });
+function bodySection(action: SeenAction): object {
+  const body = shownBody(action, { lines: MESSAGE_BODY_LINES_MAX, chars: MESSAGE_BODY_CHARS_MAX });
   if (body === null) return section(NO_BODY);
-  const heading = `Body (${bodyKindText(masked, sentBytes(action))})`;
+  const heading = `Body (${bodyKindText(action)})`;
   if (body.fields === null && body.text === null)
     return section(`${heading}: not shown here. Open it in Outgate to see it.`);
   return linesSection(heading, bodyLines(body).split("\n"), body.rest !== null);
@@ -183,9 +182,8 @@ function escaped(text: string): string {
 
 /** The body of a POST to a webhook. The action has no receipt: its link would open without a sign-in. */
 export function webhookQuestion({ ask, at, action, history, baseUrl }: Question): string {
-  const masked = maskedAction(action, "public");
-  const shown = actionJson(masked, { now: at, receiptUrl: null, hidesHeaderValues: true });
-  const { facts, risks } = maskedFacts(action, history, baseUrl, "public");
+  const shown = actionJson(action, { now: at, receiptUrl: null, hidesHeaderValues: true });
+  const { facts, risks } = maskedFacts(action, history, baseUrl);
   const rest = JSON.stringify({ facts, risks, url: actionPageUrl(baseUrl, action.id) }).slice(1);
   return `{"type":"approval.${ask}","timestamp":"${at.toISOString()}","data":{"action":${shown},${rest}}`;
 }

@@ -6,11 +6,15 @@ import type { Delivery } from "../core/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
 import { providerPolicy } from "../config/target-policy.ts";
 import { createSender } from "../outbound/send.ts";
-import { premask } from "../receipts/see.ts";
+import { see } from "../receipts/see.ts";
 import type { Clock } from "../core/clock.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
 import {
+  type ApprovalMail,
   approvalMessage,
+  type ChannelMail,
   channelMessage,
+  type DecidedMail,
   decisionMessage,
   type EmailContent,
   invitationMessage,
@@ -74,12 +78,12 @@ async function aboutAction(
   asked: Exclude<OutgoingMail, InvitedMail | OwnMailMessage>,
   approvalLinks: Config["approvalLinks"],
 ): Promise<About> {
-  const mail = { ...asked, action: await premask(asked.action, "mail") };
+  const mail = { ...asked, action: await see(asked.action, "mail") };
   return { id: mail.action.id, run: mail.run, content: contentOf(mail, approvalLinks) };
 }
 
 function contentOf(
-  mail: Exclude<OutgoingMail, InvitedMail | OwnMailMessage>,
+  mail: ApprovalMail<MaskedAction> | DecidedMail<MaskedAction> | ChannelMail<MaskedAction>,
   approvalLinks: Config["approvalLinks"],
 ): EmailContent {
   if (mail.event === "approval") return approvalMessage(mail, approvalLinks);

@@ -18,6 +18,7 @@ import { actionPageUrl, BROKEN_LINKS, groupedFacts, NO_BODY, WORDS_HEADING, word
 import type { AskKind } from "../core/asks.ts";
 import { waitingText } from "../ui/text.ts";
 import type { Action } from "../core/action.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
 import type { Actor } from "../core/roles.ts";
 import type { AccountLabel } from "../core/account-store.ts";
 import type { Invitation } from "../core/team-store.ts";
@@ -34,7 +35,7 @@ export interface EmailContent {
 type LinkKind = "confirm" | "one_click";
 
 /** The approval mail: the masked request and two links. */
-export function approvalMessage(mail: ApprovalMail, linkKind: LinkKind): EmailContent {
+export function approvalMessage(mail: ApprovalMail<MaskedAction>, linkKind: LinkKind): EmailContent {
   const { action, run, links, receiptUrl, history, baseUrl } = mail;
   const request = mailRequest(action);
   const asked = askedFor(action, history, baseUrl);
@@ -87,7 +88,7 @@ const DECIDED = "You don't need to do anything. The links in the earlier email n
 const DECISION_WORDS = { approved: "Approved", rejected: "Rejected", withdrawn: "Withdrawn" } as const;
 
 /** The mail that says how somebody else decided, or that nobody has to any more. */
-export function decisionMessage(mail: DecidedMail): EmailContent {
+export function decisionMessage(mail: DecidedMail<MaskedAction>): EmailContent {
   const { action, run, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
   const subject = `Re: ${subjectOf({ ...request, run })}`;
@@ -108,8 +109,8 @@ export function decisionMessage(mail: DecidedMail): EmailContent {
 }
 
 /** The facts without anything that a client could make a link, but for the URLs that are facts themselves. */
-function askedFor(action: Action, history: DecisionHistory, baseUrl: string): Asked {
-  const { facts, risks } = maskedFacts(action, history, baseUrl, "mail");
+function askedFor(action: MaskedAction, history: DecisionHistory, baseUrl: string): Asked {
+  const { facts, risks } = maskedFacts(action, history, baseUrl);
   const shown = facts.map((fact) =>
     ADDRESS_FACTS.has(fact.name) ? fact : { ...fact, value: withoutLinks(fact.value) },
   );
@@ -125,7 +126,14 @@ function askedFor(action: Action, history: DecisionHistory, baseUrl: string): As
 }
 
 /** The mail of a channel: the masked request, and a link to the page where people decide after a sign-in. */
-export function channelMessage({ event, action, run, history, baseUrl, channel }: ChannelMail): EmailContent {
+export function channelMessage({
+  event,
+  action,
+  run,
+  history,
+  baseUrl,
+  channel,
+}: ChannelMail<MaskedAction>): EmailContent {
   const request = mailRequest(action);
   const asked = askedFor(action, history, baseUrl);
   const isReminder = event === "reminded";
@@ -207,17 +215,17 @@ function rowsText(rows: readonly (readonly [name: string, value: string])[]): st
   return rows.map(([name, value]) => `${name}: ${value}`).join("\n");
 }
 
-interface AboutAction {
+interface AboutAction<Shown> {
   readonly to: string;
-  /** The current action, not masked. The mailer masks it. */
-  readonly action: Action;
+  /** The current action: as it is stored until the mailer masks it. */
+  readonly action: Shown;
   /** The run that the mail is about. */
   readonly run: number;
   /** The absolute URL of the receipt. */
   readonly receiptUrl: string;
 }
 
-export interface ApprovalMail extends AboutAction {
+export interface ApprovalMail<Shown = Action> extends AboutAction<Shown> {
   readonly event: "approval";
   /** Absolute URLs. Anyone who has one can decide. */
   readonly links: { readonly approve: string; readonly reject: string; readonly expiresAt: Date };
@@ -227,7 +235,7 @@ export interface ApprovalMail extends AboutAction {
 }
 
 /** A reply to an approval mail: somebody else has decided. */
-export interface DecidedMail extends AboutAction {
+export interface DecidedMail<Shown = Action> extends AboutAction<Shown> {
   readonly event: "decided";
   readonly decision: "approved" | "rejected" | "withdrawn";
   readonly actor: Actor;
@@ -246,7 +254,7 @@ export interface InvitedMail {
 }
 
 /** Asks for a decision, which needs a sign-in: of a channel. */
-export interface ChannelMail extends Omit<AboutAction, "receiptUrl"> {
+export interface ChannelMail<Shown = Action> extends Omit<AboutAction<Shown>, "receiptUrl"> {
   readonly event: AskKind;
   readonly history: DecisionHistory;
   /** The address of the pages, without a trailing slash. */

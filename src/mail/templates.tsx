@@ -7,11 +7,12 @@ import { normalTarget } from "../core/target.ts";
 import { withoutLinks } from "../receipts/visible-text.ts";
 import { UntrustedText } from "../ui/parts.tsx";
 import { render } from "../ui/layout.tsx";
-import { type Action, type HttpMethod } from "../core/action.ts";
+import type { HttpMethod } from "../core/action.ts";
 import { MAIL_PART_BYTES_MAX } from "../core/limits.ts";
 import { cutAt } from "../ui/text.ts";
-import { bodyLines, type ShownBody, shownBody, maskForDisplay } from "../ui/body-view.tsx";
-import { sentBytes } from "../core/body.ts";
+import { bodyLines, type ShownBody, shownBody } from "../ui/body-view.tsx";
+import { asSent } from "../receipts/masked-action.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 
 /** What a mail says of a request besides the request itself. */
@@ -484,10 +485,10 @@ export interface MailRequest {
   readonly bodyKind: string;
 }
 
-export function mailRequest(action: Action): MailRequest {
-  const masked = maskForDisplay(action, "mail");
-  const { method, host, url, id, title, headers } = masked;
-  const body = shownBody(masked);
+export function mailRequest(masked: MaskedAction): MailRequest {
+  const action = asSent(masked);
+  const { method, host, url, id, title, headers } = action;
+  const body = shownBody(action);
   const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
   return {
     method,
@@ -497,7 +498,7 @@ export function mailRequest(action: Action): MailRequest {
     title,
     headers: lines.length === 0 ? null : partOf(lines.join("\n")),
     body: body === null ? null : bodyPart(body),
-    bodyKind: bodyKindText(masked, sentBytes(action)),
+    bodyKind: bodyKindText(action),
   };
 }
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { mayDo, type Role } from "../core/roles.ts";
-import { type Action, isTerminal } from "../core/action.ts";
+import { isTerminal } from "../core/action.ts";
 import { operationsOf } from "../core/changes.ts";
 import type { Pause } from "../core/pause.ts";
 import { needsEdit } from "./action-story.tsx";
@@ -12,9 +12,10 @@ import { actionPath, ResumeForm } from "../ui/layout.tsx";
 import { LinkButton, Notice } from "../ui/parts.tsx";
 import { AsCode } from "./snippets.tsx";
 import type { PageUser } from "../ui/text.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
 
 export interface ControlsProps {
-  readonly action: Action;
+  readonly action: SeenAction;
   readonly user: PageUser;
   readonly role: Role;
   readonly now: Date;
@@ -48,7 +49,7 @@ export function Controls(props: ControlsProps) {
   );
 }
 
-function EditAndResend({ action, look }: { readonly action: Action; readonly look: "main" | "plain" }) {
+function EditAndResend({ action, look }: { readonly action: SeenAction; readonly look: "main" | "plain" }) {
   return (
     <LinkButton href={`${actionPath(action.id)}/edit`} look={look}>
       Edit and resend

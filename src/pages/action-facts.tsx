@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { describeActor } from "../core/roles.ts";
-import { type Action, nextRetryAt, runAtOf } from "../core/action.ts";
+import { nextRetryAt, runAtOf } from "../core/action.ts";
 import { unknownExtras, REQUESTER_LABELS, requesterTexts } from "../core/extras.ts";
 import { COPY_OF } from "../actions/copies.ts";
 import { normalTarget } from "../core/target.ts";
@@ -12,10 +12,11 @@ import { actionPath, listPath } from "../ui/layout.tsx";
 import { type FactRows, Facts, Name, Time, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
+import type { SeenAction } from "../receipts/seen-action.ts";
 
 interface ActionDetailsProps {
   /** Masked for the reader. */
-  readonly action: Action;
+  readonly action: SeenAction;
   /** Path of the receipt page. */
   readonly receiptUrl: string;
   readonly baseUrl: string;
@@ -38,7 +39,7 @@ const untrusted = (text: string | null | undefined): Child =>
 
 const at = (time: Date | null): Child => (time === null ? null : <Time at={time} />);
 
-function whoRows({ id, createdBy, keyId, hostname, host, extras }: Action): FactRows {
+function whoRows({ id, createdBy, keyId, hostname, host, extras }: SeenAction): FactRows {
   const { name, way } = describeActor(createdBy);
   return [
     ["Action", <Copied text={id} what="the action's ID" />],
@@ -80,7 +81,7 @@ function Metadata({ name, value }: { readonly name: string; readonly value: stri
   return name === COPY_OF && ACTION_ID.test(value) ? <a href={actionPath(value)}>{text}</a> : text;
 }
 
-function whenRows(action: Action): FactRows {
+function whenRows(action: SeenAction): FactRows {
   const { run, createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, expiresAt } = action;
   return [
     ["Created", <Time at={createdAt} />],
@@ -95,7 +96,7 @@ function whenRows(action: Action): FactRows {
   ];
 }
 
-function howRows(action: Action, receipt: string, baseUrl: string): FactRows {
+function howRows(action: SeenAction, receipt: string, baseUrl: string): FactRows {
   const { run, attempts, retries, extras, onUnknown, dedupe, idempotencyKey, callback, notifyEmail } = action;
   const signedFor = normalTarget(action.url)?.origin ?? null;
   return [
@@ -133,6 +134,6 @@ function howRows(action: Action, receipt: string, baseUrl: string): FactRows {
 }
 
 /** The `Idempotency-Key` that the target sees, in all attempts. */
-function sentKeyOf({ id, headers }: Action): string {
+function sentKeyOf({ id, headers }: SeenAction): string {
   return Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === "idempotency-key")?.[1] ?? id;
 }

@@ -1,11 +1,10 @@
 import type { AuditService } from "../audit/service.ts";
-import { maskForDisplay } from "../ui/body-view.tsx";
 import type { ActionService } from "../actions/service.ts";
 import { wholeAttempt } from "../core/attempts.ts";
 import { checkActionForm } from "./decision-form.ts";
 import { showFormAgain } from "../http/errors.ts";
-import { maskedPause } from "../receipts/masked-action.ts";
-import { maskedAttempts, premask, premaskAll } from "../receipts/see.ts";
+import { asSent, maskedPause } from "../receipts/masked-action.ts";
+import { maskedAttempts, see, seeAll } from "../receipts/see.ts";
 import { type Caller, mayDo, viewerOf } from "../core/roles.ts";
 import { isHeldIn } from "../core/changes.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
@@ -31,7 +30,8 @@ import type { ExportActions } from "../actions/export.ts";
 import { checkFilters, checkList, ExportQuery, ListQuery } from "../api/list-schemas.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { ACTION_ID } from "../core/ids.ts";
-import { normalTarget } from "../core/target.ts";
+import { normalTarget, sentUrl } from "../core/target.ts";
+import { seeWhole } from "../receipts/seen-action.ts";
 import { forRow } from "./action-row.ts";
 import { actionsPage } from "./actions.tsx";
 
@@ -78,7 +78,7 @@ async function actionHtml(
   const { caller } = person;
   const { action: found, timeline, attempts } = await actionService.history(caller, id);
   const viewer = viewerOf(caller.role);
-  const action = await premask(found, viewer);
+  const action = await see(found, viewer);
   const history = isHeldIn(found, found.run) ? await actionService.historyOf(found) : null;
   const asked = chosenAttempt(found, attempts, search);
   const [chosen = null] = asked === null ? [] : await maskedAttempts(found, [wholeAttempt(found, asked)], viewer);
@@ -93,7 +93,7 @@ function body({ actionService }: ActionPageRouteDeps): AnswerById {
     const id = actionIdOf(context, params);
     const viewer = viewerOf(person.caller.role);
     const found = await actionService.get(person.caller, id);
-    const action = maskForDisplay(await premask(found, viewer), viewer);
+    const action = asSent(await see(found, viewer));
     const isHeld = isHeldIn(found, found.run);
     const back = isHeld
       ? { href: `/approvals/${id}`, name: "Back to the decision" }
@@ -157,7 +157,7 @@ function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): A
     const action = await actionService.get(person.caller, id);
     // Recorded first, so that nothing is shown without an audit entry.
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
-    return page("own", revealedPage({ action, user: person }));
+    return page("own", revealedPage({ action: seeWhole({ ...action, url: sentUrl(action.url) }), user: person }));
   };
 }
 
@@ -197,7 +197,7 @@ function list({ actionService, clock, baseUrl, pauseOf }: ActionListRouteDeps): 
     const named = actions.find(({ id }) => id === query.q);
     if (named !== undefined) return seeOther("own", actionPath(named.id));
     const cursor = before === null ? null : encodeCursor(before);
-    const rows = await premaskAll(actions.map(forRow), viewerOf(person.role));
+    const rows = await seeAll(actions.map(forRow), viewerOf(person.role));
     return page("own", actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts }));
   };
 }

@@ -1,11 +1,11 @@
-import { describeActor, type Viewer } from "../core/roles.ts";
+import { describeActor } from "../core/roles.ts";
 import { type Action, awaitsRunAt, isTerminal, nextRetryAt } from "../core/action.ts";
 import { pathOf } from "../core/search.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../core/limits.ts";
-import { maskedAction } from "../receipts/see.ts";
 import { maskText } from "../receipts/masking.ts";
 import { lateText } from "../ui/text.ts";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
 /** What the last column says: what comes next, or what went wrong. */
 export type RowNote =
@@ -33,9 +33,8 @@ export interface ActionRow {
 }
 
 /** What a row shows of an action that `forRow` made short. */
-export function actionRow(action: Action, viewer: Viewer): ActionRow {
-  const shown = maskedAction(action, viewer);
-  const { id, createdAt, createdBy, title, method, host, url, status, attempts, retries, result } = shown;
+export function actionRow(action: MaskedAction): ActionRow {
+  const { id, createdAt, createdBy, title, method, host, url, status, attempts, retries, result, viewer } = action;
   return {
     id,
     createdAt,
@@ -49,7 +48,7 @@ export function actionRow(action: Action, viewer: Viewer): ActionRow {
     attempts,
     retries,
     durationMs: result?.durationMs ?? null,
-    note: noteOf(shown),
+    note: noteOf(action),
   };
 }
 
@@ -69,7 +68,7 @@ export function forRow(action: Action): Action {
   };
 }
 
-function noteOf(action: Action): RowNote {
+function noteOf(action: SeenAction): RowNote {
   const { status, dueAt, expiresAt, result } = action;
   if (status === "awaiting_approval") return expiresAt === null ? NO_NOTE : { kind: "expires", at: expiresAt };
   const retryAt = nextRetryAt(action);

@@ -1,17 +1,18 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { describeActor, mayDo, type Role } from "../core/roles.ts";
-import { type Action, awaitsRunAt, isExpired, nextRetryAt } from "../core/action.ts";
+import { awaitsRunAt, isExpired, nextRetryAt } from "../core/action.ts";
 import { isLateSuccess } from "../core/late-result.ts";
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
 import { Name, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, lateText } from "../ui/text.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
 
 interface StoryProps {
   /** Masked for the reader. */
-  readonly action: Action;
+  readonly action: SeenAction;
   /** Masked too, oldest first. */
   readonly timeline: readonly TimelineEntry[];
   readonly role: Role;
@@ -35,7 +36,7 @@ export function Story(props: StoryProps) {
   );
 }
 
-const TOLD: Readonly<Record<Action["status"], (props: StoryProps) => Child>> = {
+const TOLD: Readonly<Record<SeenAction["status"], (props: StoryProps) => Child>> = {
   awaiting_approval: heldText,
   pending: pendingText,
   active: ({ action: { attempts, retries } }) => `Attempt ${attempts} of ${retries} is being sent.`,
@@ -101,7 +102,7 @@ function failedText({ action, timeline, role }: StoryProps): Child {
 }
 
 /** Instead of the usual story where the target answered after all; null: it did not. */
-function lateStory(action: Action): string | null {
+function lateStory(action: SeenAction): string | null {
   const { run, lateResult } = action;
   if (lateResult === null || (lateResult.run !== run && !isLateSuccess(lateResult))) return null;
   const advice = isLateSuccess(lateResult)
@@ -111,7 +112,7 @@ function lateStory(action: Action): string | null {
 }
 
 /** What the attempts of the run were answered; null: nothing. */
-function codesOf({ run }: Action, timeline: readonly TimelineEntry[]): readonly (number | null)[] {
+function codesOf({ run }: SeenAction, timeline: readonly TimelineEntry[]): readonly (number | null)[] {
   return timeline.flatMap((entry) =>
     entry.run === run && entry.event.type === "attempt" ? [entry.event.response_code] : [],
   );
@@ -126,7 +127,7 @@ function times(count: number): string {
 const SAME_REQUEST_CODES: ReadonlySet<number> = new Set([408, 409, 429]);
 
 /** Whether the same request would fail again, as far as its failure tells: sending it again needs an edit. */
-export function needsEdit({ status, result }: Action): boolean {
+export function needsEdit({ status, result }: SeenAction): boolean {
   if (status !== "failed" || result === null) return false;
   const kind = errorKindOf(result);
   if (kind !== "target") return kind === "dns" || kind === "not_allowed";
@@ -208,6 +209,6 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
 }
 
 /** What is true of this run may not be of earlier ones, and the sentence must not hide that. */
-function earlierRuns({ run }: Action, what: string): string {
+function earlierRuns({ run }: SeenAction, what: string): string {
   return run === 1 ? `${what}.` : `${what} in run ${run}; the target may have received it in an earlier run.`;
 }

@@ -1,25 +1,23 @@
 /** @jsxImportSource hono/jsx */
-import { viewerOf } from "../core/roles.ts";
-import { type Action, awaitsRunAt } from "../core/action.ts";
+import { awaitsRunAt } from "../core/action.ts";
 import { sources } from "../core/status.ts";
 import { BULK_OPERATIONS } from "../core/bulk-job.ts";
 import type { PauseOf } from "../core/pause.ts";
 import { type ActionRow, actionRow, type RowNote } from "./action-row.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { Dot, StatusDot, statusLabel, TimeOfDay, UntilTime, UntrustedText, WeekDay } from "../ui/parts.tsx";
-import { duration, type PageUser } from "../ui/text.ts";
+import { duration } from "../ui/text.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
 
 interface ActionTableProps {
-  readonly user: PageUser;
   /** Newest first, each made by `forRow`. */
-  readonly actions: readonly Action[];
+  readonly actions: readonly MaskedAction[];
   readonly pauseOf: PauseOf;
   readonly now: Date;
 }
 
 /** A row for each action; its link opens the action's page, over the list where there is script. */
-export function ActionTable({ user, actions, pauseOf, now }: ActionTableProps) {
-  const viewer = viewerOf(user.role);
+export function ActionTable({ actions, pauseOf, now }: ActionTableProps) {
   return (
     <table class="actions">
       <caption class="visually-hidden">Actions, newest first</caption>
@@ -52,7 +50,7 @@ export function ActionTable({ user, actions, pauseOf, now }: ActionTableProps) {
               </tr>
             )}
             <Row
-              row={actionRow(action, viewer)}
+              row={actionRow(action)}
               isPaused={action.status === "pending" && pauseOf(action) !== null}
               isScheduled={awaitsRunAt(action)}
               now={now}

@@ -1,21 +1,19 @@
 /** @jsxImportSource hono/jsx */
-import { mayDo, type Role, viewerOf } from "../core/roles.ts";
-import { type Action, awaitsRunAt } from "../core/action.ts";
+import { mayDo, type Role } from "../core/roles.ts";
+import { awaitsRunAt } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { pathOf } from "../core/search.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
-import { type DecisionHistory, NO_HISTORY } from "../approvals/facts.ts";
-import { risksOf } from "../approvals/risks.ts";
-import { sentUrl } from "../core/target.ts";
+import { type DecisionHistory, risksOfRequest } from "../approvals/facts.ts";
 import type { Pause } from "../core/pause.ts";
-import { maskedEntry } from "../receipts/masked-action.ts";
+import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { Controls } from "./action-controls.tsx";
 import { ActionDetails } from "./action-facts.tsx";
 import { Story } from "./action-story.tsx";
 import { AttemptResponse, Attempts } from "./attempts.tsx";
 import { bodyPath } from "./body-page.tsx";
-import { pageBody, maskForDisplay } from "../ui/body-view.tsx";
+import { pageBody } from "../ui/body-view.tsx";
 import { CopiedText } from "../ui/controls.tsx";
 import { callText, DecisionForm, RevealForm, Risks } from "./decide.tsx";
 import { actionPath, ACTIONS_PATH, Layout, render } from "../ui/layout.tsx";
@@ -25,9 +23,10 @@ import { RequestView, ResponseView, UntrustedUrl } from "./request.tsx";
 import { RequestPane } from "./request-pane.tsx";
 import { lastDecision, type PageUser } from "../ui/text.ts";
 import { History } from "./timeline.tsx";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
 export interface ActionProps {
-  readonly action: Action;
+  readonly action: MaskedAction;
   readonly timeline: readonly TimelineEntry[];
   /** The newest that have ended, oldest first. */
   readonly attempts: readonly PastAttempt[];
@@ -51,22 +50,17 @@ export interface ActionProps {
 /** The page of one action. All of it is in one part, so that a list can load it over itself. */
 export function actionPage(props: ActionProps): string {
   const { user, now } = props;
-  const action = maskForDisplay(props.action, viewerOf(props.role));
-  const timeline = props.timeline.map((entry) => maskedEntry(entry, viewerOf(props.role)));
+  const action = asSent(props.action);
+  const timeline = props.timeline.map((entry) => maskedEntry(entry, action.viewer));
   const title = callText(action) + (action.title === null ? "" : `: “${visibleText(action.title)}”`);
   return render(
     <Layout title={title} nav="Actions" user={user} follows={action.id} now={now} width="wide">
-      <ActionPart {...props} action={action} timeline={timeline} stored={props.action} />
+      <ActionPart {...props} action={action} timeline={timeline} />
     </Layout>,
   );
 }
 
-interface ActionPartProps extends ActionProps {
-  /** As it is stored; `action` and `timeline` are masked. */
-  readonly stored: Action;
-}
-
-function ActionPart(props: ActionPartProps) {
+function ActionPart(props: ActionProps) {
   const { action, problem, attempts, receiptUrl, baseUrl } = props;
   const isHeld = action.status === "awaiting_approval";
   return (
@@ -102,13 +96,13 @@ function ActionPart(props: ActionPartProps) {
   );
 }
 
-function ActionControls({ stored, timeline, ...props }: ActionPartProps) {
+function ActionControls({ timeline, ...props }: ActionProps) {
   const isRejected = lastDecision(timeline)?.type === "rejected";
-  return <Controls {...props} action={stored} isRejected={isRejected} isUnknown={hasUnknown(timeline)} />;
+  return <Controls {...props} isRejected={isRejected} isUnknown={hasUnknown(timeline)} />;
 }
 
 /** The status with its code, and what happened in a sentence. */
-function State({ action, timeline, role, now, pause, user }: ActionPartProps) {
+function State({ action, timeline, role, now, pause, user }: ActionProps) {
   const isPaused = action.status === "pending" && pause !== null;
   return (
     <div class="state">
@@ -123,7 +117,7 @@ function State({ action, timeline, role, now, pause, user }: ActionPartProps) {
 }
 
 /** In the words of the list. The result of an action that is sent again is that of an earlier attempt. */
-function Status({ action }: { readonly action: Action }) {
+function Status({ action }: { readonly action: SeenAction }) {
   const { status, attempts, result } = action;
   const code = result?.responseCode ?? null;
   if (awaitsRunAt(action)) return <Dot tone="still">Scheduled</Dot>;
@@ -133,7 +127,7 @@ function Status({ action }: { readonly action: Action }) {
 }
 
 /** A held request with its risks, and the decision for whoever may make it. */
-function Held({ action, stored, history, user, now, problem, reason }: ActionPartProps) {
+function Held({ action, history, user, now, problem, reason }: ActionProps) {
   if (history === null) return null;
   return (
     <section class="card asked-card part part-request" aria-labelledby="request">
@@ -141,7 +135,7 @@ function Held({ action, stored, history, user, now, problem, reason }: ActionPar
         Request
       </h2>
       <RequestPane
-        action={stored}
+        action={action}
         history={history}
         user={user}
         now={now}
@@ -154,7 +148,7 @@ function Held({ action, stored, history, user, now, problem, reason }: ActionPar
   );
 }
 
-function Outcomes({ action, timeline, attempts, chosen, now }: ActionPartProps) {
+function Outcomes({ action, timeline, attempts, chosen, now }: ActionProps) {
   const last = attempts.at(-1);
   const isOld = chosen !== null && (chosen.run !== last?.run || chosen.attempt !== last.attempt);
   return (
@@ -166,10 +160,10 @@ function Outcomes({ action, timeline, attempts, chosen, now }: ActionPartProps) 
 }
 
 /** The request of an action that nobody has to decide on now. */
-function Asked({ action, stored, role, user }: ActionPartProps) {
+function Asked({ action, role, user }: ActionProps) {
   return (
     <div class="part part-request">
-      <Risks risks={risksWithoutHistory(stored, action)} />
+      <Risks risks={risksOfRequest(action, { isReasonRead: true })} />
       <RequestView
         action={action}
         bodyPath={bodyPath(action.id)}
@@ -181,7 +175,7 @@ function Asked({ action, stored, role, user }: ActionPartProps) {
 }
 
 /** The title is the requester's, in quotation marks and never without them; method and path are ours. */
-function Headline({ action }: { readonly action: Action }) {
+function Headline({ action }: { readonly action: SeenAction }) {
   if (action.title !== null) {
     return (
       <q class="title">
@@ -200,7 +194,7 @@ function Headline({ action }: { readonly action: Action }) {
 const HEADLINE_CHARS = 120;
 
 /** The headline where somebody decides: what the requester says comes after what is sent. */
-function CallLine({ action: { method, url, host } }: { readonly action: Action }) {
+function CallLine({ action: { method, url, host } }: { readonly action: SeenAction }) {
   return (
     <span>
       <b class="method">{method}</b>
@@ -236,24 +230,19 @@ const PARTS = [
   ["details", "Details"],
 ] as const;
 
-/** What of a request that nobody decides on is unusual. */
-function risksWithoutHistory(stored: Action, { url: seenUrl }: Action) {
-  return risksOf({ ...stored, ...NO_HISTORY, reason: stored.extras.reason ?? null, seenUrl });
-}
-
 /** Whether an attempt has the outcome `unknown`. */
 export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
   return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
 }
 
-/** Request and response with secrets, in the response to a form. */
-export function revealedPage({ action, user }: { readonly action: Action; readonly user: PageUser }): string {
+/** Request and response with secrets, in the response to a form. The URL is the one that is sent. */
+export function revealedPage({ action, user }: { readonly action: SeenAction; readonly user: PageUser }): string {
   const isHeld = action.status === "awaiting_approval";
   return render(
     <Layout title={`Secrets of ${callText(action)}`} nav="Actions" user={user}>
       <PageHead title={callText(action)} back={{ href: actionPath(action.id), name: "Hide secrets" }} />
       <Notice tone="wait">Secrets are shown in full. They are hidden again when you leave this page.</Notice>
-      <RequestView action={{ ...action, url: sentUrl(action.url) }} tellsCallback={isHeld} isWhole={isHeld} />
+      <RequestView action={action} tellsCallback={isHeld} isWhole={isHeld} />
       <ResponseView action={action} />
       {isHeld ? (
         <Card id="decision" title="Your decision">

@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import type { Counted, FilterValues } from "../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
 import { mayDo } from "../core/roles.ts";
-import type { Action, ActionStatus } from "../core/action.ts";
+import type { ActionStatus } from "../core/action.ts";
 import type { ListQuery, StatusCounts } from "../api/list-schemas.ts";
 import { sources } from "../core/status.ts";
 import type { Issue } from "../core/domain-error.ts";
@@ -18,6 +18,7 @@ import { Button } from "../ui/form.tsx";
 import { ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "../ui/layout.tsx";
 import { LinkButton, Problem, statusLabel, Time } from "../ui/parts.tsx";
 import { counted, number, type PageUser } from "../ui/text.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
 
 interface ActionsProps {
   readonly user: PageUser;
@@ -26,7 +27,7 @@ interface ActionsProps {
   readonly typed: ReadonlyMap<string, readonly string[]>;
   readonly problems: readonly Issue[];
   /** Newest first, each made by `forRow`. */
-  readonly actions: readonly Action[];
+  readonly actions: readonly MaskedAction[];
   readonly pauseOf: PauseOf;
   /** Where the next page begins; null: there is none. */
   readonly cursor: string | null;

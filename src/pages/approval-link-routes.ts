@@ -1,4 +1,3 @@
-import { maskForDisplay } from "../ui/body-view.tsx";
 import Type from "typebox";
 import type { FollowLink, OpenedLink } from "../approvals/links.ts";
 import { clientOf } from "../http/client-address.ts";
@@ -7,7 +6,8 @@ import { createPageRoutes, pathParams } from "../http/operation.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { premask } from "../receipts/see.ts";
+import { asSent } from "../receipts/masked-action.ts";
+import { see } from "../receipts/see.ts";
 import { confirmPage } from "./approval-link.tsx";
 import { bodyPage } from "./body-page.tsx";
 import { checkDecisionForm } from "./decision-form.ts";
@@ -55,7 +55,7 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
   const body = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
     const opened = found(context, await followLink.open(token));
     if (!opened.isLive || isOneClick) return toReceipt(opened);
-    const action = maskForDisplay((await readyToShow(opened)).action, "decider");
+    const action = asSent(await see(opened.action, "decider"));
     const back = { href: `/a/${token}`, name: "Back to the decision" };
     return page("approval", bodyPage({ action, search: context.search, back, user: null }));
   };
@@ -88,8 +88,8 @@ function bodyPathOf(token: string): string {
   return `/a/${token}/body`;
 }
 
-async function readyToShow<Opened extends OpenedLink>(opened: Opened): Promise<Opened> {
-  return { ...opened, action: await premask(opened.action, "decider") };
+async function readyToShow(opened: OpenedLink) {
+  return { ...opened, action: await see(opened.action, "decider") };
 }
 
 /** HEAD requests also run this route. Neither they nor prefetches may decide anything. */

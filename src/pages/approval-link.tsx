@@ -1,12 +1,14 @@
 /** @jsxImportSource hono/jsx */
 import type { Decision } from "../core/status.ts";
-import { limitsOnPage, pageBody, maskForDisplay } from "../ui/body-view.tsx";
+import { limitsOnPage, pageBody } from "../ui/body-view.tsx";
+import { bodyKindText } from "../receipts/mask-body.ts";
+import { asSent } from "../receipts/masked-action.ts";
 import { type HeldProps, HiddenValues } from "./decide.tsx";
 import { Folded, Unread } from "./decision-bar.tsx";
 import { Button, PostForm, ReasonField } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Problem, Time } from "../ui/parts.tsx";
-import { bodyKindOf, RequestParts } from "./request.tsx";
+import { RequestParts } from "./request.tsx";
 import { AskedFacts } from "./request-pane.tsx";
 import { waitingText } from "../ui/text.ts";
 
@@ -31,7 +33,7 @@ export function confirmPage({
   reason,
   ...props
 }: ConfirmProps): string {
-  const action = maskForDisplay(props.action, "decider");
+  const action = asSent(props.action);
   const body = pageBody(action, limitsOnPage(action));
   const verb = decision === "approve" ? "Approve" : "Reject";
   return render(
@@ -39,14 +41,8 @@ export function confirmPage({
       <article class="paper paper-asked">
         <h1>{`${verb} this request?`}</h1>
         <h2 class="visually-hidden">Request</h2>
-        <AskedFacts action={props.action} history={history} now={null} hidden={<HiddenValues action={action} />}>
-          <RequestParts
-            action={action}
-            isAsked
-            isWhole
-            bodyKind={bodyKindOf(action, props.action)}
-            bodyPath={bodyPath}
-          />
+        <AskedFacts action={action} history={history} now={null} hidden={<HiddenValues action={action} />}>
+          <RequestParts action={action} isAsked isWhole bodyKind={bodyKindText(action)} bodyPath={bodyPath} />
         </AskedFacts>
         <footer class="foot">
           <p>{waitingText(action)}</p>

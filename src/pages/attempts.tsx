@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { type Action, isTerminal } from "../core/action.ts";
+import { isTerminal } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { statusSentence } from "../core/outcome.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
@@ -13,6 +13,7 @@ import { Dot, Table, Time, type Tone, UntrustedBlock, UntrustedText } from "../u
 import { responseText } from "./request.tsx";
 import { counted, duration } from "../ui/text.ts";
 import { KIND_NAMES, type Run, runsOf, type Span, spansText } from "./timeline.tsx";
+import type { SeenAction } from "../receipts/seen-action.ts";
 
 /** Which attempt of an action a page is about. */
 export interface ChosenAttempt {
@@ -22,7 +23,7 @@ export interface ChosenAttempt {
 
 /** Those in the address of a page, else the last that ended in the present run; null: none has ended. */
 export function chosenAttempt(
-  action: Pick<Action, "run">,
+  action: Pick<SeenAction, "run">,
   attempts: readonly PastAttempt[],
   search: string,
 ): PastAttempt | null {
@@ -34,7 +35,7 @@ export function chosenAttempt(
 }
 
 interface AttemptsProps {
-  readonly action: Action;
+  readonly action: SeenAction;
   readonly timeline: readonly TimelineEntry[];
   /** The newest that have ended. */
   readonly attempts: readonly PastAttempt[];
@@ -105,7 +106,7 @@ export function lanesOf(
 }
 
 type RunLanesProps = Lanes & {
-  readonly action: Pick<Action, "id" | "run">;
+  readonly action: Pick<SeenAction, "id" | "run">;
   readonly isOne: boolean;
   readonly chosen: ChosenAttempt | null;
   readonly isLinked: boolean;
@@ -145,7 +146,7 @@ function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunL
 }
 
 interface LaneLinkProps {
-  readonly action: Pick<Action, "id" | "run">;
+  readonly action: Pick<SeenAction, "id" | "run">;
   readonly run: number;
   /** Null: it leads nowhere. What goes on now has no response yet. */
   readonly attempt: number | null;
@@ -236,7 +237,7 @@ function Bars({
 }
 
 interface AttemptResponseProps {
-  readonly action: Action;
+  readonly action: SeenAction;
   /** Masked for the reader; null: no attempt of this run has ended, but some of earlier ones. */
   readonly attempt: PastAttempt | null;
   /** Another attempt came after it. */

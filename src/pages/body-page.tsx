@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Action } from "../core/action.ts";
 import { pathNotFound } from "../http/errors.ts";
 import { bodyPart, WholeBody } from "../ui/body-view.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { PageHead } from "../ui/parts.tsx";
 import { UntrustedUrl } from "./request.tsx";
 import type { PageUser } from "../ui/text.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
 
 /** The page of the whole body of an action. */
 export function bodyPath(actionId: string): string {
@@ -15,7 +15,7 @@ export function bodyPath(actionId: string): string {
 
 interface BodyPageProps {
   /** Masked. */
-  readonly action: Action;
+  readonly action: SeenAction;
   /** Of its address: a part alone is shown. */
   readonly search: string;
   /** Where the request is. */
@@ -56,7 +56,7 @@ export function bodyPage({ action, search, back, user }: BodyPageProps): string 
   );
 }
 
-function contentOf(action: Action, query: URLSearchParams): Child | null {
+function contentOf(action: SeenAction, query: URLSearchParams): Child | null {
   const from = query.get("from");
   if (from === null) return <WholeBody action={action} />;
   const at = query.get("at") ?? "";

@@ -1,12 +1,10 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Action } from "../core/action.ts";
 import type { Decision } from "../core/status.ts";
 import type { DecisionFacts, DecisionHistory, Fact } from "../approvals/facts.ts";
 import type { RISKS } from "../approvals/risks.ts";
 import { normalTarget } from "../core/target.ts";
 import { hiddenValuesText } from "../receipts/masked-action.ts";
-import { hiddenValues } from "../receipts/see.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { Folded } from "./decision-bar.tsx";
 import { Button, PostForm, ReasonField } from "../ui/form.tsx";
@@ -14,10 +12,11 @@ import { actionPath } from "../ui/layout.tsx";
 import { UntrustedText } from "../ui/parts.tsx";
 import { UntrustedUrl } from "./request.tsx";
 import type { PageUser } from "../ui/text.ts";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
 /** A held request on a page of its own. */
 export interface HeldProps {
-  readonly action: Action;
+  readonly action: MaskedAction;
   readonly history: DecisionHistory;
   /** What was wrong with the form before. The input is kept. */
   readonly problem?: string;
@@ -43,7 +42,7 @@ interface DecisionFormProps {
   /** How many items and fields of it are closed at first. */
   readonly folded?: number;
   /** The action, for keyboard shortcuts and unique IDs on pages with several forms. */
-  readonly about?: Pick<Action, "id" | "method" | "host">;
+  readonly about?: Pick<SeenAction, "id" | "method" | "host">;
 }
 
 /** The form with both buttons and a reason. */
@@ -90,7 +89,7 @@ export function DecisionForm({
 }
 
 /** An action in a question. */
-export function callText({ method, host }: Pick<Action, "method" | "host">): string {
+export function callText({ method, host }: Pick<SeenAction, "method" | "host">): string {
   return `${method} ${visibleText(host)}`;
 }
 
@@ -139,8 +138,8 @@ export function factValue({ name, value }: Fact): Child {
 }
 
 /** Says how many values of a masked action are hidden, and how to see them. Without a session: where to log in. */
-export function HiddenValues({ action: masked, user }: { readonly action: Action; readonly user?: PageUser }) {
-  const text = hiddenValuesText(hiddenValues(masked));
+export function HiddenValues({ action: masked, user }: { readonly action: MaskedAction; readonly user?: PageUser }) {
+  const text = hiddenValuesText(masked.hiddenValues);
   if (text === null) return null;
   return user === undefined ? (
     <p class="hidden-values">

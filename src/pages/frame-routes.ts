@@ -2,14 +2,14 @@ import { checkFilters } from "../api/list-schemas.ts";
 import type { TeamService } from "../accounts/team.ts";
 import type { ActionService } from "../actions/service.ts";
 import { type Caller, mayDo, viewerOf } from "../core/roles.ts";
-import type { Action } from "../core/action.ts";
 import { NAV_FAILING_MS, PALETTE_ACTIONS_MAX, PALETTE_TEXT_CHARS_MAX } from "../core/limits.ts";
 import { createPersonRoutes, type Person, type PersonOf, type PersonRouteDeps } from "../http/session.ts";
 import { page } from "../http/response.ts";
 import { normalHost } from "../core/target.ts";
 import type { PauseOf } from "../core/pause.ts";
 import { maskedPause } from "../receipts/masked-action.ts";
-import { premask } from "../receipts/see.ts";
+import { seeAll } from "../receipts/see.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import type { Clock } from "../core/clock.ts";
 import { MORE_PATH, PALETTE_PATH } from "../ui/layout.tsx";
@@ -99,7 +99,7 @@ async function foundActions(
   { actionService }: FrameRouteDeps,
   { caller }: Person,
   text: string,
-): Promise<readonly Action[]> {
+): Promise<readonly MaskedAction[]> {
   const id = text.split(/[^A-Za-z0-9_-]/).find((word) => ACTION_ID.test(word));
   const filters =
     id === undefined && text !== "" ? checkFilters({ q: text }) : checkFilters({ status: ["awaiting_approval"] });
@@ -110,5 +110,5 @@ async function foundActions(
           (action) => [action],
           () => [],
         );
-  return Promise.all(found.map((action) => premask(action, viewerOf(caller.role))));
+  return seeAll(found, viewerOf(caller.role));
 }

@@ -1,8 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import { maskForDisplay } from "../ui/body-view.tsx";
 import type { Child } from "hono/jsx";
-import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
-import type { Action } from "../core/action.ts";
+import { describeActor, mayDo } from "../core/roles.ts";
 import { pathOf } from "../core/search.ts";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
@@ -11,6 +9,8 @@ import { Button, PostForm } from "../ui/form.tsx";
 import { Ago, LinkButton, PageHead, statusLabel, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_SECTIONS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
+import { asSent } from "../receipts/masked-action.ts";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
 /** Pages that the palette finds beside those of the navigation. */
 const PLACES = [
@@ -24,7 +24,7 @@ const PLACES = [
 interface PaletteProps {
   readonly user: PageUser;
   readonly text: string;
-  readonly actions: readonly Action[];
+  readonly actions: readonly MaskedAction[];
   /** A host that the text names, for people who may pause it; null: none. */
   readonly host: string | null;
   readonly now: Date;
@@ -39,12 +39,11 @@ export function paletteList({ user, text, actions, host, now }: PaletteProps): s
   const shown = text === "" ? places.slice(0, NAVIGATION.length) : places;
   const failed = text === "" || !mayDo(user.role, "retry") ? [] : actions.filter(({ status }) => status === "failed");
   const isEmpty = shown.length + actions.length === 0 && host === null;
-  const viewer = viewerOf(user.role);
   return renderPart(
     <div id="found" role="listbox" aria-label="Results">
       <Group name={text === "" ? "Awaiting approval" : "Actions"} isShown={actions.length > 0}>
         {actions.map((action) => (
-          <ActionEntry action={maskForDisplay(action, viewer)} now={now} />
+          <ActionEntry action={asSent(action)} now={now} />
         ))}
       </Group>
       <Group name="Go to" isShown={shown.length > 0}>
@@ -62,7 +61,7 @@ export function paletteList({ user, text, actions, host, now }: PaletteProps): s
         )}
         {failed.map((action) => (
           <Entry id={`retry-${action.id}`} href={newBulkPath("retry", { id: [action.id] })} icon="retry">
-            Retry <ActionName action={maskForDisplay(action, viewer)} />
+            Retry <ActionName action={asSent(action)} />
           </Entry>
         ))}
       </Group>
@@ -107,7 +106,7 @@ function Entry({ id, href, icon, facts = null, children }: EntryProps) {
   );
 }
 
-function ActionEntry({ action, now }: { readonly action: Action; readonly now: Date }) {
+function ActionEntry({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
   const { id, status, createdBy, createdAt, result } = action;
   const isHeld = status === "awaiting_approval";
   const code = status === "failed" || status === "completed" ? (result?.responseCode ?? null) : null;
@@ -130,8 +129,8 @@ function ActionEntry({ action, now }: { readonly action: Action; readonly now: D
   );
 }
 
-/** The title is the requester's, in quotation marks; method, host and path are ours. The action must be masked. */
-function ActionName({ action: { method, host, url, title } }: { readonly action: Action }) {
+/** The title is the requester's, in quotation marks; method, host and path are ours. */
+function ActionName({ action: { method, host, url, title } }: { readonly action: SeenAction }) {
   return title === null ? (
     <>
       <span class="method">{method}</span>

@@ -1,9 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { REQUESTER_LABELS } from "../core/extras.ts";
-import { maskForDisplay } from "../ui/body-view.tsx";
 import type { Child } from "hono/jsx";
-import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
-import type { Action } from "../core/action.ts";
+import { describeActor, mayDo } from "../core/roles.ts";
 import { type DecisionFacts, type DecisionHistory, maskedFacts, NO_HISTORY } from "../approvals/facts.ts";
 import {
   commonTitle,
@@ -16,7 +14,7 @@ import {
   type SeenRequest,
 } from "../approvals/look-alikes.ts";
 import { rejectionReason } from "../approvals/risks.ts";
-import { maskedEarlier } from "../receipts/masked-action.ts";
+import { asSent, maskedEarlier } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { callText, RISK_WORDS } from "./decide.tsx";
@@ -25,9 +23,11 @@ import { type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { pathOf, RequestName } from "./outcome.tsx";
 import { Ago, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
-/** A request of the list. `action` is masked. */
+/** A request of the list. */
 interface ListedRequest extends SeenRequest {
+  readonly action: MaskedAction;
   readonly riskMarks: readonly RiskMarkProps[];
   /** Why this same request was rejected before; null: it was not, or without a reason. */
   readonly rejection: string | null;
@@ -46,9 +46,9 @@ interface RowsProps {
   readonly now: Date;
 }
 
-/** The waiting requests, as they are stored, with the oldest first. Those that look alike are one group. */
+/** The waiting requests, with the oldest first. Those that look alike are one group. */
 export function listedGroups(
-  actions: readonly Action[],
+  actions: readonly MaskedAction[],
   histories: ReadonlyMap<string, DecisionHistory>,
   user: PageUser,
 ): readonly RequestGroup<ListedRequest>[] {
@@ -72,14 +72,13 @@ export function RequestRows({ groups, user, ...props }: RowsProps) {
 }
 
 /** A request as its approver sees it. */
-export function listedRequest(action: Action, history: DecisionHistory, user: PageUser): ListedRequest {
-  const viewer = viewerOf(user.role);
-  const masked = maskForDisplay(action, viewer);
+export function listedRequest(action: MaskedAction, history: DecisionHistory, user: PageUser): ListedRequest {
+  const { viewer } = action;
   // Who may not decide is told no risks: they are about what is masked, too.
   const mayDecide = mayDo(user.role, "approve");
   const { risks } = mayDecide ? maskedFacts(action, history, "") : { risks: [] };
   return {
-    action: masked,
+    action: asSent(action),
     reason: history.reason === null ? null : maskText(history.reason, viewer),
     risks: risks.map(({ text }) => text),
     riskMarks: risks,
@@ -122,7 +121,7 @@ function RequestRow({
 }
 
 /** The agent, and where the call goes. */
-function Asker({ action, children }: { readonly action: Action; readonly children?: Child }) {
+function Asker({ action, children }: { readonly action: SeenAction; readonly children?: Child }) {
   return (
     <span class="inbox-asker">
       {children}
@@ -148,7 +147,7 @@ function RiskMark({ risks }: { readonly risks: readonly RiskMarkProps[] }) {
   );
 }
 
-function Chosen({ action, isSelected }: { readonly action: Action; readonly isSelected: boolean }) {
+function Chosen({ action, isSelected }: { readonly action: SeenAction; readonly isSelected: boolean }) {
   return (
     <label class="inbox-choose">
       <input

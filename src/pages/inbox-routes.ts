@@ -5,7 +5,6 @@ import type { Action } from "../core/action.ts";
 import { isHeldIn } from "../core/changes.ts";
 import { isAlreadyDecided } from "../approvals/decide.ts";
 import { NO_HISTORY } from "../approvals/facts.ts";
-import type { Inbox } from "../approvals/held.ts";
 import {
   DECIDED_READ_AT_ONCE_MAX,
   DECISIONS_AT_ONCE_MAX,
@@ -14,10 +13,11 @@ import {
 } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { ACTION_ID } from "../core/ids.ts";
-import { premaskAll, premask } from "../receipts/see.ts";
+import { see, seeAll } from "../receipts/see.ts";
+import { storedOf } from "../receipts/seen-action.ts";
 import type { FirstStepService } from "../accounts/first-steps.ts";
 import type { Clock } from "../core/clock.ts";
-import { type InboxPane, type InboxProps, inboxPage, nextOf } from "./inbox.tsx";
+import { type InboxPane, type InboxProps, inboxPage, nextOf, type SeenInbox } from "./inbox.tsx";
 import { reviewPath } from "./inbox-list.tsx";
 import { filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
 import type { DecidedRequest } from "./outcome.tsx";
@@ -92,7 +92,7 @@ interface InboxRequest {
 async function inboxHtml(
   deps: InboxRouteDeps,
   { person, search, more = {} }: InboxRequest,
-  choose: (inbox: Inbox, decided: readonly DecidedRequest[]) => InboxPane,
+  choose: (inbox: SeenInbox, decided: readonly DecidedRequest[]) => InboxPane,
 ): Promise<string> {
   const params = new URLSearchParams(search);
   const query = inboxQueryIn(params);
@@ -101,12 +101,12 @@ async function inboxHtml(
     deps.actionService.held(person.caller, query.after, filterOf(query, now)),
     decidedOf(deps, person, decidedIdsIn(params)),
   ]);
-  const inbox = { ...found, actions: await premaskAll(found.actions, viewerOf(person.role)) };
+  const inbox = { ...found, actions: await seeAll(found.actions, viewerOf(person.role)) };
   return inboxPage({ user: person, inbox, query, pane: choose(inbox, decided), decided, now, ...more });
 }
 
 /** The request to decide next: the one after what was decided just now, or the oldest. */
-function nextPane({ actions, histories }: Inbox, decided: readonly DecidedRequest[]): InboxPane {
+function nextPane({ actions, histories }: SeenInbox, decided: readonly DecidedRequest[]): InboxPane {
   const action = nextOf(actions, decided.at(-1)?.action.id ?? "");
   if (action === null) return { kind: "none" };
   const history = histories.get(action.id) ?? NO_HISTORY;
@@ -117,7 +117,7 @@ function nextPane({ actions, histories }: Inbox, decided: readonly DecidedReques
 async function paneOf(deps: InboxRouteDeps, person: Person, id: string): Promise<InboxPane> {
   const { actionService, receiptPath } = deps;
   const found = await actionService.get(person.caller, id);
-  const action = await premask(found, viewerOf(person.role));
+  const action = await see(found, viewerOf(person.role));
   if (isHeldIn(found, found.run)) {
     const history = await actionService.historyOf(found);
     return { kind: "request", isChosen: true, action, history };
@@ -137,11 +137,11 @@ async function reviewOf(
   const { actions, histories } = await actionService.heldAmong(caller, ids);
   const fitting = fittingIn(actions);
   const rest = [...actions.slice(fitting).map(({ id }) => id), ...selected.slice(DECISIONS_AT_ONCE_MAX)];
-  const ready = await premaskAll(actions.slice(0, fitting), viewerOf(role));
-  const requests = ready.map((action) => ({
+  const seen = await seeAll(actions.slice(0, fitting), viewerOf(role));
+  const requests = seen.map((action) => ({
     action,
     history: histories.get(action.id) ?? NO_HISTORY,
-    digest: actionService.digestOf(action),
+    digest: actionService.digestOf(storedOf(action)),
   }));
   return { kind: "review", requests, rest, goneCount: ids.length - actions.length };
 }
@@ -244,8 +244,8 @@ async function decidedRequest(
 ): Promise<readonly DecidedRequest[]> {
   try {
     const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
-    const ready = await premask({ ...action, body: null, headers: null }, viewerOf(role));
-    return [{ action: ready, timeline, receiptUrl: receiptPath(id) }];
+    const seen = await see({ ...action, body: null, headers: null }, viewerOf(role));
+    return [{ action: seen, timeline, receiptUrl: receiptPath(id) }];
   } catch (error) {
     if (error instanceof DomainError && error.code === "not_found") return [];
     throw error;

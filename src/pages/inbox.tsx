@@ -2,6 +2,7 @@
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
 import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../core/limits.ts";
 import { EmptyState, LinkMenu, Skeleton } from "../ui/controls.tsx";
 import { listedGroups, RequestRows, reviewPath } from "./inbox-list.tsx";
@@ -27,9 +28,14 @@ export type InboxPane =
     }
   | { readonly kind: "none" };
 
+/** The inbox as the person sees it. */
+export interface SeenInbox extends Omit<Inbox, "actions"> {
+  readonly actions: readonly MaskedAction[];
+}
+
 export interface InboxProps {
   readonly user: PageUser;
-  readonly inbox: Inbox;
+  readonly inbox: SeenInbox;
   readonly query: InboxQuery;
   readonly pane: InboxPane;
   /** Decided just now, shown above the list. */
@@ -45,7 +51,6 @@ export function inboxPage(props: InboxProps): string {
   const { user, inbox, query, pane, decided, now } = props;
   const { actions, histories, after, total } = inbox;
   const groups = listedGroups(actions, histories, user);
-  const viewer = viewerOf(user.role);
   const openId = pane.kind === "request" ? pane.action.id : null;
   const isChosen = pane.kind !== "none" && (pane.kind !== "request" || pane.isChosen);
   const selected = new Set(pane.kind === "review" ? pane.requests.map(({ action }) => action.id) : []);
@@ -64,7 +69,7 @@ export function inboxPage(props: InboxProps): string {
           <form class="inbox-form" action={REVIEW_PATH}>
             <ol id="waiting" class="inbox-rows">
               {decided.map((one) => (
-                <DecidedRow decided={one} viewer={viewer} />
+                <DecidedRow decided={one} />
               ))}
               <RequestRows
                 groups={groups}
@@ -138,9 +143,7 @@ function Pane({ pane, user, query, inbox, now, problem, reason, alike }: PanePro
   if (pane.kind === "review") return <ReviewPane {...pane} user={user} now={now} problem={problem} reason={reason} />;
   if (pane.kind === "decided") {
     const next = nextOf(inbox.actions, pane.decided.action.id);
-    return (
-      <DecidedPane decided={pane.decided} user={user} nextPath={next === null ? null : requestPath(query, next.id)} />
-    );
+    return <DecidedPane decided={pane.decided} nextPath={next === null ? null : requestPath(query, next.id)} />;
   }
   return null;
 }

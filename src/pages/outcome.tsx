@@ -1,20 +1,18 @@
 /** @jsxImportSource hono/jsx */
-import { maskForDisplay } from "../ui/body-view.tsx";
 import type { Child } from "hono/jsx";
-import { type Action, awaitsRunAt, isTerminal } from "../core/action.ts";
+import { awaitsRunAt, isTerminal } from "../core/action.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
-import { type Viewer } from "../core/roles.ts";
 import { ANSWER_SAID_CHARS_MAX } from "../core/limits.ts";
-import { maskedEntry } from "../receipts/masked-action.ts";
+import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { Dot, statusLabel, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { duration, lastDecision, lateText } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
 /** A request that was decided, and what it has come to since. */
 export interface DecidedRequest {
-  /** As it is stored. */
-  readonly action: Action;
+  readonly action: MaskedAction;
   readonly timeline: readonly TimelineEntry[];
   readonly receiptUrl: string;
 }
@@ -28,7 +26,7 @@ interface OutcomeText {
 }
 
 /** The state of a decided request: "Sent · 200 in 180 ms". The action must be masked. */
-export function Outcome({ action }: { readonly action: Action }) {
+export function Outcome({ action }: { readonly action: SeenAction }) {
   const { tone, text, more } = outcomeOf(action);
   return (
     <span class="outcome">
@@ -38,7 +36,7 @@ export function Outcome({ action }: { readonly action: Action }) {
   );
 }
 
-function outcomeOf(action: Action): OutcomeText {
+function outcomeOf(action: SeenAction): OutcomeText {
   const { status, attempts, result, dueAt } = action;
   const late = lateText(action);
   if (late !== null && isTerminal(status)) return { tone: "wait", text: statusLabel(status), more: late };
@@ -60,18 +58,18 @@ function outcomeOf(action: Action): OutcomeText {
     : { tone: "wait", text: failedText(result), more: next };
 }
 
-function sentText(result: Action["result"]): string {
+function sentText(result: SeenAction["result"]): string {
   const took = result?.durationMs ?? null;
   return `Sent · ${result?.responseCode ?? "done"}${took === null ? "" : ` in ${duration(took)}`}`;
 }
 
-function failedText(result: Action["result"]): string {
+function failedText(result: SeenAction["result"]): string {
   const code = result?.responseCode ?? null;
   return code === null ? "Failed" : `Sent · ${code}`;
 }
 
 /** Why it failed: the message in the answer, else our own sentence. */
-function Said({ result }: Pick<Action, "result">) {
+function Said({ result }: Pick<SeenAction, "result">) {
   const said = result?.responseCode === null ? null : messageIn(result?.responseBody ?? null);
   if (said !== null) return <UntrustedText text={said} />;
   return <>{result?.lastError ?? ""}</>;
@@ -101,15 +99,15 @@ function messageOf(value: unknown, depth: number): string | null {
 }
 
 /** Who decided, and what came of it, as a row above the list of what waits. */
-export function DecidedRow({ decided, viewer }: { readonly decided: DecidedRequest; readonly viewer: Viewer }) {
-  const action = maskForDisplay(decided.action, viewer);
+export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
+  const action = asSent(decided.action);
   return (
     <li id={`decided-${action.id}`} class="inbox-decided">
       <a href={actionPath(action.id)}>
         <RequestName action={action} />
       </a>
       <p class="small">
-        <DecidedBy {...decided} viewer={viewer} />
+        <DecidedBy {...decided} />
       </p>
       <p class="inbox-came">
         <Outcome action={action} />
@@ -122,7 +120,7 @@ export function DecidedRow({ decided, viewer }: { readonly decided: DecidedReque
 }
 
 /** "Approved by ann@example.com in the console". */
-export function DecidedBy({ timeline, viewer }: Pick<DecidedRequest, "timeline"> & { readonly viewer: Viewer }) {
+export function DecidedBy({ action: { viewer }, timeline }: Pick<DecidedRequest, "action" | "timeline">) {
   const decision = lastDecision(timeline.map((entry) => maskedEntry(entry, viewer)));
   if (decision === null) return null;
   return (
@@ -141,7 +139,7 @@ const DECIDED: Readonly<Record<string, string>> = {
 };
 
 /** How a list names a request: the requester's title, else method and path. The action must be masked. */
-export function RequestName({ action }: { readonly action: Action }) {
+export function RequestName({ action }: { readonly action: SeenAction }) {
   const { title, method } = action;
   if (title !== null) {
     return (
@@ -159,7 +157,7 @@ export function RequestName({ action }: { readonly action: Action }) {
 }
 
 /** Path and query of a masked action. */
-export function pathOf({ url, host }: Pick<Action, "url" | "host">): string {
+export function pathOf({ url, host }: Pick<SeenAction, "url" | "host">): string {
   const start = url.indexOf("//") + 2;
   return url.startsWith(host, start) ? url.slice(start + host.length) : url;
 }

@@ -1,13 +1,14 @@
 /** @jsxImportSource hono/jsx */
 import { REQUESTER_TEXTS } from "../core/extras.ts";
 import type { Child } from "hono/jsx";
-import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
-import { type Action, runAtOf } from "../core/action.ts";
+import { describeActor, mayDo } from "../core/roles.ts";
+import { runAtOf } from "../core/action.ts";
 import { type DecisionHistory, type Fact, type FactName, maskedFacts } from "../approvals/facts.ts";
+import { bodyKindText } from "../receipts/mask-body.ts";
 import { MASK } from "../receipts/mask-rules.ts";
-import { maskedActor } from "../receipts/masked-action.ts";
+import { asSent } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { BEGINNING, limitsOnPage, pageBody, maskForDisplay } from "../ui/body-view.tsx";
+import { BEGINNING, limitsOnPage, pageBody } from "../ui/body-view.tsx";
 import { bodyPath } from "./body-page.tsx";
 import { Copied, CopiedText } from "../ui/controls.tsx";
 import { callText, factValue, HiddenValues, RISK_WORDS, Risks } from "./decide.tsx";
@@ -16,12 +17,13 @@ import { Icon } from "../ui/icons.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { DecidedBy, type DecidedRequest, Outcome, RequestName } from "./outcome.tsx";
 import { Ago, LinkButton, TimeInWords, UntrustedText } from "../ui/parts.tsx";
-import { bodyKindOf, RequestParts, UntrustedUrl } from "./request.tsx";
+import { RequestParts, UntrustedUrl } from "./request.tsx";
 import { type PageUser, waitingText } from "../ui/text.ts";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
-/** A held request in the inbox, as it is stored. */
+/** A held request in the inbox. */
 export interface HeldRequest {
-  readonly action: Action;
+  readonly action: MaskedAction;
   readonly history: DecisionHistory;
 }
 
@@ -48,7 +50,7 @@ interface RequestPaneProps extends HeldRequest {
 
 /** One held request with everything that its approver has to see, and the decision. */
 export function RequestPane({ user, now, path, isWhole, alike = null, problem, reason, ...held }: RequestPaneProps) {
-  const action = maskForDisplay(held.action, viewerOf(user.role));
+  const action = asSent(held.action);
   const mayDecide = mayDo(user.role, "approve");
   const body = pageBody(action, isWhole ? limitsOnPage(action) : BEGINNING);
   return (
@@ -73,7 +75,7 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
             isAsked={mayDecide}
             cut={body === null ? undefined : { body, path: null }}
             bodyPath={bodyPath(action.id)}
-            bodyKind={bodyKindOf(action, held.action)}
+            bodyKind={bodyKindText(action)}
             canCopy
           />
         </AskedFor>
@@ -118,7 +120,7 @@ export function AskedFor({ action, history, user, now, children, hidden = null, 
     return (
       <div class="asked">
         <p>
-          <RequestName action={maskForDisplay(action, viewerOf(user.role))} />
+          <RequestName action={asSent(action)} />
         </p>
         {children}
         {end}
@@ -169,7 +171,7 @@ export function AskedFacts({ action, history, now, children, hidden = null, end 
         <summary>
           Details
           <span class="small">
-            <UntrustedText text={describeActor(maskedActor(action.createdBy, "decider")).name} />
+            <UntrustedText text={describeActor(action.createdBy).name} />
             {now === null ? null : (
               <>
                 {" · "}
@@ -200,7 +202,7 @@ function isDetail(name: FactName): boolean {
 interface FactListProps {
   readonly facts: readonly Fact[];
   readonly look: "asked-head" | "asked-words" | "asked-facts";
-  readonly action: Action;
+  readonly action: SeenAction;
   readonly now: Date | null;
 }
 
@@ -230,7 +232,7 @@ export function FactList({ facts, look, action, now }: FactListProps) {
   );
 }
 
-function FactValue({ fact, action }: { readonly fact: Fact; readonly action: Action }) {
+function FactValue({ fact, action }: { readonly fact: Fact; readonly action: SeenAction }) {
   const { name, value } = fact;
   if (name === "title") return <Quoted text={value} />;
   const at = timeOf(name, action);
@@ -246,7 +248,7 @@ function FactValue({ fact, action }: { readonly fact: Fact; readonly action: Act
 }
 
 /** The time of a fact that is one. */
-function timeOf(name: string, action: Action): Date | null {
+function timeOf(name: string, action: SeenAction): Date | null {
   if (name === "requested_at") return action.createdAt;
   if (name === "run_at") return runAtOf(action);
   return name === "expires_at" ? action.expiresAt : null;
@@ -267,16 +269,13 @@ function Quoted({ text }: { readonly text: string }) {
 /** What became of a request that is decided, where it was shown before. */
 export function DecidedPane({
   decided,
-  user,
   nextPath,
 }: {
   readonly decided: DecidedRequest;
-  readonly user: PageUser;
   /** Of the next request that waits; null: none does. */
   readonly nextPath: string | null;
 }) {
-  const viewer = viewerOf(user.role);
-  const action = maskForDisplay(decided.action, viewer);
+  const action = asSent(decided.action);
   return (
     <div id={`of-${action.id}`} class="request">
       <div class="request-body decided">
@@ -288,7 +287,7 @@ export function DecidedPane({
           <UntrustedUrl url={action.url} host={action.host} />
         </p>
         <p>
-          <DecidedBy {...decided} viewer={viewer} />
+          <DecidedBy {...decided} />
         </p>
         <Outcome action={action} />
         <div class="buttons">

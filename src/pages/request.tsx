@@ -1,17 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Action, Result } from "../core/action.ts";
-import { bodyMemberOf, sentBytes } from "../core/body.ts";
+import type { Result } from "../core/action.ts";
+import { bodyMemberOf } from "../core/body.ts";
 import { prettyPrint } from "../core/json.ts";
 import { normalTarget } from "../core/target.ts";
-import { bodyKindText } from "../receipts/mask-body.ts";
 import { bodyParts, bodyTree, BodyView, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { JsonView } from "../ui/json-view.tsx";
 import { Card, SubSection, Table, UntrustedBlock, UntrustedPath, UntrustedText } from "../ui/parts.tsx";
 import { cutAt } from "../ui/text.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
 
 interface RequestViewProps {
-  readonly action: Action;
+  readonly action: SeenAction;
   /** Shown for a decision: method and URL are in the facts above, and the body comes first. */
   readonly isAsked?: boolean;
   /** False on receipts: the path of a callback may be a secret. */
@@ -27,8 +27,7 @@ interface RequestViewProps {
 }
 
 /**
- * The whole request of an action: untrusted text in a frame of its own. The action must be masked (`maskForDisplay`). The
- * request is sent with the real values.
+ * The whole request of an action: untrusted text in a frame of its own. The request is sent with the real values.
  */
 export function RequestView({
   action,
@@ -63,13 +62,8 @@ export function RequestView({
 interface RequestPartsProps extends Omit<RequestViewProps, "aside"> {
   /** The body cut, and on a receipt where to see the rest. */
   readonly cut?: { readonly body: PageBody; readonly path: string | null } | undefined;
-  /** What kind of body it is, and how large, as `bodyKindOf` says. */
+  /** What kind of body it is, and how large, as `bodyKindText` says. */
   readonly bodyKind?: string;
-}
-
-/** The fact about its body. */
-export function bodyKindOf(masked: Action, stored: Action): string {
-  return bodyKindText(masked, sentBytes(stored));
 }
 
 export function RequestParts(props: RequestPartsProps) {
@@ -133,7 +127,7 @@ export function RequestParts(props: RequestPartsProps) {
 }
 
 /** The body as it is copied: what is shown, or a form in its own encoding; null: bytes. */
-function copiedBody(action: Action): string | null {
+function copiedBody(action: SeenAction): string | null {
   const member = bodyMemberOf(action);
   if (action.body === null || member === "base64") return null;
   return member === "form" || member === "text" ? action.body : prettyPrint(action.body);
@@ -164,7 +158,7 @@ export function UntrustedUrl({ url, host }: { readonly url: string; readonly hos
 }
 
 interface ResponseViewProps {
-  readonly action: Action;
+  readonly action: SeenAction;
   /** Characters of the body that are shown. */
   readonly charsMax?: number;
 }

@@ -9,7 +9,8 @@ import { DomainError, type Issue } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { type AnswerById, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
-import { premask } from "../receipts/see.ts";
+import { see } from "../receipts/see.ts";
+import { storedOf } from "../receipts/seen-action.ts";
 import type { Clock } from "../core/clock.ts";
 import { FORM_ID, type Ids } from "../core/ids.ts";
 import { hasUnknown } from "./action.tsx";
@@ -35,7 +36,7 @@ export function resendRoutes(deps: ResendRouteDeps) {
 async function originalOf({ actionService }: ResendRouteDeps, { caller }: Person, id: string) {
   authorize(caller, "create");
   const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
-  return { action: await premask(action, "decider"), isUnknown: hasUnknown(timeline) };
+  return { action: await see(action, "decider"), isUnknown: hasUnknown(timeline) };
 }
 
 type Original = Awaited<ReturnType<typeof originalOf>>;
@@ -92,7 +93,7 @@ function resend(deps: ResendRouteDeps): AnswerById {
       page("own", resendPage({ ...original, user: person, problem, formId: deps.ids.request() }), { status: 400 });
     const refused = refusal(original, form);
     if (refused !== null) return refuse(refused);
-    const { action } = original;
+    const action = storedOf(original.action);
     const copy = { ...action, extras: { ...action.extras, metadata: metadataOfCopy(action) } };
     const created = await create(person, copy, form);
     if (typeof created === "string") return seeOther("own", created);
@@ -104,7 +105,7 @@ function resend(deps: ResendRouteDeps): AnswerById {
 function showEdit(deps: ResendRouteDeps): AnswerById {
   return async ({ context, person, params }) => {
     const original = await originalOf(deps, person, actionIdOf(context, params));
-    const fields = fieldsToEdit(original.action);
+    const fields = fieldsToEdit(storedOf(original.action));
     return page("own", editPage({ ...original, user: person, fields, formId: deps.ids.request() }));
   };
 }
@@ -115,7 +116,7 @@ function resendEdited(deps: ResendRouteDeps): AnswerById {
     const id = actionIdOf(context, params);
     const form = await deps.formOf(context, person);
     const original = await originalOf(deps, person, id);
-    const fields = fieldsIn(form, fieldsToEdit(original.action));
+    const fields = fieldsIn(form, fieldsToEdit(storedOf(original.action)));
     const refuse = (problem: string | undefined, problems: EditProblems = {}) => {
       context.errorCode = "validation_error";
       const formId = deps.ids.request();

@@ -1,10 +1,8 @@
 /** @jsxImportSource hono/jsx */
-import { maskForDisplay } from "../ui/body-view.tsx";
-import { type Action, formatSize, HTTP_METHODS } from "../core/action.ts";
-import { type BodyMember, bodyMemberOf, sentBytes } from "../core/body.ts";
+import { formatSize, HTTP_METHODS } from "../core/action.ts";
+import { type BodyMember, bodyMemberOf } from "../core/body.ts";
 import type { EditedFields, EditProblems } from "../actions/edited-copy.ts";
-import { NO_HISTORY } from "../approvals/facts.ts";
-import { risksOf } from "../approvals/risks.ts";
+import { risksOfRequest } from "../approvals/facts.ts";
 import { TITLE_CHARS_MAX } from "../core/limits.ts";
 import { bodyPath } from "./body-page.tsx";
 import { callText, Risks, SecretsMasked } from "./decide.tsx";
@@ -14,9 +12,12 @@ import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
 import { MASK } from "../receipts/mask-rules.ts";
 import { RequestView } from "./request.tsx";
 import type { PageUser } from "../ui/text.ts";
+import { bodySize } from "../receipts/mask-body.ts";
+import { asSent } from "../receipts/masked-action.ts";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
 interface ResendPageProps {
-  readonly action: Action;
+  readonly action: MaskedAction;
   readonly user: PageUser;
   /** An attempt has the outcome `unknown`, so the person has to confirm. */
   readonly isUnknown: boolean;
@@ -27,7 +28,7 @@ interface ResendPageProps {
 
 /** Asks for confirmation before an action is created anew. */
 export function resendPage({ user, isUnknown, problem, formId, ...props }: ResendPageProps): string {
-  const action = maskForDisplay(props.action, "decider");
+  const action = asSent(props.action);
   return render(
     <Layout title={`Send again: ${callText(action)}`} nav="Actions" user={user}>
       <PageHead
@@ -49,7 +50,7 @@ export function resendPage({ user, isUnknown, problem, formId, ...props }: Resen
   );
 }
 
-function introOf({ approve }: Action): string {
+function introOf({ approve }: SeenAction): string {
   const what = "It gets its own ID and Idempotency-Key, so the target treats it as a new request.";
   return `${what} ${approve ? "It is held for approval, like the original." : "It is sent immediately."}`;
 }
@@ -77,8 +78,7 @@ interface EditPageProps extends ResendPageProps {
 export function editPage(props: EditPageProps): string {
   const { action, user, isUnknown, fields, problem, problems = {}, formId } = props;
   const path = actionPath(action.id);
-  const masked = maskForDisplay(action, "decider");
-  const risks = risksOf({ ...action, ...NO_HISTORY, reason: null, seenUrl: masked.url });
+  const risks = risksOfRequest(action, { isReasonRead: false });
   return render(
     <Layout title={`Edit and resend: ${callText(action)}`} nav="Actions" user={user}>
       <PageHead
@@ -146,7 +146,7 @@ const BODY_HINTS: Readonly<Record<Exclude<BodyMember, "base64">, string>> = {
 };
 
 interface BodyFieldProps {
-  readonly action: Action;
+  readonly action: SeenAction;
   /** Null: it can't be edited. */
   readonly body: string | null;
   readonly problem: string | null;
@@ -156,7 +156,7 @@ function BodyField({ action, body, problem }: BodyFieldProps) {
   const member = bodyMemberOf(action) ?? "body";
   if (body === null || member === "base64") {
     return (
-      <p class="quiet">{`The body (${formatSize(sentBytes(action))}) can’t be edited here: it is sent as it is.`}</p>
+      <p class="quiet">{`The body (${formatSize(bodySize(action))}) can’t be edited here: it is sent as it is.`}</p>
     );
   }
   return <Field name="body" label="Body" type="code" hint={BODY_HINTS[member]} value={body} problem={problem} />;

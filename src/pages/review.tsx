@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { mayDo, viewerOf } from "../core/roles.ts";
-import type { Action } from "../core/action.ts";
+import { mayDo } from "../core/roles.ts";
 import {
   type DifferingField,
   type GroupField,
@@ -13,8 +12,8 @@ import {
 } from "../approvals/look-alikes.ts";
 import { maskedFacts } from "../approvals/facts.ts";
 import { REVIEW_COLUMNS_MAX } from "../core/limits.ts";
+import { bodyKindText } from "../receipts/mask-body.ts";
 import { hiddenValuesText } from "../receipts/masked-action.ts";
-import { hiddenValues } from "../receipts/see.ts";
 import { bodyPath } from "./body-page.tsx";
 import { BEGINNING, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { HiddenValues, Risks } from "./decide.tsx";
@@ -24,8 +23,9 @@ import { REVIEW_PATH } from "./inbox-query.ts";
 import { pathOf } from "./outcome.tsx";
 import { Ago, UntrustedText } from "../ui/parts.tsx";
 import { AskedFor, FactList, type HeldRequest } from "./request-pane.tsx";
-import { bodyKindOf, RequestParts } from "./request.tsx";
+import { RequestParts } from "./request.tsx";
 import { counted, number, type PageUser, waitingText } from "../ui/text.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
 
 /** A request whose decision is for what the page shows of it. */
 export interface ReviewedRequest extends HeldRequest {
@@ -77,7 +77,7 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
           return group.requests.length === 1 ? (
             <ReviewedOne group={group} body={body} user={user} now={now} leaveOut={leaveOut} />
           ) : (
-            <ReviewedGroup group={group} user={user} now={now} leaveOut={leaveOut} />
+            <ReviewedGroup group={group} now={now} leaveOut={leaveOut} />
           );
         })}
         {rest.length === 0 ? null : (
@@ -153,7 +153,7 @@ function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { rea
           isAsked
           cut={body === null ? undefined : { body, path: null }}
           bodyPath={bodyPath(action.id)}
-          bodyKind={bodyKindOf(action, held.action)}
+          bodyKind={bodyKindText(action)}
         />
       </AskedFor>
       {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
@@ -163,7 +163,7 @@ function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { rea
 }
 
 /** Requests that look alike: what they share, then each with what it has alone, those that stand apart first. */
-function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
+function ReviewedGroup({ group, now, leaveOut }: Omit<ReviewedProps, "user">) {
   const { requests, differing, fields } = group;
   const [{ action, held, riskMarks }] = requests;
   const ordered = inReadingOrder(differing);
@@ -171,7 +171,7 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
   const apart = [...new Set(outliers.map(({ at }) => at))];
   const places = [...apart, ...requests.keys().filter((at) => !apart.includes(at))];
   const said = (fields ?? []).filter((field) => !isSent(field) && field.value !== null && field.value !== "");
-  const { facts } = maskedFacts(held.action, held.history, "", viewerOf(user.role));
+  const { facts } = maskedFacts(held.action, held.history, "");
   const common = facts.filter(({ name }) => COMMON_FACTS.has(name));
   return (
     <section class="reviewed" data-asked="">
@@ -266,7 +266,7 @@ interface ReviewedCardProps {
 }
 
 function ReviewedCard({ request: { action }, place, values, marks, now, leaveOut }: ReviewedCardProps) {
-  const hidden = hiddenValuesText(hiddenValues(action));
+  const hidden = hiddenValuesText(action.hiddenValues);
   const rowsOf = (shown: ReviewedCardProps["values"]) =>
     shown.map(([field, value]) => (
       <div class={marks.includes(field) ? "value-apart" : undefined}>
@@ -307,7 +307,7 @@ function Said({ field, value }: { readonly field: Pick<GroupField, "place">; rea
 }
 
 interface CardFootProps extends Pick<ReviewedProps, "now" | "leaveOut"> {
-  readonly action: Action;
+  readonly action: SeenAction;
 }
 
 function CardFoot({ action: { id, createdAt }, now, leaveOut }: CardFootProps) {

@@ -1,14 +1,13 @@
 /** @jsxImportSource hono/jsx */
 import { keyHeader } from "../accounts/first-action.ts";
-import type { Action } from "../core/action.ts";
 import { bodyMemberJson, bodyMemberOf } from "../core/body.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../core/limits.ts";
 import { prettyPrint } from "../core/json.ts";
-import { normalTarget } from "../core/target.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
-import { maskedAction } from "../receipts/see.ts";
+import { publicRequest } from "../receipts/masked-action.ts";
 import { Icon } from "../ui/icons.tsx";
 import { SubSection, UntrustedBlock } from "../ui/parts.tsx";
+import type { SeenAction } from "../receipts/seen-action.ts";
 
 /** A trusted text with a copy button. */
 export function Snippet({ title, text }: { readonly title: string; readonly text: string }) {
@@ -22,9 +21,9 @@ export function Snippet({ title, text }: { readonly title: string; readonly text
 }
 
 /** A menu with the call as curl, TypeScript, Python and MCP, and how its target verifies it. */
-export function AsCode({ action, baseUrl }: { readonly action: Action; readonly baseUrl: string }) {
+export function AsCode({ action, baseUrl }: { readonly action: SeenAction; readonly baseUrl: string }) {
   const snippets = createSnippets(action, baseUrl);
-  const target = normalTarget(action.url);
+  const [scheme] = /^https?:\/\//.exec(action.url) ?? [];
   return (
     <details class="menu menu-end panel as-code">
       <summary>
@@ -44,7 +43,7 @@ export function AsCode({ action, baseUrl }: { readonly action: Action; readonly 
               <UntrustedSnippet label={name} text={text} />
             </details>
           ))}
-          {target === null ? null : <Verification origin={target.origin} baseUrl={baseUrl} />}
+          {scheme === undefined ? null : <Verification origin={scheme + action.host} baseUrl={baseUrl} />}
         </div>
       </div>
     </details>
@@ -82,13 +81,11 @@ new Webhook(process.env.OUTGATE_SIGNING_SECRET).verify(rawBody, headers);`;
 }
 
 /** Code that creates the same action again, with placeholders for secrets and the key. Null if it is too long. */
-export function createSnippets(action: Action, baseUrl: string) {
-  // Skips the masking of a body that is too long anyway.
-  if ((action.body?.length ?? 0) > SNIPPET_CHARS_MAX) return null;
+export function createSnippets(action: SeenAction, baseUrl: string) {
   // Snippets are pasted anywhere, so they are masked like a receipt.
-  const masked = maskedAction({ ...action, result: null }, "public");
-  const json = createText(masked);
-  if (json.length > SNIPPET_CHARS_MAX) return null;
+  const masked = publicRequest(action, SNIPPET_CHARS_MAX);
+  const json = masked === null ? null : createText(masked);
+  if (json === null || json.length > SNIPPET_CHARS_MAX) return null;
   const url = `${baseUrl}/v1/actions`;
   return [
     {
@@ -127,7 +124,7 @@ function inTemplate(text: string): string {
 const PLACEHOLDER = "YOUR_SECRET";
 
 /** The body of the create as JSON that can be quoted in a shell, Python or TypeScript. */
-function createText(action: Action): string {
+function createText(action: SeenAction): string {
   const { extras } = action;
   const written: readonly (readonly [name: string, json: string | null])[] = [
     ["url", jsonOf(action.url)],
@@ -149,7 +146,7 @@ function createText(action: Action): string {
 }
 
 /** The body by the name of its member, as JSON text. */
-function bodyMember(action: Action): readonly (readonly [name: string, json: string | null])[] {
+function bodyMember(action: SeenAction): readonly (readonly [name: string, json: string | null])[] {
   const member = bodyMemberOf(action);
   return member === null ? [] : [[member, bodyMemberJson(action)]];
 }

@@ -1,11 +1,11 @@
 import { type Action, formatSize } from "../core/action.ts";
-import { bodyMemberOf, contentTypeOf, encodeForm, formPairs, sentBody } from "../core/body.ts";
+import { bodyMemberOf, contentTypeOf, encodeForm, formPairs, sentBody, sentBytes } from "../core/body.ts";
 import { isReadAsUtf8 } from "../api/media-type.ts";
 import { BYTES_SHOWN_MAX } from "../core/limits.ts";
 import { maskElements } from "./mask-elements.ts";
 import { MASK, type Masking, parameterKind } from "./mask-rules.ts";
 import { maskJsonText, maskText } from "./masking.ts";
-import type { SeenBytes } from "./seen-action.ts";
+import { type SeenAction, type SeenBytes, storedOf } from "./seen-action.ts";
 
 interface MaskedBody {
   readonly body: string | null;
@@ -72,10 +72,16 @@ function textOf(bytes: Uint8Array, isCut: boolean): string | null {
   }
 }
 
+/** The size of the body as it is sent. */
+export function bodySize(action: SeenAction): number {
+  return sentBytes(storedOf(action));
+}
+
 /** "Form, 3 fields, 45 bytes": what a body is, and its size. Untrusted text: the requester's `Content-Type`. */
-export function bodyKindText(action: Action, size: number): string {
+export function bodyKindText(action: SeenAction): string {
   const member = bodyMemberOf(action);
   if (member === null || action.body === null) return "None";
+  const size = bodySize(action);
   if (member === "text") return `Text, ${formatSize(size)}, ${contentTypeOf(action)}`;
   if (member === "base64") return `Bytes, ${formatSize(size)}, ${contentTypeOf(action)}`;
   if (member !== "form") return `JSON, ${formatSize(size)}`;

@@ -153,6 +153,12 @@ export function asSent(seen: MaskedAction): MaskedAction {
   return seenWith(seen, { url: maskUrl(sentUrl(storedOf(seen).url), seen.viewer) });
 }
 
+/** The request as the public sees it, of an action that somebody else sees, masked on this thread; null: its body is longer. */
+export function publicRequest(seen: SeenAction, bodyCharsMax: number): MaskedAction | null {
+  const stored = storedOf(seen);
+  return (stored.body?.length ?? 0) > bodyCharsMax ? null : maskAction({ ...stored, result: null }, "public");
+}
+
 function maskedExtras(extras: Extras, masking: Masking): Extras {
   const { reason, metadata } = extras;
   const unknown = unknownExtras(extras);
@@ -190,8 +196,8 @@ function maskedMetadata(metadata: Readonly<Record<string, string>>, masking: Mas
 }
 
 /** What of the bytes of an action may be seen: all of it where the action is not masked. */
-export function seenBytes(action: Action | SeenAction): SeenBytes {
-  return "bytes" in action && action.bytes !== undefined ? action.bytes : bytesOf(action);
+export function seenBytes(action: SeenAction): SeenBytes {
+  return action.bytes ?? bytesOf(action);
 }
 
 /** A pause with its reason masked. */

@@ -4,14 +4,7 @@ import { NO_EXTRAS, unknownExtras } from "../core/extras.ts";
 import { MASKED_AT_ONCE_CHARS_MAX, MASKED_INLINE_CHARS_MAX } from "../core/limits.ts";
 import { type ScopedCaller, type Viewer, viewerOf, viewOf } from "../core/roles.ts";
 import { maskAction, maskedEvent } from "./masked-action.ts";
-import {
-  type MaskedAction,
-  type MaskedMembers,
-  markMasked,
-  type SeenAction,
-  seeWhole,
-  storedOf,
-} from "./seen-action.ts";
+import { type MaskedAction, type MaskedMembers, markMasked, type SeenAction, seeWhole } from "./seen-action.ts";
 
 /** An action as a caller sees it, whole or masked, or as it is masked for a viewer. */
 export function see(action: Action, reader: Viewer): Promise<MaskedAction>;
@@ -158,40 +151,4 @@ class MaskThread {
     this.#worker.postMessage(order);
     return call.promise;
   }
-}
-
-/** The action, for which `maskedAction` then returns the result at once. */
-export async function premask(action: Action, viewer: Viewer): Promise<Action> {
-  const [ready = action] = await premaskAll([action], viewer);
-  return ready;
-}
-
-export async function premaskAll(actions: readonly Action[], viewer: Viewer): Promise<readonly Action[]> {
-  const seen = await seeAll(actions, viewer);
-  return seen.map((masked) => {
-    const ready = { ...storedOf(masked) };
-    ahead[viewer].set(ready, masked);
-    return ready;
-  });
-}
-
-export function maskedAction(action: Action, viewer: Viewer): MaskedAction {
-  return ahead[viewer].get(action) ?? maskAction(action, viewer);
-}
-
-/** Results of `premaskAll`, by the action that it returned. */
-const ahead: Readonly<Record<Viewer, WeakMap<Action, MaskedAction>>> = {
-  public: new WeakMap(),
-  mail: new WeakMap(),
-  decider: new WeakMap(),
-};
-
-/** The number of hidden values in the request of a masked action; 0 for an unmasked one. */
-export function hiddenValues(action: Action | SeenAction): number {
-  return "hiddenValues" in action ? (action.hiddenValues ?? 0) : 0;
-}
-
-/** How many of them are in the headers, where most requests have one. */
-export function hiddenInHeaders(action: Action | SeenAction): number {
-  return "hiddenInHeaders" in action ? (action.hiddenInHeaders ?? 0) : 0;
 }

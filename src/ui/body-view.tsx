@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import type { Viewer } from "../core/roles.ts";
 import type { Child } from "hono/jsx";
-import { type Action, formatSize } from "../core/action.ts";
+import { formatSize } from "../core/action.ts";
 import { bodyMemberOf, contentTypeOf, isJsonMember, type FormPair, formPairs } from "../core/body.ts";
 import {
   BODY_BEGINNING_CHARS_MAX,
@@ -16,8 +15,7 @@ import {
 import { compactJson, prettyPrint } from "../core/json.ts";
 import { type JsonNode, jsonTree, restInside } from "../core/json-tree.ts";
 import { MASK } from "../receipts/mask-rules.ts";
-import { asSent, seenBytes } from "../receipts/masked-action.ts";
-import { maskedAction } from "../receipts/see.ts";
+import { seenBytes } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import {
   countLines,
@@ -31,6 +29,7 @@ import {
 } from "./json-view.tsx";
 import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted, cutText } from "./text.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
 
 /** The body of a request as a page or mail shows it. It is untrusted, `kind` too: it may hold the requester's `Content-Type`. */
 export interface ShownBody {
@@ -49,7 +48,7 @@ interface Limits {
 }
 
 /** The body of an action, cut to the limits; null: it has none. */
-export function shownBody(action: Action, limits?: Limits): ShownBody | null {
+export function shownBody(action: SeenAction, limits?: Limits): ShownBody | null {
   const { body } = action;
   const member = bodyMemberOf(action);
   if (body === null || member === null) return null;
@@ -71,12 +70,12 @@ export interface PageBody extends ShownBody {
 export const BEGINNING: Limits = { lines: BODY_BEGINNING_LINES_MAX, chars: BODY_BEGINNING_CHARS_MAX };
 
 /** The limits of a body on its own page; undefined: all of it is shown. */
-export function limitsOnPage({ body }: Action): Limits | undefined {
+export function limitsOnPage({ body }: SeenAction): Limits | undefined {
   return (body?.length ?? 0) > BODY_ON_PAGE_CHARS_MAX ? BEGINNING : undefined;
 }
 
 /** The body of an action on a page, cut to the limits where it is no tree; null: it has none. */
-export function pageBody(action: Action, limits?: Limits): PageBody | null {
+export function pageBody(action: SeenAction, limits?: Limits): PageBody | null {
   const shown = shownBody(action, limits);
   if (shown === null || action.body === null) return null;
   const isJson = isJsonMember(bodyMemberOf(action) ?? "text");
@@ -126,7 +125,7 @@ function cutFields(pairs: readonly FormPair[], limits?: Limits): Pick<ShownBody,
 }
 
 /** A masked action has only the beginning of its bytes; one that is shown with its secrets has all of them. */
-function shownBytes(action: Action, body: string, limits?: Limits): ShownBody {
+function shownBytes(action: SeenAction, body: string, limits?: Limits): ShownBody {
   const { size, start, isWhole } = seenBytes(action);
   const kind = `Bytes, ${formatSize(size)}, ${contentTypeOf(action)}`;
   if (start === null) {
@@ -229,7 +228,7 @@ function BodyContent({ body: { fields, text, rest, tree }, isOpen, folding }: Bo
 }
 
 /** The whole body of a masked action, as it takes the place of its beginning. Null: there is none. */
-export function WholeBody({ action }: { readonly action: Action }) {
+export function WholeBody({ action }: { readonly action: SeenAction }) {
   const body = pageBody(action);
   if (body === null) return <p class="quiet">No body is sent.</p>;
   return (
@@ -252,7 +251,7 @@ export function WholeBody({ action }: { readonly action: Action }) {
 }
 
 /** The end of a list or object of a masked action's JSON body; null: it has no such part. A body that is no tree has none. */
-export function bodyPart({ body, ...action }: Action, at: string, from: number): Child | null {
+export function bodyPart({ body, ...action }: SeenAction, at: string, from: number): Child | null {
   if (body === null || !isJsonMember(bodyMemberOf({ ...action, body }) ?? "text")) return null;
   // Each level of a place reads what is inside of it once more: 60 levels of a megabyte hold the event loop for 0.1 s.
   if (body.length > JSON_TREE_CHARS_MAX) return null;
@@ -266,9 +265,4 @@ export function bodyPart({ body, ...action }: Action, at: string, from: number):
       <UntrustedBlock label="More items" text={prettyPrint(rest.text)} isOpen />
     </div>
   );
-}
-
-/** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
-export function maskForDisplay(action: Action, viewer: Viewer): Action {
-  return asSent(maskedAction(action, viewer));
 }

@@ -4,6 +4,7 @@ import { type Action, type ActionStatus, awaitsRunAt } from "../core/action.ts";
 import type { Pause } from "../core/pause.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
 import { hasScope, type Hold, type KeyScope, type MemberRole, type Role } from "../core/roles.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
 
 /** The person who is logged in. */
 export interface PageUser {
@@ -119,7 +120,7 @@ function trimmed(value: number): string {
 }
 
 /** The state of an action in a sentence. `isRejected`: a person rejected it; its status is only `cancelled`. */
-export function summaryOf(action: Action, isRejected = false): string {
+export function summaryOf(action: SeenAction, isRejected = false): string {
   const state = isRejected ? `It was rejected. ${notSent(action)}` : SENTENCES[action.status](action);
   const late = lateText(action);
   return late === null ? state : `${late} ${state}`;
@@ -135,7 +136,7 @@ export function lateText({ status, run, lateResult }: Pick<Action, "status" | "r
   return status === "cancelled" ? `Cancelled, but the ${answer}` : `The ${answer}`;
 }
 
-const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {
+const SENTENCES: Readonly<Record<ActionStatus, (action: SeenAction) => string>> = {
   pending: ({ attempts, retries, result, ...action }) =>
     attempts === 0
       ? waitText(action)

@@ -5,6 +5,7 @@ import { metadataOfCopy } from "../../src/actions/copies.ts";
 import { editedCopy, type EditedFields, fieldsToEdit } from "../../src/actions/edited-copy.ts";
 import { maskOf } from "../../src/receipts/mask-rules.ts";
 import { anAction } from "../support/factory.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
 const SECRET = "x9Kq2Lm8Vb3Zt7RwP4nD";
 
@@ -16,7 +17,7 @@ const SECRETIVE: Partial<Action> = {
 
 function edit(action: Action, change: (shown: EditedFields) => Partial<EditedFields> = () => ({})) {
   const shown = fieldsToEdit(action);
-  return editedCopy(action, { ...shown, ...change(shown) });
+  return editedCopy(maskAction(action, "decider"), { ...shown, ...change(shown) });
 }
 
 const problemsOf = (edited: ReturnType<typeof editedCopy>) =>

@@ -3,12 +3,14 @@ import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX } from "../../src/core/limits.ts";
 import type { EarlierRejection } from "../../src/core/rejections.ts";
 import { anAction, NOON } from "../support/factory.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
 const entry = (kind: EarlierRejection["kind"]): EarlierRejection => ({ kind, at: NOON, by: "key:ann", reason: null });
 
 const countIn = (run: number, rejections: readonly EarlierRejection[]) =>
-  maskedFacts(anAction({ run }), { ...NO_HISTORY, rejections }, "").facts.find(({ name }) => name === "rejections")
-    ?.value;
+  maskedFacts(maskAction(anAction({ run }), "decider"), { ...NO_HISTORY, rejections }, "").facts.find(
+    ({ name }) => name === "rejections",
+  )?.value;
 
 describe("the number of earlier rejections", () => {
   test("leaves out what was asked since, and says where some may have been forgotten", () => {
@@ -26,7 +28,7 @@ describe("the number of earlier rejections", () => {
 
 test("what is sent comes first, then what the requester says, then the rest; what says nothing is left out", () => {
   const namesOf = (action: Parameters<typeof anAction>[0], history = NO_HISTORY) =>
-    maskedFacts(anAction(action), history, "").facts.map(({ name }) => name);
+    maskedFacts(maskAction(anAction(action), "decider"), history, "").facts.map(({ name }) => name);
   expect(namesOf({})).toEqual(["method", "url", "body", "requester", "requested_at", "attempts", "action"]);
   const more = { title: "Pay Ann", run: 2, callback: "https://api.example.com/news", extras: { metadata: { a: "b" } } };
   expect(namesOf(more, { ...NO_HISTORY, reason: "Order 7", rejections: [entry("rejected")] })).toEqual([
@@ -49,7 +51,9 @@ test("what is sent comes first, then what the requester says, then the rest; wha
 
 test("values that are hidden are a risk, but for those of headers", () => {
   const risksOf = (action: Parameters<typeof anAction>[0]) =>
-    maskedFacts(anAction(action), NO_HISTORY, "").risks.map(({ level, text }) => `${level}: ${text}`);
+    maskedFacts(maskAction(anAction(action), "decider"), NO_HISTORY, "").risks.map(
+      ({ level, text }) => `${level}: ${text}`,
+    );
   const token = "ghp_a1b2C3d4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
   const headers = { Authorization: `Bearer ${token}` };
   expect(risksOf({ headers })).toEqual([]);

@@ -5,9 +5,10 @@ import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { rejectionDigest, similarDigest } from "../../src/core/rejections.ts";
 import { risksOf } from "../../src/approvals/risks.ts";
 import { anAction } from "../support/factory.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
 const factsOf = (action: Partial<Action>) =>
-  maskedFacts(anAction(action), NO_HISTORY, "").facts.map(({ name, value }) => [name, value]);
+  maskedFacts(maskAction(anAction(action), "decider"), NO_HISTORY, "").facts.map(({ name, value }) => [name, value]);
 
 const bodyFact = (action: Partial<Action>) => factsOf(action).find(([name]) => name === "body")?.[1];
 

@@ -11,9 +11,10 @@ import {
 } from "../../src/approvals/look-alikes.ts";
 import { LOOK_ALIKE_COLUMNS_MAX } from "../../src/core/limits.ts";
 import { anAction } from "../support/factory.ts";
+import { seeWhole } from "../../src/receipts/seen-action.ts";
 
 const seen = (action: Partial<Action>, more: Partial<SeenRequest> = {}): SeenRequest => ({
-  action: anAction({ approve: true, ...action }),
+  action: seeWhole(anAction({ approve: true, ...action })),
   reason: null,
   risks: [],
   hasHistory: false,

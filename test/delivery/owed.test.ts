@@ -32,17 +32,22 @@ describe.each(ACTION_STATUSES)("an action that is %s now", (status) => {
 
   test("owes a callback where there is news, and a mail where it is held", () => {
     for (const approve of [true, false]) {
-      expect(notificationsFor({ status, approve, callback: CALLBACK, notifyEmail: EMAIL, approvedBy: null }, [])).toEqual([
-        ...callback,
-        ...mail,
-      ]);
+      expect(
+        notificationsFor({ status, approve, callback: CALLBACK, notifyEmail: EMAIL, approvedBy: null }, []),
+      ).toEqual([...callback, ...mail]);
     }
   });
 
   test("owes nothing to whom nobody named", () => {
-    expect(notificationsFor({ status, approve: true, callback: CALLBACK, notifyEmail: null, approvedBy: null }, [])).toEqual(callback);
-    expect(notificationsFor({ status, approve: true, callback: null, notifyEmail: EMAIL, approvedBy: null }, [])).toEqual(mail);
-    expect(notificationsFor({ status, approve: true, callback: null, notifyEmail: null, approvedBy: null }, [])).toEqual([]);
+    expect(
+      notificationsFor({ status, approve: true, callback: CALLBACK, notifyEmail: null, approvedBy: null }, []),
+    ).toEqual(callback);
+    expect(
+      notificationsFor({ status, approve: true, callback: null, notifyEmail: EMAIL, approvedBy: null }, []),
+    ).toEqual(mail);
+    expect(
+      notificationsFor({ status, approve: true, callback: null, notifyEmail: null, approvedBy: null }, []),
+    ).toEqual([]);
   });
 });
 

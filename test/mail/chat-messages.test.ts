@@ -5,6 +5,7 @@ import { type DecisionHistory, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { slackQuestion } from "../../src/mail/chat-messages.ts";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import { anAction, NOON } from "../support/factory.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
 interface Block {
   readonly type: string;
@@ -27,7 +28,7 @@ function asked(
     slackQuestion({
       ask,
       at: NOON,
-      action: anAction({ approve: true, ...action }),
+      action: maskAction(anAction({ approve: true, ...action }), "public"),
       history: { ...NO_HISTORY, ...history },
       baseUrl: "https://gate.example.com",
     }),

@@ -3,6 +3,7 @@ import type { ApprovalMail, DecidedMail } from "../../src/mail/messages.ts";
 import type { Action } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
 /** A message, written. */
 export function aMessage(overrides: Partial<Message> = {}): Message {
@@ -45,4 +46,9 @@ export function anApprovalMail(action: Partial<Action> = {}): ApprovalMail {
 export function aDecidedMail(overrides: Partial<DecidedMail> = {}): DecidedMail {
   const { links: _, history: _history, baseUrl: _baseUrl, ...about } = anApprovalMail();
   return { ...about, event: "decided", decision: "approved", actor: "key:ann", reason: null, at: NOON, ...overrides };
+}
+
+/** The same as the mailer gives it to its text. */
+export function maskedMail<Mail extends { readonly action: Action }>(mail: Mail) {
+  return { ...mail, action: maskAction(mail.action, "mail") };
 }

@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { approvalMessage, channelMessage, decisionMessage } from "../../src/mail/messages.ts";
 import { NO_EXTRAS } from "../../src/core/extras.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
-import { aDecidedMail, anApprovalMail, LINKS } from "./message.ts";
+import { aDecidedMail, anApprovalMail, LINKS, maskedMail } from "./message.ts";
 import { quickestMs } from "../support/core.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
 
 const letterOf = (...action: Parameters<typeof anApprovalMail>) =>
-  approvalMessage(anApprovalMail(...action), "confirm");
+  approvalMessage(maskedMail(anApprovalMail(...action)), "confirm");
 
 const hrefsOf = (html: string) => [...html.matchAll(/href="([^"]*)"/g)].map(([, href]) => href);
 
@@ -29,10 +29,12 @@ describe("the subject", () => {
 
   test("of a question, its reminder and the answer has the same end, so that they are found together", () => {
     const mail = anApprovalMail({ title: "Refund order 5999" });
-    const { subject } = approvalMessage(mail, "confirm");
+    const { subject } = approvalMessage(maskedMail(mail), "confirm");
     expect(subject).toContain('"Refund order 5999"');
-    expect(channelMessage({ ...mail, event: "reminded", channel: "ops" }).subject).toBe(`Reminder: ${subject}`);
-    expect(decisionMessage({ ...aDecidedMail(), action: mail.action }).subject).toBe(`Re: ${subject}`);
+    expect(channelMessage(maskedMail({ ...mail, event: "reminded", channel: "ops" })).subject).toBe(
+      `Reminder: ${subject}`,
+    );
+    expect(decisionMessage(maskedMail({ ...aDecidedMail(), action: mail.action })).subject).toBe(`Re: ${subject}`);
   });
 
   test("shows a host in its ASCII form", () => {
@@ -73,8 +75,8 @@ describe("an approval mail", () => {
       extras: { ...NO_EXTRAS, metadata: { order: "5999" } },
     });
     const history = { ...NO_HISTORY, isNewHost: true, reason: "The customer asked." };
-    const asked = approvalMessage({ ...mail, history }, "confirm");
-    const told = channelMessage({ ...mail, history, event: "requested", channel: "ops" });
+    const asked = approvalMessage(maskedMail({ ...mail, history }), "confirm");
+    const told = channelMessage(maskedMail({ ...mail, history, event: "requested", channel: "ops" }));
     const begin = [
       "DELETE",
       "https://api.example.com/orders",
@@ -105,7 +107,7 @@ describe("an approval mail", () => {
 
   test("warns of risks, and tells of a new host quietly", () => {
     const { text, html } = approvalMessage(
-      { ...anApprovalMail({ method: "DELETE" }), history: { ...NO_HISTORY, isNewHost: true } },
+      maskedMail({ ...anApprovalMail({ method: "DELETE" }), history: { ...NO_HISTORY, isNewHost: true } }),
       "confirm",
     );
     expect(text).toContain("! It deletes: the method is DELETE.\n");
@@ -117,7 +119,7 @@ describe("an approval mail", () => {
   test("has the action's page behind a button, and its address nowhere in the text that people see", () => {
     const mail = anApprovalMail();
     const url = `https://gate.example.com/actions/${mail.action.id}`;
-    const { html, text } = approvalMessage(mail, "confirm");
+    const { html, text } = approvalMessage(maskedMail(mail), "confirm");
     expect(html).toContain(`<a class="quiet-button" href="${url}"`);
     expect(html.replaceAll(/<[^>]+>/g, "")).not.toContain(url);
     expect(text.split("\n")).toContain(url);
@@ -151,9 +153,9 @@ describe("an approval mail", () => {
     const history = { ...NO_HISTORY, reason: evil };
     const channel = { ...mail, history, event: "requested", channel: "ops" } as const;
     const mails = [
-      approvalMessage({ ...mail, history }, "confirm"),
-      channelMessage(channel),
-      decisionMessage(aDecidedMail({ reason: evil })),
+      approvalMessage(maskedMail({ ...mail, history }), "confirm"),
+      channelMessage(maskedMail(channel)),
+      decisionMessage(maskedMail(aDecidedMail({ reason: evil }))),
     ];
     for (const { text, html } of mails) {
       for (const part of [text, html]) {
@@ -171,7 +173,7 @@ describe("an approval mail", () => {
   });
 
   test("says where one click decides", () => {
-    const { text, html } = approvalMessage(anApprovalMail(), "one_click");
+    const { text, html } = approvalMessage(maskedMail(anApprovalMail()), "one_click");
     expect(text).toContain("Opening either link decides immediately.");
     expect(html).toContain("Opening either link decides immediately.");
     expect(html).not.toContain("asks you to confirm");
@@ -181,10 +183,10 @@ describe("an approval mail", () => {
     const mail = anApprovalMail({
       headers: { Authorization: "Bearer canary-canary", "X-Note": "canary", Cookie: "a=canary", Accept: "text/plain" },
     });
-    const channel = (event: "requested" | "reminded") => channelMessage({ ...mail, event, channel: "ops" });
+    const channel = (event: "requested" | "reminded") => channelMessage(maskedMail({ ...mail, event, channel: "ops" }));
     for (const { subject, text, html } of [
-      approvalMessage(mail, "confirm"),
-      approvalMessage(mail, "one_click"),
+      approvalMessage(maskedMail(mail), "confirm"),
+      approvalMessage(maskedMail(mail), "one_click"),
       channel("requested"),
       channel("reminded"),
     ]) {
@@ -246,7 +248,9 @@ describe("an approval mail", () => {
 
 describe("a mail that tells of another's decision", () => {
   test("says who decided, how, when and why", () => {
-    const { text, html } = decisionMessage(aDecidedMail({ actor: "user:ann@example.com", reason: "Too\nmuch." }));
+    const { text, html } = decisionMessage(
+      maskedMail(aDecidedMail({ actor: "user:ann@example.com", reason: "Too\nmuch." })),
+    );
     for (const part of [text, html]) {
       expect(part).toContain("Approved by ann@example.com, in the console");
       expect(part).toContain("need to do anything");

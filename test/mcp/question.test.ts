@@ -4,9 +4,12 @@ import { formOf } from "../../mcp/approve.ts";
 import type { Action } from "../../src/core/action.ts";
 import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { anAction } from "../support/factory.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
-const messageOf = (action: Action, history = NO_HISTORY) =>
-  formOf(action, maskedFacts(action, history, "https://gate.example.com")).message;
+const messageOf = (action: Action, history = NO_HISTORY) => {
+  const seen = maskAction(action, "decider");
+  return formOf(seen, maskedFacts(seen, history, "https://gate.example.com")).message;
+};
 
 const lines = (url: string, method: "DELETE" | "POST" = "POST") => {
   const { host, hostname } = new URL(url);

@@ -2,8 +2,9 @@ import { describe, expect, test } from "bun:test";
 import type { Action, Result } from "../../src/core/action.ts";
 import { actionRow, forRow } from "../../src/pages/action-row.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
-const rowOf = (action: Partial<Action>) => actionRow(forRow(anAction(action)), "decider");
+const rowOf = (action: Partial<Action>) => actionRow(maskAction(forRow(anAction(action)), "decider"));
 
 const resultOf = (result: Partial<Result>): Result => ({
   lastError: null,

@@ -9,10 +9,11 @@ import { revealedPage } from "../../src/pages/action.tsx";
 import { receiptPage } from "../../src/pages/receipt.tsx";
 import { bodyLines, shownBody } from "../../src/ui/body-view.tsx";
 import { createSnippets } from "../../src/pages/snippets.tsx";
-import { anApprovalMail } from "../mail/message.ts";
+import { anApprovalMail, maskedMail } from "../mail/message.ts";
 import { anAction, NOON } from "../support/factory.ts";
 import { inboxOf, requestPageOf } from "./inbox-page.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
+import { seeWhole } from "../../src/receipts/seen-action.ts";
 
 /** As it was opened. */
 const READ = { now: NOON, reload: null } as const;
@@ -69,7 +70,7 @@ test("the end of a long list is loaded when asked for wherever somebody decides,
   const rows = Array.from({ length: 240 }, (_, at) => ({ id: `row-${at}` }));
   const one = held({ body: JSON.stringify({ rows, dry: false }), extras: { bodyKind: "json" } });
   const link = confirmPage({
-    action: one,
+    action: maskAction(one, "decider"),
     expiresAt: NOON,
     history: NO_HISTORY,
     decision: "approve",
@@ -86,7 +87,7 @@ test("the end of a long list is loaded when asked for wherever somebody decides,
     expect(textOf(page)).not.toContain("not shown");
   }
   // Where secrets are shown nothing is loaded: all of it is on the page, closed.
-  const revealed = revealedPage({ action: one, user });
+  const revealed = revealedPage({ action: seeWhole(one), user });
   expect(textOf(revealed)).toMatch(/Approve , with 220 folded/);
   for (const { id } of rows) expect(revealed).toContain(`&quot;${id}&quot;`);
   const few = held({ body: JSON.stringify(rows.slice(0, 20)) });
@@ -104,7 +105,7 @@ test("of a body beyond 20 KB its page has the beginning, says in the button what
   for (const body of bodies) {
     const one = held(body);
     const link = confirmPage({
-      action: one,
+      action: maskAction(one, "decider"),
       expiresAt: NOON,
       history: NO_HISTORY,
       decision: "approve",
@@ -138,8 +139,10 @@ describe("bytes", () => {
   });
 
   test("are whole where secrets are shown", () => {
-    expect(revealedPage({ action: held(bytes(new Uint8Array([255, 254]))), user })).toContain("//4=");
-    expect(textOf(revealedPage({ action: held(bytes("x".repeat(9_000))), user }))).toContain("x".repeat(9_000));
+    expect(revealedPage({ action: seeWhole(held(bytes(new Uint8Array([255, 254])))), user })).toContain("//4=");
+    expect(textOf(revealedPage({ action: seeWhole(held(bytes("x".repeat(9_000)))), user }))).toContain(
+      "x".repeat(9_000),
+    );
   });
 
   test("are not on the receipt", () => {
@@ -154,10 +157,12 @@ test("a mail quotes each field on a line of its own", () => {
     ["a", "one\nMethod: GET"],
     ["b", "2"],
   ]);
-  const { text } = approvalMessage(anApprovalMail({ ...action, title: "Pay\u202eAnn" }), "confirm");
+  const { text } = approvalMessage(maskedMail(anApprovalMail({ ...action, title: "Pay\u202eAnn" })), "confirm");
   expect(text).toContain("Body (Form, 2 fields, 25 bytes):\n| a: one<U+000A>Method: GET\n| b: 2\n");
   expect(text).toContain("The requester says:\n| Pay<U+202E>Ann\n");
-  expect(bodyLines(shownBody(anAction(form([]))) ?? { kind: "", fields: null, text: null, rest: null })).toBe("");
+  expect(bodyLines(shownBody(seeWhole(anAction(form([])))) ?? { kind: "", fields: null, text: null, rest: null })).toBe(
+    "",
+  );
 });
 
 test("a title is somebody's words on the receipt and in the list, and metadata is not on the receipt", () => {
@@ -175,6 +180,6 @@ test("code that creates the request again has the body under its name", () => {
     ]),
     title: "Pay Ann",
   });
-  const [curl] = createSnippets(action, "http://127.0.0.1:3000") ?? [];
+  const [curl] = createSnippets(seeWhole(action), "http://127.0.0.1:3000") ?? [];
   expect(curl?.text.replaceAll(/\s+/g, "")).toContain('"form":{"2":"b","1":"a"},"title":"PayAnn"');
 });

@@ -3,13 +3,15 @@ import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { type InboxPane, type InboxProps, inboxPage } from "../../src/pages/inbox.tsx";
 import type { InboxQuery } from "../../src/pages/inbox-query.ts";
 import { NOON } from "../support/factory.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
 export const ANN = { email: "ann@example.com", formToken: "t", role: "owner", hasOthers: false } as const;
 
 const EVERYTHING: InboxQuery = { by: null, host: null, age: null, after: null };
 
 /** The inbox with these requests, the first of which is beside the list. */
-export function inboxOf(actions: readonly Action[], more: Partial<InboxProps> = {}): string {
+export function inboxOf(stored: readonly Action[], more: Partial<InboxProps> = {}): string {
+  const actions = stored.map((action) => maskAction(action, "decider"));
   const [action] = actions;
   const pane: InboxPane =
     action === undefined ? { kind: "none" } : { kind: "request", isChosen: false, action, history: NO_HISTORY };
@@ -20,6 +22,7 @@ export function inboxOf(actions: readonly Action[], more: Partial<InboxProps> = 
 }
 
 /** One request under its own address. */
-export function requestPageOf(action: Action): string {
+export function requestPageOf(stored: Action): string {
+  const action = maskAction(stored, "decider");
   return inboxOf([], { pane: { kind: "request", isChosen: true, action, history: NO_HISTORY } });
 }

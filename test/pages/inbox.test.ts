@@ -1,25 +1,28 @@
 import { describe, expect, test } from "bun:test";
 import { COUNTED_MAX, HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX } from "../../src/core/limits.ts";
-import type { Inbox } from "../../src/approvals/held.ts";
+import type { SeenInbox } from "../../src/pages/inbox.tsx";
 import { anAction } from "../support/factory.ts";
 import { inboxOf } from "./inbox-page.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
 const ALIKE = [1, 2, 3].map((at) =>
   anAction({ status: "awaiting_approval", approve: true, url: `https://api.example.com/refunds/${at}` }),
 );
 
+const SEEN = ALIKE.map((action) => maskAction(action, "decider"));
+
 const QUERY = { by: null, host: null, age: null, after: null };
 
-const inboxWith = (inbox: Partial<Inbox>): Inbox => {
+const inboxWith = (inbox: Partial<SeenInbox>): SeenInbox => {
   const none = { requesters: [], hosts: [], hasMoreHosts: false, histories: new Map() };
-  return { actions: ALIKE, after: null, total: 3, matching: 3, ...none, ...inbox };
+  return { actions: SEEN, after: null, total: 3, matching: 3, ...none, ...inbox };
 };
 
 const countOf = (html: string) => /id="count"[^>]*>([^<]*)</.exec(html)?.[1];
 
 describe("the inbox", () => {
   test("says how many requests wait and match, and where it stops counting", () => {
-    const counted = (inbox: Partial<Inbox>, host: string | null) =>
+    const counted = (inbox: Partial<SeenInbox>, host: string | null) =>
       countOf(inboxOf(ALIKE, { inbox: inboxWith(inbox), query: { ...QUERY, host } }));
     expect(counted({ total: 9_999, matching: 9_999 }, null)).toBe("9,999 awaiting approval");
     expect(counted({ total: HELD_COUNTED_MAX, matching: HELD_COUNTED_MAX }, null)).toBe("10,000+ awaiting approval");
@@ -53,6 +56,6 @@ describe("the inbox", () => {
     expect(isPart(groups)).toBe(false);
     expect(isPart(inboxOf(ALIKE, { inbox: inboxWith({ after: "2.act_x" }) }))).toBe(true);
     expect(isPart(inboxOf(ALIKE, { inbox: inboxWith({}), query: { ...QUERY, after: "2.act_x" } }))).toBe(true);
-    expect(isPart(inboxOf([], { inbox: inboxWith({ actions: ALIKE.slice(1), after: "2.act_x" }) }))).toBe(false);
+    expect(isPart(inboxOf([], { inbox: inboxWith({ actions: SEEN.slice(1), after: "2.act_x" }) }))).toBe(false);
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { approvalMessage, channelMessage, decisionMessage } from "../../src/mail/messages.ts";
-import { aDecidedMail, anApprovalMail } from "../mail/message.ts";
+import { aDecidedMail, anApprovalMail, maskedMail } from "../mail/message.ts";
 import {
   barriersOf,
   HAS_BROWSER,
@@ -27,11 +27,15 @@ const LONG = {
 const RISKY = { ...NO_HISTORY, isNewHost: true, keyEnd: { kind: "expired", by: null, agoMs: 1 } } as const;
 
 const LETTERS = {
-  question: approvalMessage(anApprovalMail({ headers: { Authorization: "Bearer abc" } }), "confirm").html,
-  "long question": approvalMessage(anApprovalMail(LONG), "one_click").html,
-  "question with risks": approvalMessage({ ...anApprovalMail({ method: "DELETE" }), history: RISKY }, "confirm").html,
-  "question of a channel": channelMessage({ ...anApprovalMail(), event: "reminded", channel: "ops" }).html,
-  answer: decisionMessage(aDecidedMail({ reason: "Agreed with Ann.", actor: `key:${"k".repeat(100)}` })).html,
+  question: approvalMessage(maskedMail(anApprovalMail({ headers: { Authorization: "Bearer abc" } })), "confirm").html,
+  "long question": approvalMessage(maskedMail(anApprovalMail(LONG)), "one_click").html,
+  "question with risks": approvalMessage(
+    maskedMail({ ...anApprovalMail({ method: "DELETE" }), history: RISKY }),
+    "confirm",
+  ).html,
+  "question of a channel": channelMessage(maskedMail({ ...anApprovalMail(), event: "reminded", channel: "ops" })).html,
+  answer: decisionMessage(maskedMail(aDecidedMail({ reason: "Agreed with Ann.", actor: `key:${"k".repeat(100)}` })))
+    .html,
 };
 
 const VIEWS = [
@@ -68,7 +72,10 @@ describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
     "an address fills its lines, and what can't be seen is told from what was written, at %j",
     async (view) => {
       const url = `https://xn--pple-43d.example.com/${"a-b-".repeat(40)}`;
-      const { html } = approvalMessage(anApprovalMail({ url, body: JSON.stringify("a\u202eb") }), "confirm");
+      const { html } = approvalMessage(
+        maskedMail(anApprovalMail({ url, body: JSON.stringify("a\u202eb") })),
+        "confirm",
+      );
       const page = await openLetter(view, html);
       const style = (element: string, name: string) => page.evaluate(`getComputedStyle(${element}).${name}`);
       const address = 'document.querySelector("span[dir=ltr]")';

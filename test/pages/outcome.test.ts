@@ -4,6 +4,8 @@ import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { DecidedRow, messageIn, Outcome } from "../../src/pages/outcome.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
+import { seeWhole } from "../../src/receipts/seen-action.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
 
 const result = (members: Partial<Result>): Result => ({
   lastError: null,
@@ -22,7 +24,7 @@ const textOf = (html: string) =>
     .replaceAll(/\s+/g, " ")
     .trim();
 
-const outcome = (action: Partial<Action>) => textOf(renderPart(Outcome({ action: anAction(action) })));
+const outcome = (action: Partial<Action>) => textOf(renderPart(Outcome({ action: seeWhole(anAction(action)) })));
 
 describe("what a decided request has come to", () => {
   const refused = result({
@@ -59,13 +61,14 @@ describe("what a decided request has come to", () => {
   test("names the request, who decided, and hides secrets", () => {
     const event: TimelineEvent = { type: "approved", actor: "user:ann@example.com", reason: null };
     const body = '{"message":"Bad key ghp_a1b2C3d4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"}';
-    const action = anAction({
+    const stored = anAction({
       status: "failed",
       title: "Pay <i>",
       result: result({ responseCode: 401, responseBody: body }),
     });
+    const action = maskAction(stored, "decider");
     const timeline = [{ seq: 1, at: NOON, run: 1, status: "pending", event } as const];
-    const row = renderPart(DecidedRow({ decided: { action, timeline, receiptUrl: "/r/1" }, viewer: "decider" }));
+    const row = renderPart(DecidedRow({ decided: { action, timeline, receiptUrl: "/r/1" } }));
     expect(textOf(row)).toStartWith("Pay &lt;i&gt; Approved by ann@example.com");
     expect(row).toContain("Sent · 401");
     expect(row).not.toContain("a1b2C3");

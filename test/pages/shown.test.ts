@@ -8,6 +8,7 @@ import { responseText } from "../../src/pages/request.tsx";
 import { inboxOf, requestPageOf } from "./inbox-page.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
+import { maskedMail } from "../mail/message.ts";
 
 /** As it was opened. */
 const READ = { now: NOON, reload: null } as const;
@@ -20,7 +21,13 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
   const action = anAction({ url, host, hostname: host, approve: true });
   const pages = [
     receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ }),
-    confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve", bodyPath: "/a/x/body" }),
+    confirmPage({
+      action: maskAction(action, "decider"),
+      expiresAt: later(1),
+      history: NO_HISTORY,
+      decision: "approve",
+      bodyPath: "/a/x/body",
+    }),
     requestPageOf(action),
     inboxOf([action]),
   ];
@@ -54,10 +61,16 @@ test("whoever decides on a run that was begun again is not told that nothing was
       history: NO_HISTORY,
       baseUrl: "",
     } as const;
-    const email = approvalMessage(mail, "confirm");
+    const email = approvalMessage(maskedMail(mail), "confirm");
     return [
       receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ }),
-      confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve", bodyPath: "/a/x/body" }),
+      confirmPage({
+        action: maskAction(action, "decider"),
+        expiresAt: later(1),
+        history: NO_HISTORY,
+        decision: "approve",
+        bodyPath: "/a/x/body",
+      }),
       requestPageOf(action),
       email.html,
       email.text,
@@ -87,10 +100,16 @@ test("whoever decides on a request with a callback reads where news of it goes, 
     history: NO_HISTORY,
     baseUrl: "",
   } as const;
-  const email = approvalMessage(mail, "confirm");
+  const email = approvalMessage(maskedMail(mail), "confirm");
   const inbox = inboxOf([action]);
   const pages = [
-    confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve", bodyPath: "/a/x/body" }),
+    confirmPage({
+      action: maskAction(action, "decider"),
+      expiresAt: later(1),
+      history: NO_HISTORY,
+      decision: "approve",
+      bodyPath: "/a/x/body",
+    }),
     requestPageOf(action),
   ];
   for (const page of [...pages, inbox, email.html, email.text]) {

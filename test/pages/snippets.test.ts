@@ -4,6 +4,7 @@ import { openRealServer, type RealServer } from "../http/real-server.ts";
 import type { Action } from "../../src/core/action.ts";
 import { createSnippets } from "../../src/pages/snippets.tsx";
 import { anAction } from "../support/factory.ts";
+import { seeWhole } from "../../src/receipts/seen-action.ts";
 
 /** Ends a quoted text in one language or another, can't be seen, or means something to a shell. */
 const NASTY = "'''`${process.exit(1)}`$(exit 1)\"\\ \\u0027 !history\n\u202e😀 ünï";
@@ -20,7 +21,7 @@ const action = anAction({
 });
 
 const textOf = (name: string, of: Action = action, url = "http://127.0.0.1:3000") =>
-  createSnippets(of, url)?.find((snippet) => snippet.name === name)?.text ?? "";
+  createSnippets(seeWhole(of), url)?.find((snippet) => snippet.name === name)?.text ?? "";
 
 describe("a snippet", () => {
   let app: RealServer;
@@ -75,7 +76,7 @@ describe("a snippet", () => {
       body: `{"password":"canary","nested":{"api_key":"${secret}"},"amount":5}`,
       callback: `https://hooks.example.com/?key=${secret}`,
     });
-    for (const { name, text } of createSnippets(of, "http://127.0.0.1:3000") ?? []) {
+    for (const { name, text } of createSnippets(seeWhole(of), "http://127.0.0.1:3000") ?? []) {
       expect({ name, leaks: text.includes("canary") || text.includes("cdef") }).toEqual({ name, leaks: false });
       for (const seen of ["YOUR_AUTHORIZATION", "YOUR_X_API_KEY", "token=YOUR_SECRET&page=2", "text/plain", "5"]) {
         expect(text).toContain(seen);
@@ -85,10 +86,13 @@ describe("a snippet", () => {
   });
 
   test("is not made of what is too long for a command", () => {
-    expect(createSnippets(anAction({ body: `{"x":"${"a".repeat(20_000)}"}` }), "http://127.0.0.1:3000")).toBeNull();
+    expect(
+      createSnippets(seeWhole(anAction({ body: `{"x":"${"a".repeat(20_000)}"}` })), "http://127.0.0.1:3000"),
+    ).toBeNull();
   });
 
   test("shows nothing that could not be seen where it is pasted", () => {
-    for (const { text } of createSnippets(action, "http://127.0.0.1:3000") ?? []) expect(text).not.toContain("\u202e");
+    for (const { text } of createSnippets(seeWhole(action), "http://127.0.0.1:3000") ?? [])
+      expect(text).not.toContain("\u202e");
   });
 });

@@ -9,6 +9,7 @@ import { adviceOn, Story } from "../../src/pages/action-story.tsx";
 import { chosenAttempt, lanesOf } from "../../src/pages/attempts.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { anAction, later } from "../support/factory.ts";
+import { seeWhole } from "../../src/receipts/seen-action.ts";
 
 function attempt(n: number, code: number | null, run = 1): TimelineEntry {
   const made: TimelineEvent = {
@@ -38,7 +39,7 @@ function result(code: number | null, lastError: string | null): Result {
 }
 
 function told(overrides: Partial<Action>, timeline: readonly TimelineEntry[] = [], role: Role = "owner"): string {
-  const part = Story({ action: anAction(overrides), timeline, role, now: later(0) });
+  const part = Story({ action: seeWhole(anAction(overrides)), timeline, role, now: later(0) });
   return renderPart(part)
     .replaceAll(/<[^>]+>/g, " ")
     .replaceAll(/\s+/g, " ")
@@ -123,7 +124,7 @@ describe("the sentence about an action", () => {
 
 describe("the main button of a failed action", () => {
   const mainOf = (overrides: Partial<Action>, role: "owner" | "reader" = "owner") => {
-    const action = anAction({ status: "failed", attempts: 3, ...overrides });
+    const action = seeWhole(anAction({ status: "failed", attempts: 3, ...overrides }));
     const user = { email: "ann@example.com", role, hasOthers: false, formToken: "t" } as const;
     const page = { action, user, role, now: later(0), baseUrl: "http://127.0.0.1:3000" };
     const html = renderPart(Controls({ ...page, pause: null, isUnknown: false, isRejected: false }));
