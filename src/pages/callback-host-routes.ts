@@ -1,16 +1,11 @@
 import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
 import type { CallbackTestService } from "../accounts/callback-test.ts";
 import { authorize } from "../core/roles.ts";
-import { DomainError, type ErrorCode } from "../core/domain-error.ts";
-import { INVALID, showFormAgain } from "../http/errors.ts";
+import type { ErrorCode } from "../core/domain-error.ts";
 import { page, seeOther } from "../http/response.ts";
-import {
-  type AnswerPerson,
-  createPersonRoutes,
-  type Flash,
-  type Person,
-  type PersonRouteDeps,
-} from "../http/session.ts";
+import type { Form } from "../http/request.ts";
+import { createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { answerForm, unlessGone } from "./forms.tsx";
 import {
   CALLBACK_TEST_PATH,
   type CallbackHostsProps,
@@ -26,71 +21,52 @@ interface CallbackHostPageDeps extends PersonRouteDeps {
 }
 
 /** The page of the hosts that callbacks may go to, with the same service as /v1/callback-hosts. It works without script. */
-export function callbackHostPages(deps: CallbackHostPageDeps) {
+export function callbackHostPages({ callbackHosts, callbackTests, personOf, formOf, flash }: CallbackHostPageDeps) {
+  const html = async (person: Person, more: Omit<CallbackHostsProps, "user" | "hosts">) => {
+    // A page of owners: readers get the list over the API.
+    authorize(person.caller, "manage");
+    return callbackHostsPage({ user: person, hosts: await callbackHosts.list(person.caller), ...more });
+  };
+  const add = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      await callbackHosts.add(person.caller, checkCallbackHost((form.get("host") ?? "").trim(), "validation_error"));
+      return SETTINGS_PATHS.callbackHosts;
+    },
+    ({ person }, typed) => html(person, { typed }),
+  );
+  const remove = answerForm(formOf, async ({ person, form }) => {
+    await unlessGone(callbackHosts.remove(person.caller, form.get("host") ?? ""));
+    return SETTINGS_PATHS.callbackHosts;
+  });
+  const askedIn = (form: Form) => ({
+    url: (form.get("url") ?? "").trim(),
+    asksWrong: form.get("wrong_signature") === "yes",
+  });
+  const test = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const { url, asksWrong } = askedIn(form);
+      const result = await callbackTests.test(person.caller, url, asksWrong);
+      const tested: ShownCallbackTest = { url, asksWrong, result, problem: null };
+      return flash.redirect(person, SETTINGS_PATHS.callbackHosts, tested);
+    },
+    ({ person, form }, { problem }) => html(person, { tested: { ...askedIn(form), result: null, problem } }),
+    REFUSED,
+  );
   return (
-    createPersonRoutes(deps.personOf)
+    createPersonRoutes(personOf)
       .get(SETTINGS_PATHS.callbackHosts, async ({ context, person }) => {
         // Safe: only the test of a receiver writes a flash for this path.
-        const tested = deps.flash.read(context, person) as ShownCallbackTest | null;
-        return page("own", await hostsHtml(deps, person, { tested }));
+        const tested = flash.read(context, person) as ShownCallbackTest | null;
+        return page("own", await html(person, { tested }));
       })
-      .post(SETTINGS_PATHS.callbackHosts, addCallbackHost(deps))
-      .post(`${SETTINGS_PATHS.callbackHosts}/remove`, removeCallbackHost(deps))
+      .post(SETTINGS_PATHS.callbackHosts, add)
+      .post(`${SETTINGS_PATHS.callbackHosts}/remove`, remove)
       // Where the address of a refused form is loaded again.
       .get(CALLBACK_TEST_PATH, () => seeOther("own", SETTINGS_PATHS.callbackHosts))
-      .post(CALLBACK_TEST_PATH, testCallback(deps))
+      .post(CALLBACK_TEST_PATH, test)
   );
-}
-
-async function hostsHtml(
-  { callbackHosts }: CallbackHostPageDeps,
-  person: Person,
-  more: Omit<CallbackHostsProps, "user" | "hosts">,
-): Promise<string> {
-  // A page of owners: readers get the list over the API.
-  authorize(person.caller, "manage");
-  return callbackHostsPage({ user: person, hosts: await callbackHosts.list(person.caller), ...more });
-}
-
-function addCallbackHost(deps: CallbackHostPageDeps): AnswerPerson {
-  const { callbackHosts, formOf } = deps;
-  return async ({ context, person }) => {
-    const typed = (await formOf(context, person)).get("host") ?? "";
-    try {
-      await callbackHosts.add(person.caller, checkCallbackHost(typed.trim(), "validation_error"));
-    } catch (error) {
-      return showFormAgain(context, error, INVALID, (problem) => hostsHtml(deps, person, { typed, problem }));
-    }
-    return seeOther("own", SETTINGS_PATHS.callbackHosts);
-  };
-}
-
-function removeCallbackHost({ callbackHosts, formOf }: CallbackHostPageDeps): AnswerPerson {
-  return async ({ context, person }) => {
-    const host = (await formOf(context, person)).get("host") ?? "";
-    // Somebody else may have removed it already.
-    await callbackHosts.remove(person.caller, host).catch((error: unknown) => {
-      if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
-    });
-    return seeOther("own", SETTINGS_PATHS.callbackHosts);
-  };
-}
-
-function testCallback(deps: CallbackHostPageDeps): AnswerPerson {
-  const { callbackTests, formOf, flash } = deps;
-  return async ({ context, person }) => {
-    const form = await formOf(context, person);
-    const asked = { url: (form.get("url") ?? "").trim(), asksWrong: form.get("wrong_signature") === "yes" };
-    try {
-      const result = await callbackTests.test(person.caller, asked.url, asked.asksWrong);
-      const tested: ShownCallbackTest = { ...asked, result, problem: null };
-      return flash.redirect(person, SETTINGS_PATHS.callbackHosts, tested);
-    } catch (error) {
-      return showFormAgain(context, error, REFUSED, (problem) =>
-        hostsHtml(deps, person, { tested: { ...asked, result: null, problem } }),
-      );
-    }
-  };
 }
 
 const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);

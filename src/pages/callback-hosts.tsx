@@ -1,21 +1,23 @@
 /** @jsxImportSource hono/jsx */
 import type { ListedHost } from "../core/account-store.ts";
 import type { CallbackTest } from "../accounts/callback-test.ts";
+import { AddCallbackHost } from "../accounts/callback-hosts.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import { EmptyState } from "../ui/controls.tsx";
 import { Button, Field, PostForm } from "../ui/form.tsx";
+import { EMPTY_FORM, type FormState, schemaForm } from "./forms.tsx";
 import { Card, Day, Name, Notice } from "../ui/parts.tsx";
 import { List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { duration, type PageUser } from "../ui/text.ts";
+
+const HOST_FORM = schemaForm(AddCallbackHost);
 
 export const CALLBACK_TEST_PATH = `${SETTINGS_PATHS.callbackHosts}/test`;
 
 export interface CallbackHostsProps {
   readonly user: PageUser;
   readonly hosts: readonly ListedHost[];
-  /** The refused input, and what is wrong with it. */
-  readonly typed?: string;
-  readonly problem?: string | null;
+  readonly typed?: FormState;
   /** The URL that was tested, and how it fared or what is wrong with it. */
   readonly tested?: ShownCallbackTest | null;
 }
@@ -30,13 +32,7 @@ export interface ShownCallbackTest {
 }
 
 /** The hosts that callbacks may go to before an approval, with a form to add one, and a test of a receiver there. */
-export function callbackHostsPage({
-  user,
-  hosts,
-  typed = "",
-  problem = null,
-  tested = null,
-}: CallbackHostsProps): string {
+export function callbackHostsPage({ user, hosts, typed = EMPTY_FORM, tested = null }: CallbackHostsProps): string {
   return settingsFrame({
     user,
     section: "Callback hosts",
@@ -67,17 +63,14 @@ export function callbackHostsPage({
             </EmptyState>
           }
         />
-        {hosts.length >= CALLBACK_HOSTS_MAX && problem === null ? null : (
+        {hosts.length >= CALLBACK_HOSTS_MAX && typed.problem === null ? null : (
           <Card id="add" title="Add a host">
             <PostForm user={user} action={SETTINGS_PATHS.callbackHosts} class="ask">
-              <Field
+              <HOST_FORM.Field
+                state={typed}
                 name="host"
                 label="Host"
-                value={typed}
                 hint="For example hooks.example.com or 10.0.0.7:8080. The default port is 443 for https and 80 for http."
-                required
-                autocomplete="off"
-                problem={problem}
               />
               <Button look="plain">Add host</Button>
             </PostForm>

@@ -1,8 +1,9 @@
 /** @jsxImportSource hono/jsx */
 import { CHANNEL_KINDS, type Channel, type ChannelKind } from "../core/channel.ts";
-import { shownUrl } from "../channels/schemas.ts";
+import { CreateChannel, shownUrl } from "../channels/schemas.ts";
 import { CHANNEL_ADDRESSES_MAX, CHANNELS_MAX } from "../core/limits.ts";
-import { Button, Choices, Field, PostForm } from "../ui/form.tsx";
+import { Button, Choices, PostForm } from "../ui/form.tsx";
+import { EMPTY_FORM, type FormState, problemBeside, problemOf, schemaForm } from "./forms.tsx";
 import { Ago, Dot, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import { AddForm, List, None, RowAction, RowMenu, settingsFrame } from "./settings-frame.tsx";
 import { EmptyState } from "../ui/controls.tsx";
@@ -11,18 +12,12 @@ import { ActorName } from "./timeline.tsx";
 
 export const CHANNELS_PATH = "/settings/channels";
 
-/** The fields of the form, by name. */
-export type ChannelFields = Readonly<Record<(typeof CHANNEL_FIELDS)[number], string>>;
-
-export const CHANNEL_FIELDS = ["name", "kind", "to", "url", "remind_after_minutes"] as const;
-
-export const NO_CHANNEL_FIELDS: ChannelFields = { name: "", kind: "", to: "", url: "", remind_after_minutes: "" };
+export const CHANNEL_FORM = schemaForm(CreateChannel);
 
 interface ChannelsPageProps {
   readonly user: PageUser;
   readonly channels: readonly Channel[];
-  readonly typed?: ChannelFields;
-  readonly problem?: string | undefined;
+  readonly typed?: FormState;
   /** How the test of a channel fared. */
   readonly tested?: ShownTest | null;
   readonly now: Date;
@@ -38,7 +33,7 @@ export interface ShownTest {
 
 /** Where the account asks for approval. */
 export function channelsPage(props: ChannelsPageProps): string {
-  const { user, channels, typed = NO_CHANNEL_FIELDS, problem, tested = null, now } = props;
+  const { user, channels, typed = EMPTY_FORM, tested = null, now } = props;
   return settingsFrame({
     user,
     section: "Channels",
@@ -48,7 +43,7 @@ export function channelsPage(props: ChannelsPageProps): string {
     now,
     children: (
       <>
-        <Problem text={problem} />
+        <Problem text={problemBeside(typed, shownFields(typed))} />
         <List
           title="Channels"
           rows={channels}
@@ -92,7 +87,7 @@ export function channelsPage(props: ChannelsPageProps): string {
           }
         />
         {channels.length >= CHANNELS_MAX ? null : (
-          <AddForm id="add" title="Add a channel" isOpen={channels.length === 0 || problem !== undefined}>
+          <AddForm id="add" title="Add a channel" isOpen={channels.length === 0 || typed.problem !== null}>
             <ChannelForm user={user} typed={typed} />
           </AddForm>
         )}
@@ -115,35 +110,44 @@ const KIND_CHOICES: readonly Choice[] = CHANNEL_KINDS.map((kind) => ({
   hint: KIND_HINTS[kind],
 }));
 
-function ChannelForm({ user, typed }: { readonly user: PageUser; readonly typed: ChannelFields }) {
+/** What was chosen says which of addresses and URL is seen (settings.css). */
+function shownFields({ values }: FormState): readonly string[] {
+  return ["name", "kind", "remind_after_minutes", values.get("kind") === "mail" ? "to" : "url"];
+}
+
+function ChannelForm({ user, typed }: { readonly user: PageUser; readonly typed: FormState }) {
+  const { Field } = CHANNEL_FORM;
   return (
     <PostForm user={user} action={CHANNELS_PATH} class="channel-form">
-      <Field name="name" label="Name" value={typed.name} hint="For example ops." required autocomplete="off" />
-      <Choices name="kind" legend="Kind" choices={KIND_CHOICES} chosen={typed.kind === "" ? null : typed.kind} />
+      <Field state={typed} name="name" label="Name" hint="For example ops." />
+      <Choices
+        name="kind"
+        legend="Kind"
+        choices={KIND_CHOICES}
+        chosen={typed.values.get("kind") ?? null}
+        problem={problemOf(typed, "kind") === null ? undefined : "Choose where messages go."}
+      />
       <div class="for-mail">
         <Field
+          state={typed}
           name="to"
           label="Addresses"
-          type="lines"
-          value={typed.to}
           hint={`For email: one a line, at most ${CHANNEL_ADDRESSES_MAX}.`}
         />
       </div>
       <div class="for-url">
         <Field
+          state={typed}
           name="url"
           label="URL"
-          value={typed.url}
           hint="For Slack and webhook. It is stored encrypted, and shown only in part."
-          autocomplete="off"
         />
       </div>
       <Field
+        state={typed}
         name="remind_after_minutes"
         label="Remind after"
-        value={typed.remind_after_minutes}
         hint="Minutes, 5 to 10080, after which the question is repeated once. Empty: never."
-        autocomplete="off"
       />
       <div class="buttons">
         <Button>Add channel</Button>

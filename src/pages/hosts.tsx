@@ -3,7 +3,9 @@ import type { Backoff } from "../core/backoff.ts";
 import type { StatusPattern } from "../core/rules.ts";
 import { ALL_HOSTS, type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../core/host-settings.ts";
 import type { Pause } from "../core/pause.ts";
-import { Button, Field, type FieldProps, PostForm } from "../ui/form.tsx";
+import { PutDefaults, PutHostSettings } from "../api/host-settings.ts";
+import { Button, Field, PostForm } from "../ui/form.tsx";
+import { EMPTY_FORM, filled, type FormState, problemBeside, schemaForm } from "./forms.tsx";
 import { Ago, Card, Dot, LinkButton, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import {
   List,
@@ -21,17 +23,9 @@ import { ActorName } from "./timeline.tsx";
 
 export const HOSTS_PATH = "/settings/hosts";
 
-/** The fields of the form, by name. */
-export type HostFields = Readonly<Record<(typeof HOST_FIELDS)[number], string>>;
+export const HOST_FORM = schemaForm(PutHostSettings);
 
-export const HOST_FIELDS = [
-  "timeout_ms",
-  "base_ms",
-  "cap_ms",
-  "give_up_on",
-  "max_per_second",
-  "max_concurrent",
-] as const;
+export const DEFAULTS_FORM = schemaForm(PutDefaults);
 
 export interface HostsPageProps {
   readonly user: PageUser;
@@ -42,9 +36,7 @@ export interface HostsPageProps {
   readonly known: readonly string[];
   /** All pauses in force. */
   readonly pauses: readonly Pause[];
-  /** The refused host, and what is wrong with it. */
-  readonly typed?: string;
-  readonly problem?: string;
+  readonly typed?: FormState;
   readonly now: Date;
 }
 
@@ -62,7 +54,7 @@ export function inheritedRules(rules: HostRules, server: ServerRules): HostRules
 
 /** What the account sets for hosts, and which of them are paused. */
 export function hostsPage(props: HostsPageProps): string {
-  const { user, hosts, defaults, server, known, pauses, typed = "", problem, now } = props;
+  const { user, hosts, defaults, server, known, pauses, typed = EMPTY_FORM, now } = props;
   const paused = new Map(pauses.flatMap((pause) => (pause.kind === "host" ? [[pause.subject, pause]] : [])));
   const unset = [...paused.keys()].filter((host) => !hosts.some((row) => row.host === host));
   const rows: readonly HostRow[] = [
@@ -97,12 +89,12 @@ export function hostsPage(props: HostsPageProps): string {
             <Field
               name="host"
               label="Host"
-              value={typed}
+              value={typed.values.get("host")}
               hint={HOST_HINT}
               required
               autocomplete="off"
               known={known}
-              problem={problem ?? null}
+              problem={typed.problem}
             />
             <Button look="plain">Continue</Button>
           </form>
@@ -225,28 +217,30 @@ export function patternsText(patterns: readonly StatusPattern[]): string {
 
 interface HostFormProps {
   readonly user: PageUser;
-  /** Empty: all hosts. */
+  /** Or all of them. */
   readonly host: string;
-  readonly typed: HostFields;
-  /** What holds where a field is empty; an empty one: nothing. */
-  readonly inherited: HostFields;
-  readonly problem?: string | undefined;
+  readonly typed: FormState;
+  /** What holds where a field is empty. */
+  readonly inherited: FormState;
 }
 
 /** The form that sets everything of a host, or of all. */
-export function hostFormPage({ user, host, typed, inherited, problem }: HostFormProps): string {
+export function hostFormPage({ user, host, typed, inherited }: HostFormProps): string {
   const isDefaults = host === ALL_HOSTS;
-  const field = (name: keyof HostFields, label: string, hint: string, more: Partial<FieldProps> = {}) => (
-    <Field
-      name={name}
-      label={label}
-      hint={hint}
-      value={typed[name]}
-      placeholder={inherited[name]}
-      autocomplete="off"
-      {...more}
-    />
-  );
+  const form = isDefaults ? DEFAULTS_FORM : HOST_FORM;
+  const field = (name: string, label: string, hint?: string) => {
+    const placeholder = inherited.values.get(name);
+    return (
+      <form.Field
+        state={typed}
+        name={name}
+        label={label}
+        type="text"
+        {...(hint !== undefined && { hint })}
+        {...(placeholder !== undefined && { placeholder })}
+      />
+    );
+  };
   return settingsFrame({
     user,
     section: "Hosts",
@@ -256,14 +250,14 @@ export function hostFormPage({ user, host, typed, inherited, problem }: HostForm
     intro: "An empty field sets nothing: what it shows in grey holds.",
     children: (
       <section class="card" aria-label="Settings of the host">
-        <Problem text={problem} />
+        <Problem text={problemBeside(typed, FIELDS)} />
         <PostForm user={user} action={HOSTS_PATH} fields={[["host", host]]}>
           {field("timeout_ms", "Timeout", "For a whole attempt, 1 s to 120 s. For example 30 s or 2 min.")}
           {field("base_ms", "First delay", "After the first failed attempt, doubled after each further one.")}
           {field("cap_ms", "Longest delay", "Between two attempts. Set both delays, or neither.")}
           {field("give_up_on", "Give up on", "Statuses after which no attempt follows: 401, 422, 5xx.")}
-          {isDefaults ? null : field("max_per_second", "Calls a second", "0.01 to 10000.")}
-          {isDefaults ? null : field("max_concurrent", "Calls at a time", "At most the limit of the server.")}
+          {isDefaults ? null : field("max_per_second", "Calls a second")}
+          {isDefaults ? null : field("max_concurrent", "Calls at a time")}
           <div class="buttons">
             <Button>Save</Button>
             <LinkButton href={HOSTS_PATH}>Cancel</LinkButton>
@@ -274,16 +268,18 @@ export function hostFormPage({ user, host, typed, inherited, problem }: HostForm
   });
 }
 
+const FIELDS = ["timeout_ms", "base_ms", "cap_ms", "give_up_on", "max_per_second", "max_concurrent"];
+
 /** What is set, as the form has it. */
-export function hostFieldsOf({ timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent }: HostRules): HostFields {
+export function hostFields({ timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent }: HostRules): FormState {
   const text = (value: number | null) => (value === null ? "" : String(value));
   const time = (ms: number | null | undefined) => (ms === null || ms === undefined ? "" : exactDuration(ms));
-  return {
+  return filled({
     timeout_ms: time(timeoutMs),
     base_ms: time(backoff?.baseMs),
     cap_ms: time(backoff?.capMs),
     give_up_on: giveUpOn?.join(", ") ?? "",
     max_per_second: text(maxPerSecond),
     max_concurrent: text(maxConcurrent),
-  };
+  });
 }

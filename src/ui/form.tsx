@@ -88,12 +88,12 @@ function describedBy({ id, hint, problem = null }: LabelledProps): string | unde
 
 export interface FieldProps extends Omit<LabelledProps, "id" | "children"> {
   readonly name: string;
-  readonly type?: "text" | "email" | "password" | "datetime-local" | "lines" | "code";
-  readonly value?: string;
+  readonly type?: "text" | "email" | "password" | "datetime-local" | "lines" | "code" | undefined;
+  readonly value?: string | undefined;
   readonly required?: boolean;
   readonly readonly?: boolean;
   readonly minlength?: number;
-  readonly maxlength?: number;
+  readonly maxlength?: number | undefined;
   readonly autocomplete?: string;
   /** What holds while the field is empty. */
   readonly placeholder?: string;

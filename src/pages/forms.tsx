@@ -1,0 +1,139 @@
+/** @jsxImportSource hono/jsx */
+import type { Static, TObject } from "typebox";
+import { bodyCheck } from "../api/schema-helpers.ts";
+import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
+import { INVALID, showFormAgain } from "../http/errors.ts";
+import type { Form } from "../http/request.ts";
+import { seeOther } from "../http/response.ts";
+import type { AnswerPerson, FormOf } from "../http/session.ts";
+import { Field, type FieldProps } from "../ui/form.tsx";
+
+/** What stands in the fields of a form, and what was wrong with it. */
+export interface FormState {
+  readonly values: Form;
+  /** What is wrong with its fields. */
+  readonly issues: readonly Issue[];
+  /** Everything that is wrong, in one text; null: nothing is. */
+  readonly problem: string | null;
+}
+
+export const EMPTY_FORM: FormState = { values: new Map(), issues: [], problem: null };
+
+/** A form with these values. */
+export function filled(values: Readonly<Record<string, string>>): FormState {
+  return { ...EMPTY_FORM, values: new Map(Object.entries(values)) };
+}
+
+/** What is wrong with a field, or with a part of what it holds; null: nothing. */
+export function problemOf({ issues }: FormState, name: string): string | null {
+  return issues.find(({ field }) => field.split(".").includes(name))?.message ?? null;
+}
+
+/** What is wrong, unless it stands under one of these fields; null: nothing. */
+export function problemBeside({ issues, problem }: FormState, names: readonly string[]): string | null {
+  if (issues.length === 0) return problem;
+  const others = issues.filter(({ field }) => !field.split(".").some((name) => names.includes(name)));
+  return others.map(({ message }) => message).join(" ") || null;
+}
+
+interface SchemaFieldProps extends Omit<FieldProps, "value" | "problem"> {
+  readonly state: FormState;
+  /** What to say of every refused value, where the schema's words are for programs. */
+  readonly wrong?: string | undefined;
+}
+
+/**
+ * A form for a body of the API: its fields are members of the schema, and the schema checks them, as it checks the body. What
+ * it says of a member is the hint of a field that has none.
+ */
+export function schemaForm<Schema extends TObject>(schema: Schema) {
+  const accept = bodyCheck(schema);
+  const members = new Map(Object.entries<Member>(schema.properties));
+  const required = new Set<string>(schema.required);
+  return {
+    /** A field for a member. */
+    Field: ({ state, wrong, ...props }: SchemaFieldProps) => {
+      const { name } = props;
+      const { description, maxLength, type, format } = members.get(name) ?? {};
+      const problem = problemOf(state, name);
+      return (
+        <Field
+          hint={description}
+          type={format === "email" ? "email" : FIELD_TYPES[type ?? ""]}
+          required={required.has(name)}
+          maxlength={maxLength}
+          autocomplete="off"
+          {...props}
+          value={state.values.get(name)}
+          problem={problem === null ? null : (wrong ?? problem)}
+        />
+      );
+    },
+
+    /** The body that a form says, with members that are no fields of their own. Throws `validation_error`. */
+    check: (form: Form, more: object = {}): Static<Schema> => {
+      const given = [...members].flatMap(([name, { type }]) => {
+        const text = form.get(name)?.trim();
+        return text === undefined || (text === "" && !required.has(name)) ? [] : [[name, valueOf(text, type)]];
+      });
+      return accept({ ...Object.fromEntries(given), ...more });
+    },
+  };
+}
+
+/** What a form needs to know of a member of a schema. */
+interface Member {
+  readonly description?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly maxLength?: number;
+}
+
+/** Others are a line of text. */
+const FIELD_TYPES: Readonly<Record<string, "lines">> = { array: "lines" };
+
+function valueOf(text: string, type: string | undefined): unknown {
+  if (type === "array") return text.split(/[\s,;]+/).filter((item) => item !== "");
+  if (type === "boolean") return text === "yes";
+  return type === "integer" || type === "number" ? numberIn(text) : text;
+}
+
+/** What is no number stays text, which the check refuses. */
+export function numberIn(text: string): number | string {
+  return /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : text;
+}
+
+type Asked<Params> = Parameters<AnswerPerson<Params>>[0] & { readonly form: Form };
+
+/**
+ * Answers a form: does what it asks for and leads to the path that this returns, or answers with it. Where it is refused, by
+ * an error of these codes, `again` makes its page with what was typed and what is wrong.
+ */
+export function answerForm<Params = unknown>(
+  formOf: FormOf,
+  act: (asked: Asked<Params>) => Promise<Response | string>,
+  again?: (asked: Asked<Params>, state: FormState, refused: DomainError) => string | Promise<string>,
+  codes: ReadonlySet<ErrorCode> = INVALID,
+): AnswerPerson<Params> {
+  return async (request) => {
+    // Outside of the `try`: it may ask for the password.
+    const form = await formOf(request.context, request.person);
+    const asked = { ...request, form };
+    try {
+      const done = await act(asked);
+      return typeof done === "string" ? seeOther("own", done) : done;
+    } catch (error) {
+      if (again === undefined) throw error;
+      return showFormAgain(request.context, error, codes, (problem, refused) =>
+        again(asked, { values: form, issues: refused.issues, problem }, refused),
+      );
+    }
+  };
+}
+
+/** Somebody else may have removed it already. */
+export async function unlessGone(removed: Promise<unknown>): Promise<void> {
+  await removed.catch((error: unknown) => {
+    if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
+  });
+}
