@@ -299,8 +299,6 @@ export const ChangeAccount = Type.Object(
 
 export type ChangeAccount = Static<typeof ChangeAccount>;
 
-export const checkAccountName = bodyCheck(ChangeAccount);
-
 export const AccountJson = Type.Object(
   {
     id: AccountId,

@@ -109,10 +109,7 @@ export const CreatedInvitation = Type.Object(
 
 export type CreatedInvitation = Static<typeof CreatedInvitation>;
 
-/** Checks the fields of the form. Throws `validation_error` with all issues. */
-export const checkInvitation = bodyCheck(CreateInvitation);
-
-/** The same for the form that changes a role. */
+/** Checks the form that changes a role. Throws `validation_error`. */
 export const checkRole = bodyCheck(ChangePerson);
 
 export function serializePerson({ personId, email: address, role: has, joinedAt, lastSeenAt }: TeamMember): PersonJson {

@@ -3,16 +3,9 @@ import { mayDo } from "../core/roles.ts";
 import type { ListedSession } from "../accounts/team.ts";
 import type { Membership } from "../core/team-store.ts";
 import { Copied } from "../ui/controls.tsx";
-import { ACCOUNT_NAME_CHARS_MAX } from "../core/limits.ts";
-import {
-  Button,
-  CredentialFields,
-  type CredentialInput,
-  Field,
-  KnownPassword,
-  OrCancel,
-  PostForm,
-} from "../ui/form.tsx";
+import { ChangeAccount } from "../accounts/schemas.ts";
+import { EMPTY_FORM, filled, type FormState, problemBeside, schemaForm } from "./forms.tsx";
+import { Button, CredentialFields, type CredentialInput, KnownPassword, OrCancel, PostForm } from "../ui/form.tsx";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { LOG_IN_PATH } from "../ui/layout.tsx";
 import { Ago, Card, Facts, LinkButton, Name, Notice, Problem, UntrustedText } from "../ui/parts.tsx";
@@ -32,7 +25,7 @@ interface AccountPageProps {
   readonly sessions: readonly ListedSession[];
   readonly problem?: string | null;
   /** A name that was refused. */
-  readonly typedName?: string;
+  readonly typed?: FormState;
   /** They have hidden the first steps, and some are left. */
   readonly hasHiddenSteps: boolean;
   readonly now: Date;
@@ -42,7 +35,8 @@ interface AccountPageProps {
 
 /** The account, and a person's own login: their accounts, sessions and password. */
 export function accountPage(props: AccountPageProps): string {
-  const { user, accounts, problem = null, now, isIndex = false } = props;
+  const { user, accounts, typed = EMPTY_FORM, now, isIndex = false } = props;
+  const problem = props.problem ?? problemBeside(typed, ["name"]);
   return settingsFrame({
     user,
     section: "Account and login",
@@ -61,7 +55,7 @@ export function accountPage(props: AccountPageProps): string {
   });
 }
 
-function AccountFacts({ user, accounts, accountId, typedName, hasHiddenSteps }: AccountPageProps) {
+function AccountFacts({ user, accounts, accountId, typed, hasHiddenSteps }: AccountPageProps) {
   const current = accounts.find((account) => account.accountId === accountId);
   const owner = current?.email ?? null;
   const name = current?.name ?? null;
@@ -83,25 +77,22 @@ function AccountFacts({ user, accounts, accountId, typedName, hasHiddenSteps }: 
           ["First steps", hasHiddenSteps ? <ShowSteps user={user} /> : null],
         ]}
       />
-      {mayDo(user.role, "manage") ? <NameForm user={user} name={name} typed={typedName} /> : null}
+      {mayDo(user.role, "manage") ? <NameForm user={user} typed={typed ?? filled({ name: name ?? "" })} /> : null}
     </Card>
   );
 }
 
-/** `typed`: what was refused before. */
-function NameForm({
-  user,
-  name,
-  typed,
-}: Pick<AccountPageProps, "user"> & { readonly name: string | null; readonly typed: string | undefined }) {
+export const NAME_FORM = schemaForm(ChangeAccount);
+
+function NameForm({ user, typed }: { readonly user: PageUser; readonly typed: FormState }) {
   return (
     <PostForm user={user} action={ACCOUNT_NAME_PATH}>
-      <Field
+      <NAME_FORM.Field
+        state={typed}
         name="name"
         label="Account name"
-        value={typed ?? name ?? ""}
         hint="Everyone in the account sees it, and everyone you invite. Leave it empty to show your address."
-        maxlength={ACCOUNT_NAME_CHARS_MAX}
+        required={false}
         autocomplete="organization"
       />
       <div class="buttons">

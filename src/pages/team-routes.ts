@@ -5,19 +5,17 @@ import type { KeyService } from "../accounts/keys.ts";
 import type { FirstStepService } from "../accounts/first-steps.ts";
 import { AccountParams } from "../accounts/routes.ts";
 import type { PeopleService } from "../accounts/people.ts";
-import { checkAccountName, checkCredentials } from "../accounts/schemas.ts";
+import { checkCredentials } from "../accounts/schemas.ts";
 import type { TeamService } from "../accounts/team.ts";
 import { InvitationParams, PersonParams } from "../accounts/team-routes.ts";
-import { checkInvitation, checkRole } from "../accounts/team-schemas.ts";
+import { checkRole } from "../accounts/team-schemas.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { LINK_NOT_FOUND, showFormAgain } from "../http/errors.ts";
 import { createPageRoutes, pathParams } from "../http/operation.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
-import { type Form, readForm, type RequestContext } from "../http/request.ts";
+import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import {
-  type AnswerById,
-  type AnswerPerson,
   createPersonRoutes,
   type Flash,
   type FormOf,
@@ -29,12 +27,13 @@ import {
 } from "../http/session.ts";
 import type { Clock } from "../core/clock.ts";
 import { EMPTY_CREDENTIALS } from "../ui/form.tsx";
-import { ACCOUNT_NAME_PATH, accountPage } from "./account.tsx";
+import { ACCOUNT_NAME_PATH, accountPage, NAME_FORM } from "./account.tsx";
+import { answerForm, type FormState } from "./forms.tsx";
 import { LOG_IN_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
 import {
   EMPTY_INVITATION,
+  INVITATION_FORM,
   INVITATIONS_PATH,
-  type InvitationInput,
   invitedPage,
   joinPage,
   PEOPLE_PATH,
@@ -54,31 +53,66 @@ interface TeamPageDeps extends PersonRouteDeps {
   readonly ownFormOf: FormOf;
 }
 
+interface ById {
+  readonly id: string;
+}
+
 /** The page of the account's people, for owners, and of a person's own accounts and sessions. */
 export function teamPages(deps: TeamPageDeps) {
-  const { teamService, personOf, formOf } = deps;
-  const changeRole: AnswerById = async ({ context, person, params: { id } }) => {
-    const form = await formOf(context, person);
-    const change = () => teamService.changeRole(person.caller, id, checkRole({ role: form.get("role") ?? null }).role);
-    return orShown(deps, context, person, change, ({ email, role }): RoleChange => ({ email, role }));
-  };
-  const remove: AnswerById = async ({ context, person, params: { id } }) => {
-    await formOf(context, person);
-    return orShown(deps, context, person, () => teamService.remove(person.caller, id));
-  };
-  const withdraw: AnswerById = async ({ context, person, params: { id } }) => {
-    await formOf(context, person);
+  const { teamService, personOf, formOf, flash } = deps;
+  const again = ({ person }: { readonly person: Person }, { problem }: FormState) =>
+    peopleHtml(deps, person, { problem });
+  /** Who has changed themselves may not see the list any more. */
+  const isStillOwner = async (context: RequestContext) => (await personOf(context))?.role === "owner";
+  const changeRole = answerForm<ById>(
+    formOf,
+    async ({ context, person, params: { id }, form }) => {
+      const asked = checkRole({ role: form.get("role") ?? null }).role;
+      const { email, role } = await teamService.changeRole(person.caller, id, asked);
+      const changed: RoleChange = { email, role };
+      return (await isStillOwner(context)) ? flash.redirect(person, PEOPLE_PATH, changed) : HOME_PATH;
+    },
+    again,
+    REFUSED,
+  );
+  const remove = answerForm<ById>(
+    formOf,
+    async ({ context, person, params: { id } }) => {
+      await teamService.remove(person.caller, id);
+      return (await isStillOwner(context)) ? PEOPLE_PATH : HOME_PATH;
+    },
+    again,
+    REFUSED,
+  );
+  const withdraw = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
     await teamService.withdraw(person.caller, id);
-    return seeOther("own", PEOPLE_PATH);
-  };
+    return PEOPLE_PATH;
+  });
+  const invite = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const { email, role } = INVITATION_FORM.check(form);
+      const { link, isMailed } = await teamService.invite(person.caller, email, role);
+      const invited: Invited = { email, link, isMailed };
+      return flash.showSecretOnce(person, INVITED_PATH, invited, () =>
+        page("own", invitedPage({ user: person, ...invited })),
+      );
+    },
+    ({ person }, typed) => peopleHtml(deps, person, { typed }),
+    REFUSED,
+  );
   return createPersonRoutes(personOf)
     .get(PEOPLE_PATH, async ({ context, person }) => {
       // Safe: only the change of a role writes a flash for this path.
-      const changed = deps.flash.read(context, person) as RoleChange | null;
+      const changed = flash.read(context, person) as RoleChange | null;
       return page("own", await peopleHtml(deps, person, { changed }));
     })
-    .post(PEOPLE_PATH, invite(deps))
-    .get(INVITED_PATH, showInvited(deps))
+    .post(PEOPLE_PATH, invite)
+    .get(INVITED_PATH, ({ context, person }) => {
+      // Safe: only `invite` writes a flash for this path.
+      const invited = flash.read(context, person) as Invited | null;
+      return invited === null ? seeOther("own", PEOPLE_PATH) : page("own", invitedPage({ user: person, ...invited }));
+    })
     .post(`${PEOPLE_PATH}/:id/role`, changeRole, { params: PersonParams })
     .post(`${PEOPLE_PATH}/:id/remove`, remove, { params: PersonParams })
     .post(`${INVITATIONS_PATH}/:id/withdraw`, withdraw, { params: InvitationParams })
@@ -110,28 +144,6 @@ async function peopleHtml(
 
 const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "last_owner"]);
 
-/**
- * Back to the list, which says what `told` makes of the result, or the list with what was wrong. Who has changed themselves
- * may not see it any more.
- */
-async function orShown<T>(
-  deps: TeamPageDeps,
-  context: RequestContext,
-  person: Person,
-  change: () => Promise<T>,
-  told?: (result: T) => object,
-): Promise<Response> {
-  let result: T;
-  try {
-    result = await change();
-  } catch (error) {
-    return showFormAgain(context, error, REFUSED, (problem) => peopleHtml(deps, person, { problem }));
-  }
-  const now = await deps.personOf(context);
-  if (now?.role !== "owner") return seeOther("own", HOME_PATH);
-  return told === undefined ? seeOther("own", PEOPLE_PATH) : deps.flash.redirect(person, PEOPLE_PATH, told(result));
-}
-
 const INVITED_PATH = `${PEOPLE_PATH}/invited`;
 
 interface Invited {
@@ -140,91 +152,41 @@ interface Invited {
   readonly isMailed: boolean;
 }
 
-function invite(deps: TeamPageDeps): AnswerPerson {
-  const { teamService, formOf, flash } = deps;
-  return async ({ context, person }) => {
-    const form = await formOf(context, person);
-    try {
-      const { email, role } = checkInvitation({
-        email: form.get("email")?.trim() ?? null,
-        role: form.get("role") ?? null,
-      });
-      const { link, isMailed } = await teamService.invite(person.caller, email, role);
-      const invited: Invited = { email, link, isMailed };
-      return await flash.showSecretOnce(person, INVITED_PATH, invited, () =>
-        page("own", invitedPage({ user: person, ...invited })),
-      );
-    } catch (error) {
-      return showFormAgain(context, error, REFUSED, (_problem, refused) =>
-        peopleHtml(deps, person, { typed: typedOf(form, refused) }),
-      );
-    }
-  };
-}
-
-function typedOf(form: Form, { issues }: DomainError): InvitationInput {
-  const [email, role] = ["email", "role"].map((name) => issues.find(({ field }) => field === name));
-  return {
-    email: form.get("email") ?? "",
-    role: form.get("role") ?? null,
-    problems: {
-      ...(email === undefined
-        ? {}
-        : { email: OWN_WORDS.test(email.message) ? email.message : "Enter an email address." }),
-      ...(role === undefined ? {} : { role: "Choose what they can do." }),
-    },
-  };
-}
-
-/** Of the service, and not of the schema. */
-const OWN_WORDS = /account/;
-
-function showInvited({ flash }: TeamPageDeps): AnswerPerson {
-  return ({ context, person }) => {
-    // Safe: only `invite` writes a flash for this path.
-    const invited = flash.read(context, person) as Invited | null;
-    return invited === null ? seeOther("own", PEOPLE_PATH) : page("own", invitedPage({ user: person, ...invited }));
-  };
-}
-
 function loginPages(deps: TeamPageDeps) {
   const { teamService, peopleService, personOf, ownFormOf } = deps;
-  const switchTo: AnswerPerson = async ({ context, person }) => {
-    const form = await ownFormOf(context, person);
+  const again = ({ person }: { readonly person: Person }, { problem }: FormState) =>
+    accountHtml(deps, person, { problem });
+  const switchTo = answerForm(ownFormOf, async ({ person, form }) => {
     const account = form.get("account") ?? "";
     await teamService.switchTo(person, AccountParams["~standard"].validate({ id: account }).value.id);
-    return seeOther("own", HOME_PATH);
-  };
-  const leave: AnswerPerson = async ({ context, person }) => {
-    const form = await ownFormOf(context, person);
-    try {
+    return HOME_PATH;
+  });
+  const leave = answerForm(
+    ownFormOf,
+    async ({ person, form }) => {
       if (form.get("sure") !== "yes")
         throw new DomainError("validation_error", "Tick the box to confirm that you leave.");
       await teamService.leave(person);
-    } catch (error) {
-      return showFormAgain(context, error, REFUSED, (problem) => accountHtml(deps, person, { problem }));
-    }
-    // Their session in the account has ended.
-    return seeOther("own", "/login");
-  };
-  const rename: AnswerPerson = async ({ context, person }) => {
-    const form = await ownFormOf(context, person);
-    const typed = (form.get("name") ?? "").trim();
-    try {
-      await peopleService.renameAccount(person.caller, checkAccountName({ name: typed }).name);
-    } catch (error) {
-      return showFormAgain(context, error, REFUSED, (problem) =>
-        accountHtml(deps, person, { problem, typedName: typed }),
-      );
-    }
-    return seeOther("own", LOG_IN_PATH);
-  };
-  const end: AnswerPerson = async ({ context, person }) => {
-    const id = (await ownFormOf(context, person)).get("id") ?? null;
-    if (id === null) throw new DomainError("validation_error", "Choose which session ends.");
+      // Their session in the account has ended.
+      return "/login";
+    },
+    again,
+    REFUSED,
+  );
+  const rename = answerForm(
+    ownFormOf,
+    async ({ person, form }) => {
+      await peopleService.renameAccount(person.caller, NAME_FORM.check(form).name);
+      return LOG_IN_PATH;
+    },
+    ({ person }, typed) => accountHtml(deps, person, { typed }),
+  );
+  const end = answerForm(ownFormOf, async ({ person, form }) => {
+    const id = form.get("id");
+    if (id === undefined) throw new DomainError("validation_error", "Choose which session ends.");
     await teamService.endSessions(person, id === "" ? null : id);
-    return seeOther("own", LOG_IN_PATH);
-  };
+    return LOG_IN_PATH;
+  });
   return createPersonRoutes(personOf)
     .get(SETTINGS_LINK.href, async ({ person }) => page("own", await accountHtml(deps, person, { isIndex: true })))
     .get(LOG_IN_PATH, async ({ person }) => page("own", await accountHtml(deps, person)))
@@ -237,7 +199,7 @@ function loginPages(deps: TeamPageDeps) {
 async function accountHtml(
   { teamService, firstSteps, clock }: TeamPageDeps,
   user: Person,
-  more: { readonly problem?: string; readonly typedName?: string; readonly isIndex?: boolean } = {},
+  more: { readonly problem?: string | null; readonly typed?: FormState; readonly isIndex?: boolean } = {},
 ): Promise<string> {
   const [accounts, sessions, { isHidden, isOver }] = await Promise.all([
     teamService.accountsOf(user),

@@ -4,7 +4,9 @@ import type { KeyView } from "../accounts/schemas.ts";
 import type { ListedInvitation, OpenInvitation } from "../accounts/team.ts";
 import type { MemberRole } from "../core/roles.ts";
 import type { Invitation, TeamMember } from "../core/team-store.ts";
-import { Button, Choices, type CredentialInput, CredentialFields, Field, OrCancel, PostForm } from "../ui/form.tsx";
+import { CreateInvitation } from "../accounts/team-schemas.ts";
+import { Button, Choices, type CredentialInput, CredentialFields, OrCancel, PostForm } from "../ui/form.tsx";
+import { filled, type FormState, problemBeside, problemOf, schemaForm } from "./forms.tsx";
 import { FormerKeys } from "./keys.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { AddForm, AgoOr, List, OfRow, RowAction, settingsFrame, Tagged } from "./settings-frame.tsx";
@@ -22,15 +24,10 @@ export interface RoleChange {
   readonly role: MemberRole;
 }
 
-/** The state of the form that invites. */
-export interface InvitationInput {
-  readonly email: string;
-  readonly role: string | null;
-  readonly problems: Readonly<Partial<Record<"email" | "role", string>>>;
-}
-
 /** Most people are invited to approve. */
-export const EMPTY_INVITATION: InvitationInput = { email: "", role: "approver", problems: {} };
+export const EMPTY_INVITATION = filled({ role: "approver" });
+
+export const INVITATION_FORM = schemaForm(CreateInvitation);
 
 export interface PeoplePageProps {
   readonly user: PageUser;
@@ -40,7 +37,7 @@ export interface PeoplePageProps {
   readonly invitations: readonly ListedInvitation[];
   /** Live keys whose makers may no longer manage the account. */
   readonly former: readonly KeyView[];
-  readonly typed: InvitationInput;
+  readonly typed: FormState;
   /** Why a change was refused. */
   readonly problem?: string | null;
   /** Whose role was just changed. */
@@ -50,11 +47,12 @@ export interface PeoplePageProps {
 
 /** The people of the account and its open invitations, for owners. */
 export function peoplePage(props: PeoplePageProps): string {
-  const { user, personId, members, invitations, former, typed, problem = null, changed = null, now } = props;
+  const { user, personId, members, invitations, former, typed, changed = null, now } = props;
+  const problem = props.problem ?? problemBeside(typed, ["email", "role"]);
   const open = invitations.filter(({ isVoid }) => !isVoid);
   const isVoid = invitations.filter((invitation) => invitation.isVoid);
   const isSelf = (member: TeamMember) => member.personId === personId;
-  const isRefused = Object.keys(typed.problems).length > 0;
+  const isRefused = typed.issues.length > 0;
   return settingsFrame({
     user,
     section: "People",
@@ -139,25 +137,24 @@ interface InviteFormProps extends Pick<PeoplePageProps, "user" | "typed"> {
 }
 
 function InviteForm({ user, typed, isOpen }: InviteFormProps) {
+  // The service's own words, and not the schema's.
+  const isTaken = /account/.test(problemOf(typed, "email") ?? "");
   return (
     <AddForm id="invite" title="Invite a person" isOpen={isOpen}>
       <PostForm user={user} action={PEOPLE_PATH}>
-        <Field
+        <INVITATION_FORM.Field
+          state={typed}
           name="email"
           label="Email"
-          type="email"
-          value={typed.email}
           hint="They join with this address. The next page shows a link for them, once."
-          required
-          autocomplete="off"
-          problem={typed.problems.email ?? null}
+          wrong={isTaken ? undefined : "Enter an email address."}
         />
         <Choices
           name="role"
           legend="What can they do?"
           choices={MEMBER_ROLE_CHOICES}
-          chosen={typed.role}
-          problem={typed.problems.role}
+          chosen={typed.values.get("role") ?? null}
+          problem={problemOf(typed, "role") === null ? undefined : "Choose what they can do."}
         />
         <div class="buttons">
           <Button>Invite</Button>
