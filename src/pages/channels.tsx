@@ -2,8 +2,8 @@
 import { CHANNEL_KINDS, type Channel, type ChannelKind } from "../core/channel.ts";
 import { CreateChannel, shownUrl } from "../channels/schemas.ts";
 import { CHANNEL_ADDRESSES_MAX, CHANNELS_MAX } from "../core/limits.ts";
-import { Button, Choices, PostForm } from "../ui/form.tsx";
-import { EMPTY_FORM, type FormState, problemBeside, problemOf, schemaForm } from "./forms.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
+import { EMPTY_FORM, type FormState, problemBeside, schemaForm, StatedChoices } from "./forms.tsx";
 import { Ago, Dot, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import { AddForm, List, None, RowAction, RowMenu, settingsFrame } from "./settings-frame.tsx";
 import { EmptyState } from "../ui/controls.tsx";
@@ -120,13 +120,7 @@ function ChannelForm({ user, typed }: { readonly user: PageUser; readonly typed:
   return (
     <PostForm user={user} action={CHANNELS_PATH} class="channel-form">
       <Field state={typed} name="name" label="Name" hint="For example ops." />
-      <Choices
-        name="kind"
-        legend="Kind"
-        choices={KIND_CHOICES}
-        chosen={typed.values.get("kind") ?? null}
-        problem={problemOf(typed, "kind") === null ? undefined : "Choose where messages go."}
-      />
+      <StatedChoices state={typed} name="kind" legend="Kind" choices={KIND_CHOICES} wrong="Choose where messages go." />
       <div class="for-mail">
         <Field
           state={typed}

@@ -6,7 +6,7 @@ import { INVALID, showFormAgain } from "../http/errors.ts";
 import type { Form } from "../http/request.ts";
 import { seeOther } from "../http/response.ts";
 import type { AnswerPerson, FormOf } from "../http/session.ts";
-import { Field, type FieldProps } from "../ui/form.tsx";
+import { Choices, type ChoicesProps, Field, type FieldProps } from "../ui/form.tsx";
 
 /** What stands in the fields of a form, and what was wrong with it. */
 export interface FormState {
@@ -36,10 +36,19 @@ export function problemBeside({ issues, problem }: FormState, names: readonly st
   return others.map(({ message }) => message).join(" ") || null;
 }
 
-interface SchemaFieldProps extends Omit<FieldProps, "value" | "problem"> {
+interface Stated {
   readonly state: FormState;
   /** What to say of every refused value, where the schema's words are for programs. */
   readonly wrong?: string | undefined;
+}
+
+type SchemaFieldProps = Stated & Omit<FieldProps, "value" | "problem">;
+
+/** Radio buttons for a member whose values the schema names. */
+export function StatedChoices({ state, wrong, ...props }: Stated & Omit<ChoicesProps, "chosen" | "problem">) {
+  const problem = problemOf(state, props.name);
+  const chosen = state.values.get(props.name) ?? null;
+  return <Choices {...props} chosen={chosen} problem={problem === null ? undefined : (wrong ?? problem)} />;
 }
 
 /**
@@ -52,12 +61,12 @@ export function schemaForm<Schema extends TObject>(schema: Schema) {
   const required = new Set<string>(schema.required);
   return {
     /** A field for a member. */
-    Field: ({ state, wrong, ...props }: SchemaFieldProps) => {
-      const { name } = props;
+    Field: ({ state, name, wrong, ...props }: SchemaFieldProps) => {
       const { description, maxLength, type, format } = members.get(name) ?? {};
       const problem = problemOf(state, name);
       return (
         <Field
+          name={name}
           hint={description}
           type={format === "email" ? "email" : FIELD_TYPES[type ?? ""]}
           required={required.has(name)}

@@ -6,8 +6,7 @@ import type { ActionService } from "../actions/service.ts";
 import { actionPath } from "../ui/layout.tsx";
 import type { PauseService } from "../pauses/service.ts";
 import { KeyParams } from "../accounts/routes.ts";
-import { checkCreateKey, type KeyView } from "../accounts/schemas.ts";
-import { showFormAgain } from "../http/errors.ts";
+import type { KeyView } from "../accounts/schemas.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import type { Ids } from "../core/ids.ts";
@@ -15,7 +14,8 @@ import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../core/pause.ts"
 import { FLASH_MS_MAX, KEYS_SHOWN_MAX, CREATED_KEYS_REMEMBERED_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { keysPage, revokeKeyPage } from "./keys.tsx";
-import { madeKeyPage, newKeyPage, type KeyInput, EMPTY_KEY_INPUT } from "./new-key.tsx";
+import { answerForm, filled } from "./forms.tsx";
+import { KEY_FORM, madeKeyPage, NEW_KEY, newKeyPage } from "./new-key.tsx";
 import {
   type Flash,
   type AnswerPerson,
@@ -75,7 +75,7 @@ export function keyPages(deps: KeyPageDeps) {
     .get("/keys/new", async ({ context, person }) => {
       const keys = await keyService.list(person.caller);
       const replaced = keys.find(({ id }) => id === new URLSearchParams(context.search).get("replaces"));
-      const typed = replaced === undefined ? EMPTY_KEY_INPUT : { ...EMPTY_KEY_INPUT, ...likeKey(replaced) };
+      const typed = filled({ ...NEW_KEY, ...(replaced !== undefined && likeKey(replaced)) });
       return page("own", newKeyPage({ user: person, typed, replaced, formId: deps.ids.request() }));
     })
     .post("/keys/:id/test", test(deps), hooks)
@@ -85,16 +85,18 @@ export function keyPages(deps: KeyPageDeps) {
 }
 
 /** The defaults of a key that replaces this one. */
-function likeKey(key: KeyView): Partial<KeyInput> {
-  const { id, name, role, hold, scope, hosts, methods, dailyActions, expiresAt } = key;
-  const limits = {
+function likeKey({ name, role, hold, scope, hosts, methods, dailyActions, expiresAt }: KeyView) {
+  return {
+    name,
+    role,
+    hold,
+    scope,
     // As the field has it: minutes, UTC.
-    expiresAt: expiresAt?.toISOString().slice(0, 16) ?? "",
+    expires_at: expiresAt?.toISOString().slice(0, 16) ?? "",
     hosts: (hosts ?? []).join("\n"),
-    methods: methods ?? [],
-    dailyActions: dailyActions?.toString() ?? "",
+    daily_actions: dailyActions?.toString() ?? "",
+    ...Object.fromEntries((methods ?? []).map((method) => [`method_${method}`, "yes"])),
   };
-  return { name, role, hold, scope, replaces: id, ...limits };
 }
 
 interface MadeKey {
@@ -121,26 +123,26 @@ type Made = Awaited<ReturnType<KeyService["create"]>>;
 
 function create({ keyService, formOf, flash, baseUrl, clock, ids }: KeyPageDeps): AnswerPerson {
   const once = createOnce<Made>(clock);
-  return async ({ context, person }) => {
-    const form = await formOf(context, person);
-    const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
-    try {
-      const request = checkCreateKey(requestIn(form));
+  return answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
+      const request = KEY_FORM.check(form, keyMembersIn(form));
       const make = () => keyService.create(person.caller, request);
       const { row, key, closesSignUps } =
         formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
       const flashed: MadeKey = { key, closesSignUps };
-      return await flash.showSecretOnce(person, `/keys/${row.id}/made`, flashed, () =>
+      return flash.showSecretOnce(person, `/keys/${row.id}/made`, flashed, () =>
         page("own", madeKeyPage({ user: person, made: row, baseUrl, ...flashed })),
       );
-    } catch (error) {
-      return showFormAgain(context, error, SHOWN_ON_FORM, async (_problem, refused) => {
-        const replaces = form.get("replaces") ?? "";
-        const replaced = replaces === "" ? undefined : (await keyService.list(person.caller)).find(isKey(replaces));
-        return newKeyPage({ user: person, typed: typedOf(form, refused), replaced, formId: ids.request() });
-      });
-    }
-  };
+    },
+    async ({ person, form }, typed) => {
+      const replaces = form.get("replaces") ?? "";
+      const replaced = replaces === "" ? undefined : (await keyService.list(person.caller)).find(isKey(replaces));
+      return newKeyPage({ user: person, typed, replaced, formId: ids.request() });
+    },
+    SHOWN_ON_FORM,
+  );
 }
 
 function isKey(wanted: string) {
@@ -205,39 +207,20 @@ function createOnce<T>(clock: Pick<Clock, "monotonicMs">) {
   };
 }
 
-/** The form as a request of the API. The form always has a scope, but only agent keys use it. */
-function requestIn(form: Form) {
-  const role = form.get("role");
-  const replaces = form.get("replaces") ?? "";
-  return {
-    name: form.get("name"),
-    role,
-    hold: form.get("hold"),
-    scope: role === "agent" ? form.get("scope") : null,
-    replaces: replaces === "" ? null : replaces,
-    weaker_hold: form.get("weaker_hold") === "yes",
-    inherit_limits: form.get("limits") !== "shown",
-    ...limitsIn(form),
-  };
-}
-
-/** The limits of the form; what is empty is none. */
-function limitsIn(form: Form) {
+/** The members that the form has otherwise than the API. It always has a scope, but only agent keys use it. */
+function keyMembersIn(form: Form) {
   const hosts = linesOf(form.get("hosts") ?? "");
   const methods = HTTP_METHODS.filter((method) => form.get(`method_${method}`) === "yes");
-  const daily = (form.get("daily_actions") ?? "").trim();
   const end = (form.get("expires_at") ?? "").trim();
   return {
+    hold: form.get("hold") ?? null,
+    scope: form.get("role") === "agent" ? (form.get("scope") ?? null) : null,
+    weaker_hold: form.get("weaker_hold") === "yes",
+    inherit_limits: form.get("limits") !== "shown",
     hosts: hosts.length === 0 ? null : hosts,
     methods: methods.length === 0 ? null : methods,
-    daily_actions: daily === "" ? null : numberOr(daily),
     expires_at: end === "" ? null : zoned(end),
   };
-}
-
-/** What is no number stays a text, for the schema to refuse. */
-function numberOr(text: string): number | string {
-  return /^\d{1,9}$/.test(text) ? Number(text) : text;
 }
 
 /** Browsers send neither seconds, if they are 0, nor a time zone. */
@@ -254,37 +237,6 @@ function linesOf(text: string): readonly string[] {
 
 /** These errors are shown on the form. */
 const SHOWN_ON_FORM: ReadonlySet<ErrorCode> = new Set(["validation_error", "too_many_keys"]);
-
-const PROBLEMS = {
-  name: "Enter a name of 1 to 100 ASCII characters.",
-  role: "Choose a role.",
-  hold: "Choose which calls need approval. If it is fewer than for the key it replaces, confirm that below.",
-  scope: "Choose which actions it can manage.",
-  replaces: "Choose a key of this account.",
-  hosts: "Enter host names, one a line, like api.example.com or *.example.com.",
-  methods: "Choose methods of the list.",
-  daily_actions: "Enter a whole number from 1 to 1,000,000.",
-  expires_at: "Enter a time in the future, at most ten years ahead.",
-} as const;
-
-function typedOf(form: Form, { issues, message }: DomainError): KeyInput {
-  const wrong = Object.entries(PROBLEMS).filter(([name]) =>
-    issues.some(({ field }) => field === name || field.startsWith(`${name}.`)),
-  );
-  return {
-    name: form.get("name") ?? "",
-    role: form.get("role") ?? null,
-    hold: form.get("hold") ?? null,
-    scope: form.get("scope") ?? "own",
-    replaces: form.get("replaces") ?? "",
-    hosts: form.get("hosts") ?? "",
-    methods: HTTP_METHODS.filter((method) => form.get(`method_${method}`) === "yes"),
-    dailyActions: form.get("daily_actions") ?? "",
-    expiresAt: form.get("expires_at") ?? "",
-    problems: Object.fromEntries(wrong),
-    message: wrong.length === 0 ? message : null,
-  };
-}
 
 /** Throws `validation_error` for any other value. */
 function unfinishedIn(form: Form): UnfinishedOnRevoke {

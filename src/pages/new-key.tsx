@@ -1,9 +1,9 @@
 /** @jsxImportSource hono/jsx */
-import type { KeyView } from "../accounts/schemas.ts";
+import { CreateKey, type KeyView } from "../accounts/schemas.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { HTTP_METHODS } from "../core/action.ts";
-import { NAME_CHARS_MAX } from "../core/limits.ts";
-import { Button, Choices, Field, PostForm } from "../ui/form.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
+import { type FormState, problemBeside, problemOf, schemaForm, StatedChoices } from "./forms.tsx";
 import { KeyUse } from "./key-use.tsx";
 import { KeyName, KEYS_LINK, LimitsText } from "./keys.tsx";
 import { Layout, render } from "../ui/layout.tsx";
@@ -11,54 +11,14 @@ import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
 
-export type KeyField =
-  | "name"
-  | "role"
-  | "hold"
-  | "scope"
-  | "replaces"
-  | "hosts"
-  | "methods"
-  | "daily_actions"
-  | "expires_at";
-
-/** The state of the form. */
-export interface KeyInput {
-  readonly name: string;
-  readonly role: string | null;
-  readonly hold: string | null;
-  readonly scope: string | null;
-  /** ID of the replaced key; empty if there is none. */
-  readonly replaces: string;
-  /** One a line. */
-  readonly hosts: string;
-  readonly methods: readonly string[];
-  readonly dailyActions: string;
-  /** As the input has it: without a time zone, UTC. */
-  readonly expiresAt: string;
-  readonly problems: Readonly<Partial<Record<KeyField, string>>>;
-  /** A problem with no particular field. */
-  readonly message: string | null;
-}
-
 /** No role is preselected, so that nobody creates an owner key by accident. */
-export const EMPTY_KEY_INPUT: KeyInput = {
-  name: "",
-  role: null,
-  hold: "none",
-  scope: "own",
-  replaces: "",
-  hosts: "",
-  methods: [],
-  dailyActions: "",
-  expiresAt: "",
-  problems: {},
-  message: null,
-};
+export const NEW_KEY = { hold: "none", scope: "own" } as const;
+
+export const KEY_FORM = schemaForm(CreateKey);
 
 interface NewKeyPageProps {
   readonly user: PageUser;
-  readonly typed: KeyInput;
+  readonly typed: FormState;
   /** The key that it replaces; undefined: none. */
   readonly replaced: KeyView | undefined;
   /** Identifies the form, so that submitting it twice creates one key. */
@@ -66,14 +26,23 @@ interface NewKeyPageProps {
 }
 
 const QUESTIONS = [
-  { name: "role", legend: "What can it do?", choices: ROLE_CHOICES },
-  { name: "hold", legend: "Which calls need approval?", choices: HOLD_CHOICES },
-  { name: "scope", legend: "For an agent key: which actions can it manage?", choices: SCOPE_CHOICES },
+  { name: "role", legend: "What can it do?", choices: ROLE_CHOICES, wrong: "Choose a role." },
+  {
+    name: "hold",
+    legend: "Which calls need approval?",
+    choices: HOLD_CHOICES,
+    wrong: "Choose which calls need approval. If it is fewer than for the key it replaces, confirm that below.",
+  },
+  {
+    name: "scope",
+    legend: "For an agent key: which actions can it manage?",
+    choices: SCOPE_CHOICES,
+    wrong: "Choose which actions it can manage.",
+  },
 ] as const;
 
 /** The form for a new key. */
 export function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string {
-  const { name, problems, message } = typed;
   const title = replaced === undefined ? "Create a key" : "Rotate a key";
   return render(
     <Layout title={title} nav="Keys" user={user}>
@@ -97,25 +66,16 @@ export function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): 
                 ] as const)),
           ]}
         >
-          <Problem text={message} />
-          <Field
+          <Problem text={problemBeside(typed, SHOWN_FIELDS)} />
+          <KEY_FORM.Field
+            state={typed}
             name="name"
             label="Name"
-            value={name}
             hint="Shown in lists and timelines, like “ci” or “support agent”."
-            required
-            maxlength={NAME_CHARS_MAX}
-            autocomplete="off"
-            problem={problems.name ?? null}
+            wrong="Enter a name of 1 to 100 ASCII characters."
           />
-          {QUESTIONS.map(({ name: question, legend, choices }) => (
-            <Choices
-              name={question}
-              legend={legend}
-              choices={choices}
-              chosen={typed[question]}
-              problem={problems[question]}
-            />
+          {QUESTIONS.map((question) => (
+            <StatedChoices state={typed} {...question} />
           ))}
           {replaced === undefined ? null : <WeakerHold of={replaced} />}
           <LimitFields typed={typed} />
@@ -156,19 +116,18 @@ function WeakerHold({ of: { hold } }: { readonly of: KeyView }) {
 
 /** What the key may do at most; all of it optional. */
 function LimitFields({ typed }: Pick<NewKeyPageProps, "typed">) {
-  const { hosts, methods, dailyActions, expiresAt, problems } = typed;
-  const isOpen = hosts !== "" || methods.length > 0 || dailyActions !== "" || expiresAt !== "";
+  const { Field } = KEY_FORM;
+  const isOpen = LIMIT_FIELDS.some((name) => (typed.values.get(name) ?? "") !== "" || problemOf(typed, name) !== null);
   return (
-    <details class="uses" open={isOpen || LIMIT_FIELDS.some((name) => problems[name] !== undefined)}>
+    <details class="uses" open={isOpen || HTTP_METHODS.some((method) => isChosen(typed, method))}>
       <summary>Limits</summary>
       <div class="asked">
         <Field
+          state={typed}
           name="hosts"
           label="Hosts"
-          type="lines"
-          value={hosts}
           hint="One a line, like api.stripe.com or *.internal.example. Empty: any host."
-          problem={problems.hosts ?? null}
+          wrong="Enter host names, one a line, like api.example.com or *.example.com."
         />
         <fieldset>
           <legend>Methods</legend>
@@ -176,34 +135,39 @@ function LimitFields({ typed }: Pick<NewKeyPageProps, "typed">) {
           <div class="chips">
             {HTTP_METHODS.map((method) => (
               <label class="check">
-                <input type="checkbox" name={`method_${method}`} value="yes" checked={methods.includes(method)} />
+                <input type="checkbox" name={`method_${method}`} value="yes" checked={isChosen(typed, method)} />
                 <code>{method}</code>
               </label>
             ))}
           </div>
         </fieldset>
         <Field
+          state={typed}
           name="daily_actions"
           label="Actions a day"
-          value={dailyActions}
           hint="Creates and retries a day, UTC. Empty: any number."
-          autocomplete="off"
-          problem={problems.daily_actions ?? null}
+          wrong="Enter a whole number from 1 to 1,000,000."
         />
         <Field
+          state={typed}
           name="expires_at"
           label="Works until (UTC)"
           type="datetime-local"
-          value={expiresAt}
           hint="Empty: until it is revoked."
-          problem={problems.expires_at ?? null}
+          wrong="Enter a time in the future, at most ten years ahead."
         />
       </div>
     </details>
   );
 }
 
+function isChosen({ values }: FormState, method: string): boolean {
+  return values.get(`method_${method}`) === "yes";
+}
+
 const LIMIT_FIELDS = ["hosts", "methods", "daily_actions", "expires_at"] as const;
+
+const SHOWN_FIELDS = ["name", "role", "hold", "scope", "hosts", "daily_actions", "expires_at"];
 
 interface MadeKeyPageProps {
   readonly user: PageUser;

@@ -5,8 +5,8 @@ import type { ListedInvitation, OpenInvitation } from "../accounts/team.ts";
 import type { MemberRole } from "../core/roles.ts";
 import type { Invitation, TeamMember } from "../core/team-store.ts";
 import { CreateInvitation } from "../accounts/team-schemas.ts";
-import { Button, Choices, type CredentialInput, CredentialFields, OrCancel, PostForm } from "../ui/form.tsx";
-import { filled, type FormState, problemBeside, problemOf, schemaForm } from "./forms.tsx";
+import { Button, type CredentialInput, CredentialFields, OrCancel, PostForm } from "../ui/form.tsx";
+import { filled, type FormState, problemBeside, problemOf, schemaForm, StatedChoices } from "./forms.tsx";
 import { FormerKeys } from "./keys.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { AddForm, AgoOr, List, OfRow, RowAction, settingsFrame, Tagged } from "./settings-frame.tsx";
@@ -149,12 +149,12 @@ function InviteForm({ user, typed, isOpen }: InviteFormProps) {
           hint="They join with this address. The next page shows a link for them, once."
           wrong={isTaken ? undefined : "Enter an email address."}
         />
-        <Choices
+        <StatedChoices
+          state={typed}
           name="role"
           legend="What can they do?"
           choices={MEMBER_ROLE_CHOICES}
-          chosen={typed.values.get("role") ?? null}
-          problem={problemOf(typed, "role") === null ? undefined : "Choose what they can do."}
+          wrong="Choose what they can do."
         />
         <div class="buttons">
           <Button>Invite</Button>

@@ -287,7 +287,7 @@ export function CredentialFields({ typed, password, emailOf = null, children }: 
   );
 }
 
-interface ChoicesProps {
+export interface ChoicesProps {
   readonly name: string;
   /** The question. */
   readonly legend: string;
