@@ -1,5 +1,7 @@
 import { setDefaultTimeout } from "bun:test";
+import { keepThreads } from "./kept-threads.ts";
 
 // Real sockets, files and child processes, sometimes on a busy machine: a hang should fail, a slow start should not. Bun
 // forgets it after the first file (measured), so `npm test` says `--timeout 20000` for all of them.
 setDefaultTimeout(20_000);
+keepThreads();
