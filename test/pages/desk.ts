@@ -1,0 +1,126 @@
+import { afterAll, afterEach, beforeAll, setDefaultTimeout } from "bun:test";
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { KEYS } from "../http/stub-server.ts";
+import {
+  BROWSER_START_MS_MAX,
+  closeContexts,
+  openBrowser,
+  type Watched,
+  watchPage,
+  watchPageIn,
+} from "../support/browser.ts";
+import { freePort } from "../support/free-port.ts";
+
+type Person = Awaited<ReturnType<typeof signedIn>>;
+
+const AGENT = { authorization: `Bearer ${KEYS.agent}` };
+
+export const NO_TARGET = "http://127.0.0.1:9/";
+
+/** What a page waits for by its clock, such as the second between two updates, takes it a tenth of that. */
+const QUICK = "{ const later = setTimeout; window.setTimeout = (run, ms, ...more) => later(run, ms / 10, ...more); }";
+
+/**
+ * A server with Ann logged in to it, and her browser, for the tests of one `describe`. What a test has created is cancelled
+ * behind it, so that no other finds it in its lists.
+ */
+export function useDesk({ height }: { readonly height: number }) {
+  // A browser, on a machine that may be busy.
+  setDefaultTimeout(60_000);
+  let chromium: Browser;
+  let app: RealServer;
+  let ann: Person;
+  /** Ann's browser, for tests that need nothing else of one. */
+  let herOwn: BrowserContext;
+  let watched: Watched;
+  const made: string[] = [];
+  beforeAll(async () => {
+    chromium = await openBrowser();
+    app = await openRealServer({ port: await freePort() });
+    ann = await signedIn(app);
+    herOwn = await chromium.newContext({ viewport: { width: 1_100, height } });
+    await herOwn.addInitScript(QUICK);
+    await ann.enter(herOwn);
+  }, BROWSER_START_MS_MAX);
+  afterAll(async () => {
+    await closeContexts(chromium);
+    await app[Symbol.asyncDispose]();
+  });
+  afterEach(async () => {
+    await watched[Symbol.asyncDispose]();
+    for (const id of made.splice(0)) await app.call("POST", `/v1/actions/${id}/cancel`);
+  });
+
+  let count = 0;
+  return {
+    get app() {
+      return app;
+    },
+    get ann() {
+      return ann;
+    },
+    get page() {
+      return watched.page;
+    },
+    get troubles() {
+      return watched.troubles;
+    },
+    /** Each another request: what was rejected of one is nothing to the others. */
+    async created(members: object = {}): Promise<string> {
+      count += 1;
+      const body = JSON.stringify({ url: `${NO_TARGET}?n=${count}`, ...members });
+      // Newer than every other: the clock stands still, and ids of one millisecond need not be in order.
+      app.engine.clock.advance(1);
+      const { id } = (await app.call("POST", "/v1/actions", body, AGENT)).json;
+      made.push(id);
+      return id;
+    },
+    actionOf: (id: string) => app.engine.actionService.get(app.engine.owner, id),
+    /** A page of a browser of its own, in which the person is logged in. */
+    async enter(person: Person, options: BrowserContextOptions = {}): Promise<Page> {
+      watched = await watchPage(chromium, { viewport: { width: 1_100, height }, ...options });
+      const { page } = watched;
+      await page.context().addInitScript(QUICK);
+      await person.enter(page.context());
+      return page;
+    },
+    /** A page of Ann's own browser. */
+    async enterHerOwn(): Promise<Page> {
+      watched = await watchPageIn(herOwn);
+      return watched.page;
+    },
+    /** Ann's browser at a page of hers, with our policy in force. A page that is loaded anew forgets the mark. */
+    async open(path: string, server: RealServer = app, person: Person = ann, how?: "a clock of the test") {
+      const page = server === app ? await this.enterHerOwn() : await this.enter(person);
+      if (how !== undefined) await page.clock.install();
+      const listens = page.waitForRequest(`${server.url}/events`);
+      await page.goto(server.url + path);
+      await listens;
+      await page.evaluate("window.mark = 1");
+      return page;
+    },
+    isSamePage: (page: Page) => page.evaluate("window.mark === 1"),
+  };
+}
+
+/** A desk whose requests all await approval, on a screen on which a long one does not fit. */
+export function useDecisions() {
+  const desk = useDesk({ height: 500 });
+  let count = 0;
+  return {
+    desk,
+    /** Each another request: what was rejected of one is nothing to the others. */
+    created: ({ body = {}, ...members }: { readonly body?: object; readonly [name: string]: unknown }) => {
+      count += 1;
+      return desk.created({ url: `${NO_TARGET}v1/messages`, approve: true, ...members, body: { ...body, n: count } });
+    },
+    openAt: async (path: string, options: BrowserContextOptions = {}): Promise<Page> => {
+      const page = await desk.enter(desk.ann, { viewport: { width: 1_280, height: 500 }, ...options });
+      await page.goto(desk.app.url + path);
+      return page;
+    },
+    textOf: (page: Page, selector: string) => page.locator(selector).innerText(),
+  };
+}

@@ -1,0 +1,160 @@
+import { describe, expect, test } from "bun:test";
+import { HAS_BROWSER } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+import { NO_TARGET, useDesk } from "./desk.ts";
+
+describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
+  const desk = useDesk({ height: 700 });
+
+  test("gets requests to approve as they come, counts them in the title, and keeps what is being typed", async () => {
+    const first = await desk.created({ approve: true });
+    const page = await desk.open(`/approvals/${first}`);
+    const before = Number(/^\((\d+)\)/.exec(await page.title())?.[1]);
+    const pane = page.locator("#request");
+    await pane.getByText("Add a note").click();
+    await pane.locator("textarea").fill("Not without a ticket.");
+    const second = await desk.created({ approve: true, method: "DELETE", url: "https://new.example/" });
+    await page.locator(`#${second}`).getByText("deletes +1").waitFor();
+    expect(await page.title()).toStartWith(`(${before + 1}) Approvals`);
+    // Somebody else is first: what was typed stays, and can't be sent any more.
+    await desk.app.call("POST", `/v1/actions/${first}/cancel`);
+    await pane.getByText("Someone has already decided.").waitFor();
+    expect(await pane.locator("textarea").inputValue()).toBe("Not without a ticket.");
+    expect(await pane.locator("button[value=reject]").isDisabled()).toBe(true);
+    await desk.app.call("POST", `/v1/actions/${second}/cancel`);
+    await page.locator(`#${second}`).waitFor({ state: "detached" });
+    expect(await desk.isSamePage(page)).toBe(true);
+    expect(desk.troubles).toEqual([]);
+  });
+
+  test("never puts an earlier request in the place of the one that was opened while an update was under way", async () => {
+    const [first, second] = [await desk.created({ approve: true }), await desk.created({ approve: true })];
+    const page = await desk.open(`/approvals/${first}`);
+    // The update that follows the opening of the stream is over.
+    await page.waitForLoadState("networkidle");
+    const [asked, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route(`**/approvals/${first}`, async (route) => {
+      asked.resolve();
+      await opened.promise;
+      await route.continue();
+    });
+    await desk.created({ approve: true });
+    await asked.promise;
+    await page.locator(`[href="/approvals/${second}"]`).dispatchEvent("click");
+    await page.locator(`#of-${second}`).waitFor();
+    await page.evaluate(`new MutationObserver(() => {
+      window.came ||= document.getElementById("of-${first}") !== null;
+    }).observe(document.body, { childList: true, subtree: true, attributes: true })`);
+    const again = page.waitForResponse(`**/approvals/${second}`);
+    opened.resolve();
+    await again;
+    expect(await page.evaluate("window.came === true")).toBe(false);
+    expect(await page.locator("#request [data-shown]").getAttribute("id")).toBe(`of-${second}`);
+  });
+
+  test("gives the request its address on a phone that is turned, so that no update exchanges it", async () => {
+    await desk.created({ approve: true });
+    const page = await desk.enter(desk.ann, { viewport: { width: 390, height: 800 } });
+    await page.goto(`${desk.app.url}/approvals`);
+    await page.waitForLoadState("networkidle");
+    expect(new URL(page.url()).pathname).toBe("/approvals");
+    await page.setViewportSize({ width: 1_100, height: 390 });
+    await page.waitForURL(/\/approvals\/act_/);
+    const shown = await page.locator("#request [data-shown]").getAttribute("data-shown");
+    expect(new URL(page.url()).pathname).toBe(`/approvals/${shown?.split(" ")[0]}`);
+  });
+
+  test("shows requests beside the list, each under its address, and takes no note from one to another", async () => {
+    const first = await desk.created({ approve: true, url: `${NO_TARGET}one`, title: "The first" });
+    const second = await desk.created({ approve: true, url: `${NO_TARGET}two`, title: "The second" });
+    const page = await desk.open(`/approvals/${first}`);
+    const pane = page.locator("#request");
+    await page.keyboard.press("j");
+    await page.waitForURL(`${desk.app.url}/approvals/${second}`);
+    await pane.getByText("The second").waitFor();
+    expect(await page.locator("#waiting [aria-current]").getAttribute("href")).toBe(`/approvals/${second}`);
+    await pane.getByText("Add a note").click();
+    await pane.locator("textarea").fill("Only for the second.");
+    await page.locator(`#${first} .inbox-open`).click();
+    await page.waitForURL(`${desk.app.url}/approvals/${first}`);
+    await pane.getByText("The first").waitFor();
+    expect(await pane.locator("textarea").inputValue()).toBe("");
+    expect(await pane.locator("form.decide").getAttribute("action")).toBe(`/approvals/${first}`);
+    expect(await desk.isSamePage(page)).toBe(true);
+    // Without a request in its address the page takes that of the one it shows: no update can exchange it.
+    await page.goto(`${desk.app.url}/approvals`);
+    await page.waitForURL(/\/approvals\/act_\w+$/);
+    expect(desk.troubles).toEqual([]);
+  });
+
+  test("says in the button how much of a request is below, until its end was in view", async () => {
+    const id = await desk.created({ approve: true, body: { text: "line\n".repeat(60) } });
+    const page = await desk.open(`/approvals/${id}`);
+    const approve = page.locator("#request button[value=approve]");
+    await approve.getByText(/^, \d+ more lines below$/).waitFor();
+    expect(await approve.isVisible()).toBe(true);
+    await page.getByText(/^↓ \d+ more lines below$/).click();
+    await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
+    // What was seen stays seen when the page is updated, and when the person goes back up.
+    await page.locator("#request .asked-head").scrollIntoViewIfNeeded();
+    const other = await desk.created({ approve: true });
+    await page.locator(`#${other}`).waitFor();
+    expect(await approve.textContent()).toBe("Approve");
+    expect(desk.troubles).toEqual([]);
+  });
+
+  test("takes a second click after a decision for no decision on the next request", async () => {
+    const [first, second] = [
+      await desk.created({ approve: true }),
+      await desk.created({ approve: true, body: { next: true } }),
+    ];
+    await desk.app.call("POST", `/v1/actions/${first}/cancel`);
+    const page = await desk.enterHerOwn();
+    // The time since the page was opened stands still until the test moves it.
+    await page.addInitScript("window.openMs = 0; performance.now = () => window.openMs");
+    await page.goto(`${desk.app.url}/approvals/${second}?decided=${first}`);
+    const click = () => page.evaluate("document.querySelector('#request button[value=approve]').click()");
+    await click();
+    // A form that was sent would lead away from the page before this is answered.
+    expect(await page.evaluate("fetch('/more').then(({ status }) => status)")).toBe(200);
+    expect((await desk.actionOf(second)).status).toBe("awaiting_approval");
+    await page.evaluate("window.openMs = 1_000");
+    await click();
+    // Where it leads is loaded before the page is closed: Chromium may not close one that is on its way.
+    await page.waitForURL(
+      ({ pathname, search }) => pathname.startsWith("/approvals") && search === `?decided=${second}`,
+    );
+    expect((await desk.actionOf(second)).status).not.toBe("awaiting_approval");
+    expect(desk.troubles).toEqual([]);
+  });
+
+  test("decides on the run that it shows by now, and a confirmation on the one that it was opened with", async () => {
+    const id = await desk.created({ approve: true });
+    const page = await desk.open(`/approvals/${id}`);
+    // The update that follows the opening of the stream is over, and a retry is shown by one update with the cancel.
+    await page.waitForLoadState("networkidle");
+    const retried = async (run: number) => {
+      await page.waitForTimeout(150);
+      await page.route("**/approvals/act_*", async (route) => {
+        await desk.app.call("POST", `/v1/actions/${id}/retry`);
+        await route.continue();
+      });
+      await desk.app.call("POST", `/v1/actions/${id}/cancel`);
+      await page.locator("#request .fact-run").getByText(String(run)).waitFor({ state: "attached" });
+      await page.unrouteAll({ behavior: "wait" });
+    };
+    await retried(2);
+    expect(await page.locator("#request input[name=run]").inputValue()).toBe("2");
+    await page.keyboard.press("a");
+    await page.getByRole("dialog", { name: "Approve" }).waitFor();
+    await retried(3);
+    await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+    await page.getByRole("dialog", { name: "This has changed" }).waitFor();
+    expect(await desk.actionOf(id)).toMatchObject({ status: "awaiting_approval", run: 3 });
+    await page.keyboard.press("Escape");
+    await page.locator("dialog:not(.palette)").waitFor({ state: "detached" });
+    await page.locator("#request button[value=approve]").click();
+    await until(async () => (await desk.actionOf(id)).status !== "awaiting_approval");
+    expect((await desk.actionOf(id)).approvedBy).toBe("user:ann@example.com");
+  });
+});
