@@ -39,6 +39,7 @@ const ALL: readonly Part[] = [
   "actor",
   "reason",
   "asked",
+  "field",
   "answer",
   "location",
   "dropped",
@@ -69,7 +70,8 @@ const place = (name: string, when: Place["when"], whole: readonly Part[], read: 
   when,
   whole,
   read,
-  without: ALL.filter((part) => !whole.includes(part)),
+  // Whoever sees a part of the request whole may see every field of it.
+  without: ALL.filter((part) => !whole.includes(part) && (part !== "field" || whole.length === 0)),
   isForDecider: !/receipt|reader|log|message to/.test(name),
 });
 
@@ -78,9 +80,9 @@ const get = (role: Role, path: (server: TestServer) => string) => (server: TestS
 
 const one = ({ id }: TestServer) => `/v1/actions/${id}`;
 
-const list = () => "/v1/actions?dedupe=canaries";
+const list = () => "/v1/actions";
 
-const exported = (format: string) => () => `/v1/actions/export?dedupe=canaries&format=${format}`;
+const exported = (format: string) => () => `/v1/actions/export?format=${format}`;
 
 const facts = ({ id }: TestServer) => `/v1/actions/${id}/facts`;
 
@@ -153,7 +155,7 @@ const MCP: readonly Place[] = (["owner", "agent", "approver", "reader"] as const
       `MCP, ${role}: list`,
       "over",
       parts(["url", "title"]),
-      tool(role, "list", () => ({ dedupe: "canaries" })),
+      tool(role, "list", () => ({})),
     ),
     cutPlace(`MCP, ${role}: resource`, "over", decided, resource(role)),
   ];

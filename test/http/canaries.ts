@@ -1,3 +1,4 @@
+import { CreateAction } from "../../src/api/action-schemas.ts";
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { exampleOf } from "../support/secret-examples.ts";
 
@@ -17,6 +18,7 @@ export type Part =
   | "actor"
   | "reason"
   | "asked"
+  | "field"
   | "answer"
   | "location"
   | "dropped";
@@ -228,14 +230,53 @@ const LOCATION =
 
 const SET_COOKIE = `session=${plant("dropped", "Set-Cookie")}; HttpOnly`;
 
+/** The members of a create that have values of their own in `requestTo`. */
+const OWN: ReadonlySet<string> = new Set([
+  "url",
+  "method",
+  "headers",
+  "retries",
+  "give_up_on",
+  "approve",
+  "notify",
+  "callback",
+  "title",
+  "metadata",
+  "reason",
+  ...BODY_PARTS,
+]);
+
+interface FieldSchema {
+  readonly type?: unknown;
+  readonly enum?: unknown;
+  readonly format?: unknown;
+  readonly properties?: Readonly<Record<string, FieldSchema>>;
+}
+
+/** A secret for each text of a field, as its schema has them; undefined: it has none. */
+function plantedIn(name: string, { type, enum: words, format, properties }: FieldSchema): unknown {
+  if (words !== undefined || format === "date-time" || type === "boolean" || type === "integer") return undefined;
+  if (type === "string") return plant("field", name, (unique) => `sk_live_${unique}`);
+  if (properties === undefined)
+    throw new Error(`What is planted in ${name}? Its schema does not say: give it a value.`);
+  const members = Object.entries(properties).map(([inner, schema]) => [inner, plantedIn(`${name}.${inner}`, schema)]);
+  return members.some(([, member]) => member !== undefined) ? Object.fromEntries(members) : undefined;
+}
+
+/** All others, with a secret in each that takes text: nobody has to think of a new one. */
+const FIELDS = Object.entries(CreateAction.properties).flatMap(([name, schema]) => {
+  const value = OWN.has(name) ? undefined : plantedIn(name, schema as FieldSchema);
+  return value === undefined ? [] : [`,"${name}":${JSON.stringify(value)}`];
+});
+
 export const CANARIES: readonly Canary[] = all;
 
 /** A create with everything in it. JSON text. */
 export function requestTo(target: string, hooks: string, part: BodyPart): string {
   return (
-    `{"url":"${target}orders/${URL_PATH}${URL_QUERY}","method":"PUT","retries":1,"approve":true,"dedupe":"canaries","reason":${JSON.stringify(ASKED)}` +
+    `{"url":"${target}orders/${URL_PATH}${URL_QUERY}","method":"PUT","retries":1,"approve":true,"reason":${JSON.stringify(ASKED)}` +
     `,"notify":{"email":"boss@example.com"},"callback":"${hooks}done${CALLBACK_QUERY}","headers":${JSON.stringify(HEADERS)}` +
-    `,"title":${JSON.stringify(TITLE)},"metadata":${JSON.stringify(METADATA)},"${part}":${BODIES[part]}}`
+    `,"title":${JSON.stringify(TITLE)},"metadata":${JSON.stringify(METADATA)},"${part}":${BODIES[part]}${FIELDS.join("")}}`
   );
 }
 
