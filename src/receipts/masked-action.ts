@@ -1,7 +1,7 @@
 import type { MaskedTexts } from "../core/search.ts";
 import type { Action, Result } from "../core/action.ts";
 import type { LateResult } from "../core/late-result.ts";
-import { type Extras, unknownExtras } from "../core/extras.ts";
+import { type Extras, NO_EXTRAS, unknownExtras } from "../core/extras.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
 import { type Caller, hasScope, type Viewer, viewerOf } from "../core/roles.ts";
 import type { EarlierRejection } from "../core/rejections.ts";
@@ -160,9 +160,8 @@ export function publicRequest(seen: SeenAction, bodyCharsMax: number): MaskedAct
 }
 
 function maskedExtras(extras: Extras, masking: Masking): Extras {
-  const { reason, metadata } = extras;
+  if (extras === NO_EXTRAS) return extras;
   const unknown = unknownExtras(extras);
-  if (reason === undefined && metadata === undefined && unknown === null) return extras;
   const known = maskKnownExtras(extras, masking);
   if (unknown === null) return known;
   // Safe: masking keeps JSON an object with the same names.

@@ -32,13 +32,13 @@ interface Masked {
   readonly bytes?: SeenBytes;
 }
 
-/** The members of a masked action that `masking` makes. */
+/** A masked action before it is marked as one, as it comes from the thread. */
 export type MaskedMembers = Action & Masked;
 
 /** The actions that were masked, by the result. */
 const STORED = new WeakMap<SeenAction, Action>();
 
-/** Marks what masking has made of an action. */
+/** Marks what masking has made of an action. Nothing else may call it. */
 export function markMasked(masked: MaskedMembers, stored: Action): MaskedAction {
   // Safe: the brand is in the type alone.
   const seen = masked as MaskedAction;
