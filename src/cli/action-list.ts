@@ -1,7 +1,7 @@
 import type { Action } from "../client/openapi.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { clockTime, type Color, padded, type Paint, shortened, visible } from "../observability/terminal.ts";
-import { age, STATUS_COLOR, STATUS_WORD, withHost } from "./action-text.ts";
+import { age, STATUS_COLOR, withHost } from "./action-text.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
 
 /**
@@ -91,7 +91,7 @@ export function statusCell({ status, response_code: latest }: Pick<Action, "stat
   const code = status === "active" ? null : latest;
   const isRetried = status === "pending" && code !== null;
   const color = isRetried ? "yellow" : STATUS_COLOR[status];
-  return { text: `${STATUS_WORD[status]}${code === null ? "" : ` ${code}`}`, color };
+  return { text: `${status.replace("_", " ")}${code === null ? "" : ` ${code}`}`, color };
 }
 
 /** What came of it so far: when it is sent again, why it failed, or how long it took. */

@@ -17,16 +17,6 @@ export const STATUS_COLOR: Readonly<Record<Status, Color>> = {
   cancelled: "grey",
 };
 
-/** In tables. */
-export const STATUS_WORD: Readonly<Record<Status, string>> = {
-  pending: "pending",
-  active: "active",
-  awaiting_approval: "awaiting approval",
-  completed: "completed",
-  failed: "failed",
-  cancelled: "cancelled",
-};
-
 /** The exit code for a status. `waited`: the command waited for the end. */
 export function exitCodeOf(status: Status, waited: boolean): number {
   if (status === "completed") return EXIT.ok;
@@ -92,8 +82,8 @@ function hiddenOf({ hidden_values: count = 0 }: Action): string | null {
 }
 
 /** How attempts are made, as far as the create said. */
-function rulesText({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn }: Action): string | null {
-  const parts = settingsParts({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn });
+function rulesText(action: Action): string | null {
+  const parts = settingsParts(action);
   return parts.length === 0 ? null : parts.join("; ");
 }
 
@@ -192,14 +182,9 @@ function detailOf(item: Timeline["data"][number]): string {
     failure,
     next ? `again at ${next}` : undefined,
     item.event,
-    deliveryOf(item.delivered),
+    item.delivered === undefined ? undefined : `${item.delivered ? "" : "not "}delivered`,
   ];
   return parts.filter((part) => part !== undefined).join("; ");
-}
-
-function deliveryOf(delivered: boolean | undefined): string | undefined {
-  if (delivered === undefined) return undefined;
-  return delivered ? "delivered" : "not delivered";
 }
 
 /** How long ago, such as `5m`. */

@@ -167,6 +167,14 @@ export function wholeNumber(name: string, min = 1): (text: string) => number {
   };
 }
 
+type Given<Members> = { -readonly [Name in keyof Members]?: Exclude<Members[Name], undefined> };
+
+/** The members that are not undefined: a request has no others. */
+export function given<Members extends object>(members: Members): Given<Members> {
+  // Safe: only what is undefined is left out.
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Given<Members>;
+}
+
 /** Collects an option that may be given several times. */
 export function several(text: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, text];
@@ -194,8 +202,16 @@ export async function readValue(value: string, { input }: Io): Promise<string> {
   });
 }
 
+/** Asks on standard error; whether the next line of standard input says yes. */
+export async function saysYes(question: string, io: Io): Promise<boolean> {
+  io.err(`${question} [y/N] `);
+  const answer = await readLine(io);
+  if (answer === null) io.err("\n");
+  return /^\s*y(?:es)?\s*$/i.test(answer ?? "");
+}
+
 /** One line of standard input; null where it is closed or the line is too long. */
-export async function readLine({ input }: Io): Promise<string | null> {
+async function readLine({ input }: Io): Promise<string | null> {
   const decoder = new TextDecoder();
   let text = "";
   for await (const chunk of input ?? []) {
@@ -205,11 +221,6 @@ export async function readLine({ input }: Io): Promise<string | null> {
     if (text.length > LINE_CHARS_MAX) return null;
   }
   return null;
-}
-
-/** Whether an answer means yes; null: there was none. */
-export function isYesWord(answer: string | null): boolean {
-  return /^\s*y(?:es)?\s*$/i.test(answer ?? "");
 }
 
 /** The longest line of a terminal. */

@@ -1,7 +1,7 @@
 import type { FilterQuery } from "../client/openapi.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
-import { type CliCommand, several } from "./command.ts";
+import { type CliCommand, given, several } from "./command.ts";
 import { actionIdOf } from "./find-action.ts";
 import type { Session } from "./session.ts";
 
@@ -52,42 +52,27 @@ export function addFilterOptions(command: CliCommand): CliCommand {
 
 /** The same as a query of the API, with whole ids. What is undefined isn't sent. */
 export async function filterQueryOf(session: Session, options: FilterOptions): Promise<FilterQuery> {
-  const {
-    id: named = [],
-    search,
-    method,
-    createdBy,
-    after,
-    before,
-    code,
-    reasonText,
-    status,
-    host,
-    path,
-    dedupe,
-  } = options;
-  const { outcome, error, title, metadata } = options;
   const ids: string[] = [];
   // One after another: an unclear one is told without asking for the rest.
-  for (const text of named) ids.push(await actionIdOf(session, text));
-  const query = {
+  for (const text of options.id ?? []) ids.push(await actionIdOf(session, text));
+  const { status, method, host, path, dedupe, outcome, error, title, metadata } = options;
+  // Safe: the service refuses what is none of its words.
+  return given({
     id: ids.length === 0 ? undefined : ids,
-    q: search,
+    q: options.search,
     status,
     method: method?.toUpperCase(),
     host,
     path,
     dedupe,
-    created_by: createdBy,
-    created_after: after,
-    created_before: before,
-    response_code: code,
+    created_by: options.createdBy,
+    created_after: options.after,
+    created_before: options.before,
+    response_code: options.code,
     outcome,
     error,
     title,
-    reason: reasonText,
+    reason: options.reasonText,
     metadata,
-  };
-  const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
-  return given;
+  }) as FilterQuery;
 }

@@ -1,11 +1,11 @@
-import type { RulesJson } from "../api/rule-schemas.ts";
+import type { PutDefaults } from "../client/openapi.ts";
 import type { StatusPattern } from "../core/rules.ts";
-import { type CliCommand, UsageError, wholeNumber } from "./command.ts";
+import { type CliCommand, given, UsageError, wholeNumber } from "./command.ts";
 
 /** What the options of `addRuleOptions` give. */
 export interface RuleOptions {
   readonly timeoutMs?: number;
-  readonly backoff?: RulesJson["backoff"];
+  readonly backoff?: PutDefaults["backoff"];
   readonly giveUpOn?: StatusPattern[];
 }
 
@@ -17,18 +17,16 @@ export function addRuleOptions(command: CliCommand): CliCommand {
     .option("--give-up-on <list>", "statuses after which no attempt follows: 401,422,5xx; none: an empty text", listIn);
 }
 
-export function rulesIn({ timeoutMs, backoff, giveUpOn }: RuleOptions): RulesJson {
-  return {
-    ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
-    ...(backoff !== undefined && { backoff }),
-    ...(giveUpOn !== undefined && { give_up_on: giveUpOn }),
-  };
+export function rulesIn({ timeoutMs, backoff, giveUpOn }: RuleOptions): PutDefaults {
+  return given({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn });
 }
 
-type Settings = { readonly [Name in keyof RulesJson]: RulesJson[Name] | undefined };
-
 /** What is set, in words. */
-export function settingsParts({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn }: Settings): readonly string[] {
+export function settingsParts({
+  timeout_ms: timeoutMs,
+  backoff,
+  give_up_on: giveUpOn,
+}: PutDefaults): readonly string[] {
   return [
     ...(timeoutMs === undefined ? [] : [`timeout ${timeoutMs} ms`]),
     ...(backoff === undefined ? [] : [`backoff ${backoff.base_ms} to ${backoff.cap_ms} ms`]),

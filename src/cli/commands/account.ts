@@ -3,7 +3,7 @@ import { HOLDS, KEY_SCOPES, ROLES } from "../../core/roles.ts";
 import type { MadeByOptions, RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../core/limits.ts";
 import { age } from "../action-text.ts";
-import { type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, EXIT, given, several, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import type { Cell, Column } from "../table.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
@@ -99,24 +99,11 @@ function limitsText({ hosts = [], methods = [], expires_at: end }: KeyList["data
 type CreateKeyOptions = Partial<Pick<CreateKey, "role" | "hold" | "scope" | "replaces">> & {
   readonly weakerHold?: boolean;
   readonly ownLimits?: boolean;
-  readonly host?: readonly string[];
-  readonly method?: readonly string[];
+  readonly host?: string[];
+  readonly method?: string[];
   readonly dailyActions?: number;
   readonly expires?: string;
 };
-
-/** The service checks hosts and methods. */
-function limitsIn({ host, method, dailyActions, expires }: CreateKeyOptions): Partial<CreateKey> {
-  return {
-    ...(host === undefined ? {} : { hosts: [...host] }),
-    // Safe: the service refuses any other word.
-    ...(method === undefined
-      ? {}
-      : { methods: method.map((one) => one.toUpperCase()) as CreateKey["methods"] & object }),
-    ...(dailyActions === undefined ? {} : { daily_actions: dailyActions }),
-    ...(expires === undefined ? {} : { expires_at: timeIn(expires, new Date()) }),
-  };
-}
 
 /** A time as it is, or so many hours or days from now. */
 function timeIn(text: string, now: Date): string {
@@ -127,17 +114,24 @@ function timeIn(text: string, now: Date): string {
 
 async function createKey(session: Session, options: CreateKeyOptions, name: string): Promise<number> {
   const { client, io, asksForJson, json, say } = session;
-  const { role, hold, scope, replaces, weakerHold, ownLimits } = options;
+  const { role, hold, scope, replaces, host, method, expires } = options;
   if (role === undefined) throw new UsageError("--role is missing: it has no default.");
+  // Safe: the service refuses any other word.
+  const methods = method?.map((one) => one.toUpperCase()) as CreateKey["methods"];
   const created = await client.createKey({
     name,
     role,
-    ...(hold === undefined ? {} : { hold }),
-    ...(scope === undefined ? {} : { scope }),
-    ...(replaces === undefined ? {} : { replaces }),
-    ...limitsIn(options),
-    ...(weakerHold ? { weaker_hold: true } : {}),
-    ...(ownLimits ? { inherit_limits: false } : {}),
+    ...given({
+      hold,
+      scope,
+      replaces,
+      hosts: host,
+      methods,
+      daily_actions: options.dailyActions,
+      expires_at: expires === undefined ? undefined : timeIn(expires, new Date()),
+      weaker_hold: options.weakerHold,
+      inherit_limits: options.ownLimits === true ? false : undefined,
+    }),
   });
   // In a pipe too: a script wants the key alone.
   if (asksForJson) json(created);
@@ -247,11 +241,8 @@ function addPauseCommands(program: CliCommand): void {
         if ((what === undefined) === (host === undefined)) {
           throw new UsageError("Say what to pause: `account`, the id of a key, or --host <host>.");
         }
-        const pause = await client.createPause({
-          ...(what === undefined || what === "account" ? {} : { key_id: what }),
-          ...(host === undefined ? {} : { host }),
-          ...(reason === undefined ? {} : { reason }),
-        });
+        const keyId = what === "account" ? undefined : what;
+        const pause = await client.createPause(given({ key_id: keyId, host, reason }));
         print(pause, () => `Paused. To resume: outgate resume ${visible(pause.id)}`);
         return EXIT.ok;
       }),

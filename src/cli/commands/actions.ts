@@ -1,12 +1,12 @@
 import type { FilterQuery, ListQuery } from "../../client/openapi.ts";
 import { Option } from "commander";
-import type { OutgateClient, OutgateEvent } from "../../client/types.ts";
+import type { OutgateClient } from "../../client/types.ts";
 import { ACTION_COLUMNS, actionRow, eventLine } from "../action-list.ts";
 import { actionText, describeDecision, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
 import { actionIdOf } from "../find-action.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
-import { type CliCommand, EXIT, isYesWord, readLine, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, EXIT, given, saysYes, UsageError, wholeNumber } from "../command.ts";
 import { table } from "../table.ts";
 import {
   addServiceCommand,
@@ -81,8 +81,7 @@ async function listActions(session: Session, options: ListOptions): Promise<numb
   const now = new Date();
   const page = await session.client.listActions({
     ...query,
-    ...(limit === undefined ? {} : { limit }),
-    ...(cursor === undefined ? {} : { cursor }),
+    ...given({ limit, cursor }),
   });
   const more = page.searched_until;
   if (more !== undefined && !session.isJson) {
@@ -141,7 +140,7 @@ async function watch(
   { after, status = [] }: WatchOptions,
   { id, signal }: { readonly id: string | undefined; readonly signal: AbortSignal },
 ): Promise<number> {
-  const { client, io, url } = session;
+  const { client, io, url, line, say, paint, isJson } = session;
   const onBreak = () => io.err(`Lost the event stream of ${url}; reconnecting.\n`);
   const { events, first } = await openStream(client, { after, signal, onBreak });
   // Open the stream before reading the action, so that its end can't be missed in between.
@@ -153,19 +152,13 @@ async function watch(
   for (let next = await first; next.done !== true; next = await events.next()) {
     const { data: action } = next.value;
     if (id !== undefined && action.id !== id) continue;
-    if (status.length === 0 || status.includes(action.status)) printEvent(next.value, session);
+    if (status.length === 0 || status.includes(action.status)) {
+      if (isJson) line(next.value);
+      else say(eventLine({ at: new Date(next.value.timestamp), action }, paint, io.columns));
+    }
     if (id !== undefined && hasEnded(action)) return exitCodeOf(action.status, false);
   }
   return EXIT.ok;
-}
-
-function printEvent(event: OutgateEvent, { io, line, say, paint, isJson }: Session): void {
-  if (isJson) {
-    line(event);
-    return;
-  }
-  const { timestamp, data: action } = event;
-  say(eventLine({ at: new Date(timestamp), action }, paint, io.columns));
 }
 
 interface Decision {
@@ -262,11 +255,7 @@ async function decide(
     io.err("Nothing was decided.\n");
     return EXIT.failed;
   }
-  const decidedRun = run ?? confirmation?.run;
-  const decided = await call(client)(id, {
-    ...(reason === undefined ? {} : { reason }),
-    ...(decidedRun === undefined ? {} : { run: decidedRun }),
-  });
+  const decided = await call(client)(id, given({ reason, run: run ?? confirmation?.run }));
   const action = await waitForEnd(client, decided, wait ?? 0);
   session.print(action, () => actionText(action, session));
   // Without --wait the exit code only says that the decision was made.
@@ -280,8 +269,5 @@ async function confirm(id: string, question: string, session: Session) {
   const { run } = action;
   if (action.status !== "awaiting_approval") return { isConfirmed: true, run };
   const facts = await client.getDecisionFacts(id);
-  io.err(`${describeDecision(action, facts, session)}${question} [y/N] `);
-  const answer = await readLine(io);
-  if (answer === null) io.err("\n");
-  return { isConfirmed: isYesWord(answer), run };
+  return { isConfirmed: await saysYes(`${describeDecision(action, facts, session)}${question}`, io), run };
 }

@@ -2,7 +2,7 @@ import type { BulkDryRun, BulkJob, ExportQuery, StartBulk } from "../../client/o
 import { setTimeout as pause } from "node:timers/promises";
 import { ACTION_COLUMNS, actionRow } from "../action-list.ts";
 import { STATUS_COLOR } from "../action-text.ts";
-import { type CliCommand, EXIT, isYesWord, readLine, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, EXIT, given, saysYes, UsageError, wholeNumber } from "../command.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
 import { visible } from "../../observability/terminal.ts";
 import { visibleJson } from "../output.ts";
@@ -59,8 +59,8 @@ export function refuseFilters({
   ...options
 }: BulkOptions & { readonly run?: number }): void {
   const { run: _run, yes: _yes, ...others } = options;
-  const [given] = Object.entries(others).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-  if (given !== undefined) throw new UsageError("An id takes no filters: leave out one or the other.");
+  if (Object.keys(given(others)).length > 0)
+    throw new UsageError("An id takes no filters: leave out one or the other.");
 }
 
 /**
@@ -78,8 +78,13 @@ export async function runBulk(session: Session, options: BulkOptions, operation:
     throw new UsageError(`${operation} takes the id of an action, or ${words} with filters, or --id several times.`);
   }
   const filter = await filterQueryOf(session, { ...filters, ...(all.length > 0 && { status: all }) });
-  const bulk = { operation, filter, ...(reason === undefined ? {} : { reason }) };
-  if (dryRun === true) return printDryRun(session, bulk);
+  const bulk = { operation, filter, ...given({ reason }) };
+  if (dryRun === true) {
+    const found = await client.startBulk({ ...bulk, dry_run: true });
+    const text = session.isJson ? "" : await foundText(session, bulk, found);
+    session.print(found, () => text);
+    return EXIT.ok;
+  }
   if (io.canAnswer === true && yes !== true && !(await isConfirmed(session, bulk))) return EXIT.failed;
   const job = await followed(session, await client.startBulk(bulk), wait);
   session.print(job, () => {
@@ -91,23 +96,13 @@ export async function runBulk(session: Session, options: BulkOptions, operation:
 
 type Bulk = Omit<StartBulk, "dry_run">;
 
-async function printDryRun(session: Session, bulk: Bulk): Promise<number> {
-  const found = await session.client.startBulk({ ...bulk, dry_run: true });
-  const text = session.isJson ? "" : await foundText(session, bulk, found);
-  session.print(found, () => text);
-  return EXIT.ok;
-}
-
 /** Shows what a job would cover, and asks. False: it is not to begin. */
 async function isConfirmed(session: Session, bulk: Bulk): Promise<boolean> {
   const { client, io } = session;
   const found = await client.startBulk({ ...bulk, dry_run: true });
   io.err(await foundText(session, bulk, found));
   if (found.matching === 0) return false;
-  io.err(`${WORDS[bulk.operation].verb} ${countText(found)}? [y/N] `);
-  const answer = await readLine(io);
-  if (answer === null) io.err("\n");
-  const isYes = isYesWord(answer);
+  const isYes = await saysYes(`${WORDS[bulk.operation].verb} ${countText(found)}?`, io);
   if (!isYes) io.err("Nothing was begun.\n");
   return isYes;
 }
@@ -238,7 +233,7 @@ async function exportActions(session: Session, { format, ...filters }: ExportOpt
   const { client, io } = session;
   const query: ExportQuery = {
     ...(await filterQueryOf(session, filters)),
-    ...(format === undefined ? {} : { format }),
+    ...given({ format }),
   };
   // A file gets the export as it is; in CSV, a line ends with a carriage return too.
   const visibleText = (text: string) =>

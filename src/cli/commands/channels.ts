@@ -1,5 +1,5 @@
-import type { ChangeChannel, Channel, CreateChannel } from "../../client/openapi.ts";
-import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
+import type { Channel, CreateChannel } from "../../client/openapi.ts";
+import { type CliCommand, EXIT, given, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
 
@@ -72,8 +72,7 @@ async function addChannel({ client, print }: Session, options: AddOptions, name:
   if (target === undefined || targets.length > 1) {
     throw new UsageError("channels add takes one of --mail, --slack and --webhook.");
   }
-  const reminder = remindAfter === undefined ? {} : { remind_after_minutes: remindAfter };
-  const channel = await client.createChannel({ name, ...target, ...reminder });
+  const channel = await client.createChannel({ name, ...target, ...given({ remind_after_minutes: remindAfter }) });
   print(channel, () => channelText(channel));
   return EXIT.ok;
 }
@@ -88,13 +87,9 @@ interface SetOptions extends Pick<AddOptions, "mail" | "remindAfter"> {
 async function setChannel({ client, print }: Session, options: SetOptions, id: string): Promise<number> {
   const { name, mail, url, remindAfter, on, off } = options;
   if (on === true && off === true) throw new UsageError("channels set takes --on or --off.");
-  const change: ChangeChannel = {
-    ...(name === undefined ? {} : { name }),
-    ...(mail === undefined ? {} : { to: addressesIn(mail) }),
-    ...(url === undefined ? {} : { url }),
-    ...(remindAfter === undefined ? {} : { remind_after_minutes: remindAfter }),
-    ...(on === true || off === true ? { enabled: on === true } : {}),
-  };
+  const to = mail === undefined ? undefined : addressesIn(mail);
+  const enabled = off === true ? false : on;
+  const change = given({ name, to, url, remind_after_minutes: remindAfter, enabled });
   if (Object.keys(change).length === 0) throw new UsageError("Say what to change.");
   const channel = await client.changeChannel(id, change);
   print(channel, () => channelText(channel));

@@ -1,5 +1,5 @@
 import type { PutDefaults, PutHostSettings } from "../../client/openapi.ts";
-import { type CliCommand, EXIT, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, EXIT, given, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addRuleOptions, type RuleOptions, rulesIn, settingsParts } from "../rules.ts";
 import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
@@ -55,8 +55,7 @@ async function setHost(session: Session, options: SetOptions, host: string): Pro
   const { maxPerSecond, maxConcurrent } = options;
   const settings: PutHostSettings = {
     ...rulesIn(options),
-    ...(maxPerSecond !== undefined && { max_per_second: maxPerSecond }),
-    ...(maxConcurrent !== undefined && { max_concurrent: maxConcurrent }),
+    ...given({ max_per_second: maxPerSecond, max_concurrent: maxConcurrent }),
   };
   const row = await session.client.putHost(host, settings);
   session.print(row, () => `${visible(row.host)}: ${settingsText(row)}.`);
@@ -66,9 +65,8 @@ async function setHost(session: Session, options: SetOptions, host: string): Pro
 /** What is set, in one line. */
 function settingsText(settings: PutDefaults | PutHostSettings): string {
   const { max_per_second: perSecond, max_concurrent: atATime }: PutHostSettings = settings;
-  const { timeout_ms, backoff, give_up_on } = settings;
   const parts = [
-    ...settingsParts({ timeout_ms, backoff, give_up_on }),
+    ...settingsParts(settings),
     ...(perSecond === undefined ? [] : [`${perSecond} calls a second`]),
     ...(atATime === undefined ? [] : [`${atATime} calls at a time`]),
   ];

@@ -2,7 +2,7 @@ import type { CreateAction } from "../../client/openapi.ts";
 import { Option } from "commander";
 import { HTTP_METHODS } from "../../core/action.ts";
 import { actionText, exitCodeOf } from "../action-text.ts";
-import { type CliCommand, type Io, oneOf, readValue, several, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, given, type Io, oneOf, readValue, several, UsageError, wholeNumber } from "../command.ts";
 import { inOrder } from "../ordered.ts";
 import { parseJson, parseObject } from "../output.ts";
 import { addRuleOptions, type RuleOptions, rulesIn } from "../rules.ts";
@@ -95,7 +95,7 @@ async function actionOf(url: string, options: SendOptions, io: Io): Promise<Crea
   const { data, text, base64, header = [], notify, onUnknown, method = options.request } = options;
   if ([url, data, text, base64, ...header].filter((value) => value === "-").length > 1)
     throw new UsageError("Only one of the action, its body and its headers can come from standard input.");
-  const given = url === "-" ? parseObject(await readValue("-", io), "Standard input") : { url };
+  const base = url === "-" ? parseObject(await readValue("-", io), "Standard input") : { url };
   const read = {
     ...Object.fromEntries(FLAGS.map((name) => [name, options[name]])),
     method,
@@ -109,9 +109,8 @@ async function actionOf(url: string, options: SendOptions, io: Io): Promise<Crea
     metadata: options.metadata === undefined ? undefined : Object.fromEntries(pairsOf(options.metadata, "--metadata")),
     notify: notify === undefined ? undefined : { email: notify },
   };
-  const set = Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined));
   // Safe: the service validates every field.
-  return { ...given, ...set } as CreateAction;
+  return { ...base, ...given(read) } as CreateAction;
 }
 
 /** The member that the options give a body by. The service refuses two of them. */
@@ -138,8 +137,8 @@ function formOf(pairs: readonly Pair[]): Readonly<Record<string, readonly string
 
 type Pair = readonly [name: string, value: string];
 
-function pairsOf(given: readonly string[], option: string): readonly Pair[] {
-  return given.map((text, index) => {
+function pairsOf(fields: readonly string[], option: string): readonly Pair[] {
+  return fields.map((text, index) => {
     const at = text.indexOf("=");
     // The message doesn't quote the value, which may be a secret.
     if (at < 1) throw new UsageError(`${option} takes 'name=value'; number ${index + 1} has another form.`);

@@ -1,6 +1,6 @@
 import type { NotificationList, NotificationQuery, Overview, OverviewQuery, Server } from "../../client/openapi.ts";
 import { type Color, visible } from "../../observability/terminal.ts";
-import { type CliCommand, EXIT, wholeNumber } from "../command.ts";
+import { type CliCommand, EXIT, given, wholeNumber } from "../command.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 import { type Cell, table, tableOf } from "../table.ts";
 
@@ -31,7 +31,7 @@ export function addLookCommands(program: CliCommand): void {
 const RANGES = ["1h", "24h", "7d", "30d"] as const satisfies readonly OverviewQuery["range"][];
 
 async function showOverview({ client, print, paint, io }: Session, { range }: OverviewQuery): Promise<number> {
-  const overview = await client.getOverview(range === undefined ? {} : { range });
+  const overview = await client.getOverview(given({ range }));
   print(overview, () => overviewText(overview, paint, io.columns));
   return EXIT.ok;
 }

@@ -1,7 +1,7 @@
 import type { SigningSecretQuery } from "../../client/openapi.ts";
 import { visible } from "../../observability/terminal.ts";
 import { age } from "../action-text.ts";
-import { type CliCommand, EXIT, readValue, several, UsageError } from "../command.ts";
+import { type CliCommand, EXIT, given, readValue, several, UsageError } from "../command.ts";
 import { headersIn } from "../headers.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 
@@ -80,7 +80,7 @@ interface RotateOptions extends UseOptions {
 async function rotate({ client, print }: Session, options: RotateOptions, origin?: string): Promise<number> {
   const isAll = options.all === true;
   if (isAll === (origin !== undefined)) throw new UsageError("Say which origin, or --all.");
-  const rotation = await client.rotateSigningSecret({ ...(origin === undefined ? {} : { origin }), ...useOf(options) });
+  const rotation = await client.rotateSigningSecret({ ...given({ origin }), ...useOf(options) });
   print(rotation, () => `Rotated. The previous secret signs too until ${rotation.previous_expires_at}.`);
   return EXIT.ok;
 }
