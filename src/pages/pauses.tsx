@@ -2,7 +2,9 @@
 import { mayDo } from "../core/roles.ts";
 import type { KeyView } from "../accounts/schemas.ts";
 import type { Pause } from "../core/pause.ts";
-import { Button, Choices, Field, PostForm, ReasonField, Select } from "../ui/form.tsx";
+import { CreatePause } from "../api/pause-schemas.ts";
+import { Button, PostForm, ReasonField, Select } from "../ui/form.tsx";
+import { type FormState, problemBeside, problemOf, schemaForm, StatedChoices } from "./forms.tsx";
 import { keyLabel, KeyName } from "./keys.tsx";
 import { PAUSES_PATH } from "../ui/layout.tsx";
 import { Ago, Card, Notice, Problem, Time, UntrustedText } from "../ui/parts.tsx";
@@ -17,14 +19,7 @@ export interface PausesPageProps {
   readonly keys: readonly KeyView[];
   /** The hosts that the account has called. */
   readonly hosts: readonly string[];
-  /** What is chosen to be paused; null: nothing yet. */
-  readonly scope: PauseScope | null;
-  /** The key that is chosen; empty: none. */
-  readonly chosen: string;
-  /** The host that is typed. */
-  readonly host: string;
-  readonly problem?: string | undefined;
-  readonly reason?: string | undefined;
+  readonly typed: FormState;
   readonly now: Date;
 }
 
@@ -40,9 +35,20 @@ const SCOPE_TEXTS = {
 
 const SCOPES: readonly Choice[] = PAUSE_SCOPES.map((value) => ({ value, ...SCOPE_TEXTS[value] }));
 
+const FORM = schemaForm(CreatePause);
+
+/** What was chosen says which field is seen (settings.css). */
+function shownFields({ values }: FormState): readonly string[] {
+  return [
+    "scope",
+    ...(values.get("scope") === "host" ? ["host"] : []),
+    ...(values.get("scope") === "key" ? ["key_id"] : []),
+  ];
+}
+
 /** Lists the pauses, with a form to add one. */
 export function pausesPage(props: PausesPageProps): string {
-  const { user, pauses, keys, hosts, scope, chosen, host, problem, reason, now } = props;
+  const { user, pauses, keys, hosts, typed, now } = props;
   return settingsFrame({
     user,
     section: "Pauses",
@@ -80,16 +86,15 @@ export function pausesPage(props: PausesPageProps): string {
           empty={<p class="quiet">No pause is in force: everything is sent.</p>}
         />
         <Card id="pause" title="Pause now">
-          <Problem text={problem} />
+          <Problem text={problemBeside(typed, shownFields(typed))} />
           <PostForm user={user} action={PAUSES_PATH} class="pause-form">
-            <Choices name="scope" legend="What to pause" choices={SCOPES} chosen={scope} />
+            <StatedChoices state={typed} name="scope" legend="What to pause" choices={SCOPES} />
             <div class="for-host">
-              <Field
+              <FORM.Field
+                state={typed}
                 name="host"
                 label="Host"
-                value={host}
                 hint="For example api.example.com or 10.0.0.7:8080."
-                autocomplete="off"
                 known={hosts}
               />
             </div>
@@ -99,10 +104,11 @@ export function pausesPage(props: PausesPageProps): string {
                 label="Key"
                 none="Choose a key"
                 options={keys.map((key) => [key.id, keyLabel(key)])}
-                chosen={chosen}
+                chosen={typed.values.get("key_id")}
+                problem={problemOf(typed, "key_id")}
               />
             </div>
-            <ReasonField value={reason} hint="Shown with every paused action." />
+            <ReasonField value={typed.values.get("reason")} hint="Shown with every paused action." />
             <div class="buttons">
               <Button look="bad">Pause</Button>
             </div>

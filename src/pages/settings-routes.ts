@@ -11,11 +11,11 @@ import type { Clock } from "../core/clock.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { NOTIFICATIONS_SHOWN_MAX } from "../core/limits.ts";
 import type { EffectiveSettings } from "../config/config.ts";
-import { INVALID, showFormAgain } from "../http/errors.ts";
 import { ACCOUNTS_PAGE_PATH, accountsPage, MAIL_TEST_PATH, serverPage } from "./settings.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
-import { PAUSE_SCOPES, pausesPage, type PausesPageProps } from "./pauses.tsx";
+import { answerForm, filled, type FormState } from "./forms.tsx";
+import { PAUSE_SCOPES, pausesPage } from "./pauses.tsx";
 import { checkReasonField } from "./decision-form.ts";
 import { AccountParams } from "../accounts/routes.ts";
 import { PauseParams } from "../pauses/routes.ts";
@@ -32,7 +32,7 @@ import {
   type Person,
   type PersonRouteDeps,
 } from "../http/session.ts";
-import type { Form, RequestContext } from "../http/request.ts";
+import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 
 interface SettingsPageDeps extends PersonRouteDeps {
@@ -62,14 +62,15 @@ export function settingsPages(deps: SettingsPageDeps) {
     const names = new Map(channels.map(({ id, name }) => [id, name]));
     return page("own", notificationsPage({ user: person, ...found, channels: names, now: clock.now() }));
   };
-  const secret: AnswerPerson = async ({ context, person }) => {
-    const form = await formOf(context, person);
-    const typed = form.get("origin") ?? "";
-    const [origin, use] = [originOf(typed), useIn(form)];
-    if (origin === null) return askOrigin(deps, context, person, { origin: typed, use });
-    const shown = await deps.signingService.read(person.caller, origin, use);
-    return page("own", secretPage({ user: person, shown: { ...shown, use } }));
-  };
+  const secret = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const use = useIn(form);
+      const shown = await deps.signingService.read(person.caller, originIn(form), use);
+      return page("own", secretPage({ user: person, shown: { ...shown, use } }));
+    },
+    ({ person }, typed) => signingHtml(deps, person, { typed }),
+  );
   return (
     createPersonRoutes(personOf)
       .get(SETTINGS_PATHS.notifications, notifications)
@@ -117,18 +118,17 @@ async function serverHtml(deps: SettingsPageDeps, person: Person, notice: MailNo
 }
 
 function testMail(deps: SettingsPageDeps): AnswerPerson {
-  const { ownMails, formOf, flash } = deps;
-  return async ({ context, person }) => {
-    await formOf(context, person);
-    authorize(person.caller, "manage");
-    try {
-      const { error } = await ownMails.test(person);
+  return answerForm(
+    deps.formOf,
+    async ({ person }) => {
+      authorize(person.caller, "manage");
+      const { error } = await deps.ownMails.test(person);
       const text = error === null ? `The test mail to ${person.email} was delivered to the mail provider.` : error;
-      return flash.redirect(person, SETTINGS_PATHS.server, { isGood: error === null, text });
-    } catch (error) {
-      return showFormAgain(context, error, TOO_OFTEN, (text) => serverHtml(deps, person, { isGood: false, text }));
-    }
-  };
+      return deps.flash.redirect(person, SETTINGS_PATHS.server, { isGood: error === null, text });
+    },
+    ({ person }, { problem }) => serverHtml(deps, person, { isGood: false, text: problem ?? "" }),
+    TOO_OFTEN,
+  );
 }
 
 const TOO_OFTEN: ReadonlySet<ErrorCode> = new Set(["rate_limited"]);
@@ -139,23 +139,25 @@ const TOO_OFTEN: ReadonlySet<ErrorCode> = new Set(["rate_limited"]);
  */
 function rotate(deps: SettingsPageDeps): AnswerPerson {
   const { signingService, formOf, flash } = deps;
-  return async ({ context, person }) => {
-    const form = await formOf(context, person);
-    const typed = form.get("origin") ?? "";
-    const origin = typed === "" ? null : originOf(typed);
-    const use = useIn(form);
-    if (typed !== "" && origin === null) return askOrigin(deps, context, person, { origin: typed, use });
-    const seen = form.get("seen");
-    if (seen !== stateOf(await overlapEndOf(deps, person, { origin, use })))
-      return ask(deps, person, { origin, use }, seen !== undefined);
-    const { previousExpiresAt } = await signingService.rotate(person.caller, origin, origin === null ? null : use);
-    const result: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
-    // After a rotation of all secrets, none is shown.
-    if (origin === null) return flash.redirect(person, ROTATED_PATH, result);
-    return flash.showSecretOnce(person, ROTATED_PATH, result, async () =>
-      page("own", await rotatedHtml(deps, person, result)),
-    );
-  };
+  return answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const origin = (form.get("origin") ?? "") === "" ? null : originIn(form);
+      const use = useIn(form);
+      const seen = form.get("seen");
+      if (seen !== stateOf(await overlapEndOf(deps, person, { origin, use }))) {
+        return ask(deps, person, { origin, use }, seen !== undefined);
+      }
+      const { previousExpiresAt } = await signingService.rotate(person.caller, origin, origin === null ? null : use);
+      const result: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
+      // After a rotation of all secrets, none is shown.
+      if (origin === null) return flash.redirect(person, ROTATED_PATH, result);
+      return flash.showSecretOnce(person, ROTATED_PATH, result, async () =>
+        page("own", await rotatedHtml(deps, person, result)),
+      );
+    },
+    ({ person }, typed) => signingHtml(deps, person, { typed }),
+  );
 }
 
 /** Shows the result of a rotation. Reloading it rotates nothing. */
@@ -211,22 +213,17 @@ function stateOf(overlapEnd: Date | null): string {
   return overlapEnd?.toISOString() ?? "none";
 }
 
-async function askOrigin(
-  deps: SettingsPageDeps,
-  context: RequestContext,
-  person: Person,
-  asked: { readonly origin: string; readonly use: SigningUse },
-): Promise<Response> {
-  context.errorCode = "validation_error";
-  const problem = "Enter only the scheme, host and port of a target, like https://api.example.com.";
-  return page("own", await signingHtml(deps, person, { ...asked, problem }), { status: 400 });
+/** Throws `validation_error`. */
+function originIn(form: Form): string {
+  const origin = originOf(form.get("origin") ?? "");
+  if (origin !== null) return origin;
+  throw refused("origin", "Enter only the scheme, host and port of a target, like https://api.example.com.");
 }
 
-/** Null if it is not an origin. A trailing slash, as browsers add, is accepted. */
-function originOf(text: string): string | null {
-  const trimmed = text.trim().replace(/\/$/, "");
+/** Null if it is not an origin. A slash at its end, as browsers add, is accepted. */
+export function originOf(text: string): string | null {
   try {
-    return checkOrigin(trimmed);
+    return checkOrigin(text.trim().replace(/\/$/, ""));
   } catch (error) {
     if (error instanceof DomainError) return null;
     throw error;
@@ -244,58 +241,55 @@ interface PausePageDeps extends PersonRouteDeps {
   readonly clock: Pick<Clock, "now">;
 }
 
+interface ById {
+  readonly id: string;
+}
+
 /** The pages of pauses, with the same service as /v1/pauses. They work without script. */
 export function pausePages(deps: PausePageDeps) {
   const { pauseService, personOf, formOf } = deps;
+  const pause = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const reason = checkReasonField(form);
+      const keyId = form.get("key_id") ?? "";
+      const scope = PAUSE_SCOPES.find((one) => one === form.get("scope")) ?? null;
+      // What the reader can't see of the form doesn't count: only the field of what was chosen does.
+      if (scope === null) throw refused("scope", "Choose what to pause.");
+      if (scope === "key" && !KEY_ID.test(keyId)) throw refused("key_id", "Choose a key.");
+      const host = scope === "host" ? checkPausedHost((form.get("host") ?? "").trim(), null) : null;
+      await pauseService.pause(person.caller, { keyId: scope === "key" ? keyId : null, host, reason });
+      return PAUSES_PATH;
+    },
+    ({ person }, typed) => pausesHtml(deps, person, typed),
+  );
+  const resume = answerForm<ById>(formOf, async ({ person, params, form }) => {
+    await pauseService.resume(person.caller, params.id);
+    return nextOf(form.get(NEXT_FIELD)) ?? PAUSES_PATH;
+  });
   return createPersonRoutes(personOf)
     .get(PAUSES_PATH, async ({ context, person }) => {
       const search = new URLSearchParams(context.search);
-      const asked = { chosen: search.get("key") ?? "", host: search.get("host") ?? "" };
-      const named = PAUSE_SCOPES.find((one) => one === search.get("scope")) ?? null;
-      const ofKey = asked.chosen === "" ? named : "key";
-      return page("own", await pausesHtml(deps, person, { ...asked, scope: asked.host === "" ? ofKey : "host" }));
+      const [key, host] = [search.get("key") ?? "", search.get("host") ?? ""];
+      const scope = [host && "host", key && "key", search.get("scope") ?? ""].find((one) => one !== "") ?? "";
+      return page("own", await pausesHtml(deps, person, filled({ key_id: key, host, scope })));
     })
-    .post(PAUSES_PATH, async ({ context, person }) => {
-      const form = await formOf(context, person);
-      const keyId = form.get("key_id") ?? "";
-      const typedHost = (form.get("host") ?? "").trim();
-      const scope = PAUSE_SCOPES.find((one) => one === form.get("scope")) ?? null;
-      try {
-        const reason = checkReasonField(form);
-        // What the reader can't see of the form doesn't count: only the field of what was chosen does.
-        if (scope === null) throw new DomainError("validation_error", "Choose what to pause.");
-        if (scope === "key" && !KEY_ID.test(keyId)) throw new DomainError("validation_error", "Choose a key.");
-        const host = scope === "host" ? checkPausedHost(typedHost, null) : null;
-        await pauseService.pause(person.caller, { keyId: scope === "key" ? keyId : null, host, reason });
-      } catch (error) {
-        const typed = { scope, chosen: keyId, host: typedHost, reason: form.get("reason") };
-        return showFormAgain(context, error, INVALID, (problem) => pausesHtml(deps, person, { ...typed, problem }));
-      }
-      return seeOther("own", PAUSES_PATH);
-    })
-    .post(
-      `${PAUSES_PATH}/:id/resume`,
-      async ({ context, person, params }) => {
-        const form = await formOf(context, person);
-        await pauseService.resume(person.caller, params.id);
-        return seeOther("own", nextOf(form.get(NEXT_FIELD)) ?? PAUSES_PATH);
-      },
-      { params: PauseParams },
-    );
+    .post(PAUSES_PATH, pause)
+    .post(`${PAUSES_PATH}/:id/resume`, resume, { params: PauseParams });
 }
 
-async function pausesHtml(
-  { pauseService, keyService, signingService, clock }: PausePageDeps,
-  person: Person,
-  more: Pick<PausesPageProps, "scope" | "chosen" | "host" | "problem" | "reason">,
-): Promise<string> {
-  const { caller } = person;
+function refused(field: string, message: string): DomainError {
+  return new DomainError("validation_error", message, [{ field, message }]);
+}
+
+async function pausesHtml(deps: PausePageDeps, user: Person, typed: FormState): Promise<string> {
+  const { pauseService, keyService, signingService, clock } = deps;
   const [pauses, keys, hosts] = await Promise.all([
-    pauseService.list(caller),
-    keyService.list(caller),
-    calledHosts(signingService, caller),
+    pauseService.list(user.caller),
+    keyService.list(user.caller),
+    calledHosts(signingService, user.caller),
   ]);
-  return pausesPage({ user: person, pauses, keys, hosts, now: clock.now(), ...more });
+  return pausesPage({ user, pauses, keys, hosts, typed, now: clock.now() });
 }
 
 /** The hosts that the account's calls went to, with their ports, the last called first. */
@@ -310,18 +304,14 @@ interface AccountsPageDeps extends PersonRouteDeps {
 
 /** The page of the accounts, for owners of the first one. */
 export function accountsPages({ signUpGate, personOf, formOf }: AccountsPageDeps) {
+  const allow = answerForm<ById>(formOf, async ({ person, params }) => {
+    await signUpGate.allow(person.caller, params.id);
+    return ACCOUNTS_PAGE_PATH;
+  });
   return createPersonRoutes(personOf)
     .get(ACCOUNTS_PAGE_PATH, async ({ person }) => {
       const [accounts, closedBy] = await Promise.all([signUpGate.list(person.caller), signUpGate.closedBy()]);
       return page("own", accountsPage({ user: person, accounts, closedBy }));
     })
-    .post(
-      `${ACCOUNTS_PAGE_PATH}/:id/allow`,
-      async ({ context, person, params }) => {
-        await formOf(context, person);
-        await signUpGate.allow(person.caller, params.id);
-        return seeOther("own", ACCOUNTS_PAGE_PATH);
-      },
-      { params: AccountParams },
-    );
+    .post(`${ACCOUNTS_PAGE_PATH}/:id/allow`, allow, { params: AccountParams });
 }

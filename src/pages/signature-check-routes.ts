@@ -1,13 +1,13 @@
-import { checkOrigin, type SigningService } from "../accounts/signing-secrets.ts";
+import type { SigningService } from "../accounts/signing-secrets.ts";
 import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/signature-check.ts";
 import type { VerifyService } from "../accounts/verify-signature.ts";
 import { isJsonObject } from "../api/schema-helpers.ts";
-import { DomainError } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
 import type { Clock } from "../core/clock.ts";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
+import { originOf } from "./settings-routes.ts";
 import { CHECK_PATH, type CheckFormProps, type TypedCheck } from "./signature-check.tsx";
 import { signingPage } from "./signing.tsx";
 
@@ -51,16 +51,6 @@ function typedIn(form: Form): TypedCheck {
     body: form.get("body") ?? "",
     isBase64: form.get("base64") === "yes",
   };
-}
-
-/** Null if it is not an origin. A slash at its end, as browsers add, is accepted. */
-function originOf(text: string): string | null {
-  try {
-    return checkOrigin(text.trim().replace(/\/$/, ""));
-  } catch (error) {
-    if (error instanceof DomainError) return null;
-    throw error;
-  }
 }
 
 /** Null if the body is not the base64 that it is said to be. */

@@ -4,34 +4,28 @@ import type { KnownOrigin } from "../accounts/known-origins.ts";
 import type { SigningSecret } from "../accounts/signing-secrets.ts";
 import { Copied, EmptyState } from "../ui/controls.tsx";
 import { Button, Field, PostForm } from "../ui/form.tsx";
+import { EMPTY_FORM, type FormState } from "./forms.tsx";
 import { Card, LinkButton, Notice, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { CheckForm, type CheckFormProps } from "./signature-check.tsx";
 import { AgoOr, List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 
-interface OriginFormProps {
-  readonly user: PageUser;
-  readonly origin?: string;
-  readonly use?: SigningUse;
-  readonly problem?: string | null;
-}
-
 /** Asks for an origin. A POST, so that the secret is in no URL. */
-function OriginForm({ user, origin = "", use = "calls", problem = null }: OriginFormProps) {
+function OriginForm({ user, typed }: { readonly user: PageUser; readonly typed: FormState }) {
   return (
     <PostForm user={user} action={SECRET_PATH} class="ask">
       <Field
         name="origin"
         label="Origin"
-        value={origin}
+        value={typed.values.get("origin")}
         hint="Scheme, host and port of a target, like https://api.example.com."
         required
         autocomplete="off"
-        problem={problem}
+        problem={typed.problem}
       />
       <Button look="plain">Show secret</Button>
       <label class="check">
-        <input type="checkbox" name="for" value="callbacks" checked={use === "callbacks"} />
+        <input type="checkbox" name="for" value="callbacks" checked={typed.values.get("for") === "callbacks"} />
         <span>Secret for callbacks</span>
       </label>
     </PostForm>
@@ -42,7 +36,10 @@ const SECRET_PATH = "/settings/signing-secret";
 
 const ROTATION_PATH = "/settings/rotation";
 
-interface SigningPageProps extends OriginFormProps {
+interface SigningPageProps {
+  readonly user: PageUser;
+  /** The origin whose secret was asked for. */
+  readonly typed?: FormState;
   /** Where calls and callbacks went, the last used first. */
   readonly origins: readonly KnownOrigin[];
   /** Until when the secrets before a rotation of all are valid; null: there was none just now. */
@@ -58,8 +55,8 @@ export function signingPage({
   origins,
   rotatedUntil = null,
   check = {},
+  typed = EMPTY_FORM,
   now,
-  ...asked
 }: SigningPageProps): string {
   return settingsFrame({
     user,
@@ -117,7 +114,7 @@ export function signingPage({
           }
         />
         <Card id="other" title="Another origin">
-          <OriginForm user={user} {...asked} />
+          <OriginForm user={user} typed={typed} />
         </Card>
         <CheckForm user={user} newest={origins[0]} {...check} />
       </>
