@@ -15,7 +15,9 @@ import { AttemptResponse, Attempts } from "./attempts.tsx";
 import { bodyPath } from "./body-page.tsx";
 import { pageBody } from "../ui/body-view.tsx";
 import { CopiedText } from "../ui/controls.tsx";
-import { callText, DecisionForm, RevealForm, Risks } from "./decide.tsx";
+import { PostForm, ReasonField } from "../ui/form.tsx";
+import { callText, RevealForm, Risks } from "./decide.tsx";
+import { DecisionButtons } from "./decision-bar.tsx";
 import { actionPath, ACTIONS_PATH, Layout, render } from "../ui/layout.tsx";
 import { Card, Dot, Notice, PageHead, Problem, StatusDot, UntrustedText } from "../ui/parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
@@ -246,13 +248,15 @@ export function revealedPage({ action, user }: { readonly action: SeenAction; re
       <ResponseView action={action} />
       {isHeld ? (
         <Card id="decision" title="Your decision">
-          <DecisionForm
-            user={user}
-            run={action.run}
-            path={actionPath(action.id)}
-            folded={pageBody(action)?.folded ?? 0}
-            about={action}
-          />
+          <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
+            <ReasonField hint="Shown to the requester and on the receipt." idSuffix={`-${action.id.slice(-8)}`} />
+            <div class="choices">
+              <DecisionButtons
+                asks={{ question: callText(action), reject: "x" }}
+                folded={pageBody(action)?.folded ?? 0}
+              />
+            </div>
+          </PostForm>
         </Card>
       ) : null}
     </Layout>,

@@ -1,18 +1,18 @@
 /** @jsxImportSource hono/jsx */
 import type { Decision } from "../core/status.ts";
 import { limitsOnPage, pageBody } from "../ui/body-view.tsx";
-import { bodyKindText } from "../receipts/mask-body.ts";
 import { asSent } from "../receipts/masked-action.ts";
-import { type HeldProps, HiddenValues } from "./decide.tsx";
-import { Folded, Unread } from "./decision-bar.tsx";
-import { Button, PostForm, ReasonField } from "../ui/form.tsx";
+import { DecisionButtons } from "./decision-bar.tsx";
+import { PostForm, ReasonField } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Problem, Time } from "../ui/parts.tsx";
-import { RequestParts } from "./request.tsx";
-import { AskedFacts } from "./request-pane.tsx";
+import { AskedRequest, type HeldRequest } from "./request-pane.tsx";
 import { waitingText } from "../ui/text.ts";
 
-interface ConfirmProps extends HeldProps {
+interface ConfirmProps extends HeldRequest {
+  /** What was wrong with the form before. The input is kept. */
+  readonly problem?: string;
+  readonly reason?: string;
   readonly expiresAt: Date;
   /** Which link of the mail was opened. */
   readonly decision: Decision;
@@ -41,9 +41,7 @@ export function confirmPage({
       <article class="paper paper-asked">
         <h1>{`${verb} this request?`}</h1>
         <h2 class="visually-hidden">Request</h2>
-        <AskedFacts action={action} history={history} now={null} hidden={<HiddenValues action={action} />}>
-          <RequestParts action={action} isAsked isWhole bodyKind={bodyKindText(action)} bodyPath={bodyPath} />
-        </AskedFacts>
+        <AskedRequest action={action} history={history} body={body} bodyPath={bodyPath} user={null} now={null} />
         <footer class="foot">
           <p>{waitingText(action)}</p>
           <p>
@@ -52,54 +50,20 @@ export function confirmPage({
           </p>
         </footer>
       </article>
-      <DecisionBar
-        main={decision}
-        unread={body?.rest ?? null}
-        folded={body?.folded ?? 0}
-        problem={problem}
-        reason={reason}
-      />
+      {/* It stays in view. Both buttons are as large: the link says only which one comes first. */}
+      <section id="decision" class="decision-bar" aria-label="Your decision">
+        <p class="more-below">Read to the end first ↓</p>
+        <PostForm>
+          <Problem text={problem} />
+          <div class="choices">
+            <DecisionButtons main={decision} unread={body?.rest ?? null} folded={body?.folded ?? 0} />
+          </div>
+          <details open={problem !== undefined || (reason ?? "") !== ""}>
+            <summary>Add a reason</summary>
+            <ReasonField value={reason} hint="Shown to the requester and on the receipt." />
+          </details>
+        </PostForm>
+      </section>
     </Layout>,
-  );
-}
-
-interface DecisionBarProps {
-  /** The first button. */
-  readonly main: Decision;
-  /** What of the body is on another page. */
-  readonly unread: string | null;
-  readonly folded: number;
-  readonly problem: string | undefined;
-  readonly reason: string | undefined;
-}
-
-/** It stays in view. Both buttons are as large: the link says only which one comes first. */
-function DecisionBar({ main, unread, folded, problem, reason }: DecisionBarProps) {
-  const approve = (
-    <Button name="decision" value="approve" look={main === "approve" ? "main" : "plain"}>
-      <span>
-        Approve
-        <Unread what={unread} />
-        <Folded count={folded} />
-      </span>
-    </Button>
-  );
-  const reject = (
-    <Button name="decision" value="reject" look={main === "reject" ? "danger" : "bad"}>
-      Reject
-    </Button>
-  );
-  return (
-    <section id="decision" class="decision-bar" aria-label="Your decision">
-      <p class="more-below">Read to the end first ↓</p>
-      <PostForm>
-        <Problem text={problem} />
-        <div class="choices">{main === "approve" ? [approve, reject] : [reject, approve]}</div>
-        <details open={problem !== undefined || (reason ?? "") !== ""}>
-          <summary>Add a reason</summary>
-          <ReasonField value={reason} hint="Shown to the requester and on the receipt." />
-        </details>
-      </PostForm>
-    </section>
   );
 }

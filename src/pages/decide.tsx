@@ -1,91 +1,19 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Decision } from "../core/status.ts";
-import type { DecisionFacts, DecisionHistory, Fact } from "../approvals/facts.ts";
+import type { DecisionFacts, Fact } from "../approvals/facts.ts";
 import type { RISKS } from "../approvals/risks.ts";
 import { normalTarget } from "../core/target.ts";
 import { hiddenValuesText } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { Folded } from "./decision-bar.tsx";
-import { Button, PostForm, ReasonField } from "../ui/form.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { UntrustedText } from "../ui/parts.tsx";
 import { UntrustedUrl } from "./request.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
-/** A held request on a page of its own. */
-export interface HeldProps {
-  readonly action: MaskedAction;
-  readonly history: DecisionHistory;
-  /** What was wrong with the form before. The input is kept. */
-  readonly problem?: string;
-  readonly reason?: string;
-}
-
 export function SecretsMasked() {
   return <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>;
-}
-
-interface DecisionFormProps {
-  readonly reason?: string | undefined;
-  /** The first, primary button; approve by default. */
-  readonly main?: Decision;
-  /** Left out on the page of an approval link, which has no session. */
-  readonly user?: PageUser;
-  /** The run that the page shows. A link contains its run. */
-  readonly run?: number;
-  /** Where the form is sent; the same page by default. */
-  readonly path?: string;
-  /** What of the request is not shown above the buttons; left out: all of it is. */
-  readonly unread?: string | null | undefined;
-  /** How many items and fields of it are closed at first. */
-  readonly folded?: number;
-  /** The action, for keyboard shortcuts and unique IDs on pages with several forms. */
-  readonly about?: Pick<SeenAction, "id" | "method" | "host">;
-}
-
-/** The form with both buttons and a reason. */
-export function DecisionForm({
-  reason,
-  main = "approve",
-  user,
-  run,
-  path,
-  unread = null,
-  folded = 0,
-  about,
-}: DecisionFormProps) {
-  const hotkey = (key: "a" | "x", verb: string) =>
-    about === undefined ? undefined : { key, question: `${verb} ${callText(about)}?` };
-  const approve = (
-    <Button
-      name="decision"
-      value="approve"
-      look={main === "approve" ? "main" : "plain"}
-      hotkey={hotkey("a", "Approve")}
-    >
-      <span>
-        {unread === null ? "Approve" : `Approve, with ${unread} not shown`}
-        <Folded count={folded} />
-      </span>
-    </Button>
-  );
-  const reject = (
-    <Button name="decision" value="reject" look={main === "reject" ? "danger" : "bad"} hotkey={hotkey("x", "Reject")}>
-      Reject
-    </Button>
-  );
-  return (
-    <PostForm user={user} action={path} fields={run === undefined ? [] : [["run", run]]}>
-      <ReasonField
-        value={reason}
-        hint="Shown to the requester and on the receipt."
-        idSuffix={about === undefined ? "" : `-${about.id.slice(-8)}`}
-      />
-      <div class="choices">{main === "approve" ? [approve, reject] : [reject, approve]}</div>
-    </PostForm>
-  );
 }
 
 /** An action in a question. */

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { REASON_CHARS_MAX } from "../core/limits.ts";
+import type { Decision } from "../core/status.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Problem } from "../ui/parts.tsx";
 import { number, type PageUser } from "../ui/text.ts";
@@ -34,15 +35,64 @@ export function EndOfRequest() {
 }
 
 /** In the button that approves: what of the body is not on the page, until it was loaded (base.css). */
-export function Unread({ what }: { readonly what: string | null }) {
+function Unread({ what }: { readonly what: string | null }) {
   // The number of lines is enough here: the page has the one of characters.
   const [short = ""] = what?.split(" (") ?? [];
   return what === null ? null : <span class="decide-rest decide-unread">{`, with ${short} not shown`}</span>;
 }
 
 /** In the button that approves: what is closed, which goes away when all of it is opened (base.css). */
-export function Folded({ count }: { readonly count: number }) {
+function Folded({ count }: { readonly count: number }) {
   return count === 0 ? null : <span class="decide-rest decide-folded">{`, with ${number(count)} folded`}</span>;
+}
+
+interface DecisionButtonsProps {
+  /** The first, primary button; approve by default. */
+  readonly main?: Decision;
+  /** What is decided, and how much of it there is to read, as the button continues. */
+  readonly what?: string;
+  readonly extent?: string;
+  /** The question of a confirmation, and the key that rejects; left out: no keys press them. */
+  readonly asks?: { readonly question: string; readonly reject: "x" | "r" };
+  readonly unread?: string | null;
+  readonly folded: number;
+  /** Where scripts run, the button says how much is below. */
+  readonly isBelow?: boolean;
+  readonly waitsFor?: string | undefined;
+}
+
+/** Both buttons of every decision. */
+export function DecisionButtons(props: DecisionButtonsProps) {
+  const { main = "approve", what = "", extent = "", asks, unread = null, folded, isBelow = false, waitsFor } = props;
+  const hotkey = (key: "a" | "x" | "r", verb: string) =>
+    asks === undefined ? undefined : { key, question: `${verb} ${asks.question}?` };
+  const approve = (
+    <Button
+      name="decision"
+      value="approve"
+      look={main === "approve" ? "main" : "plain"}
+      hotkey={hotkey("a", "Approve")}
+      waitsFor={waitsFor}
+    >
+      <span>
+        {`Approve${what}${extent}`}
+        <Unread what={unread} />
+        {isBelow ? <span class="decide-rest" data-below="" hidden /> : null}
+        <Folded count={folded} />
+      </span>
+    </Button>
+  );
+  const reject = (
+    <Button
+      name="decision"
+      value="reject"
+      look={main === "reject" ? "danger" : "bad"}
+      hotkey={hotkey(asks?.reject ?? "x", "Reject")}
+    >
+      {`Reject${what}`}
+    </Button>
+  );
+  return <>{main === "approve" ? [approve, reject] : [reject, approve]}</>;
 }
 
 /**
@@ -63,7 +113,6 @@ export function DecisionBar({
   problem,
   reason = "",
 }: DecisionBarProps) {
-  const of = what === "" ? "" : ` ${what}`;
   return (
     <PostForm user={user} action={path} fields={fields} class="decide">
       <Problem text={problem} />
@@ -71,22 +120,15 @@ export function DecisionBar({
         Someone has already decided.
       </p>
       <div class="decide-row">
-        <Button
-          name="decision"
-          value="approve"
-          hotkey={{ key: "a", question: `Approve ${question}?` }}
+        <DecisionButtons
+          what={what === "" ? "" : ` ${what}`}
+          extent={extent === undefined ? "" : ` · ${extent}`}
+          asks={{ question, reject: "r" }}
+          unread={unread}
+          folded={folded}
+          isBelow={!isAtEnd}
           waitsFor={isAtEnd ? `why-${id}` : undefined}
-        >
-          <span>
-            {`Approve${of}${extent === undefined ? "" : ` · ${extent}`}`}
-            <Unread what={unread} />
-            {!isAtEnd ? <span class="decide-rest" data-below="" hidden /> : null}
-            <Folded count={folded} />
-          </span>
-        </Button>
-        <Button name="decision" value="reject" look="bad" hotkey={{ key: "r", question: `Reject ${question}?` }}>
-          {`Reject${of}`}
-        </Button>
+        />
         <details class="decide-note" open={reason !== "" || problem !== undefined}>
           <summary>
             <span class="on-wide">Add a note</span>

@@ -8,7 +8,7 @@ import { bodyKindText } from "../receipts/mask-body.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { asSent } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { BEGINNING, limitsOnPage, pageBody } from "../ui/body-view.tsx";
+import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { bodyPath } from "./body-page.tsx";
 import { Copied, CopiedText } from "../ui/controls.tsx";
 import { callText, factValue, HiddenValues, RISK_WORDS, Risks } from "./decide.tsx";
@@ -63,22 +63,16 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
             {mayDecide ? <a href={alike.path}>{`Review all ${alike.count}`}</a> : null}
           </p>
         )}
-        <AskedFor
-          {...held}
+        <AskedRequest
+          action={action}
+          history={held.history}
+          body={body}
+          bodyPath={bodyPath(action.id)}
           user={user}
           now={now}
-          hidden={<HiddenValues action={action} user={user} />}
           end={<EndOfRequest />}
-        >
-          <RequestParts
-            action={action}
-            isAsked={mayDecide}
-            cut={body === null ? undefined : { body, path: null }}
-            bodyPath={bodyPath(action.id)}
-            bodyKind={bodyKindText(action)}
-            canCopy
-          />
-        </AskedFor>
+          canCopy
+        />
         <p class="foot">
           {`${waitingText(action)} Secrets are masked as ••••; the request is sent with the real values.`}
         </p>
@@ -103,47 +97,50 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
   );
 }
 
-interface AskedForProps extends HeldRequest {
-  readonly user: PageUser;
-  readonly now: Date;
-  /** What is sent. */
-  readonly children?: Child;
-  /** How many values are hidden. */
-  readonly hidden?: Child;
+interface AskedRequestProps extends HeldRequest {
+  readonly body: PageBody | null;
+  /** The page of the whole body. */
+  readonly bodyPath: string;
+  /** Null: whoever has the link of an approval. */
+  readonly user: PageUser | null;
+  /** Null: times are not told relative to it. */
+  readonly now: Date | null;
   /** Below what has to be seen. */
   readonly end?: Child;
+  /** With a button that copies the body. */
+  readonly canCopy?: boolean;
 }
 
-/** A held request: the call, its risks, what is sent, what the requester says. Who may not decide sees no facts. */
-export function AskedFor({ action, history, user, now, children, hidden = null, end = null }: AskedForProps) {
-  if (!mayDo(user.role, "approve")) {
+/**
+ * A held request, in the order of every place: the call, its risks, what is sent, the requester's words. The rest is folded. Who
+ * may not decide sees no facts.
+ */
+export function AskedRequest(props: AskedRequestProps) {
+  const { action, history, body, user, now, end = null } = props;
+  const mayDecide = user === null || mayDo(user.role, "approve");
+  const sent = (
+    <RequestParts
+      action={action}
+      isAsked={mayDecide}
+      isWhole
+      cut={body === null ? undefined : { body, path: null }}
+      bodyPath={props.bodyPath}
+      bodyKind={bodyKindText(action)}
+      canCopy={props.canCopy ?? false}
+    />
+  );
+  if (!mayDecide) {
     return (
       <div class="asked">
         <p>
-          <RequestName action={asSent(action)} />
+          <RequestName action={action} />
         </p>
-        {children}
+        {sent}
         {end}
       </div>
     );
   }
-  return (
-    <AskedFacts action={action} history={history} now={now} hidden={hidden} end={end}>
-      {children}
-    </AskedFacts>
-  );
-}
-
-interface AskedFactsProps extends HeldRequest, Pick<AskedForProps, "children" | "hidden" | "end"> {
-  /** Null: times are not told relative to it. */
-  readonly now: Date | null;
-}
-
-/**
- * A held request for whoever may decide, in the order of every place: the call, its risks, what is sent, the requester's words.
- * The rest is folded.
- */
-export function AskedFacts({ action, history, now, children, hidden = null, end = null }: AskedFactsProps) {
+  const hidden = <HiddenValues action={action} {...(user !== null && { user })} />;
   const { facts, risks } = maskedFacts(action, history, "");
   const notes = risks.filter(({ level }) => level === "note");
   // How many values are hidden is said above the first of them.
@@ -164,7 +161,7 @@ export function AskedFacts({ action, history, now, children, hidden = null, end 
           ))}
         </div>
       ) : null}
-      {children}
+      {sent}
       <FactList facts={facts.filter(({ name }) => WORD_FACTS.has(name))} look="asked-words" action={action} now={now} />
       {end}
       <details class="asked-more">

@@ -12,18 +12,16 @@ import {
 } from "../approvals/look-alikes.ts";
 import { maskedFacts } from "../approvals/facts.ts";
 import { REVIEW_COLUMNS_MAX } from "../core/limits.ts";
-import { bodyKindText } from "../receipts/mask-body.ts";
 import { hiddenValuesText } from "../receipts/masked-action.ts";
 import { bodyPath } from "./body-page.tsx";
 import { BEGINNING, type PageBody, pageBody } from "../ui/body-view.tsx";
-import { HiddenValues, Risks } from "./decide.tsx";
+import { Risks } from "./decide.tsx";
 import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
 import { pathOf } from "./outcome.tsx";
 import { Ago, UntrustedText } from "../ui/parts.tsx";
-import { AskedFor, FactList, type HeldRequest } from "./request-pane.tsx";
-import { RequestParts } from "./request.tsx";
+import { AskedRequest, FactList, type HeldRequest } from "./request-pane.tsx";
 import { counted, number, type PageUser, waitingText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -147,15 +145,14 @@ function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { rea
   const [{ action, held }] = group.requests;
   return (
     <article class="reviewed" data-asked="" aria-label={`${action.method} ${pathOf(action)}`}>
-      <AskedFor {...held} user={user} now={now} hidden={<HiddenValues action={action} user={user} />}>
-        <RequestParts
-          action={action}
-          isAsked
-          cut={body === null ? undefined : { body, path: null }}
-          bodyPath={bodyPath(action.id)}
-          bodyKind={bodyKindText(action)}
-        />
-      </AskedFor>
+      <AskedRequest
+        action={action}
+        history={held.history}
+        body={body}
+        bodyPath={bodyPath(action.id)}
+        user={user}
+        now={now}
+      />
       {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
       <CardFoot action={action} now={now} leaveOut={leaveOut} />
     </article>

@@ -58,7 +58,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
   const { port } = options;
   const baseUrl = options.baseUrl ?? (port === undefined ? OWN_ORIGIN : `http://127.0.0.1:${port}`);
   const settings: Partial<Config> = {
-    baseUrl,
+    baseUrl: options.env?.["BASE_URL"] ?? baseUrl,
     signUps: options.signUps ?? "open",
     approvalLinks: options.approvalLinks ?? "confirm",
     rateLimitPerSecond: options.rateLimitPerSecond ?? 0,
