@@ -5,6 +5,7 @@ import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import { noPasswordPage, PASSWORD_LINK_PATH, PASSWORD_PATH, passwordChangedPage, passwordPage } from "./account.tsx";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
+import { answerForm } from "./forms.tsx";
 import { logInPage, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
 import type { OwnMailService } from "../accounts/own-mails.ts";
 import { json, page, seeOther } from "../http/response.ts";
@@ -346,17 +347,17 @@ export function passwordPages(deps: PasswordPageDeps) {
 /** Somebody who logs in by the identity provider proves by their mailbox that they may set a password. */
 function mailLink(deps: PasswordPageDeps): AnswerPerson {
   const { ownMails, tokenFormOf, flash } = deps;
-  return async ({ context, person }) => {
+  return answerForm(
     // Without the password that others confirm with: they have none, and the link goes to their own address alone.
-    await tokenFormOf(context, person);
-    try {
+    tokenFormOf,
+    async ({ person }) => {
       const { error } = await ownMails.sendPasswordLink(person);
       if (error !== null) throw new DomainError("unavailable", error);
       return flash.redirect(person, PASSWORD_PATH, {});
-    } catch (error) {
-      return showFormAgain(context, error, CORRECTABLE, (problem) => withoutPassword(deps, person, null, problem));
-    }
-  };
+    },
+    ({ person }, { problem }) => withoutPassword(deps, person, null, problem),
+    CORRECTABLE,
+  );
 }
 
 function withoutPassword(

@@ -121,7 +121,7 @@ type Asked<Params> = Parameters<AnswerPerson<Params>>[0] & { readonly form: Form
 export function answerForm<Params = unknown>(
   formOf: FormOf,
   act: (asked: Asked<Params>) => Promise<Response | string>,
-  again?: (asked: Asked<Params>, state: FormState, refused: DomainError) => string | Promise<string>,
+  again?: (asked: Asked<Params>, state: FormState) => string | Promise<string>,
   codes: ReadonlySet<ErrorCode> = INVALID,
 ): AnswerPerson<Params> {
   return async (request) => {
@@ -133,8 +133,8 @@ export function answerForm<Params = unknown>(
       return typeof done === "string" ? seeOther("own", done) : done;
     } catch (error) {
       if (again === undefined) throw error;
-      return showFormAgain(request.context, error, codes, (problem, refused) =>
-        again(asked, { values: form, issues: refused.issues, problem }, refused),
+      return showFormAgain(request.context, error, codes, (problem, { issues }) =>
+        again(asked, { values: form, issues, problem }),
       );
     }
   };

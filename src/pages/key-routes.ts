@@ -63,11 +63,10 @@ export function keyPages(deps: KeyPageDeps) {
     const left = await keyService.unfinished(person.caller, id);
     return page("own", revokeKeyPage({ user: person, of: key, left, now: clock.now() }));
   };
-  const revoke: AnswerById = async ({ context, person, params: { id } }) => {
-    const form = await formOf(context, person);
+  const revoke = answerForm<{ readonly id: string }>(formOf, async ({ person, params: { id }, form }) => {
     await keyService.revoke(person.caller, id, unfinishedIn(form));
-    return seeOther("own", `/keys?revoked=${id}`);
-  };
+    return `/keys?revoked=${id}`;
+  });
   const hooks = { params: KeyParams };
   return createPersonRoutes(personOf)
     .get("/keys", list)
