@@ -245,6 +245,26 @@ describe("for people, without script,", () => {
     expect((await ann.send(of("remove"), hidden)).status).toBe(303);
     expect(await app.engine.store.channels.list(app.engine.owner.accountId)).toHaveLength(1);
   });
+
+  test("what is wrong stands below its field, and at the top where the kind hides the field", async () => {
+    const ann = await signedIn(app);
+    const hidden = await ann.hiddenOf("/settings/channels");
+    const typed = {
+      ...hidden,
+      name: "",
+      kind: "mail",
+      to: "nobody",
+      url: "https://hooks.example.com/",
+      remind_after_minutes: "x",
+    };
+    const html = await (await ann.send("/settings/channels", typed)).text();
+    for (const name of ["name", "to", "remind_after_minutes"]) expect(html).toContain(`id="${name}-problem"`);
+    expect(html).toContain('value="https://hooks.example.com/"');
+    const whole = { ...typed, name: "ops", to: "ann@example.com", remind_after_minutes: "" };
+    const top = await (await ann.send("/settings/channels", whole)).text();
+    expect(top).toContain('<p class="notice notice-bad" role="status">A mail channel takes no URL.</p>');
+    expect((await ann.send("/settings/channels", { ...whole, url: "", kind: "pager" })).status).toBe(400);
+  });
 });
 
 test("the example of the guide is taken as it is written", async () => {
