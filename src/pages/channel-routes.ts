@@ -5,7 +5,7 @@ import { page } from "../http/response.ts";
 import { createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
 import type { Clock } from "../core/clock.ts";
 import { CHANNEL_FORM, CHANNELS_PATH, channelsPage, type ShownTest } from "./channels.tsx";
-import { answerForm, type FormState, unlessGone } from "./forms.tsx";
+import { answerForm, type ById, type FormState, unlessGone } from "./forms.tsx";
 
 interface ChannelPageDeps extends PersonRouteDeps {
   readonly channelService: ChannelService;
@@ -14,10 +14,6 @@ interface ChannelPageDeps extends PersonRouteDeps {
 }
 
 const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);
-
-interface ById {
-  readonly id: string;
-}
 
 /** The page of where the account asks for approval, with the same service as /v1/channels. It works without script. */
 export function channelPages({ channelService, personOf, formOf, flash, clock }: ChannelPageDeps) {

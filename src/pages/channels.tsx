@@ -142,6 +142,7 @@ function ChannelForm({ user, typed }: { readonly user: PageUser; readonly typed:
         name="remind_after_minutes"
         label="Remind after"
         hint="Minutes, 5 to 10080, after which the question is repeated once. Empty: never."
+        wrong="Enter 5 to 10080 minutes, or nothing."
       />
       <div class="buttons">
         <Button>Add channel</Button>

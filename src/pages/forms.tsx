@@ -42,7 +42,7 @@ interface Stated {
   readonly wrong?: string | undefined;
 }
 
-type SchemaFieldProps = Stated & Omit<FieldProps, "value" | "problem">;
+export type SchemaFieldProps = Stated & Omit<FieldProps, "value" | "problem">;
 
 /** Radio buttons for a member whose values the schema names. */
 export function StatedChoices({ state, wrong, ...props }: Stated & Omit<ChoicesProps, "chosen" | "problem">) {
@@ -110,6 +110,11 @@ function valueOf(text: string, type: string | undefined): unknown {
 /** What is no number stays text, which the check refuses. */
 export function numberIn(text: string): number | string {
   return /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : text;
+}
+
+/** What a path names by its id. */
+export interface ById {
+  readonly id: string;
 }
 
 type Asked<Params> = Parameters<AnswerPerson<Params>>[0] & { readonly form: Form };

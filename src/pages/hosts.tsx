@@ -5,7 +5,7 @@ import { ALL_HOSTS, type HostRules, type HostSettingsRow, NO_HOST_RULES } from "
 import type { Pause } from "../core/pause.ts";
 import { PutDefaults, PutHostSettings } from "../api/host-settings.ts";
 import { Button, Field, PostForm } from "../ui/form.tsx";
-import { EMPTY_FORM, filled, type FormState, problemBeside, schemaForm } from "./forms.tsx";
+import { EMPTY_FORM, filled, type FormState, problemBeside, type SchemaFieldProps, schemaForm } from "./forms.tsx";
 import { Ago, Card, Dot, LinkButton, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import {
   List,
@@ -228,19 +228,16 @@ interface HostFormProps {
 export function hostFormPage({ user, host, typed, inherited }: HostFormProps): string {
   const isDefaults = host === ALL_HOSTS;
   const form = isDefaults ? DEFAULTS_FORM : HOST_FORM;
-  const field = (name: string, label: string, hint?: string) => {
-    const placeholder = inherited.values.get(name);
-    return (
-      <form.Field
-        state={typed}
-        name={name}
-        label={label}
-        type="text"
-        {...(hint !== undefined && { hint })}
-        {...(placeholder !== undefined && { placeholder })}
-      />
-    );
-  };
+  const field = (name: string, label: string, texts: Pick<SchemaFieldProps, "hint" | "wrong"> = {}) => (
+    <form.Field
+      state={typed}
+      name={name}
+      label={label}
+      type="text"
+      placeholder={inherited.values.get(name)}
+      {...texts}
+    />
+  );
   return settingsFrame({
     user,
     section: "Hosts",
@@ -252,10 +249,19 @@ export function hostFormPage({ user, host, typed, inherited }: HostFormProps): s
       <section class="card" aria-label="Settings of the host">
         <Problem text={problemBeside(typed, FIELDS)} />
         <PostForm user={user} action={HOSTS_PATH} fields={[["host", host]]}>
-          {field("timeout_ms", "Timeout", "For a whole attempt, 1 s to 120 s. For example 30 s or 2 min.")}
-          {field("base_ms", "First delay", "After the first failed attempt, doubled after each further one.")}
-          {field("cap_ms", "Longest delay", "Between two attempts. Set both delays, or neither.")}
-          {field("give_up_on", "Give up on", "Statuses after which no attempt follows: 401, 422, 5xx.")}
+          {field("timeout_ms", "Timeout", {
+            hint: "For a whole attempt, 1 s to 120 s. For example 30 s or 2 min.",
+            wrong: "Enter a time from 1 s to 120 s.",
+          })}
+          {field("base_ms", "First delay", {
+            hint: "After the first failed attempt, doubled after each further one.",
+            wrong: "Enter a time from 100 ms to 1 h, or leave both delays empty.",
+          })}
+          {field("cap_ms", "Longest delay", {
+            hint: "Between two attempts. Set both delays, or neither.",
+            wrong: "Enter a time from 100 ms to 24 h, or leave both delays empty.",
+          })}
+          {field("give_up_on", "Give up on", { hint: "Statuses after which no attempt follows: 401, 422, 5xx." })}
           {isDefaults ? null : field("max_per_second", "Calls a second")}
           {isDefaults ? null : field("max_concurrent", "Calls at a time")}
           <div class="buttons">

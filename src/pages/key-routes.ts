@@ -14,7 +14,7 @@ import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../core/pause.ts"
 import { FLASH_MS_MAX, KEYS_SHOWN_MAX, CREATED_KEYS_REMEMBERED_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { keysPage, revokeKeyPage } from "./keys.tsx";
-import { answerForm, filled } from "./forms.tsx";
+import { answerForm, type ById, filled } from "./forms.tsx";
 import { KEY_FORM, madeKeyPage, NEW_KEY, newKeyPage } from "./new-key.tsx";
 import {
   type Flash,
@@ -63,7 +63,7 @@ export function keyPages(deps: KeyPageDeps) {
     const left = await keyService.unfinished(person.caller, id);
     return page("own", revokeKeyPage({ user: person, of: key, left, now: clock.now() }));
   };
-  const revoke = answerForm<{ readonly id: string }>(formOf, async ({ person, params: { id }, form }) => {
+  const revoke = answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
     await keyService.revoke(person.caller, id, unfinishedIn(form));
     return `/keys?revoked=${id}`;
   });

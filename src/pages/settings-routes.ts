@@ -14,7 +14,7 @@ import type { EffectiveSettings } from "../config/config.ts";
 import { ACCOUNTS_PAGE_PATH, accountsPage, MAIL_TEST_PATH, serverPage } from "./settings.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
-import { answerForm, filled, type FormState } from "./forms.tsx";
+import { answerForm, type ById, filled, type FormState } from "./forms.tsx";
 import { PAUSE_SCOPES, pausesPage } from "./pauses.tsx";
 import { checkReasonField } from "./decision-form.ts";
 import { AccountParams } from "../accounts/routes.ts";
@@ -239,10 +239,6 @@ interface PausePageDeps extends PersonRouteDeps {
   readonly keyService: Pick<KeyService, "list">;
   readonly signingService: Pick<SigningService, "origins">;
   readonly clock: Pick<Clock, "now">;
-}
-
-interface ById {
-  readonly id: string;
 }
 
 /** The pages of pauses, with the same service as /v1/pauses. They work without script. */

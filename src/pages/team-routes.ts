@@ -28,7 +28,7 @@ import {
 import type { Clock } from "../core/clock.ts";
 import { EMPTY_CREDENTIALS } from "../ui/form.tsx";
 import { ACCOUNT_NAME_PATH, accountPage, NAME_FORM } from "./account.tsx";
-import { answerForm, type FormState } from "./forms.tsx";
+import { answerForm, type ById, type FormState } from "./forms.tsx";
 import { LOG_IN_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
 import {
   EMPTY_INVITATION,
@@ -51,10 +51,6 @@ interface TeamPageDeps extends PersonRouteDeps {
   readonly clock: Pick<Clock, "now">;
   /** As `formOf`, also where the account is stopped: for what concerns the person alone. */
   readonly ownFormOf: FormOf;
-}
-
-interface ById {
-  readonly id: string;
 }
 
 /** The page of the account's people, for owners, and of a person's own accounts and sessions. */

@@ -96,7 +96,7 @@ export interface FieldProps extends Omit<LabelledProps, "id" | "children"> {
   readonly maxlength?: number | undefined;
   readonly autocomplete?: string;
   /** What holds while the field is empty. */
-  readonly placeholder?: string;
+  readonly placeholder?: string | undefined;
   /** Offered while typing; anything else may be typed. */
   readonly known?: readonly string[];
   /** Where one page has several forms with the same fields. */
