@@ -9,7 +9,7 @@ const read = async (pattern: string) => {
 };
 
 test("every class that a stylesheet names is used by a page", async () => {
-  const css = (await read("ui/assets/*.css")).replaceAll(/\/\*.*?\*\//gs, "");
+  const css = (await read("{ui,pages}/**/*.css")).replaceAll(/\/\*.*?\*\//gs, "");
   const sources = await read("{pages,ui,mail}/**/*.{ts,tsx}");
   const words = new Set(sources.split(/[\s"'`]+/));
   const selectors = [...css.matchAll(/[^{}]+(?=\{)/g)].join(" ");
