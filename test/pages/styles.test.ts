@@ -21,3 +21,39 @@ test("every class that a stylesheet names is used by a page", async () => {
   classes.delete("htmx-request");
   expect([...classes].filter((name) => !isUsed(name))).toEqual([]);
 });
+
+/** Colours by number or function, and times: only tokens have them. */
+const VALUE = /#[0-9a-f]{3,8}\b|\b(?:rgb|hsl|hwb|lab|lch|oklab|oklch|color)a?\(|(?<![\w-])[\d.]+m?s\b/i;
+/** Lengths of these come from tokens too; shares of the text or of the box may be said in place. */
+const SIZED = /^(?:font-size|font|border-radius)$/;
+const LENGTH = /(?<![\w-])\d*\.?\d*[1-9]\d*\.?\d*(?:px|rem|pt|mm)\b/;
+/** Lines at an edge are no shadows. */
+const SHADOW = /^(?:none|var\(--shadow\)|inset [-\dpx ]+ var\(--[\w-]+\))$/;
+
+/** The declarations of a stylesheet with a value that no token names. */
+function unnamedValues(css: string): readonly string[] {
+  const bare = css.replaceAll(/\/\*.*?\*\//gs, "");
+  return [...bare.matchAll(/(?<=[{;]\s*)([a-z-]+):\s*([^;{}]+);/g)].flatMap(([text, name = "", value = ""]) => {
+    const isUnnamed =
+      VALUE.test(value) ||
+      (SIZED.test(name) && LENGTH.test(value)) ||
+      (name === "box-shadow" && !SHADOW.test(value.trim()));
+    return isUnnamed ? [text] : [];
+  });
+}
+
+test("only tokens name colours, sizes of text, radii, shadows and durations", async () => {
+  const names = [...new Glob("{ui,pages}/**/*.css").scanSync(SOURCES)].filter((name) => name !== "ui/tokens.css");
+  const found = await Promise.all(
+    names.map(async (name) => unnamedValues(await Bun.file(SOURCES + name).text()).map((text) => `${name}: ${text}`)),
+  );
+  expect(names.length).toBeGreaterThan(5);
+  expect(found.flat()).toEqual([]);
+});
+
+test.each(["color: #123", "background: rgb(0 0 0 / 1%)", "font-size: 12px", "border-radius: 3px", "animation: a 0.2s"])(
+  "a stylesheet may not say %s",
+  (declaration) => {
+    expect(unnamedValues(`.a { display: grid; ${declaration}; }`)).toHaveLength(1);
+  },
+);
