@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
-import { ROLES } from "../../src/core/roles.ts";
 import { systemIds } from "../../src/core/ids.ts";
-import { anotherOwner, as, refusalOf } from "../actions/callers.ts";
+import { anotherOwner } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -34,21 +33,6 @@ describe("the signing secret", () => {
     });
     expect(await service.read(engine.owner, ORIGIN)).toEqual(read);
   });
-
-  test.each(ROLES.filter((role) => role !== "owner"))(
-    "is neither read nor rotated by a key with the role %s",
-    async (role) => {
-      await using engine = await openEngine({ starts: false });
-      const service = serviceOf(engine);
-      const before = await service.read(engine.owner, ORIGIN);
-      const caller = as(role, engine.owner);
-      expect(await refusalOf(service.read(caller, ORIGIN))).toMatchObject({ code: "forbidden" });
-      for (const origin of [ORIGIN, null]) {
-        expect(await refusalOf(service.rotate(caller, origin))).toMatchObject({ code: "forbidden" });
-      }
-      expect(await service.read(engine.owner, ORIGIN)).toEqual(before);
-    },
-  );
 
   test("is another one for every origin and every account", async () => {
     await using engine = await openEngine({ starts: false });

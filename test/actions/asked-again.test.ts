@@ -1,7 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import type { ActionRequest } from "../../src/core/action.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import { REPEATS_PER_REJECTION_MAX, REJECTION_WINDOW_MS } from "../../src/core/limits.ts";
@@ -138,45 +136,6 @@ describe("a request that a person rejected", () => {
     expect((await refusalOf(ask(engine)))?.code).toBe("invalid_request");
     await ask(engine, "4");
     expect((await refusalOf(ask(engine, "5")))?.code).toBe("forbidden");
-  });
-
-  test("is asked for twice at most by creates and retries that race, and a restart forgets nothing", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "outgate-"));
-    folders.push(folder);
-    const before = await openEngine({ folder, starts: false });
-    const id = await rejected(before);
-    const race = Array.from({ length: 20 }, (_, n) =>
-      refusalOf(n % 4 === 0 ? before.actionService.retry(agentOf(before), id, "Race.") : ask(before, "Race.")),
-    );
-    const codes = (await Promise.all(race)).map((refusal) => refusal?.code ?? "asked");
-    expect(codes.filter((code) => code === "asked")).toHaveLength(REPEATS_PER_REJECTION_MAX);
-    expect(codes.filter((code) => !["asked", "forbidden", "not_retryable"].includes(code))).toEqual([]);
-    await before.abandon();
-    await using engine = await openEngine({ folder, starts: false });
-    expect((await refusalOf(ask(engine, "After the restart.")))?.code).toBe("forbidden");
-  });
-
-  test("is another one with another method, path, query or body; headers, a fragment and the host's spelling change nothing", async () => {
-    await using engine = await openEngine({ starts: false });
-    const url = "http://127.0.0.1:9/orders?n=1";
-    await reject(engine, (await ask(engine, null, { url })).id);
-    for (const same of [
-      { headers: { "X-Try": "2" } },
-      { url: "http://127.0.0.1:9/orders?n=1#again" },
-      { url: "HTTP://127.1:09/orders?n=1" },
-      { callback: null, retries: 1 },
-    ]) {
-      expect({ same, code: (await refusalOf(ask(engine, null, { url, ...same })))?.code }).toEqual({
-        same,
-        code: "invalid_request",
-      });
-    }
-    for (const other of [
-      { method: "PUT" },
-      { url: "http://127.0.0.1:9/orders?n=2" },
-      { body: '{"amount":6}' },
-    ] as const)
-      expect((await ask(engine, null, { url, ...other })).status).toBe("awaiting_approval");
   });
 
   test("may be sent by an owner as often as they like, by retry and by create", async () => {

@@ -1,12 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import type { ActionStatus } from "../../src/core/action.ts";
-import type { Operation } from "../../src/core/status.ts";
 import type { Store } from "../../src/core/store.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { as, refusalOf } from "../actions/callers.ts";
-import { answering, holding } from "../actions/senders.ts";
+import { answering } from "../actions/senders.ts";
 
 describe("an approve", () => {
   test("releases a held action at once, says who and when, and it is sent", async () => {
@@ -96,46 +94,6 @@ describe("a cancel", () => {
     expect(sender.sent).toHaveLength(1);
     expect(await engine.actionService.get(engine.owner, id)).toEqual(cancelled);
   });
-});
-
-describe("a decision that comes at the wrong time", () => {
-  const CODES = { approve: "not_approvable", cancel: "not_cancellable", retry: "not_retryable" } as const;
-  const ALLOWED: Readonly<Record<ActionStatus, readonly Operation[]>> = {
-    pending: ["cancel"],
-    active: [],
-    awaiting_approval: ["approve", "cancel"],
-    completed: [],
-    failed: ["retry"],
-    cancelled: ["retry"],
-  };
-
-  test.each(Object.entries(ALLOWED))(
-    "on what is %s is refused and changes nothing, unless it is %p",
-    async (status, allowed) => {
-      const { sender, began, end } = holding();
-      await using engine = await openEngine({ sender, starts: status !== "pending" });
-      const { actionService, owner } = engine;
-      const { id } = await engine.create({
-        retries: 1,
-        approve: status === "awaiting_approval" || status === "cancelled",
-      });
-      if (status === "cancelled") await actionService.cancel(owner, id, null);
-      if (status === "active" || status === "completed" || status === "failed") await began;
-      if (status === "completed" || status === "failed") end(answered(status === "failed" ? 500 : 200));
-      // Safe: the names of the table are statuses.
-      const before = await engine.saw(id, { status: status as ActionStatus });
-      const told = await engine.events(id);
-      for (const operation of ["approve", "cancel", "retry"] as const) {
-        if (allowed.includes(operation)) continue;
-        const refusal = await refusalOf(actionService[operation](owner, id, "please"));
-        expect(refusal).toMatchObject({ code: CODES[operation] });
-        expect(refusal?.message).toContain(`Action ${id} is ${status} `);
-      }
-      expect(await actionService.get(owner, id)).toEqual(before);
-      expect(await engine.events(id)).toEqual(told);
-      end(answered(200));
-    },
-  );
 });
 
 describe("a decision about a run that was looked at", () => {

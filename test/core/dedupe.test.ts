@@ -1,14 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { Action, ActionRequest, ActionStatus } from "../../src/core/action.ts";
+import type { ActionRequest } from "../../src/core/action.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
-import { anotherOwner } from "../actions/callers.ts";
 import { answering, holding } from "../actions/senders.ts";
-
-const DAY_MS = 86_400_000;
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const KEYS = [
   ["Idempotency-Key", { idempotencyKey: "k1" }],
@@ -33,31 +28,6 @@ describe.each(KEYS)("creates with the same %s", (_name, key) => {
     expect(await engine.events(id ?? "")).toHaveLength(4);
   });
 
-  test("mean one action for 24 h from its creation, and not a millisecond longer", async () => {
-    await using engine = await openEngine({ starts: false });
-    const first = await engine.create(key);
-    engine.clock.jump(DAY_MS - 1);
-    expect((await engine.create(key)).id).toBe(first.id);
-    engine.clock.jump(1);
-    const next = await engine.create(key);
-    expect(next.id).not.toBe(first.id);
-    engine.clock.jump(DAY_MS - 1);
-    expect((await engine.create(key)).id).toBe(next.id);
-  });
-
-  test("mean an action of the caller's own account, by the whole key", async () => {
-    await using engine = await openEngine({ starts: false });
-    const mine = await engine.create(key);
-    const theirs = await engine.actionService.create(await anotherOwner(engine), requestFor(key));
-    expect(theirs.differs).toBeUndefined();
-    expect(theirs.action.id).not.toBe(mine.id);
-    const [name] = Object.keys(key);
-    for (const other of ["K1", "k1 ", "k"]) {
-      expect((await engine.create({ [String(name)]: other })).id).not.toBe(mine.id);
-    }
-    expect((await engine.create(key)).id).toBe(mine.id);
-  });
-
   test("answer with the action as it is now, and what differs", async () => {
     await using engine = await openEngine({ sender: answering(answered(201, '{"n":1.0}')) });
     const { id } = await engine.create(key);
@@ -65,53 +35,6 @@ describe.each(KEYS)("creates with the same %s", (_name, key) => {
     const answer = await engine.actionService.create(engine.owner, requestFor({ ...key, approve: true, retries: 5 }));
     expect(answer).toEqual({ action: now, differs: ["retries", "approve"] });
   });
-});
-
-/** Brings a new action with these keys into a status, by the service and the engine alone. */
-async function inStatus(engine: Engine, status: ActionStatus, key: Partial<ActionRequest>): Promise<Action> {
-  const { actionService, owner } = engine;
-  const isHeld = status === "awaiting_approval" || status === "cancelled";
-  const { id } = await engine.create({ ...key, approve: isHeld, retries: 1, url: `http://127.0.0.1:9/${status}` });
-  if (status === "cancelled") await actionService.cancel(owner, id, null);
-  return engine.saw(id, { status });
-}
-
-describe("a key of an action that is", () => {
-  const sender = () => ({
-    send: async ({ url }: { url: string }) => {
-      if (url.endsWith("/active")) await stopped.promise;
-      return answered(url.endsWith("/failed") ? 500 : 200);
-    },
-  });
-  let stopped = Promise.withResolvers<void>();
-
-  test.each([
-    ["active", true, true],
-    ["awaiting_approval", true, true],
-    ["completed", true, true],
-    ["cancelled", true, true],
-    ["failed", true, false],
-  ] as const)("%s: Idempotency-Key matches: %p, dedupe matches: %p", async (status, byIdempotency, byDedupe) => {
-    stopped = Promise.withResolvers();
-    await using engine = await openEngine({ sender: sender() });
-    const one = await inStatus(engine, status, { idempotencyKey: "k" });
-    const other = await inStatus(engine, status, { dedupe: "k" });
-    expect((await engine.create({ idempotencyKey: "k", approve: true })).id === one.id).toBe(byIdempotency);
-    expect((await engine.create({ dedupe: "k", approve: true })).id === other.id).toBe(byDedupe);
-    stopped.resolve();
-  });
-});
-
-test("Idempotency-Key is asked before dedupe when the two mean different actions", async () => {
-  await using engine = await openEngine({ starts: false });
-  const byDedupe = await engine.create({ dedupe: "d" });
-  const byKey = await engine.create({ idempotencyKey: "k" });
-  const both = await engine.actionService.create(engine.owner, requestFor({ dedupe: "d", idempotencyKey: "k" }));
-  expect(both.action.id).toBe(byKey.id);
-  expect(both.differs).toEqual(["dedupe"]);
-  // A new Idempotency-Key does not make a new action of what means the same thing.
-  const again = await engine.actionService.create(engine.owner, requestFor({ dedupe: "d", idempotencyKey: "new" }));
-  expect(again.action.id).toBe(byDedupe.id);
 });
 
 test("a create whose answer was lost is sent again and finds its action, delivered once", async () => {

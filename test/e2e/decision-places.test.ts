@@ -3,7 +3,7 @@ import { openFile } from "../../db/libsql/file.ts";
 import { FACTS } from "../../src/approvals/facts.ts";
 import { RISKS } from "../../src/approvals/risks.ts";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
-import { outgate, start } from "../cli/outgate.ts";
+import { outgate } from "../cli/outgate.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { connect } from "../mcp/clients.ts";
@@ -192,51 +192,6 @@ describe("every place of decision", () => {
     const subject = (await mailOf(id, 0)).fields["subject"];
     expect(subject).toStartWith("Approve? …com.api.stripe.com.evil.example · POST /xxx");
   });
-
-  test("warns first of a key that was revoked, or has expired, and then of similar rejections", async () => {
-    const at = server.engine.clock.now().getTime();
-    const more = { role: "agent", expires_at: new Date(at + 7_200_000).toISOString() };
-    const made = async (name: string) =>
-      (await server.call("POST", "/v1/keys", JSON.stringify({ name, ...more }))).json as { id: string; key: string };
-    const [revoked, expired] = [await made("leaked"), await made("old")];
-    const request = { approve: true, notify: { email: ANN } };
-    const ask = async ({ key }: { key: string }, query: number) => {
-      const body = { ...request, url: `https://api.example.com/pay/${query % 3}?unused=${query}` };
-      const sent = await server.call("POST", "/v1/actions", JSON.stringify(body), { authorization: `Bearer ${key}` });
-      return sent.json.id;
-    };
-    const agent = { ...server.engine.owner, role: "agent", scope: "account", actor: "key:agent" } as const;
-    // What agents take back themselves is no rejection.
-    const again = async (id: string) => {
-      await server.engine.actionService.cancel(agent, id, null);
-      await server.engine.actionService.retry(agent, id, "Again.");
-      await mailOf(id, 1);
-    };
-    for (const query of [1, 2, 3])
-      await server.engine.actionService.cancel(server.engine.owner, await ask(expired, query), "No.");
-    const ids = [await ask(revoked, 1), await ask(expired, 4)] as const;
-    await Promise.all(ids.map((id) => mailOf(id, 0)));
-    await server.call("DELETE", `/v1/keys/${revoked.id}`);
-    server.engine.clock.advance(7_200_000);
-    for (const id of ids) await again(id);
-    const [first, second] = ids;
-    const seen = { [first]: ["Key revoked by owner, 2 h ago."], [second]: ["Key expired just now."] };
-    seen[second]?.push("Similar requests of this key were rejected 3 times in 24 h.");
-    for (const [id, [begin = "", ...others]] of Object.entries(seen)) {
-      const { risks } = JSON.parse((await server.call("GET", `/v1/actions/${id}/facts`)).text);
-      expect(risks[0]).toEqual({ name: id === first ? "key_revoked" : "key_expired", level: "danger", text: begin });
-      expect(risks.slice(1).map(({ text }: { text: string }) => text)).toEqual([
-        ...others,
-        expect.stringContaining("New host"),
-      ]);
-      for (const [place, shown] of Object.entries(await placesOf(id, 2))) {
-        for (const text of [begin, ...others])
-          expect({ place, shown }).toEqual({ place, shown: expect.stringContaining(text) });
-      }
-    }
-    const list = await ann.pageOf("/approvals");
-    for (const words of ["key revoked", "key expired"]) expect(list).toContain(words);
-  });
 });
 
 describe("the command line", () => {
@@ -256,27 +211,6 @@ describe("the command line", () => {
     const late = await commandLine(id, "");
     expect(late).not.toContain("[y/N]");
     expect(late).toContain("cannot be approved");
-  });
-
-  test("decides on the run that it showed, and on no other", async () => {
-    const id = await held({ url: "https://a.example/runs" });
-    const { owner, actionService } = server.engine;
-    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    const env = { OUTGATE_URL: server.url, OUTGATE_API_KEY: KEYS.approver };
-    const program = start(["approve", id], { env, terminal: true, input: readable });
-    let shown = "";
-    for await (const chunk of program.stdout.pipeThrough(new TextDecoderStream())) {
-      const isAsked = shown.includes("[y/N]");
-      shown += chunk;
-      if (isAsked || !shown.includes("[y/N]")) continue;
-      await actionService.cancel(owner, id, "Not so.");
-      await actionService.retry(owner, id, "So?");
-      const writer = writable.getWriter();
-      await writer.write(new TextEncoder().encode("y\n"));
-      await writer.close();
-    }
-    expect(shown).toContain("that was run 1, and the action is in run 2");
-    expect((await actionService.get(owner, id)).status).toBe("awaiting_approval");
   });
 
   test("asks nothing with --yes, nor where there is no terminal", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { COMMAND_LINE, SERVICE, SOURCE } from "../support/programs.ts";
 import { newFolder, Service } from "../support/service.ts";
@@ -60,26 +60,6 @@ test("a first start that writes to a file or pipe writes lines of JSON only, one
   await service.end();
 });
 
-test("a first start that ends before it has shown the keys is repeated: the next one shows keys that work", async () => {
-  await using first = new Service({ env: { BOOTSTRAP_API_KEY: "" } });
-  const { port } = new URL(await first.ready());
-  const folder = newFolder();
-  // The account is made, and then the port is taken.
-  await using second = new Service({ env: { BOOTSTRAP_API_KEY: "", PORT: port }, folder });
-  expect(await second.process.exited).toBe(1);
-  expect(keysIn(second.output + (await second.complaint()))).toEqual([]);
-  await using third = new Service({ env: { BOOTSTRAP_API_KEY: "" }, folder });
-  await third.ready();
-  await until(() => third.output.includes("service.first_keys"));
-  const [ownerKey = "", agentKey = ""] = keysIn(third.output);
-  expect((await third.request("/v1/keys", { key: ownerKey })).status).toBe(200);
-  expect((await third.request("/v1/account", { key: agentKey })).status).toBe(200);
-  const link = /http:[^"]+\/welcome\/[0-9a-f]{64}/.exec(third.output)?.[0] ?? "";
-  expect((await fetch(link)).status).toBe(200);
-  await third.end();
-  rmSync(folder, { recursive: true, force: true });
-});
-
 test("in production without a terminal the first keys go into a file of this user's, and not into the log", async () => {
   const folder = newFolder();
   const env = { BOOTSTRAP_API_KEY: "", NODE_ENV: "production" };
@@ -120,35 +100,6 @@ test("in production without a terminal the first keys go into a file of this use
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("the second start shows no key, and what was stored is there", async () => {
-  await using first = new Service();
-  await first.create({ url: "http://127.0.0.1:9/", approve: true });
-  await first.end();
-  await using second = new Service({ folder: first.folder });
-  await second.ready();
-  expect(keysIn(second.output)).toEqual([]);
-  const list = (await (await second.request("/v1/actions")).json()) as { data: unknown[] };
-  expect(list.data).toHaveLength(1);
-});
-
-test("database, log of it and key are this user's alone", async () => {
-  await using service = new Service();
-  await service.ready();
-  for (const file of ["outgate.db", "outgate.db-wal", "outgate.db.key"]) {
-    const path = join(service.folder, "data", file);
-    expect(existsSync(path)).toBe(true);
-    expect(statSync(path).mode & 0o077).toBe(0);
-  }
-});
-
-test("a second server on the same file says so and ends", async () => {
-  await using first = new Service();
-  await first.ready();
-  await using second = new Service({ folder: first.folder });
-  expect(await second.process.exited).toBe(1);
-  expect(await second.complaint()).toContain("Another Outgate has the database");
-});
-
 test.each([
   ["a server", SERVICE],
   ["outgate mcp", [process.execPath, COMMAND_LINE, "mcp"]],
@@ -176,17 +127,6 @@ test("a port that is taken is a clear sentence, also when another Outgate has it
   await using second = new Service({ env: { PORT: port } });
   expect(await second.process.exited).toBe(1);
   expect(await second.complaint()).toContain(`Port ${port} of 127.0.0.1 can't be listened on`);
-});
-
-test("all that is wrong with the settings is told at once, and nothing is made", async () => {
-  await using service = new Service({
-    env: { PORT: "http", RETRY_BASE_MS: "0", ALLOWED_PRIVATE_TARGETS: "10.0.0.0/8" },
-  });
-  expect(await service.process.exited).toBe(1);
-  const complaint = await service.complaint();
-  expect(complaint).toContain("PORT");
-  expect(complaint).toContain("RETRY_BASE_MS");
-  expect(existsSync(join(service.folder, "data"))).toBe(false);
 });
 
 test("the start says where calls may go, and warns where HOST is public and BASE_URL is not set", async () => {

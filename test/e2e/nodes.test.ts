@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { LEASE_GRACE_MS, NODE_LIVES_MS, RECOVERY_INTERVAL_MS, SHARED_FRESH_MS } from "../../src/core/limits.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
-import { OWNER_KEY, Service } from "../support/service.ts";
+import { Service } from "../support/service.ts";
 
 const SECRET_KEY = "5f".repeat(32);
 
@@ -145,41 +145,6 @@ describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
       await a.request(`/v1/pauses/${String(paused["id"])}`, { method: "DELETE" });
       await within(SHARED_FRESH_MS + MARGIN_MS, async () => (await b.final(id))["status"] === "completed");
       expect(calls.calls).toEqual([String(id)]);
-    },
-    TEST_MS_MAX,
-  );
-
-  test.concurrent(
-    "three that start at once on an empty database make one account and one set of keys, and one of them shows it; another key is refused",
-    async () => {
-      const url = await createDatabase();
-      const start = () => new Service({ env: { ...settings(url), BOOTSTRAP_API_KEY: "" } });
-      const nodes = [start(), start(), start()];
-      try {
-        await Promise.all(nodes.map((node) => node.ready()));
-        // The keys follow the line of the start.
-        await within(MARGIN_MS, () => nodes.some(({ output }) => output.includes("owner_key")));
-        await Bun.sleep(1_000);
-        const shown = nodes.filter(({ output }) => output.includes("owner_key"));
-        expect(shown).toHaveLength(1);
-        const owner = /"owner_key":"([^"]+)"/.exec(shown[0]?.output ?? "")?.[1] ?? "";
-        for (const node of nodes) {
-          const { data } = (await jsonOf(await node.request("/v1/keys", { key: owner }))) as {
-            readonly data?: unknown[];
-          };
-          expect(data).toHaveLength(2);
-          expect((await node.request("/v1/actions", { key: OWNER_KEY })).status).toBe(401);
-        }
-        const other = new Service({ env: { ...settings(url), SECRET_KEY: "6e".repeat(32) } });
-        expect(await other.process.exited).toBe(1);
-        const complaint = await other.complaint();
-        expect(complaint).toContain("The master key is not the one that this database is sealed under.");
-        expect(complaint).not.toContain(new URL(url).password || "postgres://");
-        await other[Symbol.asyncDispose]();
-      } finally {
-        await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));
-        await dropDatabase(url);
-      }
     },
     TEST_MS_MAX,
   );

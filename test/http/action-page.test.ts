@@ -238,17 +238,6 @@ describe("a decision on it", () => {
     expect((await actionOf(id)).status).toBe("cancelled");
   });
 
-  test("on a run that was not looked at is not taken", async () => {
-    const id = await created({ approve: true });
-    const fields = await ann.hiddenOf(`/actions/${id}`);
-    await app.call("POST", `/v1/actions/${id}/cancel`);
-    await app.call("POST", `/v1/actions/${id}/retry`);
-    for (const run of [fields["run"] ?? "", "", "x"]) {
-      expect((await ann.send(`/actions/${id}`, { ...fields, run, decision: "approve" })).status).toBe(409);
-    }
-    expect((await actionOf(id)).status).toBe("awaiting_approval");
-  });
-
   test("to retry is none on a run that was not looked at: somebody may have rejected that", async () => {
     const id = await created({ approve: true });
     await say(id, { decision: "reject" });

@@ -30,27 +30,6 @@ const post = (path: string, body: object, key: string) => app.call("POST", path,
 
 const create = (key: string, body: object) => post("/v1/actions", { url: target.url, ...body }, key);
 
-describe("headers by which a proxy tells a target who somebody is", () => {
-  const headers = { "X-authentik-username": "akadmin" };
-
-  test("are refused for an agent's key over REST, MCP, and edit and resend; an owner key may set them", async () => {
-    const refused = await create(KEYS.agent, { approve: true, headers });
-    expect([refused.status, refused.json.error.code]).toEqual([400, "validation_error"]);
-    expect(refused.json.error.details).toMatchObject([
-      { field: "headers.X-authentik-username", message: expect.stringContaining("x-authentik-*") },
-    ]);
-    await using agent = await connect("modern", app.mcpUrl);
-    const error = errorIn(await agent.call("create", { url: target.url, approve: true, headers }));
-    expect(JSON.stringify(error)).toContain("headers.X-authentik-username");
-    const { id } = (await create(KEYS.agent, { approve: true })).json;
-    const path = `/actions/${id}/edit`;
-    const edited = { method: "POST", url: target.url, title: "", headers: "X-authentik-username: akadmin", body: "" };
-    const again = await ann.send(path, { ...(await ann.hiddenOf(path)), ...edited });
-    expect([again.status, await again.text()]).toEqual([400, expect.stringContaining("headers.X-authentik-username")]);
-    expect((await create(KEYS.owner, { approve: true, headers })).status).toBe(201);
-  });
-});
-
 describe("callbacks of a key with limits", () => {
   const EVIL = "http://127.0.0.1:9/v1/payments?amount=9900";
   const inAnHour = () => new Date(app.engine.clock.now().getTime() + 3_600_000).toISOString();
@@ -182,33 +161,6 @@ describe("a request that names another method", () => {
   const makeKey = async (more: object) =>
     (await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role: "agent", ...more }))).json.key;
   const disguised = { method: "GET", url: "http://127.0.0.1:9/orders/7?_method=DELETE" };
-
-  test("counts as both for the methods of a key, over REST and MCP, and wherever it names it", async () => {
-    const reader = await makeKey({ methods: ["GET"] });
-    const writer = await makeKey({ methods: ["POST"] });
-    const bytes = Buffer.from('--b\r\nContent-Disposition: form-data; name="_method"\r\n\r\nDELETE\r\n--b--');
-    const requests = [
-      [reader, disguised],
-      [reader, { method: "GET", headers: { "X-Request-Verb": "DELETE" } }],
-      [writer, { url: disguised.url }],
-      [writer, { body: { _HttpMethod: "delete" } }],
-      [writer, { json: { $httpMethod: "DELETE" } }],
-      [writer, { form: { _method: "DELETE" } }],
-      [writer, { headers: { "X-Foo-Method": '"DELETE"' } }],
-      [writer, { headers: { "X-Foo-Method": "POST, DELETE" } }],
-      [writer, { base64: bytes.toString("base64"), headers: { "Content-Type": "multipart/form-data; boundary=b" } }],
-    ] as const;
-    for (const [key, members] of requests) {
-      const refused = await create(key, members);
-      expect([members, refused.status]).toEqual([members, 403]);
-      expect(refused.json.error.message).toContain("and not DELETE, which the ");
-      await using agent = await connect("modern", app.mcpUrl, { key });
-      expect(errorIn(await agent.call("create", { url: target.url, ...members }))).toMatchObject({ code: "forbidden" });
-    }
-    const noText = await create(writer, { body: { _method: { value: "DELETE" } } });
-    expect([noText.status, noText.json.error.message]).toEqual([403, expect.stringContaining("an unknown method")]);
-    expect((await create(writer, { body: { order: { _method: "DELETE" }, method: "DELETE" } })).status).toBe(201);
-  });
 
   test("is held by a hold on writes, can't be answered in sync, and no agent's client may approve it", async () => {
     const key = await makeKey({ hold: "writes" });

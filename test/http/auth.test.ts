@@ -85,14 +85,6 @@ describe("a sign-up", () => {
     },
   );
 
-  test("of one address raced twenty times has one winner", async () => {
-    const racing = Array.from({ length: 20 }, () => app.send("/auth/signup", ann({ email: "race@example.com" })));
-    const statuses = (await Promise.all(racing)).map(({ status }) => status);
-    expect(statuses.filter((status) => status === 201)).toHaveLength(1);
-    // Of one address one waits for its hash; the others are told to come back.
-    expect(statuses.filter((status) => status === 409 || status === 429)).toHaveLength(19);
-  });
-
   test("while SIGNUPS=closed is 403, whatever is in it, and makes nothing", async () => {
     await using closed = await openPeopleServer({ signUps: { closedBy: "SIGNUPS" } });
     const before = await rows(closed);

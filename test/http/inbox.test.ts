@@ -184,17 +184,6 @@ describe("the inbox", () => {
     expect(list).toContain("Approved by owner over the API");
   });
 
-  test("a page of before a retry does not decide on the new run", async () => {
-    const id = await held();
-    const fields = await ann.hiddenOf(`/approvals/${id}`);
-    await app.call("POST", `/v1/actions/${id}/cancel`);
-    await app.call("POST", `/v1/actions/${id}/retry`);
-    for (const run of [fields["run"] ?? "", "", "x", "99"]) {
-      await ann.send(`/approvals/${id}`, { ...fields, run, decision: "approve" });
-      expect((await actionOf(id)).status).toBe("awaiting_approval");
-    }
-  });
-
   test("keeps what was typed where it can't be taken", async () => {
     const id = await held();
     const response = await decide(id, { decision: "reject", reason: "x".repeat(1_001) });

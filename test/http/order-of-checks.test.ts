@@ -129,27 +129,3 @@ describe("a path", () => {
     expect((await app.ask("/nothing", { method: "OPTIONS" })).status).toBe(404);
   });
 });
-
-describe("the first failure answers", () => {
-  /** Each request fails from its step on to the last; the answers come in the order of the rule. */
-  const wrong = { method: "POST", headers: { ...bearer(KEYS.owner), "content-type": "text/plain" }, body: "{" };
-  const typed = { ...wrong, headers: { ...bearer(KEYS.owner), ...JSON_TYPE } };
-  const big = { ...typed, body: "{".repeat(1_048_577) };
-  const steps: readonly (readonly [string, string, RequestInit])[] = [
-    ["unauthorized", "/v1/nothing?x=1", { ...wrong, headers: {} }],
-    ["not_found", "/v1/nothing?x=1", wrong],
-    ["method_not_allowed", "/v1/actions?x=1", { ...wrong, method: "PUT" }],
-    ["forbidden", "/v1/actions?x=1", { ...wrong, headers: { ...wrong.headers, ...bearer(KEYS.reader) } }],
-    ["invalid_query", "/v1/actions?x=1", wrong],
-    ["invalid_content_type", "/v1/actions", { ...big, headers: wrong.headers }],
-    ["payload_too_large", "/v1/actions", big],
-    ["invalid_request", "/v1/actions", typed],
-    ["validation_error", "/v1/actions/act_nobody/cancel", { ...typed, body: `{"x":1}` }],
-    ["not_found", "/v1/actions/act_nobody/cancel", { ...typed, body: "{}" }],
-  ];
-
-  test.each(steps)("with %s at %s", async (code, path, init) => {
-    const response = await bare(path, init);
-    expect(await codeOf(response)).toBe(code);
-  });
-});

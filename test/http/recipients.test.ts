@@ -43,23 +43,6 @@ describe("callbacks of a key with a hold", () => {
     await attacker[Symbol.asyncDispose]();
   });
 
-  test("go nowhere that no owner has listed: nothing is created, and the refusal says how to list it", async () => {
-    for (const role of ["agent", "owner"] as const) {
-      for (const hold of ["writes", "all"] as const) {
-        const key = await keyOf(app, role, hold);
-        for (const method of ["GET", "POST"]) {
-          const { status, json } = await create(app, key, { method, callback: `${attacker.url}steal` });
-          expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_url" });
-          expect(json.error.details?.map(({ field }) => field)).toEqual(["callback"]);
-          expect(json.error.details?.[0]?.message).toContain(new URL(attacker.url).host);
-          expect(json.error.details?.[0]?.message).toContain("outgate callback-hosts add");
-        }
-      }
-    }
-    expect((await app.call("GET", "/v1/actions")).json.data).toEqual([]);
-    expect(attacker.received).toEqual([]);
-  });
-
   test("go to a listed host, and no further than its port, with a signature that no call has", async () => {
     await using hooks = new Target();
     await using other = await openRealServer();
@@ -87,41 +70,6 @@ describe("callbacks of a key with a hold", () => {
       expect(html).toContain("/news");
       expect(html).not.toContain("Nothing has been sent");
     }
-  });
-
-  test("stop as soon as their host is listed no longer, before the decision and after it", async () => {
-    await using hooks = new Target(() => new Response("later", { status: 503 }));
-    const { host } = new URL(hooks.url);
-    await listHost(app, host);
-    const key = await keyOf(app, "agent", "all");
-    const { id } = (await create(app, key, { callback: `${hooks.url}news` })).json;
-    await toldOf(app, id);
-    expect((await app.call("DELETE", `/v1/callback-hosts?host=${host}`)).status).toBe(204);
-    await app.call("POST", `/v1/actions/${id}/cancel`);
-    app.engine.clock.advance(10_000);
-    const told = await app.engine.told(id, "callback", 3);
-    for (const one of told.slice(1)) {
-      expect(one).toMatchObject({
-        delivered: false,
-        next_retry_at: null,
-        error: expect.stringContaining("not listed"),
-      });
-    }
-    expect(hooks.received).toHaveLength(1);
-  });
-
-  test("are bound by the rules of whoever wrote the request, also where a person sends it again", async () => {
-    await using hooks = new Target();
-    const { host } = new URL(hooks.url);
-    await listHost(app, host);
-    const { id } = (await create(app, await keyOf(app, "agent", "all"), { callback: `${hooks.url}news` })).json;
-    await hooks.saw(1);
-    await app.call("POST", `/v1/actions/${id}/cancel`);
-    await app.call("DELETE", `/v1/callback-hosts?host=${host}`);
-    const ann = await signedIn(app);
-    const again = await ann.send(`/actions/${id}/again`, await ann.hiddenOf(`/actions/${id}/again`));
-    expect(again.status).toBe(400);
-    expect(await again.text()).toContain("is not listed");
   });
 
   test("of a key without a hold go where they went before", async () => {

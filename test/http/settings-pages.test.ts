@@ -10,8 +10,6 @@ import { signedIn } from "./signed-in.ts";
 
 const ORIGIN = "https://api.example.com";
 
-const DAY_MS = 86_400_000;
-
 let app: RealServer;
 
 let ann: Awaited<ReturnType<typeof signedIn>>;
@@ -134,25 +132,6 @@ describe("signing secrets on the settings page", () => {
     // To this question a yes counts.
     await ann.send("/settings/rotation", hiddenIn(again));
     expect((await apiSecret(origin)).secret).not.toBe(after.secret);
-  });
-
-  test("of all origins are rotated together, and nobody else's", async () => {
-    await using server = await openRealServer();
-    const bob = await signedIn(server);
-    const secretOf = async (origin: string, key?: string) => {
-      const headers: Readonly<Record<string, string>> = key === undefined ? {} : { authorization: `Bearer ${key}` };
-      return (await server.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, headers)).json.secret;
-    };
-    const before = await Promise.all([secretOf(ORIGIN), secretOf("http://b.example:81"), secretOf(ORIGIN, STRANGER)]);
-    const page = await bob.pageOf("/settings/rotation");
-    expect(page).toContain("Rotate the secrets of all origins?");
-    const done = await bob.send("/settings/rotation", hiddenIn(page));
-    expect(await (await bob.follow(done)).text()).toContain("All secrets are rotated");
-    const after = await Promise.all([secretOf(ORIGIN), secretOf("http://b.example:81"), secretOf(ORIGIN, STRANGER)]);
-    expect(after.map((secret, at) => secret === before[at])).toEqual([false, false, true]);
-    expect(await (await bob.send("/settings/rotation", hiddenIn(page))).text()).toContain("Nothing else was changed.");
-    server.engine.clock.advance(DAY_MS);
-    expect(await bob.pageOf("/settings/rotation")).not.toContain("rotating again ends it immediately");
   });
 });
 

@@ -58,16 +58,6 @@ describe("an agent whose calls are held", () => {
     expect(await app.engine.store.people.find("eve@example.com")).toBeNull();
   });
 
-  test("that races the first hold with many sign-ups sends nothing by any of them", async () => {
-    await using app = await open();
-    const racing = Array.from({ length: 15 }, (_, n) => signUp(app, `eve${n}@example.com`));
-    const hold = holdBy(app);
-    const came = (await Promise.all(racing)).filter(({ status }) => status === 201);
-    await hold;
-    for (const { key } of came) expect((await send(app, key)).status).toBe(403);
-    expect(target.received).toHaveLength(0);
-  });
-
   test("that signed up before is refused by key, and what its account had pending does not leave", async () => {
     await using app = await open();
     const eve = await signUp(app, "eve@example.com");

@@ -80,15 +80,6 @@ test("a welcome is neither looked up by search engines nor told to other sites",
   expect(JSON.stringify(app.lines)).not.toMatch(/welcome\/[0-9a-f]/);
 });
 
-test("a welcome raced by many lets one of them in", async () => {
-  await using app = await openPeopleServer();
-  const path = await offered(app);
-  const racing = Array.from({ length: 12 }, (_, at) => app.form(path, ann({ email: `p${at}@example.com` })));
-  const statuses = (await Promise.all(racing)).map(({ status }) => status);
-  expect(statuses.filter((status) => status === 303)).toHaveLength(1);
-  expect(statuses.filter((status) => status === 404)).toHaveLength(11);
-});
-
 test("a welcome lasts seven days, and the next one voids it", async () => {
   await using app = await openPeopleServer();
   const first = await offered(app);

@@ -1,14 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NODE_POLL_MS, NODE_READ_MS_MIN, NODE_SESSION_MS_MAX } from "../../src/core/limits.ts";
+import { NODE_READ_MS_MIN, NODE_SESSION_MS_MAX } from "../../src/core/limits.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { STRANGER } from "../http/real-server.ts";
 import { FakeClock } from "../support/clock.ts";
 import { answered } from "../support/factory.ts";
 import { NODES_ENV, SharedStore } from "../support/nodes.ts";
 import { temporaryFolder } from "../support/store.ts";
-import { until } from "../support/until.ts";
 import { actionIn, type Answer, CLIENTS, type ClientKind, connect } from "./clients.ts";
 import { openServer, type TestServer, type TestServerOptions } from "./test-server.ts";
 import { begin, post } from "./wire.ts";
@@ -63,45 +62,6 @@ async function passing<T>(work: Promise<T>): Promise<T> {
     clearInterval(timer);
   }
 }
-
-describe.each(CLIENTS)("a client of the kind %s whose requests reach two nodes in turn", (kind) => {
-  test("lists, creates, reads and waits with each of them", async () => {
-    await openNodes();
-    await using agent = await connect(kind, url);
-    for (let turn = 0; turn < 4; turn += 1) {
-      const { id } = actionIn(await agent.call("create", { url: "http://127.0.0.1:9/", method: "POST" }));
-      expect(actionIn(await passing(agent.call("wait", { id })))).toMatchObject({ id, status: "completed" });
-      expect(actionIn(await agent.call("get", { id })).id).toBe(id);
-      expect((await agent.client.listTools()).tools.length).toBeGreaterThan(5);
-    }
-    expect(new Set(routed.map(({ node }) => node))).toEqual(new Set([0, 1]));
-  });
-
-  test("hears while it waits of what a person decides on the other node", async () => {
-    await openNodes();
-    await using agent = await connect(kind, url);
-    const { id } = await nodes[0].engine.create({ approve: true });
-    for (const other of [0, 1] as const) {
-      const heard: (string | undefined)[] = [];
-      const base = clock.timers;
-      const action = other === 0 ? id : (await nodes[0].engine.create({ approve: true })).id;
-      // The one of the two nodes that doesn't answer this call decides.
-      if (routed.length % 2 === other) await agent.client.listTools();
-      const waiting = agent.call(
-        "wait",
-        { id: action, wait: 100 },
-        { onprogress: ({ message }) => void heard.push(message) },
-      );
-      await until(() => heard.length > 0 && clock.timers > base);
-      const startedMs = clock.monotonicMs();
-      const { engine } = nodes[other];
-      await engine.actionService.approve(engine.owner, action, null);
-      expect(actionIn(await passing(waiting))).toMatchObject({ status: "completed" });
-      expect(clock.monotonicMs() - startedMs).toBeLessThan(NODE_POLL_MS);
-      expect(heard.some((message) => message?.startsWith("completed") === true)).toBe(true);
-    }
-  });
-});
 
 test.each(CLIENTS)("a client of the kind %s behind the bridge calls tools of two nodes in turn", async (kind) => {
   await openNodes();

@@ -306,36 +306,6 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   });
 });
 
-test("a retry before the target's Retry-After is not offered, and its refusal says until when", async () => {
-  await using busy = new Target(() => new Response("later", { status: 429, headers: { "retry-after": "60" } }));
-  await using own = await openServer();
-  await using agent = await connect("modern", own.mcpUrl);
-  const failed = actionIn(await agent.call("create", { url: busy.url, sync: true, retries: 1 }));
-  expect(failed).toMatchObject({ status: "failed", actions: [] });
-  const { data } = (await agent.call("list")).structuredContent as { data: object[] };
-  expect(data).toMatchObject([{ id: failed.id, actions: [] }]);
-  const until = new Date(Date.parse(String(failed["finished_at"])) + 60_000).toISOString();
-  const { code, next_step: step } = errorIn(await agent.call("retry", { id: failed.id }));
-  expect(code).toBe("not_retryable");
-  expect(step).toContain(`until ${until}`);
-  expect(step).not.toContain("actions");
-  own.engine.clock.advance(60_000);
-  expect(actionIn(await agent.call("get", { id: failed.id }))).toMatchObject({ actions: ["retry"] });
-  expect(actionIn(await agent.call("retry", { id: failed.id })).id).toBe(failed.id);
-});
-
-test("a create by a key with a hold awaits approval, whatever its arguments", async () => {
-  await using strict = await openServer({ starts: false, asCaller: (caller) => ({ ...caller, hold: "writes" }) });
-  const create = (method: string) =>
-    callModern(strict.mcpUrl, "create", `{"url":"${target.url}","method":"${method}","approve":false}`);
-  for (const [method, status] of [
-    ["POST", "awaiting_approval"],
-    ["GET", "pending"],
-  ] as const) {
-    expect((await create(method)).json.result?.["structuredContent"]).toMatchObject({ status });
-  }
-});
-
 /** What a model's context pays for the list in every conversation. */
 const TOOLS_LIST_CHARS_MAX = 12_000;
 

@@ -50,19 +50,6 @@ describe("a pause", () => {
     expect(engine.pauseOf(created)).toBeNull();
   });
 
-  test("of a key stops what that key created, and nothing else, for the same host too", async () => {
-    await using target = new Target(200);
-    await using engine = await openEngine();
-    const agent = await keyOf(engine);
-    await engine.pauseService.pause(engine.owner, { keyId: agent.keyId, reason: null });
-    const stopped = await createBy(engine, agent, target.url);
-    const other = await engine.create({ url: target.url });
-    await engine.saw(other.id, { status: "completed" });
-    expect(await statusOf(engine, stopped.id)).toBe("pending");
-    // A person who takes up what the key asked for sends it no more than the key does.
-    expect(target.received).toHaveLength(1);
-  });
-
   test("of a host stops the calls to it, of every key, with an entry in their timelines; other ports go on", async () => {
     await using target = new Target(200);
     await using other = new Target(200);
@@ -124,22 +111,6 @@ describe("a pause", () => {
     expect(target.received).toHaveLength(1);
     await engine.pauseService.resume(engine.owner, pause.id);
     await target.saw(2);
-  });
-
-  test("holds over a restart", async () => {
-    await using target = new Target(200);
-    const first = await openEngine();
-    const { pause } = await first.pauseService.pause(first.owner, ALL);
-    const { id } = await first.create({ url: target.url });
-    await first.abandon();
-    await using second = await openEngine({ folder: first.folder, clock: first.clock });
-    second.clock.advance(60_000);
-    const later = await second.create({ url: target.url });
-    expect([await statusOf(second, id), await statusOf(second, later.id)]).toEqual(["pending", "pending"]);
-    await second.pauseService.resume(second.owner, pause.id);
-    await target.saw(2);
-    // A thread that is ended in the middle of a write takes the process with it.
-    for (const one of [id, later.id]) await second.saw(one, { status: "completed" });
   });
 
   test("that can't be written stops nothing", async () => {
