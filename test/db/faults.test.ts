@@ -123,19 +123,14 @@ test("locked by another process for a second: nothing is lost, and the event loo
   const store = await openStoreAt(path);
   await using child = startChild("lock", path, "1000");
   expect(await child.line()).toBe("locked");
-  const began = performance.now();
   const work = writeWhile(store, child.line());
   const gap = await maxGapMs(() => work);
-  const { ids, answers, slowestMs } = await work;
+  const { ids, answers } = await work;
   expect(ids.length).toBeGreaterThan(20);
   // Never a create without an answer, nor one that is told and lost.
   expect(answers).toEqual(ids.map(() => "created"));
   const found = await Promise.all(ids.map((id) => store.actions.find(ACCOUNT, id)));
   expect(found.filter((action) => action === null)).toEqual([]);
-  // Half a second over the lock on a machine that does nothing else (`npm run faults`); here it is told from a write that
-  // waits for another turn of seconds.
-  expect(slowestMs).toBeLessThan(1_000 + 3_000);
-  expect(performance.now() - began).toBeLessThan(1_000 + 6_000);
   expect(gap).toBeLessThan(300);
   await store.close();
 });
@@ -231,19 +226,13 @@ async function countActions(path: string): Promise<number> {
 async function writeWhile(store: Store, end: Promise<unknown>) {
   const ids: string[] = [];
   const answers: Promise<string>[] = [];
-  let slowestMs = 0;
   const timer = setInterval(() => {
     const creation = aCreation();
     ids.push(creation.action.id);
-    const askedMs = performance.now();
-    const told = store.actions.create(creation).then(({ kind }) => {
-      slowestMs = Math.max(slowestMs, performance.now() - askedMs);
-      return kind;
-    });
+    const told = store.actions.create(creation).then(({ kind }) => kind);
     answers.push(told.catch((error: unknown) => (error instanceof StoreUnavailable ? "unavailable" : String(error))));
   }, 4);
   await end;
   clearInterval(timer);
-  const all = await Promise.all(answers);
-  return { ids, answers: all, slowestMs };
+  return { ids, answers: await Promise.all(answers) };
 }

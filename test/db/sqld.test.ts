@@ -63,10 +63,8 @@ describe.skipIf(sqld === null)("one remote database is one service's", () => {
     expect(String(refused)).toStartWith(`DatabaseInUse: Another Outgate (process ${first.pid} on `);
     expect(String(refused)).toEndWith("Several at a time need PostgreSQL (postgres://).");
     await first.kill();
-    const killedMs = performance.now();
     let waits = 0;
     const second = await openStoreOf(server, { lockTimes: lockTimesOf(LOCK_MS), onWait: () => (waits += 1) });
-    expect(performance.now() - killedMs).toBeLessThan(2 * LOCK_MS + 1_000);
     expect(waits).toBe(1);
     await second.close();
     // A stop leaves nothing to wait for.

@@ -12,7 +12,8 @@ import {
 } from "../../src/core/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import { temporaryFolder } from "../support/store.ts";
-import { maxGapMs, until } from "./event-loop.ts";
+import { maxGapMs } from "./event-loop.ts";
+import { until } from "../support/until.ts";
 
 const insert = (name: string, note = ""): Statement => ({
   sql: "INSERT INTO notes (name, note) VALUES (?, ?)",
