@@ -55,7 +55,7 @@ async function launch(): Promise<Browser> {
         "--disable-component-update",
         "--disable-sync",
       ],
-      env: { ...process.env, TMPDIR: before },
+      env: { ...process.env, TMPDIR: before ?? "/tmp" },
     });
   } finally {
     if (before === undefined) delete process.env["TMPDIR"];
