@@ -25,18 +25,3 @@ test("the links of a mail are our own address's, whatever a request says of host
     expect(links).toEqual(Array.from({ length: 6 }, () => BASE_URL ?? "http://127.0.0.1:3000"));
   }
 });
-
-test("while mail is on its way REST decides as ever, and the timeline tells of both", async () => {
-  await using mailbox = new Mailbox();
-  const gate = Promise.withResolvers<Response>();
-  mailbox.script = () => gate.promise;
-  await using app = await openRealServer({ env: mailbox.env });
-  const { json } = await app.call("POST", "/v1/actions", HELD);
-  while (mailbox.posted.length === 0) await Bun.sleep(1);
-  const approved = await app.call("POST", `/v1/actions/${json.id}/cancel`);
-  expect(approved.json.status).toBe("cancelled");
-  gate.resolve(new Response(null, { status: 503 }));
-  await app.engine.told(json.id, "mail", 1);
-  const timeline = await app.call("GET", `/v1/actions/${json.id}/timeline`);
-  expect(timeline.json.data.map(({ type }) => type)).toEqual(["created", "held", "rejected", "mail"]);
-});

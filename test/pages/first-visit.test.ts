@@ -58,8 +58,25 @@ const BEFORE_LOG_IN = new Set(["/login", "/signup"]);
 
 const isBeforeLogIn = (path: string) => BEFORE_LOG_IN.has(path) || path.startsWith("/join/");
 
-/** The bytes of an answer as a browser asks for it, and its text. */
-async function sent(path: string): Promise<{ readonly status: number; readonly bytes: number; readonly text: string }> {
+/** What may run, load or frame a page of somebody who is logged in. */
+const OWN_RULES = {
+  "content-security-policy":
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  "x-frame-options": "DENY",
+  "cache-control": "private, no-store",
+  "referrer-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+};
+
+const OWN = /^\/(approvals|actions|overview|get-started|keys|settings|audit)/;
+
+/** What that policy would not let run or show. */
+const INLINE =
+  /<script(?! (?:type="module"|defer="") src="\/assets\/[a-z]+-[0-9a-f]{16}\.js"><\/script>)|<style| style=| on\w+=/i;
+
+/** An answer as a browser asks for it: its bytes, its headers and its text. */
+async function sent(path: string) {
   const response = await fetch(app.url + path, {
     headers: {
       accept: "text/html",
@@ -72,7 +89,7 @@ async function sent(path: string): Promise<{ readonly status: number; readonly b
   const bytes = new Uint8Array(await response.arrayBuffer());
   const isGzip = response.headers.get("content-encoding") === "gzip";
   const text = new TextDecoder().decode(isGzip ? Bun.gunzipSync(bytes) : bytes);
-  return { status: response.status, bytes: bytes.byteLength, text };
+  return { status: response.status, headers: response.headers, bytes: bytes.byteLength, text };
 }
 
 test.each<[name: string, path: () => string, status?: number]>([
@@ -108,10 +125,16 @@ test.each<[name: string, path: () => string, status?: number]>([
     path,
     () => path,
   ]),
-])("a first visit is small, with all that it loads: %s", async (_name, path, status = 200) => {
-  const page = await sent(path());
-  const loaded = [...page.text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, asset]) => asset ?? "");
-  const assets = await Promise.all([...new Set(loaded)].map(sent));
-  expect([page, ...assets].map((answer) => answer.status)).toEqual([status, ...assets.map(() => 200)]);
-  expect(page.bytes + assets.reduce((all, { bytes }) => all + bytes, 0)).toBeLessThan(BYTES_MAX);
-});
+])(
+  "a first visit is small, with all that it loads, and nothing of it inline: %s",
+  async (_name, path, status = 200) => {
+    const page = await sent(path());
+    const loaded = [...page.text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, asset]) => asset ?? "");
+    const assets = await Promise.all([...new Set(loaded)].map(sent));
+    expect([page, ...assets].map((answer) => answer.status)).toEqual([status, ...assets.map(() => 200)]);
+    expect(page.bytes + assets.reduce((all, { bytes }) => all + bytes, 0)).toBeLessThan(BYTES_MAX);
+    if (!OWN.test(path())) return;
+    expect(Object.fromEntries(page.headers)).toMatchObject(OWN_RULES);
+    expect(page.text).not.toMatch(INLINE);
+  },
+);
