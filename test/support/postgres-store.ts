@@ -83,10 +83,6 @@ function settledStore(store: Store, look: Sql): Store {
 }
 
 /** A connection for tests that look at rows. Their statements have SQLite's placeholders. */
-export function lookInto(url: string): Sql {
-  return lookOver(openPostgres(url));
-}
-
 function lookOver(sql: Sql): Sql {
   const numbered = (text: string) => {
     let number = 0;
