@@ -8,14 +8,14 @@ import {
   nextRetryAt,
   type Result,
   runAtOf,
+  isLateSuccess,
+  type Operation,
 } from "../src/core/action.ts";
 import { bodyMemberJson, bodyMemberOf } from "../src/core/body.ts";
 import { earlyRetryRefusal, operationsOf } from "../src/core/changes.ts";
 import { cutJson, cutRequestBody } from "../src/receipts/cut-body.ts";
-import { isLateSuccess } from "../src/core/late-result.ts";
 import { actionJson } from "../src/receipts/serialize.ts";
 import type { ActionService } from "../src/actions/service.ts";
-import type { Operation } from "../src/core/status.ts";
 import { isDecided, type LatestDecision, latestDecision } from "../src/core/timeline.ts";
 import { DomainError, type ErrorCode, type Issue, TooEarly } from "../src/core/domain-error.ts";
 import { asDomainError } from "../src/api/errors.ts";

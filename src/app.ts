@@ -34,8 +34,7 @@ import { LoopLag } from "./observability/runtime.ts";
 import type { Sender } from "./outbound/deadline.ts";
 import { createSender } from "./outbound/send.ts";
 import type { AppContext } from "./runtime/app-context.ts";
-import { startJobs } from "./runtime/jobs.ts";
-import { keepFresh } from "./runtime/keep-fresh.ts";
+import { startJobs, keepFresh } from "./runtime/jobs.ts";
 import { createWaitingLog, Outage, repeatWhileAway } from "./runtime/store-away.ts";
 
 interface Served {

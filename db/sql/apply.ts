@@ -1,8 +1,7 @@
 import { and, eq, gt, gte, inArray, type SQL, sql } from "drizzle-orm";
-import type { Action } from "../../src/core/action.ts";
+import { type Action, lateResultText } from "../../src/core/action.ts";
 import type { Change } from "../../src/core/changes.ts";
 import { isTooLate } from "../../src/core/timeline.ts";
-import { lateResultText } from "../../src/core/late-result.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
 import { type ChangeWrite, RowRefused, type SetBack } from "../../src/core/store.ts";

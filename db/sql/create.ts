@@ -5,7 +5,7 @@ import { isTooLate, type TimelineEvent } from "../../src/core/timeline.ts";
 import { mayRepeat } from "../../src/core/rejections.ts";
 import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
 import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../../src/core/store.ts";
-import { askOf } from "../../src/core/asks.ts";
+import { askOf } from "../../src/core/channel.ts";
 import type { StoreContext } from "./context.ts";
 import { always, hasHeldRoom, itemsOf, placeIn } from "./dialect.ts";
 import { hasBudget, hasBudgetLeft, spendBudget } from "./key-days.ts";

@@ -1,7 +1,6 @@
 import { and, eq, exists, gt, like, lte, ne, notExists, or, type Placeholder, sql, type SQL } from "drizzle-orm";
-import type { Action } from "../../src/core/action.ts";
+import { type Action, LATE_SUCCESS } from "../../src/core/action.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
-import { LATE_SUCCESS } from "../../src/core/late-result.ts";
 import { DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
 import type { StoreContext } from "./context.ts";
 import { isOneOfPlaces, place } from "./dialect.ts";

@@ -8,11 +8,11 @@ import {
   HTTP_METHODS,
   type OnUnknown,
   type Result,
+  parseLateResult,
 } from "../../src/core/action.ts";
 import { type Actor, HOLDS, ROLES } from "../../src/core/roles.ts";
 import { isTooLate, type TimelineEvent, type TimelineEventType, type TimelineEntry } from "../../src/core/timeline.ts";
 import { type Extras, extrasText, NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
-import { parseLateResult } from "../../src/core/late-result.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import type { Argument } from "./query.ts";
 import { actions, timeline } from "../libsql/schema.ts";

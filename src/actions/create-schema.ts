@@ -1,19 +1,30 @@
-import type { ActionRequest, Action } from "../core/action.ts";
-import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
-import { BODY_MEMBERS, type BodyMember, bodyMemberJson, bodyMemberOf } from "../core/body.ts";
-import { type BodyKind, type Extras, extrasText, NO_EXTRAS, ownRules } from "../core/extras.ts";
-import { type CreateTimes, readTimes } from "./create-times.ts";
-import { readFormBody } from "./form-body.ts";
-import { rulesJson } from "../api/rule-schemas.ts";
-import { NO_RULES } from "../core/rules.ts";
-import { headerIssues } from "../api/headers.ts";
+import { type Issue, DomainError, type ErrorCode } from "../core/domain-error.ts";
 import {
+  FORM_PAIRS_MAX,
+  REQUEST_BODY_BYTES_MAX,
+  DELAY_SECONDS_MAX,
+  EXPIRES_AHEAD_MS_MAX,
+  RUN_AT_AHEAD_MS_MAX,
   KEY_CHARS_MAX,
   METADATA_NAMES_MAX,
   METADATA_VALUE_CHARS_MAX,
   RETRIES_DEFAULT,
   WAIT_SECONDS_DEFAULT,
 } from "../core/limits.ts";
+import { elementsIn, membersIn } from "../core/json-walk.ts";
+import {
+  encodeForm,
+  type FormPair,
+  BODY_MEMBERS,
+  type BodyMember,
+  bodyMemberJson,
+  bodyMemberOf,
+} from "../core/body.ts";
+import type { ActionRequest, Action } from "../core/action.ts";
+import { type BodyKind, type Extras, extrasText, NO_EXTRAS, ownRules } from "../core/extras.ts";
+import { rulesJson } from "../api/rule-schemas.ts";
+import { NO_RULES } from "../core/rules.ts";
+import { headerIssues } from "../api/headers.ts";
 import { isStorableText } from "../core/json.ts";
 import type { Hold, Role } from "../core/roles.ts";
 import { holdReason } from "../core/policy.ts";
@@ -347,4 +358,91 @@ function readIdempotencyKey(header: string): { readonly key: string } | { readon
   if (key.length <= KEY_CHARS_MAX && PRINTABLE.test(key)) return { key };
   const message = `Must be 1 to ${KEY_CHARS_MAX} printable ASCII characters.`;
   return { issue: { field: "Idempotency-Key", message } };
+}
+
+/** When a create lets its action be sent, and what is wrong with what it says about that. */
+export interface CreateTimes {
+  /** Not before this time; null: at once. It may be past. */
+  readonly runAt: Date | null;
+  /** Not from this time on; null: whenever. */
+  readonly expiresAt: Date | null;
+  readonly issues: readonly Issue[];
+}
+
+/** Reads `run_at`, `delay_seconds` and `expires_at` where they have the right type; the schema reports the others. */
+export function readTimes(given: Readonly<Record<string, unknown>>, now: Date): CreateTimes {
+  const [runAtText, delay, expiresText] = [given["run_at"], given["delay_seconds"], given["expires_at"]];
+  if (runAtText === undefined && delay === undefined && expiresText === undefined) return NO_TIMES;
+  const issues: Issue[] = [];
+  const note = (field: string, message: string) => void issues.push({ field, message });
+  const nowMs = now.getTime();
+
+  const asked = timeIn(runAtText);
+  if (asked === "invalid") note("run_at", "Is not a date and time.");
+  const runAtGiven = asked === "invalid" ? null : asked;
+  if (runAtGiven !== null && runAtGiven.getTime() > nowMs + RUN_AT_AHEAD_MS_MAX)
+    note("run_at", "Must be within a year.");
+  if (runAtText !== undefined && delay !== undefined) note("delay_seconds", "Can't go with run_at.");
+  const isDelay = typeof delay === "number" && Number.isInteger(delay) && delay >= 1 && delay <= DELAY_SECONDS_MAX;
+  const runAt = runAtGiven ?? (isDelay ? new Date(nowMs + delay * 1_000) : null);
+
+  const expiresAt = timeIn(expiresText);
+  if (expiresAt === "invalid") note("expires_at", "Is not a date and time.");
+  if (expiresAt === "invalid" || expiresAt === null) return { runAt, expiresAt: null, issues };
+  if (expiresAt.getTime() <= nowMs) note("expires_at", "Must be in the future.");
+  else if (runAt !== null && expiresAt <= runAt)
+    note("expires_at", "Must be after the time before which it is not sent.");
+  else if (expiresAt.getTime() > nowMs + EXPIRES_AHEAD_MS_MAX) note("expires_at", "Must be within two years.");
+  return { runAt, expiresAt, issues };
+}
+
+const NO_TIMES: CreateTimes = { runAt: null, expiresAt: null, issues: [] };
+
+/** Null: it is no text. */
+function timeIn(text: unknown): Date | "invalid" | null {
+  if (typeof text !== "string") return null;
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? "invalid" : at;
+}
+
+/** A form as it is sent, or what is wrong with it. */
+type ReadFormBody = { readonly encoded: string } | { readonly issues: readonly Issue[] };
+
+/** Reads the JSON text of a `form`, an object without white space. The pairs keep its order. */
+export function readFormBody(json: string): ReadFormBody {
+  const pairs: FormPair[] = [];
+  const issues: Issue[] = [];
+  for (const [name, text] of membersIn(json)) {
+    const problem = nameProblem(name) ?? addPairs(pairs, name, text);
+    if (problem !== null) issues.push({ field: `form.${name.toWellFormed()}`, message: problem });
+    if (pairs.length > FORM_PAIRS_MAX) return refused(`Has more than ${FORM_PAIRS_MAX} pairs of a name and a value.`);
+  }
+  if (issues.length > 0) return { issues };
+  const encoded = encodeForm(pairs);
+  return encoded.length > REQUEST_BODY_BYTES_MAX
+    ? refused(`Is longer than ${REQUEST_BODY_BYTES_MAX} bytes in the encoding of forms.`)
+    : { encoded };
+}
+
+function nameProblem(name: string): string | null {
+  return name.isWellFormed() ? null : NOT_WELL_FORMED;
+}
+
+/** Adds the pairs of one name; returns what is wrong with its value. */
+function addPairs(pairs: FormPair[], name: string, text: string): string | null {
+  const values = text.startsWith("[") ? elementsIn(text) : [text];
+  for (const written of values) {
+    if (!written.startsWith('"')) return "Must be a string or a list of strings.";
+    const value = String(JSON.parse(written));
+    if (!value.isWellFormed()) return NOT_WELL_FORMED;
+    pairs.push([name, value]);
+    if (pairs.length > FORM_PAIRS_MAX) return null;
+  }
+  return null;
+}
+
+const NOT_WELL_FORMED = "Must be well-formed Unicode: forms are sent as UTF-8.";
+
+function refused(message: string): ReadFormBody {
+  return { issues: [{ field: "form", message }] };
 }

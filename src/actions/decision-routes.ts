@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import { ActionId, Status } from "../api/action-schemas.ts";
 import type { ActionService } from "./service.ts";
-import { DECISIONS } from "../core/status.ts";
+import { DECISIONS } from "../core/action.ts";
 import { plainText, reason, run } from "../api/schema-helpers.ts";
 import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX } from "../core/limits.ts";
 import { json } from "../http/response.ts";

@@ -1,14 +1,13 @@
-import { EDITED_BODY_BYTES_MAX } from "../core/limits.ts";
+import { METADATA_NAMES_MAX, EDITED_BODY_BYTES_MAX } from "../core/limits.ts";
+import { type Action, HTTP_METHODS } from "../core/action.ts";
 import { compactJson, prettyPrint, scanJson } from "../core/json.ts";
 import { normalTarget } from "../core/target.ts";
 import { maskedBody } from "../receipts/mask-body.ts";
 import { type MaskedAction, storedOf } from "../receipts/seen-action.ts";
 import { MASK, MASK_PATTERN, Masking } from "../receipts/mask-rules.ts";
 import { maskHeaders, maskText, maskUrl } from "../receipts/masking.ts";
-import { type Action, HTTP_METHODS } from "../core/action.ts";
 import { bodyMemberOf, formJson, isJsonMember } from "../core/body.ts";
-import { metadataOfCopy } from "./copies.ts";
-import { readFormBody } from "./form-body.ts";
+import { readFormBody } from "./create-schema.ts";
 
 /** What a person edits of an action before it is sent again as a new one, each as the text of a field. */
 export interface EditedFields {
@@ -201,4 +200,14 @@ function jsonOf(text: string): string | null {
   } catch {
     return null;
   }
+}
+
+/** The name in the metadata of an action that says of which other it is a copy. */
+export const COPY_OF = "copy_of";
+
+/** The metadata of a copy: that of the original, and its id if there is room. */
+export function metadataOfCopy({ id, extras }: Pick<Action, "id" | "extras">): Readonly<Record<string, string>> {
+  const kept = { ...extras.metadata };
+  const hasRoom = COPY_OF in kept || Object.keys(kept).length < METADATA_NAMES_MAX;
+  return hasRoom ? { ...kept, [COPY_OF]: id } : kept;
 }

@@ -1,6 +1,6 @@
 import { ActionPause } from "./pause-schemas.ts";
 import Type, { type Static } from "typebox";
-import { ACTION_STATUSES, HTTP_METHODS } from "../core/action.ts";
+import { ACTION_STATUSES, HTTP_METHODS, OPERATIONS } from "../core/action.ts";
 import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN } from "./headers.ts";
 import {
   DELAY_SECONDS_MAX,
@@ -19,7 +19,6 @@ import {
   WAIT_SECONDS_DEFAULT,
   WAIT_SECONDS_MAX,
 } from "../core/limits.ts";
-import { OPERATIONS } from "../core/status.ts";
 import {
   anyObject,
   dateTime,

@@ -1,5 +1,5 @@
 import { DomainError } from "../core/domain-error.ts";
-import { checkHost } from "../core/host.ts";
+import { checkHost } from "../core/target.ts";
 import { nullable, plainText, KeyId, hostSchema, reason, dateTime } from "./schema-helpers.ts";
 import { PAUSE_KINDS, UNFINISHED_ON_REVOKE, type Pause } from "../core/pause.ts";
 import Type, { type Static } from "typebox";

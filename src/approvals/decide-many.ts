@@ -1,7 +1,6 @@
 import type { Decide } from "../core/changes.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import type { ActionStatus } from "../core/action.ts";
-import type { Decision } from "../core/status.ts";
+import type { ActionStatus, Decision } from "../core/action.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 
 /** A held request, as it was shown. */

@@ -1,4 +1,4 @@
-import type { Action } from "../core/action.ts";
+import type { Action, Operation } from "../core/action.ts";
 import { type Audited, auditOf, auditOfSystem } from "../core/audit.ts";
 import { authorize, type Caller, isWithdrawal, requireMayChange } from "../core/roles.ts";
 import {
@@ -29,7 +29,6 @@ import { keptRetryAfter } from "../receipts/response-headers.ts";
 import { maskText } from "../receipts/masking.ts";
 import { entryOfDecision, entryOfRequest, type RejectionStore } from "../core/rejections.ts";
 import { type HashOf, requestDigest } from "../core/dedupe.ts";
-import type { Operation } from "../core/status.ts";
 import type { Bus } from "../core/bus.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Metrics } from "../observability/metrics.ts";

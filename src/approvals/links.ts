@@ -1,5 +1,4 @@
-import type { Action } from "../core/action.ts";
-import { type ApprovalLink, DECISIONS, type Decision } from "../core/status.ts";
+import { type Action, type ApprovalLink, DECISIONS, type Decision } from "../core/action.ts";
 import { APPROVAL_LINK_MS } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { LinkStore, ActionStore } from "../core/store.ts";

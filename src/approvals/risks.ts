@@ -1,7 +1,6 @@
 import { REQUESTER_TEXTS, requesterTexts } from "../core/extras.ts";
-import { type Action, formatSize } from "../core/action.ts";
+import { type Action, formatSize, isLateSuccess } from "../core/action.ts";
 import { bodyMemberOf, formPairs, sentBytes } from "../core/body.ts";
-import { isLateSuccess } from "../core/late-result.ts";
 import { type MethodOverride, methodOverrides, plainHeaderName } from "../core/method-overrides.ts";
 import { type Actor, describeActor } from "../core/roles.ts";
 import {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { authorize, type Caller, hasScope, mayChange, type Viewer, viewerOf } from "../core/roles.ts";
 import { checkFilters, type FilterQuery } from "../api/list-schemas.ts";
 import type { CountFilter } from "../actions/service.ts";
-import { sources } from "../core/status.ts";
+import { sources } from "../core/action.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../core/limits.ts";

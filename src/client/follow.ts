@@ -1,5 +1,4 @@
-import { pause } from "./pause.ts";
-import { retryDelayMs, OutgateError, type Transport } from "./transport.ts";
+import { pause, retryDelayMs, OutgateError, type Transport } from "./transport.ts";
 import type { FollowOptions, OutgateEvent } from "./types.ts";
 
 const RETRY_MS = 1_000;

@@ -1,7 +1,6 @@
 import ky from "ky";
 import { describeTlsFailure, tlsFailureOf } from "../core/tls.ts";
 import type { ErrorEnvelope } from "./openapi.ts";
-import { pause } from "./pause.ts";
 import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./types.ts";
 
 /** One request. */
@@ -213,4 +212,18 @@ function envelopeOf(value: unknown): ErrorBody | null {
   if (typeof error !== "object" || error === null || !("code" in error) || !("message" in error)) return null;
   // Safe: a body of this form is the API's error envelope.
   return error as ErrorBody;
+}
+
+/** Resolves after so many milliseconds, or as soon as the signal is aborted. Browsers have no `node:timers/promises`. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
+  });
 }

@@ -1,7 +1,6 @@
 import type { Actor, Hold, Role } from "./roles.ts";
 import { SMALL_ROW_BYTES_MAX } from "./limits.ts";
 import { type Extras, extrasText } from "./extras.ts";
-import type { LateResult } from "./late-result.ts";
 
 export const ACTION_STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"] as const;
 
@@ -171,4 +170,125 @@ export function formatSize(bytes: number): string {
   if (bytes < 1_000) return bytes === 1 ? "1 byte" : `${bytes} bytes`;
   const [size, unit] = bytes < 1_000_000 ? [bytes / 1_000, "kB"] : [bytes / 1_000_000, "MB"];
   return `${size.toFixed(1).replace(/\.0$/, "")} ${unit}`;
+}
+
+/** What the target answered to an attempt that had been closed as unknown before the answer was known. */
+export interface LateResult extends Pick<
+  Result,
+  "responseBody" | "responseTruncated" | "responseHeaders" | "durationMs"
+> {
+  /** The run and the attempt of that run which it answers. */
+  readonly run: number;
+  readonly attempt: number;
+  readonly responseCode: number;
+  /** When it became known here. */
+  readonly at: Date;
+}
+
+/** Whether the target has done what the action asks for, although the action may say otherwise. */
+export function isLateSuccess({ responseCode }: LateResult): boolean {
+  return responseCode >= 200 && responseCode <= 299;
+}
+
+/** A late success of this run: it completes the action as soon as no attempt is under way. */
+export function lateSuccessIn(run: number, late: LateResult | null): LateResult | null {
+  return late !== null && late.run === run && isLateSuccess(late) ? late : null;
+}
+
+/** As it is stored: the status first, so that a condition can tell a success (`LATE_SUCCESS`), a space, and the rest as JSON. */
+export function lateResultText(late: LateResult | null): string | null {
+  if (late === null) return null;
+  const { responseCode, at, ...rest } = late;
+  return `${responseCode} ${JSON.stringify({ ...rest, at: at.getTime() })}`;
+}
+
+/** Matches the stored text (SQL LIKE) of a late result with a 2xx status. */
+export const LATE_SUCCESS = "2__ %";
+
+/** Null: there is none, or it was altered in the database. */
+export function parseLateResult(text: string | null): LateResult | null {
+  if (text === null) return null;
+  try {
+    const responseCode = Number(text.slice(0, CODE_CHARS));
+    // Safe: `lateResultText` wrote it, or a member below is missing.
+    const stored = JSON.parse(text.slice(CODE_CHARS)) as Omit<LateResult, "at" | "responseCode"> & { at: number };
+    const { run, attempt, responseBody, responseTruncated, responseHeaders, durationMs, at } = stored;
+    const isSound = [responseCode, run, attempt, at].every(Number.isSafeInteger);
+    if (!isSound) return null;
+    const response = { responseCode, responseBody, responseTruncated, responseHeaders, durationMs };
+    return { run, attempt, ...response, at: new Date(at) };
+  } catch {
+    return null;
+  }
+}
+
+const CODE_CHARS = 3;
+
+/**
+ * The triggers of the state machine. `hold` is the retry of an action that needs approval; `unclaim` returns a claim whose
+ * attempt never began; `set_aside` fails an action whose stored row was altered.
+ */
+export type Trigger =
+  | "approve"
+  | "cancel"
+  | "dispatch"
+  | "unclaim"
+  | "succeed"
+  | "reschedule"
+  | "exhaust"
+  | "set_aside"
+  | "retry"
+  | "hold";
+
+/** The state machine: every allowed transition. */
+const TRANSITIONS: Readonly<Record<ActionStatus, Partial<Record<Trigger, ActionStatus>>>> = {
+  awaiting_approval: { approve: "pending", cancel: "cancelled", set_aside: "failed" },
+  pending: { dispatch: "active", cancel: "cancelled", set_aside: "failed" },
+  active: { unclaim: "pending", succeed: "completed", reschedule: "pending", exhaust: "failed", set_aside: "failed" },
+  failed: { retry: "pending", hold: "awaiting_approval" },
+  cancelled: { retry: "pending", hold: "awaiting_approval" },
+  completed: {},
+};
+
+/** The status after a trigger; null: the trigger is not allowed in this status. */
+export function nextStatus(status: ActionStatus, trigger: Trigger): ActionStatus | null {
+  return TRANSITIONS[status][trigger] ?? null;
+}
+
+/** The same where the trigger must be allowed; throws where it is not. */
+export function statusAfter(
+  action: { readonly id: string; readonly status: ActionStatus },
+  trigger: Trigger,
+): ActionStatus {
+  const status = nextStatus(action.status, trigger);
+  if (status === null)
+    throw new Error(`Action ${action.id} is ${action.status}, in which "${trigger}" is not allowed.`);
+  return status;
+}
+
+/** The statuses in which a trigger is allowed. */
+export function sources(trigger: Trigger): readonly ActionStatus[] {
+  return ACTION_STATUSES.filter((status) => nextStatus(status, trigger) !== null);
+}
+
+export const OPERATIONS = ["approve", "cancel", "retry"] as const;
+
+export type Operation = (typeof OPERATIONS)[number];
+
+/** The operations that a status allows: the `actions` field. */
+export function operationsIn(status: ActionStatus): readonly Operation[] {
+  return OPERATIONS.filter((operation) => nextStatus(status, operation) !== null);
+}
+
+/** The decisions on a held action. */
+export const DECISIONS = ["approve", "reject"] as const;
+
+export type Decision = (typeof DECISIONS)[number];
+
+/** One of the two links of an approval mail. Both open the same page, except with `APPROVAL_LINKS=one_click`. */
+export interface ApprovalLink {
+  readonly actionId: string;
+  /** A link decides on this run only: after a retry the links of the earlier run have no effect. */
+  readonly run: number;
+  readonly decision: Decision;
 }

@@ -1,11 +1,20 @@
 import { HOUR_MS } from "./limits.ts";
 import type { KeptResponse } from "./attempts.ts";
-import { type Action, type ActionState, firstDueAt, firstState, isExpired } from "./action.ts";
-import { retryAfterMs } from "./backoff.ts";
+import {
+  type Action,
+  type ActionState,
+  firstDueAt,
+  firstState,
+  isExpired,
+  nextStatus,
+  type Operation,
+  operationsIn,
+  sources,
+} from "./action.ts";
+import { retryAfterMs } from "./rules.ts";
 import { type Actor, SYSTEM, type Caller } from "./roles.ts";
 import { DomainError, type ErrorCode, TooEarly } from "./domain-error.ts";
 import { EXPIRED, type TimelineEvent } from "./timeline.ts";
-import { nextStatus, type Operation, operationsIn, sources } from "./status.ts";
 
 /**
  * One allowed step of an action: the whole action before and after it, and its timeline events. The store writes it only

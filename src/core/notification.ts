@@ -4,8 +4,7 @@ import { isTooLate, type TimelineEvent } from "./timeline.ts";
 import type { Action, ActionStatus } from "./action.ts";
 import { SYSTEM } from "./roles.ts";
 import { normalTarget } from "./target.ts";
-import type { Channel } from "./channel.ts";
-import { type AskEvent, askOf, asksFor } from "./asks.ts";
+import { type Channel, type AskEvent, askOf, asksFor } from "./channel.ts";
 
 /** `dropped`: it was no longer needed; the timeline does not mention it. */
 export type NotificationStatus = "pending" | "active" | "delivered" | "given_up" | "dropped";

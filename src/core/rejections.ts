@@ -1,10 +1,9 @@
-import type { ActionRequest, Action } from "./action.ts";
+import type { ActionRequest, Action, Operation } from "./action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody } from "./body.ts";
 import { type Actor, type Caller, isWithdrawal, mayDo } from "./roles.ts";
 import { REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
 import { decodeUnreserved, normalTarget } from "./target.ts";
 import type { HashOf } from "./dedupe.ts";
-import type { Operation } from "./status.ts";
 
 type IdentifiedRequest = Pick<ActionRequest, "method" | "url" | "body" | "extras">;
 

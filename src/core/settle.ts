@@ -1,12 +1,9 @@
-import type { Action, Result } from "./action.ts";
-import { type Backoff, backoffMs, retryAfterMs } from "./backoff.ts";
+import { type Action, type Result, isLateSuccess, type LateResult, lateSuccessIn, statusAfter } from "./action.ts";
+import { type Backoff, backoffMs, retryAfterMs, isOneOfStatuses, type StatusPattern } from "./rules.ts";
 import { type Change, step } from "./changes.ts";
-import { isOneOfStatuses, type StatusPattern } from "./rules.ts";
-import { isLateSuccess, type LateResult, lateSuccessIn } from "./late-result.ts";
 import { type Answered, describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import { RESPONSE_HEADER_CHARS_MAX } from "./limits.ts";
 import type { TimelineEvent } from "./timeline.ts";
-import { statusAfter } from "./status.ts";
 
 /** The end of an attempt. Time and randomness are arguments, so that `settle` is pure. */
 export interface AttemptEnd {

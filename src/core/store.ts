@@ -1,5 +1,5 @@
 import type { Actor } from "./roles.ts";
-import type { Action, ActionStatus, HttpMethod, LimitedCreator } from "./action.ts";
+import type { Action, ActionStatus, HttpMethod, LimitedCreator, ApprovalLink } from "./action.ts";
 import type { KeptResponse } from "./attempts.ts";
 import type { AuditEntry, AuditStore } from "./audit.ts";
 import type { Change } from "./changes.ts";
@@ -22,7 +22,6 @@ import type { TeamStore } from "./team-store.ts";
 import type { ChannelStore } from "./channel.ts";
 import type { HostSettingsStore } from "./host-settings.ts";
 import type { PauseStore } from "./pause.ts";
-import type { ApprovalLink } from "./status.ts";
 
 /** The store can't be read or written now: the disk is full or the database is away. It recovers by itself. */
 export class StoreUnavailable extends Error {

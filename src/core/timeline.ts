@@ -1,6 +1,12 @@
-import { type Action, type ActionState, type ActionStatus, isTerminal, type Result } from "./action.ts";
+import {
+  type Action,
+  type ActionState,
+  type ActionStatus,
+  isTerminal,
+  type Result,
+  type LateResult,
+} from "./action.ts";
 import { type Actor, SYSTEM } from "./roles.ts";
-import type { LateResult } from "./late-result.ts";
 import type { OutcomeKind } from "./outcome.ts";
 
 interface Decision {

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { type ApprovalLink, DECISIONS } from "../core/status.ts";
+import { type ApprovalLink, DECISIONS } from "../core/action.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { subkey } from "./master-key.ts";
 

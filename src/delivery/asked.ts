@@ -1,8 +1,7 @@
 import type { Action } from "../core/action.ts";
 import { isHeldIn } from "../core/changes.ts";
-import type { Channel, ChannelStore } from "../core/channel.ts";
+import { type Channel, type ChannelStore, type AskKind, askOf } from "../core/channel.ts";
 import type { ActionStore } from "../core/store.ts";
-import { type AskKind, askOf } from "../core/asks.ts";
 import type { Notification } from "../core/notification.ts";
 
 export interface AskedDeps {

@@ -1,13 +1,12 @@
 import type { Delivery, Notification } from "../core/notification.ts";
 import { attemptMs, describeOutcome, type Fault, isPolicyRefusal, isSuccess, type Outcome } from "../core/outcome.ts";
-import { retryAfterMs } from "../core/backoff.ts";
+import { retryAfterMs } from "../core/rules.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { type OutboxStore, StoreUnavailable, type ActionStore } from "../core/store.ts";
-import type { ChannelStore } from "../core/channel.ts";
-import { askOf } from "../core/asks.ts";
+import { type ChannelStore, askOf } from "../core/channel.ts";
 import { askedNow } from "./asked.ts";
 import type { SignedHeaders } from "./attempt.ts";
 import type { Action, Creator } from "../core/action.ts";

@@ -6,7 +6,7 @@ import type { Ids } from "../core/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { type OutboxStore, StoreUnavailable } from "../core/store.ts";
-import { askOf } from "../core/asks.ts";
+import { askOf } from "../core/channel.ts";
 import type { Deliver } from "./deliver.ts";
 import {
   type Delivery,

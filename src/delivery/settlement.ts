@@ -1,4 +1,4 @@
-import type { Action } from "../core/action.ts";
+import { type Action, lateSuccessIn } from "../core/action.ts";
 import type { EffectiveRules } from "../core/rules.ts";
 import type { Change } from "../core/changes.ts";
 import {
@@ -11,7 +11,6 @@ import {
   settle,
   settleLate,
 } from "../core/settle.ts";
-import { lateSuccessIn } from "../core/late-result.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { TimelineEvent } from "../core/timeline.ts";
 import type { Bus } from "../core/bus.ts";

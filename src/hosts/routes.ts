@@ -21,7 +21,7 @@ import {
   pathParams,
 } from "../http/operation.ts";
 import { json } from "../http/response.ts";
-import { checkHost } from "../core/host.ts";
+import { checkHost } from "../core/target.ts";
 import type { HostService } from "./service.ts";
 
 interface HostRouteDeps {

@@ -6,10 +6,20 @@ import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import { clientAddressOf, clientOf, type IsTrustedProxy } from "./client-address.ts";
+import {
+  clientAddressOf,
+  clientOf,
+  type IsTrustedProxy,
+  bindContext,
+  contextOf,
+  hasBody,
+  nameRequest,
+  noTarget,
+  type RequestContext,
+  targetOf,
+} from "./request.ts";
 import type { Guard } from "./own-origin.ts";
 import { CLIENT_GONE, MethodNotAllowed, pathNotFound, type ReaderOf, refuse, isMcpPath } from "./errors.ts";
-import { bindContext, contextOf, hasBody, nameRequest, noTarget, type RequestContext, targetOf } from "./request.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { chunkedBodyOf, dropBody } from "./body.ts";
 import { createRateLimit } from "./rate-limit.ts";

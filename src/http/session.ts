@@ -4,10 +4,9 @@ import { HTTP_STATUS } from "../api/errors.ts";
 import { accountStopped } from "../core/roles.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
-import { clientOf } from "./client-address.ts";
+import { clientOf, type Form, readForm, type RequestContext } from "./request.ts";
 import type { OwnOrigin } from "./own-origin.ts";
 import { EarlyAnswer, headersOf, type ReaderOf } from "./errors.ts";
-import { type Form, readForm, type RequestContext } from "./request.ts";
 import { page, seeOther } from "./response.ts";
 import {
   BROWSER_CHARS_MAX,

@@ -14,7 +14,7 @@ import {
   MESSAGE_FACTS_MAX,
   MESSAGE_LINES_CHARS_MAX,
 } from "../core/limits.ts";
-import type { AskKind } from "../core/asks.ts";
+import type { AskKind } from "../core/channel.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 import { bodyLines, shownBody } from "../ui/body-view.tsx";
 import { bodyKindText } from "../receipts/mask-body.ts";

@@ -15,7 +15,7 @@ import {
   testMailHtml,
 } from "./templates.tsx";
 import { actionPageUrl, BROKEN_LINKS, groupedFacts, NO_BODY, WORDS_HEADING, wordsText } from "./chat-messages.ts";
-import type { AskKind } from "../core/asks.ts";
+import type { AskKind } from "../core/channel.ts";
 import { waitingText } from "../ui/text.ts";
 import type { Action } from "../core/action.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";

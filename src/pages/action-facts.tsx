@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { describeActor } from "../core/roles.ts";
 import { nextRetryAt, runAtOf } from "../core/action.ts";
 import { unknownExtras, REQUESTER_LABELS, requesterTexts } from "../core/extras.ts";
-import { COPY_OF } from "../actions/copies.ts";
+import { COPY_OF } from "../actions/edited-copy.ts";
 import { normalTarget } from "../core/target.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { Copied, CopiedText } from "../ui/controls.tsx";

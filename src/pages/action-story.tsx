@@ -1,8 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { describeActor, mayDo, type Role } from "../core/roles.ts";
-import { awaitsRunAt, isExpired, nextRetryAt } from "../core/action.ts";
-import { isLateSuccess } from "../core/late-result.ts";
+import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../core/action.ts";
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";

@@ -1,6 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { awaitsRunAt } from "../core/action.ts";
-import { sources } from "../core/status.ts";
+import { awaitsRunAt, sources } from "../core/action.ts";
 import { BULK_OPERATIONS } from "../core/bulk-job.ts";
 import type { PauseOf } from "../core/pause.ts";
 import { type ActionRow, actionRow, type RowNote } from "./action-row.ts";

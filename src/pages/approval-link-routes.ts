@@ -1,10 +1,9 @@
 import Type from "typebox";
 import type { FollowLink, OpenedLink } from "../approvals/links.ts";
-import { clientOf } from "../http/client-address.ts";
+import { clientOf, readForm, type RequestContext } from "../http/request.ts";
 import { INVALID, LINK_NOT_FOUND, linkNotFound, showFormAgain } from "../http/errors.ts";
 import { createPageRoutes, pathParams } from "../http/operation.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
-import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { asSent } from "../receipts/masked-action.ts";
 import { see } from "../receipts/see.ts";

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { Decision } from "../core/status.ts";
+import type { Decision } from "../core/action.ts";
 import { limitsOnPage, pageBody } from "../ui/body-view.tsx";
 import { asSent } from "../receipts/masked-action.ts";
 import { DecisionButtons } from "./decision-bar.tsx";

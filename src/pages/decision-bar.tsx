@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { REASON_CHARS_MAX } from "../core/limits.ts";
-import type { Decision } from "../core/status.ts";
+import type { Decision } from "../core/action.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Problem } from "../ui/parts.tsx";
 import { number, type PageUser } from "../ui/text.ts";

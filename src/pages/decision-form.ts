@@ -1,5 +1,5 @@
 import { DecisionBody } from "../api/action-schemas.ts";
-import { DECISIONS } from "../core/status.ts";
+import { DECISIONS } from "../core/action.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { bodyCheck } from "../api/schema-helpers.ts";
 import type { ShownRequest } from "../approvals/decide-many.ts";

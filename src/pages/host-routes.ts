@@ -1,5 +1,5 @@
 import { hostRulesFrom } from "../api/host-settings.ts";
-import { checkHost } from "../core/host.ts";
+import { checkHost } from "../core/target.ts";
 import type { HostService } from "../hosts/service.ts";
 import { ALL_HOSTS, NO_HOST_RULES } from "../core/host-settings.ts";
 import { INVALID, showFormAgain } from "../http/errors.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { OutboxEntry } from "../core/store.ts";
-import { askOf } from "../core/asks.ts";
+import { askOf } from "../core/channel.ts";
 import type { NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { EmptyState } from "../ui/controls.tsx";

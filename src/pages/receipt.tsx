@@ -5,7 +5,13 @@ import { nextRetryAt } from "../core/action.ts";
 import { pastAttempts } from "../core/attempts.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { APPROVAL_LINK_MS, RECEIPT_BODY_BYTES_MAX } from "../core/limits.ts";
-import { EARLIER_PARAMETER, type ReceiptHistory, receiptHistory } from "../receipts/history.ts";
+import {
+  EARLIER_PARAMETER,
+  type ReceiptHistory,
+  receiptHistory,
+  RELOAD_PARAMETER,
+  type ReceiptReload,
+} from "../receipts/history.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { Attempts } from "./attempts.tsx";
@@ -13,7 +19,6 @@ import { pageBody } from "../ui/body-view.tsx";
 import { callText } from "./decide.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
-import { RELOAD_PARAMETER, type ReceiptReload } from "../receipts/reload.ts";
 import { RequestParts, ResponseView, UntrustedUrl } from "./request.tsx";
 import { counted, duration, lastDecision, summaryOf } from "../ui/text.ts";
 import { timeAgo } from "../core/clock.ts";

@@ -1,8 +1,13 @@
 import { authorize } from "../core/roles.ts";
 import type { Action } from "../core/action.ts";
-import { metadataOfCopy } from "../actions/copies.ts";
+import {
+  metadataOfCopy,
+  type EditedFields,
+  editedCopy,
+  type EditProblems,
+  fieldsToEdit,
+} from "../actions/edited-copy.ts";
 import { createCheckCreate, createInputOf, type CreateRules } from "../actions/create-schema.ts";
-import { type EditedFields, editedCopy, type EditProblems, fieldsToEdit } from "../actions/edited-copy.ts";
 import { actionIdOf, ActionParams } from "../actions/routes.ts";
 import type { ActionService } from "../actions/service.ts";
 import { DomainError, type Issue } from "../core/domain-error.ts";

@@ -1,6 +1,5 @@
 import type { MaskedTexts } from "../core/search.ts";
-import type { Action, Result } from "../core/action.ts";
-import type { LateResult } from "../core/late-result.ts";
+import type { Action, Result, LateResult } from "../core/action.ts";
 import { type Extras, NO_EXTRAS, unknownExtras } from "../core/extras.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
 import { type Caller, hasScope, type Viewer, viewerOf } from "../core/roles.ts";

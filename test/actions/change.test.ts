@@ -1,8 +1,14 @@
 import { DomainError } from "../../src/core/domain-error.ts";
 import { describe, expect, test } from "bun:test";
-import { type Action, ACTION_STATUSES, type ActionStatus, firstState, nextRetryAt } from "../../src/core/action.ts";
+import {
+  type Action,
+  ACTION_STATUSES,
+  type ActionStatus,
+  firstState,
+  nextRetryAt,
+  type Operation,
+} from "../../src/core/action.ts";
 import { type ApprovalInput, approve, cancel, type Change, type DecisionInput, retry } from "../../src/core/changes.ts";
-import type { Operation } from "../../src/core/status.ts";
 import { anAction, aDecision, later, NOON } from "../support/factory.ts";
 
 const RESULT = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readTimes } from "../../src/actions/create-times.ts";
+import { readTimes } from "../../src/actions/create-schema.ts";
 import { later, NOON } from "../support/factory.ts";
 import { refusalOf, rigCreate } from "./create-rig.ts";
 

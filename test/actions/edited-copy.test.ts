@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { METADATA_NAMES_MAX } from "../../src/core/limits.ts";
 import type { Action } from "../../src/core/action.ts";
-import { metadataOfCopy } from "../../src/actions/copies.ts";
-import { editedCopy, type EditedFields, fieldsToEdit } from "../../src/actions/edited-copy.ts";
+import { metadataOfCopy, editedCopy, type EditedFields, fieldsToEdit } from "../../src/actions/edited-copy.ts";
 import { maskOf } from "../../src/receipts/mask-rules.ts";
 import { anAction } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";

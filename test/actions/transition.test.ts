@@ -1,6 +1,14 @@
 import { expect, test } from "bun:test";
-import { ACTION_STATUSES, type ActionStatus, isTerminal } from "../../src/core/action.ts";
-import { nextStatus, type Operation, operationsIn, sources, type Trigger } from "../../src/core/status.ts";
+import {
+  ACTION_STATUSES,
+  type ActionStatus,
+  isTerminal,
+  nextStatus,
+  type Operation,
+  operationsIn,
+  sources,
+  type Trigger,
+} from "../../src/core/action.ts";
 
 const NOWHERE = {
   approve: null,

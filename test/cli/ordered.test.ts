@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { inOrder } from "../../src/cli/ordered.ts";
-import { parseExact } from "../../src/cli/output.ts";
+import { inOrder, parseExact } from "../../src/cli/output.ts";
 
 test("an object is enumerated and written in the order of its entries", () => {
   const object = inOrder([

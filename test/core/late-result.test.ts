@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../src/core/action.ts";
-import { type LateResult, lateResultText, parseLateResult } from "../../src/core/late-result.ts";
+import { type Action, type LateResult, lateResultText, parseLateResult } from "../../src/core/action.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { type LateEnd, releaseClaim, settle, settleLate } from "../../src/core/settle.ts";
 import { anAction, answered, later, NOON } from "../support/factory.ts";

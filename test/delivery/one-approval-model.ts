@@ -1,11 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ActionRequest } from "../../src/core/action.ts";
+import type { ActionRequest, Operation } from "../../src/core/action.ts";
 import type { Caller, Role } from "../../src/core/roles.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
-import type { Operation } from "../../src/core/status.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { as } from "../actions/callers.ts";
 import { actionOf } from "../actions/senders.ts";

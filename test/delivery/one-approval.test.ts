@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { mayDo, ROLES } from "../../src/core/roles.ts";
-import { OPERATIONS } from "../../src/core/status.ts";
+import { OPERATIONS } from "../../src/core/action.ts";
 import { answered } from "../support/factory.ts";
 import { type Verdict, World } from "./one-approval-model.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES, type ActionStatus } from "../../src/core/action.ts";
-import { askOf, asksFor } from "../../src/core/asks.ts";
+import { askOf, asksFor } from "../../src/core/channel.ts";
 import { aChannel } from "../support/factory.ts";
 import type { Actor } from "../../src/core/roles.ts";
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { TokenBucket } from "../../src/delivery/rates.ts";
+import { TokenBucket } from "../../src/delivery/lanes.ts";
 import { shareOfRate } from "../../src/runtime/shares.ts";
 
 /** The times at which calls begin that never stop asking, when they are asked for after these pauses. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { trustedProxiesOf } from "../../src/config/values.ts";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../../src/core/limits.ts";
-import { clientAddressOf, networkOf } from "../../src/http/client-address.ts";
+import { clientAddressOf, networkOf } from "../../src/http/request.ts";
 
 const PROXY = "10.0.0.1";
 

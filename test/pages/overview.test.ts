@@ -7,7 +7,7 @@ import { maskText } from "../../src/receipts/masking.ts";
 import { RANGE_NAMES } from "../../src/core/activity.ts";
 import { ASSETS } from "../../src/ui/assets.ts";
 import type { FirstSteps } from "../../src/accounts/first-steps.ts";
-import { heightOf, scaleOf } from "../../src/pages/chart-scale.ts";
+import { heightOf, scaleOf } from "../../src/pages/chart.tsx";
 import { overviewPage } from "../../src/pages/overview.tsx";
 import { later, NOON } from "../support/factory.ts";
 import { anOverview, anOverviewAnswer } from "../support/overview.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES, isTerminal } from "../../src/core/action.ts";
 import { RECEIPT_RELOAD_SECONDS_MAX, RECEIPT_RELOAD_SECONDS_MIN } from "../../src/core/limits.ts";
-import { receiptReloadSeconds } from "../../src/receipts/reload.ts";
+import { receiptReloadSeconds } from "../../src/receipts/history.ts";
 import { later, NOON } from "../support/factory.ts";
 
 const HELD = { status: "awaiting_approval", dueAt: null } as const;

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { callbackJson, actionJson, type ViewOptions } from "../../src/receipts/serialize.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
-import { type Action, ACTION_STATUSES, type ActionStatus, type Result } from "../../src/core/action.ts";
-import { operationsIn } from "../../src/core/status.ts";
+import { type Action, ACTION_STATUSES, type ActionStatus, type Result, operationsIn } from "../../src/core/action.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { anAction, answered, later, NOON } from "../support/factory.ts";
 import { answering } from "../actions/senders.ts";

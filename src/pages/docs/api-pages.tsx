@@ -13,7 +13,7 @@ import {
 } from "./api-document.ts";
 import { requestExamples } from "./api-examples.ts";
 import { API_OBJECTS_PATH, ApiFields, ApiNotes, ApiParameters, ApiText, ApiType } from "./api-fields.tsx";
-import { codeBlock } from "./code-block.ts";
+import { codeBlock } from "./highlight.ts";
 import { DocsSubheading } from "./heading.tsx";
 
 export function apiPath(operationId: string): string {

@@ -1,5 +1,5 @@
 import { Marked, Renderer, type Tokens } from "marked";
-import { codeBlock } from "./code-block.ts";
+import { codeBlock } from "./highlight.ts";
 import { docsPath, type Guide } from "./guides.ts";
 
 /** A heading of a page that can be linked to. */
