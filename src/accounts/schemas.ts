@@ -200,9 +200,6 @@ export const MadeByQuery = Type.Object(
 /** A key as pages show it: its row without what identifies its owner. */
 export type KeyView = Omit<ApiKey, "accountId" | "hash">;
 
-/** Checks the body of a new key. Throws `validation_error` with all issues. */
-export const checkCreateKey = bodyCheck(CreateKey);
-
 /** A key as the API shows it. */
 export function serializeKey(row: KeyView): Static<typeof Key> {
   return {

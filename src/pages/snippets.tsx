@@ -6,19 +6,8 @@ import { prettyPrint } from "../core/json.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
 import { publicRequest } from "../receipts/masked-action.ts";
 import { Icon } from "../ui/icons.tsx";
-import { SubSection, UntrustedBlock } from "../ui/parts.tsx";
+import { UntrustedBlock } from "../ui/parts.tsx";
 import type { SeenAction } from "../receipts/seen-action.ts";
-
-/** A trusted text with a copy button. */
-export function Snippet({ title, text }: { readonly title: string; readonly text: string }) {
-  return (
-    <SubSection title={title}>
-      <pre class="code" data-copy="">
-        {text}
-      </pre>
-    </SubSection>
-  );
-}
 
 /** A menu with the call as curl, TypeScript, Python and MCP, and how its target verifies it. */
 export function AsCode({ action, baseUrl }: { readonly action: SeenAction; readonly baseUrl: string }) {

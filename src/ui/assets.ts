@@ -1,18 +1,18 @@
 import htmx from "htmx.org/dist/htmx.min.js" with { type: "text" };
 import idiomorph from "idiomorph/dist/idiomorph-ext.min.js" with { type: "text" };
-import actionCss from "../pages/action.css" with { type: "text" };
-import actionsCss from "../pages/actions.css" with { type: "text" };
-import baseCss from "./base.css" with { type: "text" };
-import docsCss from "../pages/docs/docs.css" with { type: "text" };
-import frameCss from "./frame.css" with { type: "text" };
+import actionCss from "./styles/action.css" with { type: "text" };
+import actionsCss from "./styles/actions.css" with { type: "text" };
+import baseCss from "./styles/base.css" with { type: "text" };
+import docsCss from "./styles/docs.css" with { type: "text" };
+import frameCss from "./styles/frame.css" with { type: "text" };
 import icon from "./assets/icon.svg" with { type: "text" };
 import iconWaiting from "./assets/icon-waiting.svg" with { type: "text" };
-import inboxCss from "../pages/inbox.css" with { type: "text" };
-import overviewCss from "../pages/overview.css" with { type: "text" };
-import settingsCss from "../pages/settings.css" with { type: "text" };
-import sheetCss from "./sheet.css" with { type: "text" };
-import timelineCss from "../pages/timeline.css" with { type: "text" };
-import tokensCss from "./tokens.css" with { type: "text" };
+import inboxCss from "./styles/inbox.css" with { type: "text" };
+import overviewCss from "./styles/overview.css" with { type: "text" };
+import settingsCss from "./styles/settings.css" with { type: "text" };
+import sheetCss from "./styles/sheet.css" with { type: "text" };
+import timelineCss from "./styles/timeline.css" with { type: "text" };
+import tokensCss from "./styles/tokens.css" with { type: "text" };
 import { SCRIPTS } from "./scripts.ts";
 
 /** A file that pages load. Its path contains a hash of its content, so that browsers can cache it forever. */

@@ -54,23 +54,6 @@ export function LinkMenu({ label, links, note, ...props }: LinkMenuProps) {
   );
 }
 
-/** Links that look like tabs. `label` is for screen readers. */
-export function Tabs({ label, links }: { readonly label: string; readonly links: readonly ChoiceLink[] }) {
-  return (
-    <nav class="tabs" aria-label={label}>
-      <ul>
-        {links.map(({ href, name, isChosen }) => (
-          <li>
-            <a href={href} aria-current={isChosen ? "page" : undefined}>
-              {name}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </nav>
-  );
-}
-
 /** Links that filter a list. */
 export function FilterLinks({ label, links }: { readonly label: string; readonly links: readonly ChoiceLink[] }) {
   return (

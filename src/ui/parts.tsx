@@ -69,16 +69,6 @@ export function SubSection({ title, children }: { readonly title: Child; readonl
   );
 }
 
-/** A row of a list; `aside` is what can be done with it. */
-export function FieldRow({ aside = null, children }: { readonly aside?: Child; readonly children?: Child }) {
-  return (
-    <li class="row-split">
-      <div class="stack">{children}</div>
-      {aside}
-    </li>
-  );
-}
-
 interface LinkButtonProps {
   readonly href: string;
   readonly look?: "main" | "plain" | "bad";
@@ -208,16 +198,6 @@ export function Day({ at }: { readonly at: Date }) {
     <ExactTime at={at} as="day">
       {dateFormat.format(at)}
     </ExactTime>
-  );
-}
-
-/** "Created 4 Mar 2026." Null: nothing. */
-export function DayOf({ event, at }: { readonly event: string; readonly at: Date | null }) {
-  if (at === null) return null;
-  return (
-    <>
-      {event} <Day at={at} />.
-    </>
   );
 }
 
