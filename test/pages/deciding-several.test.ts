@@ -118,6 +118,9 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
     const ids: string[] = [];
     for (const amount of [1_900, 2_100, 9_900_000, 2_000])
       ids.push(await created({ body: { amount, text: "x".repeat(150) } }));
+    // It has a button of its own, above those of the decision.
+    const headers = { Authorization: "Bearer sk_live_4eC39HqLyjWDarjtT1zdp7dc" };
+    ids.push(await created({ headers, body: { note: "of another shape" } }));
     const path = `/approvals/review?${ids.map((id) => `id=${id}`).join("&")}`;
     for (const viewport of [
       { width: 1_280, height: 500 },
@@ -125,7 +128,8 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
       { width: 375, height: 600 },
     ]) {
       const page = await openAt(path, { viewport });
-      const approve = page.getByRole("button", { name: /^Approve 4 · \d+ values$/ });
+      const approve = page.getByRole("button", { name: /^Approve 5 · \d+ values$/ });
+      await page.getByRole("button", { name: "Reveal" }).first().waitFor();
       await page.getByText(/^Read to the end first: \d+ more lines below$/).waitFor();
       await page.locator('button[value="approve"][aria-disabled="true"]').waitFor();
       // As an update of the page leaves it.
@@ -142,7 +146,7 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
       await page.locator('button[value="approve"][aria-disabled="false"]').waitFor();
       expect(desk.troubles).toEqual([]);
     }
-    await desk.page.getByRole("button", { name: /^Approve 4/ }).click();
+    await desk.page.getByRole("button", { name: /^Approve 5/ }).click();
     await desk.page.waitForURL(/decided=/);
     for (const id of ids)
       expect((await desk.app.engine.actionService.get(desk.app.engine.owner, id)).approvedBy).toBe(

@@ -43,7 +43,9 @@ function look(): void {
 
 function showRest(request: HTMLElement): void {
   const end = request.querySelector("[data-end]");
-  const bar = request.querySelector<HTMLElement>("form.decide, .buttons:last-child");
+  // What a request hides has a button of its own above them.
+  const bar =
+    request.querySelector<HTMLElement>("form.decide") ?? request.querySelector<HTMLElement>(".buttons:last-child");
   // A pane that a phone doesn't show has no size.
   if (end === null || bar === null || bar.offsetHeight === 0) return;
   const folded = foldedIn(request);
