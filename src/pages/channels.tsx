@@ -86,7 +86,7 @@ export function channelsPage(props: ChannelsPageProps): string {
             </EmptyState>
           }
         />
-        {channels.length >= CHANNELS_MAX ? null : (
+        {channels.length >= CHANNELS_MAX && typed.problem === null ? null : (
           <AddForm id="add" title="Add a channel" isOpen={channels.length === 0 || typed.problem !== null}>
             <ChannelForm user={user} typed={typed} />
           </AddForm>

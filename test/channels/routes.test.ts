@@ -264,6 +264,9 @@ describe("for people, without script,", () => {
     const top = await (await ann.send("/settings/channels", whole)).text();
     expect(top).toContain('<p class="notice notice-bad" role="status">A mail channel takes no URL.</p>');
     expect((await ann.send("/settings/channels", { ...whole, url: "", kind: "pager" })).status).toBe(400);
+    // Also where the list has no room for another one.
+    for (let n = 0; n < CHANNELS_MAX; n += 1) await added({ ...SLACK, name: `n${n}` });
+    expect(await (await ann.send("/settings/channels", typed)).text()).toContain('id="name-problem"');
   });
 });
 
