@@ -1,5 +1,5 @@
 import { databaseExists, sizeOfFile } from "../../db/open.ts";
-import { type ServerSize, serverSize } from "../accounts/server-routes.ts";
+import { type ServerSize, serverSize } from "../accounts/server-size.ts";
 import { type Config, readConfig } from "../config/config.ts";
 
 /**

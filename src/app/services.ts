@@ -5,7 +5,7 @@ import { createFirstStepService } from "../accounts/first-steps.ts";
 import { createKeyService } from "../accounts/keys.ts";
 import { createOwnMailService } from "../accounts/own-mails.ts";
 import { createPeopleService } from "../accounts/people.ts";
-import { createServerSize } from "../accounts/server-routes.ts";
+import { createServerSize } from "../accounts/server-size.ts";
 import { createSignUpGate } from "../accounts/sign-up-gate.ts";
 import { createSigningSecrets, createSigningService } from "../accounts/signing-secrets.ts";
 import { createTeamService } from "../accounts/team.ts";

@@ -54,7 +54,7 @@ export const AuditEntryJson = Type.Object(
     ),
     detail: Type.Unsafe<Readonly<Record<string, string | number | boolean | null>>>({
       type: "object",
-      additionalProperties: { type: ["string", "number", "boolean", "null"] },
+      additionalProperties: { anyOf: ["string", "number", "boolean", "null"].map((type) => ({ type })) },
       description: "Details, depending on `kind`; `via` is how the request arrived. Never secrets.",
       examples: [{ via: "page", unfinished: "pause" }],
     }),

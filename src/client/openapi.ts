@@ -312,7 +312,7 @@ export type AuditEntry = {
   client: string | null;
   /** Details, depending on `kind`; `via` is how the request arrived. Never secrets. */
   detail: {
-    [key: string]: unknown;
+    [key: string]: string | number | boolean | null;
   };
 };
 /** One page of the audit log. */

@@ -4,7 +4,7 @@ import type { CallbackTestService } from "../accounts/callback-test.ts";
 import type { FirstStepService } from "../accounts/first-steps.ts";
 import type { OwnMailService } from "../accounts/own-mails.ts";
 import type { PeopleService } from "../accounts/people.ts";
-import type { ReadServerSize } from "../accounts/server-routes.ts";
+import type { ReadServerSize } from "../accounts/server-size.ts";
 import type { SignUpGate } from "../accounts/sign-up-gate.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
 import type { TeamService } from "../accounts/team.ts";

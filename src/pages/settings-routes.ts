@@ -1,7 +1,7 @@
 import { checkPausedHost } from "../api/pause-schemas.ts";
 import type { SigningUse } from "../core/account-store.ts";
 import type { OwnMailService } from "../accounts/own-mails.ts";
-import type { ReadServerSize } from "../accounts/server-routes.ts";
+import type { ReadServerSize } from "../accounts/server-size.ts";
 import type { SignUpGate } from "../accounts/sign-up-gate.ts";
 import { type SigningService, checkOrigin } from "../accounts/signing-secrets.ts";
 import type { ListNotifications } from "../actions/service.ts";

@@ -2,7 +2,7 @@
 import type { SignUpsClosedBy } from "../config/values.ts";
 import type { ListedAccount } from "../core/account-store.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
-import { deletableText, type ServerSize, shrinkAdvice } from "../accounts/server-routes.ts";
+import { deletableText, type ServerSize, shrinkAdvice } from "../accounts/server-size.ts";
 import { formatSize } from "../core/action.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import type { ServerSetting } from "../config/server-settings.ts";

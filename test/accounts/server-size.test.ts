@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createServerSize, deletableText, shrinkAdvice } from "../../src/accounts/server-routes.ts";
+import { createServerSize, deletableText, shrinkAdvice } from "../../src/accounts/server-size.ts";
 import { DAY_MS, SIZE_FRESH_MS } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";
 import { ownerOf } from "../support/owner.ts";

@@ -2,7 +2,7 @@ import { httpSettings } from "../../src/app/http.ts";
 import type { Oidc } from "../../src/pages/oidc-routes.ts";
 import type { PeopleService } from "../../src/accounts/people.ts";
 import type { TeamService } from "../../src/accounts/team.ts";
-import type { ReadServerSize } from "../../src/accounts/server-routes.ts";
+import type { ReadServerSize } from "../../src/accounts/server-size.ts";
 import type { Config, EffectiveSettings } from "../../src/config/config.ts";
 import { createLinksOf } from "../../src/approvals/links.ts";
 import type { SignUps } from "../../src/config/values.ts";

@@ -1,5 +1,5 @@
 import { EXIT, type Io } from "../command.ts";
-import { deletableText, shrinkAdvice } from "../../accounts/server-routes.ts";
+import { deletableText, shrinkAdvice } from "../../accounts/server-size.ts";
 import { formatSize } from "../../core/action.ts";
 import { reportSettings } from "../../admin/backup.ts";
 import { readLocalSize } from "../../admin/size.ts";
