@@ -6,9 +6,10 @@ import { isOneOf, readable } from "./dialect.ts";
 import { NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { type Args, byDialect, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, actionOf } from "./rows.ts";
-import { actions, isBrokenAction, isBrokenNotification, outbox } from "../libsql/schema.ts";
+import { isBrokenAction, isBrokenNotification } from "../tables.ts";
+import { actions, outbox } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "./sql.ts";
-import { POSTGRES_VALUES } from "./values.ts";
+import { POSTGRES_VALUES, SQLITE_VALUES } from "./values.ts";
 
 function allReadable(columns: Readonly<Record<string, Column>>): Readonly<Record<string, SQL.Aliased<SqlValue>>> {
   return Object.fromEntries(
@@ -17,12 +18,12 @@ function allReadable(columns: Readonly<Record<string, Column>>): Readonly<Record
 }
 
 const IS_BROKEN = byDialect({
-  sqlite: isBrokenAction(actions),
+  sqlite: isBrokenAction(actions, SQLITE_VALUES),
   postgres: isBrokenAction(actions, POSTGRES_VALUES),
 });
 
 const IS_BROKEN_NOTIFICATION = byDialect({
-  sqlite: isBrokenNotification(outbox),
+  sqlite: isBrokenNotification(outbox, SQLITE_VALUES),
   postgres: isBrokenNotification(outbox, POSTGRES_VALUES),
 });
 
@@ -56,7 +57,7 @@ const NAME = prepare(() => {
   const broken = query
     .select({ rowid: sql`rowid`.as("rowid") })
     .from(actions)
-    .where(isBrokenAction(actions));
+    .where(isBrokenAction(actions, SQLITE_VALUES));
   return query
     .update(actions)
     .set({ id: sql`'act_' || lower(hex(${actions.id}))` })
@@ -73,7 +74,7 @@ const NAME_NOTIFICATIONS = prepare(() => {
   const broken = query
     .select({ rowid: sql`rowid`.as("rowid") })
     .from(outbox)
-    .where(isBrokenNotification(outbox));
+    .where(isBrokenNotification(outbox, SQLITE_VALUES));
   return query
     .update(outbox)
     .set({ id: sql`'row_' || lower(hex(${outbox.id}))` })

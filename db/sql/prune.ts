@@ -3,20 +3,12 @@ import { and, eq, gt, inArray, lt, max, notExists, sql, type SQL } from "drizzle
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import type { PruneStep, PruneTimes, UpkeepStore } from "../../src/core/store.ts";
+import { isWaitingToExpire } from "../tables.ts";
 import type { StoreContext } from "./context.ts";
 import { bytesOf, countOf } from "./dialect.ts";
 import { BYTES_SUM } from "./find.ts";
 import { type Args, prepare, query } from "./query.ts";
-import {
-  actionKeys,
-  actionMetadata,
-  actions,
-  approvalLinks,
-  attempts,
-  isWaitingToExpire,
-  outbox,
-  timeline,
-} from "../libsql/schema.ts";
+import { actionKeys, actionMetadata, actions, approvalLinks, attempts, outbox, timeline } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
