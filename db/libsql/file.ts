@@ -1,5 +1,7 @@
 import { Database, type Statement as NativeStatement } from "bun:sqlite";
+import { type Call, type CallResult, runCall } from "../commands/command.ts";
 import { faultOf, unavailable } from "../sql/errors.ts";
+import { openTx } from "./tx.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
 
 /** How long a statement may block the event loop for another process's lock; the writer retries without blocking. */
@@ -53,35 +55,92 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     const rows = statement.all(...args);
     return { changes: rows.length, rows };
   };
-  const control = (sql: "BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK") => prepare(sql).statement.run();
+  const control = (sql: Control) => prepare(sql).statement.run();
+  /** Runs the work in a transaction of its own. */
+  const transact = async <Result>(work: () => Result | Promise<Result>): Promise<Result> => {
+    control("BEGIN IMMEDIATE");
+    try {
+      const result = await work();
+      control("COMMIT");
+      return result;
+    } catch (error) {
+      rollback(control);
+      throw error;
+    }
+  };
+  /** Undoes what a command that failed has written, but nothing before it. */
+  const callOne = async (call: Call): Promise<CallResult> => {
+    control("SAVEPOINT command");
+    const tx = openTx(async ({ sql, args }, method) => {
+      const { statement } = prepare(sql);
+      if (method === "all") return statement.values(...args);
+      statement.run(...args);
+      return [];
+    });
+    try {
+      const value = await atOnce(runCall(tx, call));
+      control("RELEASE command");
+      return { value };
+    } catch (error) {
+      // On a full disk SQLite has ended the transaction already, and each further statement would be committed alone.
+      if (!database.inTransaction || faultOf(error) !== "rejected") throw error;
+      control("ROLLBACK TO command");
+      control("RELEASE command");
+      return { error };
+    } finally {
+      tx.end();
+    }
+  };
+  /** What reads and writes wait for: one transaction at a time. */
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const result = last.then(work);
+    last = result.catch(() => {});
+    return result;
+  };
 
   return {
-    async read({ sql, args }) {
-      try {
-        return prepare(sql).statement.all(...args);
-      } catch (error) {
-        throw faultOf(error) === "rejected" ? error : unavailable(error);
-      }
-    },
-    async batch(statements) {
-      control("BEGIN IMMEDIATE");
-      try {
-        const done = statements.map(run);
-        control("COMMIT");
-        return done;
-      } catch (error) {
-        rollback(control);
-        throw error;
-      }
-    },
-    async close() {
-      if (mode === "write") checkpoint(database);
-      // Prepared statements would keep the file open.
-      forget();
-      database.close();
-    },
+    read: ({ sql, args }) =>
+      inTurn(async () => {
+        try {
+          return prepare(sql).statement.all(...args);
+        } catch (error) {
+          throw faultOf(error) === "rejected" ? error : unavailable(error);
+        }
+      }),
+    batch: (statements) => inTurn(() => transact(() => statements.map(run))),
+    call: (calls) =>
+      inTurn(() =>
+        transact(async () => {
+          const results: CallResult[] = [];
+          for (const call of calls) results.push(await callOne(call));
+          return results;
+        }),
+      ),
+    close: () =>
+      inTurn(async () => {
+        if (mode === "write") checkpoint(database);
+        // Prepared statements would keep the file open.
+        forget();
+        database.close();
+      }),
   };
 }
+
+/** All statements are answered at once, so a command ends before the event loop comes round: what else it waits for is a fault. */
+async function atOnce<Result>(running: Promise<Result>): Promise<Result> {
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  const timer = setImmediate(() => reject(new Error("A command waits for something that is no statement of its own.")));
+  try {
+    return await Promise.race([running, over]);
+  } finally {
+    clearImmediate(timer);
+  }
+}
+
+type Control =
+  | ("BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK")
+  | ("SAVEPOINT command" | "ROLLBACK TO command" | "RELEASE command");
 
 interface Prepared {
   readonly statement: NativeStatement<Row, SqlValue[]>;

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
+import type { Call, CallResult } from "../commands/command.ts";
 import { codeOf, faultOf, unavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
 
@@ -55,10 +56,18 @@ class FullDiskFile implements Sql {
   }
 
   async batch(statements: readonly Statement[]): Promise<readonly Done[]> {
-    if (this.#opened !== null) return this.#opened.batch(statements);
+    return (await this.#writable()).batch(statements);
+  }
+
+  async call(calls: readonly Call[]): Promise<readonly CallResult[]> {
+    return (await this.#writable()).call(calls);
+  }
+
+  async #writable(): Promise<Sql> {
+    if (this.#opened !== null) return this.#opened;
     this.#opening ??= this.#openAgain().finally(() => (this.#opening = null));
     await this.#opening;
-    return this.batch(statements);
+    return this.#writable();
   }
 
   async close(): Promise<void> {

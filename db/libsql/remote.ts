@@ -1,9 +1,11 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
+import { type Call, type CallResult, runCall } from "../commands/command.ts";
 import { faultOf, NoAnswer, unavailable, isAnswered } from "../sql/errors.ts";
 import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
+import { openTx } from "./tx.ts";
 import { isRefusedByLock, type ServiceLock } from "./service-lock.ts";
 
 /** Concurrent reads. There is only one batch at a time, since the writer sends one after the other. */
@@ -13,7 +15,7 @@ const CALLS_AT_ONCE_MAX = 20;
  * A database behind a URL (`libsql://`, `http://`; tests use `file:`). Each call has a deadline. A batch without an
  * answer may be committed all the same, even later: see `FencedSql`.
  */
-export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): Sql {
+export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): RemoteSql {
   const client: Client = createClient({
     url,
     // On a file a second call would block the event loop until the first ends.
@@ -22,7 +24,25 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
     fetch: (request: Request) => answerWithin(callMsMax, request),
     ...(authToken === null ? {} : { authToken }),
   });
+  const callAfter = async (statements: readonly Statement[], calls: readonly Call[]) => {
+    const transaction = await client.transaction("write");
+    try {
+      const done: Done[] = [];
+      for (const statement of statements) done.push(doneOf(await transaction.execute(inStatement(statement))));
+      const results: CallResult[] = [];
+      for (const call of calls) {
+        const tx = openTx(async (statement) => arraysOf(await transaction.execute(inStatement(statement))));
+        results.push({ value: await runCall(tx, call).finally(() => tx.end()) });
+      }
+      await transaction.commit();
+      return { done, results };
+    } finally {
+      transaction.close();
+    }
+  };
   return {
+    callAfter,
+    call: async (calls) => (await callAfter([], calls)).results,
     async read(statement) {
       try {
         return rowsOf(await client.execute(inStatement(statement)));
@@ -37,6 +57,14 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
       client.close();
     },
   };
+}
+
+interface RemoteSql extends Sql {
+  /** Runs statements and then commands in one transaction; a command that fails undoes all of it. */
+  callAfter(
+    statements: readonly Statement[],
+    calls: readonly Call[],
+  ): Promise<{ readonly done: readonly Done[]; readonly results: readonly CallResult[] }>;
 }
 
 /** Reads the whole response within the deadline: a server may also stop in the middle of one. */
@@ -58,6 +86,10 @@ function doneOf(result: ResultSet): Done {
   return { changes: result.columns.length > 0 ? rows.length : result.rowsAffected, rows };
 }
 
+function arraysOf({ columns, rows }: ResultSet): readonly (readonly unknown[])[] {
+  return rows.map((row) => columns.map((_, at) => row[at]));
+}
+
 /** Plain objects: the client's rows also have columns by number. */
 function rowsOf({ columns, rows }: ResultSet): readonly Row[] {
   // Safe: the schema has no blobs and no integers past 2^53, so that values are text, number or null.
@@ -73,7 +105,7 @@ const ASK_EVERY_MS = 250;
  * raises the fence, after which nothing older can be committed. A row read after that shows how its write ended.
  */
 export class FencedSql implements Sql {
-  readonly #sql: Sql;
+  readonly #sql: RemoteSql;
   readonly #lock: ServiceLock;
   readonly #onLost: (cause: StoreLost) => void;
   readonly #closing = new AbortController();
@@ -83,7 +115,7 @@ export class FencedSql implements Sql {
   readonly #renewing: Promise<void>;
 
   /** `onLost` is called when another service has taken the database over: nothing can be written here any more. */
-  constructor(sql: Sql, lock: ServiceLock, onLost: (cause: StoreLost) => void) {
+  constructor(sql: RemoteSql, lock: ServiceLock, onLost: (cause: StoreLost) => void) {
     this.#sql = sql;
     this.#lock = lock;
     this.#onLost = onLost;
@@ -100,11 +132,25 @@ export class FencedSql implements Sql {
     }
   }
 
-  async batch(statements: readonly Statement[]): Promise<readonly Done[]> {
+  batch(statements: readonly Statement[]): Promise<readonly Done[]> {
+    return this.#holding(() => this.#write([this.#lock.renew(), ...statements]));
+  }
+
+  call(calls: readonly Call[]): Promise<readonly CallResult[]> {
+    return this.#holding(async () => {
+      const sentMs = performance.now();
+      const { done, results } = await this.#sql.callAfter([this.#lock.renew()], calls);
+      this.#renewed(done, sentMs);
+      return results;
+    });
+  }
+
+  /** A write that fails if the lock is another's. */
+  async #holding<Result>(write: () => Promise<Result>): Promise<Result> {
     this.#refuseWhileAway();
     const { fence } = this.#lock;
     try {
-      return await this.#write([this.#lock.renew(), ...statements]);
+      return await write();
     } catch (error) {
       if (isRefusedByLock(error)) {
         // If the fence was raised meanwhile, this batch is not committed, but the lock is still ours.
@@ -127,10 +173,14 @@ export class FencedSql implements Sql {
   async #write([own, ...statements]: readonly [Statement, ...Statement[]]): Promise<readonly Done[]> {
     const sentMs = performance.now();
     const [renewed, ...done] = await this.#sql.batch([own, ...statements]);
+    this.#renewed([renewed], sentMs);
+    return done;
+  }
+
+  #renewed([renewed]: readonly (Done | undefined)[], sentMs: number): void {
     // The row was deleted: it is open who holds the database.
     if (renewed?.changes !== 1) this.#reportLost();
     this.#renewedMs = sentMs;
-    return done;
   }
 
   #refuseWhileAway(): void {

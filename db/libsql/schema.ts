@@ -36,6 +36,9 @@ export const SQLITE = {
   valueTests: SQLITE_VALUES,
 };
 
+/** The tables of SQLite; also the types of those of PostgreSQL. */
+export const tables = describeTables(SQLITE);
+
 export const {
   accounts,
   apiKeys,
@@ -66,4 +69,4 @@ export const {
   activity,
   firstSteps,
   facts,
-} = describeTables(SQLITE);
+} = tables;

@@ -1,3 +1,4 @@
+import { nameOfCommand } from "../commands/all.ts";
 import { openFile } from "./file.ts";
 import { isForLackOfRoom, openOnFullDisk } from "./full-disk.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
@@ -8,6 +9,7 @@ export type Sent = readonly [number: number, args: readonly SqlValue[], text?: s
 export type Order =
   | { readonly kind: "open"; readonly path: string }
   | { readonly kind: "batch"; readonly statements: readonly Sent[] }
+  | { readonly kind: "call"; readonly calls: readonly { readonly name: string; readonly args: unknown }[] }
   | { readonly kind: "close" };
 
 export type ToWorker = { readonly call: number } & Order;
@@ -15,9 +17,15 @@ export type ToWorker = { readonly call: number } & Order;
 /** What a statement did: its rows if it returns any, else how many it changed. */
 export type BatchOutcome = number | readonly Row[];
 
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+}
+
 export type FromWorker =
   | { readonly call: number; readonly outcomes: readonly BatchOutcome[] }
-  | { readonly call: number; readonly failed: { readonly code: string; readonly message: string } };
+  | { readonly call: number; readonly results: readonly ({ readonly value: unknown } | { readonly failed: Failure })[] }
+  | { readonly call: number; readonly failed: Failure };
 
 /**
  * A database file that another thread writes: while one commit waits for the disk, the event loop goes on and collects
@@ -46,7 +54,16 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
   const reader = openFile(path, "read");
   return {
     read: (statement) => reader.read(statement),
-    batch: (statements) => thread.call({ kind: "batch", statements: statements.map(sent) }),
+    async batch(statements) {
+      const answer = await thread.call({ kind: "batch", statements: statements.map(sent) });
+      return "outcomes" in answer ? answer.outcomes.map(doneOf) : [];
+    },
+    async call(calls) {
+      const named = calls.map(({ command, args }) => ({ name: nameOfCommand(command), args }));
+      const answer = await thread.call({ kind: "call", calls: named });
+      if (!("results" in answer)) return [];
+      return answer.results.map((one) => ("failed" in one ? { error: new DatabaseError(one.failed) } : one));
+    },
     async close() {
       await reader.close();
       await thread.close();
@@ -65,15 +82,17 @@ class DatabaseError extends Error {
   }
 }
 
-interface Call {
-  resolve(done: readonly Done[]): void;
+type Answer = Exclude<FromWorker, { readonly failed: Failure }>;
+
+interface Waiting {
+  resolve(answer: Answer): void;
   reject(error: unknown): void;
 }
 
 /** The writer thread, as this side sees it. Every call settles, even when the thread dies. */
 class Thread {
   readonly #worker = new Worker(new URL("./worker.ts", import.meta.url).href);
-  readonly #calls = new Map<number, Call>();
+  readonly #calls = new Map<number, Waiting>();
   #last = 0;
   #isOpen = true;
 
@@ -87,15 +106,16 @@ class Thread {
     this.#worker.unref();
   }
 
-  call(order: Order): Promise<readonly Done[]> {
+  call(order: Order): Promise<Answer> {
     if (!this.#isOpen) return Promise.reject(notOpen());
     this.#last += 1;
     const message: ToWorker = { call: this.#last, ...order };
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Done[]>();
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     if (this.#calls.size === 0) this.#worker.ref();
     this.#calls.set(this.#last, { resolve, reject });
+    // The arguments of commands have dates, which JSON would lose.
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
-    this.#worker.postMessage(JSON.stringify(message));
+    this.#worker.postMessage(order.kind === "call" ? message : JSON.stringify(message));
     return promise;
   }
 
@@ -121,14 +141,14 @@ class Thread {
     this.#worker.terminate();
   }
 
-  #answered(data: string): void {
+  #answered(data: string | FromWorker): void {
     // Safe: only `worker.ts` answers.
-    const message = JSON.parse(data) as FromWorker;
+    const message = typeof data === "string" ? (JSON.parse(data) as FromWorker) : data;
     const call = this.#calls.get(message.call);
     this.#calls.delete(message.call);
     if (this.#calls.size === 0) this.#worker.unref();
-    if ("outcomes" in message) call?.resolve(message.outcomes.map(doneOf));
-    else call?.reject(new DatabaseError(message.failed));
+    if ("failed" in message) call?.reject(new DatabaseError(message.failed));
+    else call?.resolve(message);
   }
 }
 

@@ -2,11 +2,12 @@
  * The writer thread: an fsync blocks its thread, and this one has no event loop to keep free. Messages are JSON text,
  * since a structured clone of the same rows costs about twice as much.
  */
+import { commandOf } from "../commands/all.ts";
 import { openFile } from "./file.ts";
 import { DatabaseUnreadable, inspectFile, UNREADABLE } from "./inspect.ts";
 import { codeOf } from "../sql/errors.ts";
 import type { Sql, Statement } from "../sql/sql.ts";
-import type { FromWorker, Sent, ToWorker } from "./threaded.ts";
+import type { Failure, FromWorker, Sent, ToWorker } from "./threaded.ts";
 
 declare const self: Worker;
 
@@ -15,12 +16,12 @@ let sql: Sql | null = null;
 /** Statement texts by number: a text is sent only the first time. */
 const texts = new Map<number, string>();
 
-self.addEventListener("message", ({ data }: MessageEvent<string>) => {
+self.addEventListener("message", ({ data }: MessageEvent<string | ToWorker>) => {
   // Safe: only `threaded.ts` writes to this thread.
-  const message = JSON.parse(data) as ToWorker;
+  const message = typeof data === "string" ? (JSON.parse(data) as ToWorker) : data;
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
-  const reply = (answer: FromWorker) => self.postMessage(JSON.stringify(answer));
-  handle(message).then(reply, (error: unknown) => reply(failureOf(message, error)));
+  const reply = (answer: FromWorker) => self.postMessage("results" in answer ? answer : JSON.stringify(answer));
+  handle(message).then(reply, (error: unknown) => reply({ call: message.call, failed: failureOf(error) }));
 });
 
 async function handle(message: ToWorker): Promise<FromWorker> {
@@ -31,8 +32,12 @@ async function handle(message: ToWorker): Promise<FromWorker> {
     sql = openFile(message.path);
   }
   if (message.kind === "close") await sql?.close();
-  if (message.kind !== "batch") return { call, outcomes: [] };
+  if (message.kind === "open" || message.kind === "close") return { call, outcomes: [] };
   if (sql === null) throw new Error("The database is not open.");
+  if (message.kind === "call") {
+    const results = await sql.call(message.calls.map(({ name, args }) => ({ command: commandOf(name), args })));
+    return { call, results: results.map((one) => ("error" in one ? { failed: failureOf(one.error) } : one)) };
+  }
   const done = await sql.batch(message.statements.map(statementOf));
   return { call, outcomes: done.map(({ changes, rows }) => (rows.length > 0 ? rows : changes)) };
 }
@@ -42,7 +47,7 @@ function statementOf([number, args, text]: Sent): Statement {
   return { sql: texts.get(number) ?? "", args };
 }
 
-function failureOf({ call }: ToWorker, error: unknown): FromWorker {
+function failureOf(error: unknown): Failure {
   const code = error instanceof DatabaseUnreadable ? UNREADABLE : codeOf(error);
-  return { call, failed: { code, message: error instanceof Error ? error.message : String(error) } };
+  return { code, message: error instanceof Error ? error.message : String(error) };
 }

@@ -11,6 +11,8 @@ export interface Query {
   readonly parts: number;
   /** Whether it adds to the timeline. */
   readonly isTold: boolean;
+  /** Rows as lists of values instead of objects. */
+  readonly rowMode?: "array";
 }
 
 /** A text and which of all arguments of the chain each of its own is. */
@@ -97,7 +99,8 @@ function named(text: string): Composed {
   return { name: nameOf(text), text, isTold: TELLS.test(text) };
 }
 
-const TELLS = /insert into "?timeline"? /;
+/** What adds to the timeline. */
+export const TELLS = /insert into "?timeline"? /;
 
 function nameOf(text: string): string {
   const name =
@@ -106,7 +109,7 @@ function nameOf(text: string): string {
   return name;
 }
 
-function valueOf(value: SqlValue): SqlValue {
+export function valueOf(value: SqlValue): SqlValue {
   return typeof value === "string" ? escapeText(value) : value;
 }
 

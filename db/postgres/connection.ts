@@ -5,6 +5,7 @@ import {
   REMOTE_CALL_MS_MAX,
   TRANSACTION_MS_MAX,
 } from "../../src/core/limits.ts";
+import { type Call, type CallResult, runCall } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
 import type { Done, Lock, Row, Sql } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
@@ -12,6 +13,7 @@ import { queriesOf, type Query } from "./chain.ts";
 import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
 import { lockQuery } from "./lock.ts";
 import { unescapeText } from "./text.ts";
+import { openTx } from "./tx.ts";
 
 /** A connection to PostgreSQL: reads on a few connections, one transaction at a time on another. */
 export interface PostgresSql extends Sql {
@@ -73,6 +75,17 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
         throw faultIn(error);
       }
     },
+    async call(calls, locks = []) {
+      try {
+        return await again(
+          preparing,
+          () => commitCalls(writer, { begin, calls, locks, onCommit }),
+          () => false,
+        );
+      } catch (error) {
+        throw faultIn(error);
+      }
+    },
     alone: (work) => runAlone(config, callMsMax, work),
     async close() {
       await Promise.all([...readers, writer].map((connection) => connection.close()));
@@ -99,14 +112,48 @@ async function commit(connection: Connection, { begin, queries, locks, onCommit 
     plain(begin),
     ...(locking === null ? [] : [locking]),
     ...queries,
-    // Not during the commit: a server that waits for its standby would answer that it is committed when it is not there.
-    plain("set local statement_timeout = 0"),
-    plain("commit"),
+    ...COMMIT,
   ]);
-  if (results.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
+  checkCommitted(results);
   if (queries.some(({ isTold }) => isTold)) onCommit?.((text, values) => connection.send(text, values));
   const first = locking === null ? 1 : 2;
   return queries.flatMap((query, at) => doneOf(query, results[first + at]));
+}
+
+/** A server that waits for its standby would answer that it is committed when it is not there: no timeout then. */
+const COMMIT = [plain("set local statement_timeout = 0"), plain("commit")];
+
+function checkCommitted(results: readonly QueryResult[]): void {
+  if (results.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
+}
+
+type CommitCalls = Omit<Commit, "queries"> & { readonly calls: readonly Call[] };
+
+/** Runs commands one after the other in one transaction. One that fails undoes all of it. */
+async function commitCalls(
+  connection: Connection,
+  { begin, calls, locks, onCommit }: CommitCalls,
+): Promise<readonly CallResult[]> {
+  const locking = lockQuery(locks);
+  let isTold = false;
+  try {
+    await connection.pipeline([plain(begin), ...(locking === null ? [] : [locking])]);
+    const results: CallResult[] = [];
+    for (const call of calls) {
+      const tx = openTx(async (query) => {
+        isTold ||= query.isTold;
+        return connection.run(query);
+      });
+      results.push({ value: await runCall(tx, call).finally(() => tx.end()) });
+    }
+    checkCommitted(await connection.pipeline(COMMIT));
+    if (isTold) onCommit?.((text, values) => connection.send(text, values));
+    return results;
+  } catch (error) {
+    // The transaction may still be open.
+    connection.abandon();
+    throw error;
+  }
 }
 
 async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run) => Promise<void>): Promise<void> {
@@ -229,6 +276,13 @@ class Connection {
     this.#opening?.then((client) => client.query(text, [...values])).catch(ignore);
   }
 
+  /** Gives the connection up: the server undoes what was not committed, and the next call connects again. */
+  abandon(): void {
+    const opening = this.#opening;
+    this.#forget();
+    opening?.then((client) => client.connection.stream.destroy()).catch(ignore);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     const client = await this.#opening?.catch(() => null);
@@ -252,10 +306,10 @@ class Connection {
     throw (failed.find(({ reason }) => !isAftermath(reason)) ?? first).reason;
   }
 
-  #configOf({ name, text, values }: Query) {
-    if (values.length === 0 && name === "") return { text };
+  #configOf({ name, text, values, rowMode }: Query) {
+    if (values.length === 0 && name === "") return { text, rowMode };
     const isPrepared = this.#settings.preparing.isOn && name !== "";
-    return isPrepared ? { name, text, values: [...values] } : { text, values: [...values] };
+    return { ...(isPrepared ? { name } : {}), text, values: [...values], rowMode };
   }
 
   #open(): Promise<Client> {

@@ -60,6 +60,9 @@ const POSTGRES = {
   valueTests: POSTGRES_VALUES,
 };
 
+// Safe: the builders of both databases have the same methods, and a column the same type of value.
+export const tables = describeTables(POSTGRES as unknown as typeof SQLITE);
+
 export const {
   accounts,
   apiKeys,
@@ -90,8 +93,7 @@ export const {
   activity,
   firstSteps,
   facts,
-  // Safe: the builders of both databases have the same methods, and a column the same type of value.
-} = describeTables(POSTGRES as unknown as typeof SQLITE);
+} = tables;
 
 /** One row: what is added to the positions of the timeline, so that they rise after a move to another server too. */
 export const positions = pgTable("positions", { id: smallint().primaryKey(), base: number("base").notNull() });

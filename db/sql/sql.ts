@@ -1,3 +1,5 @@
+import type { Call, CallResult } from "../commands/command.ts";
+
 /** A value of a column. Times are integers in milliseconds, booleans 0 and 1. */
 export type SqlValue = string | number | null;
 
@@ -47,5 +49,10 @@ export interface Sql {
   read(statement: Statement): Promise<readonly Row[]>;
   /** All or nothing; durable when it resolves; one `Done` per statement. The locks are taken before the first one. */
   batch(statements: readonly Statement[], locks?: readonly Lock[]): Promise<readonly Done[]>;
+  /**
+   * Runs commands one after the other in one transaction, under the locks; durable when it resolves, with one result per
+   * call. Where a command that fails can't be undone alone, all of them fail with its error.
+   */
+  call(calls: readonly Call[], locks?: readonly Lock[]): Promise<readonly CallResult[]>;
   close(): Promise<void>;
 }

@@ -7,6 +7,7 @@ import {
   WRITES_WAITING_MAX,
 } from "../../src/core/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
+import type { Call, CallResult, Command } from "../commands/command.ts";
 import type { OnAway } from "./away.ts";
 import { faultOf, unavailable } from "./errors.ts";
 import type { Done, Lock, Sql, Statement } from "./sql.ts";
@@ -14,13 +15,23 @@ import type { Done, Lock, Sql, Statement } from "./sql.ts";
 /** Pauses between retries while another process holds the lock; they don't block the event loop. */
 const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
 
-interface Write {
-  readonly statements: readonly Statement[];
+interface Waiting {
   readonly locks: readonly Lock[];
   readonly bytes: number;
-  resolve(done: readonly Done[]): void;
   reject(error: unknown): void;
 }
+
+interface StatementsWaiting extends Waiting {
+  readonly statements: readonly Statement[];
+  resolve(done: readonly Done[]): void;
+}
+
+interface CallWaiting extends Waiting {
+  readonly call: Call;
+  resolve(value: unknown): void;
+}
+
+type Write = StatementsWaiting | CallWaiting;
 
 interface WriterOptions {
   readonly commitMsMax?: number;
@@ -35,7 +46,7 @@ export class Writer {
   readonly #sql: Sql;
   readonly #onFatal: (cause: unknown) => void;
   readonly #onAway: OnAway;
-  readonly #waiting: Write[] = [];
+  #waiting: Write[] = [];
   /** Bytes of the writes that wait or are being committed. */
   #bytes = 0;
   #flushing: Promise<void> | null = null;
@@ -69,19 +80,36 @@ export class Writer {
    * statements were or will be written.
    */
   write(statements: readonly Statement[], locks: readonly Lock[] = []): Promise<readonly Done[]> {
-    if (this.#isStuck) return Promise.reject(tooLate());
-    const bytes = bytesOf(statements);
-    // One write always fits, however large.
-    const isFull = this.#bytes > 0 && this.#bytes + bytes > WRITES_WAITING_BYTES_MAX;
-    if (isFull || this.#waiting.length >= WRITES_WAITING_MAX) {
-      const most = `${WRITES_WAITING_MAX} writes or ${WRITES_WAITING_BYTES_MAX} bytes`;
-      return Promise.reject(new StoreBusy(`More than ${most} would wait for the database.`));
-    }
     const { promise, resolve, reject } = Promise.withResolvers<readonly Done[]>();
-    this.#waiting.push({ statements, locks, bytes, resolve, reject });
-    this.#bytes += bytes;
-    this.#flushing ??= this.#flush();
+    this.#add({ statements, locks, bytes: bytesOf(statements), resolve, reject });
     return promise;
+  }
+
+  /**
+   * Runs the command in one transaction with other waiting commands, under its locks, and returns its result once that is
+   * committed. Rejects as `write` does; with what the command throws, none of it is written.
+   */
+  run<Args, Result>(called: Command<Args, Result>, args: Args): Promise<Result> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const call = { command: called, args };
+    this.#add({ call, locks: called.locks(args), bytes: JSON.stringify(args).length, resolve, reject });
+    // Safe: it is what the command returned.
+    return promise as Promise<Result>;
+  }
+
+  #add(write: Write): void {
+    // One write always fits, however large.
+    const isFull = this.#bytes > 0 && this.#bytes + write.bytes > WRITES_WAITING_BYTES_MAX;
+    if (this.#isStuck) {
+      write.reject(tooLate());
+    } else if (isFull || this.#waiting.length >= WRITES_WAITING_MAX) {
+      const most = `${WRITES_WAITING_MAX} writes or ${WRITES_WAITING_BYTES_MAX} bytes`;
+      write.reject(new StoreBusy(`More than ${most} would wait for the database.`));
+    } else {
+      this.#waiting.push(write);
+      this.#bytes += write.bytes;
+      this.#flushing ??= this.#flush();
+    }
   }
 
   /** Resolves when no write waits. */
@@ -127,27 +155,34 @@ export class Writer {
     }
   }
 
-  /** Removes and returns as many writes as one commit may hold, in order. */
+  /** Removes and returns as many writes as one commit may hold, in order: all of them statements, or all commands. */
   #take(): readonly Write[] {
+    const [first] = this.#waiting;
+    const isOfKind = (write: Write) => first !== undefined && "call" in write === "call" in first;
     let rows = 0;
     let bytes = 0;
-    const count = this.#waiting.findIndex((write) => {
-      rows += write.statements.length;
+    const end = this.#waiting.findIndex((write) => {
+      if (!isOfKind(write)) return false;
+      rows += "call" in write ? 1 : write.statements.length;
       bytes += write.bytes;
-      return rows > FLUSH_ROWS_MAX || bytes > FLUSH_BYTES_MAX;
+      return write !== first && (rows > FLUSH_ROWS_MAX || bytes > FLUSH_BYTES_MAX);
     });
-    return this.#waiting.splice(0, count === -1 ? this.#waiting.length : Math.max(1, count));
+    const seen = end === -1 ? this.#waiting : this.#waiting.slice(0, end);
+    const taken = seen.filter(isOfKind);
+    this.#waiting =
+      taken.length === seen.length
+        ? this.#waiting.slice(seen.length)
+        : [...seen.filter((write) => !isOfKind(write)), ...this.#waiting.slice(seen.length)];
+    return taken;
   }
 
   /** Commits, and returns a function that gives the callers their results; failed ones are rejected already. */
   async #commit(writes: readonly Write[]): Promise<() => void> {
     if (this.#deathCause !== null) return rejectAll(writes, this.#deathCause);
     try {
-      const statements = writes.flatMap((write) => write.statements);
-      const locks = writes.flatMap((write) => write.locks);
-      const done = await this.#batch(statements, locks);
+      const notify = await this.#transact(writes);
       this.#isAway = false;
-      return () => resolveAll(writes, done);
+      return notify;
     } catch (error) {
       const fault = faultOf(error);
       if (fault === "rejected") return this.#commitHalves(writes, error);
@@ -174,20 +209,44 @@ export class Writer {
     return this.#commit(writes.slice(middle));
   }
 
-  async #batch(statements: readonly Statement[], locks: readonly Lock[]): Promise<readonly Done[]> {
-    for (const pauseMs of BUSY_PAUSES_MS) {
-      try {
-        return await this.#sql.batch(statements, locks);
-      } catch (error) {
-        if (faultOf(error) !== "busy") throw error;
-        await pause(pauseMs);
-      }
+  async #transact(writes: readonly Write[]): Promise<() => void> {
+    const locks = writes.flatMap((write) => write.locks);
+    const calls = writes.filter((write) => "call" in write);
+    if (calls.length > 0) {
+      const results = await whileBusy(() =>
+        this.#sql.call(
+          calls.map(({ call }) => call),
+          locks,
+        ),
+      );
+      return () => results.forEach((result, at) => settle(calls[at], result));
     }
-    return this.#sql.batch(statements, locks);
+    const all = writes.filter((write) => "statements" in write);
+    const statements = all.flatMap((write) => write.statements);
+    const done = await whileBusy(() => this.#sql.batch(statements, locks));
+    return () => resolveAll(all, done);
   }
 }
 
-function resolveAll(writes: readonly Write[], done: readonly Done[]): void {
+/** Tries again while another process holds the lock. */
+async function whileBusy<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (const pauseMs of BUSY_PAUSES_MS) {
+    try {
+      return await work();
+    } catch (error) {
+      if (faultOf(error) !== "busy") throw error;
+      await pause(pauseMs);
+    }
+  }
+  return work();
+}
+
+function settle(write: CallWaiting | undefined, result: CallResult): void {
+  if ("error" in result) write?.reject(result.error);
+  else write?.resolve(result.value);
+}
+
+function resolveAll(writes: readonly StatementsWaiting[], done: readonly Done[]): void {
   let from = 0;
   for (const write of writes) {
     write.resolve(done.slice(from, from + write.statements.length));

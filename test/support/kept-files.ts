@@ -3,6 +3,7 @@ import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { openRemote } from "../../db/libsql/remote.ts";
 import { openThreaded } from "../../db/libsql/threaded.ts";
+import type { Sql } from "../../db/sql/sql.ts";
 import { NOON } from "./factory.ts";
 import { openKept } from "./kept.ts";
 import { failTest, openStoreAt, putEmptyDatabase, storeOver, temporaryFolder } from "./store.ts";
@@ -25,7 +26,7 @@ export const openKeptClient = openKept(async () => {
   const look = openRemote(url, null);
   // As the servers behind `libsql://` have it.
   await look.read({ sql: "PRAGMA journal_mode = WAL", args: [] });
-  const over = (sql: ReturnType<typeof openRemote>) => storeOver(sql, { isOnlyProcess: false });
+  const over = (sql: Sql) => storeOver(sql, { isOnlyProcess: false });
   const open = async () => {
     const sql = openRemote(url, null);
     await migrate(sql, NOON);

@@ -24,8 +24,8 @@ function lent(worker: Worker): Pick<Worker, "addEventListener" | "postMessage" |
   return {
     addEventListener: (...[type, listener]: Parameters<Worker["addEventListener"]>) =>
       worker.addEventListener(type, listener, { signal: over.signal }),
-    postMessage(message: string) {
-      isClosing = message.includes('"kind":"close"');
+    postMessage(message: unknown) {
+      isClosing = typeof message === "string" && message.includes('"kind":"close"');
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
       worker.postMessage(message);
     },

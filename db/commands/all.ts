@@ -1,0 +1,23 @@
+import type { Command } from "./command.ts";
+import * as channels from "./channels.ts";
+
+/** Every command by the name under which it crosses to the writer thread. */
+const COMMANDS: ReadonlyMap<string, Command<never, unknown>> = new Map(
+  Object.entries({ channels }).flatMap(([subject, commands]) =>
+    Object.entries<Command<never, unknown>>(commands).map(([name, one]) => [`${subject}.${name}`, one] as const),
+  ),
+);
+
+const NAMES: ReadonlyMap<Command<never, unknown>, string> = new Map([...COMMANDS].map(([name, one]) => [one, name]));
+
+export function commandOf(name: string): Command<never, unknown> {
+  const found = COMMANDS.get(name);
+  if (found === undefined) throw new Error(`There is no command ${name}.`);
+  return found;
+}
+
+export function nameOfCommand(command: Command<never, unknown>): string {
+  const name = NAMES.get(command);
+  if (name === undefined) throw new Error("The command is not in db/commands/all.ts.");
+  return name;
+}

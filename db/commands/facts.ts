@@ -1,0 +1,10 @@
+import type { Tx } from "./command.ts";
+
+/** Facts that change with every write of a table, for nodes that cache its rows. */
+export const CHANNELS_VERSION = "channels";
+export const HOST_SETTINGS_VERSION = "host settings";
+
+/** Sets a fact about the store. */
+export async function setFact({ db, tables: { facts } }: Tx, name: string, value: string): Promise<void> {
+  await db.insert(facts).values({ name, value }).onConflictDoUpdate({ target: facts.name, set: { value } });
+}
