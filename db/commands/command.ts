@@ -3,6 +3,7 @@ import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Lock } from "../sql/sql.ts";
 import type { describeTables } from "../tables.ts";
+import type { Lists } from "./lists.ts";
 
 export type Tables = ReturnType<typeof describeTables>;
 
@@ -12,6 +13,8 @@ export interface Tx {
   readonly db: Pick<SqliteRemoteDatabase, "select" | "selectDistinct" | "insert" | "update" | "delete">;
   /** The tables as this database has them. */
   readonly tables: Tables;
+  /** For what is written often: one statement for many rows. */
+  readonly lists: Lists;
 }
 
 /**
@@ -22,14 +25,31 @@ export interface Tx {
 export interface Command<Args, Result> {
   /** What must not be written at the same time by another process. Held until the commit, and taken before the first statement. */
   readonly locks: (args: Args) => readonly Lock[];
+  /** About how many rows and bytes it writes: a commit is bounded by them. */
+  readonly size: (args: Args) => { readonly rows: number; readonly bytes: number };
   readonly run: (tx: Tx, args: Args) => Promise<Result>;
+  /** Of a command that is called often: runs several calls at once, with a result for each. Their arguments and results are JSON. */
+  readonly runAll: ((tx: Tx, args: readonly Args[]) => Promise<readonly Result[]>) | null;
 }
 
 export function command<Args, Result>(
   run: (tx: Tx, args: Args) => Promise<Result>,
   locks: (args: Args) => readonly Lock[] = () => [],
 ): Command<Args, Result> {
-  return { run, locks };
+  return { run, locks, size: (args) => ({ rows: 1, bytes: JSON.stringify(args).length }), runAll: null };
+}
+
+/** A command for lists. `runAll` must return a result for each of its arguments. */
+export function listCommand<Args, Result>(
+  runAll: (tx: Tx, args: readonly Args[]) => Promise<readonly Result[]>,
+  { locks, size }: Pick<Command<Args, Result>, "locks" | "size">,
+): Command<Args, Result> {
+  const run = async (tx: Tx, args: Args) => {
+    const [result] = await runAll(tx, [args]);
+    if (result === undefined) throw new Error("A command gave no result.");
+    return result;
+  };
+  return { run, runAll, locks, size };
 }
 
 /** How many rows of a table a condition holds for. */
@@ -47,10 +67,32 @@ export interface Call {
 /** What came of one of several calls. */
 export type CallResult = { readonly value: unknown } | { readonly error: unknown };
 
-/** Runs a call over a transaction. An error of the database is thrown as it is, without the values of its statement. */
-export async function runCall(tx: Tx, { command: called, args }: Call): Promise<unknown> {
+/** Runs calls one after the other by `run`, which gets those of one list command together. One result per call, in order. */
+export async function runCalls(
+  calls: readonly Call[],
+  run: (group: readonly Call[]) => Promise<readonly CallResult[]>,
+): Promise<readonly CallResult[]> {
+  const groups = Map.groupBy(calls, (call) => (call.command.runAll === null ? call : call.command));
+  const results = new Map<Call, CallResult>();
+  for (const group of groups.values()) {
+    const came = await run(group);
+    for (const [at, call] of group.entries()) results.set(call, came[at] ?? NO_RESULT);
+  }
+  return calls.map((call) => results.get(call) ?? NO_RESULT);
+}
+
+const NO_RESULT: CallResult = { error: new Error("A command gave no result.") };
+
+/** Runs a group over a transaction. An error of the database is thrown as it is, without the values of its statement. */
+export async function runGroup(tx: Tx, calls: readonly Call[]): Promise<readonly CallResult[]> {
+  const [first] = calls;
+  if (first === undefined) return [];
+  const { run, runAll } = first.command;
   try {
-    return await called.run(tx, args as never);
+    // Safe: `Writer.run` takes the arguments of the command.
+    const args = calls.map((call) => call.args as never);
+    const values = await (runAll === null ? Promise.all(args.map((one) => run(tx, one))) : runAll(tx, args));
+    return values.map((value) => ({ value }));
   } catch (error) {
     throw error instanceof DrizzleQueryError ? (error.cause ?? error) : error;
   }

@@ -1,5 +1,5 @@
 import { Database, type Statement as NativeStatement } from "bun:sqlite";
-import { type Call, type CallResult, runCall } from "../commands/command.ts";
+import { type Call, type CallResult, runCalls, runGroup } from "../commands/command.ts";
 import { faultOf, unavailable } from "../sql/errors.ts";
 import { openTx } from "./tx.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
@@ -68,28 +68,30 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
       throw error;
     }
   };
-  /** Undoes what a command that failed has written, but nothing before it. */
-  const callOne = async (call: Call): Promise<CallResult> => {
-    control("SAVEPOINT command");
-    const tx = openTx(async ({ sql, args }, method) => {
+  /** Undoes what commands that failed have written, but nothing before them; of several that ran as one, each runs alone then. */
+  const callGroup = async (calls: readonly Call[]): Promise<readonly CallResult[]> => {
+    control("SAVEPOINT commands");
+    const tx = openTx(async (sql, all, reads) => {
       const { statement } = prepare(sql);
-      if (method === "all") return statement.values(...args);
-      statement.run(...args);
-      return [];
+      if (reads) return all.map((args) => ({ rows: statement.values(...args), changes: 0 }));
+      return all.map((args) => ({ rows: [], changes: statement.run(...args).changes }));
     });
     try {
-      const value = await atOnce(runCall(tx, call));
-      control("RELEASE command");
-      return { value };
+      const results = await atOnce(runGroup(tx, calls));
+      control("RELEASE commands");
+      return results;
     } catch (error) {
       // On a full disk SQLite has ended the transaction already, and each further statement would be committed alone.
       if (!database.inTransaction || faultOf(error) !== "rejected") throw error;
-      control("ROLLBACK TO command");
-      control("RELEASE command");
-      return { error };
+      control("ROLLBACK TO commands");
+      control("RELEASE commands");
+      if (calls.length === 1) return [{ error }];
     } finally {
       tx.end();
     }
+    const results: CallResult[] = [];
+    for (const call of calls) results.push(...(await callGroup([call])));
+    return results;
   };
   /** What reads and writes wait for: one transaction at a time. */
   let last: Promise<unknown> = Promise.resolve();
@@ -109,14 +111,8 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
         }
       }),
     batch: (statements) => inTurn(() => transact(() => statements.map(run))),
-    call: (calls) =>
-      inTurn(() =>
-        transact(async () => {
-          const results: CallResult[] = [];
-          for (const call of calls) results.push(await callOne(call));
-          return results;
-        }),
-      ),
+    transact: ({ statements, calls }) =>
+      inTurn(() => transact(async () => ({ done: statements.map(run), results: await runCalls(calls, callGroup) }))),
     close: () =>
       inTurn(async () => {
         if (mode === "write") checkpoint(database);
@@ -140,7 +136,7 @@ async function atOnce<Result>(running: Promise<Result>): Promise<Result> {
 
 type Control =
   | ("BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK")
-  | ("SAVEPOINT command" | "ROLLBACK TO command" | "RELEASE command");
+  | ("SAVEPOINT commands" | "ROLLBACK TO commands" | "RELEASE commands");
 
 interface Prepared {
   readonly statement: NativeStatement<Row, SqlValue[]>;

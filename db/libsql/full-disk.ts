@@ -1,9 +1,8 @@
 import { Database } from "bun:sqlite";
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Call, CallResult } from "../commands/command.ts";
 import { codeOf, faultOf, unavailable } from "../sql/errors.ts";
-import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
+import type { Done, Row, Sql, SqlValue, Statement, Work, Worked } from "../sql/sql.ts";
 
 /** More than the shared memory and the first pages of a log take. */
 const ROOM_BYTES_MIN = 128 * 1_024;
@@ -59,8 +58,8 @@ class FullDiskFile implements Sql {
     return (await this.#writable()).batch(statements);
   }
 
-  async call(calls: readonly Call[]): Promise<readonly CallResult[]> {
-    return (await this.#writable()).call(calls);
+  async transact(work: Work): Promise<Worked> {
+    return (await this.#writable()).transact(work);
   }
 
   async #writable(): Promise<Sql> {

@@ -1,8 +1,8 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
-import { type Call, type CallResult, runCall } from "../commands/command.ts";
+import { runCalls, runGroup } from "../commands/command.ts";
 import { faultOf, NoAnswer, unavailable, isAnswered } from "../sql/errors.ts";
-import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
+import type { Done, Row, Sql, Statement, Work, Worked } from "../sql/sql.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
 import { openTx } from "./tx.ts";
@@ -15,7 +15,7 @@ const CALLS_AT_ONCE_MAX = 20;
  * A database behind a URL (`libsql://`, `http://`; tests use `file:`). Each call has a deadline. A batch without an
  * answer may be committed all the same, even later: see `FencedSql`.
  */
-export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): RemoteSql {
+export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): Sql {
   const client: Client = createClient({
     url,
     // On a file a second call would block the event loop until the first ends.
@@ -24,25 +24,28 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
     fetch: (request: Request) => answerWithin(callMsMax, request),
     ...(authToken === null ? {} : { authToken }),
   });
-  const callAfter = async (statements: readonly Statement[], calls: readonly Call[]) => {
+  const transact = async ({ statements, calls }: Pick<Work, "statements" | "calls">): Promise<Worked> => {
+    if (calls.length === 0) return { done: await batch(statements), results: [] };
     const transaction = await client.transaction("write");
     try {
-      const done: Done[] = [];
-      for (const statement of statements) done.push(doneOf(await transaction.execute(inStatement(statement))));
-      const results: CallResult[] = [];
-      for (const call of calls) {
-        const tx = openTx(async (statement) => arraysOf(await transaction.execute(inStatement(statement))));
-        results.push({ value: await runCall(tx, call).finally(() => tx.end()) });
-      }
+      const done = (await transaction.batch(statements.map(inStatement))).map(doneOf);
+      const results = await runCalls(calls, (group) => {
+        const tx = openTx(async (sql, all) =>
+          (await transaction.batch(all.map((args) => inStatement({ sql, args })))).map(outcomeOf),
+        );
+        return runGroup(tx, group).finally(() => tx.end());
+      });
       await transaction.commit();
       return { done, results };
     } finally {
       transaction.close();
     }
   };
+  const batch = async (statements: readonly Statement[]) =>
+    (await client.batch(statements.map(inStatement), "write")).map(doneOf);
   return {
-    callAfter,
-    call: async (calls) => (await callAfter([], calls)).results,
+    transact,
+    batch,
     async read(statement) {
       try {
         return rowsOf(await client.execute(inStatement(statement)));
@@ -50,21 +53,10 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
         throw faultOf(error) === "rejected" ? error : unavailable(error);
       }
     },
-    async batch(statements) {
-      return (await client.batch(statements.map(inStatement), "write")).map(doneOf);
-    },
     async close() {
       client.close();
     },
   };
-}
-
-interface RemoteSql extends Sql {
-  /** Runs statements and then commands in one transaction; a command that fails undoes all of it. */
-  callAfter(
-    statements: readonly Statement[],
-    calls: readonly Call[],
-  ): Promise<{ readonly done: readonly Done[]; readonly results: readonly CallResult[] }>;
 }
 
 /** Reads the whole response within the deadline: a server may also stop in the middle of one. */
@@ -86,8 +78,8 @@ function doneOf(result: ResultSet): Done {
   return { changes: result.columns.length > 0 ? rows.length : result.rowsAffected, rows };
 }
 
-function arraysOf({ columns, rows }: ResultSet): readonly (readonly unknown[])[] {
-  return rows.map((row) => columns.map((_, at) => row[at]));
+function outcomeOf({ columns, rows, rowsAffected }: ResultSet) {
+  return { rows: rows.map((row) => columns.map((_, at) => row[at])), changes: rowsAffected };
 }
 
 /** Plain objects: the client's rows also have columns by number. */
@@ -105,7 +97,7 @@ const ASK_EVERY_MS = 250;
  * raises the fence, after which nothing older can be committed. A row read after that shows how its write ended.
  */
 export class FencedSql implements Sql {
-  readonly #sql: RemoteSql;
+  readonly #sql: Sql;
   readonly #lock: ServiceLock;
   readonly #onLost: (cause: StoreLost) => void;
   readonly #closing = new AbortController();
@@ -115,7 +107,7 @@ export class FencedSql implements Sql {
   readonly #renewing: Promise<void>;
 
   /** `onLost` is called when another service has taken the database over: nothing can be written here any more. */
-  constructor(sql: RemoteSql, lock: ServiceLock, onLost: (cause: StoreLost) => void) {
+  constructor(sql: Sql, lock: ServiceLock, onLost: (cause: StoreLost) => void) {
     this.#sql = sql;
     this.#lock = lock;
     this.#onLost = onLost;
@@ -132,25 +124,15 @@ export class FencedSql implements Sql {
     }
   }
 
-  batch(statements: readonly Statement[]): Promise<readonly Done[]> {
-    return this.#holding(() => this.#write([this.#lock.renew(), ...statements]));
+  async batch(statements: readonly Statement[]): Promise<readonly Done[]> {
+    return (await this.transact({ statements, calls: [], locks: [] })).done;
   }
 
-  call(calls: readonly Call[]): Promise<readonly CallResult[]> {
-    return this.#holding(async () => {
-      const sentMs = performance.now();
-      const { done, results } = await this.#sql.callAfter([this.#lock.renew()], calls);
-      this.#renewed(done, sentMs);
-      return results;
-    });
-  }
-
-  /** A write that fails if the lock is another's. */
-  async #holding<Result>(write: () => Promise<Result>): Promise<Result> {
+  async transact({ statements, ...work }: Work): Promise<Worked> {
     this.#refuseWhileAway();
     const { fence } = this.#lock;
     try {
-      return await write();
+      return await this.#write({ ...work, statements: [this.#lock.renew(), ...statements] });
     } catch (error) {
       if (isRefusedByLock(error)) {
         // If the fence was raised meanwhile, this batch is not committed, but the lock is still ours.
@@ -169,18 +151,15 @@ export class FencedSql implements Sql {
     await this.#sql.close();
   }
 
-  /** One `Done` per statement, without the lock's own. */
-  async #write([own, ...statements]: readonly [Statement, ...Statement[]]): Promise<readonly Done[]> {
+  /** Without the `Done` of the first statement, which is the lock's own. */
+  async #write(work: Work): Promise<Worked> {
     const sentMs = performance.now();
-    const [renewed, ...done] = await this.#sql.batch([own, ...statements]);
-    this.#renewed([renewed], sentMs);
-    return done;
-  }
-
-  #renewed([renewed]: readonly (Done | undefined)[], sentMs: number): void {
+    const { done, results } = await this.#sql.transact(work);
+    const [renewed, ...others] = done;
     // The row was deleted: it is open who holds the database.
     if (renewed?.changes !== 1) this.#reportLost();
     this.#renewedMs = sentMs;
+    return { done: others, results };
   }
 
   #refuseWhileAway(): void {
@@ -196,7 +175,7 @@ export class FencedSql implements Sql {
   async #reconnect(): Promise<void> {
     while (!this.#closing.signal.aborted && !this.#isLost) {
       try {
-        await this.#write([this.#lock.raiseFence()]);
+        await this.#write({ statements: [this.#lock.raiseFence()], calls: [], locks: [] });
         return;
       } catch (error) {
         if (isRefusedByLock(error)) this.#reportLost();

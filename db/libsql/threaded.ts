@@ -1,15 +1,18 @@
 import { nameOfCommand } from "../commands/all.ts";
 import { openFile } from "./file.ts";
 import { isForLackOfRoom, openOnFullDisk } from "./full-disk.ts";
-import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
+import type { Done, Row, Sql, SqlValue, Statement, Work, Worked } from "../sql/sql.ts";
 
 /** A statement as sent to the thread: its number, arguments and, the first time, its text. */
 export type Sent = readonly [number: number, args: readonly SqlValue[], text?: string];
 
 export type Order =
   | { readonly kind: "open"; readonly path: string }
-  | { readonly kind: "batch"; readonly statements: readonly Sent[] }
-  | { readonly kind: "call"; readonly calls: readonly { readonly name: string; readonly args: unknown }[] }
+  | {
+      readonly kind: "transact";
+      readonly statements: readonly Sent[];
+      readonly calls: readonly { readonly name: string; readonly args: unknown }[];
+    }
   | { readonly kind: "close" };
 
 export type ToWorker = { readonly call: number } & Order;
@@ -22,10 +25,13 @@ export interface Failure {
   readonly message: string;
 }
 
-export type FromWorker =
-  | { readonly call: number; readonly outcomes: readonly BatchOutcome[] }
-  | { readonly call: number; readonly results: readonly ({ readonly value: unknown } | { readonly failed: Failure })[] }
-  | { readonly call: number; readonly failed: Failure };
+interface Answer {
+  readonly call: number;
+  readonly outcomes: readonly BatchOutcome[];
+  readonly results: readonly ({ readonly value: unknown } | { readonly failed: Failure })[];
+}
+
+export type FromWorker = Answer | { readonly call: number; readonly failed: Failure };
 
 /**
  * A database file that another thread writes: while one commit waits for the disk, the event loop goes on and collects
@@ -52,18 +58,21 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
     throw error;
   }
   const reader = openFile(path, "read");
+  const transact = async ({ statements, calls }: Pick<Work, "statements" | "calls">): Promise<Worked> => {
+    const named = calls.map(({ command, args }) => ({ name: nameOfCommand(command), args }));
+    // Dates, which JSON would lose, are in the arguments of commands that are not for lists.
+    const isJson = calls.every(({ command }) => command.runAll !== null);
+    const order: Order = { kind: "transact", statements: statements.map(sent), calls: named };
+    const { outcomes, results } = await thread.call(order, isJson);
+    return {
+      done: outcomes.map(doneOf),
+      results: results.map((one) => ("failed" in one ? { error: new DatabaseError(one.failed) } : one)),
+    };
+  };
   return {
     read: (statement) => reader.read(statement),
-    async batch(statements) {
-      const answer = await thread.call({ kind: "batch", statements: statements.map(sent) });
-      return "outcomes" in answer ? answer.outcomes.map(doneOf) : [];
-    },
-    async call(calls) {
-      const named = calls.map(({ command, args }) => ({ name: nameOfCommand(command), args }));
-      const answer = await thread.call({ kind: "call", calls: named });
-      if (!("results" in answer)) return [];
-      return answer.results.map((one) => ("failed" in one ? { error: new DatabaseError(one.failed) } : one));
-    },
+    transact,
+    batch: async (statements) => (await transact({ statements, calls: [] })).done,
     async close() {
       await reader.close();
       await thread.close();
@@ -81,8 +90,6 @@ class DatabaseError extends Error {
     this.code = code;
   }
 }
-
-type Answer = Exclude<FromWorker, { readonly failed: Failure }>;
 
 interface Waiting {
   resolve(answer: Answer): void;
@@ -106,16 +113,16 @@ class Thread {
     this.#worker.unref();
   }
 
-  call(order: Order): Promise<Answer> {
+  /** `isJson`: JSON keeps all of it, and costs less than a structured clone. */
+  call(order: Order, isJson = true): Promise<Answer> {
     if (!this.#isOpen) return Promise.reject(notOpen());
     this.#last += 1;
     const message: ToWorker = { call: this.#last, ...order };
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     if (this.#calls.size === 0) this.#worker.ref();
     this.#calls.set(this.#last, { resolve, reject });
-    // The arguments of commands have dates, which JSON would lose.
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
-    this.#worker.postMessage(order.kind === "call" ? message : JSON.stringify(message));
+    this.#worker.postMessage(isJson ? JSON.stringify(message) : message);
     return promise;
   }
 

@@ -1,19 +1,77 @@
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { Tx } from "../commands/command.ts";
-import type { SqlValue, Statement } from "../sql/sql.ts";
+import {
+  columnsOf,
+  compiledOnce,
+  compileFind,
+  type FindList,
+  type InsertList,
+  tableName,
+  type UpdateList,
+  type Values,
+} from "../commands/lists.ts";
+import type { SqlValue } from "../sql/sql.ts";
 import { tables } from "./schema.ts";
 
-/** Runs a statement of a transaction; its rows are lists of values in the order of the columns. */
-type Execute = (statement: Statement, method: "run" | "all") => Promise<readonly (readonly unknown[])[]>;
+/** What a statement did: its rows as lists of values in the order of its columns, and how many it changed. */
+interface Outcome {
+  readonly rows: readonly (readonly unknown[])[];
+  readonly changes: number;
+}
+
+/** Runs a statement of a transaction once for each of the arguments. `reads`: it returns rows. */
+export type Execute = (sql: string, args: readonly Values[], reads: boolean) => Promise<readonly Outcome[]>;
 
 /** A transaction of SQLite as one command has it. Statements after `end` are refused: they would be part of another. */
 export function openTx(execute: Execute): Tx & { end(): void } {
   let isOver = false;
-  const db = drizzle(async (sql, params, method) => {
+  const run: Execute = (sql, args, reads) => {
     if (isOver) throw new Error("The command has ended.");
+    return execute(sql, args, reads);
+  };
+  const db = drizzle(async (sql, params, method) => {
     // Safe: the columns of the tables encode their values as these.
-    const rows = await execute({ sql, args: params as SqlValue[] }, method === "run" ? "run" : "all");
+    const [outcome] = await run(sql, [params as SqlValue[]], method !== "run");
+    const rows = outcome?.rows ?? [];
     return { rows: [...((method === "get" ? rows[0] : rows) ?? [])] };
   });
-  return { db, tables, end: () => void (isOver = true) };
+  return {
+    db,
+    tables,
+    lists: {
+      async find<Arg, Row>(query: FindList<Arg, Row>, args: readonly Arg[]) {
+        if (args.length === 0) return [];
+        const { text, names, decode } = FIND(query);
+        // Safe: `findList` takes arguments of these names.
+        const found = await run(
+          text,
+          args.map((arg) => names.map((name) => (arg as Record<string, SqlValue>)[name] ?? null)),
+          true,
+        );
+        return found.map(({ rows }) => rows.map((row) => decode(row) as Row));
+      },
+      async insert(into, rows) {
+        if (rows.length > 0) await run(INSERT(into), rows, false);
+      },
+      async update(what, rows) {
+        return rows.length === 0 ? [] : (await run(UPDATE(what), rows, false)).map(({ changes }) => changes > 0);
+      },
+    },
+    end: () => void (isOver = true),
+  };
 }
+
+/** Only builds: each transaction runs its own statements. */
+const BUILDER = drizzle(() => Promise.reject(new Error("Run statements over a transaction.")));
+
+const FIND = compiledOnce((query: FindList<never, unknown>) => compileFind(query, { db: BUILDER, tables }, () => "?"));
+
+const INSERT = compiledOnce(({ table, columns, onConflict }: InsertList) => {
+  const names = columnsOf(tables, table, columns).map(({ name }) => `"${name}"`);
+  return `insert into ${tableName(tables, table)} (${names.join(", ")}) values (${names.map(() => "?").join(", ")}) ${onConflict}`;
+});
+
+const UPDATE = compiledOnce(({ table, set, where }: UpdateList) => {
+  const placed = (names: readonly string[]) => columnsOf(tables, table, names).map(({ name }) => `"${name}" = ?`);
+  return `update ${tableName(tables, table)} set ${placed(set).join(", ")} where ${placed(where).join(" and ")}`;
+});

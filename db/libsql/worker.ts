@@ -18,9 +18,10 @@ const texts = new Map<number, string>();
 
 self.addEventListener("message", ({ data }: MessageEvent<string | ToWorker>) => {
   // Safe: only `threaded.ts` writes to this thread.
-  const message = typeof data === "string" ? (JSON.parse(data) as ToWorker) : data;
+  const isJson = typeof data === "string";
+  const message = isJson ? (JSON.parse(data) as ToWorker) : data;
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
-  const reply = (answer: FromWorker) => self.postMessage("results" in answer ? answer : JSON.stringify(answer));
+  const reply = (answer: FromWorker) => self.postMessage(isJson ? JSON.stringify(answer) : answer);
   handle(message).then(reply, (error: unknown) => reply({ call: message.call, failed: failureOf(error) }));
 });
 
@@ -32,14 +33,16 @@ async function handle(message: ToWorker): Promise<FromWorker> {
     sql = openFile(message.path);
   }
   if (message.kind === "close") await sql?.close();
-  if (message.kind === "open" || message.kind === "close") return { call, outcomes: [] };
+  if (message.kind !== "transact") return { call, outcomes: [], results: [] };
   if (sql === null) throw new Error("The database is not open.");
-  if (message.kind === "call") {
-    const results = await sql.call(message.calls.map(({ name, args }) => ({ command: commandOf(name), args })));
-    return { call, results: results.map((one) => ("error" in one ? { failed: failureOf(one.error) } : one)) };
-  }
-  const done = await sql.batch(message.statements.map(statementOf));
-  return { call, outcomes: done.map(({ changes, rows }) => (rows.length > 0 ? rows : changes)) };
+  const statements = message.statements.map(statementOf);
+  const calls = message.calls.map(({ name, args }) => ({ command: commandOf(name), args }));
+  const { done, results } = await sql.transact({ statements, calls, locks: [] });
+  return {
+    call,
+    outcomes: done.map(({ changes, rows }) => (rows.length > 0 ? rows : changes)),
+    results: results.map((one) => ("error" in one ? { failed: failureOf(one.error) } : one)),
+  };
 }
 
 function statementOf([number, args, text]: Sent): Statement {

@@ -6,7 +6,7 @@ export interface Query {
   /** Of a prepared statement: it says what the text is, so that a pooler can't run another client's under it. */
   readonly name: string;
   readonly text: string;
-  readonly values: readonly (SqlValue | readonly string[])[];
+  readonly values: readonly (SqlValue | readonly (string | null)[])[];
   /** How many statements it consists of. */
   readonly parts: number;
   /** Whether it adds to the timeline. */
@@ -95,7 +95,8 @@ const NAME_CHARS = 32;
 
 const names = new Map<string, string>();
 
-function named(text: string): Composed {
+/** A text with its name and what it adds to. */
+export function named(text: string): Composed {
   return { name: nameOf(text), text, isTold: TELLS.test(text) };
 }
 

@@ -5,9 +5,9 @@ import {
   REMOTE_CALL_MS_MAX,
   TRANSACTION_MS_MAX,
 } from "../../src/core/limits.ts";
-import { type Call, type CallResult, runCall } from "../commands/command.ts";
+import { type CallResult, runCalls, runGroup } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
-import type { Done, Lock, Row, Sql } from "../sql/sql.ts";
+import type { Done, Row, Sql, Work, Worked } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { queriesOf, type Query } from "./chain.ts";
 import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
@@ -51,6 +51,19 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const writer = connect();
   const begin = `begin isolation level read committed; ${settingsOf(transactionMsMax)}`;
 
+  const transact = async (work: Work): Promise<Worked> => {
+    const queries = queriesOf(work.statements);
+    try {
+      return await again(
+        preparing,
+        () => commit(writer, { ...work, begin, queries, onCommit }),
+        () => false,
+      );
+    } catch (error) {
+      throw faultIn(error);
+    }
+  };
+
   return {
     config,
     async read(statement) {
@@ -63,29 +76,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
         throw fault instanceof StoreUnavailable || fault.kind === "rejected" ? fault : unavailable(fault);
       }
     },
-    async batch(statements, locks = []) {
-      const queries = queriesOf(statements);
-      try {
-        return await again(
-          preparing,
-          () => commit(writer, { begin, queries, locks, onCommit }),
-          () => false,
-        );
-      } catch (error) {
-        throw faultIn(error);
-      }
-    },
-    async call(calls, locks = []) {
-      try {
-        return await again(
-          preparing,
-          () => commitCalls(writer, { begin, calls, locks, onCommit }),
-          () => false,
-        );
-      } catch (error) {
-        throw faultIn(error);
-      }
-    },
+    transact,
+    batch: async (statements, locks = []) => (await transact({ statements, calls: [], locks })).done,
     alone: (work) => runAlone(config, callMsMax, work),
     async close() {
       await Promise.all([...readers, writer].map((connection) => connection.close()));
@@ -98,26 +90,41 @@ function idlestOf(connections: readonly Connection[]): Connection {
   return connections.reduce((best, one) => (one.waiting < best.waiting ? one : best));
 }
 
-interface Commit {
+interface Commit extends Omit<Work, "statements"> {
   readonly begin: string;
   readonly queries: readonly Query[];
-  readonly locks: readonly Lock[];
   readonly onCommit: PostgresOptions["onCommit"];
 }
 
-/** One `Done` for each statement, once all are committed. */
-async function commit(connection: Connection, { begin, queries, locks, onCommit }: Commit): Promise<readonly Done[]> {
+/** Commits the queries, and then commands one after the other. Without commands, all of it is sent at once. */
+async function commit(connection: Connection, { begin, queries, calls, locks, onCommit }: Commit): Promise<Worked> {
   const locking = lockQuery(locks);
-  const results = await connection.pipeline([
-    plain(begin),
-    ...(locking === null ? [] : [locking]),
-    ...queries,
-    ...COMMIT,
-  ]);
-  checkCommitted(results);
-  if (queries.some(({ isTold }) => isTold)) onCommit?.((text, values) => connection.send(text, values));
-  const first = locking === null ? 1 : 2;
-  return queries.flatMap((query, at) => doneOf(query, results[first + at]));
+  const first = [plain(begin), ...(locking === null ? [] : [locking])];
+  let isTold = queries.some((query) => query.isTold);
+  let answers: readonly QueryResult[] = [];
+  let results: readonly CallResult[] = [];
+  if (calls.length === 0) {
+    answers = await connection.pipeline([...first, ...queries, ...COMMIT]);
+    checkCommitted(answers);
+  } else {
+    try {
+      answers = await connection.pipeline([...first, ...queries]);
+      results = await runCalls(calls, (group) => {
+        const tx = openTx(async (query) => {
+          isTold ||= query.isTold;
+          return connection.run(query);
+        });
+        return runGroup(tx, group).finally(() => tx.end());
+      });
+      checkCommitted(await connection.pipeline(COMMIT));
+    } catch (error) {
+      // The transaction may still be open.
+      connection.abandon();
+      throw error;
+    }
+  }
+  if (isTold) onCommit?.((text, values) => connection.send(text, values));
+  return { done: queries.flatMap((query, at) => doneOf(query, answers[first.length + at])), results };
 }
 
 /** A server that waits for its standby would answer that it is committed when it is not there: no timeout then. */
@@ -125,35 +132,6 @@ const COMMIT = [plain("set local statement_timeout = 0"), plain("commit")];
 
 function checkCommitted(results: readonly QueryResult[]): void {
   if (results.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
-}
-
-type CommitCalls = Omit<Commit, "queries"> & { readonly calls: readonly Call[] };
-
-/** Runs commands one after the other in one transaction. One that fails undoes all of it. */
-async function commitCalls(
-  connection: Connection,
-  { begin, calls, locks, onCommit }: CommitCalls,
-): Promise<readonly CallResult[]> {
-  const locking = lockQuery(locks);
-  let isTold = false;
-  try {
-    await connection.pipeline([plain(begin), ...(locking === null ? [] : [locking])]);
-    const results: CallResult[] = [];
-    for (const call of calls) {
-      const tx = openTx(async (query) => {
-        isTold ||= query.isTold;
-        return connection.run(query);
-      });
-      results.push({ value: await runCall(tx, call).finally(() => tx.end()) });
-    }
-    checkCommitted(await connection.pipeline(COMMIT));
-    if (isTold) onCommit?.((text, values) => connection.send(text, values));
-    return results;
-  } catch (error) {
-    // The transaction may still be open.
-    connection.abandon();
-    throw error;
-  }
 }
 
 async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run) => Promise<void>): Promise<void> {

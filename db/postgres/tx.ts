@@ -1,21 +1,115 @@
 import type { QueryResult } from "pg";
 import { drizzle } from "drizzle-orm/pg-proxy";
 import type { Tx } from "../commands/command.ts";
+import {
+  columnsOf,
+  compiledOnce,
+  compileFind,
+  type FindList,
+  type InsertList,
+  tableName,
+  type UpdateList,
+  type Values,
+} from "../commands/lists.ts";
 import type { SqlValue } from "../sql/sql.ts";
-import { type Query, TELLS, valueOf } from "./chain.ts";
+import { named, type Query, TELLS, valueOf } from "./chain.ts";
 import { tables } from "./schema.ts";
 
 /** A transaction of PostgreSQL as one command has it. Statements after `end` are refused: they would be part of another. */
 export function openTx(execute: (query: Query) => Promise<QueryResult>): Tx & { end(): void } {
   let isOver = false;
-  const db = drizzle(async (text, params) => {
+  const rowsOf = async (query: Pick<Query, "name" | "text" | "values" | "isTold">): Promise<(readonly unknown[])[]> => {
     if (isOver) throw new Error("The command has ended.");
+    const { rows } = await execute({ ...query, parts: 1, rowMode: "array" });
+    // Safe: by the mode.
+    return rows as unknown[][];
+  };
+  const db = drizzle(async (text, params) => {
     // Safe: the columns of the tables encode their values as these.
     const values = (params as SqlValue[]).map(valueOf);
     // Without a name: how many texts there are depends on the lists in them, and the server would keep each.
-    const { rows } = await execute({ name: "", text, values, parts: 1, isTold: TELLS.test(text), rowMode: "array" });
-    return { rows };
+    return { rows: await rowsOf({ name: "", text, values, isTold: TELLS.test(text) }) };
   });
-  // Safe: a command uses what the builders of both databases have.
-  return { db: db as unknown as Tx["db"], tables, end: () => void (isOver = true) };
+  return {
+    // Safe: a command uses what the builders of both databases have.
+    db: db as unknown as Tx["db"],
+    tables,
+    lists: {
+      async find<Arg, Row>(query: FindList<Arg, Row>, args: readonly Arg[]) {
+        if (args.length === 0) return [];
+        const { statement, names, decode } = FIND(query);
+        // Safe: `findList` takes arguments of these names.
+        const values = names.map((name) => args.map((arg) => textOf((arg as Record<string, SqlValue>)[name] ?? null)));
+        const found: Row[][] = args.map(() => []);
+        for (const [number, ...row] of await rowsOf({ ...statement, values })) {
+          // Safe: as the query's type says.
+          found[Number(number) - 1]?.push(decode(row) as Row);
+        }
+        return found;
+      },
+      async insert(into, rows) {
+        if (rows.length > 0) await rowsOf({ ...INSERT(into), values: turned(rows) });
+      },
+      async update(what, rows) {
+        if (rows.length === 0) return [];
+        const written = await rowsOf({ ...UPDATE(what), values: turned(rows) });
+        const numbers = new Set(written.map(([number]) => number));
+        return rows.map((_, at) => numbers.has(at + 1));
+      },
+    },
+    end: () => void (isOver = true),
+  };
 }
+
+/** Columns of values instead of rows. */
+function turned(rows: readonly Values[]): readonly (readonly (string | null)[])[] {
+  return (rows[0] ?? []).map((_, at) => rows.map((row) => textOf(row[at] ?? null)));
+}
+
+/** An item of an array, which is sent as text. */
+function textOf(value: SqlValue): string | null {
+  return value === null ? null : String(valueOf(value));
+}
+
+/** Only builds: each transaction runs its own statements. */
+// Safe: as above.
+const BUILDER = drizzle(() => Promise.reject(new Error("Run statements over a transaction."))) as unknown as Tx["db"];
+
+const FIND = compiledOnce((query: FindList<never, unknown>) => {
+  const { text, decode } = compileFind(query, { db: BUILDER, tables }, (name) => `arg."${name}"`);
+  const names = Object.keys(query.types);
+  const arrays = names.map((name, at) => `$${at + 1}::${query.types[name] === "text" ? "text" : "bigint"}[]`);
+  const listed = names.map((name) => `"${name}"`).join(", ");
+  const statement = named(
+    `select arg.n, found.* from unnest(${arrays.join(", ")}) with ordinality as arg(${listed}, n)
+      cross join lateral (${text}) found order by arg.n`,
+  );
+  return { statement, names, decode };
+});
+
+/** The arrays that rows arrive as, and the names of their members. */
+function unnested(table: InsertList["table"], names: readonly string[]) {
+  const columns = columnsOf(tables, table, names);
+  const arrays = columns.map((column, at) => `$${at + 1}::${arrayType(column.getSQLType())}[]`);
+  return { columns: columns.map(({ name }) => `"${name}"`), source: `unnest(${arrays.join(", ")})` };
+}
+
+function arrayType(type: string): string {
+  return type.startsWith("text") ? "text" : type;
+}
+
+const INSERT = compiledOnce(({ table, columns: members, onConflict }: InsertList) => {
+  const { columns, source } = unnested(table, members);
+  return named(`insert into ${tableName(tables, table)} (${columns.join(", ")}) select * from ${source} ${onConflict}`);
+});
+
+const UPDATE = compiledOnce(({ table, set, where }: UpdateList) => {
+  const { columns, source } = unnested(table, [...set, ...where]);
+  const members = columns.map((_, at) => `v${at + 1}`);
+  const assigned = set.map((_, at) => `${columns[at]} = row.${members[at]}`);
+  const found = where.map((_, at) => `old.${columns[set.length + at]} = row.${members[set.length + at]}`);
+  return named(
+    `update ${tableName(tables, table)} old set ${assigned.join(", ")}
+      from ${source} with ordinality as row(${members.join(", ")}, n) where ${found.join(" and ")} returning row.n`,
+  );
+});

@@ -14,7 +14,7 @@ export function tellingAway(sql: Sql, onAway: OnAway): Sql {
   return {
     read: (statement) => sql.read(statement).catch(tell),
     batch: (statements, locks) => sql.batch(statements, locks).catch(tell),
-    call: (calls, locks) => sql.call(calls, locks).catch(tell),
+    transact: (work) => sql.transact(work).catch(tell),
     close: () => sql.close(),
   };
 }

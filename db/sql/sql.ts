@@ -40,6 +40,18 @@ export interface Done {
   readonly rows: readonly Row[];
 }
 
+export interface Work {
+  readonly statements: readonly Statement[];
+  readonly calls: readonly Call[];
+  readonly locks: readonly Lock[];
+}
+
+/** A `Done` for each statement and a result for each call, in their order. */
+export interface Worked {
+  readonly done: readonly Done[];
+  readonly results: readonly CallResult[];
+}
+
 /**
  * What the store needs of a connection: reads, and writes in one transaction. A transaction can't stay open across
  * turns of the event loop, because a second one would block it. Both throw `StoreUnavailable` when the database can't
@@ -50,9 +62,9 @@ export interface Sql {
   /** All or nothing; durable when it resolves; one `Done` per statement. The locks are taken before the first one. */
   batch(statements: readonly Statement[], locks?: readonly Lock[]): Promise<readonly Done[]>;
   /**
-   * Runs commands one after the other in one transaction, under the locks; durable when it resolves, with one result per
-   * call. Where a command that fails can't be undone alone, all of them fail with its error.
+   * Runs statements and then commands in one transaction, under the locks; durable when it resolves. Where a command that
+   * fails can't be undone alone, all of it fails with its error.
    */
-  call(calls: readonly Call[], locks?: readonly Lock[]): Promise<readonly CallResult[]>;
+  transact(work: Work): Promise<Worked>;
   close(): Promise<void>;
 }

@@ -10,28 +10,22 @@ import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import type { Call, CallResult, Command } from "../commands/command.ts";
 import type { OnAway } from "./away.ts";
 import { faultOf, unavailable } from "./errors.ts";
-import type { Done, Lock, Sql, Statement } from "./sql.ts";
+import type { Done, Lock, Sql, Statement, Worked } from "./sql.ts";
 
 /** Pauses between retries while another process holds the lock; they don't block the event loop. */
 const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
 
-interface Waiting {
+/** Statements, or a call, that wait for a commit. */
+interface Write {
+  readonly statements: readonly Statement[];
+  readonly calls: readonly Call[];
   readonly locks: readonly Lock[];
+  readonly rows: number;
   readonly bytes: number;
+  /** Called with what came of its statements and its call. */
+  readonly settle: (done: readonly Done[], result: CallResult | undefined) => void;
   reject(error: unknown): void;
 }
-
-interface StatementsWaiting extends Waiting {
-  readonly statements: readonly Statement[];
-  resolve(done: readonly Done[]): void;
-}
-
-interface CallWaiting extends Waiting {
-  readonly call: Call;
-  resolve(value: unknown): void;
-}
-
-type Write = StatementsWaiting | CallWaiting;
 
 interface WriterOptions {
   readonly commitMsMax?: number;
@@ -46,7 +40,7 @@ export class Writer {
   readonly #sql: Sql;
   readonly #onFatal: (cause: unknown) => void;
   readonly #onAway: OnAway;
-  #waiting: Write[] = [];
+  readonly #waiting: Write[] = [];
   /** Bytes of the writes that wait or are being committed. */
   #bytes = 0;
   #flushing: Promise<void> | null = null;
@@ -81,18 +75,23 @@ export class Writer {
    */
   write(statements: readonly Statement[], locks: readonly Lock[] = []): Promise<readonly Done[]> {
     const { promise, resolve, reject } = Promise.withResolvers<readonly Done[]>();
-    this.#add({ statements, locks, bytes: bytesOf(statements), resolve, reject });
+    const { length: rows } = statements;
+    this.#add({ statements, calls: [], locks, rows, bytes: bytesOf(statements), settle: resolve, reject });
     return promise;
   }
 
   /**
-   * Runs the command in one transaction with other waiting commands, under its locks, and returns its result once that is
+   * Runs the command in one transaction with other waiting writes, under its locks, and returns its result once that is
    * committed. Rejects as `write` does; with what the command throws, none of it is written.
    */
   run<Args, Result>(called: Command<Args, Result>, args: Args): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const call = { command: called, args };
-    this.#add({ call, locks: called.locks(args), bytes: JSON.stringify(args).length, resolve, reject });
+    const settle = (_: readonly Done[], result: CallResult | undefined) => {
+      if (result === undefined || "error" in result) reject(result?.error ?? new Error("A command gave no result."));
+      else resolve(result.value);
+    };
+    const calls = [{ command: called, args }];
+    this.#add({ statements: [], calls, locks: called.locks(args), ...called.size(args), settle, reject });
     // Safe: it is what the command returned.
     return promise as Promise<Result>;
   }
@@ -155,25 +154,16 @@ export class Writer {
     }
   }
 
-  /** Removes and returns as many writes as one commit may hold, in order: all of them statements, or all commands. */
+  /** Removes and returns as many writes as one commit may hold, in order. */
   #take(): readonly Write[] {
-    const [first] = this.#waiting;
-    const isOfKind = (write: Write) => first !== undefined && "call" in write === "call" in first;
     let rows = 0;
     let bytes = 0;
-    const end = this.#waiting.findIndex((write) => {
-      if (!isOfKind(write)) return false;
-      rows += "call" in write ? 1 : write.statements.length;
+    const count = this.#waiting.findIndex((write) => {
+      rows += write.rows;
       bytes += write.bytes;
-      return write !== first && (rows > FLUSH_ROWS_MAX || bytes > FLUSH_BYTES_MAX);
+      return rows > FLUSH_ROWS_MAX || bytes > FLUSH_BYTES_MAX;
     });
-    const seen = end === -1 ? this.#waiting : this.#waiting.slice(0, end);
-    const taken = seen.filter(isOfKind);
-    this.#waiting =
-      taken.length === seen.length
-        ? this.#waiting.slice(seen.length)
-        : [...seen.filter((write) => !isOfKind(write)), ...this.#waiting.slice(seen.length)];
-    return taken;
+    return this.#waiting.splice(0, count === -1 ? this.#waiting.length : Math.max(1, count));
   }
 
   /** Commits, and returns a function that gives the callers their results; failed ones are rejected already. */
@@ -210,21 +200,13 @@ export class Writer {
   }
 
   async #transact(writes: readonly Write[]): Promise<() => void> {
-    const locks = writes.flatMap((write) => write.locks);
-    const calls = writes.filter((write) => "call" in write);
-    if (calls.length > 0) {
-      const results = await whileBusy(() =>
-        this.#sql.call(
-          calls.map(({ call }) => call),
-          locks,
-        ),
-      );
-      return () => results.forEach((result, at) => settle(calls[at], result));
-    }
-    const all = writes.filter((write) => "statements" in write);
-    const statements = all.flatMap((write) => write.statements);
-    const done = await whileBusy(() => this.#sql.batch(statements, locks));
-    return () => resolveAll(all, done);
+    const work = {
+      statements: writes.flatMap((write) => write.statements),
+      calls: writes.flatMap((write) => write.calls),
+      locks: writes.flatMap((write) => write.locks),
+    };
+    const worked = await whileBusy(() => this.#sql.transact(work));
+    return () => settleAll(writes, worked);
   }
 }
 
@@ -241,16 +223,12 @@ async function whileBusy<Result>(work: () => Promise<Result>): Promise<Result> {
   return work();
 }
 
-function settle(write: CallWaiting | undefined, result: CallResult): void {
-  if ("error" in result) write?.reject(result.error);
-  else write?.resolve(result.value);
-}
-
-function resolveAll(writes: readonly StatementsWaiting[], done: readonly Done[]): void {
-  let from = 0;
-  for (const write of writes) {
-    write.resolve(done.slice(from, from + write.statements.length));
-    from += write.statements.length;
+function settleAll(writes: readonly Write[], { done, results }: Worked): void {
+  let [ofStatements, ofCalls] = [0, 0];
+  for (const { statements, calls, settle } of writes) {
+    settle(done.slice(ofStatements, ofStatements + statements.length), results[ofCalls]);
+    ofStatements += statements.length;
+    ofCalls += calls.length;
   }
 }
 

@@ -81,7 +81,7 @@ async function openFacts() {
   const real = openFile(join(folder.path, "facts.db"));
   await real.batch([{ sql: "create table facts (name text primary key, value text not null)", args: [] }]);
   let transactions = 0;
-  const sql: Sql = { ...real, call: (calls) => ((transactions += 1), real.call(calls)) };
+  const sql: Sql = { ...real, transact: (work) => ((transactions += 1), real.transact(work)) };
   const writer = new Writer(sql, (cause) => {
     throw new Error("The writer died.", { cause });
   });

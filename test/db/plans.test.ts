@@ -603,9 +603,9 @@ async function openExplained() {
       await explain(statement);
       return real.read(statement);
     },
-    async batch(statements) {
-      for (const statement of statements) await explain(statement);
-      return real.batch(statements);
+    async transact(work) {
+      for (const statement of work.statements) await explain(statement);
+      return real.transact(work);
     },
   };
   return {

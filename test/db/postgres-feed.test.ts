@@ -5,7 +5,7 @@ import { postgresQueue } from "../../db/postgres/claim.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { createChangeReader } from "../../db/postgres/feed.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
-import type { Statement } from "../../db/sql/sql.ts";
+import type { Statement, Work } from "../../db/sql/sql.ts";
 import { createStore } from "../../db/sql/store.ts";
 import type { ChangedAction, Store } from "../../src/core/store.ts";
 import { NODE_CHANGES_MAX } from "../../src/core/limits.ts";
@@ -53,9 +53,9 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
     await migratePostgres(sql, NOON);
     const watched = {
       ...sql,
-      batch: (statements: readonly Statement[], ...rest: never[]) => {
-        written = queriesOf(statements);
-        return sql.batch(statements, ...rest);
+      transact: (work: Work) => {
+        written = queriesOf(work.statements);
+        return sql.transact(work);
       },
     };
     store = createStore({

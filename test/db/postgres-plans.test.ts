@@ -225,14 +225,14 @@ function explained(sql: Sql, planner: Client, plans: Plan[]): Sql {
       await explain([statement]);
       return sql.read(statement);
     },
-    async batch(statements, locks) {
-      await explain(statements);
-      return sql.batch(statements, locks);
+    async transact(work) {
+      await explain(work.statements);
+      return sql.transact(work);
     },
   };
 }
 
-function literalOf(value: string | number | readonly string[]): string {
+function literalOf(value: string | number | readonly (string | null)[]): string {
   if (!Array.isArray(value)) return String(value);
   return `{${value.map((item) => JSON.stringify(item)).join(",")}}`;
 }

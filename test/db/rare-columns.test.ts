@@ -15,9 +15,9 @@ async function statementsOf(action: Partial<Action>): Promise<readonly Statement
   const written: Statement[] = [];
   const store = storeOver({
     ...sql,
-    batch: (statements) => {
-      written.push(...statements);
-      return sql.batch(statements);
+    transact: (work) => {
+      written.push(...work.statements);
+      return sql.transact(work);
     },
   });
   await store.actions.create(aCreation(action));

@@ -256,10 +256,11 @@ async function openNotes({ before = () => null, commits = true, commitMsMax }: N
   const fatal: unknown[] = [];
   const sql: Sql = {
     ...real,
-    async batch(statements) {
-      batches.push(statements.length);
+    async transact(work) {
+      batches.push(work.statements.length);
       await before();
-      return commits ? real.batch(statements) : statements.map((): Done => ({ changes: 1, rows: [] }));
+      if (commits) return real.transact(work);
+      return { done: work.statements.map((): Done => ({ changes: 1, rows: [] })), results: [] };
     },
   };
   const writer = new Writer(sql, (cause) => fatal.push(cause), commitMsMax === undefined ? {} : { commitMsMax });

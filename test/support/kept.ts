@@ -82,7 +82,7 @@ function staying(sql: Sql): Sql {
   return {
     read: (statement) => (isClosed ? closed() : sql.read(statement)),
     batch: (statements, locks) => (isClosed ? closed() : sql.batch(statements, locks)),
-    call: (calls, locks) => (isClosed ? closed() : sql.call(calls, locks)),
+    transact: (work) => (isClosed ? closed() : sql.transact(work)),
     async close() {
       isClosed = true;
     },
