@@ -712,6 +712,9 @@ export function describeTables(dialect: typeof SQLITE) {
   };
 }
 
+/** Matches the stored text (SQL LIKE) of a late result with a 2xx status: `lateResultText` puts the status first. */
+export const LATE_SUCCESS = "2__ %";
+
 /** Actions that are cancelled when they expire: an attempt that is under way ends by itself. */
 export function isWaitingToExpire({ expiresAt, status }: Columns<"expiresAt" | "status">): SQL {
   return sql`${expiresAt} is not null and (${status} = 'pending' or ${status} = 'awaiting_approval')`;

@@ -1,9 +1,10 @@
 import type { Command } from "./command.ts";
+import { apply, create, force } from "./actions.ts";
 import * as channels from "./channels.ts";
 
 /** Every command by the name under which it crosses to the writer thread. */
 const COMMANDS: ReadonlyMap<string, Command<never, unknown>> = new Map(
-  Object.entries({ channels }).flatMap(([subject, commands]) =>
+  Object.entries({ actions: { apply, create, force }, channels }).flatMap(([subject, commands]) =>
     Object.entries<Command<never, unknown>>(commands).map(([name, one]) => [`${subject}.${name}`, one] as const),
   ),
 );

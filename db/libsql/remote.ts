@@ -18,8 +18,8 @@ const CALLS_AT_ONCE_MAX = 20;
 export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): Sql {
   const client: Client = createClient({
     url,
-    // On a file a second call would block the event loop until the first ends.
-    concurrency: url.startsWith("file:") ? 1 : CALLS_AT_ONCE_MAX,
+    // Calls to a file block the event loop: one that writes, and one that reads beside it.
+    concurrency: url.startsWith("file:") ? 2 : CALLS_AT_ONCE_MAX,
     timeout: 20,
     fetch: (request: Request) => answerWithin(callMsMax, request),
     ...(authToken === null ? {} : { authToken }),

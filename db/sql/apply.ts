@@ -1,91 +1,30 @@
-import { and, eq, gt, gte, inArray, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, gte, inArray, sql } from "drizzle-orm";
 import { type Action, lateResultText } from "../../src/core/action.ts";
+import { mayHaveTooMany, responseToKeep } from "../../src/core/attempts.ts";
+import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Change } from "../../src/core/changes.ts";
-import { isTooLate } from "../../src/core/timeline.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
 import { type ChangeWrite, RowRefused, type SetBack } from "../../src/core/store.ts";
-import { keepResponse } from "./attempts.ts";
-import { auditChange } from "./audit.ts";
-import type { StoreContext } from "./context.ts";
-import { always, isNoRevision, isSafeInteger, largerOf, smallerOf } from "./dialect.ts";
-import { sideRows } from "./create.ts";
-import { isConstraint } from "./errors.ts";
-import { hasBudget, spendBudget } from "./key-days.ts";
-import { budgetLock, keyLock, rejectionLock } from "./locks.ts";
-import { isFree, isHeldBy, take, windowStart } from "./keys.ts";
-import { allOf, type Args, prepare, prepareEach, prepareVariants, query, valuesOf } from "./query.ts";
-import { mayRepeatWhere, rejectionRows, repeatArgs, type RepeatName } from "./approvals.ts";
-import { RESULT, resultValues, rowTypeOf, scheduledAtOf, STATE } from "./rows.ts";
+import { isTooLate } from "../../src/core/timeline.ts";
+import { type ActionChange, apply, AUDIT_ENTRY, force, FORCED, KEPT_RESPONSE, WRITTEN } from "../commands/actions.ts";
+import type { Values } from "../commands/lists.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
-import type { Lock, Statement } from "./sql.ts";
+import type { StoreContext } from "./context.ts";
+import { countedRequest, sideRows, valuesOf, windowStart } from "./create.ts";
+import { isSafeInteger, largerOf, smallerOf } from "./dialect.ts";
+import { isConstraint } from "./errors.ts";
+import { type Args, prepare, query } from "./query.ts";
+import { resultValues, rowTypeOf, scheduledAtOf } from "./rows.ts";
+import type { Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
-
-const UPDATED = [...STATE, "scheduledAt"] as const;
-
-type Updated = (typeof UPDATED)[number];
-type ResultName = (typeof RESULT)[number];
-type GuardName = RepeatName | "id" | "expected" | "retaken" | "windowStart" | "budgetKey" | "budgetDay" | "budgetLimit";
-
-/** What a change must not break: of `repeat`, `retake` and `budget` only what it does, as the others would cost time. */
-function isAllowed(guards: string, arg: Args<GuardName>): SQL {
-  const isOurs = sql`(${isFree("dedupe", arg.retaken, arg)} or ${isHeldBy("dedupe", arg.retaken, arg)})`;
-  return allOf(
-    always,
-    ...(guards.includes("repeat") ? [mayRepeatWhere(arg)] : []),
-    ...(guards.includes("retake") ? [isOurs] : []),
-    ...(guards.includes("budget") ? [hasBudget(arg.budgetKey, arg)] : []),
-  );
-}
-
-const STATE_IN_TEXT = {
-  whileNull: ["dueAt", "leaseUntil", "startedAt", "finishedAt", "approvedAt", "approvedBy", "approvedDigest"],
-  always: ["status"],
-} as const;
-
-const ALL_IN_TEXT = {
-  whileNull: [
-    ...STATE_IN_TEXT.whileNull,
-    "lastError",
-    "errorSource",
-    "responseCode",
-    "responseBody",
-    "responseHeaders",
-  ],
-  always: STATE_IN_TEXT.always,
-} as const;
-
-const updateWith = prepareEach((guards: string) => {
-  const isExpected = (arg: Args<GuardName>) => and(eq(actions.id, arg.id), isAllowed(guards, arg));
-  return {
-    state: prepareVariants(STATE_IN_TEXT, (arg: Args<Updated | GuardName>) =>
-      query
-        .update(actions)
-        .set(valuesOf(arg, UPDATED))
-        .where(and(eq(actions.revision, arg.expected), isExpected(arg))),
-    ),
-    all: prepareVariants(ALL_IN_TEXT, (arg: Args<Updated | ResultName | GuardName>) =>
-      query
-        .update(actions)
-        .set(valuesOf<Updated | ResultName>(arg, [...UPDATED, ...RESULT]))
-        .where(and(eq(actions.revision, arg.expected), isExpected(arg))),
-    ),
-    /** Few actions ever have a late result: the others don't write its column. */
-    late: prepareVariants(ALL_IN_TEXT, (arg: Args<Updated | ResultName | GuardName | "lateResult">) =>
-      query
-        .update(actions)
-        .set(valuesOf<Updated | ResultName | "lateResult">(arg, [...UPDATED, ...RESULT, "lateResult"]))
-        .where(and(eq(actions.revision, arg.expected), isExpected(arg))),
-    ),
-  };
-});
 
 /** Writes a change with its other rows if the action still has the revision it was decided on; returns whether. */
 export async function applyChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
   const { before, after, events } = write.change;
   const isNote = after.revision === before.revision && events.some(isTooLate);
   try {
-    return await isWritten(db, write.change, statements(write), locksOf(write));
+    return await isWritten(db, write.change, () => db.writer.run(apply, actionChange(write)));
   } catch (error) {
     // It adds a row of the timeline, and nothing else that could be refused: that one is there already.
     if (error instanceof RowRefused && isNote) {
@@ -96,69 +35,43 @@ export async function applyChange(db: StoreContext, write: ChangeWrite): Promise
   }
 }
 
-function statements({
-  change,
-  at,
-  outbox: notifications,
-  audit,
-  rejection,
-  budget,
-}: ChangeWrite): readonly Statement[] {
+function actionChange({ change, at, outbox: notifications, audit, rejection, budget }: ChangeWrite): ActionChange {
   const { before, after, events } = change;
-  const retaken = retakenKey(before, after);
-  const repeat = repeatArgs(rejection, at);
-  const { keep, trim } = keepResponse(change);
-  const guards = [
-    repeat.digest === null ? "" : "repeat",
-    retaken === null ? "" : "retake",
-    budget === undefined ? "" : "budget",
-  ];
-  const update = updateWith(guards.join(" "));
-  const values = {
-    ...after,
-    ...repeat,
-    scheduledAt: scheduledAtOf(after, at),
+  const { id, accountId, keyId, run } = after;
+  const response = responseToKeep(change);
+  // A new run makes its dedupe key name the action again.
+  const retaken = after.run === before.run ? null : after.dedupe;
+  return {
+    id,
+    accountId,
+    keyId,
+    run,
+    at: at.getTime(),
     expected: before.revision,
-    retaken,
-    windowStart: windowStart(at),
-    budgetKey: budget?.keyId ?? null,
-    budgetDay: budget?.day ?? null,
-    budgetLimit: budget?.limit ?? null,
-  };
-  const updated = () => {
-    const result = resultValues(after.result);
-    if (after.lateResult !== before.lateResult) {
-      return update.late.bind({ ...values, ...result, lateResult: lateResultText(after.lateResult) });
-    }
-    // An unchanged result is not written again: it may be a quarter of a megabyte.
-    return after.result === before.result ? update.state.bind(values) : update.all.bind({ ...values, ...result });
-  };
-  return [
-    updated(),
-    ...(budget === undefined ? [] : [spendBudget(budget)]),
-    ...(retaken === null ? [] : [take({ accountId: after.accountId, kind: "dedupe", key: retaken }, before)]),
+    ...written(change, at),
+    retaken: retaken === null ? null : { key: retaken, createdAt: before.createdAt.getTime() },
+    windowStart: windowStart(at).getTime(),
+    request: countedRequest(rejection, at),
+    budget: budget ?? null,
+    response: response === null ? null : valuesOf(KEPT_RESPONSE, { ...response, actionId: id }),
+    trims: response !== null && mayHaveTooMany(response),
+    audit: audit === undefined ? null : auditRow(audit),
     ...sideRows({ after, at, events, outbox: notifications }),
-    ...keep,
-    ...auditChange(audit),
-    ...rejectionRows(after, rejection, at),
-    ...trim,
-  ];
+  };
 }
 
-/** What the conditions of a change look at. */
-function locksOf({ change: { before, after }, rejection, budget }: ChangeWrite): readonly Lock[] {
-  const { accountId, keyId } = after;
-  const retaken = retakenKey(before, after);
-  return [
-    ...(retaken === null ? [] : [keyLock(accountId, "dedupe", retaken)]),
-    ...(rejection === null || rejection === undefined ? [] : [rejectionLock(accountId, keyId)]),
-    ...(budget === undefined ? [] : [budgetLock(budget.keyId)]),
-  ];
+/** An unchanged result is not written again: it may be a quarter of a megabyte. Few actions ever have a late one. */
+function written({ before, after }: Pick<Change, "before" | "after">, at: Date): Pick<ActionChange, "written" | "row"> {
+  const row = { ...after, ...resultValues(after.result), scheduledAt: scheduledAtOf(after, at) };
+  if (after.lateResult !== before.lateResult) {
+    return { written: "late", row: valuesOf(WRITTEN.late, { ...row, lateResult: lateResultText(after.lateResult) }) };
+  }
+  if (after.result === before.result) return { written: "state", row: valuesOf(WRITTEN.state, row) };
+  return { written: "result", row: valuesOf(WRITTEN.result, row) };
 }
 
-/** A new run makes its dedupe key name the action again, unless the key names another live action. */
-function retakenKey(before: Action, after: Action): string | null {
-  return after.run === before.run ? null : after.dedupe;
+function auditRow({ detail, ...entry }: AuditEntry): Values {
+  return valuesOf(AUDIT_ENTRY, { ...entry, detail: JSON.stringify(detail) });
 }
 
 const NEWEST_REVISION = prepare((arg: Args<"id">) =>
@@ -168,37 +81,27 @@ const NEWEST_REVISION = prepare((arg: Args<"id">) =>
     .where(sql`${timeline.actionId} = ${arg.id} and ${isSafeInteger(timeline.revision)}`),
 );
 
-type Forced = Updated | ResultName | "retries" | "lateResult";
-
-const FORCE = prepare((arg: Args<Forced | "id" | "expected" | "expectedStatus">) => {
-  const { revision } = actions;
-  const isExpected = sql`(${revision} = ${arg.expected} or ${isNoRevision(revision)})`;
-  return query
-    .update(actions)
-    .set(valuesOf<Forced>(arg, [...UPDATED, ...RESULT, "retries", "lateResult"]))
-    .where(and(eq(actions.id, arg.id), eq(actions.status, arg.expectedStatus), isExpected));
-});
-
 /**
  * Writes the whole state over a row whose own values can't be trusted. The new revision is higher than any in the
  * timeline, since the stored one may have been set back or is not a number.
  */
 export async function forceChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
-  const { change, at, outbox: notifications, audit } = write;
-  const { before, events } = change;
+  const { before } = write.change;
   const [newest] = await NEWEST_REVISION.read(db.sql, { id: before.id });
-  const after = { ...change.after, revision: Math.max(before.revision, newest?.revision ?? 0) + 1 };
-  const expected = { id: before.id, expected: before.revision, expectedStatus: before.status };
-  const forced = FORCE.bind({
+  const after = { ...write.change.after, revision: Math.max(before.revision, newest?.revision ?? 0) + 1 };
+  const change = { ...write.change, after };
+  const row = {
     ...after,
     ...resultValues(after.result),
+    scheduledAt: scheduledAtOf(after, write.at),
     lateResult: lateResultText(after.lateResult),
-    scheduledAt: scheduledAtOf(after, at),
-    ...expected,
-  });
-  const { keep } = keepResponse({ ...change, after });
-  const side = [...sideRows({ after, at, events, outbox: notifications }), ...keep, ...auditChange(audit)];
-  const isForced = await isWritten(db, { before, after }, [forced, ...side]);
+  };
+  const forced = {
+    change: actionChange({ ...write, change }),
+    status: before.status,
+    row: valuesOf(FORCED, row),
+  };
+  const isForced = await isWritten(db, change, () => db.writer.run(force, forced));
   if (isForced) db.refused.delete(before.id);
   return isForced;
 }
@@ -220,15 +123,13 @@ export async function isApplied(db: Pick<StoreContext, "sql">, { change, at }: C
 }
 
 async function isWritten(
-  { writer, refused, heldCounts, written }: StoreContext,
+  { refused, heldCounts, written: kept }: StoreContext,
   { before, after }: Pick<Change, "before" | "after">,
-  rows: readonly Statement[],
-  locks: readonly Lock[] = [],
+  write: () => Promise<boolean>,
 ): Promise<boolean> {
   try {
-    const [updated] = await writer.write(rows, locks);
-    if (updated?.changes !== 1) return false;
-    written.keep(after);
+    if (!(await write())) return false;
+    kept.keep(after);
     heldCounts?.changed(before, after);
     return true;
   } catch (cause) {

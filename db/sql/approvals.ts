@@ -1,12 +1,6 @@
-import { and, desc, eq, exists, getTableColumns, gt, inArray, lte, ne, notExists, sql, type SQL } from "drizzle-orm";
-import type { Action } from "../../src/core/action.ts";
-import {
-  type EarlierRejection,
-  type RejectionEntry,
-  rejectionWindowStart,
-  saysWhy,
-  type RejectionStore,
-} from "../../src/core/rejections.ts";
+import { and, desc, eq, getTableColumns, gt, inArray, lte, ne, sql } from "drizzle-orm";
+import type { EarlierRejection, RejectionStore } from "../../src/core/rejections.ts";
+import { rejectionWindowStart } from "../../src/core/rejection-count.ts";
 import {
   EARLIER_REJECTIONS_SHOWN_MAX,
   REJECTIONS_PER_KEY_MAX,
@@ -16,8 +10,7 @@ import {
 import type { ApiKey } from "../../src/core/account-store.ts";
 import type { LinkStore } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
-import { countOf } from "./dialect.ts";
-import { allOf, type Args, changed, insertWhere, bareNames, nextNumber, prepare, query, valuesOf } from "./query.ts";
+import { type Args, bareNames, nextNumber, prepare, query, valuesOf } from "./query.ts";
 import { timelineEntryOf } from "./rows.ts";
 import { approvalLinks, rejections, timeline } from "../libsql/schema.ts";
 import type { Row, Statement } from "./sql.ts";
@@ -140,58 +133,6 @@ function earlierOf({ kind, at, by, reason }: EarlierRejection): EarlierRejection
 function reasonIn(row: Row): string | null {
   const event = timelineEntryOf(row)?.event;
   return event?.type === "created" || event?.type === "retried" ? (event.reason ?? null) : null;
-}
-
-export type RepeatName = "accountId" | "keyId" | "digest" | "saysWhy" | "rejectedAfter";
-
-/** Holds while the request may be made: the limit is part of the statement that writes it. */
-export function mayRepeatWhere(arg: Args<RepeatName>): SQL {
-  const repeats = countOf(ofRequest(arg, "asked").limit(REPEATS_PER_REJECTION_MAX));
-  const isNew = notExists(ofRequest(arg, "rejected"));
-  const isAgain = sql`${arg.saysWhy} = 1 and ${repeats} < ${REPEATS_PER_REJECTION_MAX}`;
-  return sql`${isRoom(arg)} and (${isNew} or (${isAgain}))`;
-}
-
-function isRoom(arg: KeyArgs): SQL {
-  return sql`${countOf(upToLimit(arg))} < ${REJECTIONS_PER_KEY_MAX}`;
-}
-
-/** The arguments of `mayRepeatWhere` besides account and key. No digest: the request is not limited. */
-export function repeatArgs(entry: RejectionEntry | null | undefined, at: Date) {
-  const isAsked = entry?.kind === "asked";
-  return {
-    digest: isAsked ? entry.digest : null,
-    saysWhy: isAsked && saysWhy(entry.reason),
-    rejectedAfter: rejectionWindowStart(at),
-  };
-}
-
-const ENTRY = ["accountId", "keyId", "digest", "similar", "kind", "at", "actionId", "run", "actor", "reason"] as const;
-
-const insertEntry = (condition: (arg: RequestArgs) => SQL) =>
-  prepare((arg: Args<(typeof ENTRY)[number] | "rejectedAfter">) =>
-    insertWhere(rejections, allOf(changed, condition(arg)), valuesOf(arg, ENTRY)),
-  );
-
-const REJECT = insertEntry(isRoom);
-// A first request is not a repeated one: only after a rejection is it counted.
-const REPEAT = insertEntry((arg) => exists(ofRequest(arg, "rejected")));
-
-const FORGET = prepare((arg: Args<"accountId" | "keyId" | "digest">) => {
-  const isOfRequest = [eq(rejections.accountId, arg.accountId), eq(rejections.keyId, arg.keyId)];
-  return query.delete(rejections).where(and(...isOfRequest, eq(rejections.digest, arg.digest), changed));
-});
-
-/**
- * The rows of an entry, written where the statement before wrote a row. They may write none, so they must end a chain.
- */
-export function rejectionRows(after: Action, entry: RejectionEntry | null | undefined, at: Date): readonly Statement[] {
-  if (entry === null || entry === undefined) return [];
-  const { id: actionId, run, accountId, keyId } = after;
-  const { kind, digest, similar, by: actor, reason } = entry;
-  if (kind === "approved") return [FORGET.bind({ accountId, keyId, digest })];
-  const row = { accountId, keyId, digest, similar, kind, at, actionId, run, actor, reason };
-  return [(kind === "asked" ? REPEAT : REJECT).bind({ ...row, rejectedAfter: rejectionWindowStart(at) })];
 }
 
 const INHERIT = prepare((arg: KeyArgs & Args<"id">) => {

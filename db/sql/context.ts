@@ -105,10 +105,12 @@ export class HeldCounts {
   }
 
   /**
-   * Runs the insert of a held action; null without running it when its key has `HELD_PER_KEY_MAX` held actions.
-   * `insert` resolves with whether it added a row.
+   * Runs the create of a held action; null without running it when its key has `HELD_PER_KEY_MAX` held actions.
    */
-  async insert(action: Action, insert: () => Promise<boolean>): Promise<boolean | null> {
+  async create<Outcome extends { readonly kind: string }>(
+    action: Action,
+    create: () => Promise<Outcome>,
+  ): Promise<Outcome | null> {
     const count = this.#of(action);
     // All waiters continue after a count, and there may be room for some of them only.
     while (count.atMost >= HELD_PER_KEY_MAX) {
@@ -118,9 +120,9 @@ export class HeldCounts {
     count.atMost += 1;
     count.inFlight += 1;
     try {
-      const isInserted = await insert();
-      if (!isInserted) count.atMost -= 1;
-      return isInserted;
+      const outcome = await create();
+      if (outcome.kind !== "created") count.atMost -= 1;
+      return outcome;
     } catch (error) {
       // It may have been committed all the same.
       count.isStale = true;

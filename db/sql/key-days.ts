@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, lt, notExists, type Placeholder, sql, type SQL } from "drizzle-orm";
+import { and, desc, eq, gte, lt, type Placeholder, sql } from "drizzle-orm";
 import { ACTION_STATUSES, HTTP_METHODS } from "../../src/core/action.ts";
 import { dayOf } from "../../src/core/key-limits.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX } from "../../src/core/limits.ts";
@@ -7,30 +7,9 @@ import type { KeyCall, KeyUse } from "../../src/core/account-store.ts";
 import type { KeyBudget } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
 import { countOf, isOneOf, isOneOfPlaces, place } from "./dialect.ts";
-import { type Args, changed, insertWhere, prepare, query } from "./query.ts";
+import { type Args, prepare, query } from "./query.ts";
 import { actions, apiKeys, keyDays } from "../libsql/schema.ts";
 import type { Sql, Statement } from "./sql.ts";
-
-/** How many actions keys create and retry a day. */
-
-/** Holds while the key may create or retry more on the day. */
-export function hasBudget(keyId: Placeholder, arg: Args<"budgetDay" | "budgetLimit">): SQL {
-  const full = query.select({ keyId: keyDays.keyId }).from(keyDays);
-  const isDay = and(eq(keyDays.keyId, keyId), eq(keyDays.day, arg.budgetDay));
-  return notExists(full.where(and(isDay, gte(keyDays.created, arg.budgetLimit))));
-}
-
-const SPEND = prepare((arg: Args<"keyId" | "day">) =>
-  insertWhere(keyDays, changed, { keyId: arg.keyId, day: arg.day, created: 1 }).onConflictDoUpdate({
-    target: [keyDays.keyId, keyDays.day],
-    set: { created: sql`${keyDays.created} + 1` },
-  }),
-);
-
-/** Counts a create or retry, where the statement before wrote the action's row. */
-export function spendBudget({ keyId, day }: Pick<KeyBudget, "keyId" | "day">): Statement {
-  return SPEND.bind({ keyId, day });
-}
 
 const CREATED = prepare((arg: Args<"keyId" | "day">) =>
   query

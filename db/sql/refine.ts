@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { and, desc, eq, exists, like, sql } from "drizzle-orm";
-import { LATE_SUCCESS } from "../../src/core/action.ts";
+import { LATE_SUCCESS } from "../tables.ts";
 import { OUTCOMES, type OutcomeKind } from "../../src/core/outcome.ts";
 import {
   holdsText,

@@ -14,44 +14,18 @@ import { type Actor, HOLDS, ROLES } from "../../src/core/roles.ts";
 import { isTooLate, type TimelineEvent, type TimelineEventType, type TimelineEntry } from "../../src/core/timeline.ts";
 import { type Extras, extrasText, NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
-import type { Argument } from "./query.ts";
+import { RESULT } from "../commands/actions.ts";
 import { actions, timeline } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
 
 /** Header values carry credentials: they are stored encrypted only. */
 export type HeaderSeal = Pick<Secrets, "seal" | "open">;
 
-/** The columns of a result. Every result has a code or a source, which distinguishes it from none. */
-export const RESULT = [
-  "lastError",
-  "errorSource",
-  "responseCode",
-  "responseBody",
-  "responseTruncated",
-  "durationMs",
-  "responseHeaders",
-] as const satisfies readonly (keyof Result)[];
-
 /** All columns that an action is read from. */
 export const ACTION_COLUMNS = without(getTableColumns(actions), ["scheduledAt", "claimedBy"]);
 
 /** Those without its last result, which may be large. */
 export const COLUMNS_BUT_RESULT = without(ACTION_COLUMNS, RESULT);
-
-/** The columns that every change writes. */
-export const STATE = [
-  "revision",
-  "status",
-  "run",
-  "attempts",
-  "dueAt",
-  "leaseUntil",
-  "startedAt",
-  "finishedAt",
-  "approvedAt",
-  "approvedBy",
-  "approvedDigest",
-] as const satisfies readonly (keyof Action)[];
 
 const NO_RESULT: Readonly<Record<keyof Result, null>> = {
   lastError: null,
@@ -63,7 +37,7 @@ const NO_RESULT: Readonly<Record<keyof Result, null>> = {
   responseHeaders: null,
 };
 
-export function resultValues(result: Result | null): Readonly<Record<keyof Result, Argument>> {
+export function resultValues(result: Result | null): Readonly<Record<keyof Result, unknown>> {
   return result ?? NO_RESULT;
 }
 

@@ -195,15 +195,12 @@ export function lateSuccessIn(run: number, late: LateResult | null): LateResult 
   return late !== null && late.run === run && isLateSuccess(late) ? late : null;
 }
 
-/** As it is stored: the status first, so that a condition can tell a success (`LATE_SUCCESS`), a space, and the rest as JSON. */
+/** As it is stored: the status first, so that a condition can tell a success (`LATE_SUCCESS` in `db/tables.ts`), a space, and the rest as JSON. */
 export function lateResultText(late: LateResult | null): string | null {
   if (late === null) return null;
   const { responseCode, at, ...rest } = late;
   return `${responseCode} ${JSON.stringify({ ...rest, at: at.getTime() })}`;
 }
-
-/** Matches the stored text (SQL LIKE) of a late result with a 2xx status. */
-export const LATE_SUCCESS = "2__ %";
 
 /** Null: there is none, or it was altered in the database. */
 export function parseLateResult(text: string | null): LateResult | null {

@@ -5,7 +5,8 @@ import { DomainError, type Issue, TooEarly } from "./domain-error.ts";
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
 import { methodsOf, type SentRequest } from "./method-overrides.ts";
 import { originOf, normalTarget } from "./target.ts";
-import { isCounted, mayRepeat, type RejectionCount } from "./rejections.ts";
+import { isCounted } from "./rejections.ts";
+import { mayRepeat, type RejectionCount, saysWhy } from "./rejection-count.ts";
 
 /** What becomes of a create or retry: it is sent, it waits for a person, or it is refused. */
 type PolicyDecision =
@@ -154,7 +155,7 @@ function heldCountRefusal(facts: CreateFacts | RetryFacts): DomainError | null {
 
 /** A request that a person rejected may be made again with a reason, and only so often. */
 function rejectionRefusal({ operation, request, caller, reason, rejections }: CreateFacts | RetryFacts) {
-  if (rejections === null || !isCounted(request, caller) || mayRepeat(rejections, reason)) return null;
+  if (rejections === null || !isCounted(request, caller) || mayRepeat(rejections, saysWhy(reason))) return null;
   const { rejectedAt, repeatedAt, fullSince } = rejections;
   const code = operation === "create" ? "forbidden" : "not_retryable";
   if (fullSince !== null) {

@@ -1,7 +1,7 @@
 import type { ActionRequest, Action, Operation } from "./action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody } from "./body.ts";
 import { type Actor, type Caller, isWithdrawal, mayDo } from "./roles.ts";
-import { REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
+import type { RejectionCount } from "./rejection-count.ts";
 import { decodeUnreserved, normalTarget } from "./target.ts";
 import type { HashOf } from "./dedupe.ts";
 
@@ -60,11 +60,6 @@ function plainJson(text: string): string {
   } catch {
     return text;
   }
-}
-
-/** Whether a reason says anything: it has a letter, digit or sign that can be seen. Some letters of Unicode are blank. */
-export function saysWhy(reason: string | null): boolean {
-  return reason !== null && /(?![\u115f\u1160\u2800\u3164\uffa0])[\p{L}\p{N}\p{S}]/u.test(reason);
 }
 
 /** What a request, or a decision on a held action, adds to the count of rejections. */
@@ -127,27 +122,6 @@ export function entryOfDecision(
 /** What a request is known by among those that were rejected. */
 export function digestsOf(request: IdentifiedRequest, hashOf: HashOf): Pick<RejectionEntry, "digest" | "similar"> {
   return { digest: rejectionDigest(request, hashOf), similar: similarDigest(request, hashOf) };
-}
-
-/** Rejections at this time or earlier no longer count. */
-export function rejectionWindowStart(now: Date): Date {
-  return new Date(now.getTime() - REJECTION_WINDOW_MS);
-}
-
-/** The present count of a request. */
-export interface RejectionCount {
-  /** The newest rejection in the window; null: none. */
-  readonly rejectedAt: Date | null;
-  /** When it was requested again within the window, newest first, at most `REPEATS_PER_REJECTION_MAX`. */
-  readonly repeatedAt: readonly Date[];
-  /** The oldest entry of its key if the key has `REJECTIONS_PER_KEY_MAX` of them; else null. */
-  readonly fullSince: Date | null;
-}
-
-/** Whether a request may be made now. The store has the same rule as a condition of the statement that writes it. */
-export function mayRepeat({ rejectedAt, repeatedAt, fullSince }: RejectionCount, reason: string | null): boolean {
-  if (fullSince !== null) return false;
-  return rejectedAt === null || (repeatedAt.length < REPEATS_PER_REJECTION_MAX && saysWhy(reason));
 }
 
 /** An earlier rejection of a request, or an earlier repetition of it after one. */

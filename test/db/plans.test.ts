@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
@@ -597,6 +598,15 @@ async function openExplained() {
     const rows = await planner.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args });
     steps.push(...rows.map((row) => String(row["detail"])));
   };
+  // The statements of commands are seen where they are prepared.
+  const ofCommands = new Set<string>();
+  const { prepare } = Database.prototype;
+  Database.prototype.prepare = new Proxy(prepare, {
+    apply(target, self, args: readonly unknown[]) {
+      ofCommands.add(String(args[0]));
+      return Reflect.apply(target, self, args);
+    },
+  });
   const explained: Sql = {
     ...real,
     async read(statement) {
@@ -605,19 +615,27 @@ async function openExplained() {
     },
     async transact(work) {
       for (const statement of work.statements) await explain(statement);
-      return real.transact(work);
+      ofCommands.clear();
+      const worked = await real.transact(work);
+      for (const sql of [...ofCommands].filter((text) => PLANNED.test(text) && !/[?][0-9]/.test(text))) {
+        await explain({ sql, args: Array.from(sql.matchAll(/[?]/g), () => null) });
+      }
+      return worked;
     },
   };
   return {
     store: storeOver(explained),
     plan: (): readonly string[] => steps,
     async [Symbol.asyncDispose]() {
+      Database.prototype.prepare = prepare;
       await real.close();
       await planner.close();
       await folder[Symbol.asyncDispose]();
     },
   };
 }
+
+const PLANNED = /^(?:select|insert|update|delete|with)/i;
 
 /** The index that a step names; a primary key has the name of its table. */
 const ALIASES: Readonly<Record<string, string>> = { k: "action_keys", m: "members", s: "sessions", l: "welcome_links" };

@@ -155,7 +155,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     const held = await createdAction(db.store.actions, { approve: true });
     const write = writeOf(approve(held, aDecision()));
     expect(await db.store.actions.isApplied(write)).toBe(false);
-    db.proxy.mode = "deaf";
+    db.proxy.mode = "deaf to commits";
     expect(await failureOf(db.store.actions.apply(write))).toBeInstanceOf(StoreUnavailable);
     db.proxy.mode = "pass";
     expect(await db.store.actions.isApplied(write)).toBe(true);
@@ -228,8 +228,12 @@ async function between(databaseUrl: string) {
       server.destroy();
     };
     open.add(end);
-    client.on("data", (bytes) => proxy.mode !== "hold" && server.write(bytes));
-    server.on("data", (bytes) => proxy.mode === "pass" && client.write(bytes));
+    client.on("data", (bytes) => {
+      if (proxy.mode === "hold") return;
+      server.write(bytes);
+      if (proxy.mode === "deaf to commits" && bytes.includes("commit\0")) proxy.mode = "deaf";
+    });
+    server.on("data", (bytes) => ["pass", "deaf to commits"].includes(proxy.mode) && client.write(bytes));
     for (const socket of [client, server]) socket.on("close", end).on("error", end);
   });
   url.hostname = "127.0.0.1";
@@ -251,7 +255,7 @@ async function between(databaseUrl: string) {
 
 interface Proxy extends Disposable {
   readonly url: string;
-  mode: "pass" | "hold" | "deaf";
+  mode: "pass" | "hold" | "deaf" | "deaf to commits";
   /** Closes all connections. */
   cut(): void;
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
-import { queriesOf } from "../../db/postgres/chain.ts";
+import { queriesOf, type Query } from "../../db/postgres/chain.ts";
 import { postgresQueue } from "../../db/postgres/claim.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { createStore } from "../../db/sql/store.ts";
@@ -205,8 +205,9 @@ let explainedCount = 0;
 
 /** A connection that asks for the plan of every statement before it runs it. */
 function explained(sql: Sql, planner: Client, plans: Plan[]): Sql {
-  const explain = async (statements: readonly Statement[]) => {
-    for (const { text, values } of queriesOf(statements)) {
+  const explain = (statements: readonly Statement[]) => explainAll(queriesOf(statements));
+  const explainAll = async (queries: readonly Pick<Query, "text" | "values">[]) => {
+    for (const { text, values } of queries) {
       const literals = values.map((value) => (value === null ? "null" : planner.escapeLiteral(literalOf(value))));
       explainedCount += 1;
       const name = `explained_${explainedCount}`;
@@ -227,7 +228,19 @@ function explained(sql: Sql, planner: Client, plans: Plan[]): Sql {
     },
     async transact(work) {
       await explain(work.statements);
-      return sql.transact(work);
+      // The statements of commands are seen where they are sent.
+      const sent: Query[] = [];
+      const { query } = Client.prototype;
+      Client.prototype.query = new Proxy(query, {
+        apply(target, self, args: readonly Query[]) {
+          const [config] = args;
+          if (work.calls.length > 0 && typeof config === "object" && "values" in config) sent.push(config);
+          return Reflect.apply(target, self, args);
+        },
+      });
+      const worked = await sql.transact(work).finally(() => (Client.prototype.query = query));
+      await explainAll(sent);
+      return worked;
     },
   };
 }

@@ -29,14 +29,14 @@ describe.skipIf(sqld === null)("a write without an answer", () => {
     using proxy = between(server);
     await using db = await openOver(proxy.url);
     const [held, next] = [aCreation(), aCreation()];
-    proxy.holds = held.action.id;
+    proxy.holds = "COMMIT";
     expect(await failureOf(db.store.actions.create(held))).toBeInstanceOf(StoreUnavailable);
     // As long as its end is open nothing is read or written, and nobody waits.
     expect(await failureOf(db.store.actions.position())).toBeInstanceOf(StoreUnavailable);
     await db.isBack();
     expect(await db.store.actions.findById(held.action.id)).toBeNull();
     await db.store.actions.create(next);
-    expect(await proxy.deliverLate()).toContain("NOT NULL constraint failed: service_lock");
+    expect(await proxy.deliverLate()).toContain("TRANSACTION_TIMEOUT");
     expect(await db.store.actions.findById(held.action.id)).toBeNull();
     expect(await db.store.actions.findById(next.action.id)).toEqual(next.action);
     expect(db.fatal).toEqual([]);
@@ -46,7 +46,7 @@ describe.skipIf(sqld === null)("a write without an answer", () => {
     using proxy = between(server);
     await using db = await openOver(proxy.url);
     const creation = aCreation({ idempotencyKey: "lost" });
-    proxy.loses = creation.action.id;
+    proxy.loses = "COMMIT";
     expect(await failureOf(db.store.actions.create(creation))).toBeInstanceOf(StoreUnavailable);
     await db.isBack();
     const again = await db.store.actions.create(aCreation({ idempotencyKey: "lost" }));

@@ -1,0 +1,707 @@
+import { and, count, desc, eq, gt, isNull, like, ne, or, sql } from "drizzle-orm";
+import type { KeyKind } from "../../src/core/dedupe.ts";
+import {
+  ATTEMPTS_KEPT,
+  HELD_PER_KEY_MAX,
+  REJECTIONS_PER_KEY_MAX,
+  REPEATS_PER_REJECTION_MAX,
+} from "../../src/core/limits.ts";
+import { budgetLock, heldLock, keyLock, pauseLocks, rejectionLock } from "../sql/locks.ts";
+import type { Lock } from "../sql/sql.ts";
+import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
+import { LATE_SUCCESS } from "../tables.ts";
+import { command, listCommand, type Tx } from "./command.ts";
+import { findList, insertList, updateList, type Values } from "./lists.ts";
+
+/**
+ * Creating actions and writing what becomes of them: for lists, since these are most of all writes. Rows are lists of values in the
+ * order of the columns below.
+ */
+
+/** The columns of a new action: all but those of a result. */
+export const NEW_ACTION = [
+  ...(["id", "accountId", "revision", "status", "run", "attempts", "retries", "url", "hostname", "host"] as const),
+  ...(["method", "dedupe", "idempotencyKey", "onUnknown", "approve", "callback", "notifyEmail", "createdAt"] as const),
+  ...(["createdBy", "dueAt", "scheduledAt", "leaseUntil", "startedAt", "finishedAt", "approvedAt"] as const),
+  ...(["approvedBy", "approvedDigest", "sealedHeaders", "body", "keyId", "keyRole", "keyHold", "claimedBy"] as const),
+  ...(["title", "extras", "expiresAt"] as const),
+] as const;
+
+/** What every change of an action writes. */
+export const STATE = [
+  ...(["revision", "status", "run", "attempts", "dueAt", "leaseUntil", "startedAt", "finishedAt"] as const),
+  ...(["approvedAt", "approvedBy", "approvedDigest", "scheduledAt"] as const),
+] as const;
+
+/** The columns of a result. Every result has a code or a source, which distinguishes it from none. */
+export const RESULT = [
+  ...(["lastError", "errorSource", "responseCode", "responseBody", "responseTruncated", "durationMs"] as const),
+  "responseHeaders",
+] as const;
+
+export const EVENT = [
+  ...(["actionId", "accountId", "at", "run", "revision", "type", "subject", "status", "detail"] as const),
+] as const;
+
+export const NOTIFICATION = [
+  ...(["id", "actionId", "accountId", "run", "revision", "kind", "event", "target", "host", "payload"] as const),
+  ...(["keyId", "status", "attempts", "dueAt", "scheduledAt", "createdAt"] as const),
+] as const;
+
+export const KEPT_RESPONSE = [
+  ...(["actionId", "run", "attempt", "responseTruncated", "responseHeaders", "responseBody"] as const),
+] as const;
+
+export const AUDIT_ENTRY = ["at", "accountId", "actor", "kind", "subject", "client", "detail"] as const;
+
+const ACTIONS = insertList("actions", NEW_ACTION);
+const EVENTS = insertList("timeline", EVENT);
+const NOTIFICATIONS = insertList("outbox", NOTIFICATION);
+const AUDIT_ENTRIES = insertList("audit", AUDIT_ENTRY);
+const METADATA = insertList("actionMetadata", ["actionId", "accountId", "name", "value"]);
+
+/** The older action of the key is no longer live. */
+const KEYS = insertList(
+  "actionKeys",
+  ["accountId", "kind", "key", "actionId", "createdAt"],
+  "on conflict (account_id, kind, key) do update set action_id = excluded.action_id, created_at = excluded.created_at",
+);
+
+const SPENT = insertList(
+  "keyDays",
+  ["keyId", "day", "created"],
+  "on conflict (key_id, day) do update set created = key_days.created + excluded.created",
+);
+
+const REJECTIONS = insertList("rejections", [
+  ...(["accountId", "keyId", "digest", "similar", "kind", "at", "actionId", "run", "actor", "reason"] as const),
+]);
+
+/** A row that is there already is of a manual change: it is replaced. */
+const RESPONSES = insertList(
+  "attempts",
+  KEPT_RESPONSE,
+  `on conflict (action_id, run, attempt) do update set response_truncated = excluded.response_truncated,
+    response_headers = excluded.response_headers, response_body = excluded.response_body`,
+);
+
+/** The timeline and outbox rows of a change. */
+export interface SideRows {
+  readonly events: readonly Values[];
+  readonly notifications: readonly Values[];
+}
+
+/** An idempotency or dedupe key. */
+export interface KeyName {
+  readonly kind: KeyKind;
+  readonly key: string;
+}
+
+/** What a request or decision adds to the count of rejections (`src/core/rejections.ts`). */
+export interface CountedRequest {
+  readonly kind: "asked" | "rejected" | "approved";
+  readonly digest: string;
+  readonly similar: string;
+  readonly by: string;
+  readonly reason: string | null;
+  /** Whether the reason says anything. */
+  readonly saysWhy: boolean;
+  /** Rejections at this time or earlier no longer count, in milliseconds. */
+  readonly rejectedAfter: number;
+}
+
+/** The daily limit of the key that asks. */
+export interface Budget {
+  readonly keyId: string;
+  readonly day: number;
+  readonly limit: number;
+}
+
+interface Owner {
+  readonly id: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  /** The time of the change, in milliseconds. */
+  readonly at: number;
+}
+
+export interface NewAction extends Owner, SideRows {
+  readonly host: string;
+  readonly row: Values;
+  /** What a claim at the create changes: values by their place in the row, and the event of it. Null: no claim. */
+  readonly claim: {
+    readonly values: readonly (readonly [place: number, value: Values[number]])[];
+    readonly event: Values;
+  } | null;
+  readonly keys: readonly KeyName[];
+  /** The start of the time in which a key names its action, in milliseconds. */
+  readonly windowStart: number;
+  readonly metadata: readonly Values[];
+  readonly request: CountedRequest | null;
+  readonly budget: Budget | null;
+  /** Whether it is held and the held actions of its key are to be counted: memory knows where only one process creates. */
+  readonly countsHeld: boolean;
+  /** Its key has too many held actions: it may only match. */
+  readonly isFull: boolean;
+}
+
+/** The count of a rejected request; times in milliseconds. */
+export interface RejectedBefore {
+  readonly rejectedAt: number | null;
+  readonly repeatedAt: readonly number[];
+  readonly fullSince: number | null;
+}
+
+export type CreateOutcome =
+  /** `isClaimed` is false where a pause covers it. */
+  | { readonly kind: "created"; readonly isClaimed: boolean }
+  | { readonly kind: "matched"; readonly by: KeyKind; readonly id: string }
+  | { readonly kind: "too_many_held" }
+  | { readonly kind: "budget_spent" }
+  | { readonly kind: "rejected_before"; readonly count: RejectedBefore };
+
+/**
+ * Creates actions, each unless one of its keys names a live one, a limit is reached or the request was rejected. Of racing
+ * equals, in one commit or in many, the first is created and the others match it. An idempotency key whose create matches by
+ * `dedupe` is kept, so that its repeat finds the same action even after that has failed.
+ */
+export const create = listCommand(
+  async (tx, list: readonly NewAction[]): Promise<readonly CreateOutcome[]> => {
+    const known = await readKnown(tx, list);
+    const created: { readonly one: NewAction; readonly isClaimed: boolean }[] = [];
+    const keys: Values[] = [];
+    const outcomes = list.map((one): CreateOutcome => {
+      const outcome = decide(one, known);
+      if (outcome.kind === "created") {
+        created.push({ one, isClaimed: outcome.isClaimed });
+        for (const key of one.keys) known.holders.set(nameOf(one, key), one.id);
+      }
+      const isBound = outcome.kind === "matched" && outcome.by === "dedupe";
+      for (const key of outcome.kind === "created" ? one.keys : isBound ? one.keys : []) {
+        const actionId = outcome.kind === "matched" ? outcome.id : one.id;
+        if (isBound && key.kind === "dedupe") continue;
+        known.holders.set(nameOf(one, key), actionId);
+        keys.push([one.accountId, key.kind, key.key, actionId, one.at]);
+      }
+      return outcome;
+    });
+    const { lists } = tx;
+    await lists.insert(
+      ACTIONS,
+      created.map(({ one, isClaimed }) => (isClaimed ? claimedRow(one) : one.row)),
+    );
+    await lists.insert(KEYS, newestOf(keys, 3));
+    await lists.insert(
+      METADATA,
+      created.flatMap(({ one }) => one.metadata),
+    );
+    await lists.insert(
+      EVENTS,
+      created.flatMap(({ one, isClaimed }) =>
+        isClaimed && one.claim !== null ? [...one.events, one.claim.event] : one.events,
+      ),
+    );
+    await lists.insert(
+      NOTIFICATIONS,
+      created.flatMap(({ one }) => one.notifications),
+    );
+    await writeCounts(
+      tx,
+      created.map(({ one }) => ({ ...one, run: 1 })),
+      known,
+    );
+    return outcomes;
+  },
+  {
+    locks: ({ accountId, keyId, keys, claim, request, budget, countsHeld }) => [
+      ...keys.map(({ kind, key }) => keyLock(accountId, kind, key)),
+      ...(countsHeld ? [heldLock(accountId, keyId)] : []),
+      ...(request === null ? [] : [rejectionLock(accountId, keyId)]),
+      ...(budget === null ? [] : [budgetLock(budget.keyId)]),
+      ...(claim === null ? [] : pauseLocks([accountId])),
+    ],
+    size: ({ row, events, notifications }) => ({
+      rows: 2 + events.length + notifications.length,
+      bytes: bytesOf([row, ...notifications]),
+    }),
+  },
+);
+
+/** What the store knows of the keys, lanes and limits of a list. The list's own effects are added as they are decided. */
+interface Known {
+  /** The live action of a key. */
+  readonly holders: Map<string, string>;
+  readonly paused: ReadonlySet<string>;
+  /** How many actions of a key are held, and how many it has created on a day. */
+  readonly held: Map<string, number>;
+  readonly spent: Map<string, number>;
+  readonly rejections: Map<string, RejectionCount>;
+}
+
+const NOTHING_KNOWN: Known = {
+  holders: new Map(),
+  paused: new Set(),
+  held: new Map(),
+  spent: new Map(),
+  rejections: new Map(),
+};
+
+function decide(one: NewAction, known: Known): CreateOutcome {
+  for (const kind of ["idempotency", "dedupe"] as const) {
+    const key = one.keys.find((each) => each.kind === kind);
+    const holder = key === undefined ? undefined : known.holders.get(nameOf(one, key));
+    if (holder !== undefined) return { kind: "matched", by: kind, id: holder };
+  }
+  if (one.isFull) return { kind: "too_many_held" };
+  const refusal = refusalOf(one, known);
+  if (refusal !== null) return refusal;
+  const held = known.held.get(keyName(one));
+  if (one.countsHeld) {
+    if (held !== undefined && held >= HELD_PER_KEY_MAX) return { kind: "too_many_held" };
+    known.held.set(keyName(one), (held ?? 0) + 1);
+  }
+  return {
+    kind: "created",
+    isClaimed: one.claim !== null && !subjectsOf(one).some((each) => known.paused.has(pauseName(each))),
+  };
+}
+
+type Refusal = Extract<CreateOutcome, { readonly kind: "rejected_before" | "budget_spent" }>;
+
+/** Why a request may not be made now; null: it may, and from now on it counts. */
+function refusalOf({ request, budget, ...one }: Limited, known: Known): Refusal | null {
+  if (request?.kind === "asked") {
+    const name = requestName({ ...one, request });
+    const count = known.rejections.get(name) ?? NEVER_REJECTED;
+    if (!mayRepeat(count, request.saysWhy)) return { kind: "rejected_before", count: inMs(count) };
+    if (count.rejectedAt !== null) {
+      known.rejections.set(name, { ...count, repeatedAt: [new Date(one.at), ...count.repeatedAt] });
+    }
+  }
+  if (budget !== null) {
+    const spent = known.spent.get(dayName(budget)) ?? 0;
+    if (spent >= budget.limit) return { kind: "budget_spent" };
+    known.spent.set(dayName(budget), spent + 1);
+  }
+  return null;
+}
+
+type Limited = Pick<NewAction, "id" | "accountId" | "keyId" | "at" | "request" | "budget">;
+
+const NEVER_REJECTED: RejectionCount = { rejectedAt: null, repeatedAt: [], fullSince: null };
+
+function inMs({ rejectedAt, repeatedAt, fullSince }: RejectionCount): RejectedBefore {
+  return {
+    rejectedAt: rejectedAt?.getTime() ?? null,
+    repeatedAt: repeatedAt.map((at) => at.getTime()),
+    fullSince: fullSince?.getTime() ?? null,
+  };
+}
+
+const HOLDER = findList(
+  { accountId: "text", kind: "text", key: "text", windowStart: "number" },
+  ({ db, tables: { actionKeys, actions } }, arg) =>
+    db
+      .select({ id: actions.id })
+      .from(actionKeys)
+      .innerJoin(actions, eq(actions.id, actionKeys.actionId))
+      .where(
+        and(
+          eq(actionKeys.accountId, arg.accountId),
+          eq(actionKeys.kind, sql`${arg.kind}`),
+          eq(actionKeys.key, arg.key),
+          gt(actionKeys.createdAt, arg.windowStart),
+          // `src/core/dedupe.ts` has the same rule for one action.
+          or(eq(actionKeys.kind, "idempotency"), ne(actions.status, "failed"), like(actions.lateResult, LATE_SUCCESS)),
+        ),
+      ),
+);
+
+const PAUSE = findList(
+  { accountId: "text", kind: "text", subject: "text" },
+  ({ db, tables: { pauses } }, { accountId, kind, subject }) =>
+    db
+      .select({ id: pauses.id })
+      .from(pauses)
+      .where(
+        and(
+          eq(pauses.accountId, accountId),
+          eq(pauses.kind, sql`${kind}`),
+          eq(pauses.subject, subject),
+          isNull(pauses.endedAt),
+        ),
+      ),
+);
+
+/** What a pause of a lane may have as its kind and subject. */
+function subjectsOf({ accountId, keyId, host }: Pick<NewAction, "accountId" | "keyId" | "host">) {
+  return [
+    { accountId, kind: "account", subject: "" },
+    { accountId, kind: "key", subject: keyId },
+    { accountId, kind: "host", subject: host },
+    { accountId, kind: "sign_up", subject: accountId },
+  ];
+}
+
+function pauseName({ accountId, kind, subject }: ReturnType<typeof subjectsOf>[number]): string {
+  return `${accountId} ${kind} ${subject}`;
+}
+
+const HELD = findList({ accountId: "text", keyId: "text" }, ({ db, tables: { actions } }, { accountId, keyId }) => {
+  const held = db
+    .select({ id: actions.id })
+    .from(actions)
+    .where(and(eq(actions.accountId, accountId), eq(actions.keyId, keyId), eq(actions.status, "awaiting_approval")))
+    .limit(HELD_PER_KEY_MAX)
+    .as("held");
+  return db.select({ held: count().as("held") }).from(held);
+});
+
+const SPENT_ON_DAY = findList({ keyId: "text", day: "number" }, ({ db, tables: { keyDays } }, { keyId, day }) =>
+  db
+    .select({ created: keyDays.created })
+    .from(keyDays)
+    .where(and(eq(keyDays.keyId, keyId), eq(keyDays.day, day))),
+);
+
+const REQUEST_ARGS = { accountId: "text", keyId: "text", digest: "text", rejectedAfter: "number" } as const;
+
+const ofRequest = (kind: "rejected" | "asked", limit: number) =>
+  findList(REQUEST_ARGS, ({ db, tables: { rejections } }, arg) =>
+    db
+      .select({ at: rejections.at })
+      .from(rejections)
+      .where(
+        and(
+          eq(rejections.accountId, arg.accountId),
+          eq(rejections.keyId, arg.keyId),
+          eq(rejections.digest, arg.digest),
+          eq(rejections.kind, kind),
+          gt(rejections.at, arg.rejectedAfter),
+        ),
+      )
+      .orderBy(desc(rejections.at))
+      .limit(limit),
+  );
+
+const REJECTED = ofRequest("rejected", 1);
+const ASKED = ofRequest("asked", REPEATS_PER_REJECTION_MAX);
+
+/** The entry of a key that makes it full, if it has so many that count. */
+const OF_KEY = findList(
+  { accountId: "text", keyId: "text", rejectedAfter: "number" },
+  ({ db, tables: { rejections } }, arg) => {
+    const counted = db
+      .select({ at: rejections.at })
+      .from(rejections)
+      .where(
+        and(
+          eq(rejections.accountId, arg.accountId),
+          eq(rejections.keyId, arg.keyId),
+          gt(rejections.at, arg.rejectedAfter),
+        ),
+      )
+      .orderBy(rejections.at)
+      .limit(REJECTIONS_PER_KEY_MAX)
+      .as("counted");
+    return db
+      .select({
+        count: count().as("count"),
+        since: sql<Date | null>`min(${counted.at})`.mapWith(rejections.at).as("since"),
+      })
+      .from(counted);
+  },
+);
+
+/** Reads what the conditions of a list depend on, each once. */
+async function readKnown(
+  tx: Tx,
+  list: readonly (Limited & Pick<NewAction, "keys" | "windowStart" | "host" | "claim" | "countsHeld">)[],
+): Promise<Known> {
+  const wanted = list.flatMap(({ accountId, keys, windowStart }) =>
+    keys.map((key) => ({ accountId, ...key, windowStart })),
+  );
+  const pausable = unique(list.filter(({ claim }) => claim !== null).flatMap(subjectsOf), pauseName);
+  const holding = unique(
+    list.filter(({ countsHeld }) => countsHeld),
+    keyName,
+  );
+  const [holders, paused, held] = [
+    await tx.lists.find(HOLDER, wanted),
+    await tx.lists.find(PAUSE, pausable),
+    await tx.lists.find(HELD, holding),
+  ];
+  return {
+    holders: new Map(wanted.flatMap((key, at) => (holders[at] ?? []).map(({ id }) => [nameOf(key, key), id] as const))),
+    paused: new Set(pausable.filter((_, at) => (paused[at] ?? []).length > 0).map(pauseName)),
+    held: new Map(holding.map((one, at) => [keyName(one), held[at]?.[0]?.held ?? 0])),
+    ...(await readLimits(tx, list)),
+  };
+}
+
+async function readLimits(tx: Tx, list: readonly Limited[]): Promise<Pick<Known, "spent" | "rejections">> {
+  const days = unique(
+    list.flatMap(({ budget }) => budget ?? []),
+    dayName,
+  );
+  const asked = unique(
+    list.flatMap(({ accountId, keyId, request }) =>
+      request === null || request.kind === "approved" ? [] : { accountId, keyId, request, ...request },
+    ),
+    requestName,
+  );
+  const [spent, rejected, repeated, ofKey] = [
+    await tx.lists.find(SPENT_ON_DAY, days),
+    await tx.lists.find(REJECTED, asked),
+    await tx.lists.find(ASKED, asked),
+    await tx.lists.find(OF_KEY, asked),
+  ];
+  return {
+    spent: new Map(days.map((one, at) => [dayName(one), spent[at]?.[0]?.created ?? 0])),
+    rejections: new Map(
+      asked.map((one, at) => {
+        const { count: entries = 0, since = null } = ofKey[at]?.[0] ?? {};
+        return [
+          requestName(one),
+          {
+            rejectedAt: rejected[at]?.[0]?.at ?? null,
+            repeatedAt: (repeated[at] ?? []).map((row) => row.at),
+            fullSince: entries >= REJECTIONS_PER_KEY_MAX ? since : null,
+          },
+        ];
+      }),
+    ),
+  };
+}
+
+/** Writes what requests, decisions and creates count for. */
+async function writeCounts(
+  tx: Tx,
+  list: readonly (Limited & { readonly run: number })[],
+  { rejections }: Known,
+): Promise<void> {
+  const days = Map.groupBy(
+    list.flatMap(({ budget }) => budget ?? []),
+    dayName,
+  );
+  await tx.lists.insert(
+    SPENT,
+    [...days.values()].flatMap((each) => each.slice(0, 1).map(({ keyId, day }) => [keyId, day, each.length])),
+  );
+  const entries = list.flatMap(({ request, ...one }) => (request === null ? [] : { ...one, request }));
+  const counted = entries.filter((one) => {
+    const known = rejections.get(requestName(one)) ?? NEVER_REJECTED;
+    // A first request is not a repeated one: only after a rejection is it counted.
+    return one.request.kind === "asked"
+      ? known.rejectedAt !== null
+      : one.request.kind === "rejected" && known.fullSince === null;
+  });
+  await tx.lists.insert(
+    REJECTIONS,
+    counted.map(({ id, accountId, keyId, at, run, request: { digest, similar, kind, by, reason } }) => [
+      ...[accountId, keyId, digest, similar, kind, at],
+      ...[id, run, by, reason],
+    ]),
+  );
+  const { rejections: table } = tx.tables;
+  for (const { accountId, keyId, request } of entries) {
+    if (request.kind !== "approved") continue;
+    const isOfKey = and(eq(table.accountId, accountId), eq(table.keyId, keyId));
+    await tx.db.delete(table).where(and(isOfKey, eq(table.digest, request.digest)));
+  }
+}
+
+/** The columns that a change writes besides those of the state: none, a result, or a result and a late one. */
+export const WRITTEN = {
+  state: STATE,
+  result: [...STATE, ...RESULT],
+  late: [...STATE, ...RESULT, "lateResult"],
+} as const;
+
+/** By its id and revision: a change that was decided on an older state writes nothing. */
+const UPDATES = {
+  state: updateList("actions", WRITTEN.state, ["id", "revision"]),
+  result: updateList("actions", WRITTEN.result, ["id", "revision"]),
+  late: updateList("actions", WRITTEN.late, ["id", "revision"]),
+} as const;
+
+export interface ActionChange extends Owner, SideRows {
+  readonly run: number;
+  /** The revision that it was decided on. */
+  readonly expected: number;
+  readonly written: keyof typeof WRITTEN;
+  readonly row: Values;
+  /** A dedupe key that names the action again, unless it names another live one, and since when it did. */
+  readonly retaken: { readonly key: string; readonly createdAt: number } | null;
+  readonly windowStart: number;
+  readonly request: CountedRequest | null;
+  readonly budget: Budget | null;
+  readonly response: Values | null;
+  /** Whether more responses may be kept than are shown. */
+  readonly trims: boolean;
+  readonly audit: Values | null;
+}
+
+/** Writes changes with their other rows; whether each was written: its action had the revision, and no limit or key stood against it. */
+export const apply = listCommand(
+  async (tx, list: readonly ActionChange[]): Promise<readonly boolean[]> => {
+    const guarded = list.map((one) => ({
+      ...one,
+      keys: one.retaken === null ? [] : [{ kind: "dedupe" as const, key: one.retaken.key }],
+      host: "",
+      claim: null,
+      countsHeld: false,
+    }));
+    const known = await readKnown(tx, guarded);
+    const isAllowed = guarded.map((one) => {
+      const isTaken = one.keys.some((key) => (known.holders.get(nameOf(one, key)) ?? one.id) !== one.id);
+      if (isTaken || refusalOf(one, known) !== null) return false;
+      for (const key of one.keys) known.holders.set(nameOf(one, key), one.id);
+      return true;
+    });
+    const isWritten = list.map(() => false);
+    for (const round of roundsOf(
+      [...list.keys()].filter((at) => isAllowed[at] === true),
+      (at) => list[at]?.id,
+    )) {
+      for (const written of ["state", "result", "late"] as const) {
+        const places = round.filter((at) => list[at]?.written === written);
+        const rows = places.map((at) => [...(list[at]?.row ?? []), list[at]?.id ?? "", list[at]?.expected ?? 0]);
+        const done = await tx.lists.update(UPDATES[written], rows);
+        for (const [n, at] of places.entries()) isWritten[at] = done[n] === true;
+      }
+    }
+    await writeBeside(
+      tx,
+      list.filter((_, at) => isWritten[at]),
+      known,
+    );
+    return isWritten;
+  },
+  {
+    locks: ({ accountId, keyId, retaken, request, budget }): readonly Lock[] => [
+      ...(retaken === null ? [] : [keyLock(accountId, "dedupe", retaken.key)]),
+      ...(request === null ? [] : [rejectionLock(accountId, keyId)]),
+      ...(budget === null ? [] : [budgetLock(budget.keyId)]),
+    ],
+    size: ({ row, events, notifications, response }) => ({
+      rows: 2 + events.length + notifications.length,
+      bytes: bytesOf([row, ...notifications, ...(response === null ? [] : [response])]),
+    }),
+  },
+);
+
+/** What is written over a row that can't be trusted. */
+export const FORCED = [...WRITTEN.late, "retries"] as const;
+
+const FORCE = updateList("actions", FORCED, ["id"]);
+
+/** Writes a whole state over an action of this status whose revision is the expected one, or none that the service writes. */
+export const force = command(
+  async (
+    tx,
+    { change, status, row }: { readonly change: ActionChange; readonly status: string; readonly row: Values },
+  ): Promise<boolean> => {
+    const { actions } = tx.tables;
+    const { id, expected } = change;
+    const [found] = await tx.db
+      .select({ revision: actions.revision, status: actions.status })
+      .from(actions)
+      .where(eq(actions.id, id));
+    if (found === undefined || found.status !== status) return false;
+    const isRevision = Number.isSafeInteger(found.revision) && found.revision > 0;
+    if (isRevision && found.revision !== expected) return false;
+    await tx.lists.update(FORCE, [[...row, id]]);
+    await writeBeside(tx, [change], NOTHING_KNOWN);
+    return true;
+  },
+);
+
+/** Writes what belongs to changes that were written. */
+async function writeBeside(tx: Tx, list: readonly ActionChange[], known: Known): Promise<void> {
+  const { lists } = tx;
+  await lists.insert(
+    KEYS,
+    list.flatMap(({ id, accountId, retaken }) =>
+      retaken === null ? [] : [[accountId, "dedupe", retaken.key, id, retaken.createdAt]],
+    ),
+  );
+  await lists.insert(
+    EVENTS,
+    list.flatMap(({ events }) => events),
+  );
+  await lists.insert(
+    NOTIFICATIONS,
+    list.flatMap(({ notifications }) => notifications),
+  );
+  await lists.insert(
+    RESPONSES,
+    list.flatMap(({ response }) => (response === null ? [] : [response])),
+  );
+  await lists.insert(
+    AUDIT_ENTRIES,
+    list.flatMap(({ audit }) => (audit === null ? [] : [audit])),
+  );
+  await writeCounts(tx, list, known);
+  for (const { id, trims } of list) if (trims) await trimResponses(tx, id);
+}
+
+/** Deletes the responses of an action but the newest. */
+async function trimResponses({ db, tables: { attempts } }: Tx, actionId: string): Promise<void> {
+  const [oldest] = await db
+    .select({ run: attempts.run, attempt: attempts.attempt })
+    .from(attempts)
+    .where(eq(attempts.actionId, actionId))
+    .orderBy(desc(attempts.run), desc(attempts.attempt))
+    .limit(1)
+    .offset(ATTEMPTS_KEPT - 1);
+  if (oldest === undefined) return;
+  const isOlder = sql`(${attempts.run}, ${attempts.attempt}) < (${oldest.run}, ${oldest.attempt})`;
+  await db.delete(attempts).where(and(eq(attempts.actionId, actionId), isOlder));
+}
+
+function claimedRow({ row, claim }: NewAction): Values {
+  const claimed = [...row];
+  for (const [place, value] of claim?.values ?? []) claimed[place] = value;
+  return claimed;
+}
+
+/** Of rows with the same first values the last one: a statement can't write a row twice. */
+function newestOf(rows: readonly Values[], values: number): readonly Values[] {
+  return [...new Map(rows.map((row) => [row.slice(0, values).join("\0"), row])).values()];
+}
+
+/** Each round has one item of a name at most: PostgreSQL writes a row once in a statement, and the next change follows it. */
+function roundsOf<Item>(items: readonly Item[], name: (item: Item) => unknown): readonly (readonly Item[])[] {
+  const rounds: Item[][] = [];
+  for (const same of Map.groupBy(items, name).values()) {
+    for (const [n, item] of same.entries()) (rounds[n] ??= []).push(item);
+  }
+  return rounds;
+}
+
+function unique<Item>(items: readonly Item[], name: (item: Item) => string): readonly Item[] {
+  return [...new Map(items.map((item) => [name(item), item])).values()];
+}
+
+function nameOf({ accountId }: Pick<Owner, "accountId">, { kind, key }: KeyName): string {
+  return `${accountId} ${kind} ${key}`;
+}
+
+function keyName({ accountId, keyId }: Pick<Owner, "accountId" | "keyId">): string {
+  return `${accountId} ${keyId}`;
+}
+
+function dayName({ keyId, day }: Budget): string {
+  return `${keyId} ${day}`;
+}
+
+function requestName(one: Pick<Owner, "accountId" | "keyId"> & { readonly request: CountedRequest }): string {
+  return `${keyName(one)} ${one.request.digest}`;
+}
+
+function bytesOf(rows: readonly Values[]): number {
+  let bytes = 0;
+  for (const row of rows) for (const value of row) bytes += typeof value === "string" ? value.length : 8;
+  return bytes;
+}
