@@ -172,14 +172,12 @@ export const create = listCommand(
     const keys: Values[] = [];
     const outcomes = list.map((one): CreateOutcome => {
       const outcome = decide(one, known);
-      if (outcome.kind === "created") {
-        created.push({ one, isClaimed: outcome.isClaimed });
-        for (const key of one.keys) known.holders.set(nameOf(one, key), one.id);
-      }
+      const isCreated = outcome.kind === "created";
+      if (isCreated) created.push({ one, isClaimed: outcome.isClaimed });
       const isBound = outcome.kind === "matched" && outcome.by === "dedupe";
-      for (const key of outcome.kind === "created" ? one.keys : isBound ? one.keys : []) {
-        const actionId = outcome.kind === "matched" ? outcome.id : one.id;
-        if (isBound && key.kind === "dedupe") continue;
+      for (const key of one.keys) {
+        if (!isCreated && !(isBound && key.kind === "idempotency")) continue;
+        const actionId = isBound ? outcome.id : one.id;
         known.holders.set(nameOf(one, key), actionId);
         keys.push([one.accountId, key.kind, key.key, actionId, one.at]);
       }
@@ -272,10 +270,10 @@ type Refusal = Extract<CreateOutcome, { readonly kind: "rejected_before" | "budg
 function refusalOf({ request, budget, ...one }: Limited, known: Known): Refusal | null {
   if (request?.kind === "asked") {
     const name = requestName({ ...one, request });
-    const count = known.rejections.get(name) ?? NEVER_REJECTED;
-    if (!mayRepeat(count, request.saysWhy)) return { kind: "rejected_before", count: inMs(count) };
-    if (count.rejectedAt !== null) {
-      known.rejections.set(name, { ...count, repeatedAt: [new Date(one.at), ...count.repeatedAt] });
+    const before = known.rejections.get(name) ?? NEVER_REJECTED;
+    if (!mayRepeat(before, request.saysWhy)) return { kind: "rejected_before", count: inMs(before) };
+    if (before.rejectedAt !== null) {
+      known.rejections.set(name, { ...before, repeatedAt: [new Date(one.at), ...before.repeatedAt] });
     }
   }
   if (budget !== null) {
@@ -499,8 +497,16 @@ async function writeCounts(
   await tx.lists.insert(
     REJECTIONS,
     counted.map(({ id, accountId, keyId, at, run, request: { digest, similar, kind, by, reason } }) => [
-      ...[accountId, keyId, digest, similar, kind, at],
-      ...[id, run, by, reason],
+      accountId,
+      keyId,
+      digest,
+      similar,
+      kind,
+      at,
+      id,
+      run,
+      by,
+      reason,
     ]),
   );
   const { rejections: table } = tx.tables;

@@ -600,6 +600,7 @@ async function openExplained() {
   };
   // The statements of commands are seen where they are prepared.
   const ofCommands = new Set<string>();
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its own `this`
   const { prepare } = Database.prototype;
   Database.prototype.prepare = new Proxy(prepare, {
     apply(target, self, args: readonly unknown[]) {

@@ -230,6 +230,7 @@ function explained(sql: Sql, planner: Client, plans: Plan[]): Sql {
       await explain(work.statements);
       // The statements of commands are seen where they are sent.
       const sent: Query[] = [];
+      // oxlint-disable-next-line typescript/unbound-method -- it is called with its own `this`
       const { query } = Client.prototype;
       Client.prototype.query = new Proxy(query, {
         apply(target, self, args: readonly Query[]) {

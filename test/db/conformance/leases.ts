@@ -189,7 +189,7 @@ export function testLeases(open: OpenTestStore): void {
       const stop = () => decided(db.actions, cancel, action);
       const [one, other] = first === "claim" ? [claim(), stop()] : [stop(), claim()];
       const won = await Promise.all([one, other]);
-      expect(won.toSorted()).toEqual([false, true]);
+      expect(won.filter(Boolean)).toHaveLength(1);
       const isClaimed = won[0] === (first === "claim");
       expect((await stored(db.actions, action)).status).toBe(isClaimed ? "active" : "cancelled");
       expect(await happeningsOf(db.actions, action)).toEqual(["created", isClaimed ? "started" : "cancelled"]);
