@@ -1,10 +1,14 @@
 import type { Command } from "./command.ts";
 import { apply, create, force } from "./actions.ts";
 import * as channels from "./channels.ts";
+import * as hostSettings from "./host-settings.ts";
+
+/** What each file offers: commands only. */
+const SUBJECTS = { actions: { apply, create, force }, channels, hostSettings };
 
 /** Every command by the name under which it crosses to the writer thread. */
 const COMMANDS: ReadonlyMap<string, Command<never, unknown>> = new Map(
-  Object.entries({ actions: { apply, create, force }, channels }).flatMap(([subject, commands]) =>
+  Object.entries(SUBJECTS).flatMap(([subject, commands]) =>
     Object.entries<Command<never, unknown>>(commands).map(([name, one]) => [`${subject}.${name}`, one] as const),
   ),
 );

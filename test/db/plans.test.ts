@@ -1,9 +1,11 @@
-import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
 import { join } from "node:path";
+import { runCalls, runGroup } from "../../db/commands/command.ts";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
-import type { Sql, Statement } from "../../db/sql/sql.ts";
+import { openTx } from "../../db/libsql/tx.ts";
+import type { Sql, SqlValue, Statement } from "../../db/sql/sql.ts";
 import { approve, cancel, retry } from "../../src/core/changes.ts";
 import { NO_SEARCH, type Search } from "../../src/core/search.ts";
 import { DAY_MS, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
@@ -593,50 +595,44 @@ async function openExplained() {
   await migrate(real, NOON);
   // On a connection of its own: an explained write counts as one that is under way, and nothing could be committed.
   const planner = openFile(path);
+  const commands = new Database(path);
   const steps: string[] = [];
   const explain = async ({ sql, args }: Statement) => {
     const rows = await planner.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args });
     steps.push(...rows.map((row) => String(row["detail"])));
   };
-  // The statements of commands are seen where they are prepared.
-  const ofCommands = new Set<string>();
-  // oxlint-disable-next-line typescript/unbound-method -- it is called with its own `this`
-  const { prepare } = Database.prototype;
-  Database.prototype.prepare = new Proxy(prepare, {
-    apply(target, self, args: readonly unknown[]) {
-      ofCommands.add(String(args[0]));
-      return Reflect.apply(target, self, args);
-    },
-  });
   const explained: Sql = {
     ...real,
     async read(statement) {
       await explain(statement);
       return real.read(statement);
     },
-    async transact(work) {
-      for (const statement of work.statements) await explain(statement);
-      ofCommands.clear();
-      const worked = await real.transact(work);
-      for (const sql of [...ofCommands].filter((text) => PLANNED.test(text) && !/[?][0-9]/.test(text))) {
-        await explain({ sql, args: Array.from(sql.matchAll(/[?]/g), () => null) });
-      }
-      return worked;
+    async transact({ statements, calls, locks }) {
+      for (const statement of statements) await explain(statement);
+      const { done } = await real.transact({ statements, calls: [], locks });
+      const results = await runCalls(calls, (group) => {
+        const tx = openTx(async (sql, all, reads) => {
+          for (const args of all) await explain({ sql, args });
+          const statement = commands.query<unknown, SqlValue[]>(sql);
+          if (reads) return all.map((args) => ({ rows: statement.values(...args), changes: 0 }));
+          return all.map((args) => ({ rows: [], changes: statement.run(...args).changes }));
+        });
+        return runGroup(tx, group).finally(() => tx.end());
+      });
+      return { done, results };
     },
   };
   return {
     store: storeOver(explained),
     plan: (): readonly string[] => steps,
     async [Symbol.asyncDispose]() {
-      Database.prototype.prepare = prepare;
       await real.close();
       await planner.close();
+      commands.close();
       await folder[Symbol.asyncDispose]();
     },
   };
 }
-
-const PLANNED = /^(?:select|insert|update|delete|with)/i;
 
 /** The index that a step names; a primary key has the name of its table. */
 const ALIASES: Readonly<Record<string, string>> = { k: "action_keys", m: "members", s: "sessions", l: "welcome_links" };

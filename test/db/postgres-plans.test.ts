@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
-import { queriesOf, type Query } from "../../db/postgres/chain.ts";
+import { runCalls, runGroup } from "../../db/commands/command.ts";
+import { type Query, queriesOf } from "../../db/postgres/chain.ts";
 import { postgresQueue } from "../../db/postgres/claim.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
+import { openTx } from "../../db/postgres/tx.ts";
 import { createStore } from "../../db/sql/store.ts";
-import type { Sql, Statement } from "../../db/sql/sql.ts";
+import type { Sql } from "../../db/sql/sql.ts";
 import { NO_FILTER } from "../../db/sql/held-counts.ts";
 import type { Store } from "../../src/core/store.ts";
 import { approve } from "../../src/core/changes.ts";
@@ -204,9 +206,8 @@ function nodesOf(plan: Plan, text: string): readonly Plan[] {
 let explainedCount = 0;
 
 /** A connection that asks for the plan of every statement before it runs it. */
-function explained(sql: Sql, planner: Client, plans: Plan[]): Sql {
-  const explain = (statements: readonly Statement[]) => explainAll(queriesOf(statements));
-  const explainAll = async (queries: readonly Pick<Query, "text" | "values">[]) => {
+function explained(sql: PostgresSql, planner: Client, plans: Plan[]): Sql {
+  const explain = async (queries: readonly Query[]) => {
     for (const { text, values } of queries) {
       const literals = values.map((value) => (value === null ? "null" : planner.escapeLiteral(literalOf(value))));
       explainedCount += 1;
@@ -223,25 +224,21 @@ function explained(sql: Sql, planner: Client, plans: Plan[]): Sql {
   return {
     ...sql,
     async read(statement) {
-      await explain([statement]);
+      await explain(queriesOf([statement]));
       return sql.read(statement);
     },
-    async transact(work) {
-      await explain(work.statements);
-      // The statements of commands are seen where they are sent.
-      const sent: Query[] = [];
-      // oxlint-disable-next-line typescript/unbound-method -- it is called with its own `this`
-      const { query } = Client.prototype;
-      Client.prototype.query = new Proxy(query, {
-        apply(target, self, args: readonly Query[]) {
-          const [config] = args;
-          if (work.calls.length > 0 && typeof config === "object" && "values" in config) sent.push(config);
-          return Reflect.apply(target, self, args);
-        },
+    async transact({ statements, calls, locks }) {
+      await explain(queriesOf(statements));
+      const { done } = await sql.transact({ statements, calls: [], locks });
+      const results = await runCalls(calls, (group) => {
+        const tx = openTx(async (query) => {
+          await explain([query]);
+          const { text, values } = query;
+          return planner.query({ text, values: [...values], rowMode: "array", types: sql.config.types });
+        });
+        return runGroup(tx, group).finally(() => tx.end());
       });
-      const worked = await sql.transact(work).finally(() => (Client.prototype.query = query));
-      await explainAll(sent);
-      return worked;
+      return { done, results };
     },
   };
 }
