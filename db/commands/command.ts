@@ -1,4 +1,4 @@
-import { count, DrizzleQueryError, type SQL } from "drizzle-orm";
+import { count, DrizzleQueryError, type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Lock } from "../sql/sql.ts";
@@ -56,6 +56,19 @@ export function listCommand<Args, Result>(
 export async function countRows({ db }: Tx, table: SQLiteTable, condition: SQL | undefined): Promise<number> {
   const [row] = await db.select({ rows: count() }).from(table).where(condition);
   return row?.rows ?? 0;
+}
+
+/** Whether a condition holds for a row of a table. */
+export async function hasRow({ db }: Tx, table: SQLiteTable, condition?: SQL): Promise<boolean> {
+  return (
+    (
+      await db
+        .select({ one: sql`1` })
+        .from(table)
+        .where(condition)
+        .limit(1)
+    ).length > 0
+  );
 }
 
 /** A command and the arguments for it, which cross a thread: plain objects, lists, texts, numbers and dates. */

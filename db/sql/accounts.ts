@@ -8,7 +8,6 @@ import type {
   AccountStore,
   ApiKey,
   FirstAccountExtras,
-  SignUp,
   CallbackHostStore,
 } from "../../src/core/account-store.ts";
 import { auditChange, entryValues, insertEntry } from "./audit.ts";
@@ -21,7 +20,7 @@ import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from
 import { inheritRejections } from "./approvals.ts";
 import { accounts, apiKeys, callbackHosts, members, pauses, people, welcomeLinks } from "../libsql/schema.ts";
 import { putFirstFact } from "./secrets.ts";
-import type { Lock, Statement } from "./sql.ts";
+import type { Lock, Sql, Statement } from "./sql.ts";
 
 /** Accounts and keys. */
 export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): AccountStore {
@@ -95,6 +94,11 @@ const ADDED = sql`${accounts}.${addedOrder}`;
 const ACCOUNT = { id: accounts.id, sealedRootSecret: accounts.sealedRootSecret, createdAt: accounts.createdAt };
 
 const FIRST = prepare(() => query.select(ACCOUNT).from(accounts).orderBy(ADDED).limit(1));
+
+/** The id of the account that the first start created. No account is ever deleted, so it stays the same. */
+export async function readFirstId(reader: Sql): Promise<string | null> {
+  return (await FIRST.read(reader, {}))[0]?.id ?? null;
+}
 
 const FIND = prepare((arg: Args<"id">) => query.select(ACCOUNT).from(accounts).where(eq(accounts.id, arg.id)));
 
@@ -257,20 +261,7 @@ const LIST = prepare((arg: Args<"limit">) => {
     .limit(arg.limit);
 });
 
-const ADD_SIGNED_UP = prepare((arg: Args<keyof typeof ACCOUNT | "allowedAt" | "allowedBy">) =>
-  insertWhere(accounts, changed, valuesOf(arg, ["id", "sealedRootSecret", "createdAt", "allowedAt", "allowedBy"])),
-);
-
 const ADD_KEY_OF_SIGN_UP = prepare((arg: Args<keyof ApiKey>) => insertWhere(apiKeys, changed, valuesOf(arg, KEY)));
-
-/** Account and key of a sign-up, after the statement that writes the person. */
-export function signedUpRows({ account, key, allowedBy }: SignUp): readonly Statement[] {
-  const allowed = { allowedAt: allowedBy === undefined ? null : account.createdAt, allowedBy: allowedBy ?? null };
-  return [ADD_SIGNED_UP.bind({ ...account, ...allowed }), ADD_KEY_OF_SIGN_UP.bind(keyValues(key))];
-}
-
-/** Holds while no key of the first account has, or had, a hold. */
-export const hasNoHold = notExists(holds());
 
 const HOSTS = prepare((arg: Args<"accountId">) => {
   const { host, createdAt } = callbackHosts;

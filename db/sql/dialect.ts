@@ -62,14 +62,6 @@ export function countWhere(condition: SQL): SQL {
   return byDialect({ sqlite: sql`sum(${condition})`, postgres: sql`count(*) filter (where ${condition})` });
 }
 
-/** Equal, or both null. */
-export function isSame(column: Column, value: Placeholder): SQL {
-  return byDialect({
-    sqlite: sql`${column} is ${value}`,
-    postgres: sql`${column} is not distinct from ${value}`,
-  });
-}
-
 /** Less than an argument, or any if that is null. In SQLite every text is less than a blob. */
 export function isBeforeOrAny(column: Column, value: Placeholder): SQL {
   return byDialect({

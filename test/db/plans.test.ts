@@ -16,6 +16,7 @@ import type { ActionQuery, ActionStore, HeldFilter, Store } from "../../src/core
 import {
   aBulkJob,
   ACCOUNT,
+  anAccount,
   aCreation,
   aDecision,
   anAuditEntry,
@@ -246,18 +247,42 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     ({ people }) => people.labelOf("acc_x"),
     ["accounts", "members_by_account", "people"],
   ],
-  ["name an account", ({ people }) => people.renameAccount("acc_x", "Acme", anAuditEntry()), ["accounts"]],
-  ["sign up", ({ people }) => people.signUp(aSignUp()), []],
-  [
-    "begin a session",
-    ({ people }) => people.addSession(aSession(), "hash"),
-    ["people", "sessions", "sessions_by_person"],
-  ],
   ["session", ({ people }) => people.session("x", NOON), ["members", "members_by_person", "people", "sessions"]],
+  [
+    "what a person does",
+    personLives,
+    [
+      "accounts",
+      "members",
+      "members_by_account",
+      "members_by_person",
+      "people",
+      "sessions",
+      "sessions_by_person",
+      "welcome_links",
+      "welcome_links_by_account",
+    ],
+  ],
+  [
+    "what a team does",
+    teamLives,
+    [
+      "api_keys",
+      "api_keys_by_account",
+      "identities_once",
+      "invitations",
+      "invitations_once",
+      "members",
+      "members_by_account",
+      "members_by_person",
+      "people",
+      "people_email_key_unique",
+      "sessions",
+      "sessions_by_person",
+      "welcome_links_by_account",
+    ],
+  ],
   ["sessions of a person", ({ people }) => people.sessionsOf("x", NOON), ["sessions_by_person"]],
-  ["use of a session", ({ people }) => people.sessionSeen("x", NOON), ["members", "sessions"]],
-  ["switch", ({ people }) => people.switchAccount("x", "acc_x", NOON), ["members", "sessions"]],
-  ["end sessions", ({ people }) => people.endSessions("x", { except: "y" }, anAuditEntry()), ["sessions_by_person"]],
   ["members", ({ team }) => team.members("acc_x", 9), ["members_by_account", "people"]],
   ["member", ({ team }) => team.member("acc_x", "per_x"), ["members", "people"]],
   [
@@ -265,65 +290,17 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     ({ team }) => team.accountsOf("x", 9),
     ["accounts", "members_by_account", "members_by_person", "people"],
   ],
-  [
-    "change a role",
-    ({ team }) => team.changeRole("acc_x", "x", "reader", anAuditEntry()),
-    ["members", "members_by_account", "people"],
-  ],
-  [
-    "remove a member",
-    ({ team }) => team.remove("acc_x", "x", anAuditEntry()),
-    [
-      "identities_once",
-      "members",
-      "members_by_account",
-      "members_by_person",
-      "people",
-      "sessions_by_person",
-      "welcome_links_by_account",
-    ],
-  ],
-  [
-    "invite",
-    ({ team }) => team.invite(anInvitation(), null, anAuditEntry()),
-    ["invitations_once", "members", "people_email_key_unique"],
-  ],
   ["invitations", ({ team }) => team.invitations("acc_x", NOON, 9), ["invitations_once"]],
-  ["withdraw", ({ team }) => team.withdraw("acc_x", "x", anAuditEntry()), ["invitations"]],
   ["invitation", ({ team }) => team.invitation({ hash: "x" }, NOON), ["invitations_hash_unique"]],
   ["invitation of an address", ({ team }) => team.invitationsOf("x", NOON, 9), ["invitations_by_address"]],
   ["managers", ({ team }) => team.managers("acc_x", NOON), ["api_keys", "api_keys_by_account", "members_by_account"]],
-  ["join", joinOne, ["api_keys", "api_keys_by_account", "invitations", "members_by_account"]],
   [
     "identified",
     ({ team }) => team.identified({ issuer: "i", subject: "s" }),
     ["identities", "members_by_person", "people"],
   ],
-  [
-    "sign in",
-    ({ team }) => team.signIn(aSession(), { issuer: "i", subject: "s" }, { audit: [], dropsPassword: true }),
-    ["identities_once", "members", "people", "sessions", "sessions_by_person"],
-  ],
   ["prune invitations", ({ team }) => team.prune(NOON), ["invitations", "invitations_by_end", "outbox", "outbox_once"]],
-  [
-    "renew the secret of a session",
-    ({ people }) => people.renewSessionSecret("x", "hash", "password hash"),
-    ["people", "sessions"],
-  ],
-  ["end a session", ({ people }) => people.endSession("x"), ["sessions"]],
-  ["offer a link", ({ people }) => people.offer(aWelcomeLink()), ["members_by_account", "welcome_links_by_account"]],
   ["welcome link", ({ people }) => people.link("x", NOON), ["members", "people", "welcome_links"]],
-  ["welcome", welcomeOne, ["members", "members_by_account", "people", "welcome_links"]],
-  [
-    "renew a password",
-    ({ people }) => people.renewPassword("x", "hash", aSession()),
-    ["people", "sessions_by_person", "welcome_links"],
-  ],
-  [
-    "change a password",
-    ({ people }) => people.changePassword(aSession(), "hash", "next hash"),
-    ["members_by_person", "people", "sessions", "sessions_by_person", "welcome_links_by_account"],
-  ],
   [
     "prune people",
     ({ people }) => people.prune(NOON),
@@ -488,9 +465,48 @@ async function heldInTurns({ actions }: Store): Promise<void> {
   await actions.held(ACCOUNT, null, 9);
 }
 
-async function welcomeOne({ people }: Store): Promise<void> {
-  const { person, session } = aPerson();
-  await people.welcome("x", person, session);
+/** Signs up, logs in and out, renews a password, and is the first person of an account. */
+async function personLives({ people, accounts }: Store): Promise<void> {
+  const { account, key, person, session } = aSignUp();
+  const { id: personId, passwordHash } = person;
+  await people.signUp({ account, key, person, session });
+  const begin = () => aSession({ personId, accountId: account.id });
+  const next = begin();
+  await people.addSession(next, passwordHash);
+  await people.renewSessionSecret(next.hash, "secret", passwordHash);
+  await people.sessionSeen(next.hash, NOON);
+  await people.switchAccount(next.hash, account.id, NOON);
+  await people.endSession(session.hash, anAuditEntry());
+  await people.endSessions(personId, { except: next.hash }, anAuditEntry());
+  await people.changePassword(begin(), passwordHash, "next hash", anAuditEntry());
+  const reset = aWelcomeLink({ accountId: account.id, personId });
+  await people.offer(reset);
+  expect(await people.renewPassword(reset.hash, "last hash", begin())).toBe(true);
+  const invited = anAccount();
+  await accounts.create(invited, []);
+  const link = aWelcomeLink({ accountId: invited.id });
+  await people.offer(link);
+  const first = aPerson({ accountId: invited.id });
+  expect(await people.welcome(link.hash, first.person, first.session)).toBe("taken");
+  await people.renameAccount(invited.id, "Acme", anAuditEntry());
+}
+
+/** Invites, joins, logs in by an identity, changes roles and leaves. */
+async function teamLives({ people, team }: Store): Promise<void> {
+  const all = aSignUp();
+  const accountId = all.account.id;
+  await people.signUp(all);
+  const [withdrawn, invitation] = [anInvitation({ accountId }), anInvitation({ accountId })];
+  for (const one of [withdrawn, invitation]) await team.invite(one, { id: one.id, host: "a" }, anAuditEntry());
+  await team.withdraw(accountId, withdrawn.id, anAuditEntry());
+  const { person, session } = aPerson({ accountId });
+  const identity = { issuer: "i", subject: "s" };
+  const joining = { invitation, person, isNew: true, session, identity, at: NOON, audit: [] };
+  expect(await team.join(joining)).toBe(true);
+  const next = aSession({ personId: person.id, accountId });
+  expect(await team.signIn(next, identity, { audit: [], dropsPassword: true })).toBe(true);
+  expect(await team.changeRole(accountId, person.id, "owner", anAuditEntry())).toBe("done");
+  expect(await team.remove(accountId, person.id, anAuditEntry())).toBe("done");
 }
 
 async function limitedOne({ actions }: Store): Promise<void> {
@@ -502,11 +518,6 @@ async function limitedRetry(actions: ActionStore): Promise<void> {
   const write = writeOf(retry(await failedAction(actions), aDecision()));
   await actions.apply({ ...write, budget });
   await actions.hasBudgetLeft(budget);
-}
-
-async function joinOne({ team }: Store): Promise<void> {
-  const { person, session } = aPerson();
-  await team.join({ invitation: anInvitation(), person, isNew: true, session, at: NOON, audit: [] });
 }
 
 type Operation = (store: Store) => Promise<unknown>;
