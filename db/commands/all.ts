@@ -1,12 +1,13 @@
 import type { Command } from "./command.ts";
 import { apply, create, force } from "./actions.ts";
+import * as accounts from "./accounts.ts";
 import * as channels from "./channels.ts";
 import * as hostSettings from "./host-settings.ts";
 import * as people from "./people.ts";
 import * as team from "./team.ts";
 
 /** What each file offers: commands only. */
-const SUBJECTS = { actions: { apply, create, force }, channels, hostSettings, people, team };
+const SUBJECTS = { actions: { apply, create, force }, accounts, channels, hostSettings, people, team };
 
 /** Every command by the name under which it crosses to the writer thread. */
 const COMMANDS: ReadonlyMap<string, Command<never, unknown>> = new Map(

@@ -1,90 +1,46 @@
-import { and, count, desc, eq, exists, getTableColumns, isNotNull, isNull, ne, notExists, sql } from "drizzle-orm";
-import type { Actor } from "../../src/core/roles.ts";
-import { CALLBACK_HOSTS_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
-import type { PauseEnd } from "../../src/core/pause.ts";
-import type {
-  Account,
-  AccountStop,
-  AccountStore,
-  ApiKey,
-  FirstAccountExtras,
-  CallbackHostStore,
-} from "../../src/core/account-store.ts";
-import { auditChange, entryValues, insertEntry } from "./audit.ts";
+import { and, desc, eq, isNotNull, ne, sql } from "drizzle-orm";
+import type { AccountStore, CallbackHostStore } from "../../src/core/account-store.ts";
+import { REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
+import { rejectionWindowStart } from "../../src/core/rejection-count.ts";
+import * as commands from "../commands/accounts.ts";
 import type { StoreContext } from "./context.ts";
-import { addedOrder, isOneOf, nullsFirst, randomHex } from "./dialect.ts";
-import { callbackHostLock, firstStartLock, holdLock, pauseLock, stopLock } from "./locks.ts";
-import { isStopped, pauseRevoked } from "./pauses.ts";
+import { addedOrder, isOneOf, nullsFirst } from "./dialect.ts";
 import { readUse } from "./key-days.ts";
-import { allOf, type Args, changed, insertWhere, prepare, query, valuesOf } from "./query.ts";
-import { inheritRejections } from "./approvals.ts";
-import { accounts, apiKeys, callbackHosts, members, pauses, people, welcomeLinks } from "../libsql/schema.ts";
-import { putFirstFact } from "./secrets.ts";
-import type { Lock, Sql, Statement } from "./sql.ts";
+import { isStopped } from "./pauses.ts";
+import { type Args, prepare, query } from "./query.ts";
+import { accounts, apiKeys, callbackHosts, members, people } from "../libsql/schema.ts";
+import type { Sql } from "./sql.ts";
 
 /** Accounts and keys. */
 export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): AccountStore {
-  /** Whether the first statement wrote a row. */
-  const isWritten = async (statements: readonly Statement[], locks: readonly Lock[] = []) =>
-    (await writer.write(statements, locks))[0]?.changes === 1;
-  const findKey = async (accountId: string, id: string) => (await FIND_KEY.read(reader, { accountId, id }))[0] ?? null;
+  const stopArgs = async () => ({
+    firstAccountId: await readFirstId(reader),
+    idPrefix: `pau_${crypto.randomUUID().slice(0, 8)}`,
+  });
   return {
-    findKey,
+    findKey: async (accountId, id) => (await FIND_KEY.read(reader, { accountId, id }))[0] ?? null,
     first: async () => (await FIRST.read(reader, {}))[0] ?? null,
     find: async (id) => (await FIND.read(reader, { id }))[0] ?? null,
-    async create(account, keys, extras) {
-      if (extras !== undefined) return isWritten(firstRows(account, keys, extras), [firstStartLock]);
-      return isWritten([ADD_ACCOUNT.bind({ ...account }), ...keys.map((key) => ADD_KEY.bind(keyValues(key)))]);
-    },
+    create: (account, keys, extras) => writer.run(commands.create, { account, keys, extras }),
     async addKey(key, audit, stop) {
-      const stopped =
-        stop === undefined ? [] : [stopOthers(stop), FIRST_HOLD.bind({ ...entryValues(stop.audit), key: key.id })];
-      const inherited = key.replaces === null ? [] : [inheritRejections(key, key.replaces)];
-      // Accounts are stopped with the first hold, and no claim of them may go on by what it saw before.
-      const locks = stop === undefined ? [] : [stopLock, holdLock];
-      await writer.write([ADD_KEY.bind(keyValues(key)), ...auditChange(audit), ...stopped, ...inherited], locks);
+      const rejectedAfter = rejectionWindowStart(key.createdAt);
+      const stopped = stop === undefined ? stop : { ...stop, ...(await stopArgs()) };
+      return writer.run(commands.addKey, { key, audit, stop: stopped, rejectedAfter });
     },
     replacedBy: async (id) => (await REPLACED.read(reader, { id, max: REPLACED_KEYS_MAX })).map((key) => key.id),
     keyByHash: async (hash) => (await KEY_BY_HASH.read(reader, { hash }))[0] ?? null,
     revokedAmong: async (hashes) =>
       (await REVOKED_AMONG.read(reader, { hashes: JSON.stringify(hashes) })).map(({ hash }) => hash),
-    async keyUsed(id, at) {
-      await writer.write([USE_KEY.bind({ id, at })]);
-    },
+    keyUsed: (id, at) => writer.run(commands.useKey, { id, at }),
     keyUse: (accountId, now) => readUse({ sql: reader }, accountId, now),
     keys: (accountId, limit) => KEYS.read(reader, { accountId, limit }),
-    async revokeKey(accountId, id, at, { by = null, audit, pause } = {}) {
-      const paused = pause === undefined ? [] : [pauseRevoked(pause.pause), ...auditChange(pause.audit)];
-      const locks = pause === undefined ? [] : [pauseLock(accountId)];
-      await writer.write([REVOKE_KEY.bind({ accountId, id, at, by }), ...auditChange(audit), ...paused], locks);
-      return findKey(accountId, id);
-    },
+    revokeKey: (accountId, id, at, { by = null, audit, pause } = {}) =>
+      writer.run(commands.revokeKey, { accountId, id, at, by, audit, pause }),
     hasHold: async () => (await HOLDS.read(reader, {})).length > 0,
-    async stopOthers(stop) {
-      const [stopped] = await writer.write([stopOthers(stop)], [stopLock]);
-      return stopped?.changes ?? 0;
-    },
+    stopOthers: async (stop) => writer.run(commands.stopOthers, { stop, ...(await stopArgs()) }),
     list: (limit) => LIST.read(reader, { limit }),
-    async allow(accountId, end) {
-      const [allowed] = await writer.write(allow(accountId, end));
-      return allowed?.changes === 1 || (await FIND.read(reader, { id: accountId })).length > 0;
-    },
+    allow: (id, end) => writer.run(commands.allow, { id, ...end }),
   };
-}
-
-/** The first statement writes one row unless there is an account already: nodes may start at the same time. */
-function firstRows(
-  account: Account,
-  keys: readonly ApiKey[],
-  { audit, link, facts }: FirstAccountExtras,
-): readonly Statement[] {
-  return [
-    ADD_FIRST.bind({ ...account }),
-    ...keys.map((key) => ADD_KEY_OF_SIGN_UP.bind(keyValues(key))),
-    ...audit.flatMap(auditChange),
-    INVITE.bind({ ...link }),
-    ...Object.entries(facts).map(([name, value]) => putFirstFact(name, value)),
-  ];
 }
 
 /** Not by time: after a clock was set back, a later sign-up could look older. */
@@ -102,9 +58,12 @@ export async function readFirstId(reader: Sql): Promise<string | null> {
 
 const FIND = prepare((arg: Args<"id">) => query.select(ACCOUNT).from(accounts).where(eq(accounts.id, arg.id)));
 
-const isKey = (arg: Args<"id" | "accountId">) => and(eq(apiKeys.id, arg.id), eq(apiKeys.accountId, arg.accountId));
-
-const FIND_KEY = prepare((arg: Args<"id" | "accountId">) => query.select().from(apiKeys).where(isKey(arg)));
+const FIND_KEY = prepare((arg: Args<"id" | "accountId">) =>
+  query
+    .select()
+    .from(apiKeys)
+    .where(and(eq(apiKeys.id, arg.id), eq(apiKeys.accountId, arg.accountId))),
+);
 
 const KEY_BY_HASH = prepare((arg: Args<"hash">) => query.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)));
 
@@ -119,45 +78,6 @@ const KEYS = prepare((arg: Args<"accountId" | "limit">) => {
   const ofAccount = query.select().from(apiKeys).where(eq(apiKeys.accountId, arg.accountId));
   return ofAccount.orderBy(nullsFirst(apiKeys.revokedAt), apiKeys.createdAt, apiKeys.id).limit(arg.limit);
 });
-
-const ADD_ACCOUNT = prepare((arg: Args<keyof typeof ACCOUNT>) =>
-  query.insert(accounts).values(valuesOf(arg, ["id", "sealedRootSecret", "createdAt"])),
-);
-
-const ADD_FIRST = prepare((arg: Args<keyof typeof ACCOUNT>) =>
-  insertWhere(
-    accounts,
-    notExists(query.select({ id: accounts.id }).from(accounts)),
-    valuesOf(arg, ["id", "sealedRootSecret", "createdAt"]),
-  ),
-);
-
-// Safe: an object's own keys.
-const KEY = Object.keys(getTableColumns(apiKeys)) as (keyof ApiKey)[];
-
-function keyValues({ hosts, methods, ...key }: ApiKey) {
-  return { ...key, hosts: hosts && JSON.stringify(hosts), methods: methods && JSON.stringify(methods) };
-}
-
-const ADD_KEY = prepare((arg: Args<keyof ApiKey>) => query.insert(apiKeys).values(valuesOf(arg, KEY)));
-
-const USE_KEY = prepare((arg: Args<"id" | "at">) =>
-  query
-    .update(apiKeys)
-    .set({ lastUsedAt: sql`${arg.at}` })
-    .where(eq(apiKeys.id, arg.id)),
-);
-
-const REVOKE_KEY = prepare((arg: Args<"id" | "accountId" | "at" | "by">) =>
-  query
-    .update(apiKeys)
-    .set({ revokedAt: sql`${arg.at}`, revokedBy: sql`${arg.by}` })
-    .where(and(isKey(arg), isNull(apiKeys.revokedAt))),
-);
-
-const LINK = ["hash", "personId", "accountId", "createdAt", "expiresAt"] as const;
-
-const INVITE = prepare((arg: Args<(typeof LINK)[number]>) => insertWhere(welcomeLinks, changed, valuesOf(arg, LINK)));
 
 /** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. The builder has no recursion. */
 const REPLACED = prepare((arg: Args<"id" | "max">) => {
@@ -174,72 +94,13 @@ const REPLACED = prepare((arg: Args<"id" | "max">) => {
 const FIRST_ID = sql`(select ${sql.identifier("id")} from ${accounts} order by ${addedOrder} limit 1)`;
 
 /** The keys of the first account that have, or had, a hold. */
-const holds = () => query.select({ id: apiKeys.id }).from(apiKeys).where(isHoldOfFirst);
-
-const isHoldOfFirst = and(sql`${apiKeys.accountId} = ${FIRST_ID}`, ne(apiKeys.hold, "none"));
-
-const HOLDS = prepare(() => holds().limit(1));
-
-/** Written if this key is the first one of the first account with a hold. */
-const FIRST_HOLD = insertEntry((arg: Args<"key">) => {
-  const own = query.select({ id: apiKeys.id }).from(apiKeys);
-  const isFirst = notExists(
-    query
-      .select({ id: apiKeys.id })
-      .from(apiKeys)
-      .where(and(ne(apiKeys.id, arg.key), isHoldOfFirst)),
-  );
-  return allOf(exists(own.where(and(eq(apiKeys.id, arg.key), isHoldOfFirst))), isFirst);
-});
-
-const STOP = prepare((arg: Args<"reason" | "at">) =>
+const HOLDS = prepare(() =>
   query
-    .insert(pauses)
-    .select(
-      query
-        .select({
-          id: sql<string>`'pau_' || ${randomHex}`.as("id"),
-          accountId: sql<string>`${accounts.id}`.as("account_id"),
-          kind: sql<"sign_up">`'sign_up'`.as("kind"),
-          subject: sql<string>`${accounts.id}`.as("subject"),
-          reason: sql<string>`${arg.reason}`.as("reason"),
-          cancels: sql<boolean>`0`.as("cancels"),
-          createdAt: sql<Date>`${arg.at}`.as("created_at"),
-          createdBy: sql<"system">`'system'`.as("created_by"),
-          endedAt: sql<null>`null`.as("ended_at"),
-          endedBy: sql<Actor>`null`.as("ended_by"),
-        })
-        .from(accounts)
-        .where(and(isNull(accounts.allowedAt), sql`${accounts.id} <> ${FIRST_ID}`)),
-    )
-    .onConflictDoNothing(),
+    .select({ id: apiKeys.id })
+    .from(apiKeys)
+    .where(and(sql`${apiKeys.accountId} = ${FIRST_ID}`, ne(apiKeys.hold, "none")))
+    .limit(1),
 );
-
-/** Stops every account that was not allowed, except the first. */
-function stopOthers({ at, reason }: AccountStop): Statement {
-  return STOP.bind({ at, reason });
-}
-
-const ALLOW = prepare((arg: Args<"id" | "at" | "by">) =>
-  query
-    .update(accounts)
-    .set({ allowedAt: sql`${arg.at}`, allowedBy: sql`${arg.by}` })
-    .where(and(eq(accounts.id, arg.id), isNull(accounts.allowedAt))),
-);
-
-const END_STOP = prepare((arg: Args<"id" | "at" | "by">) => {
-  const isOfAccount = and(eq(pauses.accountId, arg.id), eq(pauses.kind, "sign_up"), eq(pauses.subject, arg.id));
-  const end = { endedAt: sql`${arg.at}`, endedBy: sql`${arg.by}` };
-  return query
-    .update(pauses)
-    .set(end)
-    .where(and(isOfAccount, isNull(pauses.endedAt)));
-});
-
-/** The first statement writes one row unless the account is allowed already. */
-function allow(id: string, { at, by, audit }: PauseEnd): readonly Statement[] {
-  return [ALLOW.bind({ id, at, by }), ...auditChange(audit), END_STOP.bind({ id, at, by })];
-}
 
 /** Stopped accounts first, then the newest. */
 const LIST = prepare((arg: Args<"limit">) => {
@@ -261,8 +122,6 @@ const LIST = prepare((arg: Args<"limit">) => {
     .limit(arg.limit);
 });
 
-const ADD_KEY_OF_SIGN_UP = prepare((arg: Args<keyof ApiKey>) => insertWhere(apiKeys, changed, valuesOf(arg, KEY)));
-
 const HOSTS = prepare((arg: Args<"accountId">) => {
   const { host, createdAt } = callbackHosts;
   return query
@@ -272,20 +131,6 @@ const HOSTS = prepare((arg: Args<"accountId">) => {
     .orderBy(host);
 });
 
-const isHost = (arg: Args<"accountId" | "host">) =>
-  and(eq(callbackHosts.accountId, arg.accountId), eq(callbackHosts.host, arg.host));
-
-const FIND_HOST = prepare((arg: Args<"accountId" | "host">) => query.select().from(callbackHosts).where(isHost(arg)));
-
-/** The limit is part of the statement, so racing inserts can't exceed it. */
-const ADD_HOST = prepare((arg: Args<"accountId" | "host" | "createdAt">) => {
-  const listed = query.select({ n: count() }).from(callbackHosts).where(eq(callbackHosts.accountId, arg.accountId));
-  const values = valuesOf(arg, ["accountId", "host", "createdAt"]);
-  return insertWhere(callbackHosts, sql`${listed} < ${CALLBACK_HOSTS_MAX}`, values).onConflictDoNothing();
-});
-
-const REMOVE_HOST = prepare((arg: Args<"accountId" | "host">) => query.delete(callbackHosts).where(isHost(arg)));
-
 /** Hosts that callbacks of keys with a hold may go to. */
 export function createCallbackHostStore({
   sql: reader,
@@ -293,17 +138,7 @@ export function createCallbackHostStore({
 }: Pick<StoreContext, "sql" | "writer">): CallbackHostStore {
   return {
     list: (accountId) => HOSTS.read(reader, { accountId }),
-    async add(accountId, host, createdAt) {
-      const [added] = await writer.write(
-        [ADD_HOST.bind({ accountId, host, createdAt })],
-        [callbackHostLock(accountId)],
-      );
-      if (added?.changes === 1) return "added";
-      return (await FIND_HOST.read(reader, { accountId, host })).length === 0 ? "full" : "added";
-    },
-    async remove(accountId, host) {
-      const [removed] = await writer.write([REMOVE_HOST.bind({ accountId, host })]);
-      return removed?.changes === 1;
-    },
+    add: (accountId, host, createdAt) => writer.run(commands.addCallbackHost, { accountId, host, createdAt }),
+    remove: (accountId, host) => writer.run(commands.removeCallbackHost, { accountId, host }),
   };
 }

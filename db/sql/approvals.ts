@@ -1,4 +1,4 @@
-import { and, desc, eq, getTableColumns, gt, inArray, lte, ne, sql } from "drizzle-orm";
+import { and, desc, eq, gt, inArray, lte, ne, sql } from "drizzle-orm";
 import type { EarlierRejection, RejectionStore } from "../../src/core/rejections.ts";
 import { rejectionWindowStart } from "../../src/core/rejection-count.ts";
 import {
@@ -7,13 +7,12 @@ import {
   REPEATS_PER_REJECTION_MAX,
   SIMILAR_REJECTIONS_COUNTED_MAX,
 } from "../../src/core/limits.ts";
-import type { ApiKey } from "../../src/core/account-store.ts";
 import type { LinkStore } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
-import { type Args, bareNames, nextNumber, prepare, query, valuesOf } from "./query.ts";
+import { type Args, bareNames, prepare, query, valuesOf } from "./query.ts";
 import { timelineEntryOf } from "./rows.ts";
 import { approvalLinks, rejections, timeline } from "../libsql/schema.ts";
-import type { Row, Statement } from "./sql.ts";
+import type { Row } from "./sql.ts";
 
 type KeyArgs = Args<"accountId" | "keyId" | "rejectedAfter">;
 type RequestArgs = KeyArgs & Args<"digest">;
@@ -133,17 +132,6 @@ function earlierOf({ kind, at, by, reason }: EarlierRejection): EarlierRejection
 function reasonIn(row: Row): string | null {
   const event = timelineEntryOf(row)?.event;
   return event?.type === "created" || event?.type === "retried" ? (event.reason ?? null) : null;
-}
-
-const INHERIT = prepare((arg: KeyArgs & Args<"id">) => {
-  const others = { seq: sql<number>`${nextNumber(rejections)}`.as("seq"), keyId: sql<string>`${arg.id}`.as("key_id") };
-  const inherited = query.select({ ...getTableColumns(rejections), ...others }).from(rejections);
-  return query.insert(rejections).select(inherited.where(isOfKey(arg)));
-});
-
-/** What counts for a key counts for the one that replaces it, or a rotation would end every count. */
-export function inheritRejections({ id, accountId, createdAt }: ApiKey, replaced: string): Statement {
-  return INHERIT.bind({ id, accountId, keyId: replaced, rejectedAfter: rejectionWindowStart(createdAt) });
 }
 
 const LINK = ["actionId", "run", "decision", "hash", "expiresAt"] as const;

@@ -92,12 +92,6 @@ export const randomText = byDialect<string>({
   postgres: sql`cast(gen_random_uuid() as text)`,
 });
 
-/** Random digits for an id. */
-export const randomHex = byDialect<string>({
-  sqlite: sql`lower(hex(randomblob(16)))`,
-  postgres: sql`replace(cast(gen_random_uuid() as text), '-', '')`,
-});
-
 /** The larger or smaller of two values. */
 export function largerOf(one: SQLWrapper, other: SQLWrapper): SQL {
   return byDialect({ sqlite: sql`max(${one}, ${other})`, postgres: sql`greatest(${one}, ${other})` });

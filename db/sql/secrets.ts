@@ -6,7 +6,7 @@ import { auditChange } from "./audit.ts";
 import type { StoreContext } from "./context.ts";
 import { randomText } from "./dialect.ts";
 import { readCalledBackOrigins, readCalledOrigins, readRotations } from "./origins.ts";
-import { type Args, bareNames, changed, insertWhere, nextNumber, prepare, query, valuesOf } from "./query.ts";
+import { type Args, bareNames, nextNumber, prepare, query, valuesOf } from "./query.ts";
 import { accounts, actions, callbackOverlaps, channels, facts, signingSeeds } from "../libsql/schema.ts";
 import type { Statement } from "./sql.ts";
 
@@ -167,22 +167,10 @@ export const PROBE = prepare(() => {
     .onConflictDoUpdate({ target: facts.name, set: { value } });
 });
 
-const PUT_FIRST_FACT = prepare((arg: Args<"name" | "value">) =>
-  insertWhere(facts, changed, { name: arg.name, value: arg.value }).onConflictDoUpdate({
-    target: facts.name,
-    set: { value: sql`${arg.value}` },
-  }),
-);
-
 const DELETE_FACT = prepare((arg: Args<"name">) => query.delete(facts).where(eq(facts.name, arg.name)));
 
 function putFact(name: string, value: string): Statement {
   return PUT_FACT.bind({ name, value });
-}
-
-/** A fact that is written where the statement before wrote a row. */
-export function putFirstFact(name: string, value: string): Statement {
-  return PUT_FIRST_FACT.bind({ name, value });
 }
 
 export function createFactStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): FactStore {

@@ -19,6 +19,7 @@ import {
   anAccount,
   aCreation,
   aDecision,
+  anApiKey,
   anAuditEntry,
   anInvitation,
   answered,
@@ -233,9 +234,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["what may have been received", on((actions) => actions.withUnknown(["act_x"])), ["timeline_once"]],
   ["what was done too late", on((actions) => actions.withLateSuccess(["act_x"])), ["actions"]],
   ["key by hash", (store) => store.accounts.keyByHash("x"), ["api_keys_hash_unique"]],
-  ["key used", (store) => store.accounts.keyUsed("key_x", NOON), ["api_keys"]],
   ["keys of an account", (store) => store.accounts.keys("acc_x", 9), ["api_keys_by_account"]],
-  ["revoke a key", (store) => store.accounts.revokeKey("acc_x", "key_x", NOON), ["api_keys"]],
   ["key of an account", (store) => store.accounts.findKey("acc_x", "key_x"), ["api_keys"]],
   ["keys that one replaced", (store) => store.accounts.replacedBy("key_x"), ["api_keys"]],
   ["keep links", (store) => store.links.keep([{ ...LINK, hash: "x" }], NOON), []],
@@ -248,6 +247,11 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     ["accounts", "members_by_account", "people"],
   ],
   ["session", ({ people }) => people.session("x", NOON), ["members", "members_by_person", "people", "sessions"]],
+  [
+    "what an account does",
+    accountLives,
+    ["accounts", "api_keys", "callback_hosts", "pauses_in_force", "rejections_by_key"],
+  ],
   [
     "what a person does",
     personLives,
@@ -463,6 +467,21 @@ async function heldInTurns({ actions }: Store): Promise<void> {
   for (const keyId of ["key_a", "key_b"])
     await actions.create(aCreation({ ...KEYS, dedupe: keyId, idempotencyKey: keyId, keyId }));
   await actions.held(ACCOUNT, null, 9);
+}
+
+/** Gets a key with a hold, replaces and revokes it. */
+async function accountLives({ accounts, callbackHosts }: Store): Promise<void> {
+  const first = anAccount();
+  await accounts.create(first, [anApiKey({ accountId: first.id })]);
+  const [key, next] = [anApiKey({ accountId: first.id, hold: "all" }), anApiKey({ accountId: first.id })];
+  await accounts.addKey(key, anAuditEntry());
+  await accounts.allow(first.id, A_PAUSE_END);
+  await accounts.addKey({ ...next, replaces: key.id });
+  await accounts.keyUsed(next.id, NOON);
+  const pause = { pause: aPause({ accountId: first.id, kind: "key", subject: key.id }), audit: anAuditEntry() };
+  await accounts.revokeKey(first.id, key.id, NOON, { audit: anAuditEntry(), pause });
+  await callbackHosts.add(first.id, "a.example", NOON);
+  await callbackHosts.remove(first.id, "a.example");
 }
 
 /** Signs up, logs in and out, renews a password, and is the first person of an account. */

@@ -1,0 +1,188 @@
+import { and, eq, gt, isNull, ne, sql } from "drizzle-orm";
+import type { Account, AccountStop, ApiKey, FirstAccountExtras, HoldStop } from "../../src/core/account-store.ts";
+import type { AuditEntry } from "../../src/core/audit.ts";
+import { CALLBACK_HOSTS_MAX } from "../../src/core/limits.ts";
+import type { Pause, PauseEnd } from "../../src/core/pause.ts";
+import type { Actor } from "../../src/core/roles.ts";
+import { callbackHostLock, firstStartLock, holdLock, pauseLock, stopLock } from "../sql/locks.ts";
+import { addToAudit } from "./audit.ts";
+import { command, countRows, hasRow, type Tx } from "./command.ts";
+import { setFact } from "./facts.ts";
+import { findInForce } from "./in-force.ts";
+
+interface CreateArgs {
+  readonly account: Account;
+  readonly keys: readonly ApiKey[];
+  /** Of the first account only. */
+  readonly extras: FirstAccountExtras | undefined;
+}
+
+/** Adds an account with its keys. False: it has extras, and there is an account already: nodes may start at the same time. */
+export const create = command(
+  async (tx, { account, keys, extras }: CreateArgs) => {
+    const { accounts, apiKeys, welcomeLinks } = tx.tables;
+    if (extras !== undefined && (await hasRow(tx, accounts))) return false;
+    await tx.db.insert(accounts).values(account);
+    for (const key of keys) await tx.db.insert(apiKeys).values(key);
+    if (extras === undefined) return true;
+    for (const entry of extras.audit) await addToAudit(tx, entry);
+    await tx.db.insert(welcomeLinks).values(extras.link);
+    for (const [name, value] of Object.entries(extras.facts)) await setFact(tx, name, value);
+    return true;
+  },
+  ({ extras }) => (extras === undefined ? [] : [firstStartLock]),
+);
+
+interface StopArgs {
+  /** The account that is never stopped; null: there is none yet. */
+  readonly firstAccountId: string | null;
+  /** What the ids of the pauses begin with: a new random value. */
+  readonly idPrefix: string;
+}
+
+/** Stops every account that was not allowed, except the first; returns how many were not stopped before. */
+async function stopAll(tx: Tx, { at, reason }: AccountStop, { firstAccountId, idPrefix }: StopArgs): Promise<number> {
+  const { accounts, pauses } = tx.tables;
+  const others = tx.db
+    .select({
+      id: sql<string>`${idPrefix} || substr(${accounts.id}, 5)`.as("id"),
+      accountId: sql<string>`${accounts.id}`.as("account_id"),
+      kind: sql<"sign_up">`'sign_up'`.as("kind"),
+      subject: sql<string>`${accounts.id}`.as("subject"),
+      reason: sql<string>`${reason}`.as("reason"),
+      cancels: sql<boolean>`0`.as("cancels"),
+      createdAt: sql<Date>`${at.getTime()}`.as("created_at"),
+      createdBy: sql<"system">`'system'`.as("created_by"),
+      endedAt: sql<null>`null`.as("ended_at"),
+      endedBy: sql<Actor>`null`.as("ended_by"),
+    })
+    .from(accounts)
+    .where(and(isNull(accounts.allowedAt), ne(accounts.id, firstAccountId ?? "")));
+  const stopped = await tx.db.insert(pauses).select(others).onConflictDoNothing().returning({ id: pauses.id });
+  return stopped.length;
+}
+
+export const stopOthers = command(
+  (tx, { stop, ...more }: StopArgs & { readonly stop: AccountStop }) => stopAll(tx, stop, more),
+  () => [stopLock],
+);
+
+interface AddKeyArgs {
+  readonly key: ApiKey;
+  readonly audit: AuditEntry | undefined;
+  readonly stop: (HoldStop & StopArgs) | undefined;
+  /** Rejections until this time count no more. */
+  readonly rejectedAfter: Date;
+}
+
+/** Adds a key; with the first hold of the first account, every account that was not allowed is stopped. */
+export const addKey = command(
+  async (tx, { key, audit, stop, rejectedAfter }: AddKeyArgs) => {
+    const { apiKeys } = tx.tables;
+    const isHold = and(eq(apiKeys.accountId, key.accountId), ne(apiKeys.hold, "none"));
+    const isFirstHold =
+      key.accountId === stop?.firstAccountId && key.hold !== "none" && !(await hasRow(tx, apiKeys, isHold));
+    await tx.db.insert(apiKeys).values(key);
+    await addToAudit(tx, audit);
+    if (stop !== undefined) {
+      await stopAll(tx, stop, stop);
+      if (isFirstHold) await addToAudit(tx, stop.audit);
+    }
+    if (key.replaces !== null) await inheritRejections(tx, key, key.replaces, rejectedAfter);
+  },
+  // No claim of an account that is stopped may go on by what it saw before.
+  ({ stop }) => (stop === undefined ? [] : [stopLock, holdLock]),
+);
+
+/** Rows per statement: each value is an argument, and a statement may have 32,766. */
+const INHERITED_ROWS = 500;
+
+/** What counts for a key counts for the one that replaces it, or a rotation would end every count. */
+async function inheritRejections(tx: Tx, { id, accountId }: ApiKey, replaced: string, after: Date): Promise<void> {
+  const { rejections } = tx.tables;
+  const isOfKey = and(eq(rejections.accountId, accountId), eq(rejections.keyId, replaced), gt(rejections.at, after));
+  const found = await tx.db.select().from(rejections).where(isOfKey).orderBy(rejections.at);
+  const rows = found.map((row) => ({ ...row, seq: undefined, keyId: id }));
+  while (rows.length > 0) await tx.db.insert(rejections).values(rows.splice(0, INHERITED_ROWS));
+}
+
+interface RevokeArgs {
+  readonly accountId: string;
+  readonly id: string;
+  readonly at: Date;
+  readonly by: Actor | null;
+  readonly audit: AuditEntry | undefined;
+  readonly pause: { readonly pause: Pause; readonly audit: AuditEntry } | undefined;
+}
+
+/** Revokes a key, and pauses what it left unfinished, however many pauses are in force; returns the key, null: no such key. */
+export const revokeKey = command(
+  async (tx, { accountId, id, at, by, audit, pause }: RevokeArgs) => {
+    const { apiKeys } = tx.tables;
+    const isKey = and(eq(apiKeys.id, id), eq(apiKeys.accountId, accountId));
+    const revoked = await tx.db
+      .update(apiKeys)
+      .set({ revokedAt: at, revokedBy: by })
+      .where(and(isKey, isNull(apiKeys.revokedAt)))
+      .returning({ id: apiKeys.id });
+    if (revoked.length > 0) await addToAudit(tx, audit);
+    const [key] = await tx.db.select().from(apiKeys).where(isKey);
+    if (key === undefined) return null;
+    if (pause !== undefined && (await pauseKey(tx, pause.pause))) await addToAudit(tx, pause.audit);
+    return key;
+  },
+  ({ accountId, pause }) => (pause === undefined ? [] : [pauseLock(accountId)]),
+);
+
+/** A pause that is in force already cancels from now on if this one does. Returns whether anything was written. */
+async function pauseKey(tx: Tx, pause: Pause): Promise<boolean> {
+  const { pauses } = tx.tables;
+  const found = await findInForce(tx, pause);
+  if (found === undefined) await tx.db.insert(pauses).values(pause);
+  else if (pause.cancels && !found.cancels)
+    await tx.db.update(pauses).set({ cancels: true }).where(eq(pauses.id, found.id));
+  else return false;
+  return true;
+}
+
+export const useKey = command(async ({ db, tables: { apiKeys } }, { id, at }: Readonly<{ id: string; at: Date }>) => {
+  await db.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, id));
+});
+
+/** Allows an account and ends its stop; returns whether there is such an account. */
+export const allow = command(async (tx, { id, at, by, audit }: PauseEnd & { readonly id: string }) => {
+  const { accounts, pauses } = tx.tables;
+  const allowed = await tx.db
+    .update(accounts)
+    .set({ allowedAt: at, allowedBy: by })
+    .where(and(eq(accounts.id, id), isNull(accounts.allowedAt)))
+    .returning({ id: accounts.id });
+  if (allowed.length > 0) await addToAudit(tx, audit);
+  const stop = await findInForce(tx, { accountId: id, kind: "sign_up", subject: id });
+  if (stop !== undefined) await tx.db.update(pauses).set({ endedAt: at, endedBy: by }).where(eq(pauses.id, stop.id));
+  return allowed.length > 0 || hasRow(tx, accounts, eq(accounts.id, id));
+});
+
+interface HostArgs {
+  readonly accountId: string;
+  readonly host: string;
+}
+
+/** Lists a host for callbacks; `full`: the account has as many as it may. */
+export const addCallbackHost = command(
+  async (tx, { accountId, host, createdAt }: HostArgs & { readonly createdAt: Date }) => {
+    const { callbackHosts } = tx.tables;
+    const isOfAccount = eq(callbackHosts.accountId, accountId);
+    if (await hasRow(tx, callbackHosts, and(isOfAccount, eq(callbackHosts.host, host)))) return "added";
+    if ((await countRows(tx, callbackHosts, isOfAccount)) >= CALLBACK_HOSTS_MAX) return "full";
+    await tx.db.insert(callbackHosts).values({ accountId, host, createdAt });
+    return "added";
+  },
+  ({ accountId }) => [callbackHostLock(accountId)],
+);
+
+/** Returns whether the host was listed. */
+export const removeCallbackHost = command(async ({ db, tables: { callbackHosts } }, { accountId, host }: HostArgs) => {
+  const isHost = and(eq(callbackHosts.accountId, accountId), eq(callbackHosts.host, host));
+  return (await db.delete(callbackHosts).where(isHost).returning({ host: callbackHosts.host })).length > 0;
+});
