@@ -1,13 +1,15 @@
 import type { Command } from "./command.ts";
 import { apply, create, force } from "./actions.ts";
 import * as accounts from "./accounts.ts";
+import * as bulk from "./bulk.ts";
 import * as channels from "./channels.ts";
 import * as hostSettings from "./host-settings.ts";
+import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
 import * as team from "./team.ts";
 
 /** What each file offers: commands only. */
-const SUBJECTS = { actions: { apply, create, force }, accounts, channels, hostSettings, people, team };
+const SUBJECTS = { actions: { apply, create, force }, accounts, bulk, channels, hostSettings, pauses, people, team };
 
 /** Every command by the name under which it crosses to the writer thread. */
 const COMMANDS: ReadonlyMap<string, Command<never, unknown>> = new Map(

@@ -1,58 +1,9 @@
-import { and, desc, eq, inArray, isNotNull, lt, lte, notExists, sql } from "drizzle-orm";
-import type { BulkEnd, BulkStore } from "../../src/core/bulk-job.ts";
-import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
-import { auditChange } from "./audit.ts";
+import { and, desc, eq, lt } from "drizzle-orm";
+import type { BulkStore } from "../../src/core/bulk-job.ts";
+import * as commands from "../commands/bulk.ts";
 import type { StoreContext } from "./context.ts";
-import { countOf, itemsOf, isOneOfPlaces, place, placeIn } from "./dialect.ts";
-import { bulkLock } from "./locks.ts";
-import {
-  allOf,
-  type Args,
-  bareNames,
-  changed,
-  insertWhere,
-  prepare,
-  prepareEach,
-  query,
-  typed,
-  valuesOf,
-} from "./query.ts";
+import { type Args, prepare, prepareEach, query } from "./query.ts";
 import { bulkJobs, bulkResults, members, people } from "../libsql/schema.ts";
-import type { Statement } from "./sql.ts";
-
-const JOB = [
-  "id",
-  "accountId",
-  "operation",
-  "filter",
-  "reason",
-  "status",
-  "matching",
-  "done",
-  "failed",
-  "createdAt",
-  "createdBy",
-  "keyId",
-  "personId",
-  "client",
-] as const;
-
-const ADD = prepare((arg: Args<(typeof JOB)[number]>) => {
-  const isOfAccount = eq(bulkJobs.accountId, arg.accountId);
-  const jobs = query.select({ id: bulkJobs.id }).from(bulkJobs);
-  const running = jobs.where(and(isOfAccount, eq(bulkJobs.status, "running"))).limit(BULK_RUNNING_MAX);
-  const kept = query.select({ id: bulkJobs.id }).from(bulkJobs).where(isOfAccount).limit(BULK_JOBS_MAX);
-  const hasRoom = allOf(sql`${countOf(running)} < ${BULK_RUNNING_MAX}`, sql`${countOf(kept)} < ${BULK_JOBS_MAX}`);
-  return insertWhere(bulkJobs, hasRoom, valuesOf(arg, JOB));
-});
-
-/** The list has ids of our own and numbers. */
-const ADD_ACTIONS = prepare((arg: Args<"jobId" | "list">) => {
-  const { jobId, actionId, run, status } = bulkResults;
-  return sql`insert into ${bulkResults} (${bareNames(jobId, actionId, run, status)})
-    select ${typed(arg.jobId, jobId)}, ${placeIn(0)}, cast(${placeIn(1)} as bigint), 'waiting'
-    from ${itemsOf(arg.list)} where ${changed}`;
-});
 
 const FIND = prepare((arg: Args<"accountId" | "id">) =>
   query
@@ -96,40 +47,6 @@ const WAITING = prepare((arg: Args<"jobId" | "limit">) =>
     .limit(arg.limit),
 );
 
-const SETTLE = prepare((arg: Args<"jobId" | "id" | "status" | "actionStatus" | "code" | "message">) =>
-  query
-    .update(bulkResults)
-    .set({
-      status: sql`${arg.status}`,
-      actionStatus: sql`${arg.actionStatus}`,
-      code: sql`${arg.code}`,
-      message: sql`${arg.message}`,
-    })
-    .where(and(eq(jobId, arg.jobId), eq(actionId, arg.id), eq(status, "waiting"))),
-);
-
-/** Counted anew, so that nothing counts twice after a crash. */
-const COUNT = prepare((arg: Args<"jobId">) => {
-  const ended = (as: "done" | "failed") =>
-    countOf(
-      query
-        .select({ id: actionId })
-        .from(bulkResults)
-        .where(and(eq(jobId, arg.jobId), eq(status, as))),
-    );
-  return query
-    .update(bulkJobs)
-    .set({ done: ended("done"), failed: ended("failed") })
-    .where(eq(bulkJobs.id, arg.jobId));
-});
-
-const END = prepare((arg: Args<"id" | "status" | "at" | "by">) =>
-  query
-    .update(bulkJobs)
-    .set({ status: sql`${arg.status}`, finishedAt: sql`${arg.at}`, stoppedBy: sql`${arg.by}` })
-    .where(and(eq(bulkJobs.id, arg.id), eq(bulkJobs.status, "running"))),
-);
-
 const MEMBER = prepare((arg: Args<"accountId" | "personId">) =>
   query
     .select({ email: people.email, role: members.role })
@@ -138,45 +55,11 @@ const MEMBER = prepare((arg: Args<"accountId" | "personId">) =>
     .where(and(eq(members.accountId, arg.accountId), eq(members.personId, arg.personId))),
 );
 
-const PRUNE_ROWS = 500;
-
-/** The job that ended first. */
-const firstEnded = ({ until }: Args<"until">) =>
-  query
-    .select({ id: bulkJobs.id })
-    .from(bulkJobs)
-    .where(and(isNotNull(bulkJobs.finishedAt), lte(bulkJobs.finishedAt, until)))
-    .orderBy(bulkJobs.finishedAt)
-    .limit(1);
-
-const PRUNE_RESULTS = prepare((arg: Args<"until">) => {
-  const rows = query
-    .select({ place })
-    .from(bulkResults)
-    .where(inArray(jobId, firstEnded(arg)))
-    .limit(PRUNE_ROWS);
-  return query.delete(bulkResults).where(isOneOfPlaces(place, sql`(${rows})`));
-});
-
-const PRUNE_JOB = prepare((arg: Args<"until">) => {
-  const results = query
-    .select({ id: actionId })
-    .from(bulkResults)
-    .where(inArray(jobId, firstEnded(arg)));
-  return query.delete(bulkJobs).where(and(inArray(bulkJobs.id, firstEnded(arg)), notExists(results)));
-});
-
 const AFTER_ALL_IDS = "\u{10ffff}";
 
 export function createBulkStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): BulkStore {
   return {
-    async add(job, actions, audit) {
-      const list = JSON.stringify(actions.map((action) => [action.id, action.run]));
-      // The entry first: a job without actions has one too.
-      const statements = [ADD.bind({ ...job }), ...auditChange(audit), ADD_ACTIONS.bind({ jobId: job.id, list })];
-      const [added] = await writer.write(statements, [bulkLock(job.accountId)]);
-      return added?.changes === 1;
-    },
+    add: (job, actions, audit) => writer.run(commands.add, { job, actions, audit }),
     find: async (accountId, id) => (await FIND.read(reader, { accountId, id }))[0] ?? null,
     list: (accountId, before, limit) => LIST.read(reader, { accountId, before: before ?? AFTER_ALL_IDS, limit }),
     results: (job, { status: ended, before, limit }) =>
@@ -188,24 +71,9 @@ export function createBulkStore({ sql: reader, writer }: Pick<StoreContext, "sql
       }),
     running: (limit) => RUNNING.read(reader, { limit }),
     waiting: (job, limit) => WAITING.read(reader, { jobId: job, limit }),
-    async settle(job, ends) {
-      await writer.write([...ends.map((end) => settleOne(job, end)), COUNT.bind({ jobId: job })]);
-    },
-    async end(id, { status: ended, at, by }, audit) {
-      const [done] = await writer.write([END.bind({ id, status: ended, at, by }), ...auditChange(audit)]);
-      return done?.changes === 1;
-    },
+    settle: (job, ends) => writer.run(commands.settle, { jobId: job, ends }),
+    end: (id, how, audit) => writer.run(commands.end, { id, ...how, audit }),
     member: async (accountId, personId) => (await MEMBER.read(reader, { accountId, personId }))[0] ?? null,
-    async prune(until) {
-      const [results, jobs] = await writer.write([PRUNE_RESULTS.bind({ until }), PRUNE_JOB.bind({ until })]);
-      return results?.changes === PRUNE_ROWS || (jobs?.changes ?? 0) > 0;
-    },
+    prune: (until) => writer.run(commands.prune, { until }),
   };
-}
-
-function settleOne(job: string, end: BulkEnd): Statement {
-  const shared = { jobId: job, id: end.id, status: end.status };
-  return end.status === "done"
-    ? SETTLE.bind({ ...shared, actionStatus: end.actionStatus, code: null, message: null })
-    : SETTLE.bind({ ...shared, actionStatus: null, code: end.code, message: end.message });
 }

@@ -1,16 +1,15 @@
-import { and, desc, eq, exists, inArray, isNull, lte, type SQL, sql, type SQLWrapper } from "drizzle-orm";
-import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
+import { and, desc, eq, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
+import { TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
 import type { Pause, PauseStore } from "../../src/core/pause.ts";
 import type { Queue } from "../../src/core/store.ts";
-import { auditChange } from "./audit.ts";
+import * as commands from "../commands/pauses.ts";
 import type { StoreContext } from "./context.ts";
-import { always, countOf, indexedBy } from "./dialect.ts";
+import { indexedBy } from "./dialect.ts";
 import { findPendingIds } from "./find.ts";
-import { pauseLock } from "./locks.ts";
-import { allOf, type Args, insertWhere, prepare, query, valuesOf } from "./query.ts";
-import { actions, apiKeys, pauses } from "../libsql/schema.ts";
-import type { Sql, Statement } from "./sql.ts";
+import { type Args, prepare, query } from "./query.ts";
+import { actions, pauses } from "../libsql/schema.ts";
+import type { Sql } from "./sql.ts";
 
 const PAUSES_IN_FORCE = indexedBy(pauses, "pauses_in_force");
 
@@ -86,51 +85,22 @@ function isAction(accountId: SQLWrapper, id: SQLWrapper): SQL | undefined {
   return and(eq(actions.id, id), eq(actions.accountId, accountId));
 }
 
-const END = prepare((arg: Args<"id" | "accountId" | "at" | "by">) =>
-  query
-    .update(pauses)
-    .set({ endedAt: sql`${arg.at}`, endedBy: sql`${arg.by}` })
-    .where(and(eq(pauses.id, arg.id), eq(pauses.accountId, arg.accountId), isNull(pauses.endedAt))),
-);
-
-const PRUNE_ROWS = 500;
-
-const PRUNE = prepare((arg: Args<"until">) => {
-  const ended = query.select({ id: pauses.id }).from(pauses).where(lte(pauses.endedAt, arg.until)).limit(PRUNE_ROWS);
-  return query.delete(pauses).where(inArray(pauses.id, ended));
-});
-
 /** `lanes` are those of the pending actions. */
 export function createPauseStore(
   { sql: reader, writer }: Pick<StoreContext, "sql" | "writer">,
   lanes: Lanes,
 ): PauseStore {
-  const find = async (accountId: string, id: string) => (await FIND.read(reader, { accountId, id }))[0] ?? null;
   return {
-    find,
-    async pause(pause, audit) {
-      const [added] = await writer.write([ADD.bind({ ...pause }), ...auditChange(audit)], [pauseLock(pause.accountId)]);
-      if (added?.changes === 1) return { kind: "paused", pause };
-      const { accountId, kind, subject } = pause;
-      const inForce = await findInForce(reader, accountId);
-      const found = inForce.find((one) => one.kind === kind && one.subject === subject);
-      if (found !== undefined) return { kind: "found", pause: found };
-      return { kind: inForce.length >= PAUSES_MAX ? "too_many" : "no_such_key" };
-    },
-    async end(accountId, id, { at, by, audit }) {
-      const [ended] = await writer.write([END.bind({ accountId, id, at, by }), ...auditChange(audit)]);
-      return ended?.changes === 1 || (await find(accountId, id)) !== null;
-    },
+    find: async (accountId, id) => (await FIND.read(reader, { accountId, id }))[0] ?? null,
+    pause: (pause, audit) => writer.run(commands.add, { pause, audit }),
+    end: (accountId, id, how) => writer.run(commands.end, { accountId, id, ...how }),
     inForce: (accountId) => findInForce(reader, accountId),
     async ofAction(accountId, actionId) {
       const all = [OF_ACCOUNT, OF_KEY, OF_HOST, OF_SIGN_UP].map((each) => each.read(reader, { accountId, actionId }));
       return oldestFirst((await Promise.all(all)).flat()).slice(-TIMELINE_PAUSES_MAX);
     },
     unfinished: (accountId, keyId, limit) => findUnfinished({ reader, lanes }, { accountId, keyId }, limit),
-    async prune(until) {
-      const [deleted] = await writer.write([PRUNE.bind({ until })]);
-      return deleted?.changes === PRUNE_ROWS;
-    },
+    prune: (until) => writer.run(commands.prune, { until }),
   };
 }
 
@@ -142,35 +112,6 @@ async function findInForce(reader: Sql, accountId: string | null): Promise<reado
 
 function oldestFirst(found: readonly Pause[]): readonly Pause[] {
   return found.toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
-}
-
-const PAUSE = ["id", "accountId", "kind", "subject", "reason", "cancels", "createdAt", "createdBy"] as const;
-
-type PauseArgs = Args<(typeof PAUSE)[number]>;
-
-/** Writes nothing while such a pause is in force, except to make it cancel from now on. A key must be of the account. */
-const insertPause = (isAllowed: (arg: PauseArgs) => SQL) =>
-  prepare((arg: PauseArgs) => {
-    const isKey = and(eq(apiKeys.id, arg.subject), eq(apiKeys.accountId, arg.accountId));
-    const hasSubject = sql`(${arg.kind} <> 'key' or ${exists(query.select({ id: apiKeys.id }).from(apiKeys).where(isKey))})`;
-    return insertWhere(pauses, allOf(hasSubject, isAllowed(arg)), valuesOf(arg, PAUSE)).onConflictDoUpdate({
-      target: [pauses.accountId, pauses.kind, pauses.subject],
-      targetWhere: isNull(pauses.endedAt),
-      set: { cancels: sql`1` },
-      setWhere: sql`excluded.cancels = 1 and ${pauses.cancels} = 0`,
-    });
-  });
-
-const ADD = insertPause((arg) => {
-  const inForce = sql`(select 1 from ${IN_FORCE} and ${pauses.accountId} = ${arg.accountId} limit ${PAUSES_MAX})`;
-  return sql`${countOf(inForce)} < ${PAUSES_MAX}`;
-});
-
-const ADD_REVOKED = insertPause(() => always);
-
-/** Pauses the actions of a revoked key, however many pauses are in force. */
-export function pauseRevoked(pause: Pause): Statement {
-  return ADD_REVOKED.bind({ ...pause });
 }
 
 const isOfKey = ({ accountId, keyId }: Args<"accountId" | "keyId">) =>

@@ -47,7 +47,7 @@ export interface PauseEnd {
 }
 
 /** `found`: the same pause was in force already. */
-type Paused =
+export type Paused =
   | { readonly kind: "paused" | "found"; readonly pause: Pause }
   | { readonly kind: "no_such_key" | "too_many" };
 

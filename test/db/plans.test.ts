@@ -336,11 +336,11 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ],
   ["prune rejections", ({ rejections }) => rejections.prune(NOON), ["rejections_by_age"]],
   ["prune by age", pruneOne, PRUNED],
-  ["pause", (store) => store.pauses.pause(aPause(), anAuditEntry()), ["api_keys", "pauses_in_force"]],
+  ["pause", (store) => store.pauses.pause(aPause(), anAuditEntry()), ["pauses_by_subject", "pauses_in_force"]],
   [
     "pause a key",
     (store) => store.pauses.pause(aPause({ kind: "key", subject: KEY }), anAuditEntry()),
-    ["api_keys", "pauses_in_force"],
+    ["api_keys", "pauses_by_subject", "pauses_in_force"],
   ],
   ["end a pause", (store) => store.pauses.end(ACCOUNT, "x", A_PAUSE_END), ["pauses"]],
   ["pauses in force", (store) => store.pauses.inForce(ACCOUNT), ["pauses_in_force"]],
@@ -378,7 +378,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ],
   ["end a bulk job", (store) => store.bulk.end("x", { status: "finished", at: NOON, by: null }), ["bulk_jobs"]],
   ["who began a bulk job", (store) => store.bulk.member(ACCOUNT, "x"), ["members", "people"]],
-  ["prune bulk jobs", (store) => store.bulk.prune(NOON), ["bulk_jobs", "bulk_jobs_by_end", "bulk_results"]],
+  ["prune bulk jobs", pruneJob, ["bulk_jobs", "bulk_jobs_by_account", "bulk_jobs_by_end", "bulk_results"]],
   ["fact", (store) => store.facts.read("x"), ["facts"]],
 ];
 
@@ -467,6 +467,13 @@ async function heldInTurns({ actions }: Store): Promise<void> {
   for (const keyId of ["key_a", "key_b"])
     await actions.create(aCreation({ ...KEYS, dedupe: keyId, idempotencyKey: keyId, keyId }));
   await actions.held(ACCOUNT, null, 9);
+}
+
+async function pruneJob({ bulk }: Store): Promise<void> {
+  const job = aBulkJob();
+  await bulk.add(job, SOME, anAuditEntry());
+  await bulk.end(job.id, { status: "finished", at: NOON, by: null });
+  expect([await bulk.prune(NOON), await bulk.prune(NOON)]).toEqual([true, false]);
 }
 
 /** Gets a key with a hold, replaces and revokes it. */
