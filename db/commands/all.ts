@@ -1,15 +1,32 @@
 import type { Command } from "./command.ts";
 import { apply, create, force } from "./actions.ts";
 import * as accounts from "./accounts.ts";
+import * as auditLog from "./audit-log.ts";
 import * as bulk from "./bulk.ts";
 import * as channels from "./channels.ts";
+import * as firstSteps from "./first-steps.ts";
 import * as hostSettings from "./host-settings.ts";
+import * as links from "./links.ts";
 import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
+import * as secrets from "./secrets.ts";
 import * as team from "./team.ts";
 
 /** What each file offers: commands only. */
-const SUBJECTS = { actions: { apply, create, force }, accounts, bulk, channels, hostSettings, pauses, people, team };
+const SUBJECTS = {
+  actions: { apply, create, force },
+  accounts,
+  auditLog,
+  bulk,
+  channels,
+  firstSteps,
+  hostSettings,
+  links,
+  pauses,
+  people,
+  secrets,
+  team,
+};
 
 /** Every command by the name under which it crosses to the writer thread. */
 const COMMANDS: ReadonlyMap<string, Command<never, unknown>> = new Map(

@@ -8,8 +8,9 @@ import {
   SIMILAR_REJECTIONS_COUNTED_MAX,
 } from "../../src/core/limits.ts";
 import type { LinkStore } from "../../src/core/store.ts";
+import * as commands from "../commands/links.ts";
 import type { StoreContext } from "./context.ts";
-import { type Args, bareNames, prepare, query, valuesOf } from "./query.ts";
+import { type Args, prepare, query } from "./query.ts";
 import { timelineEntryOf } from "./rows.ts";
 import { approvalLinks, rejections, timeline } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
@@ -134,20 +135,6 @@ function reasonIn(row: Row): string | null {
   return event?.type === "created" || event?.type === "retried" ? (event.reason ?? null) : null;
 }
 
-const LINK = ["actionId", "run", "decision", "hash", "expiresAt"] as const;
-
-/** A link that is stored again for a repeated mail keeps its expiry; its hash changes with the master key. */
-const KEEP = prepare((arg: Args<(typeof LINK)[number]>) =>
-  query
-    .insert(approvalLinks)
-    .values(valuesOf(arg, LINK))
-    .onConflictDoUpdate({
-      target: [approvalLinks.actionId, approvalLinks.run, approvalLinks.decision],
-      set: { hash: sql`excluded.${bareNames(approvalLinks.hash)}` },
-    })
-    .returning({ expiresAt: approvalLinks.expiresAt }),
-);
-
 const FIND = prepare((arg: Args<"actionId" | "run" | "decision">) => {
   const isDecision = and(eq(approvalLinks.run, arg.run), eq(approvalLinks.decision, arg.decision));
   return query
@@ -156,18 +143,10 @@ const FIND = prepare((arg: Args<"actionId" | "run" | "decision">) => {
     .where(and(eq(approvalLinks.actionId, arg.actionId), isDecision));
 });
 
-const FORGET_ALL = prepare(() => query.delete(approvalLinks));
-
 export function createLinkStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): LinkStore {
   return {
-    async keep(links, expiresAt) {
-      const done = await writer.write(links.map((link) => KEEP.bind({ ...link, expiresAt })));
-      const kept = done.flatMap(({ rows }) => rows).map((row) => Number(row[approvalLinks.expiresAt.name]));
-      return new Date(Math.min(...kept));
-    },
-    async forgetAll() {
-      await writer.write([FORGET_ALL.bind({})]);
-    },
+    keep: (links, expiresAt) => writer.run(commands.keep, { links, expiresAt }),
+    forgetAll: () => writer.run(commands.forgetAll, null),
     async find({ actionId, run, decision }) {
       return (await FIND.read(reader, { actionId, run, decision }))[0] ?? null;
     },

@@ -86,12 +86,6 @@ export function isOneOfPlaces(row: SQL, places: SQLWrapper): SQL {
   return byDialect({ sqlite: sql`${row} in ${places}`, postgres: sql`${row} = any(array${places})` });
 }
 
-/** A value that is different each time. */
-export const randomText = byDialect<string>({
-  sqlite: sql`hex(randomblob(8))`,
-  postgres: sql`cast(gen_random_uuid() as text)`,
-});
-
 /** The larger or smaller of two values. */
 export function largerOf(one: SQLWrapper, other: SQLWrapper): SQL {
   return byDialect({ sqlite: sql`max(${one}, ${other})`, postgres: sql`greatest(${one}, ${other})` });

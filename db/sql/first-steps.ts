@@ -1,6 +1,7 @@
 import { and, desc, eq, or, sql } from "drizzle-orm";
 import { FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
 import type { FirstStep, FirstStepStore } from "../../src/core/activity-store.ts";
+import * as commands from "../commands/first-steps.ts";
 import type { StoreContext } from "./context.ts";
 import { itemsOf, placeIn } from "./dialect.ts";
 import { type Args, bareNames, changed, prepare, query, typed } from "./query.ts";
@@ -14,12 +15,8 @@ export function createFirstStepStore({ sql: reader, writer }: Pick<StoreContext,
       return OF_PERSON.read(reader, { accountId, personId });
     },
     newest: (accountId) => NEWEST.read(reader, { accountId }),
-    async add({ accountId, personId, step, at }) {
-      await writer.write([ADD.bind({ accountId, personId, step, at })]);
-    },
-    async remove({ accountId, personId, step }) {
-      await writer.write([REMOVE.bind({ accountId, personId, step })]);
-    },
+    add: (step) => writer.run(commands.add, step),
+    remove: (step) => writer.run(commands.remove, step),
   };
 }
 
@@ -41,25 +38,6 @@ const OF_PERSON = prepare((arg: Args<"accountId" | "personId">) =>
       and(
         eq(firstSteps.accountId, arg.accountId),
         or(eq(firstSteps.personId, ""), eq(firstSteps.personId, arg.personId)),
-      ),
-    ),
-);
-
-const ADD = prepare((arg: Args<"accountId" | "personId" | "step" | "at">) =>
-  query
-    .insert(firstSteps)
-    .values({ accountId: arg.accountId, personId: arg.personId, step: sql`${arg.step}`, at: sql`${arg.at}` })
-    .onConflictDoNothing(),
-);
-
-const REMOVE = prepare((arg: Args<"accountId" | "personId" | "step">) =>
-  query
-    .delete(firstSteps)
-    .where(
-      and(
-        eq(firstSteps.accountId, arg.accountId),
-        eq(firstSteps.personId, arg.personId),
-        eq(firstSteps.step, sql`${arg.step}`),
       ),
     ),
 );

@@ -1,37 +1,24 @@
-import { and, desc, eq, getTableName, gt, lt, min, sql } from "drizzle-orm";
+import { and, desc, eq, getTableName, gt, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SealedStore, SealedText, SigningSeed, SigningStore, SigningUse } from "../../src/core/account-store.ts";
 import type { FactStore } from "../../src/core/store.ts";
-import { auditChange } from "./audit.ts";
+import * as commands from "../commands/secrets.ts";
 import type { StoreContext } from "./context.ts";
-import { randomText } from "./dialect.ts";
 import { readCalledBackOrigins, readCalledOrigins, readRotations } from "./origins.ts";
-import { type Args, bareNames, nextNumber, prepare, query, valuesOf } from "./query.ts";
+import { type Args, prepare, query } from "./query.ts";
 import { accounts, actions, callbackOverlaps, channels, facts, signingSeeds } from "../libsql/schema.ts";
-import type { Statement } from "./sql.ts";
 
 /** The newest seed and the one it replaces. */
 const SEEDS_KEPT = 2;
 
-const SEED = ["id", "accountId", "origin", "sealedSeed", "rotatedAt"] as const;
-
-const ADD_SEED = prepare((arg: Args<(typeof SEED)[number]>) =>
-  query.insert(signingSeeds).values({ ...valuesOf(arg, SEED), seq: nextNumber(signingSeeds) }),
+const SEEDS = prepare((arg: Args<"accountId" | "origin">) =>
+  query
+    .select()
+    .from(signingSeeds)
+    .where(and(eq(signingSeeds.accountId, arg.accountId), eq(signingSeeds.origin, arg.origin)))
+    .orderBy(desc(signingSeeds.seq))
+    .limit(SEEDS_KEPT),
 );
-
-const isOfOrigin = (arg: Args<"accountId" | "origin">) =>
-  and(eq(signingSeeds.accountId, arg.accountId), eq(signingSeeds.origin, arg.origin));
-
-const newestFirst = (arg: Args<"accountId" | "origin">) =>
-  query.select().from(signingSeeds).where(isOfOrigin(arg)).orderBy(desc(signingSeeds.seq));
-
-const SEEDS = prepare((arg: Args<"accountId" | "origin">) => newestFirst(arg).limit(SEEDS_KEPT));
-
-const FORGET_SEEDS = prepare((arg: Args<"accountId" | "origin">) => {
-  const kept = newestFirst(arg).limit(SEEDS_KEPT).as("kept");
-  const oldestKept = query.select({ seq: min(kept.seq) }).from(kept);
-  return query.delete(signingSeeds).where(and(isOfOrigin(arg), lt(signingSeeds.seq, oldestKept)));
-});
 
 const OVERLAP = prepare((arg: Args<"accountId" | "origin">) =>
   query
@@ -43,10 +30,8 @@ const OVERLAP = prepare((arg: Args<"accountId" | "origin">) =>
 /** Seeds of signing secrets. A rotation is one commit. */
 export function createSigningStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): SigningStore {
   return {
-    async rotate({ use, ...seed }, audit) {
-      const place = { accountId: seed.accountId, origin: placeOf(seed.origin, use) };
-      await writer.write([ADD_SEED.bind({ ...seed, ...place }), ...auditChange(audit), FORGET_SEEDS.bind(place)]);
-    },
+    rotate: ({ use, ...seed }, audit) =>
+      writer.run(commands.rotate, { seed: { ...seed, origin: placeOf(seed.origin, use) }, audit }),
     async seeds(accountId, origin, use) {
       const places = [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
       const found = await Promise.all(places.map((place) => SEEDS.read(reader, { accountId, origin: place })));
@@ -89,7 +74,7 @@ function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
   return { origin: place, use: "calls" };
 }
 
-/** The statements of a column with sealed texts. */
+/** A column with sealed texts. */
 function sealedColumn(table: SQLiteTable, id: SQLiteColumn, column: SQLiteColumn) {
   return {
     table: getTableName(table),
@@ -103,11 +88,6 @@ function sealedColumn(table: SQLiteTable, id: SQLiteColumn, column: SQLiteColumn
         .orderBy(id)
         .limit(arg.limit);
     }),
-    // Guarded by the old text, so that a later change is not overwritten. The builder's `set` wants a table that it knows.
-    replace: prepare(
-      (arg: Args<"row" | "sealed" | "by">) =>
-        sql`update ${table} set ${bareNames(column)} = ${arg.by} where ${id} = ${arg.row} and ${column} = ${arg.sealed}`,
-    ),
   };
 }
 
@@ -133,16 +113,10 @@ export function createSealedStore({ sql: reader, writer }: Pick<StoreContext, "s
       }
       return found;
     },
-    async replace(replacements) {
-      const statements = replacements.map(({ place, sealed, by }) =>
-        columnOf(place).replace.bind({ row: place.row, sealed, by }),
-      );
-      await writer.write(statements);
-    },
+    replace: (replacements) => writer.run(commands.reseal, { replacements }),
   };
 }
 
-/** From the list above: bareNames of tables and columns never come from an argument. */
 function columnOf({ table, column }: SealedText["place"]): (typeof SEALED)[number] {
   const known = SEALED.find((sealed) => sealed.table === table && sealed.column === column);
   if (known === undefined) throw new Error(`${table}.${column} holds no sealed texts.`);
@@ -151,39 +125,10 @@ function columnOf({ table, column }: SealedText["place"]): (typeof SEALED)[numbe
 
 const READ_FACT = prepare((arg: Args<"name">) => query.select().from(facts).where(eq(facts.name, arg.name)));
 
-const PUT_FACT = prepare((arg: Args<"name" | "value">) =>
-  query
-    .insert(facts)
-    .values({ name: arg.name, value: arg.value })
-    .onConflictDoUpdate({ target: facts.name, set: { value: sql`${arg.value}` } }),
-);
-
-/** Writes a new value each time, since SQLite skips writing the same one. */
-export const PROBE = prepare(() => {
-  const value = randomText;
-  return query
-    .insert(facts)
-    .values({ name: "probe", value })
-    .onConflictDoUpdate({ target: facts.name, set: { value } });
-});
-
-const DELETE_FACT = prepare((arg: Args<"name">) => query.delete(facts).where(eq(facts.name, arg.name)));
-
-function putFact(name: string, value: string): Statement {
-  return PUT_FACT.bind({ name, value });
-}
-
 export function createFactStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): FactStore {
   return {
     read: async (name) => (await READ_FACT.read(reader, { name }))[0]?.value ?? null,
-    async write(name, value) {
-      await writer.write([putFact(name, value)]);
-    },
-    async writeAll(values) {
-      const entries = Object.entries(values);
-      await writer.write(
-        entries.map(([name, value]) => (value === null ? DELETE_FACT.bind({ name }) : putFact(name, value))),
-      );
-    },
+    write: (name, value) => writer.run(commands.writeFacts, { [name]: value }),
+    writeAll: (values) => writer.run(commands.writeFacts, values),
   };
 }

@@ -30,7 +30,8 @@ import { createPeopleStore } from "./people.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createUpkeepStore } from "./prune.ts";
 import { createFileStore } from "../libsql/size.ts";
-import { createFactStore, createSealedStore, createSigningStore, PROBE } from "./secrets.ts";
+import { createFactStore, createSealedStore, createSigningStore } from "./secrets.ts";
+import { writeFacts } from "../commands/secrets.ts";
 import type { Sql } from "./sql.ts";
 import { createTeamStore } from "./team.ts";
 import { Writer } from "./writer.ts";
@@ -98,7 +99,7 @@ export function createStore({
     },
     async probe() {
       // A write, since a full disk can still be read.
-      await writer.write([PROBE.bind({})]);
+      await writer.run(writeFacts, { probe: crypto.randomUUID() });
     },
     // Closed once, however often it is called.
     close: () => (closing ??= close()),

@@ -1,0 +1,27 @@
+import type { StoredLink } from "../../src/core/store.ts";
+import { command } from "./command.ts";
+
+/**
+ * Stores links of approvals; returns when the first of them ends. A link that is stored again for a repeated mail keeps its
+ * end; its hash changes with the master key.
+ */
+export const keep = command(
+  async (tx, { links, expiresAt }: Readonly<{ links: readonly StoredLink[]; expiresAt: Date }>) => {
+    const { approvalLinks } = tx.tables;
+    const { actionId, run, decision } = approvalLinks;
+    const ends: number[] = [];
+    for (const link of links) {
+      const [kept] = await tx.db
+        .insert(approvalLinks)
+        .values({ ...link, expiresAt })
+        .onConflictDoUpdate({ target: [actionId, run, decision], set: { hash: link.hash } })
+        .returning({ expiresAt: approvalLinks.expiresAt });
+      if (kept !== undefined) ends.push(kept.expiresAt.getTime());
+    }
+    return new Date(Math.min(...ends));
+  },
+);
+
+export const forgetAll = command(async ({ db, tables: { approvalLinks } }) => {
+  await db.delete(approvalLinks);
+});
