@@ -12,7 +12,7 @@ import {
   type Operation,
 } from "../src/core/action.ts";
 import { bodyMemberJson, bodyMemberOf } from "../src/core/body.ts";
-import { earlyRetryRefusal, operationsOf } from "../src/core/changes.ts";
+import { operationsOf } from "../src/core/changes.ts";
 import { cutJson, cutRequestBody } from "../src/receipts/cut-body.ts";
 import { actionJson } from "../src/receipts/serialize.ts";
 import type { ActionService } from "../src/actions/service.ts";
@@ -21,7 +21,7 @@ import { DomainError, type ErrorCode, type Issue, TooEarly } from "../src/core/d
 import { asDomainError } from "../src/api/errors.ts";
 import { encodeCursor, isJsonObject } from "../src/api/schema-helpers.ts";
 import { retryAfterOf } from "../src/approvals/decide.ts";
-import { decide, mayApproveIt } from "../src/core/policy.ts";
+import { decide, mayApproveIt, NO_COUNTS } from "../src/core/policy.ts";
 import {
   TOOL_NOTES_BYTES,
   TOOL_PROBLEM_BYTES_MAX,
@@ -321,13 +321,20 @@ function operationsFor(deps: DescribeDeps, reader: Reader, action: Action): read
   });
 }
 
+/** By what is known without the store. */
 function mayRetry(caller: Caller, action: Action, now: Date): boolean {
-  const endedAt = action.finishedAt ?? now;
-  const early = caller.role === "agent" ? earlyRetryRefusal(action, retryAfterOf(action), endedAt, now) : null;
-  // Whatever is known without the store.
-  const known = { reason: null, heldCount: null, rejections: null, spentAt: null, callbackHosts: null };
-  const decision = decide({ operation: "retry", request: action, actionId: action.id, caller, ...known });
-  return early === null && decision.kind !== "refuse";
+  const decision = decide({
+    operation: "retry",
+    request: action,
+    caller,
+    callbackHosts: null,
+    retryAfter: retryAfterOf(action),
+    endedAt: action.finishedAt ?? now,
+    counts: NO_COUNTS,
+    reason: null,
+    now,
+  });
+  return decision.kind !== "refuse";
 }
 
 function viewOptions({ clock, receiptUrl, pauseOf }: ViewDeps, caller: Caller, action: Action) {

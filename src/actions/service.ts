@@ -20,9 +20,9 @@ import { type PastAttempt, pastAttempts } from "../core/attempts.ts";
 import { budgetOf } from "../core/key-limits.ts";
 import { authorize, type Caller, viewerOf, viewOf } from "../core/roles.ts";
 import { differs, type HashOf, requestDigest } from "../core/dedupe.ts";
-import { COUNTED_MAX, FILTER_VALUES_MAX, HELD_PER_KEY_MAX, LIST_SCAN_ROWS_MAX } from "../core/limits.ts";
+import { COUNTED_MAX, FILTER_VALUES_MAX, LIST_SCAN_ROWS_MAX } from "../core/limits.ts";
 import type { StatusCounts } from "../api/list-schemas.ts";
-import { creatorOf, creatorOfCopy, decide, NO_FACTS } from "../core/policy.ts";
+import { creatorOf, creatorOfCopy, decide, NO_FACTS, refusalOf } from "../core/policy.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { entryOfRequest } from "../core/rejections.ts";
 import type { Bus } from "../core/bus.ts";
@@ -191,8 +191,8 @@ function createCreate(deps: CreateDeps) {
     // Most requests name nobody, and need not wait.
     const isPlain = callback === null && notifyEmail === null;
     const account = isPlain ? NO_FACTS : await recipients.factsFor(caller.accountId, creator, requested);
-    const facts = { operation: "create", request: requested, caller, creator, account, reason } as const;
-    const decision = decide({ ...facts, heldCount: null, rejections: null, spentAt: null });
+    const facts = { operation: "create", request: requested, caller, creator, account } as const;
+    const decision = decide(facts);
     if (decision.kind === "refuse") throw decision.error;
 
     const now = clock.now();
@@ -214,15 +214,9 @@ function createCreate(deps: CreateDeps) {
       reservation?.fail();
       throw error;
     });
-    if (created.kind === "too_many_held" || created.kind === "rejected_before" || created.kind === "budget_spent") {
+    if (created.kind !== "created" && created.kind !== "matched") {
       reservation?.release();
-      const refused = decide({
-        ...facts,
-        heldCount: created.kind === "too_many_held" ? HELD_PER_KEY_MAX : null,
-        rejections: created.kind === "rejected_before" ? created.rejections : null,
-        spentAt: created.kind === "budget_spent" ? now : null,
-      });
-      throw refused.kind === "refuse" ? refused.error : new Error(`The store refused a create: ${created.kind}.`);
+      throw refusalOf(created, facts, now) ?? new Error(`The store refused a create: ${created.kind}.`);
     }
     metrics.created(created.kind);
     if (created.kind === "matched") {

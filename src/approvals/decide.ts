@@ -6,8 +6,6 @@ import {
   cancel,
   type Change,
   type DecisionInput,
-  earlyRetryRefusal,
-  earlySendRefusal,
   expire,
   expireUnsent,
   otherRequest,
@@ -43,7 +41,7 @@ import {
 } from "../core/store.ts";
 import type { Enqueue } from "../receipts/serialize.ts";
 import { logHeld } from "./held.ts";
-import { creatorOf, decide, mayApproveIt, needsListedCallback } from "../core/policy.ts";
+import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS } from "../core/policy.ts";
 import type { Recipients } from "./recipients.ts";
 import type { Log } from "../observability/log.ts";
 
@@ -84,8 +82,8 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
       return approve(action, { ...input, digest: requestDigest(action, deps.hashOf) });
     },
     cancel,
-    retry: (action, input, caller) => retryAllowed(deps, action, input, caller),
-    sendNow: (action, input, caller) => sendNowAllowed(deps, action, input, caller),
+    retry: (action, input, caller) => sendAgain("retry", deps, action, input, caller),
+    sendNow: (action, input, caller) => sendAgain("sendNow", deps, action, input, caller),
   };
   const decideOn = (name: Operation | "sendNow"): Decide => {
     // Of the same people, with the same errors.
@@ -167,65 +165,54 @@ function beyondElicitation({ id }: Action): DomainError {
   );
 }
 
-/** What waits is sent now, if the hold, the limits and the callback hosts of the caller allow it, and its time. */
-async function sendNowAllowed(
-  { recipients }: DecideDeps,
+/** The change that starts a new run, or sends what waits, if the policy and the action's `dedupe` key allow it. */
+async function sendAgain(
+  operation: "retry" | "sendNow",
+  deps: DecideDeps,
   action: Action,
   input: DecisionInput,
   caller: Caller,
 ): Promise<Change | DomainError> {
-  const change = sendNow(action, input);
-  if (change instanceof DomainError) return change;
-  const decision = decide({
-    operation: "retry",
-    request: action,
-    actionId: action.id,
-    callbackHosts: await callbackHostsFor(recipients, action, caller),
-    caller,
-    reason: input.reason,
-    // It is created and approved already, and no further one.
-    heldCount: null,
-    rejections: null,
-    spentAt: null,
-  });
-  if (decision.kind === "refuse") return decision.error;
-  const early = caller.role === "agent" ? earlySendRefusal(action, retryAfterOf(action), input.now) : null;
-  return early ?? change;
-}
-
-/** A retry starts a new run of a failed or cancelled action, if the policy and its `dedupe` key allow it. */
-async function retryAllowed(
-  { actions, rejections, recipients, hashOf }: DecideDeps,
-  action: Action,
-  input: DecisionInput,
-  caller: Caller,
-): Promise<Change | DomainError> {
-  const change = retry(action, input);
-  if (change instanceof DomainError) return change;
   const { reason, now } = input;
-  const entry = entryOfRequest(action, { caller, reason }, hashOf);
-  const budget = budgetOf(caller, now);
+  const isRetry = operation === "retry";
+  const change = isRetry ? retry(action, input) : sendNow(action, input);
+  if (change instanceof DomainError) return change;
+  const retryAfter = retryAfterOf(action);
   const decision = decide({
-    operation: "retry",
+    operation,
     request: action,
-    actionId: action.id,
-    callbackHosts: await callbackHostsFor(recipients, action, caller),
     caller,
+    callbackHosts: await callbackHostsFor(deps.recipients, action, caller),
+    retryAfter,
+    endedAt: isRetry && retryAfter !== null ? ((await lastAttemptAt(deps.actions, action)) ?? now) : now,
+    // What is sent now was counted when it was created.
+    counts: isRetry ? await countsFor(deps, action, input, caller) : NO_COUNTS,
     reason,
-    heldCount: action.approve ? await actions.heldCount(action.accountId, action.keyId) : null,
-    rejections: entry === null ? null : await rejections.count({ ...action, digest: entry.digest }, now),
-    spentAt: budget === null || (await actions.hasBudgetLeft(budget)) ? null : now,
+    now,
   });
   if (decision.kind === "refuse") return decision.error;
-  const early = caller.role === "agent" ? await earlyRetry(actions, action, now) : null;
-  if (early !== null) return early;
-  if (action.dedupe === null) return change;
-  const holder = await actions.holderOf(action.accountId, "dedupe", action.dedupe, now);
+  if (!isRetry || action.dedupe === null) return change;
+  const holder = await deps.actions.holderOf(action.accountId, "dedupe", action.dedupe, now);
   if (holder === null || holder.id === action.id) return change;
   return new DomainError(
     "not_retryable",
     `Action ${action.id} cannot be retried: action ${holder.id} now has its dedupe key and is ${holder.status}.`,
   );
+}
+
+async function countsFor(
+  { actions, rejections, hashOf }: DecideDeps,
+  action: Action,
+  { reason, now }: DecisionInput,
+  caller: Caller,
+) {
+  const entry = entryOfRequest(action, { caller, reason }, hashOf);
+  const budget = budgetOf(caller, now);
+  return {
+    heldCount: action.approve ? await actions.heldCount(action.accountId, action.keyId) : 0,
+    rejections: entry === null ? null : await rejections.count({ ...action, digest: entry.digest }, now),
+    isBudgetSpent: budget !== null && !(await actions.hasBudgetLeft(budget)),
+  };
 }
 
 /** Read for what another key created, if the callbacks of this one are bound; else null. */
@@ -246,17 +233,9 @@ export function retryAfterOf({ run, result, lateResult }: Action): string | null
   return keptRetryAfter(late) ?? keptRetryAfter(result?.responseHeaders ?? null);
 }
 
-/** Only what ended with a `Retry-After` needs its timeline read. */
-async function earlyRetry(
-  actions: Pick<ActionStore, "timeline">,
-  action: Action,
-  now: Date,
-): Promise<DomainError | null> {
-  const retryAfter = retryAfterOf(action);
-  if (retryAfter === null) return null;
+async function lastAttemptAt(actions: Pick<ActionStore, "timeline">, action: Action): Promise<Date | undefined> {
   const entries = await actions.timeline(action.accountId, action.id);
-  const last = entries.findLast(({ run, event }) => run === action.run && event.type === "attempt");
-  return earlyRetryRefusal(action, retryAfter, last?.at ?? now, now);
+  return entries.findLast(({ run, event }) => run === action.run && event.type === "attempt")?.at;
 }
 
 interface ExpireDeps {

@@ -11,9 +11,8 @@ import {
   operationsIn,
   sources,
 } from "./action.ts";
-import { retryAfterMs } from "./rules.ts";
 import { type Actor, SYSTEM, type Caller } from "./roles.ts";
-import { DomainError, type ErrorCode, TooEarly } from "./domain-error.ts";
+import { DomainError, type ErrorCode } from "./domain-error.ts";
 import { EXPIRED, type TimelineEvent } from "./timeline.ts";
 
 /**
@@ -122,44 +121,6 @@ export function sendNow(action: Action, input: DecisionInput): Change | DomainEr
   if (status !== "pending" || dueAt === null || dueAt <= now) return notWaiting(action);
   if (isExpired(action, now)) return expired("retry", action);
   return step(action, { dueAt: now }, [{ type: "sent_now", ...eventOf(input) }]);
-}
-
-/**
- * Why a key with the role agent can't send a waiting action before its time: a person approved it for that time, or the target
- * asked to wait. `retryAfter`: that header of the last answer. Null: it can, or `sendNow` says why nobody can.
- */
-export function earlySendRefusal(action: Action, retryAfter: string | null, now: Date): DomainError | null {
-  const { id, status, dueAt, approve: isApproved, attempts } = action;
-  if (status !== "pending" || dueAt === null || dueAt <= now) return null;
-  // Approved and not sent yet: it waits for its `run_at`.
-  if (isApproved && attempts === 0) {
-    return tooEarly(`A person approved action ${id} to be sent at ${dueAt.toISOString()}`, "send", dueAt);
-  }
-  return retryAfterMs(retryAfter, now) === null ? null : tooEarly(askedToWait(id, dueAt), "send", dueAt);
-}
-
-/**
- * Why a key with the role agent can't retry an action before the time that the target asked for. `endedAt`: when the last
- * attempt ended. Null: the target named none, or it is over, or a person decides on the retry.
- */
-export function earlyRetryRefusal(
-  action: Action,
-  retryAfter: string | null,
-  endedAt: Date,
-  now: Date,
-): DomainError | null {
-  const waitMs = action.approve ? null : retryAfterMs(retryAfter, endedAt);
-  const until = new Date(endedAt.getTime() + (waitMs ?? 0));
-  return until <= now ? null : tooEarly(askedToWait(action.id, until), "retry", until);
-}
-
-function askedToWait(id: string, until: Date): string {
-  return `The target asked not to be called for action ${id} before ${until.toISOString()} (Retry-After)`;
-}
-
-function tooEarly(why: string, verb: "send" | "retry", from: Date): DomainError {
-  const message = `${why}, so a key with the role agent can't ${verb} it earlier. Wait until then, or ask a person or the holder of an owner key to ${verb} it.`;
-  return new TooEarly("not_retryable", message, from);
 }
 
 function notWaiting({ id, status }: Action): DomainError {

@@ -7,8 +7,10 @@ import { methodsOf, type SentRequest } from "./method-overrides.ts";
 import { originOf, normalTarget } from "./target.ts";
 import { isCounted } from "./rejections.ts";
 import { mayRepeat, type RejectionCount, saysWhy } from "./rejection-count.ts";
+import { retryAfterMs } from "./rules.ts";
+import type { CreateRefusal } from "./store.ts";
 
-/** What becomes of a create or retry: it is sent, it waits for a person, or it is refused. */
+/** What becomes of a request: it is sent, it waits for a person, or it is refused. */
 type PolicyDecision =
   | { readonly kind: "allow" }
   | { readonly kind: "hold"; readonly because: HoldReason }
@@ -17,38 +19,43 @@ type PolicyDecision =
 /** `request`: it asks for approval itself; `key`: the hold of the key requires it. */
 type HoldReason = "request" | "key";
 
-type PolicyRequest = SentRequest & Pick<ActionRequest, "approve" | "callback" | "notifyEmail">;
-
-interface PolicyFacts {
-  readonly request: PolicyRequest;
-  readonly caller: Pick<Caller, "role" | "hold" | "limits">;
-  /** Why the call is requested; null: not given. */
-  readonly reason: string | null;
-  /** How many actions of the key await approval; null: not counted yet. */
-  readonly heldCount: number | null;
-  /** Earlier rejections of the same request; null: not counted yet. */
-  readonly rejections: RejectionCount | null;
-  /** When the store has found the daily limit of the key spent; null: not, or not counted yet. */
-  readonly spentAt: Date | null;
-}
-
-/**
- * A create. Its counts are conditions of the statement that stores it, since others may be stored at the same time: they
- * are null before, and known when the store has refused it.
- */
-interface CreateFacts extends PolicyFacts {
+interface CreateFacts {
   readonly operation: "create";
+  readonly request: SentRequest & Pick<ActionRequest, "approve" | "callback" | "notifyEmail">;
+  readonly caller: Pick<Caller, "role" | "hold" | "limits">;
   /** Whose role, hold and limits bound callback and mail. */
   readonly creator: LimitedCreator;
   readonly account: AccountFacts;
 }
 
-interface RetryFacts extends PolicyFacts {
-  readonly operation: "retry";
-  readonly actionId: string;
+/** A further run of an action, or the one that waits for its time sent at once. */
+interface RetryFacts {
+  readonly operation: "retry" | "sendNow";
+  readonly request: Action;
+  readonly caller: Pick<Caller, "role" | "hold" | "limits">;
   /** Hosts that an owner has listed for callbacks; null: the caller itself chose where they go, and each is checked again. */
   readonly callbackHosts: readonly string[] | null;
+  /** The `Retry-After` of the answer to the last attempt, if there is one, and when that attempt ended. */
+  readonly retryAfter: string | null;
+  readonly endedAt: Date;
+  readonly counts: RetryCounts;
+  /** Why the retry is requested; null: not given. */
+  readonly reason: string | null;
+  readonly now: Date;
 }
+
+/** What the store has counted of the key that created the action. */
+interface RetryCounts {
+  /** How many of its actions await approval; of interest where the retry would be one more. */
+  readonly heldCount: number;
+  /** Earlier rejections of the same request; null: they don't count for this caller. */
+  readonly rejections: RejectionCount | null;
+  /** Whether the caller's key has spent its daily limit. */
+  readonly isBudgetSpent: boolean;
+}
+
+/** For an operation that adds nothing to the counts, and for a first look that doesn't ask the store. */
+export const NO_COUNTS: RetryCounts = { heldCount: 0, rejections: null, isBudgetSpent: false };
 
 /** What the account and the settings allow. */
 export interface AccountFacts {
@@ -64,29 +71,51 @@ export interface AccountFacts {
 export const NO_FACTS: AccountFacts = { callbackHosts: [], approvers: [], isMember: false };
 
 /**
- * The policy for every create and every retry. Pure: it decides from what it is given. The first rule that refuses a
- * request decides.
+ * The policy for every create, retry and send-now. Pure: it decides from what it is given. The first rule that refuses a
+ * request decides. The counts of a create are conditions of the commit that stores it, since others may be stored at the
+ * same time: if the store refuses it, `refusalOf` has the error.
  */
 export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
-  const because = holdReason(facts.request, facts.caller.hold);
-  const { limits } = facts.caller;
+  const { request, caller } = facts;
   const error =
-    (limits === undefined ? null : limitRefusal(limits, facts.request)) ??
-    (facts.operation === "create" ? recipientRefusal(facts) : (holdRefusal(facts) ?? callbackRefusal(facts))) ??
-    (because === null ? null : heldCountRefusal(facts)) ??
-    rejectionRefusal(facts) ??
-    budgetRefusal(facts);
+    (caller.limits === undefined ? null : limitRefusal(caller.limits, request)) ??
+    (facts.operation === "create" ? recipientRefusal(facts) : retryRefusal(facts));
   if (error !== null) return { kind: "refuse", error };
+  const because = holdReason(request, caller.hold);
   return because === null ? { kind: "allow" } : { kind: "hold", because };
 }
 
-function budgetRefusal({ caller, spentAt }: PolicyFacts): DomainError | null {
-  const daily = caller.limits?.dailyActions ?? null;
-  return spentAt === null || daily === null ? null : budgetSpent(daily, spentAt);
+/** The error for a create that the store refused. */
+export function refusalOf(refused: CreateRefusal, { caller }: CreateFacts, now: Date): DomainError | null {
+  if (refused.kind === "rejected_before") return rejectionRefusal("forbidden", refused.rejections);
+  if (refused.kind === "budget_spent") return budgetRefusal(caller, now);
+  return new DomainError(
+    "too_many_held",
+    `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those that are not needed any more.`,
+  );
+}
+
+function retryRefusal(facts: RetryFacts): DomainError | null {
+  const { request, caller, counts, reason, now } = facts;
+  const { heldCount, rejections, isBudgetSpent } = counts;
+  const isRejected = rejections !== null && isCounted(request, caller) && !mayRepeat(rejections, saysWhy(reason));
+  return (
+    holdRefusal(facts) ??
+    callbackRefusal(facts) ??
+    (heldCount < HELD_PER_KEY_MAX ? null : heldRefusal(request)) ??
+    (isRejected ? rejectionRefusal("not_retryable", rejections) : null) ??
+    (isBudgetSpent ? budgetRefusal(caller, now) : null) ??
+    (caller.role === "agent" ? earlyRefusal(facts) : null)
+  );
+}
+
+function budgetRefusal({ limits }: Pick<Caller, "limits">, now: Date): DomainError | null {
+  const daily = limits?.dailyActions ?? null;
+  return daily === null ? null : budgetSpent(daily, now);
 }
 
 /** Why a request of a key with this hold awaits approval; null: it doesn't. */
-export function holdReason(request: SentRequest & Pick<PolicyRequest, "approve">, hold: Hold): HoldReason | null {
+export function holdReason(request: SentRequest & Pick<ActionRequest, "approve">, hold: Hold): HoldReason | null {
   if (request.approve) return "request";
   return isHeldBy(hold, request) ? "key" : null;
 }
@@ -124,11 +153,11 @@ const NOT_AN_APPROVER =
   "in the settings of the service; or leave notify out and approve in the inbox.";
 
 /** Otherwise a key could bypass its hold by retrying actions of other keys. */
-function holdRefusal({ request, caller, actionId }: RetryFacts): DomainError | null {
+function holdRefusal({ request, caller }: RetryFacts): DomainError | null {
   if (holdReason(request, caller.hold) !== "key") return null;
   return new DomainError(
     "forbidden",
-    `${request.method} calls of this key need approval, and action ${actionId} was created without it. Create it again, which holds it for approval, or retry it with a key without this hold.`,
+    `${request.method} calls of this key need approval, and action ${request.id} was created without it. Create it again, which holds it for approval, or retry it with a key without this hold.`,
   );
 }
 
@@ -139,25 +168,18 @@ function callbackRefusal({ request: { callback }, caller, callbackHosts }: Retry
   return new DomainError("forbidden", notListed(callback));
 }
 
-function heldCountRefusal(facts: CreateFacts | RetryFacts): DomainError | null {
-  if (facts.heldCount === null || facts.heldCount < HELD_PER_KEY_MAX) return null;
-  if (facts.operation === "retry") {
-    return new DomainError(
-      "not_retryable",
-      `Action ${facts.actionId} cannot be retried now: ${HELD_PER_KEY_MAX} actions of the key that created it await approval. Decide on some of them first.`,
-    );
-  }
+function heldRefusal({ id }: Action): DomainError {
   return new DomainError(
-    "too_many_held",
-    `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those that are not needed any more.`,
+    "not_retryable",
+    `Action ${id} cannot be retried now: ${HELD_PER_KEY_MAX} actions of the key that created it await approval. Decide on some of them first.`,
   );
 }
 
 /** A request that a person rejected may be made again with a reason, and only so often. */
-function rejectionRefusal({ operation, request, caller, reason, rejections }: CreateFacts | RetryFacts) {
-  if (rejections === null || !isCounted(request, caller) || mayRepeat(rejections, saysWhy(reason))) return null;
-  const { rejectedAt, repeatedAt, fullSince } = rejections;
-  const code = operation === "create" ? "forbidden" : "not_retryable";
+function rejectionRefusal(
+  code: "forbidden" | "not_retryable",
+  { rejectedAt, repeatedAt, fullSince }: RejectionCount,
+): DomainError | null {
   if (fullSince !== null) {
     const what = "Too many requests of this key were rejected within 24 hours. It may request approval again";
     const allowedAt = windowEnd(fullSince);
@@ -183,6 +205,34 @@ const BY_OWNER = "an owner key, or an owner on the pages, can send it earlier.";
 
 function windowEnd(at: Date): Date {
   return new Date(at.getTime() + REJECTION_WINDOW_MS);
+}
+
+/**
+ * A key with the role agent sends an action no earlier than a person approved it for or the target asked for. Where a person
+ * decides on a retry, they decide on its time too.
+ */
+function earlyRefusal({ operation, request, retryAfter, endedAt, now }: RetryFacts): DomainError | null {
+  const { id, dueAt, approve, attempts } = request;
+  if (operation === "retry") {
+    const waitMs = approve ? null : retryAfterMs(retryAfter, endedAt);
+    const until = new Date(endedAt.getTime() + (waitMs ?? 0));
+    return until <= now ? null : tooEarly(askedToWait(id, until), "retry", until);
+  }
+  if (dueAt === null || dueAt <= now) return null;
+  // Approved and not sent yet: it waits for its `run_at`.
+  if (approve && attempts === 0) {
+    return tooEarly(`A person approved action ${id} to be sent at ${dueAt.toISOString()}`, "send", dueAt);
+  }
+  return retryAfterMs(retryAfter, now) === null ? null : tooEarly(askedToWait(id, dueAt), "send", dueAt);
+}
+
+function askedToWait(id: string, until: Date): string {
+  return `The target asked not to be called for action ${id} before ${until.toISOString()} (Retry-After)`;
+}
+
+function tooEarly(why: string, verb: "send" | "retry", from: Date): DomainError {
+  const message = `${why}, so a key with the role agent can't ${verb} it earlier. Wait until then, or ask a person or the holder of an owner key to ${verb} it.`;
+  return new TooEarly("not_retryable", message, from);
 }
 
 /** Whether the role's client may pass on a person's approval of this action: a hold restricts agents, and their clients too. */

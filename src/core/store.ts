@@ -99,6 +99,10 @@ export interface Creation {
 export type Created =
   | { readonly kind: "created"; readonly claimed: Action | null }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly action: Action }
+  | CreateRefusal;
+
+/** A count that a create would exceed. */
+export type CreateRefusal =
   /** `HELD_PER_KEY_MAX` actions of its key await approval. */
   | { readonly kind: "too_many_held" }
   /** Its key has created as many actions on this day as it may. */

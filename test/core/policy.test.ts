@@ -9,52 +9,67 @@ import {
   mayApproveIt,
   mayCallBack,
   mayMail,
+  NO_COUNTS,
+  refusalOf,
 } from "../../src/core/policy.ts";
 import { HTTP_METHODS, type HttpMethod } from "../../src/core/action.ts";
 import { NO_EXTRAS } from "../../src/core/extras.ts";
+import type { DomainError } from "../../src/core/domain-error.ts";
+import type { RejectionCount } from "../../src/core/rejection-count.ts";
+import type { CreateRefusal } from "../../src/core/store.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 type Facts = Parameters<typeof decide>[0];
 type CreateFacts = Extract<Facts, { operation: "create" }>;
-type RetryFacts = Extract<Facts, { operation: "retry" }>;
+type RetryFacts = Exclude<Facts, CreateFacts>;
 
 const AGENT = { role: "agent", hold: "none" } as const;
 const HOOK = "https://hooks.example.com/x";
 
-const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<Facts["request"]> = {}): CreateFacts => ({
+const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<CreateFacts["request"]> = {}): CreateFacts => ({
   operation: "create",
   caller: AGENT,
   creator: creatorOf(overrides.caller ?? AGENT),
   account: { callbackHosts: [], approvers: [], isMember: false },
-  reason: null,
-  heldCount: null,
-  rejections: null,
-  spentAt: null,
   ...overrides,
-  request: {
-    method: "POST",
-    url: "https://api.example.com/x",
-    headers: null,
-    body: null,
-    extras: NO_EXTRAS,
-    approve: false,
-    callback: null,
-    notifyEmail: null,
-    ...request,
-  },
+  request: { ...REQUEST, ...request },
 });
 
-const aRetry = (overrides: Partial<RetryFacts> = {}, request: Partial<Facts["request"]> = {}): RetryFacts => {
-  const { creator: _creator, account: _account, ...facts } = aCreate({}, request);
-  return { ...facts, operation: "retry", actionId: "act_1", callbackHosts: null, ...overrides };
-};
+const REQUEST = {
+  method: "POST",
+  url: "https://api.example.com/x",
+  headers: null,
+  body: null,
+  extras: NO_EXTRAS,
+  approve: false,
+  callback: null,
+  notifyEmail: null,
+} as const;
+
+const aRetry = (overrides: Partial<RetryFacts> = {}, request: Partial<RetryFacts["request"]> = {}): RetryFacts => ({
+  operation: "retry",
+  caller: AGENT,
+  callbackHosts: null,
+  retryAfter: null,
+  endedAt: NOON,
+  counts: NO_COUNTS,
+  reason: null,
+  now: NOON,
+  ...overrides,
+  request: anAction({ ...REQUEST, ...request }),
+});
+
+const rejected = (rejections: RejectionCount) => ({ counts: { ...NO_COUNTS, rejections } });
 
 /** "allow", "hold: request" or "refuse: <code> <fields>". */
 function decided(facts: Facts): string {
   const decision = decide(facts);
   if (decision.kind === "hold") return `hold: ${decision.because}`;
-  if (decision.kind === "allow") return "allow";
-  return ["refuse:", decision.error.code, ...decision.error.issues.map(({ field }) => field)].join(" ");
+  return decision.kind === "allow" ? "allow" : refused(decision.error);
+}
+
+function refused(error: DomainError | null): string {
+  return error === null ? "" : ["refuse:", error.code, ...error.issues.map(({ field }) => field)].join(" ");
 }
 
 const WRITES = { ...AGENT, hold: "writes" } as const;
@@ -80,6 +95,9 @@ const REPEATED = {
   ...REJECTED,
   repeatedAt: Array.from({ length: REPEATS_PER_REJECTION_MAX }, (_, at) => later(9 - at)),
 };
+const ASKED_TO_WAIT = { retryAfter: "7" } as const;
+const SEND_NOW = { operation: "sendNow" } as const;
+const WAITING = { status: "pending", dueAt: later(9_000), attempts: 1 } as const;
 const FULL = { rejectedAt: null, repeatedAt: [], fullSince: NOON };
 
 describe("the policy decides", () => {
@@ -88,10 +106,13 @@ describe("the policy decides", () => {
     ["a create within the limits of its key", aCreate({ caller: LIMITED }), "allow"],
     ["a create to another host", aCreate({ caller: LIMITED }, { url: "https://evil.example/" }), "refuse: forbidden"],
     ["a create with another method", aCreate({ caller: LIMITED }, { method: "DELETE" }), "refuse: forbidden"],
-    ["a create beyond the daily limit of its key", aCreate({ caller: LIMITED, spentAt: NOON }), "refuse: forbidden"],
     ["a retry to another host", aRetry({ caller: LIMITED }, { url: "https://evil.example/" }), "refuse: forbidden"],
     ["a retry with another method", aRetry({ caller: LIMITED }, { method: "PUT" }), "refuse: forbidden"],
-    ["a retry beyond the daily limit of its key", aRetry({ caller: LIMITED, spentAt: NOON }), "refuse: forbidden"],
+    [
+      "a retry beyond the daily limit of its key",
+      aRetry({ caller: LIMITED, counts: { ...NO_COUNTS, isBudgetSpent: true } }),
+      "refuse: forbidden",
+    ],
     ["a retry within the limits", aRetry({ caller: LIMITED }), "allow"],
     [
       "a read that names a write, of a key that may only read",
@@ -177,46 +198,68 @@ describe("the policy decides", () => {
       "refuse: invalid_url callback notify.email",
     ],
 
-    ["the last held action of a key", aCreate({ heldCount: HELD_PER_KEY_MAX - 1 }, APPROVED), "hold: request"],
-    ["one held action too many", aCreate({ heldCount: HELD_PER_KEY_MAX }, APPROVED), "refuse: too_many_held"],
-    ["an unheld create beside them", aCreate({ heldCount: HELD_PER_KEY_MAX }), "allow"],
+    [
+      "the retry of the last held action of a key",
+      aRetry({ counts: { ...NO_COUNTS, heldCount: HELD_PER_KEY_MAX - 1 } }, APPROVED),
+      "hold: request",
+    ],
     [
       "the retry of one held action too many",
-      aRetry({ heldCount: HELD_PER_KEY_MAX }, APPROVED),
+      aRetry({ counts: { ...NO_COUNTS, heldCount: HELD_PER_KEY_MAX } }, APPROVED),
       "refuse: not_retryable",
     ],
 
-    ["a rejected create again", aCreate({ rejections: REJECTED }, APPROVED), "refuse: invalid_request reason"],
+    ["the retry of a rejected action", aRetry(rejected(REJECTED), APPROVED), "refuse: invalid_request reason"],
     [
       "the same with a blank reason",
-      aCreate({ rejections: REJECTED, reason: " \u2800" }, APPROVED),
+      aRetry({ ...rejected(REJECTED), reason: " \u2800" }, APPROVED),
       "refuse: invalid_request reason",
     ],
-    ["the same with a reason", aCreate({ rejections: REJECTED, reason: "Due." }, APPROVED), "hold: request"],
+    ["the same with a reason", aRetry({ ...rejected(REJECTED), reason: "Due." }, APPROVED), "hold: request"],
     [
-      "an unheld create of a key with a hold",
-      aCreate({ caller: WRITES, rejections: REJECTED }, { method: "GET" }),
+      "an unheld retry of a key with a hold",
+      aRetry({ caller: WRITES, ...rejected(REJECTED) }, { method: "GET" }),
       "refuse: invalid_request reason",
     ],
-    ["an unheld create of a key without", aCreate({ rejections: REJECTED }), "allow"],
-    ["a rejected create by an owner", aCreate({ caller: OWNER, rejections: REPEATED }, APPROVED), "hold: request"],
-    [
-      "a create that was repeated too often",
-      aCreate({ rejections: REPEATED, reason: "Due." }, APPROVED),
-      "refuse: forbidden",
-    ],
+    ["an unheld retry of a key without", aRetry(rejected(REJECTED)), "allow"],
+    ["a rejected retry by an owner", aRetry({ caller: OWNER, ...rejected(REPEATED) }, APPROVED), "hold: request"],
     [
       "a retry that was repeated too often",
-      aRetry({ rejections: REPEATED, reason: "Due." }, APPROVED),
+      aRetry({ ...rejected(REPEATED), reason: "Due." }, APPROVED),
       "refuse: not_retryable",
     ],
-    ["a key with too many rejections", aCreate({ rejections: FULL, reason: "Due." }, APPROVED), "refuse: forbidden"],
+    [
+      "a retry of a key with too many rejections",
+      aRetry({ ...rejected(FULL), reason: "Due." }, APPROVED),
+      "refuse: not_retryable",
+    ],
 
     ["a retry", aRetry(), "allow"],
     ["a retry of what needed approval", aRetry({}, APPROVED), "hold: request"],
     ["a retry past the hold of the key", aRetry({ caller: WRITES }), "refuse: forbidden"],
     ["a retry of a read by a key that holds writes", aRetry({ caller: WRITES }, { method: "GET" }), "allow"],
     ["a retry of what needed approval, by a key with a hold", aRetry({ caller: ALL }, APPROVED), "hold: request"],
+
+    ["a retry before the time that the target asked for", aRetry(ASKED_TO_WAIT), "refuse: not_retryable"],
+    ["the same at that time", aRetry({ ...ASKED_TO_WAIT, now: later(7_000) }), "allow"],
+    ["the same by an owner", aRetry({ ...ASKED_TO_WAIT, caller: OWNER }), "allow"],
+    ["the same of what a person decides on", aRetry(ASKED_TO_WAIT, APPROVED), "hold: request"],
+    ["sending now what waits for its next attempt", aRetry(SEND_NOW, WAITING), "allow"],
+    [
+      "sending now what the target asked not to send",
+      aRetry({ ...SEND_NOW, ...ASKED_TO_WAIT }, WAITING),
+      "refuse: not_retryable",
+    ],
+    [
+      "sending now what a person approved for a time",
+      aRetry(SEND_NOW, { ...APPROVED, ...WAITING, attempts: 0 }),
+      "refuse: not_retryable",
+    ],
+    [
+      "the same by an owner",
+      aRetry({ ...SEND_NOW, caller: OWNER }, { ...APPROVED, ...WAITING, attempts: 0 }),
+      "hold: request",
+    ],
   ])("%s", (_name, facts, expected) => {
     expect(decided(facts)).toBe(expected);
   });
@@ -248,10 +291,19 @@ describe("the policy decides", () => {
     const oldest = REPEATED.repeatedAt.at(-1)?.getTime() ?? 0;
     const from = (ms: number) => `from ${new Date(ms + REJECTION_WINDOW_MS).toISOString()}; an owner key`;
     // The earlier of the two: the rejection or the oldest repetition leaves the window.
-    expect(messageOf(aCreate({ rejections: REPEATED }, APPROVED))).toContain(from(NOON.getTime()));
+    expect(messageOf(aRetry(rejected(REPEATED), APPROVED))).toContain(from(NOON.getTime()));
     const later9 = { ...REPEATED, rejectedAt: later(99) };
-    expect(messageOf(aCreate({ rejections: later9 }, APPROVED))).toContain(from(oldest));
-    expect(messageOf(aRetry({ rejections: FULL }, APPROVED))).toContain(from(NOON.getTime()));
+    expect(messageOf(aRetry(rejected(later9), APPROVED))).toContain(from(oldest));
+    expect(messageOf(aRetry(rejected(FULL), APPROVED))).toContain(from(NOON.getTime()));
+  });
+
+  test("the error of a create that the store refused", () => {
+    const of = (refusal: CreateRefusal) => refused(refusalOf(refusal, aCreate({ caller: LIMITED }), NOON));
+    expect(of({ kind: "too_many_held" })).toBe("refuse: too_many_held");
+    expect(of({ kind: "budget_spent" })).toBe("refuse: forbidden");
+    expect(of({ kind: "rejected_before", rejections: REJECTED })).toBe("refuse: invalid_request reason");
+    expect(of({ kind: "rejected_before", rejections: REPEATED })).toBe("refuse: forbidden");
+    expect(of({ kind: "rejected_before", rejections: FULL })).toBe("refuse: forbidden");
   });
 });
 
