@@ -1,12 +1,11 @@
 import { and, eq, gt, isNull, ne, sql } from "drizzle-orm";
 import type { Account, AccountStop, ApiKey, FirstAccountExtras, HoldStop } from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
-import { CALLBACK_HOSTS_MAX } from "../../src/core/limits.ts";
 import type { Pause, PauseEnd } from "../../src/core/pause.ts";
 import type { Actor } from "../../src/core/roles.ts";
-import { callbackHostLock, firstStartLock, holdLock, pauseLock, stopLock } from "../sql/locks.ts";
+import { firstStartLock, holdLock, pauseLock, stopLock } from "../sql/locks.ts";
 import { addToAudit } from "./audit.ts";
-import { command, countRows, hasRow, type Tx } from "./command.ts";
+import { command, hasRow, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
 import { findInForce } from "./in-force.ts";
 
@@ -161,28 +160,4 @@ export const allow = command(async (tx, { id, at, by, audit }: PauseEnd & { read
   const stop = await findInForce(tx, { accountId: id, kind: "sign_up", subject: id });
   if (stop !== undefined) await tx.db.update(pauses).set({ endedAt: at, endedBy: by }).where(eq(pauses.id, stop.id));
   return allowed.length > 0 || hasRow(tx, accounts, eq(accounts.id, id));
-});
-
-interface HostArgs {
-  readonly accountId: string;
-  readonly host: string;
-}
-
-/** Lists a host for callbacks; `full`: the account has as many as it may. */
-export const addCallbackHost = command(
-  async (tx, { accountId, host, createdAt }: HostArgs & { readonly createdAt: Date }) => {
-    const { callbackHosts } = tx.tables;
-    const isOfAccount = eq(callbackHosts.accountId, accountId);
-    if (await hasRow(tx, callbackHosts, and(isOfAccount, eq(callbackHosts.host, host)))) return "added";
-    if ((await countRows(tx, callbackHosts, isOfAccount)) >= CALLBACK_HOSTS_MAX) return "full";
-    await tx.db.insert(callbackHosts).values({ accountId, host, createdAt });
-    return "added";
-  },
-  ({ accountId }) => [callbackHostLock(accountId)],
-);
-
-/** Returns whether the host was listed. */
-export const removeCallbackHost = command(async ({ db, tables: { callbackHosts } }, { accountId, host }: HostArgs) => {
-  const isHost = and(eq(callbackHosts.accountId, accountId), eq(callbackHosts.host, host));
-  return (await db.delete(callbackHosts).where(isHost).returning({ host: callbackHosts.host })).length > 0;
 });

@@ -1,11 +1,11 @@
 import type { Command } from "./command.ts";
 import { apply, create, force } from "./actions.ts";
+import * as accountSettings from "./account-settings.ts";
 import * as accounts from "./accounts.ts";
 import * as auditLog from "./audit-log.ts";
 import * as bulk from "./bulk.ts";
 import * as channels from "./channels.ts";
 import * as firstSteps from "./first-steps.ts";
-import * as hostSettings from "./host-settings.ts";
 import * as links from "./links.ts";
 import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
@@ -15,12 +15,13 @@ import * as team from "./team.ts";
 /** What each file offers: commands only. */
 const SUBJECTS = {
   actions: { apply, create, force },
+  accountSettings,
   accounts,
   auditLog,
   bulk,
   channels,
   firstSteps,
-  hostSettings,
+
   links,
   pauses,
   people,

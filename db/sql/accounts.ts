@@ -1,5 +1,5 @@
 import { and, desc, eq, isNotNull, ne, sql } from "drizzle-orm";
-import type { AccountStore, CallbackHostStore } from "../../src/core/account-store.ts";
+import type { AccountStore } from "../../src/core/account-store.ts";
 import { REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
 import { rejectionWindowStart } from "../../src/core/rejection-count.ts";
 import * as commands from "../commands/accounts.ts";
@@ -8,7 +8,7 @@ import { addedOrder, isOneOf, nullsFirst } from "./dialect.ts";
 import { readUse } from "./key-days.ts";
 import { isStopped } from "./pauses.ts";
 import { type Args, prepare, query } from "./query.ts";
-import { accounts, apiKeys, callbackHosts, members, people } from "../libsql/schema.ts";
+import { accounts, apiKeys, members, people } from "../libsql/schema.ts";
 import type { Sql } from "./sql.ts";
 
 /** Accounts and keys. */
@@ -121,24 +121,3 @@ const LIST = prepare((arg: Args<"limit">) => {
     .orderBy(desc(isStoppedNow), desc(ADDED))
     .limit(arg.limit);
 });
-
-const HOSTS = prepare((arg: Args<"accountId">) => {
-  const { host, createdAt } = callbackHosts;
-  return query
-    .select({ host, createdAt })
-    .from(callbackHosts)
-    .where(eq(callbackHosts.accountId, arg.accountId))
-    .orderBy(host);
-});
-
-/** Hosts that callbacks of keys with a hold may go to. */
-export function createCallbackHostStore({
-  sql: reader,
-  writer,
-}: Pick<StoreContext, "sql" | "writer">): CallbackHostStore {
-  return {
-    list: (accountId) => HOSTS.read(reader, { accountId }),
-    add: (accountId, host, createdAt) => writer.run(commands.addCallbackHost, { accountId, host, createdAt }),
-    remove: (accountId, host) => writer.run(commands.removeCallbackHost, { accountId, host }),
-  };
-}

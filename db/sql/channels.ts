@@ -45,13 +45,13 @@ export function createChannelStore({
     list: async (accountId) =>
       (await (accountId === null ? ALL.read(reader, {}) : OF_ACCOUNT.read(reader, { accountId }))).map(channelOf),
     find,
-    async add({ to, url, ...row }, audit) {
+    async put({ to, url, ...row }, audit) {
       const isAdded = await writer.run(commands.add, {
         row: { ...row, sealedConfig: sealed(row.id, { to, url }) },
         audit,
         version: crypto.randomUUID(),
       });
-      return isAdded ? "added" : "full";
+      return isAdded ? "written" : "full";
     },
     async change(accountId, id, { target, ...members }, audit) {
       const patch = { ...members, ...(target === undefined ? {} : { sealedConfig: sealed(id, target) }) };

@@ -47,14 +47,9 @@ export function pauseLock(accountId: string): Lock {
 /** Whoever stops accounts that were not allowed. */
 export const stopLock = exclusive(STOPS);
 
-/** Whoever adds to the callback hosts of an account, which are counted. */
-export function callbackHostLock(accountId: string): Lock {
-  return exclusive(`callback hosts ${accountId}`);
-}
-
-/** Whoever adds to the hosts of an account that have settings, which are counted. */
-export function hostSettingsLock(accountId: string): Lock {
-  return exclusive(`host settings ${accountId}`);
+/** Whoever changes what an account has set of one kind, which is counted. */
+export function settingsLock(kind: string, accountId: string): Lock {
+  return exclusive(`${kind} ${accountId}`);
 }
 
 /** Whoever adds to the channels of an account, which are counted. */

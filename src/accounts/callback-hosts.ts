@@ -1,5 +1,5 @@
 import type { ListedHost, CallbackHostStore } from "../core/account-store.ts";
-import { auditOf, type AuditStore } from "../core/audit.ts";
+import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
@@ -10,16 +10,15 @@ import { dateTime, hostSchema } from "../api/schema-helpers.ts";
 
 interface CallbackHostDeps {
   readonly callbackHosts: CallbackHostStore;
-  readonly audit: Pick<AuditStore, "record">;
   readonly clock: Pick<Clock, "now">;
 }
 
 /** Manages the hosts to which keys with a hold or a limit may send callbacks; for owners. Takes normalized hosts. */
 export type CallbackHostService = ReturnType<typeof createCallbackHostService>;
 
-export function createCallbackHostService({ callbackHosts, audit, clock }: CallbackHostDeps) {
-  const record = (caller: Caller, host: string, change: "added" | "removed") =>
-    audit.record(auditOf(caller, { kind: "callback_hosts_changed", subject: host, detail: { change } }, clock.now()));
+export function createCallbackHostService({ callbackHosts, clock }: CallbackHostDeps) {
+  const changeOf = (caller: Caller, host: string, change: "added" | "removed", at: Date) =>
+    auditOf(caller, { kind: "callback_hosts_changed", subject: host, detail: { change } }, at);
   return {
     async list(caller: Caller): Promise<readonly ListedHost[]> {
       authorize(caller, "manage");
@@ -29,21 +28,19 @@ export function createCallbackHostService({ callbackHosts, audit, clock }: Callb
     /** Idempotent. Throws `validation_error` if the account lists too many hosts. */
     async add(caller: Caller, host: string): Promise<ListedHost> {
       authorize(caller, "manage");
-      const now = clock.now();
-      const added = await callbackHosts.add(caller.accountId, host, now);
-      if (added === "full") {
+      const { accountId } = caller;
+      const row = { accountId, host, createdAt: clock.now() };
+      if ((await callbackHosts.put(row, changeOf(caller, host, "added", row.createdAt))) === "full") {
         const message = `An account lists at most ${CALLBACK_HOSTS_MAX} hosts. Remove one first.`;
         throw new DomainError("validation_error", message, [{ field: "host", message }]);
       }
-      await record(caller, host, "added");
-      const listed = await callbackHosts.list(caller.accountId);
-      return listed.find((one) => one.host === host) ?? { host, createdAt: now };
+      return (await callbackHosts.list(accountId)).find((one) => one.host === host) ?? row;
     },
 
     /** Waiting callbacks to the host are dropped when they are due. Throws `not_found` if it is not listed. */
     async remove(caller: Caller, host: string): Promise<void> {
       authorize(caller, "manage");
-      if (await callbackHosts.remove(caller.accountId, host)) return record(caller, host, "removed");
+      if (await callbackHosts.remove(caller.accountId, host, changeOf(caller, host, "removed", clock.now()))) return;
       throw new DomainError("not_found", "This host is not listed.");
     },
   };

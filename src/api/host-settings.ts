@@ -95,7 +95,10 @@ export function serializeHostSettings({ host, rules, updatedAt, updatedBy }: Hos
   return { host, ...hostRulesJson(rules), updated_at: updatedAt.toISOString(), updated_by: updatedBy };
 }
 
-export const STORED = compile(PutHostSettings);
+/** A row holds what is set for a host or for all of them. */
+const STORED = compile(
+  Type.Object({ ...PutDefaults.properties, ...PutHostSettings.properties }, { additionalProperties: false }),
+);
 
 /** The text of a row. */
 export function hostRulesText(rules: HostRules): string {

@@ -26,11 +26,12 @@ import type { Passwords } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { createSignedHeaders } from "../delivery/attempt.ts";
 import { createDelivery, type DeliveryNode } from "../delivery/delivery.ts";
-import { KnownChannels } from "../delivery/known-channels.ts";
+import { KnownChannels } from "../core/channel.ts";
 import { createFeed } from "../events/feed.ts";
 import { NodeFeed } from "../events/node-feed.ts";
 import { createOverview } from "../events/overview.ts";
-import { createHostService, KnownHostSettings } from "../hosts/service.ts";
+import { KnownHostSettings } from "../core/host-settings.ts";
+import { createHostService } from "../hosts/service.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import { createOidcProvider } from "../oidc/provider.ts";
 import { createOidcSignIn } from "../oidc/sign-in.ts";
@@ -160,7 +161,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     keyService: createKeyService({ ...keyStores, ids, clock, secrets, pauseService, signUpGate, forget }),
     signingService: createSigningService({ signing: store.signing, audit, clock, ids, secrets, signingSecrets }),
     verifyService: createVerifyService({ actions, firstSteps, clock, signingSecrets }),
-    callbackHosts: createCallbackHostService({ callbackHosts, audit, clock }),
+    callbackHosts: createCallbackHostService({ callbackHosts, clock }),
     followLink: createFollowLink({ links, actions, secrets, clock, actionService, recipients, historyOf }),
     readReceipt: createReadReceipt({ actions, secrets }),
     listNotifications: createListNotifications(outbox),

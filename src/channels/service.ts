@@ -13,8 +13,7 @@ import type { Mailer } from "../mail/mailer.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
-import type { Channel, ChannelStore } from "../core/channel.ts";
-import type { KnownChannels } from "../delivery/known-channels.ts";
+import type { Channel, ChannelStore, KnownChannels } from "../core/channel.ts";
 import { slackTest, webhookTest } from "../mail/chat-messages.ts";
 import {
   type ChangeChannel,
@@ -69,7 +68,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
       const made = { id: ids.channel(), createdAt: clock.now(), createdBy };
       const channel: Channel = { ...made, accountId, name, kind, ...target, remindAfterMinutes, enabled };
       const detail = { name, kind };
-      const added = await channels.add(channel, entry(caller, { kind: "channel_added", subject: channel.id, detail }));
+      const added = await channels.put(channel, entry(caller, { kind: "channel_added", subject: channel.id, detail }));
       if (added === "full") {
         throw new DomainError("validation_error", `An account has at most ${CHANNELS_MAX} channels. Remove one first.`);
       }

@@ -1,3 +1,4 @@
+import type { SettingsStore } from "./account-settings.ts";
 import type { Action } from "./action.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { Pause, PauseEnd } from "./pause.ts";
@@ -332,6 +333,7 @@ export interface WelcomeLink {
 
 /** A listed host, normalized. */
 export interface ListedHost {
+  readonly accountId: string;
   readonly host: string;
   readonly createdAt: Date;
 }
@@ -339,15 +341,8 @@ export interface ListedHost {
 /** Calls and callbacks have separate secrets, so that no callback passes for a call. */
 export const SIGNING_USES = ["calls", "callbacks"] as const;
 
-/** Stores the hosts to which keys with a hold or a limit may send callbacks, by account, normalized. */
-export interface CallbackHostStore {
-  /** In alphabetical order. */
-  list(accountId: string): Promise<readonly ListedHost[]>;
-  /** `added`: it is listed now or was before; `full`: the account has `CALLBACK_HOSTS_MAX` hosts. */
-  add(accountId: string, host: string, at: Date): Promise<"added" | "full">;
-  /** False: it was not on the list. */
-  remove(accountId: string, host: string): Promise<boolean>;
-}
+/** The hosts to which keys with a hold or a limit may send callbacks, in alphabetical order, at most `CALLBACK_HOSTS_MAX`. */
+export type CallbackHostStore = SettingsStore<ListedHost>;
 
 export type SigningUse = (typeof SIGNING_USES)[number];
 

@@ -1,3 +1,4 @@
+import { AccountCache, type CachedSettingsStore } from "./account-settings.ts";
 import type { Action } from "./action.ts";
 import type { NewNotification } from "./notification.ts";
 import type { Actor } from "./roles.ts";
@@ -37,20 +38,32 @@ export interface ChannelPatch {
   readonly enabled?: boolean;
 }
 
-/** Stores the channels of accounts. */
-export interface ChannelStore {
-  /** A text that changes with every write, of whichever account. */
-  version(): Promise<string>;
-  /** Of one account or of all (null), by account, the oldest first. */
-  list(accountId: string | null): Promise<readonly Channel[]>;
+/** Rows by account, the oldest first; an account has at most `CHANNELS_MAX`. */
+export interface ChannelStore extends CachedSettingsStore<Channel> {
   find(accountId: string, id: string): Promise<Channel | null>;
-  /** `full`: the account has `CHANNELS_MAX` channels. */
-  add(channel: Channel, audit: AuditEntry): Promise<"added" | "full">;
   /** False: there is no such channel. */
   change(accountId: string, id: string, patch: ChannelPatch, audit: AuditEntry): Promise<boolean>;
-  /** False: there is no such channel. */
-  remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
 }
+
+/**
+ * The channels of all accounts: a change of an action is told to them in its own commit, which can't wait for a read. Whoever
+ * sends a message asks the store again.
+ */
+export class KnownChannels extends AccountCache<Channel, readonly Channel[]> {
+  constructor(store: Pick<ChannelStore, "list" | "version">) {
+    super(store, (channels) => channels);
+  }
+
+  /** The channels of an account, the oldest first. */
+  readonly of = (accountId: string): readonly Channel[] => this.viewOf(accountId) ?? NO_CHANNELS;
+
+  /** The name of a channel; its id if it is unknown. */
+  readonly nameOf = (accountId: string, id: string): string =>
+    this.of(accountId).find((channel) => channel.id === id)?.name ?? id;
+}
+
+/** Shared, since most accounts have none. */
+const NO_CHANNELS: readonly Channel[] = [];
 
 /** What channels are told of an action: that it awaits approval, and once that it still does. */
 const ASKS = ["requested", "reminded"] as const;

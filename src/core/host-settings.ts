@@ -1,6 +1,8 @@
+import { AccountCache, type CachedSettingsStore } from "./account-settings.ts";
+import type { Action } from "./action.ts";
+import { ownRules } from "./extras.ts";
 import type { Actor } from "./roles.ts";
-import { type AttemptRules, NO_RULES } from "./rules.ts";
-import type { AuditEntry } from "./audit.ts";
+import { type AttemptRules, type EffectiveRules, NO_RULES, rulesOf } from "./rules.ts";
 
 /** How many calls of one account a host gets. A member that is null sets no limit beside the server's. */
 export interface HostLimits {
@@ -27,14 +29,41 @@ export interface HostSettingsRow {
   readonly updatedBy: Actor;
 }
 
-/** Stores what accounts set for hosts. */
-export interface HostSettingsStore {
-  /** A text that changes with every write, of whichever account. */
-  version(): Promise<string>;
-  /** Of one account or of all (null), by account and host. */
-  list(accountId: string | null): Promise<readonly HostSettingsRow[]>;
-  /** `full`: the account has `HOST_SETTINGS_MAX` other hosts with settings. */
-  put(row: HostSettingsRow, audit: AuditEntry): Promise<"written" | "full">;
-  /** False: there were none. */
-  remove(accountId: string, host: string, audit: AuditEntry): Promise<boolean>;
+/** Rows by account and host; an account has at most `HOST_SETTINGS_MAX` beside that of all hosts. */
+export type HostSettingsStore = CachedSettingsStore<HostSettingsRow>;
+
+const NO_LIMITS: HostLimits = { maxPerSecond: null, maxConcurrent: null };
+
+/** The account and host of an action. */
+interface Called {
+  readonly accountId: string;
+  readonly host: string;
+}
+
+/** The settings of all hosts, for what may be claimed and how it is sent. */
+export class KnownHostSettings extends AccountCache<HostSettingsRow, ReadonlyMap<string, HostRules>> {
+  readonly #server: EffectiveRules;
+
+  /** `server`: what applies where an account sets nothing. */
+  constructor(store: Pick<HostSettingsStore, "list" | "version">, server: EffectiveRules) {
+    super(store, (rows) => new Map(rows.map(({ host, rules }) => [host, rules])));
+    this.#server = server;
+  }
+
+  /** What limits the calls of an account to a host, beside the server. */
+  readonly limitsOf = ({ accountId, host }: Called): HostLimits => this.viewOf(accountId)?.get(host) ?? NO_LIMITS;
+
+  /** What applies to attempts of an action: its own rules, then those of the host, of the account, of the server. */
+  readonly rulesOf = (action: Called & Pick<Action, "extras">): EffectiveRules =>
+    this.#rulesOf(action, ownRules(action.extras));
+
+  /** How long an attempt may take, as far as its action does not say. */
+  readonly timeoutOf = (called: Called): number => this.#rulesOf(called, null).timeoutMs;
+
+  #rulesOf({ accountId, host }: Called, own: AttemptRules | null): EffectiveRules {
+    const ofAccount = this.viewOf(accountId);
+    if (ofAccount === undefined && own === null) return this.#server;
+    const ofHost = [ofAccount?.get(host) ?? NO_RULES, ofAccount?.get(ALL_HOSTS) ?? NO_RULES];
+    return rulesOf(this.#server, [own ?? NO_RULES, ...ofHost]);
+  }
 }

@@ -16,7 +16,7 @@ import {
 } from "../core/limits.ts";
 import type { LaneName } from "../core/store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { KnownHostSettings } from "../hosts/service.ts";
+import type { KnownHostSettings } from "../core/host-settings.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import { collectLargeTexts } from "../observability/runtime.ts";
 import type { Sender } from "../outbound/deadline.ts";
@@ -34,7 +34,7 @@ import {
 } from "./attempt.ts";
 import { createMessage } from "./channels.ts";
 import { createCallback, createMail } from "./deliver.ts";
-import type { KnownChannels } from "./known-channels.ts";
+import type { KnownChannels } from "../core/channel.ts";
 import { createNotificationScheduler } from "./notifications.ts";
 import { Scheduler } from "./scheduler.ts";
 import { Settlement, UnwrittenResults } from "./settlement.ts";

@@ -1,12 +1,11 @@
 import { describeOutcome } from "../core/outcome.ts";
 import { NOTIFY_DELAYS_MS } from "../core/limits.ts";
-import type { KnownChannels } from "./known-channels.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { type OutboxStore, StoreUnavailable } from "../core/store.ts";
-import { askOf } from "../core/channel.ts";
+import { askOf, type KnownChannels } from "../core/channel.ts";
 import type { Deliver } from "./deliver.ts";
 import {
   type Delivery,

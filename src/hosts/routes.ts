@@ -9,7 +9,6 @@ import {
   serializeHostSettings,
 } from "../api/host-settings.ts";
 import Type from "typebox";
-import { rulesFrom } from "../api/rule-schemas.ts";
 import { hostSchema } from "../api/schema-helpers.ts";
 import {
   API_ERRORS,
@@ -63,7 +62,7 @@ export function hostRoutes({ hostService }: HostRouteDeps) {
     .put(
       "/v1/defaults",
       async ({ caller, body }) => {
-        const { rules } = await hostService.putDefaults(caller, rulesFrom(body));
+        const { rules } = await hostService.putDefaults(caller, hostRulesFrom(body));
         return json(JSON.stringify(hostRulesJson(rules)));
       },
       PUT_DEFAULTS,

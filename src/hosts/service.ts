@@ -1,19 +1,16 @@
-import { AccountCache } from "../core/account-cache.ts";
-import type { Action } from "../core/action.ts";
-import { ownRules } from "../core/extras.ts";
 import { authorize, type Caller, viewerOf } from "../core/roles.ts";
-import { type AttemptRules, type EffectiveRules, NO_RULES, rulesOf } from "../core/rules.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { type AuditDetail, type AuditEntry, auditOf } from "../core/audit.ts";
 import { HOST_SETTINGS_MAX } from "../core/limits.ts";
+import { hostRulesJson } from "../api/host-settings.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { Clock } from "../core/clock.ts";
 import {
   ALL_HOSTS,
-  type HostLimits,
   type HostRules,
   type HostSettingsRow,
   type HostSettingsStore,
+  type KnownHostSettings,
   NO_HOST_RULES,
 } from "../core/host-settings.ts";
 
@@ -72,8 +69,7 @@ export function createHostService({ hostSettings, known, clock, perHost }: HostS
     },
 
     /** Sets everything for all hosts of the account; what is null is removed. */
-    putDefaults: (caller: Caller, rules: AttemptRules): Promise<HostSettingsRow> =>
-      put(caller, ALL_HOSTS, { ...NO_HOST_RULES, ...rules }),
+    putDefaults: (caller: Caller, rules: HostRules): Promise<HostSettingsRow> => put(caller, ALL_HOSTS, rules),
 
     /** Throws `not_found` if the host has no settings. */
     async remove(caller: Caller, host: string): Promise<void> {
@@ -92,48 +88,11 @@ function changeOf(caller: Caller, host: string, rules: HostRules | null, at: Dat
   return auditOf(caller, { kind: "host_settings_changed", subject: host, detail }, at);
 }
 
-function detailOf({ timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent }: HostRules): AuditDetail {
-  return {
-    ...(timeoutMs !== null && { timeout_ms: timeoutMs }),
-    ...(backoff !== null && { base_ms: backoff.baseMs, cap_ms: backoff.capMs }),
-    ...(giveUpOn !== null && { give_up_on: giveUpOn.join(", ") }),
-    ...(maxPerSecond !== null && { max_per_second: maxPerSecond }),
-    ...(maxConcurrent !== null && { max_concurrent: maxConcurrent }),
-  };
-}
-
-const NO_LIMITS: HostLimits = { maxPerSecond: null, maxConcurrent: null };
-
-/** The account and host of an action. */
-interface Called {
-  readonly accountId: string;
-  readonly host: string;
-}
-
-/** The settings of all hosts, for what may be claimed and how it is sent. */
-export class KnownHostSettings extends AccountCache<HostSettingsRow, ReadonlyMap<string, HostRules>> {
-  readonly #server: EffectiveRules;
-
-  /** `server`: what applies where an account sets nothing. */
-  constructor(store: Pick<HostSettingsStore, "list" | "version">, server: EffectiveRules) {
-    super(store, (rows) => new Map(rows.map(({ host, rules }) => [host, rules])));
-    this.#server = server;
-  }
-
-  /** What limits the calls of an account to a host, beside the server. */
-  readonly limitsOf = ({ accountId, host }: Called): HostLimits => this.viewOf(accountId)?.get(host) ?? NO_LIMITS;
-
-  /** What applies to attempts of an action: its own rules, then those of the host, of the account, of the server. */
-  readonly rulesOf = (action: Called & Pick<Action, "extras">): EffectiveRules =>
-    this.#rulesOf(action, ownRules(action.extras));
-
-  /** How long an attempt may take, as far as its action does not say. */
-  readonly timeoutOf = (called: Called): number => this.#rulesOf(called, null).timeoutMs;
-
-  #rulesOf({ accountId, host }: Called, own: AttemptRules | null): EffectiveRules {
-    const ofAccount = this.viewOf(accountId);
-    if (ofAccount === undefined && own === null) return this.#server;
-    const ofHost = [ofAccount?.get(host) ?? NO_RULES, ofAccount?.get(ALL_HOSTS) ?? NO_RULES];
-    return rulesOf(this.#server, [own ?? NO_RULES, ...ofHost]);
-  }
+/** What is set, by the names of the API. */
+function detailOf(rules: HostRules): AuditDetail {
+  const members = Object.entries(hostRulesJson(rules)).flatMap(([name, value]): [string, string | number][] => {
+    if (Array.isArray(value)) return [[name, value.join(", ")]];
+    return typeof value === "object" ? Object.entries(value) : [[name, value]];
+  });
+  return Object.fromEntries(members);
 }

@@ -4,8 +4,7 @@ import { isOneOfStatuses, NO_RULES, rulesOf } from "../../src/core/rules.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { bodyCheck } from "../../src/api/schema-helpers.ts";
 import { checkHost } from "../../src/core/target.ts";
-import { KnownHostSettings } from "../../src/hosts/service.ts";
-import { type HostSettingsRow, NO_HOST_RULES } from "../../src/core/host-settings.ts";
+import { type HostSettingsRow, KnownHostSettings, NO_HOST_RULES } from "../../src/core/host-settings.ts";
 import { ACCOUNT, NOON, OTHER_ACCOUNT } from "../support/factory.ts";
 
 const SERVER = { timeoutMs: 30_000, backoff: { baseMs: 2_000, capMs: 60_000 }, giveUpOn: [] };

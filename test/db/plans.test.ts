@@ -487,8 +487,8 @@ async function accountLives({ accounts, callbackHosts }: Store): Promise<void> {
   await accounts.keyUsed(next.id, NOON);
   const pause = { pause: aPause({ accountId: first.id, kind: "key", subject: key.id }), audit: anAuditEntry() };
   await accounts.revokeKey(first.id, key.id, NOON, { audit: anAuditEntry(), pause });
-  await callbackHosts.add(first.id, "a.example", NOON);
-  await callbackHosts.remove(first.id, "a.example");
+  await callbackHosts.put({ accountId: first.id, host: "a.example", createdAt: NOON }, anAuditEntry());
+  await callbackHosts.remove(first.id, "a.example", anAuditEntry());
 }
 
 /** Signs up, logs in and out, renews a password, and is the first person of an account. */

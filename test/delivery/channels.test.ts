@@ -28,7 +28,7 @@ const REFUND = {
 
 async function added(engine: Engine, overrides: Partial<Channel>): Promise<Channel> {
   const channel = aChannel({ accountId: engine.owner.accountId, createdAt: engine.clock.now(), ...overrides });
-  await engine.store.channels.add(channel, anAuditEntry({ kind: "channel_added", subject: channel.id }));
+  await engine.store.channels.put(channel, anAuditEntry({ kind: "channel_added", subject: channel.id }));
   await engine.known.channels.refresh(channel.accountId);
   return channel;
 }

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { maxGapMs } from "../db/event-loop.ts";
-import { answered, aPerson, joined } from "../support/factory.ts";
+import { anAuditEntry, answered, aPerson, joined } from "../support/factory.ts";
 import type { Draft } from "./draft.ts";
 import { KNOWN_PERSON, KNOWN_RECEIVER } from "./generated-requests.ts";
 import { openRealServer, type RealServer, SOMEBODY } from "./real-server.ts";
@@ -59,7 +59,8 @@ export class Rig {
     const { accountId } = app.engine.owner;
     const { person: known } = aPerson({ accountId, email: KNOWN_PERSON });
     await joined(app.engine.store, { accountId, known }, { isNew: true });
-    await app.engine.store.callbackHosts.add(accountId, KNOWN_RECEIVER, app.engine.clock.now());
+    const receiver = { accountId, host: KNOWN_RECEIVER, createdAt: app.engine.clock.now() };
+    await app.engine.store.callbackHosts.put(receiver, anAuditEntry());
     for (let n = 0; n < PEOPLE; n += 1) rig.people.push((await joined(app.engine.store, { accountId })).person.id);
     return rig;
   }

@@ -121,8 +121,10 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     verifySignature: "?origin=https://a.example",
     removeCallbackHost: "?host=old.example.com",
   };
-  await engine.store.callbackHosts.add(engine.owner.accountId, "old.example.com", engine.clock.now());
-  await engine.store.callbackHosts.add(engine.owner.accountId, "127.0.0.1:9", engine.clock.now());
+  for (const host of ["old.example.com", "127.0.0.1:9"]) {
+    const row = { accountId: engine.owner.accountId, host, createdAt: engine.clock.now() };
+    await engine.store.callbackHosts.put(row, anAuditEntry());
+  }
   const query = queries[id] ?? "";
   if (id === "sendTestMail") {
     const { person } = await joined(engine.store, { accountId: engine.owner.accountId });
@@ -159,7 +161,7 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
   }
   if (path.startsWith("/v1/channels/")) {
     const channel = aChannel({ accountId: engine.owner.accountId, url: "http://127.0.0.1:9/" });
-    await engine.store.channels.add(channel, anAuditEntry());
+    await engine.store.channels.put(channel, anAuditEntry());
     return { method, path: path.replace("{id}", channel.id), body: body[id], thing: null };
   }
   if (path.startsWith("/v1/pauses/")) {

@@ -225,9 +225,9 @@ export const SOME_RULES: EffectiveSettings = {
 function stubCallbackHosts(calls: string[]): CallbackHostService {
   return {
     list: () => Promise.resolve([]),
-    add(_caller, host) {
+    add({ accountId }, host) {
       calls.push(`add callback host ${host}`);
-      return Promise.resolve({ host, createdAt: NOON });
+      return Promise.resolve({ accountId, host, createdAt: NOON });
     },
     remove: () => Promise.resolve(),
   };

@@ -19,7 +19,7 @@ import type { OpenTestStore } from "../../support/store.ts";
 const entry = (kind: "channel_added" | "channel_changed" | "channel_removed", subject: string) =>
   anAuditEntry({ kind, subject });
 
-const add = ({ channels }: Store, channel: Channel) => channels.add(channel, entry("channel_added", channel.id));
+const add = ({ channels }: Store, channel: Channel) => channels.put(channel, entry("channel_added", channel.id));
 
 const audited = async ({ audit }: Store) => {
   const all = { accountId: ACCOUNT, kinds: [], actors: [], since: null, until: null, before: null, limit: 99 };
@@ -34,7 +34,7 @@ export function testChannels(open: OpenTestStore): void {
       const mail = aChannel({ kind: "mail", to: ["ann@example.com", "bob@example.com"], url: null });
       const newer = aChannel({ createdAt: later(5), enabled: false, remindAfterMinutes: 30 });
       const other = aChannel({ accountId: OTHER_ACCOUNT });
-      for (const one of [newer, mail, other]) expect(await add(db.store, one)).toBe("added");
+      for (const one of [newer, mail, other]) expect(await add(db.store, one)).toBe("written");
       expect(await db.store.channels.list(ACCOUNT)).toEqual([mail, newer]);
       expect(await db.store.channels.list(null)).toHaveLength(3);
       expect(await db.store.channels.find(ACCOUNT, newer.id)).toEqual(newer);
@@ -94,8 +94,8 @@ export function testChannels(open: OpenTestStore): void {
     test("are of a bounded number, however many are added at once", async () => {
       await using db = await open();
       const ends = await Promise.all(Array.from({ length: CHANNELS_MAX + 5 }, () => add(db.store, aChannel())));
-      expect(ends.filter((end) => end === "added")).toHaveLength(CHANNELS_MAX);
-      expect(await add(db.store, aChannel({ accountId: OTHER_ACCOUNT }))).toBe("added");
+      expect(ends.filter((end) => end === "written")).toHaveLength(CHANNELS_MAX);
+      expect(await add(db.store, aChannel({ accountId: OTHER_ACCOUNT }))).toBe("written");
     });
 
     test("are asked in the commit of the change: all rows of it, with their times, or none", async () => {

@@ -25,7 +25,7 @@ async function fill(store: Store, headers: number): Promise<void> {
   for (let n = 0; n < headers; n += 1) await store.actions.create(aCreation({ headers: { "X-N": String(n) } }));
   await store.actions.create(aCreation());
   const channel = aChannel();
-  await store.channels.add(channel, anAuditEntry({ kind: "channel_added", subject: channel.id }));
+  await store.channels.put(channel, anAuditEntry({ kind: "channel_added", subject: channel.id }));
 }
 
 async function all(store: Store, keyId: string, pageSize: number): Promise<readonly SealedText[]> {

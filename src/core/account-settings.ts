@@ -1,8 +1,19 @@
-/** What a cache reads. */
-interface AccountRows<Row> {
+import type { AuditEntry } from "./audit.ts";
+
+/** Stores one kind of what accounts set. Each write is one commit with its entry for the audit log. */
+export interface SettingsStore<Row> {
+  list(accountId: string): Promise<readonly Row[]>;
+  /** Adds a row, or replaces that of the same host. `full`: the account has as many others as it may. */
+  put(row: Row, audit: AuditEntry): Promise<"written" | "full">;
+  /** False: there was none. */
+  remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
+}
+
+/** The same for settings that are kept in memory. */
+export interface CachedSettingsStore<Row> extends SettingsStore<Row> {
   /** The rows of an account; null: of all. */
   list(accountId: string | null): Promise<readonly Row[]>;
-  /** Another text after each change of any row. */
+  /** A text that changes with every write, of whichever account. */
   version(): Promise<string>;
 }
 
@@ -11,7 +22,7 @@ interface AccountRows<Row> {
  * only the version while nothing has changed.
  */
 export class AccountCache<Row extends { readonly accountId: string }, View> {
-  readonly #store: AccountRows<Row>;
+  readonly #store: Pick<CachedSettingsStore<Row>, "list" | "version">;
   readonly #viewOf: (rows: readonly Row[]) => View;
   #views = new Map<string, View>();
   #version: string | null = null;
@@ -19,7 +30,7 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
   #onChange: (accountId: string) => void = () => {};
 
   /** `viewOf`: how the rows of one account are kept. */
-  constructor(store: AccountRows<Row>, viewOf: (rows: readonly Row[]) => View) {
+  constructor(store: Pick<CachedSettingsStore<Row>, "list" | "version">, viewOf: (rows: readonly Row[]) => View) {
     this.#store = store;
     this.#viewOf = viewOf;
   }
