@@ -68,8 +68,6 @@ export const CallbackHostList = Type.Object(
   { title: "CallbackHostList", description: "The hosts that this account lists for callbacks." },
 );
 
-export type CallbackHostList = Static<typeof CallbackHostList>;
-
 export const AddCallbackHost = Type.Object(
   { host: entry.host },
   { title: "AddCallbackHost", additionalProperties: false, description: "The host to list." },

@@ -4,7 +4,7 @@ import Type, { type Static } from "typebox";
 import type { FirstStepStore } from "../core/activity-store.ts";
 import { describeOutcome, type Fault, isSuccess, type Outcome } from "../core/outcome.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { nullable, plainText, targetUrl } from "../api/schema-helpers.ts";
+import { nullable, plainText, targetUrl, quantity, yesNo } from "../api/schema-helpers.ts";
 import { auditOf, type AuditStore } from "../core/audit.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { Header, SignedHeaders } from "../delivery/attempt.ts";
@@ -175,12 +175,10 @@ export const TestCallback = Type.Object(
   { title: "TestCallback", additionalProperties: false, description: "Which receiver of callbacks to test." },
 );
 
-export type TestCallback = Static<typeof TestCallback>;
-
 const Tried = Type.Object(
   {
     response_code: nullable(Type.Integer({ description: "The status; null: no answer came.", examples: [200] })),
-    duration_ms: Type.Integer({ minimum: 0, description: "How long it took.", examples: [41] }),
+    duration_ms: quantity("How long it took.", 41),
     error: nullable(
       plainText("Why it failed; null: it was answered with 2xx.", "The target answered with status 404."),
     ),
@@ -190,13 +188,12 @@ const Tried = Type.Object(
 
 export const CallbackTestJson = Type.Object(
   {
-    delivered: Type.Boolean({ description: "Whether the receiver took the callback.", examples: [true] }),
+    delivered: yesNo("Whether the receiver took the callback.", true),
     verifies: nullable(
-      Type.Boolean({
-        description:
-          "Whether it then refused the one with a wrong signature, by a status 400 to 499; null: not asked, or it can't be told.",
-        examples: [true],
-      }),
+      yesNo(
+        "Whether it then refused the one with a wrong signature, by a status 400 to 499; null: not asked, or it can't be told.",
+        true,
+      ),
     ),
     signed: Tried,
     wrong_signature: Type.Union([Tried, Type.Null()], {

@@ -1,18 +1,17 @@
 import Type, { type Static } from "typebox";
-import { dateTime, nullable } from "../api/schema-helpers.ts";
+import { dateTime, nullable, oneOf, yesNo } from "../api/schema-helpers.ts";
 import { API_ERRORS, BODY_ERRORS, bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { json } from "../http/response.ts";
 import { FIRST_STEPS, type FirstStepService, type FirstStepState } from "./first-steps.ts";
 
 const FirstStepJson = Type.Object(
   {
-    step: Type.Enum([...FIRST_STEPS], {
-      type: "string",
-      description:
-        "action: created an action; approval: had one approved; agent: created one by an MCP client; signature: checked a signature that matched.",
-      examples: ["action"],
-    }),
-    done: Type.Boolean({ description: "Whether the account has done it.", examples: [true] }),
+    step: oneOf(
+      FIRST_STEPS,
+      "action: created an action; approval: had one approved; agent: created one by an MCP client; signature: checked a signature that matched.",
+      "action",
+    ),
+    done: yesNo("Whether the account has done it.", true),
     done_at: nullable(dateTime("When it was done first; null: not yet, or some seconds ago.")),
   },
   { title: "FirstStep", description: "A first step of an account." },
@@ -21,10 +20,7 @@ const FirstStepJson = Type.Object(
 export const FirstStepsJson = Type.Object(
   {
     data: Type.Array(FirstStepJson, { description: "The steps, in the order in which the pages show them." }),
-    hidden: Type.Boolean({
-      description: "Whether they are hidden for everybody of the account. A person can hide them on the pages.",
-      examples: [false],
-    }),
+    hidden: yesNo("Whether they are hidden for everybody of the account. A person can hide them on the pages.", false),
   },
   { title: "FirstSteps", description: "What an account does to begin. Each step ticks itself." },
 );
@@ -32,11 +28,9 @@ export const FirstStepsJson = Type.Object(
 export type FirstStepsJson = Static<typeof FirstStepsJson>;
 
 export const ChangeFirstSteps = Type.Object(
-  { hidden: Type.Boolean({ description: "true hides them for everybody; false shows them again.", examples: [true] }) },
+  { hidden: yesNo("true hides them for everybody; false shows them again.", true) },
   { title: "ChangeFirstSteps", additionalProperties: false, description: "Whether the pages show the first steps." },
 );
-
-export type ChangeFirstSteps = Static<typeof ChangeFirstSteps>;
 
 export interface FirstStepRouteDeps {
   readonly firstSteps: Pick<FirstStepService, "state" | "hide" | "show">;

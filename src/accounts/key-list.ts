@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import type { KeyCall, KeyUse } from "../core/account-store.ts";
 import { ACTION_STATUSES, HTTP_METHODS } from "../core/action.ts";
 import { ActionId } from "../api/action-schemas.ts";
-import { dateTime, nullable, plainText } from "../api/schema-helpers.ts";
+import { dateTime, nullable, plainText, quantity, oneOf } from "../api/schema-helpers.ts";
 import { KEY_ACTIONS_COUNTED_MAX } from "../core/limits.ts";
 import { maskUrl } from "../receipts/masking.ts";
 import { keyMembers, type KeyView, serializeKey } from "./schemas.ts";
@@ -13,9 +13,9 @@ const LastAction = Type.Object(
   {
     id: ActionId,
     created_at: dateTime("When it was created."),
-    method: Type.Enum([...HTTP_METHODS], { type: "string", description: "Its method.", examples: ["POST"] }),
+    method: oneOf(HTTP_METHODS, "Its method.", "POST"),
     url: plainText("Its URL, masked.", "https://api.example.com/orders"),
-    status: Type.Enum([...ACTION_STATUSES], { type: "string", description: "Its status.", examples: ["completed"] }),
+    status: oneOf(ACTION_STATUSES, "Its status.", "completed"),
     response_code: nullable(Type.Integer({ description: "The target's last status code.", examples: [200] })),
   },
   { description: "The newest action that the key created." },
@@ -26,16 +26,14 @@ const ListedKey = Type.Object(
     ...keyMembers,
     last_action_at: nullable(dateTime("When it created its newest action; null: none is left.")),
     last_action: nullable(LastAction),
-    actions_last_day: Type.Integer({
-      minimum: 0,
-      description: `Actions that it has created in the last 24 hours, of what is left, counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
-      examples: [42],
-    }),
-    actions_today: Type.Integer({
-      minimum: 0,
-      description: `Actions that it has created today (UTC): exact with daily_actions, else counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
-      examples: [17],
-    }),
+    actions_last_day: quantity(
+      `Actions that it has created in the last 24 hours, of what is left, counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
+      42,
+    ),
+    actions_today: quantity(
+      `Actions that it has created today (UTC): exact with daily_actions, else counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
+      17,
+    ),
   },
   { title: "ListedKey", description: "A key with what it has done." },
 );
@@ -44,8 +42,6 @@ export const KeyList = Type.Object(
   { data: Type.Array(ListedKey, { description: "The keys, live ones first." }) },
   { title: "KeyList", description: "The keys of the account." },
 );
-
-export type KeyList = Static<typeof KeyList>;
 
 /** A key as pages list it. */
 export type ListedKeyView = KeyView & KeyUse;

@@ -13,6 +13,9 @@ import {
   bodyCheck,
   KeyId,
   keyId,
+  quantity,
+  oneOf,
+  yesNo,
 } from "../api/schema-helpers.ts";
 import {
   ACCOUNT_NAME_CHARS_MAX,
@@ -41,12 +44,11 @@ import {
 } from "../core/limits.ts";
 import { isStorableText } from "../core/json.ts";
 
-const role = Type.Enum([...ROLES], {
-  type: "string",
-  description:
-    "What the key may do. owner: everything; approver: read, approve, cancel; agent: create, read, and cancel or retry what it created; reader: read.",
-  examples: ["agent"],
-});
+const role = oneOf(
+  ROLES,
+  "What the key may do. owner: everything; approver: read, approve, cancel; agent: create, read, and cancel or retry what it created; reader: read.",
+  "agent",
+);
 
 const hold = (more = "") =>
   Type.Enum([...HOLDS], {
@@ -56,12 +58,11 @@ const hold = (more = "") =>
     examples: ["writes"],
   });
 
-const scope = Type.Enum([...KEY_SCOPES], {
-  type: "string",
-  description:
-    "For keys with the role agent. Which actions it sees unmasked, cancels and retries. own: only those that it created; account: all of the account.",
-  examples: ["own"],
-});
+const scope = oneOf(
+  KEY_SCOPES,
+  "For keys with the role agent. Which actions it sees unmasked, cancels and retries. own: only those that it created; account: all of the account.",
+  "own",
+);
 
 const limitMembers = {
   hosts: Type.Array(
@@ -157,26 +158,15 @@ export const CreatedKey = Type.Object(
   { title: "CreatedKey", description: "A new key. Only this answer contains the key itself." },
 );
 
-export type CreatedKey = Static<typeof CreatedKey>;
-
 export const RevokedKeyJson = Type.Object(
   {
     ...keyMembers,
-    unfinished_actions: Type.Integer({
-      minimum: 0,
-      description: `Its pending and held actions, counted up to ${UNFINISHED_COUNTED_MAX}. With unfinished=cancel they are being cancelled.`,
-      examples: [3],
-    }),
-    held_actions: Type.Integer({
-      minimum: 0,
-      description: "Those of them that await approval. Their approvers see that the key was revoked.",
-      examples: [1],
-    }),
-    created_keys: Type.Integer({
-      minimum: 0,
-      description: "Live keys that it created. `created_by` of the list finds them.",
-      examples: [0],
-    }),
+    unfinished_actions: quantity(
+      `Its pending and held actions, counted up to ${UNFINISHED_COUNTED_MAX}. With unfinished=cancel they are being cancelled.`,
+      3,
+    ),
+    held_actions: quantity("Those of them that await approval. Their approvers see that the key was revoked.", 1),
+    created_keys: quantity("Live keys that it created. `created_by` of the list finds them.", 0),
   },
   { title: "RevokedKey", description: "A revoked key with what it has left to do." },
 );
@@ -294,8 +284,6 @@ export const ChangeAccount = Type.Object(
   { title: "ChangeAccount", additionalProperties: false, description: "The changes." },
 );
 
-export type ChangeAccount = Static<typeof ChangeAccount>;
-
 export const AccountJson = Type.Object(
   {
     id: AccountId,
@@ -305,7 +293,7 @@ export const AccountJson = Type.Object(
       {
         id: KeyId,
         name: plainText("The name of the calling key.", "ci"),
-        role: Type.Enum([...ROLES], { type: "string", description: "Its role.", examples: ["agent"] }),
+        role: oneOf(ROLES, "Its role.", "agent"),
       },
       { description: "The calling key." },
     ),
@@ -399,11 +387,8 @@ const AccountItem = Type.Object(
     id: AccountId,
     email: nullable(plainText("Address of its first person; null: none.", "ann@example.com")),
     created_at: dateTime("When it was created."),
-    first: Type.Boolean({ description: "Whether it is the account of the first start.", examples: [false] }),
-    stopped: Type.Boolean({
-      description: "Its keys are refused and none of its actions is sent until it is allowed.",
-      examples: [true],
-    }),
+    first: yesNo("Whether it is the account of the first start.", false),
+    stopped: yesNo("Its keys are refused and none of its actions is sent until it is allowed.", true),
     allowed_at: nullable(dateTime("When it was allowed; null: not necessary, or not yet.")),
   },
   { title: "ListedAccount", description: "An account of the service." },
@@ -417,8 +402,6 @@ export const AccountList = Type.Object(
   },
   { title: "AccountList", description: "The accounts of the service." },
 );
-
-export type AccountList = Static<typeof AccountList>;
 
 /** An account of the service as the API shows it. */
 export function serializeListedAccount(row: ListedAccount): Static<typeof AccountItem> {

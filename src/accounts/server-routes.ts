@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import type { EffectiveSettings } from "../config/config.ts";
-import { emailSchema, nullable, plainText } from "../api/schema-helpers.ts";
+import { emailSchema, nullable, plainText, oneOf, yesNo } from "../api/schema-helpers.ts";
 import { API_ERRORS, BODY_ERRORS, bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { json } from "../http/response.ts";
 import type { OwnMailService } from "./own-mails.ts";
@@ -14,11 +14,8 @@ const SettingJson = Type.Object(
   {
     name: plainText("Its name in the environment.", "RETENTION_DAYS"),
     value: nullable(plainText("What is in force; null: nothing is, or it is a secret.", "30")),
-    set: Type.Boolean({
-      description: "Whether the environment has it; otherwise it is the default.",
-      examples: [true],
-    }),
-    secret: Type.Boolean({ description: "Whether its value is shown nowhere.", examples: [false] }),
+    set: yesNo("Whether the environment has it; otherwise it is the default.", true),
+    secret: yesNo("Whether its value is shown nowhere.", false),
     description: plainText("What it is, and what it means to leave it unset.", "Days that finished actions are kept."),
   },
   { title: "ServerSetting", description: "A setting of the server." },
@@ -31,10 +28,7 @@ const DatabaseJson = Type.Object(
   {
     bytes: bytes("Size of the file without its log", 48_234_496),
     free_bytes: bytes("What of it is free for the next rows", 1_048_576),
-    can_shrink: Type.Boolean({
-      description: "Whether the file gets smaller after retention. A file of version 0.1 doesn't.",
-      examples: [true],
-    }),
+    can_shrink: yesNo("Whether the file gets smaller after retention. A file of version 0.1 doesn't.", true),
     deletable_bytes: bytes("About what retention would free, estimated from a sample of actions", 30_000_000),
     deletable_days: Type.Integer({
       minimum: 1,
@@ -64,11 +58,11 @@ export const ServerJson = Type.Object(
     approval_ttl_hours: nullable(
       Type.Integer({ minimum: 1, description: "Hours that an action awaits approval; null: forever.", examples: [72] }),
     ),
-    approval_links: Type.Enum(["confirm", "one_click"], {
-      type: "string",
-      description: "Whether the links of approval mails ask for confirmation.",
-      examples: ["confirm"],
-    }),
+    approval_links: oneOf(
+      ["confirm", "one_click"],
+      "Whether the links of approval mails ask for confirmation.",
+      "confirm",
+    ),
     approvers: Type.Array(
       Type.String({ description: "An address, a domain, or for other accounts how many there are." }),
       {
@@ -76,12 +70,8 @@ export const ServerJson = Type.Object(
         examples: [["boss@example.com"]],
       },
     ),
-    agent_approval: Type.Enum(["off", "elicit"], {
-      type: "string",
-      description: "Whether an MCP client can ask its user to approve.",
-      examples: ["off"],
-    }),
-    sends_mail: Type.Boolean({ description: "Whether a mail provider is set.", examples: [true] }),
+    agent_approval: oneOf(["off", "elicit"], "Whether an MCP client can ask its user to approve.", "off"),
+    sends_mail: yesNo("Whether a mail provider is set.", true),
     retention_days: nullable(
       Type.Integer({ minimum: 1, description: "Days that finished actions are kept; null: forever.", examples: [30] }),
     ),
@@ -100,17 +90,13 @@ export const TestMail = Type.Object(
   { title: "TestMail", additionalProperties: false, description: "Who gets the test mail." },
 );
 
-export type TestMail = Static<typeof TestMail>;
-
 export const TestMailResult = Type.Object(
   {
-    delivered: Type.Boolean({ description: "Whether the mail provider took it.", examples: [true] }),
+    delivered: yesNo("Whether the mail provider took it.", true),
     error: nullable(plainText("Why not; null: it did.", "No mail was sent: no mail provider is configured.")),
   },
   { title: "TestMailResult", description: "How a test mail fared." },
 );
-
-export type TestMailResult = Static<typeof TestMailResult>;
 
 export interface ServerRouteDeps {
   /** The server's settings that this caller can see. */

@@ -3,7 +3,7 @@ import { auditOf, type AuditStore } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { type KnownOrigin, knownOriginsOf } from "./known-origins.ts";
-import { dateTime, describedOnly, nullable, url } from "../api/schema-helpers.ts";
+import { dateTime, describedOnly, nullable, url, oneOf } from "../api/schema-helpers.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import { normalTarget } from "../core/target.ts";
 import type { Clock } from "../core/clock.ts";
@@ -301,15 +301,12 @@ const origin = Type.String({
 
 export type RotationJson = Static<typeof RotationJson>;
 
-const use = (description: string) =>
-  Type.Optional(Type.Enum([...SIGNING_USES], { type: "string", description, examples: ["callbacks"] }));
+const use = (description: string) => Type.Optional(oneOf(SIGNING_USES, description, "callbacks"));
 
 export const SigningSecretQuery = Type.Object(
   { origin, for: use("What the secret signs. Default: calls. Callbacks have secrets of their own.") },
   { additionalProperties: false },
 );
-
-export type SigningSecretQuery = Static<typeof SigningSecretQuery>;
 
 export const RotateQuery = Type.Object(
   {

@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { bodyCheck, dateTime, emailSchema, nullable, plainText, url } from "../api/schema-helpers.ts";
+import { bodyCheck, dateTime, emailSchema, nullable, plainText, url, oneOf, yesNo } from "../api/schema-helpers.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import type { Invitation, TeamMember } from "../core/team-store.ts";
 import { MEMBER_ROLES } from "../core/roles.ts";
@@ -19,11 +19,11 @@ export const InvitationId = Type.String({
   examples: ["inv_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-const role = Type.Enum([...MEMBER_ROLES], {
-  type: "string",
-  description: "What the person may do. owner: everything; approver: read, approve, cancel; reader: read.",
-  examples: ["approver"],
-});
+const role = oneOf(
+  MEMBER_ROLES,
+  "What the person may do. owner: everything; approver: read, approve, cancel; reader: read.",
+  "approver",
+);
 
 const email = plainText("The person's address.", "ann@example.com");
 
@@ -49,21 +49,15 @@ export const PersonList = Type.Object(
   { title: "PersonList", description: "The people of the account." },
 );
 
-export type PersonList = Static<typeof PersonList>;
-
 export const ChangePerson = Type.Object(
   { role },
   { title: "ChangePerson", additionalProperties: false, description: "The new role of a person." },
 );
 
-export type ChangePerson = Static<typeof ChangePerson>;
-
 export const CreateInvitation = Type.Object(
   { email: emailSchema("The address that is invited. The person joins with this address only."), role },
   { title: "CreateInvitation", additionalProperties: false, description: "A new invitation." },
 );
-
-export type CreateInvitation = Static<typeof CreateInvitation>;
 
 const invitation = {
   id: InvitationId,
@@ -77,10 +71,7 @@ const invitation = {
 export const InvitationJson = Type.Object(
   {
     ...invitation,
-    void: Type.Boolean({
-      description: "Whether its link lets nobody in, since whoever made it may no longer manage the account.",
-      examples: [false],
-    }),
+    void: yesNo("Whether its link lets nobody in, since whoever made it may no longer manage the account.", false),
   },
   { title: "Invitation", description: "An invitation that was not accepted yet, without its link." },
 );
@@ -96,18 +87,14 @@ export const InvitationList = Type.Object(
   { title: "InvitationList", description: "The open invitations of the account." },
 );
 
-export type InvitationList = Static<typeof InvitationList>;
-
 export const CreatedInvitation = Type.Object(
   {
     ...invitation,
     link: url("The link to join. It is not stored and never shown again.", "https://outgate.example.com/join/3f9a0c"),
-    mailed: Type.Boolean({ description: "Whether a mail with the link is sent.", examples: [true] }),
+    mailed: yesNo("Whether a mail with the link is sent.", true),
   },
   { title: "CreatedInvitation", description: "A new invitation. Only this answer contains its link." },
 );
-
-export type CreatedInvitation = Static<typeof CreatedInvitation>;
 
 /** Checks the form that changes a role. Throws `validation_error`. */
 export const checkRole = bodyCheck(ChangePerson);

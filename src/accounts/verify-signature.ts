@@ -4,7 +4,7 @@ import type { FirstStepStore } from "../core/activity-store.ts";
 import type { ActionStore } from "../core/store.ts";
 import { sentBody } from "../core/body.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { stringMap, url } from "../api/schema-helpers.ts";
+import { stringMap, url, oneOf, plainText, yesNo } from "../api/schema-helpers.ts";
 import { UnreadableSecret } from "../crypto/secrets.ts";
 import { normalTarget } from "../core/target.ts";
 import type { Clock } from "../core/clock.ts";
@@ -138,9 +138,7 @@ export const VerifySignature = Type.Object(
       },
     ),
     text: Type.Optional(text("The raw body, where it is UTF-8. Leave out both where there is none.")),
-    base64: Type.Optional(
-      Type.String({ description: "Instead of text: the raw body in standard base64.", examples: ["eyJvcmRlciI6N30="] }),
-    ),
+    base64: Type.Optional(plainText("Instead of text: the raw body in standard base64.", "eyJvcmRlciI6N30=")),
   },
   { title: "VerifySignature", additionalProperties: false, description: "A call or callback as it was received." },
 );
@@ -151,10 +149,10 @@ const finding = <Code extends string>(codes: readonly Code[], title: string, des
   Type.Object(
     {
       code: Type.Enum([...codes], { type: "string", description: "What it is.", examples: [codes[0] ?? ""] }),
-      message: Type.String({
-        description: "What it means and what to do.",
-        examples: ["The header webhook-id is missing. A proxy or framework may have dropped it."],
-      }),
+      message: plainText(
+        "What it means and what to do.",
+        "The header webhook-id is missing. A proxy or framework may have dropped it.",
+      ),
     },
     { title, description },
   );
@@ -162,8 +160,8 @@ const finding = <Code extends string>(codes: readonly Code[], title: string, des
 export const SignatureCheckJson = Type.Object(
   {
     origin: url("The origin whose secrets were compared.", "https://api.example.com"),
-    for: Type.Enum([...SIGNING_USES], { type: "string", description: "What they sign.", examples: ["calls"] }),
-    valid: Type.Boolean({ description: "Whether one of the signatures matches.", examples: [false] }),
+    for: oneOf(SIGNING_USES, "What they sign.", "calls"),
+    valid: yesNo("Whether one of the signatures matches.", false),
     secret: Type.Union([Type.Enum(["current", "previous"], { type: "string" }), Type.Null()], {
       description: "The secret that made it; null: none.",
       examples: ["current"],

@@ -1,9 +1,9 @@
-import Type, { type Static } from "typebox";
+import Type from "typebox";
 import { type Caller, viewOf } from "../core/roles.ts";
 import { ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "../core/limits.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
 import { maskedAttempts } from "../receipts/see.ts";
-import { dateTime, nullable, plainText } from "../api/schema-helpers.ts";
+import { dateTime, nullable, plainText, quantity, oneOf } from "../api/schema-helpers.ts";
 import type { Action } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { responseBody, responseCode } from "../api/action-schemas.ts";
@@ -24,14 +24,10 @@ const Attempt = Type.Object(
     run: made.run,
     attempt: Type.Integer({ minimum: 1, description: "Its number in the run.", examples: [1] }),
     at: dateTime("When it ended."),
-    outcome: Type.Enum(["answered", "not_sent", "unknown"], {
-      type: "string",
-      description: "What is known of it, as in the timeline.",
-      examples: ["answered"],
-    }),
+    outcome: oneOf(["answered", "not_sent", "unknown"], "What is known of it, as in the timeline.", "answered"),
     response_code: responseCode(503),
     error: nullable(plainText("Why it failed; null: it succeeded.", "The target answered with status 503.")),
-    duration_ms: nullable(Type.Integer({ minimum: 0, description: "How long it took.", examples: [41] })),
+    duration_ms: nullable(quantity("How long it took.", 41)),
     location: nullable(
       plainText("Target of a redirect. Redirects are never followed.", "https://api.example.com/moved"),
     ),
@@ -53,8 +49,6 @@ export const AttemptList = Type.Object(
   { data: Type.Array(Attempt, { description: `The newest ${ATTEMPTS_KEPT} attempts, oldest first.` }) },
   { title: "AttemptList", description: "The newest attempts of an action." },
 );
-
-export type AttemptList = Static<typeof AttemptList>;
 
 /** The attempts as JSON text, masked as far as the caller requires. */
 export async function serializeAttempts(

@@ -1,8 +1,8 @@
-import Type, { type Static } from "typebox";
+import Type from "typebox";
 import { ActionId, Status } from "../api/action-schemas.ts";
 import type { ActionService } from "./service.ts";
 import { DECISIONS } from "../core/action.ts";
-import { plainText, reason, run } from "../api/schema-helpers.ts";
+import { plainText, reason, run, oneOf } from "../api/schema-helpers.ts";
 import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX } from "../core/limits.ts";
 import { json } from "../http/response.ts";
 import { API_ERRORS, BODY_ERRORS, bodyOperation, createApiRoutes, jsonBody } from "../http/operation.ts";
@@ -24,7 +24,7 @@ const ShownRequestJson = Type.Object(
 /** The body of `POST /v1/approvals`. */
 export const DecideRequests = Type.Object(
   {
-    decision: Type.Enum([...DECISIONS], { type: "string", description: "For all of them.", examples: ["approve"] }),
+    decision: oneOf(DECISIONS, "For all of them.", "approve"),
     reason: Type.Optional(reason("Why; shown in the timeline of each.")),
     requests: Type.Array(ShownRequestJson, {
       minItems: 1,
@@ -34,8 +34,6 @@ export const DecideRequests = Type.Object(
   },
   { title: "DecideRequests", additionalProperties: false, description: "A decision on several held requests." },
 );
-
-export type DecideRequests = Static<typeof DecideRequests>;
 
 export const RequestDecisions = Type.Object(
   {
@@ -61,8 +59,6 @@ export const RequestDecisions = Type.Object(
   },
   { title: "RequestDecisions", description: "What became of each request." },
 );
-
-export type RequestDecisions = Static<typeof RequestDecisions>;
 
 interface ApprovalRouteDeps {
   readonly actionService: Pick<ActionService, "decideMany">;

@@ -1,7 +1,7 @@
-import Type, { type Static } from "typebox";
+import Type from "typebox";
 import { ActionId } from "../api/action-schemas.ts";
 import type { ListNotifications } from "./service.ts";
-import { checkListQuery, dateTime, encodeCursor, nullable, plainText } from "../api/schema-helpers.ts";
+import { checkListQuery, dateTime, encodeCursor, nullable, plainText, quantity, oneOf } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../core/limits.ts";
 import { json } from "../http/response.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
@@ -27,8 +27,6 @@ export const NotificationQuery = Type.Object(
   { additionalProperties: false },
 );
 
-export type NotificationQuery = Static<typeof NotificationQuery>;
-
 const NotificationJson = Type.Object(
   {
     id: plainText("Identifies it: the webhook-id of a callback.", "01kjwa5v00e7v8c9x2m4n6p8qr"),
@@ -37,12 +35,12 @@ const NotificationJson = Type.Object(
     kind: plainText("What it is: callback, mail, or a message of a channel.", "callback"),
     event: plainText("What it is about.", "action.completed"),
     target: plainText("Where it goes, masked; the id of a channel for a message.", "https://app.example.com/outgate"),
-    status: Type.Enum(["pending", "active", "delivered", "given_up", "dropped"], {
-      type: "string",
-      description: "dropped: it was no longer needed.",
-      examples: ["delivered"],
-    }),
-    attempts: Type.Integer({ minimum: 0, description: "Attempts so far.", examples: [1] }),
+    status: oneOf(
+      ["pending", "active", "delivered", "given_up", "dropped"],
+      "dropped: it was no longer needed.",
+      "delivered",
+    ),
+    attempts: quantity("Attempts so far.", 1),
     created_at: dateTime("When it was caused."),
     next_attempt_at: nullable(dateTime("When the next attempt is due; null: none is.")),
     last_error: nullable(plainText("How the last attempt failed, masked.", "The target answered with status 503.")),
@@ -57,8 +55,6 @@ export const NotificationList = Type.Object(
   },
   { title: "NotificationList", description: "One page of the notifications." },
 );
-
-export type NotificationList = Static<typeof NotificationList>;
 
 interface NotificationRouteDeps {
   readonly listNotifications: ListNotifications;

@@ -33,6 +33,9 @@ import {
   stringMap,
   targetUrl,
   url,
+  quantity,
+  oneOf,
+  yesNo,
 } from "./schema-helpers.ts";
 import { ruleMembers } from "./rule-schemas.ts";
 
@@ -128,10 +131,10 @@ export const CreateAction = Type.Object(
     ),
     form: Type.Optional(formSchema("Instead of body: fields of a form; a list sends its name several times.")),
     text: Type.Optional(
-      Type.String({
-        description: "Instead of body: a text, with your content-type header, default text/plain; charset=utf-8.",
-        examples: ["a,b\n1,2\n"],
-      }),
+      plainText(
+        "Instead of body: a text, with your content-type header, default text/plain; charset=utf-8.",
+        "a,b\n1,2\n",
+      ),
     ),
     base64: Type.Optional(
       Type.String({
@@ -226,11 +229,11 @@ export const responseBody = (example: unknown) =>
 
 const ActionError = Type.Object(
   {
-    source: Type.Enum(["target", "dispatch"], {
-      type: "string",
-      description: "target: it answered with a status other than 2xx; dispatch: no whole answer arrived.",
-      examples: ["target"],
-    }),
+    source: oneOf(
+      ["target", "dispatch"],
+      "target: it answered with a status other than 2xx; dispatch: no whole answer arrived.",
+      "target",
+    ),
     message: plainText("The same text as last_error.", lastError),
     response_code: responseCode(503),
     response_body: responseBody("Service Unavailable"),
@@ -282,7 +285,7 @@ export const ActionJson = Type.Object(
     headers: nullable(stringMap("Headers of the call.")),
     dedupe: nullable(plainText("Semantic key of deduplication.", "order-7")),
     run: run("The present run: 1, and one more with each retry. Attempts are counted per run."),
-    attempts: Type.Integer({ minimum: 0, description: "Delivery attempts used in this run.", examples: [1] }),
+    attempts: quantity("Delivery attempts used in this run.", 1),
     retries: retries({}),
     created_at: dateTime("When it was created."),
     created_by: ActionCreator,
@@ -299,8 +302,8 @@ export const ActionJson = Type.Object(
       }),
     ),
     late_result: Type.Optional(LateResultJson),
-    duration_ms: nullable(Type.Integer({ minimum: 0, description: "How long the last attempt took.", examples: [41] })),
-    approve: Type.Boolean({ description: "Whether the action was held for approval.", examples: [false] }),
+    duration_ms: nullable(quantity("How long the last attempt took.", 41)),
+    approve: yesNo("Whether the action was held for approval.", false),
     approved_at: nullable(dateTime("When it was approved.")),
     approved_by: nullable(plainText("Who approved it.", "key:ann")),
     callback: nullable(url("Receives the events of this action.", "https://app.example.com/outgate")),
@@ -332,12 +335,8 @@ export const ActionJson = Type.Object(
         examples: ["stop"],
       }),
     ),
-    retries_remaining: Type.Optional(
-      Type.Integer({ minimum: 0, description: "Attempts left in this run, once one was made.", examples: [2] }),
-    ),
-    next_retry_in_seconds: Type.Optional(
-      Type.Integer({ minimum: 0, description: "Seconds until next_retry_at.", examples: [2] }),
-    ),
+    retries_remaining: Type.Optional(quantity("Attempts left in this run, once one was made.", 2)),
+    next_retry_in_seconds: Type.Optional(quantity("Seconds until next_retry_at.", 2)),
     paused: Type.Optional(
       Type.Literal(true, {
         description: "It is not sent until its pause ends. Absent otherwise, and in events and callbacks.",
@@ -403,8 +402,6 @@ export const Retry = Type.Object(
   { title: "Retry", additionalProperties: false, description: "Optional details of a retry." },
 );
 
-export type Retry = Static<typeof Retry>;
-
 const seconds = (extra: { readonly default?: number; readonly description: string }) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: WAIT_SECONDS_MAX, examples: [60], ...extra }));
 
@@ -424,8 +421,6 @@ export const WaitQuery = Type.Object(
   },
   { additionalProperties: false },
 );
-
-export type WaitQuery = Static<typeof WaitQuery>;
 
 /** No default: generated clients send defaults, and each of their reads would wait. */
 export const ReadQuery = Type.Object(

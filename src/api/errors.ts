@@ -1,4 +1,4 @@
-import Type, { type Static } from "typebox";
+import Type from "typebox";
 import { DomainError, ERROR_CODES, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import { plainText } from "./schema-helpers.ts";
 import { StoreBusy, StoreUnavailable } from "../core/store.ts";
@@ -38,8 +38,6 @@ export const ErrorEnvelope = Type.Object(
   },
   { title: "ErrorEnvelope", description: "The body of every error." },
 );
-
-export type ErrorEnvelope = Static<typeof ErrorEnvelope>;
 
 /** The HTTP status of each error. */
 export const HTTP_STATUS = {

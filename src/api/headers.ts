@@ -4,7 +4,7 @@ import type { Role } from "../core/roles.ts";
 import type { BodyMember } from "../core/body.ts";
 import type { ErrorCode, Issue } from "../core/domain-error.ts";
 import { charsetProblem, contentTypeProblem } from "./media-type.ts";
-import { key } from "./schema-helpers.ts";
+import { key, plainText } from "./schema-helpers.ts";
 import { HEADER_NAME_CHARS_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_MAX } from "../core/limits.ts";
 
 /** Without a pattern: by one, generated clients refuse what the service would replace. */
@@ -47,10 +47,10 @@ export const ANSWER_HEADERS = {
     examples: ["GET, HEAD, POST"],
   }),
   "WWW-Authenticate": Type.Literal("Bearer", { description: "How to authenticate.", examples: ["Bearer"] }),
-  "Set-Cookie": Type.String({
-    description: "Sets or clears the session cookie of the pages for people. It does not authenticate under /v1.",
-    examples: ["outgate_session=0123456789abcdef; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800"],
-  }),
+  "Set-Cookie": plainText(
+    "Sets or clears the session cookie of the pages for people. It does not authenticate under /v1.",
+    "outgate_session=0123456789abcdef; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800",
+  ),
   "Cache-Control": Type.String({
     pattern: "^(private, )?no-store$",
     description: "Nobody may cache the response.",

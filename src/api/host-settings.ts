@@ -29,14 +29,10 @@ export const PutDefaults = Type.Object(ruleMembers, {
   examples: [{ timeout_ms: 60_000, give_up_on: [401, 422] }],
 });
 
-export type PutDefaults = Static<typeof PutDefaults>;
-
 export const SettingsJson = Type.Object(ruleMembers, {
   title: "Settings",
   description: "What the account sets for calls to every host; only what is set.",
 });
-
-export type SettingsJson = Static<typeof SettingsJson>;
 
 export const PutHostSettings = Type.Object(
   { ...ruleMembers, ...limitMembers },
@@ -73,8 +69,6 @@ export const HostSettingsList = Type.Object(
   },
   { title: "HostSettingsList", description: "The settings of hosts, and those of the account for all hosts." },
 );
-
-export type HostSettingsList = Static<typeof HostSettingsList>;
 
 /** A body that was checked, as rules. */
 export function hostRulesFrom(body: PutHostSettings): HostRules {

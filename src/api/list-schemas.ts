@@ -26,6 +26,9 @@ import {
   plainText,
   RESPONSE_CODE,
   keyId,
+  quantity,
+  oneOf,
+  yesNo,
 } from "./schema-helpers.ts";
 import { TIMELINE_EVENT_TYPES } from "../core/timeline.ts";
 
@@ -65,9 +68,7 @@ export const FILTERS = {
       examples: [["pending", "active"]],
     }),
   ),
-  method: Type.Optional(
-    Type.Enum([...HTTP_METHODS], { type: "string", description: "HTTP method of the call.", examples: ["POST"] }),
-  ),
+  method: Type.Optional(oneOf(HTTP_METHODS, "HTTP method of the call.", "POST")),
   host: Type.Optional(hostSchema("Host name, with a port or for any port.")),
   path: Type.Optional(searched("The start of the target's path.", "/v1/refunds")),
   dedupe: Type.Optional(key("The dedupe key of the create.")),
@@ -81,20 +82,8 @@ export const FILTERS = {
       examples: [["422", "5xx"]],
     }),
   ),
-  outcome: Type.Optional(
-    Type.Enum([...OUTCOMES], {
-      type: "string",
-      description: "How the newest attempt ended, as in the timeline.",
-      examples: ["unknown"],
-    }),
-  ),
-  error: Type.Optional(
-    Type.Enum([...ERROR_KINDS], {
-      type: "string",
-      description: "Kind of the newest attempt's failure.",
-      examples: ["timed_out"],
-    }),
-  ),
+  outcome: Type.Optional(oneOf(OUTCOMES, "How the newest attempt ended, as in the timeline.", "unknown")),
+  error: Type.Optional(oneOf(ERROR_KINDS, "Kind of the newest attempt's failure.", "timed_out")),
   title: Type.Optional(searched("Text in the title. Case doesn't count.", "Refund")),
   reason: Type.Optional(searched("Text in the requester's reason. Case doesn't count.", "duplicate")),
   metadata: Type.Optional(
@@ -133,8 +122,6 @@ export const ExportQuery = Type.Object(
   { additionalProperties: false },
 );
 
-export type ExportQuery = Static<typeof ExportQuery>;
-
 export const ListQuery = Type.Object(
   {
     ...FILTERS,
@@ -172,8 +159,6 @@ export const ActionPageJson = Type.Object(
   },
   { title: "ActionPage", description: "One page of a list." },
 );
-
-export type ActionPageJson = Static<typeof ActionPageJson>;
 
 /** The query of the action service. Throws `invalid_query` for dates that do not exist and invalid cursors. */
 export function checkList(query: ListQuery) {
@@ -231,8 +216,8 @@ export const ActionCounts = Type.Object(
       Type.Object(
         {
           status: Status,
-          count: Type.Integer({ minimum: 0, description: "How many were counted.", examples: [17] }),
-          is_more: Type.Boolean({ description: "Whether there may be more.", examples: [false] }),
+          count: quantity("How many were counted.", 17),
+          is_more: yesNo("Whether there may be more.", false),
         },
         { title: "ActionCount", description: "How many actions have a status." },
       ),
@@ -267,11 +252,7 @@ export const TimelineItem = Type.Object(
     ),
     at: dateTime("When it happened."),
     run: count(1, "A manual retry begins the next run.", 1),
-    type: Type.Enum([...TIMELINE_EVENT_TYPES], {
-      type: "string",
-      description: "What happened.",
-      examples: ["attempt"],
-    }),
+    type: oneOf(TIMELINE_EVENT_TYPES, "What happened.", "attempt"),
     status: Status,
     actor: Type.Optional(plainText("Who decided.", "key:ann")),
     reason: Type.Optional(nullable(plainText("The reason that was given; null: none.", "Agreed with Ann."))),
@@ -283,12 +264,11 @@ export const TimelineItem = Type.Object(
     ),
     attempt: Type.Optional(count(1, "Number of the attempt in its run.", 1)),
     outcome: Type.Optional(
-      Type.Enum(["answered", "not_sent", "unknown"], {
-        type: "string",
-        description:
-          "answered: the target answered with a status; not_sent: the target received nothing; unknown: it may have received the call.",
-        examples: ["answered"],
-      }),
+      oneOf(
+        ["answered", "not_sent", "unknown"],
+        "answered: the target answered with a status; not_sent: the target received nothing; unknown: it may have received the call.",
+        "answered",
+      ),
     ),
     response_code: Type.Optional(
       nullable(Type.Integer({ description: "HTTP status of the target.", examples: [503] })),
@@ -308,9 +288,7 @@ export const TimelineItem = Type.Object(
     ),
     event: Type.Optional(plainText("What the mail, callback or message was about.", "action.completed")),
     channel: Type.Optional(plainText("The name of the channel that it was for.", "ops")),
-    delivered: Type.Optional(
-      Type.Boolean({ description: "Whether the mail, callback or message was delivered.", examples: [true] }),
-    ),
+    delivered: Type.Optional(yesNo("Whether the mail, callback or message was delivered.", true)),
     attempts: Type.Optional(count(0, "How often delivery was attempted.", 1)),
   },
   { title: "TimelineItem", description: "One thing that happened to an action." },
@@ -320,8 +298,6 @@ export const Timeline = Type.Object(
   { data: Type.Array(TimelineItem, { description: "What happened, oldest first." }) },
   { title: "Timeline", description: "Everything that happened to an action." },
 );
-
-export type Timeline = Static<typeof Timeline>;
 
 export const EventText = Type.String({
   description:

@@ -1,6 +1,6 @@
 import { DomainError } from "../core/domain-error.ts";
 import { checkHost } from "../core/target.ts";
-import { nullable, plainText, KeyId, hostSchema, reason, dateTime } from "./schema-helpers.ts";
+import { nullable, plainText, KeyId, hostSchema, reason, dateTime, oneOf, yesNo } from "./schema-helpers.ts";
 import { PAUSE_KINDS, UNFINISHED_ON_REVOKE, type Pause } from "../core/pause.ts";
 import Type, { type Static } from "typebox";
 
@@ -11,12 +11,11 @@ export const PauseId = Type.String({
   examples: ["pau_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-export const kind = Type.Enum([...PAUSE_KINDS], {
-  type: "string",
-  description:
-    "account: the whole account; key: the actions of one key; host: the calls to one host; sign_up: the whole account, until an owner of the first account of the service allows it.",
-  examples: ["key"],
-});
+export const kind = oneOf(
+  PAUSE_KINDS,
+  "account: the whole account; key: the actions of one key; host: the calls to one host; sign_up: the whole account, until an owner of the first account of the service allows it.",
+  "key",
+);
 
 export const why = nullable(plainText("The reason that was given; null: none.", "It loops."));
 
@@ -38,8 +37,6 @@ export const CreatePause = Type.Object(
   },
 );
 
-export type CreatePause = Static<typeof CreatePause>;
-
 export const PauseJson = Type.Object(
   {
     id: PauseId,
@@ -49,11 +46,10 @@ export const PauseJson = Type.Object(
     ),
     host: Type.Optional(plainText("The host that is paused. Present if `kind` is `host`.", "api.example.com")),
     reason: why,
-    cancels: Type.Boolean({
-      description:
-        "The key was revoked with `unfinished=cancel`: its unfinished actions are being cancelled, then this pause ends.",
-      examples: [false],
-    }),
+    cancels: yesNo(
+      "The key was revoked with `unfinished=cancel`: its unfinished actions are being cancelled, then this pause ends.",
+      false,
+    ),
     created_at: dateTime("When it was paused."),
     created_by: plainText("Who paused it.", "key:owner"),
   },
@@ -66,8 +62,6 @@ export const PauseList = Type.Object(
   { data: Type.Array(PauseJson, { description: "The pauses in force, oldest first." }) },
   { title: "PauseList", description: "The pauses in force." },
 );
-
-export type PauseList = Static<typeof PauseList>;
 
 /** The pause of an action that waits for its end. */
 export const ActionPause = Type.Object(

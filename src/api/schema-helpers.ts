@@ -95,6 +95,16 @@ export const targetUrl = (description: string, example = "https://api.example.co
 /** Text in a response. */
 export const plainText = (description: string, example: string) => Type.String({ description, examples: [example] });
 
+/** One of some texts. */
+export const oneOf = <const Value extends string>(values: readonly Value[], description: string, example: Value) =>
+  Type.Enum([...values], { type: "string", description, examples: [example] });
+
+export const yesNo = (description: string, example: boolean) => Type.Boolean({ description, examples: [example] });
+
+/** A whole number, not less than 0. */
+export const quantity = (description: string, example: number) =>
+  Type.Integer({ minimum: 0, description, examples: [example] });
+
 export const dateTime = (description: string) =>
   Type.String({ format: "date-time", description, examples: ["2026-03-04T12:00:00.000Z"] });
 

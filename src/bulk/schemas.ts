@@ -11,6 +11,9 @@ import {
   plainText,
   reason,
   run,
+  oneOf,
+  yesNo,
+  quantity,
 } from "../api/schema-helpers.ts";
 import { BULK_GROUPS_SHOWN_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../core/limits.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
@@ -24,11 +27,7 @@ export const BulkId = Type.String({
   examples: ["blk_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-const Operation = Type.Enum([...BULK_OPERATIONS], {
-  type: "string",
-  description: "What is done with each action.",
-  examples: ["retry"],
-});
+const Operation = oneOf(BULK_OPERATIONS, "What is done with each action.", "retry");
 
 const Filter = Type.Object(FILTERS, {
   title: "BulkFilter",
@@ -57,16 +56,18 @@ export const StartBulk = Type.Object(
   },
 );
 
-export type StartBulk = Static<typeof StartBulk>;
-
-const count = (description: string) => Type.Integer({ minimum: 0, description, examples: [17] });
-
 export const BulkDryRun = Type.Object(
   {
-    matching: count("How many actions match."),
-    is_more: Type.Boolean({ description: "Whether there are more than one job covers.", examples: [false] }),
-    unknown_outcomes: count("How many of them the target may have carried out already, without having answered."),
-    late_results: count("How many of them the target has carried out: it answered 2xx, but too late for their status."),
+    matching: quantity("How many actions match.", 17),
+    is_more: yesNo("Whether there are more than one job covers.", false),
+    unknown_outcomes: quantity(
+      "How many of them the target may have carried out already, without having answered.",
+      17,
+    ),
+    late_results: quantity(
+      "How many of them the target has carried out: it answered 2xx, but too late for their status.",
+      17,
+    ),
     groups: Type.Array(
       Type.Object(
         {
@@ -74,7 +75,7 @@ export const BulkDryRun = Type.Object(
           response_code: nullable(
             Type.Integer({ description: "What the newest attempt was answered; null: nothing.", examples: [503] }),
           ),
-          count: count("How many of those that match."),
+          count: quantity("How many of those that match.", 17),
         },
         { description: "Actions that go to one host, and were answered alike." },
       ),
@@ -95,14 +96,14 @@ export const BulkJobJson = Type.Object(
     operation: Operation,
     filter: anyObject("Which actions it covers: those that matched when it began.", { status: ["failed"] }),
     reason: nullable(plainText("Why; null: none was given.", "The target is up again.")),
-    status: Type.Enum([...BULK_STATUSES], {
-      type: "string",
-      description: "running; finished: every action had its turn; stopped: by somebody, or by Outgate.",
-      examples: ["running"],
-    }),
-    matching: count("How many actions it covers."),
-    done: count("How many it was done with."),
-    failed: count("How many refused it."),
+    status: oneOf(
+      BULK_STATUSES,
+      "running; finished: every action had its turn; stopped: by somebody, or by Outgate.",
+      "running",
+    ),
+    matching: quantity("How many actions it covers.", 17),
+    done: quantity("How many it was done with.", 17),
+    failed: quantity("How many refused it.", 17),
     created_at: dateTime("When it began."),
     created_by: plainText("Who began it.", "key:ops"),
     finished_at: nullable(dateTime("When it ended; null: it runs.")),
@@ -131,13 +132,11 @@ export const BulkJobList = Type.Object(
   { title: "BulkJobList", description: "One page of the bulk jobs." },
 );
 
-export type BulkJobList = Static<typeof BulkJobList>;
-
-const ResultStatus = Type.Enum(["waiting", "done", "failed"], {
-  type: "string",
-  description: "Whether it was done with this action; failed: the action refused it.",
-  examples: ["done"],
-});
+const ResultStatus = oneOf(
+  ["waiting", "done", "failed"],
+  "Whether it was done with this action; failed: the action refused it.",
+  "done",
+);
 
 const BulkResultJson = Type.Object(
   {
@@ -166,8 +165,6 @@ export const BulkResultList = Type.Object(
   { title: "BulkResultList", description: "One page of the results of a bulk job." },
 );
 
-export type BulkResultList = Static<typeof BulkResultList>;
-
 /** A page of jobs or of results. */
 export const BulkQuery = Type.Object(
   {
@@ -190,10 +187,6 @@ export const BulkResultQuery = Type.Object(
   { status: Type.Optional(ResultStatus), ...BulkQuery.properties },
   { additionalProperties: false },
 );
-
-export type BulkResultQuery = Static<typeof BulkResultQuery>;
-
-export type BulkQuery = Static<typeof BulkQuery>;
 
 /** A job as a caller may see it: filter and reason are texts of whoever began it. */
 export function serializeJob(caller: Caller, job: BulkJob): BulkJobJson {

@@ -1,6 +1,15 @@
 import Type, { type Static } from "typebox";
 import { DomainError, type Issue } from "../core/domain-error.ts";
-import { dateTime, emailSchema, nameSchema, nullable, plainText, targetUrl } from "../api/schema-helpers.ts";
+import {
+  dateTime,
+  emailSchema,
+  nameSchema,
+  nullable,
+  plainText,
+  targetUrl,
+  oneOf,
+  yesNo,
+} from "../api/schema-helpers.ts";
 import {
   CHANNEL_ADDRESSES_MAX,
   CHANNELS_MAX,
@@ -23,11 +32,11 @@ export const ChannelId = Type.String({
   examples: ["chn_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-const kind = Type.Enum([...CHANNEL_KINDS], {
-  type: "string",
-  description: "mail: to addresses; slack: to an incoming webhook of Slack; webhook: a signed POST to a URL.",
-  examples: ["slack"],
-});
+const kind = oneOf(
+  CHANNEL_KINDS,
+  "mail: to addresses; slack: to an incoming webhook of Slack; webhook: a signed POST to a URL.",
+  "slack",
+);
 
 const minutes = Type.Integer({
   minimum: REMIND_MINUTES_MIN,
@@ -49,7 +58,7 @@ const settings = {
   }),
   url: targetUrl("For slack and webhook: where messages are posted.", "https://hooks.slack.com/services/T0/B0/abcd"),
   remind_after_minutes: minutes,
-  enabled: Type.Boolean({ description: "False: nothing is sent.", examples: [true] }),
+  enabled: yesNo("False: nothing is sent.", true),
 };
 
 export const CreateChannel = Type.Object(
@@ -123,11 +132,9 @@ export const ChannelList = Type.Object(
   { title: "ChannelList", description: "The channels of the account." },
 );
 
-export type ChannelList = Static<typeof ChannelList>;
-
 export const ChannelTest = Type.Object(
   {
-    delivered: Type.Boolean({ description: "Whether the test message was taken.", examples: [true] }),
+    delivered: yesNo("Whether the test message was taken.", true),
     error: nullable(plainText("Why not; null: it was.", "The target answered with status 404.")),
   },
   { title: "ChannelTest", description: "How a test message fared." },

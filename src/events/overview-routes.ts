@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { type Viewer, viewerOf } from "../core/roles.ts";
-import { dateTime, nullable, plainText } from "../api/schema-helpers.ts";
+import { dateTime, nullable, plainText, oneOf, yesNo, quantity } from "../api/schema-helpers.ts";
 import { OVERVIEW_RANGES } from "../core/limits.ts";
 import { json } from "../http/response.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
@@ -9,18 +9,16 @@ import { type OverviewRange, RANGE_NAMES } from "../core/activity.ts";
 import type { OverviewAnswer, OverviewService } from "./overview.ts";
 import type { Breakdown, NamedFigures } from "./overview-figures.ts";
 
-const count = (description: string) => Type.Integer({ minimum: 0, description, examples: [17] });
-
 const milliseconds = (description: string) =>
   nullable(Type.Number({ minimum: 0, description: `${description} Null: there was none.`, examples: [41] }));
 
 const host = plainText("Host name, and the port unless it is the scheme's default.", "api.example.com");
 
 const FIGURES = {
-  created: count("Actions created."),
-  completed: count("Actions that completed."),
-  failed: count("Actions that failed."),
-  attempts: count("Attempts that ended."),
+  created: quantity("Actions created.", 17),
+  completed: quantity("Actions that completed.", 17),
+  failed: quantity("Actions that failed.", 17),
+  attempts: quantity("Attempts that ended.", 17),
   p50_ms: milliseconds("Median duration of the attempts."),
   p95_ms: milliseconds("95 % of the attempts took at most so long."),
 };
@@ -30,7 +28,7 @@ const Slot = Type.Object(
   { title: "OverviewSlot", description: "A slot of the range: half an hour of a day." },
 );
 
-const SHARE = { ...FIGURES, failed_attempts: count("Attempts that failed.") };
+const SHARE = { ...FIGURES, failed_attempts: quantity("Attempts that failed.", 17) };
 
 const others = Type.Union(
   [Type.Object(SHARE, { title: "OverviewOthers", description: "All others together." }), Type.Null()],
@@ -54,14 +52,12 @@ export const OverviewQuery = Type.Object(
   { additionalProperties: false },
 );
 
-export type OverviewQuery = Static<typeof OverviewQuery>;
-
 /** The range of the page and of the API when none is named. */
 export const RANGE_DEFAULT: OverviewRange = "24h";
 
 export const OverviewJson = Type.Object(
   {
-    range: Type.Enum([...RANGE_NAMES], { type: "string", description: "How far back it goes.", examples: ["24h"] }),
+    range: oneOf(RANGE_NAMES, "How far back it goes.", "24h"),
     since: dateTime("Nothing before this is counted."),
     counted_until: nullable(dateTime("Nothing after this is counted yet; null: everything is.")),
     slot_seconds: Type.Integer({ minimum: 60, description: "Length of a slot.", examples: [1_800] }),
@@ -94,13 +90,13 @@ export const OverviewJson = Type.Object(
     other_agents: others,
     approvals: Type.Object(
       {
-        waiting: count("Actions that await approval now."),
-        is_more: Type.Boolean({ description: "Whether more may wait than were counted.", examples: [false] }),
+        waiting: quantity("Actions that await approval now.", 17),
+        is_more: yesNo("Whether more may wait than were counted.", false),
         oldest_at: nullable(dateTime("When the oldest of them was created; null: none waits.")),
-        over_an_hour: count("How many of them were created more than an hour ago."),
-        over_a_day: count("How many of them were created more than a day ago."),
-        approved: count("Approvals in the range."),
-        rejected: count("Rejections in the range."),
+        over_an_hour: quantity("How many of them were created more than an hour ago.", 17),
+        over_a_day: quantity("How many of them were created more than a day ago.", 17),
+        approved: quantity("Approvals in the range.", 17),
+        rejected: quantity("Rejections in the range.", 17),
         p50_ms: milliseconds("Median time from the request to the decision."),
         p95_ms: milliseconds("95 % of the decisions took at most so long."),
       },
@@ -110,10 +106,10 @@ export const OverviewJson = Type.Object(
       Type.Object(
         {
           host,
-          completed: count("Actions that completed."),
-          failed: count("Actions that failed. Attempts that were retried with success are not among them."),
-          attempts: count("Attempts that ended."),
-          failed_attempts: count("Attempts that failed."),
+          completed: quantity("Actions that completed.", 17),
+          failed: quantity("Actions that failed. Attempts that were retried with success are not among them.", 17),
+          attempts: quantity("Attempts that ended.", 17),
+          failed_attempts: quantity("Attempts that failed.", 17),
           last_error: plainText("How the last attempt failed.", "The target answered with status 503."),
           last_failed_at: dateTime("When the last attempt failed."),
         },
@@ -126,13 +122,13 @@ export const OverviewJson = Type.Object(
     ),
     retries: Type.Object(
       {
-        scheduled: count("Actions that wait for the time of their next attempt."),
-        due: count("Actions that are due and wait for a free slot."),
+        scheduled: quantity("Actions that wait for the time of their next attempt.", 17),
+        due: quantity("Actions that are due and wait for a free slot.", 17),
         due_since: nullable(dateTime("Since when the first of these is due; null: none is.")),
-        is_more: Type.Boolean({ description: "Whether there may be more of both.", examples: [false] }),
+        is_more: yesNo("Whether there may be more of both.", false),
         hosts: Type.Array(
           Type.Object(
-            { host, scheduled: count("Actions that wait."), next_at: dateTime("When the first one is due.") },
+            { host, scheduled: quantity("Actions that wait.", 17), next_at: dateTime("When the first one is due.") },
             { title: "RetryingHost", description: "A host with scheduled retries." },
           ),
           { description: "Those whose next retry comes first." },

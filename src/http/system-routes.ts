@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { nullable, plainText } from "../api/schema-helpers.ts";
+import { nullable, plainText, oneOf } from "../api/schema-helpers.ts";
 import { json } from "./response.ts";
 import { createRoutes, operation } from "./operation.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -20,11 +20,7 @@ interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
 /** The response of /health and /ready. */
 export const Health = Type.Object(
   {
-    status: Type.Enum(["ok", "unavailable"], {
-      type: "string",
-      description: "Status of the service.",
-      examples: ["ok"],
-    }),
+    status: oneOf(["ok", "unavailable"], "Status of the service.", "ok"),
     version: plainText("Version of the service.", "0.2.0"),
     commit: nullable(
       plainText(
@@ -119,7 +115,7 @@ const GET_METRICS = operation({
   answers: {
     200: {
       description: "The metrics.",
-      schema: Type.String({ description: "Prometheus text.", examples: ["outgate_actions_created_total 7\n"] }),
+      schema: plainText("Prometheus text.", "outgate_actions_created_total 7\n"),
       mediaType: "text/plain; version=0.0.4; charset=utf-8",
     },
   },

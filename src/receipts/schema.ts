@@ -1,11 +1,11 @@
-import Type, { type Static } from "typebox";
+import Type from "typebox";
 import { withoutUnknown, withoutTexts } from "../core/extras.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { ActionJson } from "../api/action-schemas.ts";
 import { cutJson, cutRequestBody } from "./cut-body.ts";
 import { RECEIPT_ATTEMPTS_MAX, RECEIPT_BODY_BYTES_MAX } from "../core/limits.ts";
 import { receiptHistory } from "./history.ts";
-import { plainText } from "../api/schema-helpers.ts";
+import { plainText, quantity } from "../api/schema-helpers.ts";
 import { maskedEntry } from "./masked-action.ts";
 import { type MaskedAction, type SeenAction, seenWith } from "./seen-action.ts";
 import { TimelineItem } from "../api/list-schemas.ts";
@@ -55,11 +55,7 @@ export const ReceiptJson = Type.Object(
         description: `What happened, oldest first: the newest ${RECEIPT_ATTEMPTS_MAX} attempts and what came with them.`,
       },
     ),
-    earlier_attempts: Type.Integer({
-      minimum: 0,
-      description: "How many attempts of all runs came before those in the timeline.",
-      examples: [0],
-    }),
+    earlier_attempts: quantity("How many attempts of all runs came before those in the timeline.", 0),
   },
   {
     title: "Receipt",
@@ -67,8 +63,6 @@ export const ReceiptJson = Type.Object(
       "An action and its timeline, masked, without values of headers and metadata; `callback`, `receipt_url` and the id in `created_by` are null here. `approved_by` and `actor` are a kind (email, user, key, mcp or system) without a name.",
   },
 );
-
-export type ReceiptJson = Static<typeof ReceiptJson>;
 
 /**
  * A receipt as JSON text: the action as the public sees it and its `timeline`, masked, without header values. Anyone with the link can read it, so it
