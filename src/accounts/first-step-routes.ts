@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { dateTime, nullable, oneOf, yesNo } from "../api/schema-helpers.ts";
-import { API_ERRORS, BODY_ERRORS, bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
+import { bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { json } from "../http/response.ts";
 import { FIRST_STEPS, type FirstStepService, type FirstStepState } from "./first-steps.ts";
 
@@ -50,7 +50,6 @@ export function firstStepRoutes({ firstSteps }: FirstStepRouteDeps) {
         description:
           "The checklist of a new account. The pages show it until every step is done, it is hidden, or the account has 100 actions.",
         answers: { 200: { description: "The steps.", schema: FirstStepsJson } },
-        errors: API_ERRORS,
       }),
     )
     .patch(
@@ -67,7 +66,6 @@ export function firstStepRoutes({ firstSteps }: FirstStepRouteDeps) {
         description: "For everybody of the account. What a person has hidden for themselves stays hidden for them.",
         body: jsonBody(ChangeFirstSteps),
         answers: { 200: { description: "The steps.", schema: FirstStepsJson } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
       }),
     );
 }

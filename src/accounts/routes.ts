@@ -17,16 +17,7 @@ import {
   serializeKey,
   serializeListedAccount,
 } from "./schemas.ts";
-import {
-  API_ERRORS,
-  BODY_ERRORS,
-  bodyOperation,
-  createApiRoutes,
-  jsonBody,
-  operation,
-  optionalBody,
-  pathParams,
-} from "../http/operation.ts";
+import { bodyOperation, createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
 import { json } from "../http/response.ts";
 import { serializeOrigin, SigningOriginList } from "./known-origins.ts";
 import { KeyList, serializeListedKey } from "./key-list.ts";
@@ -91,7 +82,6 @@ export function accountRoutes(deps: AccountRouteDeps) {
         summary: "Get the account, key, role and limits of the caller",
         description: "Shows what the key of the request may do, and its limits.",
         answers: { 200: { description: "The account, and the key of the request.", schema: AccountJson } },
-        errors: API_ERRORS,
       }),
     )
     .patch(
@@ -109,7 +99,6 @@ export function accountRoutes(deps: AccountRouteDeps) {
         notes: ["An account without a name is shown by the address of its first person."],
         body: jsonBody(ChangeAccount),
         answers: { 200: { description: "The account with its name.", schema: AccountJson } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
       }),
     );
   return [
@@ -149,7 +138,6 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         notes: ["The secret keys themselves are never shown."],
         query: MadeByQuery,
         answers: { 200: { description: "The keys.", schema: KeyList } },
-        errors: API_ERRORS,
       }),
     )
     .post(
@@ -172,7 +160,7 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         ],
         body: jsonBody(CreateKey),
         answers: { 201: { description: "The new key.", schema: CreatedKey, headers: ["Cache-Control"] } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "too_many_keys"],
+        errors: ["too_many_keys"],
       }),
     )
     .delete(
@@ -190,7 +178,6 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         params: KeyParams,
         query: RevokeQuery,
         answers: { 200: { description: "The revoked key.", schema: RevokedKeyJson } },
-        errors: [...API_ERRORS, "not_found"],
       }),
     );
 }
@@ -210,7 +197,6 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         description: "Lists the hosts that keys with a hold or a limit can use in `callback`.",
         notes: ["Callbacks of keys without a hold and without limits may go to other hosts too."],
         answers: { 200: { description: "The hosts.", schema: CallbackHostList } },
-        errors: API_ERRORS,
       }),
     )
     .post(
@@ -228,7 +214,6 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         notes: ["Adding a listed host changes nothing.", "An account can list up to 100 hosts."],
         body: jsonBody(AddCallbackHost),
         answers: { 200: { description: "The host, listed.", schema: CallbackHost } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
       }),
     )
     .delete(
@@ -246,7 +231,7 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         notes: ["Waiting callbacks to it are given up at their next attempt, and the timeline says so."],
         query: RemoveCallbackHostQuery,
         answers: { 204: { description: "The host was removed from the list.", schema: null } },
-        errors: [...API_ERRORS, "not_found"],
+        errors: ["not_found"],
       }),
     );
 }
@@ -270,7 +255,6 @@ function callbackTestRoutes({ callbackTests }: AccountRouteDeps) {
       ],
       body: jsonBody(TestCallback),
       answers: { 200: { description: "How it fared.", schema: CallbackTestJson } },
-      errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
     }),
   );
 }
@@ -300,7 +284,6 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
           "Lists where calls and callbacks of the account went, with the newest origin of each host name, and what was rotated.",
         notes: ["It shows no secret: read one with `getSigningSecret`."],
         answers: { 200: { description: "The origins.", schema: SigningOriginList } },
-        errors: API_ERRORS,
       }),
     )
     .get(
@@ -319,7 +302,6 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         notes: SECRET_NOTES,
         query: SigningSecretQuery,
         answers: { 200: { description: "The secret.", schema: SigningSecretJson, headers: ["Cache-Control"] } },
-        errors: API_ERRORS,
       }),
     )
     .post(
@@ -340,7 +322,6 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         answers: {
           200: { description: "The rotation. Read the new secret with getSigningSecret.", schema: RotationJson },
         },
-        errors: [...API_ERRORS, ...BODY_ERRORS],
       }),
     );
 }
@@ -366,7 +347,6 @@ function verifyRoutes({ verifyService }: AccountRouteDeps) {
       query: SigningSecretQuery,
       body: jsonBody(VerifySignature),
       answers: { 200: { description: "What was found, also where nothing matches.", schema: SignatureCheckJson } },
-      errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
     }),
   );
 }
@@ -392,7 +372,6 @@ function accountsRoutes({ signUpGate }: AccountRouteDeps) {
           "Keys of other accounts than the first get 403.",
         ],
         answers: { 200: { description: "The accounts.", schema: AccountList } },
-        errors: API_ERRORS,
       }),
     )
     .post(
@@ -415,7 +394,6 @@ function accountsRoutes({ signUpGate }: AccountRouteDeps) {
         params: AccountParams,
         body: optionalBody(NoBody),
         answers: { 204: { description: "The account is allowed.", schema: null } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "not_found"],
       }),
     );
 }

@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import type { EffectiveSettings } from "../config/config.ts";
 import { emailSchema, nullable, plainText, oneOf, yesNo } from "../api/schema-helpers.ts";
-import { API_ERRORS, BODY_ERRORS, bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
+import { bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { json } from "../http/response.ts";
 import type { OwnMailService } from "./own-mails.ts";
 import type { Caller } from "../core/roles.ts";
@@ -123,7 +123,6 @@ export function serverRoutes({ rulesFor, readSize, ownMails, version }: ServerRo
         description: "Returns the settings in force. Values of secrets are never shown.",
         notes: ["Keys of the first account see every setting, others what concerns them, without internal names."],
         answers: { 200: { description: "The settings.", schema: ServerJson } },
-        errors: API_ERRORS,
       }),
     )
     .post(
@@ -137,7 +136,6 @@ export function serverRoutes({ rulesFor, readSize, ownMails, version }: ServerRo
         description: "Sends at once and waits for at most 10 seconds. At most one a second and 30 an hour.",
         body: jsonBody(TestMail),
         answers: { 200: { description: "How it fared.", schema: TestMailResult } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
       }),
     );
 }

@@ -1,13 +1,5 @@
 import Type from "typebox";
-import {
-  API_ERRORS,
-  BODY_ERRORS,
-  bodyOperation,
-  createApiRoutes,
-  jsonBody,
-  operation,
-  pathParams,
-} from "../http/operation.ts";
+import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { MadeByQuery } from "./schemas.ts";
 import { json } from "../http/response.ts";
 import type { TeamService } from "./team.ts";
@@ -47,7 +39,6 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
         summary: "List the people of the account",
         description: "Lists the people of the account with their roles, in the order in which they joined.",
         answers: { 200: { description: "The people.", schema: PersonList } },
-        errors: API_ERRORS,
       }),
     )
     .patch(
@@ -65,7 +56,7 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
         params: PersonParams,
         body: jsonBody(ChangePerson),
         answers: { 200: { description: "The person with the new role.", schema: PersonJson } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "not_found", "last_owner"],
+        errors: ["last_owner"],
       }),
     )
     .delete(
@@ -87,7 +78,7 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
         ],
         params: PersonParams,
         answers: { 204: { description: "The person is removed.", schema: null } },
-        errors: [...API_ERRORS, "not_found", "last_owner"],
+        errors: ["last_owner"],
       }),
     );
   return [people, invitationRoutes({ teamService })] as const;
@@ -122,7 +113,6 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
         notes: LIST_NOTES,
         query: MadeByQuery,
         answers: { 200: { description: "The invitations.", schema: InvitationList } },
-        errors: API_ERRORS,
       }),
     )
     .post(
@@ -143,7 +133,6 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
         answers: {
           201: { description: "The new invitation.", schema: CreatedInvitation, headers: ["Cache-Control"] },
         },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
       }),
     )
     .delete(
@@ -160,7 +149,6 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
         description: "Withdraws an invitation. Its link works no more.",
         params: InvitationParams,
         answers: { 204: { description: "The invitation is withdrawn.", schema: null } },
-        errors: [...API_ERRORS, "not_found"],
       }),
     );
 }

@@ -5,7 +5,7 @@ import { DECISIONS } from "../core/action.ts";
 import { plainText, reason, run, oneOf } from "../api/schema-helpers.ts";
 import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX } from "../core/limits.ts";
 import { json } from "../http/response.ts";
-import { API_ERRORS, BODY_ERRORS, bodyOperation, createApiRoutes, jsonBody } from "../http/operation.ts";
+import { bodyOperation, createApiRoutes, jsonBody } from "../http/operation.ts";
 
 const ShownRequestJson = Type.Object(
   {
@@ -82,7 +82,6 @@ export function approvalRoutes({ actionService }: ApprovalRouteDeps) {
       ],
       body: jsonBody(DecideRequests),
       answers: { 200: { description: "What became of each.", schema: RequestDecisions } },
-      errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
     }),
   );
 }

@@ -4,7 +4,7 @@ import type { ListNotifications } from "./service.ts";
 import { checkListQuery, dateTime, encodeCursor, nullable, plainText, quantity, oneOf } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../core/limits.ts";
 import { json } from "../http/response.ts";
-import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
+import { createApiRoutes, operation } from "../http/operation.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { OutboxEntry } from "../core/store.ts";
 import { askOf } from "../core/channel.ts";
@@ -81,7 +81,6 @@ export function notificationRoutes({ listNotifications }: NotificationRouteDeps)
       notes: ["Targets and errors are masked."],
       query: NotificationQuery,
       answers: { 200: { description: "A page of notifications.", schema: NotificationList } },
-      errors: API_ERRORS,
     }),
   );
 }

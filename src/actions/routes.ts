@@ -7,8 +7,6 @@ import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
 import type { RequestContext } from "../http/request.ts";
 import { json } from "../http/response.ts";
 import {
-  API_ERRORS,
-  BODY_ERRORS,
   bodyOperation,
   createApiRoutes,
   operation,
@@ -267,15 +265,7 @@ const CREATE_ACTION = bodyOperation({
       schema: ActionJson,
     },
   },
-  errors: [
-    ...API_ERRORS,
-    ...BODY_ERRORS,
-    "missing_body",
-    "missing_field",
-    "invalid_url",
-    "invalid_sync",
-    "too_many_held",
-  ],
+  errors: ["missing_field", "invalid_url", "invalid_sync", "too_many_held"],
 });
 
 const LIST_ACTIONS = operation({
@@ -291,7 +281,6 @@ const LIST_ACTIONS = operation({
   ],
   query: ListQuery,
   answers: { 200: { description: "A page of actions.", schema: ActionPageJson } },
-  errors: API_ERRORS,
 });
 
 const COUNT_ACTIONS = operation({
@@ -303,7 +292,6 @@ const COUNT_ACTIONS = operation({
   notes: ["It looks at the newest 10,000 actions at most; `counted_until` says where it stopped."],
   query: FilterQuery,
   answers: { 200: { description: "The counts.", schema: ActionCounts } },
-  errors: API_ERRORS,
 });
 
 /** The beginnings of lines: a whole action is long. */
@@ -339,7 +327,6 @@ const EXPORT_ACTIONS = operation({
       headers: ["Cache-Control", "Content-Disposition"],
     },
   },
-  errors: API_ERRORS,
 });
 
 const GET_ACTION = operation({
@@ -355,7 +342,6 @@ const GET_ACTION = operation({
   params: ActionParams,
   query: ReadQuery,
   answers: { 200: { description: "The action.", schema: ActionJson } },
-  errors: [...API_ERRORS, "not_found"],
 });
 
 const GET_DECISION_FACTS = operation({
@@ -369,7 +355,6 @@ const GET_DECISION_FACTS = operation({
   ],
   params: ActionParams,
   answers: { 200: { description: "Facts and risks.", schema: DecisionFacts } },
-  errors: [...API_ERRORS, "not_found"],
 });
 
 const GET_TIMELINE = operation({
@@ -381,7 +366,6 @@ const GET_TIMELINE = operation({
   notes: ["Beyond 2,000 entries the oldest are left out."],
   params: ActionParams,
   answers: { 200: { description: "Its timeline.", schema: Timeline } },
-  errors: [...API_ERRORS, "not_found"],
 });
 
 const GET_ATTEMPTS = operation({
@@ -396,7 +380,6 @@ const GET_ATTEMPTS = operation({
   ],
   params: ActionParams,
   answers: { 200: { description: "Its attempts.", schema: AttemptList } },
-  errors: [...API_ERRORS, "not_found"],
 });
 
 const APPROVE_ACTION = bodyOperation({
@@ -412,7 +395,7 @@ const APPROVE_ACTION = bodyOperation({
   params: ActionParams,
   body: optionalBody(DecisionBody),
   answers: { 200: { description: "The action, approved.", schema: ActionJson } },
-  errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_approvable"],
+  errors: ["not_approvable"],
 });
 
 const CANCEL_ACTION = bodyOperation({
@@ -428,7 +411,7 @@ const CANCEL_ACTION = bodyOperation({
   params: ActionParams,
   body: optionalBody(DecisionBody),
   answers: { 200: { description: "The action, cancelled.", schema: ActionJson } },
-  errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_cancellable"],
+  errors: ["not_cancellable"],
 });
 
 const RETRY_ACTION = bodyOperation({
@@ -448,7 +431,7 @@ const RETRY_ACTION = bodyOperation({
   params: ActionParams,
   body: optionalBody(Retry),
   answers: { 200: { description: "The action, pending or awaiting approval again.", schema: ActionJson } },
-  errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_retryable"],
+  errors: ["not_retryable"],
 });
 
 const SEND_ACTION_NOW = bodyOperation({
@@ -466,7 +449,7 @@ const SEND_ACTION_NOW = bodyOperation({
   params: ActionParams,
   body: optionalBody(Retry),
   answers: { 200: { description: "The action, due now.", schema: ActionJson } },
-  errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_retryable"],
+  errors: ["not_retryable"],
 });
 
 const STREAM_EVENTS = operation({
@@ -488,5 +471,4 @@ const STREAM_EVENTS = operation({
       headers: ["Cache-Control", "X-Accel-Buffering"],
     },
   },
-  errors: API_ERRORS,
 });

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import Type from "typebox";
 import { type AuditRow } from "../core/audit.ts";
 import { prefersNdjson, json } from "../http/response.ts";
-import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
+import { createApiRoutes, operation } from "../http/operation.ts";
 
 interface AuditRouteDeps {
   readonly auditService: Pick<AuditService, "export" | "list" | "record">;
@@ -52,7 +52,6 @@ export function auditRoutes({ auditService }: AuditRouteDeps) {
           headers: ["Cache-Control"],
         },
       },
-      errors: API_ERRORS,
     }),
   );
 }

@@ -3,15 +3,7 @@ import { checkListQuery } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { ACTION_ID, BULK_ID } from "../core/ids.ts";
 import { json } from "../http/response.ts";
-import {
-  API_ERRORS,
-  BODY_ERRORS,
-  bodyOperation,
-  createApiRoutes,
-  jsonBody,
-  operation,
-  pathParams,
-} from "../http/operation.ts";
+import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import {
   type BulkDryRun,
   BulkId,
@@ -113,7 +105,7 @@ const START_BULK = bodyOperation({
     202: { description: "The job, a `BulkJob`.", schema: StartedBulk },
     200: { description: "With `dry_run`: what the job would cover, a `BulkDryRun`.", schema: StartedBulk },
   },
-  errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "too_many_jobs"],
+  errors: ["too_many_jobs"],
 });
 
 const LIST_BULK = operation({
@@ -125,7 +117,6 @@ const LIST_BULK = operation({
   notes: ["Jobs are kept for 30 days after their end."],
   query: BulkQuery,
   answers: { 200: { description: "A page of jobs.", schema: BulkJobList } },
-  errors: API_ERRORS,
 });
 
 const GET_BULK = operation({
@@ -137,7 +128,6 @@ const GET_BULK = operation({
   notes: ["`done` and `failed` count the actions that had their turn."],
   params: BulkParams,
   answers: { 200: { description: "The job.", schema: BulkJobJson } },
-  errors: [...API_ERRORS, "not_found"],
 });
 
 const LIST_RESULTS = operation({
@@ -149,7 +139,6 @@ const LIST_RESULTS = operation({
   params: BulkParams,
   query: BulkResultQuery,
   answers: { 200: { description: "A page of results.", schema: BulkResultList } },
-  errors: [...API_ERRORS, "not_found"],
 });
 
 const STOP_BULK = operation({
@@ -161,5 +150,4 @@ const STOP_BULK = operation({
   notes: ["The role must allow the job's operation.", "Stopping a job that has ended returns 204 again."],
   params: BulkParams,
   answers: { 204: { description: "The job has ended.", schema: null } },
-  errors: [...API_ERRORS, "not_found"],
 });

@@ -1,13 +1,5 @@
 import Type from "typebox";
-import {
-  API_ERRORS,
-  BODY_ERRORS,
-  bodyOperation,
-  createApiRoutes,
-  jsonBody,
-  operation,
-  pathParams,
-} from "../http/operation.ts";
+import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { json } from "../http/response.ts";
 import {
   ChangeChannel,
@@ -44,7 +36,6 @@ function allRoutes({ channelService }: ChannelRouteDeps) {
         description: "Lists the channels, the oldest first.",
         notes: ["URLs are shown masked: anyone who has one can post to it."],
         answers: { 200: { description: "The channels.", schema: ChannelList } },
-        errors: API_ERRORS,
       }),
     )
     .post(
@@ -65,7 +56,6 @@ function allRoutes({ channelService }: ChannelRouteDeps) {
         ],
         body: jsonBody(CreateChannel),
         answers: { 201: { description: "The channel.", schema: ChannelJson } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
       }),
     );
 }
@@ -88,7 +78,6 @@ function changeRoutes({ channelService }: ChannelRouteDeps) {
         params: ChannelParams,
         body: jsonBody(ChangeChannel),
         answers: { 200: { description: "The channel.", schema: ChannelJson } },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "not_found"],
       }),
     )
     .delete(
@@ -106,7 +95,6 @@ function changeRoutes({ channelService }: ChannelRouteDeps) {
         notes: ["Messages that wait are dropped."],
         params: ChannelParams,
         answers: { 204: { description: "The channel is removed.", schema: null } },
-        errors: [...API_ERRORS, "not_found"],
       }),
     )
     .post(
@@ -121,7 +109,6 @@ function changeRoutes({ channelService }: ChannelRouteDeps) {
         notes: ["It waits for at most 10 seconds.", "At most one test a second and 30 an hour."],
         params: ChannelParams,
         answers: { 200: { description: "How it fared.", schema: ChannelTest } },
-        errors: [...API_ERRORS, "not_found"],
       }),
     );
 }

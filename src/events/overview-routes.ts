@@ -3,7 +3,7 @@ import { type Viewer, viewerOf } from "../core/roles.ts";
 import { dateTime, nullable, plainText, oneOf, yesNo, quantity } from "../api/schema-helpers.ts";
 import { OVERVIEW_RANGES } from "../core/limits.ts";
 import { json } from "../http/response.ts";
-import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
+import { createApiRoutes, operation } from "../http/operation.ts";
 import { maskText } from "../receipts/masking.ts";
 import { type OverviewRange, RANGE_NAMES } from "../core/activity.ts";
 import type { OverviewAnswer, OverviewService } from "./overview.ts";
@@ -164,7 +164,6 @@ export function overviewRoutes({ overviewService }: OverviewRouteDeps) {
       ],
       query: OverviewQuery,
       answers: { 200: { description: "The figures.", schema: OverviewJson } },
-      errors: API_ERRORS,
     }),
   );
 }

@@ -10,15 +10,7 @@ import {
 } from "../api/host-settings.ts";
 import Type from "typebox";
 import { hostSchema } from "../api/schema-helpers.ts";
-import {
-  API_ERRORS,
-  BODY_ERRORS,
-  bodyOperation,
-  createApiRoutes,
-  jsonBody,
-  operation,
-  pathParams,
-} from "../http/operation.ts";
+import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { json } from "../http/response.ts";
 import { checkHost } from "../core/target.ts";
 import type { HostService } from "./service.ts";
@@ -77,7 +69,6 @@ const LIST_HOSTS = operation({
   description: "Lists the settings of hosts, and the defaults.",
   notes: ["For what an action doesn't say, the settings of its host count, then `defaults`, then the server's."],
   answers: { 200: { description: "The settings.", schema: HostSettingsList } },
-  errors: API_ERRORS,
 });
 
 const PUT_HOST = bodyOperation({
@@ -93,7 +84,6 @@ const PUT_HOST = bodyOperation({
   params: HostParams,
   body: jsonBody(PutHostSettings),
   answers: { 200: { description: "The settings of the host.", schema: HostSettingsJson } },
-  errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "not_found"],
 });
 
 const REMOVE_HOST = operation({
@@ -105,7 +95,6 @@ const REMOVE_HOST = operation({
   notes: ["Those of the account and of the server apply then."],
   params: HostParams,
   answers: { 204: { description: "The host has no settings.", schema: null } },
-  errors: [...API_ERRORS, "not_found"],
 });
 
 const PUT_DEFAULTS = bodyOperation({
@@ -117,5 +106,4 @@ const PUT_DEFAULTS = bodyOperation({
   notes: ["They apply where neither the action nor the settings of its host say something."],
   body: jsonBody(PutDefaults),
   answers: { 200: { description: "The settings of the account.", schema: SettingsJson } },
-  errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
 });

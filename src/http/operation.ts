@@ -93,7 +93,7 @@ export interface OperationInfo {
 }
 
 /** Errors of every /v1 request. */
-export const API_ERRORS = [
+const API_ERRORS = [
   "unauthorized",
   "rate_limited",
   "forbidden",
@@ -110,7 +110,9 @@ export const BODY_ERRORS = [
   "validation_error",
 ] as const;
 
-interface OperationSpec<Params, Query extends TObject> extends OperationInfo {
+interface OperationSpec<Params, Query extends TObject> extends Omit<OperationInfo, "errors"> {
+  /** Beside those that follow from permission, body and path; without a permission all of them. */
+  readonly errors?: readonly ErrorCode[];
   readonly params?: PathParams<Params>;
   readonly query?: Query;
   /** Refuses callers whose role would do. */
@@ -168,7 +170,18 @@ export function bodyOperation(spec: BodyOperationSpec<unknown, TObject, unknown>
 }
 
 function schemasOf(spec: OperationSpec<unknown, TObject>): Hooks<unknown, unknown> {
-  return { params: spec.params ?? NO_PARAMS, query: CHECKED, detail: spec };
+  return { params: spec.params ?? NO_PARAMS, query: CHECKED, detail: { ...spec, errors: errorsOf(spec) } };
+}
+
+function errorsOf({ permission, body, params, errors = [] }: OperationSpec<unknown, TObject>): readonly ErrorCode[] {
+  if (permission === null) return errors;
+  return [
+    ...API_ERRORS,
+    ...(body === undefined ? [] : BODY_ERRORS),
+    ...(body?.isRequired === true ? (["missing_body"] as const) : []),
+    ...(params === undefined ? [] : (["not_found"] as const)),
+    ...errors,
+  ];
 }
 
 /** A body that was read and parsed, and not yet checked; null: nothing was sent. */

@@ -2,15 +2,7 @@ import { PauseId, CreatePause, PauseJson, PauseList, checkPausedHost, serializeP
 import Type from "typebox";
 import type { PauseService } from "./service.ts";
 import { json } from "../http/response.ts";
-import {
-  API_ERRORS,
-  BODY_ERRORS,
-  bodyOperation,
-  createApiRoutes,
-  jsonBody,
-  operation,
-  pathParams,
-} from "../http/operation.ts";
+import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 
 interface PauseRouteDeps {
   readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
@@ -31,7 +23,6 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
         description: "Lists the pauses in force, oldest first.",
         notes: ["The audit log has earlier pauses."],
         answers: { 200: { description: "The pauses in force.", schema: PauseList } },
-        errors: API_ERRORS,
       }),
     )
     .post(
@@ -56,7 +47,7 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
           201: { description: "The pause. No attempt that it covers is started any more.", schema: PauseJson },
           200: { description: "The pause that was in force already.", schema: PauseJson },
         },
-        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "not_found"],
+        errors: ["not_found"],
       }),
     )
     .delete(
@@ -74,7 +65,6 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
         notes: ["Ending an ended pause returns 204 again."],
         params: PauseParams,
         answers: { 204: { description: "The pause has ended.", schema: null } },
-        errors: [...API_ERRORS, "not_found"],
       }),
     );
 }
