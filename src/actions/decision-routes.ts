@@ -60,12 +60,8 @@ export const RequestDecisions = Type.Object(
   { title: "RequestDecisions", description: "What became of each request." },
 );
 
-interface ApprovalRouteDeps {
-  readonly actionService: Pick<ActionService, "decideMany">;
-}
-
 /** /v1/approvals. */
-export function approvalRoutes({ actionService }: ApprovalRouteDeps) {
+export function approvalRoutes({ actionService }: { readonly actionService: Pick<ActionService, "decideMany"> }) {
   return createApiRoutes().post(
     "/v1/approvals",
     async ({ caller, body: { decision, reason: why = null, requests } }) =>

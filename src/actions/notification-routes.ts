@@ -56,14 +56,10 @@ export const NotificationList = Type.Object(
   { title: "NotificationList", description: "One page of the notifications." },
 );
 
-interface NotificationRouteDeps {
-  readonly listNotifications: ListNotifications;
-}
-
 const ROW_ID = /^[0-9a-z]{1,64}$/;
 
 /** /v1/notifications: what the page of the settings shows. */
-export function notificationRoutes({ listNotifications }: NotificationRouteDeps) {
+export function notificationRoutes({ listNotifications }: { readonly listNotifications: ListNotifications }) {
   return createApiRoutes().get(
     "/v1/notifications",
     async ({ caller, query }) => {

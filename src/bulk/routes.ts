@@ -20,14 +20,10 @@ import {
 } from "./schemas.ts";
 import type { BulkService } from "./service.ts";
 
-interface BulkRouteDeps {
-  readonly bulkService: BulkService;
-}
-
 export const BulkParams = pathParams(Type.Object({ id: BulkId }), "There is no such bulk job.");
 
 /** /v1/bulk. */
-export function bulkRoutes({ bulkService }: BulkRouteDeps) {
+export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService }) {
   return createApiRoutes()
     .post(
       "/v1/bulk",

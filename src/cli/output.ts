@@ -20,11 +20,7 @@ function escapeOf(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, "0")}`;
 }
 
-interface SourceText {
-  readonly source?: string;
-}
-
-type ExactReviver = (name: string, value: unknown, context?: SourceText) => unknown;
+type ExactReviver = (name: string, value: unknown, context?: { readonly source?: string }) => unknown;
 
 // Safe: `rawJSON` (ES2026) may be missing, as in Node 20, which its type says.
 const { rawJSON } = JSON as { readonly rawJSON?: (text: string) => unknown };

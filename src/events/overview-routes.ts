@@ -142,12 +142,8 @@ export const OverviewJson = Type.Object(
 
 export type OverviewJson = Static<typeof OverviewJson>;
 
-interface OverviewRouteDeps {
-  readonly overviewService: Pick<OverviewService, "read">;
-}
-
 /** /v1/overview: the figures of the page. */
-export function overviewRoutes({ overviewService }: OverviewRouteDeps) {
+export function overviewRoutes({ overviewService }: { readonly overviewService: Pick<OverviewService, "read"> }) {
   return createApiRoutes().get(
     "/v1/overview",
     async ({ caller, query: { range = RANGE_DEFAULT } }) =>

@@ -44,7 +44,7 @@ export function createOverview(deps: OverviewDeps) {
   const { actions, accounts, clock } = deps;
   const counting = new Map<string, Promise<Overview>>();
   /** In the order in which they were counted. */
-  const kept = new Map<string, KeptOverview>();
+  const kept = new Map<string, { readonly overview: Overview; readonly freshUntilMs: number }>();
   let last: Promise<unknown> = Promise.resolve();
 
   const count = async (name: string, accountId: string, range: OverviewRange): Promise<Overview> => {
@@ -88,11 +88,6 @@ export function createOverview(deps: OverviewDeps) {
       return { overview, retries, waiting, keyNames };
     },
   };
-}
-
-interface KeptOverview {
-  readonly overview: Overview;
-  readonly freshUntilMs: number;
 }
 
 /** What is stored of a range, and what happened since it was counted, up to a bounded number of rows. */

@@ -15,17 +15,13 @@ import { json } from "../http/response.ts";
 import { checkHost } from "../core/target.ts";
 import type { HostService } from "./service.ts";
 
-interface HostRouteDeps {
-  readonly hostService: HostService;
-}
-
 const HostParams = pathParams(
   Type.Object({ host: hostSchema("The host of a target, with its port unless that is the scheme's default.") }),
   "There is no such host.",
 );
 
 /** The settings of hosts, and those of the account for all hosts. */
-export function hostRoutes({ hostService }: HostRouteDeps) {
+export function hostRoutes({ hostService }: { readonly hostService: HostService }) {
   return createApiRoutes()
     .get(
       "/v1/hosts",

@@ -405,12 +405,7 @@ function Address({ url }: { readonly url: string }) {
 
 const FACT = "padding:2px 8px 2px 0;font-size:14px;line-height:1.5;overflow-wrap:anywhere";
 
-interface PartProps {
-  readonly title: string;
-  readonly part: MailPart;
-}
-
-function Part({ title, part: { lines, note } }: PartProps) {
+function Part({ title, part: { lines, note } }: { readonly title: string; readonly part: MailPart }) {
   return (
     <>
       <p class="quiet" style={HEAD}>

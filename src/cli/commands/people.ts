@@ -71,11 +71,7 @@ async function listInvitations(session: Session): Promise<number> {
   });
 }
 
-interface InviteOptions {
-  readonly role?: MemberRole;
-}
-
-async function invite(session: Session, { role }: InviteOptions, email: string): Promise<number> {
+async function invite(session: Session, { role }: { readonly role?: MemberRole }, email: string): Promise<number> {
   const { client, io, asksForJson, json, say } = session;
   if (role === undefined) throw new UsageError("--role is missing: it has no default.");
   const created = await client.createInvitation({ email, role });
