@@ -12,7 +12,7 @@ import { systemClock, type Clock } from "../core/clock.ts";
 import { systemIds, type Ids } from "../core/ids.ts";
 
 /** What an admin command works with. Needs no master key. */
-interface AdminParts {
+export interface AdminParts {
   readonly accounts: AccountStore;
   readonly people: PeopleStore;
   readonly secrets: CredentialFactory;

@@ -94,11 +94,13 @@ export class CliCommand extends Command {
     );
   }
 
-  /** Sets what the command does, with its options and those of the commands above it. Resolves with the exit code. */
+  /** Sets what the command does, with its options and those of the commands above it. `work` resolves with an exit code other than 0. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander doesn't type options: the handler does
-  runs<Options extends OptionValues>(work: (io: Io, options: Options, ...args: string[]) => Promise<number>): this {
+  runs<Options extends OptionValues>(
+    work: (io: Io, options: Options, ...args: string[]) => Promise<number | void>,
+  ): this {
     return this.action(async () => {
-      this.result.exitCode = await work(this.#io, this.optsWithGlobals<Options>(), ...this.args);
+      this.result.exitCode = (await work(this.#io, this.optsWithGlobals<Options>(), ...this.args)) ?? EXIT.ok;
     });
   }
 

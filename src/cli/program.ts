@@ -66,7 +66,6 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
     .description("print the version")
     .runs(async () => {
       io.out(`${releaseText(RELEASE)}\n`);
-      return EXIT.ok;
     });
   for (const [group, names] of Object.entries(GROUPS)) {
     for (const name of names) program.commands.find((command) => command.name() === name)?.helpGroup(group);
@@ -117,7 +116,6 @@ function addHelp(program: CliCommand): void {
         shown = next;
       }
       shown.outputHelp();
-      return EXIT.ok;
     });
 }
 

@@ -1,7 +1,7 @@
 import type { Action } from "../client/openapi.ts";
 import { createClient } from "../client/client.ts";
 import type { CommandOptions } from "commander";
-import { type CliCommand, EXIT, type Io, readValue, UsageError } from "./command.ts";
+import { type CliCommand, type Io, readValue, UsageError } from "./command.ts";
 import { createPaint, type Paint } from "../observability/terminal.ts";
 import { explain, jsonText, parseExact } from "./output.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
@@ -135,9 +135,12 @@ export function openSession(
   };
 }
 
-/** What a command does that needs the service: reads the API key, and explains errors of the service. */
+/**
+ * What a command does that needs the service: reads the API key, and explains errors of the service. `work` resolves with an
+ * exit code that is not that of success.
+ */
 export function withSession<Options extends object>(
-  work: (session: Session, options: Options, ...args: string[]) => Promise<number>,
+  work: (session: Session, options: Options, ...args: string[]) => Promise<number | void>,
 ) {
   return async (io: Io, { apiKeyFile, json, ...options }: Options & SessionOptions, ...args: string[]) => {
     const credentials = await readCredentials(apiKeyFile, io);
@@ -176,7 +179,7 @@ export function printList<Row>(
   { paint, io, isJson, asksForJson, json, line, say }: Session,
   page: { readonly data: readonly Row[]; readonly next_cursor?: string | null },
   { headings, rowOf, empty, command }: ListView<Row>,
-): number {
+): void {
   const cursor = page.next_cursor ?? null;
   if (asksForJson) json(page);
   else if (isJson) {
@@ -188,7 +191,6 @@ export function printList<Row>(
     say(tableOf(columns, page.data.map(rowOf), paint, io.columns));
     if (cursor !== null) say(paint(`More: ${command} --cursor ${cursor}`, "grey"));
   }
-  return EXIT.ok;
 }
 
 /** The pauses between requests where the service answers at once, because too many requests are waiting. */

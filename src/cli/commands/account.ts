@@ -72,7 +72,7 @@ const KEY_COLUMNS: readonly Column[] = [
 
 type ListKeysOptions = Pick<MadeByOptions, "createdBy">;
 
-async function listKeys(session: Session, { createdBy }: ListKeysOptions): Promise<number> {
+async function listKeys(session: Session, { createdBy }: ListKeysOptions): Promise<void> {
   const now = new Date();
   const usedOf = (at: string | null) => (at === null ? "never" : `${age(at, now)} ago`);
   return printList(session, await session.client.listKeys({ createdBy }), {
@@ -112,7 +112,7 @@ function timeIn(text: string, now: Date): string {
   return new Date(now.getTime() + Number(count) * (unit === "h" ? HOUR_MS : DAY_MS)).toISOString();
 }
 
-async function createKey(session: Session, options: CreateKeyOptions, name: string): Promise<number> {
+async function createKey(session: Session, options: CreateKeyOptions, name: string): Promise<void> {
   const { client, io, asksForJson, json, say } = session;
   const { role, hold, scope, replaces, host, method, expires } = options;
   if (role === undefined) throw new UsageError("--role is missing: it has no default.");
@@ -137,7 +137,6 @@ async function createKey(session: Session, options: CreateKeyOptions, name: stri
   if (asksForJson) json(created);
   else say(created.key);
   if (!asksForJson || io.isTty) io.err(`Created key ${created.id}. It is shown only this once.\n`);
-  return EXIT.ok;
 }
 
 const UNFINISHED = {
@@ -148,14 +147,13 @@ const UNFINISHED = {
 
 type RevokeKeyOptions = Pick<RevokeOptions, "unfinished">;
 
-async function revokeKey({ client, io }: Session, { unfinished }: RevokeKeyOptions, id: string): Promise<number> {
+async function revokeKey({ client, io }: Session, { unfinished }: RevokeKeyOptions, id: string): Promise<void> {
   const revoked = await client.revokeKey(id, { unfinished });
   io.err(`${visible(id)} is revoked.${UNFINISHED[unfinished ?? "keep"]}\n`);
   const { unfinished_actions: left, held_actions: held, created_keys: made } = revoked;
   if (left > 0)
     io.err(`Not ended: ${left}. Awaiting approval: ${held}; their approvers see that the key was revoked.\n`);
   if (made > 0) io.err(`Live keys that it made: ${made}. \`outgate keys --created-by ${visible(id)}\` lists them.\n`);
-  return EXIT.ok;
 }
 
 function addCallbackHostCommands(program: CliCommand): void {
@@ -179,14 +177,12 @@ function addCallbackHostCommands(program: CliCommand): void {
         const listed = await client.addCallbackHost(host);
         if (asksForJson) json(listed);
         io.err(`Callbacks of keys with a hold or a limit can go to ${visible(listed.host)} now.\n`);
-        return EXIT.ok;
       }),
     );
   addServiceCommand(hosts, "remove <host>", "remove a host, at once").runs(
     withSession(async ({ client, io }, _options, host) => {
       await client.removeCallbackHost(host);
       io.err(`Callbacks of keys with a hold or a limit can no longer go to ${visible(host)}.\n`);
-      return EXIT.ok;
     }),
   );
   addServiceCommand(hosts, "test <url>", "send a signed test callback to a URL on a listed host")
@@ -212,7 +208,7 @@ async function testCallback({ client, print }: Session, options: CallbackTestOpt
   return delivered && verifies !== false ? EXIT.ok : EXIT.failed;
 }
 
-async function listCallbackHosts(session: Session): Promise<number> {
+async function listCallbackHosts(session: Session): Promise<void> {
   const now = new Date();
   return printList(session, await session.client.listCallbackHosts(), {
     headings: ["HOST", "LISTED"],
@@ -244,7 +240,6 @@ function addPauseCommands(program: CliCommand): void {
         const keyId = what === "account" ? undefined : what;
         const pause = await client.createPause(given({ key_id: keyId, host, reason }));
         print(pause, () => `Paused. To resume: outgate resume ${visible(pause.id)}`);
-        return EXIT.ok;
       }),
     );
   addServiceCommand(program, "resume", "end a pause (owner key)")
@@ -253,7 +248,6 @@ function addPauseCommands(program: CliCommand): void {
       withSession(async ({ client, io }, _options, id) => {
         await client.endPause(id);
         io.err(`Pause ${visible(id)} has ended.\n`);
-        return EXIT.ok;
       }),
     );
   addServiceCommand(program, "pauses", "list the pauses in force (owner key)")
@@ -300,7 +294,6 @@ function addAccountsCommands(program: CliCommand): void {
       withSession(async ({ client, io }, _options, id) => {
         await client.allowAccount(id);
         io.err(`Account ${visible(id)} is allowed: its keys work again, and its waiting actions are sent.\n`);
-        return EXIT.ok;
       }),
     );
 }
@@ -326,7 +319,7 @@ function addAudit(program: CliCommand): void {
 /** Entries per request of `--all`. */
 const PAGE = 100;
 
-async function showAudit(session: Session, options: AuditQuery & { all?: boolean }): Promise<number> {
+async function showAudit(session: Session, options: AuditQuery & { all?: boolean }): Promise<void> {
   const { client, line } = session;
   const { all, ...query } = options;
   if (all === true) {
@@ -335,7 +328,7 @@ async function showAudit(session: Session, options: AuditQuery & { all?: boolean
       for (const entry of page.data) line(entry);
       next = page.next_cursor;
     }
-    return EXIT.ok;
+    return;
   }
   return printList(session, await client.listAudit(query), {
     headings: [

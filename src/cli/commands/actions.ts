@@ -74,7 +74,7 @@ function addList(program: CliCommand): void {
     .runs(withSession(listActions));
 }
 
-async function listActions(session: Session, options: ListOptions): Promise<number> {
+async function listActions(session: Session, options: ListOptions): Promise<void> {
   const { limit, cursor, count, ...filters } = options;
   const query = await filterQueryOf(session, filters);
   if (count === true) return countActions(session, query);
@@ -95,7 +95,7 @@ async function listActions(session: Session, options: ListOptions): Promise<numb
   });
 }
 
-async function countActions(session: Session, query: FilterQuery): Promise<number> {
+async function countActions(session: Session, query: FilterQuery): Promise<void> {
   const counts = await session.client.countActions(query);
   session.print(counts, () => {
     const rows = counts.data.map(({ status, count, is_more: isMore }) => [
@@ -106,7 +106,6 @@ async function countActions(session: Session, query: FilterQuery): Promise<numbe
     const note = until === null ? "" : `Complete for what was created after ${until}.\n`;
     return table(rows, session.paint, session.io.columns) + note;
   });
-  return EXIT.ok;
 }
 
 interface WatchOptions {

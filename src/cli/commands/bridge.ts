@@ -1,9 +1,9 @@
 import { relayStreams, sendTo } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/api-key-file.ts";
-import { EXIT, type Io } from "../command.ts";
+import type { Io } from "../command.ts";
 
 /** `outgate mcp` with OUTGATE_URL: MCP over standard streams, as a bridge to a service. Runs on plain Node. */
-export async function bridgeToService(io: Io): Promise<number> {
+export async function bridgeToService(io: Io): Promise<void> {
   const { OUTGATE_URL: url = "" } = io.env;
   if (url === "") {
     throw new Error(
@@ -14,7 +14,6 @@ export async function bridgeToService(io: Io): Promise<number> {
   if (key === "")
     throw new Error("Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE: the service at OUTGATE_URL needs an agent's key.");
   await relayStreams(standardStreams(io), sendTo(url, key));
-  return EXIT.ok;
 }
 
 /** The streams that an MCP client speaks on. */

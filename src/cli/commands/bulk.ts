@@ -187,7 +187,6 @@ export function addBulkCommands(program: CliCommand): void {
     withSession(async ({ client, say }, _options: object, id: string) => {
       await client.stopBulk(id);
       say(`Stopped ${id}.`);
-      return EXIT.ok;
     }),
   );
   addFilterOptions(addServiceCommand(program, "export", "write all actions that match, as NDJSON or CSV"))
@@ -196,7 +195,7 @@ export function addBulkCommands(program: CliCommand): void {
     .runs(withSession(exportActions));
 }
 
-async function listJobs(session: Session): Promise<number> {
+async function listJobs(session: Session): Promise<void> {
   return printList(session, await session.client.listBulk(), {
     headings: ["ID", "JOB", "STATUS", "DONE", "REFUSED", "OF", "BY"],
     rowOf: (job): readonly Cell[] => [
@@ -213,7 +212,7 @@ async function listJobs(session: Session): Promise<number> {
   });
 }
 
-async function listResults(session: Session, query: ResultOptions, id: string): Promise<number> {
+async function listResults(session: Session, query: ResultOptions, id: string): Promise<void> {
   return printList(session, await session.client.listBulkResults(id, query), {
     headings: ["ID", "STATUS", "NOW", "ERROR"],
     rowOf: (result): readonly Cell[] => [
@@ -229,7 +228,7 @@ async function listResults(session: Session, query: ResultOptions, id: string): 
 
 type ExportOptions = FilterOptions & Pick<ExportQuery, "format">;
 
-async function exportActions(session: Session, { format, ...filters }: ExportOptions): Promise<number> {
+async function exportActions(session: Session, { format, ...filters }: ExportOptions): Promise<void> {
   const { client, io } = session;
   const query: ExportQuery = {
     ...(await filterQueryOf(session, filters)),
@@ -242,5 +241,4 @@ async function exportActions(session: Session, { format, ...filters }: ExportOpt
   const decoder = new TextDecoder();
   for await (const chunk of client.exportActions(query)) print(decoder.decode(chunk, { stream: true }));
   print(decoder.decode());
-  return EXIT.ok;
 }

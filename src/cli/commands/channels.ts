@@ -39,7 +39,6 @@ export function addChannelCommands(program: CliCommand): void {
     withSession(async ({ client, io }, _options, id) => {
       await client.removeChannel(id);
       io.err(`${visible(id)} is removed.\n`);
-      return EXIT.ok;
     }),
   );
   addServiceCommand(channels, "test <id>", "send a test message")
@@ -47,11 +46,10 @@ export function addChannelCommands(program: CliCommand): void {
     .runs(withSession(testChannel));
 }
 
-async function listChannels({ client, print, say }: Session): Promise<number> {
+async function listChannels({ client, print, say }: Session): Promise<void> {
   const { data } = await client.listChannels();
   print({ data }, () => data.map(channelText).join("\n"));
   if (data.length === 0) say("There are no channels.");
-  return EXIT.ok;
 }
 
 interface AddOptions {
@@ -61,7 +59,7 @@ interface AddOptions {
   readonly remindAfter?: number;
 }
 
-async function addChannel({ client, print }: Session, options: AddOptions, name: string): Promise<number> {
+async function addChannel({ client, print }: Session, options: AddOptions, name: string): Promise<void> {
   const { mail, slack, webhook, remindAfter } = options;
   const targets: readonly Pick<CreateChannel, "kind" | "to" | "url">[] = [
     ...(mail === undefined ? [] : [{ kind: "mail" as const, to: addressesIn(mail) }]),
@@ -74,7 +72,6 @@ async function addChannel({ client, print }: Session, options: AddOptions, name:
   }
   const channel = await client.createChannel({ name, ...target, ...given({ remind_after_minutes: remindAfter }) });
   print(channel, () => channelText(channel));
-  return EXIT.ok;
 }
 
 interface SetOptions extends Pick<AddOptions, "mail" | "remindAfter"> {
@@ -84,7 +81,7 @@ interface SetOptions extends Pick<AddOptions, "mail" | "remindAfter"> {
   readonly off?: boolean;
 }
 
-async function setChannel({ client, print }: Session, options: SetOptions, id: string): Promise<number> {
+async function setChannel({ client, print }: Session, options: SetOptions, id: string): Promise<void> {
   const { name, mail, url, remindAfter, on, off } = options;
   if (on === true && off === true) throw new UsageError("channels set takes --on or --off.");
   const to = mail === undefined ? undefined : addressesIn(mail);
@@ -93,7 +90,6 @@ async function setChannel({ client, print }: Session, options: SetOptions, id: s
   if (Object.keys(change).length === 0) throw new UsageError("Say what to change.");
   const channel = await client.changeChannel(id, change);
   print(channel, () => channelText(channel));
-  return EXIT.ok;
 }
 
 function addressesIn(text: string): string[] {

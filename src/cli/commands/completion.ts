@@ -32,7 +32,6 @@ export function addCompletion(program: CliCommand): void {
       const found = completionsFor(program, words);
       const ids = found.idFor === null ? [] : await idsFor(found.idFor, words.at(-1) ?? "", io);
       io.out(completionLines({ ...found, proposals: [...found.proposals, ...ids] }));
-      return EXIT.ok;
     });
 }
 

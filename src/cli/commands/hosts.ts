@@ -1,5 +1,5 @@
 import type { PutDefaults, PutHostSettings } from "../../client/openapi.ts";
-import { type CliCommand, EXIT, given, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, given, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addRuleOptions, type RuleOptions, rulesIn, settingsParts } from "../rules.ts";
 import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
@@ -23,7 +23,6 @@ export function addHostCommands(program: CliCommand): void {
     withSession(async ({ client, io }, _options, host) => {
       await client.removeHost(host);
       io.err(`${visible(host)} has no settings.\n`);
-      return EXIT.ok;
     }),
   );
   addRuleOptions(
@@ -34,24 +33,22 @@ export function addHostCommands(program: CliCommand): void {
       withSession(async ({ client, print }, options: RuleOptions) => {
         const defaults = await client.putDefaults(rulesIn(options));
         print(defaults, () => `All hosts: ${settingsText(defaults)}.`);
-        return EXIT.ok;
       }),
     );
 }
 
-async function listHosts({ client, print }: Session): Promise<number> {
+async function listHosts({ client, print }: Session): Promise<void> {
   const { data, defaults } = await client.listHosts();
   print({ data, defaults }, () => {
     const lines = data.map((row) => `${visible(row.host)}: ${settingsText(row)}`);
     const none = lines.length === 0 ? ["No host has settings of its own."] : [];
     return [`All hosts: ${settingsText(defaults)}`, ...lines, ...none].join("\n");
   });
-  return EXIT.ok;
 }
 
 type SetOptions = RuleOptions & { readonly maxPerSecond?: number; readonly maxConcurrent?: number };
 
-async function setHost(session: Session, options: SetOptions, host: string): Promise<number> {
+async function setHost(session: Session, options: SetOptions, host: string): Promise<void> {
   const { maxPerSecond, maxConcurrent } = options;
   const settings: PutHostSettings = {
     ...rulesIn(options),
@@ -59,7 +56,6 @@ async function setHost(session: Session, options: SetOptions, host: string): Pro
   };
   const row = await session.client.putHost(host, settings);
   session.print(row, () => `${visible(row.host)}: ${settingsText(row)}.`);
-  return EXIT.ok;
 }
 
 /** What is set, in one line. */

@@ -45,7 +45,6 @@ address alone, and only where no other key is set.`,
           ? "Logged out. The key itself still works: `outgate keys revoke <id>` ends it.\n"
           : "Nobody was logged in.\n",
       );
-      return EXIT.ok;
     });
   addServiceCommand(program, "whoami", "show which service and key commands use, and where they come from")
     .option(...JSON_OPTION)
@@ -107,7 +106,7 @@ function keyText({ key, email }: Account): string {
   return `the ${key.role} key ${JSON.stringify(visible(key.name))}${owner}`;
 }
 
-async function showCaller(session: Session): Promise<number> {
+async function showCaller(session: Session): Promise<void> {
   const { client, url, keySource, print, paint, io } = session;
   const account = await client.getAccount();
   const { id, name, email, key } = account;
@@ -125,7 +124,6 @@ async function showCaller(session: Session): Promise<number> {
       io.columns,
     ),
   );
-  return EXIT.ok;
 }
 
 const KEY_SOURCES = {

@@ -2,7 +2,7 @@ import { migrateToPostgres, type Migrated, type MigrateReport } from "../../admi
 import { readConfig } from "../../config/config.ts";
 import { TRANSFER_REPORT_MS } from "../../core/limits.ts";
 import { systemClock } from "../../core/clock.ts";
-import { EXIT, type Io } from "../command.ts";
+import type { Io } from "../command.ts";
 
 const BEGUN = {
   new: "Copying. If it is interrupted, run the same command again: it continues.\n",
@@ -11,7 +11,7 @@ const BEGUN = {
 } as const;
 
 /** `outgate migrate`: copies the database file to PostgreSQL and verifies the copy. */
-export async function migrateDatabase(io: Io, to: string): Promise<number> {
+export async function migrateDatabase(io: Io, to: string): Promise<void> {
   const report = reporter(io);
   const migrated = await migrateToPostgres(readConfig(io.env), to, {
     clock: systemClock,
@@ -19,7 +19,6 @@ export async function migrateDatabase(io: Io, to: string): Promise<number> {
     onProgress: report,
   });
   io.out(summaryOf(migrated));
-  return EXIT.ok;
 }
 
 /** A line for each table and phase, and for long ones each second how far it is. */

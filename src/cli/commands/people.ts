@@ -1,6 +1,6 @@
 import { MEMBER_ROLES, type MemberRole } from "../../core/roles.ts";
 import { age } from "../action-text.ts";
-import { type CliCommand, EXIT, UsageError } from "../command.ts";
+import { type CliCommand, UsageError } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 
@@ -27,7 +27,6 @@ export function addPeopleCommands(program: CliCommand): void {
     withSession(async ({ client, io }, _options, id) => {
       await client.withdrawInvitation(id);
       io.err(`${visible(id)} is withdrawn.\n`);
-      return EXIT.ok;
     }),
   );
   addServiceCommand(people, "role <id> <role>", "change what a person may do, at once")
@@ -38,12 +37,11 @@ export function addPeopleCommands(program: CliCommand): void {
       await client.removePerson(id);
       io.err(`${visible(id)} is removed. Keys that they know still work: revoke those.\n`);
       io.err(`\`outgate keys --created-by ${visible(id)}\` lists those that they made.\n`);
-      return EXIT.ok;
     }),
   );
 }
 
-async function listPeople(session: Session): Promise<number> {
+async function listPeople(session: Session): Promise<void> {
   const now = new Date();
   return printList(session, await session.client.listPeople(), {
     headings: ["ID", "ROLE", { heading: "LAST SEEN", leaves: 1 }, { heading: "EMAIL", min: 24 }],
@@ -57,7 +55,7 @@ async function listPeople(session: Session): Promise<number> {
   });
 }
 
-async function listInvitations(session: Session): Promise<number> {
+async function listInvitations(session: Session): Promise<void> {
   return printList(session, await session.client.listInvitations(), {
     headings: [
       "ID",
@@ -71,7 +69,7 @@ async function listInvitations(session: Session): Promise<number> {
   });
 }
 
-async function invite(session: Session, { role }: { readonly role?: MemberRole }, email: string): Promise<number> {
+async function invite(session: Session, { role }: { readonly role?: MemberRole }, email: string): Promise<void> {
   const { client, io, asksForJson, json, say } = session;
   if (role === undefined) throw new UsageError("--role is missing: it has no default.");
   const created = await client.createInvitation({ email, role });
@@ -80,13 +78,11 @@ async function invite(session: Session, { role }: { readonly role?: MemberRole }
   else say(created.link);
   const mailed = created.mailed ? " It is mailed too." : "";
   if (!asksForJson || io.isTty) io.err(`Invitation ${created.id}. The link is shown only this once.${mailed}\n`);
-  return EXIT.ok;
 }
 
-async function changeRole({ client, print }: Session, _options: object, id: string, wanted: string): Promise<number> {
+async function changeRole({ client, print }: Session, _options: object, id: string, wanted: string): Promise<void> {
   const role = MEMBER_ROLES.find((one) => one === wanted);
   if (role === undefined) throw new UsageError(`<role> is ${MEMBER_ROLES.join(", ")}, not ${JSON.stringify(wanted)}.`);
   const person = await client.changePerson(id, { role });
   print(person, () => `${visible(person.email)} is ${person.role} now.`);
-  return EXIT.ok;
 }

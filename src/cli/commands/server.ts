@@ -15,7 +15,7 @@ import { bridgeToService, standardStreams } from "./bridge.ts";
 import { relayStreams, type Send } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/api-key-file.ts";
 import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
-import { createOwnerKey, createResetLink, withAdminStore } from "../../admin/access.ts";
+import { type AdminParts, createOwnerKey, createResetLink, withAdminStore } from "../../admin/access.ts";
 import { backUp } from "../../admin/backup.ts";
 import { readConfig, type Config } from "../../config/config.ts";
 import { systemClock } from "../../core/clock.ts";
@@ -23,21 +23,20 @@ import { encodeId, systemIds } from "../../core/ids.ts";
 import { rotateKey, type RotatedKey } from "../../admin/rotate-key.ts";
 
 /** `outgate serve`: runs the service with the settings of the environment. */
-export async function runService({ env }: Io): Promise<number> {
+export async function runService({ env }: Io): Promise<void> {
   await serve(env);
-  return EXIT.ok;
 }
 
 const ADVICE = " To use a running Outgate, set OUTGATE_URL and OUTGATE_API_KEY.";
 
 /** `outgate mcp`: MCP over standard streams, as a bridge to OUTGATE_URL or with the whole service in this process. */
-export async function speakMcp(io: Io): Promise<number> {
+export async function speakMcp(io: Io): Promise<void> {
   if ((io.env["OUTGATE_URL"] ?? "") !== "") return bridgeToService(io);
   return serveInProcess(io, (await apiKeyOf(io.env)) ?? "");
 }
 
 /** Runs the whole service, pages included, until the agent closes standard input. */
-async function serveInProcess(io: Io, key: string): Promise<number> {
+async function serveInProcess(io: Io, key: string): Promise<void> {
   const served = await serve(io.env, { outputFd: 2, insteadOfKeys: firstStartNotice, advice: ADVICE });
   const own: Readonly<Record<string, string>> = key === "" ? {} : { host: "localhost", authorization: `Bearer ${key}` };
   const send: Send = ({ headers, body = "", ...init }) => {
@@ -48,7 +47,6 @@ async function serveInProcess(io: Io, key: string): Promise<number> {
   };
   await relayStreams(standardStreams(io), send);
   await served.stop();
-  return EXIT.ok;
 }
 
 /** `outgate demo`: a service of its own with a day behind it, until Ctrl-C. */
@@ -99,7 +97,7 @@ const DEMO_PASSWORD_BYTES = 16;
 const DEMO_PASSWORD_CHARS = 12;
 
 /** `outgate new-owner-key`: for an owner who has lost the key. */
-export async function addOwnerKey({ env, out, err }: Io, email: string | null = null): Promise<number> {
+export async function addOwnerKey({ env, out, err }: Io, email: string | null = null): Promise<void> {
   const key = await withAdminStore(env, (parts) => createOwnerKey(parts, email));
   if (key === null) {
     throw new Error(
@@ -108,54 +106,51 @@ export async function addOwnerKey({ env, out, err }: Io, email: string | null = 
   }
   out(`${key}\n`);
   err("It is shown only this once. Other keys keep working: revoke a lost one with `outgate keys revoke <id>`.\n");
-  return EXIT.ok;
 }
 
 /** `outgate reset-password`: prints a link for a person who can't log in. */
-export async function resetPassword({ env, out, err }: Io, email: string): Promise<number> {
-  const url = await withAdminStore(env, async (parts) => {
-    const token = await createResetLink(parts, email);
-    return token === null ? null : welcomeUrl(parts.config, token);
+export async function resetPassword(io: Io, email: string): Promise<void> {
+  await printLink(io, (parts) => createResetLink(parts, email), {
+    none: `No person has the address ${email}.`,
+    what: "The person who opens the link chooses a new password. It works once, for a day; until then the old password works.",
   });
-  if (url === null) throw new Error(`No person has the address ${email}.`);
-  out(`${url}\n`);
-  err(
-    "The person who opens the link chooses a new password. It works once, for a day; until then the old password works.\n",
-  );
-  return EXIT.ok;
 }
 
 /** `outgate welcome-link`: a new link in place of the one that the first start printed. */
-export async function renewWelcomeLink({ env, out, err }: Io): Promise<number> {
+export async function renewWelcomeLink(io: Io): Promise<void> {
+  await printLink(io, createWelcomeLink, {
+    none: "The first account has an owner who can log in already. For a new password run `outgate reset-password <e-mail>`.",
+    what: "The person who opens the link becomes the first account's owner. It works once, for 7 days; the previous link no longer works.",
+  });
+}
+
+/** `none`: the error where there is no link to make. */
+async function printLink(
+  { env, out, err }: Io,
+  tokenOf: (parts: AdminParts) => Promise<string | null>,
+  { none, what }: { readonly none: string; readonly what: string },
+): Promise<void> {
   const url = await withAdminStore(env, async (parts) => {
-    const token = await createWelcomeLink(parts);
+    const token = await tokenOf(parts);
     return token === null ? null : welcomeUrl(parts.config, token);
   });
-  if (url === null) {
-    throw new Error(
-      "The first account has an owner who can log in already. For a new password run `outgate reset-password <e-mail>`.",
-    );
-  }
+  if (url === null) throw new Error(none);
   out(`${url}\n`);
-  err(
-    "The person who opens the link becomes the first account's owner. It works once, for 7 days; the previous link no longer works.\n",
-  );
-  return EXIT.ok;
+  err(`${what}\n`);
 }
 
 /** `outgate backup`: a consistent copy of database and key, also while the service runs. */
-export async function runBackup({ env, out }: Io, folder: string): Promise<number> {
+export async function runBackup({ env, out }: Io, folder: string): Promise<void> {
   // Readable by this user alone: the folder holds the key.
   process.umask(0o077);
   const { database, keyFile } = backUp(readConfig(env), folder);
   const key =
     keyFile ?? "The key is the setting SECRET_KEY: keep a copy elsewhere. Without it the backup can't be decrypted.";
   out(`${database}\n${key}\n`);
-  return EXIT.ok;
 }
 
 /** `outgate rotate-secret-key`: encrypts everything with a new master key. Runs with the service's own settings. */
-export async function rotateSecretKey({ env, out, err }: Io, options: RotateKeyFlags): Promise<number> {
+export async function rotateSecretKey({ env, out, err }: Io, options: RotateKeyFlags): Promise<void> {
   // New key files are readable by this user alone.
   process.umask(0o077);
   const config = readConfig(env);
@@ -169,7 +164,6 @@ export async function rotateSecretKey({ env, out, err }: Io, options: RotateKeyF
   );
   out(summaryOf(rotated, config));
   if (rotated.unopened > 0) err(failuresOf(rotated));
-  return EXIT.ok;
 }
 
 function newKeyOf(text: string | undefined): Uint8Array | null {

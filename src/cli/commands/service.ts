@@ -30,10 +30,9 @@ export function addLookCommands(program: CliCommand): void {
 
 const RANGES = ["1h", "24h", "7d", "30d"] as const satisfies readonly OverviewQuery["range"][];
 
-async function showOverview({ client, print, paint, io }: Session, { range }: OverviewQuery): Promise<number> {
+async function showOverview({ client, print, paint, io }: Session, { range }: OverviewQuery): Promise<void> {
   const overview = await client.getOverview(given({ range }));
   print(overview, () => overviewText(overview, paint, io.columns));
-  return EXIT.ok;
 }
 
 function overviewText(overview: Overview, paint: Session["paint"], room: number | undefined): string {
@@ -70,7 +69,7 @@ const STATE_COLOR: Readonly<Record<NotificationItem["status"], Color>> = {
   dropped: "grey",
 };
 
-async function listNotifications(session: Session, query: NotificationQuery): Promise<number> {
+async function listNotifications(session: Session, query: NotificationQuery): Promise<void> {
   return printList(session, await session.client.listNotifications(query), {
     headings: [
       { heading: "AT" },
@@ -95,7 +94,7 @@ async function listNotifications(session: Session, query: NotificationQuery): Pr
   });
 }
 
-async function showServer({ client, print, paint, io }: Session): Promise<number> {
+async function showServer({ client, print, paint, io }: Session): Promise<void> {
   const server = await client.getServer();
   const { settings, version, targets, database } = server;
   print(server, () => {
@@ -109,7 +108,6 @@ async function showServer({ client, print, paint, io }: Session): Promise<number
     const columns = [{ heading: "SETTING" }, { heading: "VALUE", min: 20 }, { heading: "" }];
     return head + tableOf(columns, rows, paint, io.columns);
   });
-  return EXIT.ok;
 }
 
 function sizeText(database: Server["database"]): string {

@@ -48,7 +48,7 @@ function useOf({ callbacks }: UseOptions): Pick<SigningSecretQuery, "for"> {
   return callbacks === true ? { for: "callbacks" } : {};
 }
 
-async function listOrigins(session: Session): Promise<number> {
+async function listOrigins(session: Session): Promise<void> {
   const now = new Date();
   const agoOf = (at: string | null, none: string) => (at === null ? none : `${age(at, now)} ago`);
   return printList(session, await session.client.listSigningOrigins(), {
@@ -63,26 +63,24 @@ async function listOrigins(session: Session): Promise<number> {
   });
 }
 
-async function showSecret({ client, print, io }: Session, options: UseOptions, origin: string): Promise<number> {
+async function showSecret({ client, print, io }: Session, options: UseOptions, origin: string): Promise<void> {
   const secret = await client.getSigningSecret(origin, useOf(options));
   const { previous } = secret;
   // The secret alone, to be copied.
   print(secret, () => secret.secret);
   if (previous !== null && io.isTty)
     io.err(`The previous one signs too until ${previous.expires_at}: ${previous.secret}\n`);
-  return EXIT.ok;
 }
 
 interface RotateOptions extends UseOptions {
   readonly all?: boolean;
 }
 
-async function rotate({ client, print }: Session, options: RotateOptions, origin?: string): Promise<number> {
+async function rotate({ client, print }: Session, options: RotateOptions, origin?: string): Promise<void> {
   const isAll = options.all === true;
   if (isAll === (origin !== undefined)) throw new UsageError("Say which origin, or --all.");
   const rotation = await client.rotateSigningSecret({ ...given({ origin }), ...useOf(options) });
   print(rotation, () => `Rotated. The previous secret signs too until ${rotation.previous_expires_at}.`);
-  return EXIT.ok;
 }
 
 interface VerifyOptions extends UseOptions {
