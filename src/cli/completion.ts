@@ -63,15 +63,11 @@ function after({ command, option, given }: Place, word: string): Place {
   if (option !== null) return { command, option: null, given };
   if (word.startsWith("-") && word !== "-") {
     const named = optionNamed(command, word);
-    return { command, option: named !== null && takesValue(named) ? named : null, given };
+    return { command, option: named !== null && (named.required || named.optional) ? named : null, given };
   }
   const next = command.commands.find((one) => isNamed(one, word));
   if (next !== undefined && given === 0) return { command: next, option: null, given: 0 };
   return { command, option: null, given: given + 1 };
-}
-
-function takesValue({ required, optional }: Option): boolean {
-  return required || optional;
 }
 
 /** The options of a command, and those of the verb that it stands for without one. */

@@ -2,15 +2,15 @@ import { type Command, CommanderError } from "commander";
 import { RELEASE, releaseText } from "../config/config.ts";
 import { CliCommand, EXIT, type Io, isNamed, unknownCommand, UsageError } from "./command.ts";
 import { addAccountCommands } from "./commands/account.ts";
-import { addActionCommands } from "./commands/actions.ts";
+import { addDecisions, addReadCommands } from "./commands/actions.ts";
 import { addAttempts } from "./commands/attempts.ts";
-import { addBulkCommands } from "./commands/bulk.ts";
+import { addBulkCommands, addExport } from "./commands/bulk.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addChannelCommands } from "./commands/channels.ts";
 import { addHostCommands } from "./commands/hosts.ts";
 import { addLoginCommands } from "./commands/login.ts";
 import { addOpen } from "./commands/open.ts";
-import { addLookCommands } from "./commands/service.ts";
+import { addOverview, addServerCommands } from "./commands/service.ts";
 import { addSigningCommands } from "./commands/signing.ts";
 import { addSend } from "./commands/send.ts";
 
@@ -47,16 +47,23 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .helpCommand(false)
     .addHelpText("after", `\n${AFTER_HELP}`);
+  program.commandsGroup("Send and look up:");
   addSend(program);
-  addActionCommands(program);
+  addReadCommands(program);
   addAttempts(program);
   addOpen(program);
+  addExport(program);
+  addOverview(program);
+  program.commandsGroup("Decide:");
+  addDecisions(program);
   addBulkCommands(program);
+  program.commandsGroup("Account (most need an owner key):");
   addAccountCommands(program);
   addHostCommands(program);
   addChannelCommands(program);
   addSigningCommands(program);
-  addLookCommands(program);
+  addServerCommands(program);
+  program.commandsGroup("This command line:");
   addLoginCommands(program);
   addHelp(program);
   addCompletion(program);
@@ -64,36 +71,9 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   program
     .command("version", { hidden: true })
     .description("print the version")
-    .runs(async () => {
-      io.out(`${releaseText(RELEASE)}\n`);
-    });
-  for (const [group, names] of Object.entries(GROUPS)) {
-    for (const name of names) program.commands.find((command) => command.name() === name)?.helpGroup(group);
-  }
+    .runs(async () => io.out(`${releaseText(RELEASE)}\n`));
   return program;
 }
-
-/** Other commands are for the server's machine. */
-const GROUPS = {
-  "Send and look up:": ["send", "get", "list", "attempts", "watch", "open", "export", "overview"],
-  "Decide:": ["approve", "reject", "cancel", "retry", "send-now", "bulk"],
-  "Account (most need an owner key):": [
-    "keys",
-    "people",
-    "channels",
-    "hosts",
-    "callback-hosts",
-    "signing",
-    "notifications",
-    "pause",
-    "pauses",
-    "resume",
-    "accounts",
-    "audit",
-    "server",
-  ],
-  "This command line:": ["login", "logout", "whoami", "help", "completion"],
-} as const;
 
 const AFTER_HELP = `\`outgate help <command>\` shows the options of a command, and examples.
 

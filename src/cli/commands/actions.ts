@@ -19,11 +19,14 @@ import {
   withSession,
 } from "../session.ts";
 
-/** The commands that read actions, follow them and decide on them. */
-export function addActionCommands(program: CliCommand): void {
+/** The commands that read actions and follow them. */
+export function addReadCommands(program: CliCommand): void {
   addGet(program);
   addList(program);
   addWatch(program);
+}
+
+export function addDecisions(program: CliCommand): void {
   for (const verb of ["approve", "reject", "cancel", "retry", "send-now"] as const) addDecision(program, verb);
 }
 

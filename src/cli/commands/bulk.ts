@@ -161,7 +161,6 @@ interface ResultOptions {
   readonly cursor?: string;
 }
 
-/** `outgate bulk` and `outgate export`. */
 export function addBulkCommands(program: CliCommand): void {
   const bulk = program.command("bulk").description("bulk jobs: what became of them, and to stop one");
   addServiceCommand(bulk, "list", "list bulk jobs, newest first")
@@ -189,6 +188,9 @@ export function addBulkCommands(program: CliCommand): void {
       say(`Stopped ${id}.`);
     }),
   );
+}
+
+export function addExport(program: CliCommand): void {
   addFilterOptions(addServiceCommand(program, "export", "write all actions that match, as NDJSON or CSV"))
     .choice("--status <status>", "may be given several times", [...Object.keys(STATUS_COLOR), "held"], statuses)
     .choice("--format <format>", "default: ndjson", ["ndjson", "csv"])

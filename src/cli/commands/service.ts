@@ -4,12 +4,15 @@ import { type CliCommand, EXIT, given, wholeNumber } from "../command.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 import { type Cell, table, tableOf } from "../table.ts";
 
-/** The commands that show figures, notifications and the server. */
-export function addLookCommands(program: CliCommand): void {
+export function addOverview(program: CliCommand): void {
   addServiceCommand(program, "overview", "show the figures of an hour, a day, a week or 30 days")
     .choice("--range <range>", "how far back; default 24h", RANGES)
     .option(...JSON_OPTION)
     .runs(withSession(showOverview));
+}
+
+/** The commands that show notifications and the server. */
+export function addServerCommands(program: CliCommand): void {
   addServiceCommand(program, "notifications", "list callbacks, mails and messages, newest first (owner key)")
     .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
     .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
