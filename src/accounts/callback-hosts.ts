@@ -1,7 +1,7 @@
 import type { ListedHost, CallbackHostStore } from "../core/account-store.ts";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, invalidField } from "../core/domain-error.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { normalHost } from "../core/target.ts";
@@ -31,8 +31,7 @@ export function createCallbackHostService({ callbackHosts, clock }: CallbackHost
       const { accountId } = caller;
       const row = { accountId, host, createdAt: clock.now() };
       if ((await callbackHosts.put(row, changeOf(caller, host, "added", row.createdAt))) === "full") {
-        const message = `An account lists at most ${CALLBACK_HOSTS_MAX} hosts. Remove one first.`;
-        throw new DomainError("validation_error", message, [{ field: "host", message }]);
+        throw invalidField("host", `An account lists at most ${CALLBACK_HOSTS_MAX} hosts. Remove one first.`);
       }
       return (await callbackHosts.list(accountId)).find((one) => one.host === host) ?? row;
     },

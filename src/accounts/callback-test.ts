@@ -3,7 +3,7 @@ import type { CallbackHostStore } from "../core/account-store.ts";
 import Type, { type Static } from "typebox";
 import type { FirstStepStore } from "../core/activity-store.ts";
 import { describeOutcome, type Fault, isSuccess, type Outcome } from "../core/outcome.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, invalidFields } from "../core/domain-error.ts";
 import { nullable, plainText, targetUrl, quantity, yesNo } from "../api/schema-helpers.ts";
 import { auditOf, type AuditStore } from "../core/audit.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
@@ -83,15 +83,9 @@ export function createCallbackTestService(deps: CallbackTestDeps) {
       requireFree(caller, url);
       const { accountId } = caller;
       const checked = checkTarget(url);
-      if ("refused" in checked) throw badUrl(checked.refused);
-      const listed = await callbackHosts.list(accountId);
-      if (
-        !isListedHost(
-          url,
-          listed.map(({ host }) => host),
-        )
-      )
-        throw badUrl(NOT_LISTED);
+      if ("refused" in checked) throw invalidFields([{ field: "url", message: checked.refused }]);
+      const listed = (await callbackHosts.list(accountId)).map(({ host }) => host);
+      if (!isListedHost(url, listed)) throw invalidFields([{ field: "url", message: NOT_LISTED }]);
       count(accountId);
       const signed = await send(accountId, url, (headers) => headers);
       const wrong = withWrong && signed.error === null ? await send(accountId, url, withWrongSignature) : null;
@@ -117,15 +111,9 @@ function requireFree({ hold, limits }: Caller, url: string): void {
       "A key with a hold can’t send test callbacks. Ask an owner whose calls are not held.",
     );
   }
-  const refusal =
-    limits === undefined
-      ? null
-      : limitRefusal(limits, { method: "POST", url, headers: null, body: null, extras: NO_EXTRAS });
+  const request = { method: "POST", url, headers: null, body: null, extras: NO_EXTRAS } as const;
+  const refusal = limits === undefined ? null : limitRefusal(limits, request);
   if (refusal !== null) throw refusal;
-}
-
-function badUrl(message: string): DomainError {
-  return new DomainError("validation_error", "The request has fields that are not valid.", [{ field: "url", message }]);
 }
 
 function testBody(at: Date): string {

@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import { dateTime, nullable, oneOf, yesNo } from "../api/schema-helpers.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
-import { json } from "../http/response.ts";
+import { jsonOf } from "../http/response.ts";
 import { FIRST_STEPS, type FirstStepService, type FirstStepState } from "./first-steps.ts";
 
 const FirstStepJson = Type.Object(
@@ -41,7 +41,7 @@ export function firstStepRoutes({ firstSteps }: FirstStepRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/first-steps",
-      async ({ caller }) => json(JSON.stringify(serializeSteps(await firstSteps.state(caller)))),
+      async ({ caller }) => jsonOf(serializeSteps(await firstSteps.state(caller))),
       operation({
         operationId: "getFirstSteps",
         permission: "read",
@@ -56,7 +56,7 @@ export function firstStepRoutes({ firstSteps }: FirstStepRouteDeps) {
       "/v1/first-steps",
       async ({ caller, body }) => {
         await (body.hidden ? firstSteps.hide(caller) : firstSteps.show(caller));
-        return json(JSON.stringify(serializeSteps(await firstSteps.state(caller))));
+        return jsonOf(serializeSteps(await firstSteps.state(caller)));
       },
       bodyOperation({
         operationId: "changeFirstSteps",

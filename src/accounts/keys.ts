@@ -11,7 +11,7 @@ import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limi
 import { hasEnded, keysOfFormer } from "../core/makers.ts";
 import { authorize, type Caller, hasScope, holderIdOf, isWeakerHold, type KeyLimits } from "../core/roles.ts";
 import type { CreateKey } from "./schemas.ts";
-import { DomainError, type Issue } from "../core/domain-error.ts";
+import { DomainError, type Issue, invalidFields } from "../core/domain-error.ts";
 import { LIVE_KEYS_MAX, KEYS_LISTED_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
 import type { PauseStore, UnfinishedOnRevoke } from "../core/pause.ts";
 import type { PauseService } from "../pauses/service.ts";
@@ -135,9 +135,7 @@ async function createKey(deps: KeyDeps, caller: Caller, request: CreateKey): Pro
   const now = clock.now();
   const limits = limitsIn(request, request.inherit_limits === false ? null : before, now);
   const issues = [...issuesOf(request, before), ...limits.issues];
-  if (issues.length > 0) {
-    throw new DomainError("validation_error", "The request has fields that are not valid.", issues);
-  }
+  if (issues.length > 0) throw invalidFields(issues);
   // Checked before the write and not in it: concurrent creates may exceed the bound by their number, which is harmless.
   const live = (await accounts.keys(accountId, LIVE_KEYS_MAX)).filter(({ revokedAt }) => revokedAt === null);
   if (live.length >= LIVE_KEYS_MAX) {

@@ -2,12 +2,12 @@ import type { Person } from "../core/session.ts";
 import type { PeopleStore } from "../core/account-store.ts";
 import type { TeamStore } from "../core/team-store.ts";
 import { auditOf, type AuditStore } from "../core/audit.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, invalidFields } from "../core/domain-error.ts";
 import { MESSAGE_TIMEOUT_MS, PASSWORD_LINK_MS_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Delivery } from "../core/notification.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
-import type { Mailer } from "../mail/mailer.ts";
+import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import { NO_PASSWORD } from "./people.ts";
@@ -39,10 +39,10 @@ export function createOwnMailService(deps: OwnMailDeps) {
   const { mailer, people, team, audit, secrets, clock, ids, baseUrl } = deps;
   const count = createMessageLimit(clock, "You have just sent a mail to yourself.");
   const countOfKeys = createMessageLimit(clock, "This account has just sent a test mail.");
-  const fare = (delivery: Delivery): OwnMail => ({
-    delivered: delivery.kind === "delivered",
-    error: delivery.kind === "delivered" ? null : errorOf(delivery),
-  });
+  const fare = (delivery: Delivery): OwnMail => {
+    const error = messageError(delivery);
+    return { delivered: error === null, error };
+  };
   const sendTest = async (sender: Pick<Mailer, "send">, to: string): Promise<OwnMail> => {
     const id = `test_${ids.row(clock.now())}`;
     return fare(await sender.send({ event: "tested", to, id, channel: null }, { timeoutMs: MESSAGE_TIMEOUT_MS }));
@@ -76,10 +76,7 @@ export function createOwnMailService(deps: OwnMailDeps) {
       const members = await team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);
       const member = members.find((one) => one.email.toLowerCase() === email.toLowerCase());
       if (member === undefined) {
-        const message = "Is not the address of a person of this account.";
-        throw new DomainError("validation_error", "The request has fields that are not valid.", [
-          { field: "to", message },
-        ]);
+        throw invalidFields([{ field: "to", message: "Is not the address of a person of this account." }]);
       }
       if (mailer === null) return NOT_CONFIGURED;
       countOfKeys(accountId);
@@ -115,11 +112,4 @@ function personIdOf({ caller: { personId } }: Person): string {
   return personId;
 }
 
-const NOT_CONFIGURED: OwnMail = {
-  delivered: false,
-  error: "No mail was sent: no mail provider is configured (see MAILGUN_API_KEY).",
-};
-
-function errorOf(delivery: Exclude<Delivery, { readonly kind: "delivered" }>): string {
-  return "error" in delivery ? delivery.error : "Nothing was sent: the service is stopping.";
-}
+const NOT_CONFIGURED: OwnMail = { delivered: false, error: NO_MAILER.error };

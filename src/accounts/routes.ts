@@ -18,7 +18,7 @@ import {
   serializeListedAccount,
 } from "./schemas.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
-import { json } from "../http/response.ts";
+import { jsonOf } from "../http/response.ts";
 import { serializeOrigin, SigningOriginList } from "./known-origins.ts";
 import { KeyList, serializeListedKey } from "./key-list.ts";
 import type { Caller } from "../core/roles.ts";
@@ -70,7 +70,7 @@ interface AccountRouteDeps extends FirstStepRouteDeps, ServerRouteDeps {
 export function accountRoutes(deps: AccountRouteDeps) {
   const { peopleService, limits } = deps;
   const accountOf = async (caller: Caller) =>
-    json(JSON.stringify(serializeAccount(await peopleService.readAccount(caller), caller, limits)));
+    jsonOf(serializeAccount(await peopleService.readAccount(caller), caller, limits));
   const ownAccount = createApiRoutes()
     .get(
       "/v1/account",
@@ -128,7 +128,7 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
     .get(
       "/v1/keys",
       async ({ caller, query: { created_by: createdBy } }) =>
-        json(JSON.stringify({ data: (await keyService.listWithUse(caller, createdBy)).map(serializeListedKey) })),
+        jsonOf({ data: (await keyService.listWithUse(caller, createdBy)).map(serializeListedKey) }),
       operation({
         operationId: "listKeys",
         permission: "manage",
@@ -144,7 +144,7 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
       "/v1/keys",
       async ({ caller, body }) => {
         const { row, key } = await keyService.create(caller, body);
-        return json(JSON.stringify({ ...serializeKey(row), key }), 201, { "cache-control": "no-store" });
+        return jsonOf({ ...serializeKey(row), key }, 201, { "cache-control": "no-store" });
       },
       bodyOperation({
         operationId: "createKey",
@@ -166,7 +166,7 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
     .delete(
       "/v1/keys/:id",
       async ({ caller, params: { id }, query: { unfinished } }) => {
-        return json(JSON.stringify(serializeRevokedKey(await keyService.revoke(caller, id, unfinished))));
+        return jsonOf(serializeRevokedKey(await keyService.revoke(caller, id, unfinished)));
       },
       operation({
         operationId: "revokeKey",
@@ -187,8 +187,7 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/callback-hosts",
-      async ({ caller }) =>
-        json(JSON.stringify({ data: (await callbackHosts.list(caller)).map(serializeCallbackHost) })),
+      async ({ caller }) => jsonOf({ data: (await callbackHosts.list(caller)).map(serializeCallbackHost) }),
       operation({
         operationId: "listCallbackHosts",
         permission: "manage",
@@ -203,7 +202,7 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
       "/v1/callback-hosts",
       async ({ caller, body }) => {
         const host = checkCallbackHost(body.host, "validation_error");
-        return json(JSON.stringify(serializeCallbackHost(await callbackHosts.add(caller, host))));
+        return jsonOf(serializeCallbackHost(await callbackHosts.add(caller, host)));
       },
       bodyOperation({
         operationId: "addCallbackHost",
@@ -240,7 +239,7 @@ function callbackTestRoutes({ callbackTests }: AccountRouteDeps) {
   return createApiRoutes().post(
     "/v1/callback-hosts/test",
     async ({ caller, body: { url, wrong_signature: withWrong = false } }) =>
-      json(JSON.stringify(serializeCallbackTest(await callbackTests.test(caller, url, withWrong)))),
+      jsonOf(serializeCallbackTest(await callbackTests.test(caller, url, withWrong))),
     bodyOperation({
       operationId: "testCallback",
       permission: "manage",
@@ -274,7 +273,7 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/signing-origins",
-      async ({ caller }) => json(JSON.stringify({ data: (await signingService.origins(caller)).map(serializeOrigin) })),
+      async ({ caller }) => jsonOf({ data: (await signingService.origins(caller)).map(serializeOrigin) }),
       operation({
         operationId: "listSigningOrigins",
         permission: "manage",
@@ -291,7 +290,7 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
       async ({ context, caller, query: { origin, for: use } }) => {
         const isShown = context.request.method !== "HEAD";
         const secret = await signingService.read(caller, checkOrigin(origin), use, isShown);
-        return json(JSON.stringify(serializeSigningSecret(secret)), 200, { "cache-control": "no-store" });
+        return jsonOf(serializeSigningSecret(secret), 200, { "cache-control": "no-store" });
       },
       operation({
         operationId: "getSigningSecret",
@@ -308,7 +307,7 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
       "/v1/signing-secret/rotate",
       async ({ caller, query: { origin, for: use } }) => {
         const checked = origin === undefined ? null : checkOrigin(origin);
-        return json(JSON.stringify(serializeRotation(await signingService.rotate(caller, checked, use))));
+        return jsonOf(serializeRotation(await signingService.rotate(caller, checked, use)));
       },
       bodyOperation({
         operationId: "rotateSigningSecret",
@@ -332,7 +331,7 @@ function verifyRoutes({ verifyService }: AccountRouteDeps) {
     async ({ caller, query: { origin, for: use = "calls" }, body }) => {
       const [checked, message] = [checkOrigin(origin), receivedIn(body)];
       const found = await verifyService.check(caller, checked, use, message);
-      return json(JSON.stringify(serializeCheck({ origin: checked, use }, found)));
+      return jsonOf(serializeCheck({ origin: checked, use }, found));
     },
     bodyOperation({
       operationId: "verifySignature",
@@ -359,7 +358,7 @@ function accountsRoutes({ signUpGate }: AccountRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/accounts",
-      async ({ caller }) => json(JSON.stringify({ data: (await signUpGate.list(caller)).map(serializeListedAccount) })),
+      async ({ caller }) => jsonOf({ data: (await signUpGate.list(caller)).map(serializeListedAccount) }),
       operation({
         operationId: "listAccounts",
         permission: "manage",

@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import type { EffectiveSettings } from "../config/config.ts";
 import { emailSchema, nullable, plainText, oneOf, yesNo } from "../api/schema-helpers.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
-import { json } from "../http/response.ts";
+import { jsonOf } from "../http/response.ts";
 import type { OwnMailService } from "./own-mails.ts";
 import type { Caller } from "../core/roles.ts";
 import type { ReadServerSize, ServerSize } from "./server-size.ts";
@@ -113,7 +113,7 @@ export function serverRoutes({ rulesFor, readSize, ownMails, version }: ServerRo
       "/v1/server",
       async ({ caller }) => {
         const [rules, size] = await Promise.all([rulesFor(caller), readSize(caller)]);
-        return json(JSON.stringify(serializeServer(rules, size, version)));
+        return jsonOf(serializeServer(rules, size, version));
       },
       operation({
         operationId: "getServer",
@@ -127,7 +127,7 @@ export function serverRoutes({ rulesFor, readSize, ownMails, version }: ServerRo
     )
     .post(
       "/v1/server/test-mail",
-      async ({ caller, body }) => json(JSON.stringify(await ownMails.testTo(caller, body.to))),
+      async ({ caller, body }) => jsonOf(await ownMails.testTo(caller, body.to)),
       bodyOperation({
         operationId: "sendTestMail",
         permission: "manage",

@@ -248,7 +248,7 @@ function createDerive({ accounts, secrets, log }: SecretsDeps) {
   };
 }
 
-function nullIfUnreadable(error: unknown): null {
+export function nullIfUnreadable(error: unknown): null {
   if (error instanceof UnreadableSecret) return null;
   throw error;
 }

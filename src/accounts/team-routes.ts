@@ -1,7 +1,7 @@
 import Type from "typebox";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { MadeByQuery } from "./schemas.ts";
-import { json } from "../http/response.ts";
+import { jsonOf } from "../http/response.ts";
 import type { TeamService } from "./team.ts";
 import {
   ChangePerson,
@@ -31,7 +31,7 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
   const people = createApiRoutes()
     .get(
       "/v1/people",
-      async ({ caller }) => json(JSON.stringify({ data: (await teamService.list(caller)).map(serializePerson) })),
+      async ({ caller }) => jsonOf({ data: (await teamService.list(caller)).map(serializePerson) }),
       operation({
         operationId: "listPeople",
         permission: "manage",
@@ -44,7 +44,7 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
     .patch(
       "/v1/people/:id",
       async ({ caller, params: { id }, body: { role } }) => {
-        return json(JSON.stringify(serializePerson(await teamService.changeRole(caller, id, role))));
+        return jsonOf(serializePerson(await teamService.changeRole(caller, id, role)));
       },
       bodyOperation({
         operationId: "changePerson",
@@ -102,7 +102,7 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
       async ({ caller, query: { created_by: createdBy = null } }) => {
         const all = await teamService.invitations(caller, createdBy);
         const shown = createdBy === null ? all.filter(({ isVoid }) => !isVoid) : all;
-        return json(JSON.stringify({ data: shown.map(serializeListedInvitation) }));
+        return jsonOf({ data: shown.map(serializeListedInvitation) });
       },
       operation({
         operationId: "listInvitations",
@@ -120,7 +120,7 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
       async ({ caller, body: { email, role } }) => {
         const { invitation, link, isMailed } = await teamService.invite(caller, email, role);
         const created = { ...serializeInvitation(invitation), link, mailed: isMailed };
-        return json(JSON.stringify(created), 201, { "cache-control": "no-store" });
+        return jsonOf(created, 201, { "cache-control": "no-store" });
       },
       bodyOperation({
         operationId: "createInvitation",

@@ -1,6 +1,6 @@
 import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, invalidField } from "../core/domain-error.ts";
 import {
   ACCOUNTS_OF_PERSON_SHOWN_MAX,
   INVITATION_MS_MAX,
@@ -290,8 +290,7 @@ async function invite(deps: TeamDeps, caller: Caller, email: string, role: Membe
   const mail = onMail === null ? null : { id: ids.row(now), host };
   const audit = auditOf(caller, { kind: "member_invited", subject: email, detail: { role, invitation: id } }, now);
   const invited = await team.invite({ ...invitation, hash: secrets.hash(token) }, mail, audit);
-  if (invited !== "done")
-    throw new DomainError("validation_error", MESSAGES[invited], [{ field: "email", message: MESSAGES[invited] }]);
+  if (invited !== "done") throw invalidField("email", MESSAGES[invited]);
   onMail?.(accountId, host);
   return { invitation, link: invitationLink(baseUrl, token), isMailed: mail !== null };
 }

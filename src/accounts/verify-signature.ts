@@ -3,9 +3,8 @@ import Type, { type Static } from "typebox";
 import type { FirstStepStore } from "../core/activity-store.ts";
 import type { ActionStore } from "../core/store.ts";
 import { sentBody } from "../core/body.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { invalidFields } from "../core/domain-error.ts";
 import { stringMap, url, oneOf, plainText, yesNo } from "../api/schema-helpers.ts";
-import { UnreadableSecret } from "../crypto/secrets.ts";
 import { normalTarget } from "../core/target.ts";
 import type { Clock } from "../core/clock.ts";
 import { ACTION_ID } from "../core/ids.ts";
@@ -20,7 +19,7 @@ import {
   type SignatureProblem,
   type SigningCandidate,
 } from "./signature-check.ts";
-import { throwExplained, type SigningSecrets } from "./signing-secrets.ts";
+import { nullIfUnreadable, throwExplained, type SigningSecrets } from "./signing-secrets.ts";
 
 interface VerifyDeps {
   readonly signingSecrets: Pick<SigningSecrets, "find">;
@@ -95,11 +94,6 @@ export function createVerifyService({ signingSecrets, actions, firstSteps, clock
       return { ...found, problems: [...known, ...rest] };
     },
   };
-}
-
-function nullIfUnreadable(error: unknown): null {
-  if (error instanceof UnreadableSecret) return null;
-  throw error;
 }
 
 function bodyProblems(sent: Uint8Array, bodies: readonly Uint8Array[]): readonly SignatureProblem[] {
@@ -209,9 +203,7 @@ export function receivedIn({ headers, text: plain, base64 }: VerifySignature): R
   }
   const given = readHeaders(headers);
   for (const name of given.repeated) issues.push({ field: `headers.${name}`, message: "Is given in two spellings." });
-  if (issues.length > 0) {
-    throw new DomainError("validation_error", "The request has fields that are not valid.", issues);
-  }
+  if (issues.length > 0) throw invalidFields(issues);
   return { headers: given.headers, bodies: [bytes] };
 }
 

@@ -413,7 +413,7 @@ export function readFormBody(json: string): ReadFormBody {
   const pairs: FormPair[] = [];
   const issues: Issue[] = [];
   for (const [name, text] of membersIn(json)) {
-    const problem = nameProblem(name) ?? addPairs(pairs, name, text);
+    const problem = (name.isWellFormed() ? null : NOT_WELL_FORMED) ?? addPairs(pairs, name, text);
     if (problem !== null) issues.push({ field: `form.${name.toWellFormed()}`, message: problem });
     if (pairs.length > FORM_PAIRS_MAX) return refused(`Has more than ${FORM_PAIRS_MAX} pairs of a name and a value.`);
   }
@@ -422,10 +422,6 @@ export function readFormBody(json: string): ReadFormBody {
   return encoded.length > REQUEST_BODY_BYTES_MAX
     ? refused(`Is longer than ${REQUEST_BODY_BYTES_MAX} bytes in the encoding of forms.`)
     : { encoded };
-}
-
-function nameProblem(name: string): string | null {
-  return name.isWellFormed() ? null : NOT_WELL_FORMED;
 }
 
 /** Adds the pairs of one name; returns what is wrong with its value. */

@@ -4,7 +4,7 @@ import type { ActionService } from "./service.ts";
 import { DECISIONS } from "../core/action.ts";
 import { plainText, reason, run, oneOf } from "../api/schema-helpers.ts";
 import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX } from "../core/limits.ts";
-import { json } from "../http/response.ts";
+import { jsonOf } from "../http/response.ts";
 import { bodyOperation, createApiRoutes, jsonBody } from "../http/operation.ts";
 
 const ShownRequestJson = Type.Object(
@@ -65,7 +65,7 @@ export function approvalRoutes({ actionService }: { readonly actionService: Pick
   return createApiRoutes().post(
     "/v1/approvals",
     async ({ caller, body: { decision, reason: why = null, requests } }) =>
-      json(JSON.stringify({ data: await actionService.decideMany(caller, { decision, reason: why }, requests) })),
+      jsonOf({ data: await actionService.decideMany(caller, { decision, reason: why }, requests) }),
     bodyOperation({
       operationId: "decideRequests",
       permission: "approve",

@@ -60,7 +60,7 @@ export function editedCopy(
   const title = meant("title", edited.title.trim(), texts.title);
   const knownHeaders = new Map(texts.headers.map(([name, known]) => [name.toLowerCase(), known]));
   const headers = new Map<string, string>();
-  for (const line of linesOf(edited.headers)) {
+  for (const line of edited.headers.split(/\r?\n/).filter((one) => one.trim() !== "")) {
     const [name, value] = headerIn(line);
     if (name === null)
       problems.headers = `Write each header as “Name: value”; this line is none: ${line.slice(0, LINE_CHARS)}`;
@@ -161,10 +161,6 @@ function unmasked(typed: string, { shown, whole, isJson = false }: Known, secret
   if (fill(shown) !== whole) return null;
   const text = fill(typed);
   return text.includes(MASK) ? null : text;
-}
-
-function linesOf(text: string): readonly string[] {
-  return text.split(/\r?\n/).filter((line) => line.trim() !== "");
 }
 
 function headerIn(line: string): readonly [name: string, value: string] | readonly [null, null] {

@@ -3,7 +3,7 @@ import { ActionId } from "../api/action-schemas.ts";
 import type { ListNotifications } from "./service.ts";
 import { checkListQuery, dateTime, encodeCursor, nullable, plainText, quantity, oneOf } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../core/limits.ts";
-import { json } from "../http/response.ts";
+import { jsonOf } from "../http/response.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { OutboxEntry } from "../core/store.ts";
@@ -66,7 +66,7 @@ export function notificationRoutes({ listNotifications }: { readonly listNotific
       const { before: cursor } = checkListQuery({}, query.cursor, ROW_ID);
       const { entries, before } = await listNotifications(caller, cursor, query.limit ?? LIST_LIMIT_DEFAULT);
       const next = before === null ? null : encodeCursor(before);
-      return json(JSON.stringify({ data: entries.map(serializeNotification), next_cursor: next }));
+      return jsonOf({ data: entries.map(serializeNotification), next_cursor: next });
     },
     operation({
       operationId: "listNotifications",

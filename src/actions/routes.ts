@@ -5,7 +5,7 @@ import { WAIT_SECONDS_DEFAULT } from "../core/limits.ts";
 import { DecisionFacts, maskedFacts } from "../approvals/facts.ts";
 import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
 import type { RequestContext } from "../http/request.ts";
-import { json } from "../http/response.ts";
+import { jsonOf, json } from "../http/response.ts";
 import {
   bodyOperation,
   createApiRoutes,
@@ -148,8 +148,7 @@ function findRoutes({ actionService, exportActions }: ActionRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/actions/counts",
-      async ({ caller, query }) =>
-        json(JSON.stringify(serializeCounts(await actionService.counts(caller, checkFilters(query))))),
+      async ({ caller, query }) => jsonOf(serializeCounts(await actionService.counts(caller, checkFilters(query)))),
       COUNT_ACTIONS,
     )
     .get(
@@ -174,7 +173,7 @@ function viewRoutes(deps: ActionRouteDeps) {
         const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, viewer)]);
         // Values that are masked for others could be guessed by their digest.
         const digest = mayDo(caller.role, "approve") ? { digest: actionService.digestOf(action) } : {};
-        return json(JSON.stringify({ ...maskedFacts(seen, history, baseUrl), run: action.run, ...digest }));
+        return jsonOf({ ...maskedFacts(seen, history, baseUrl), run: action.run, ...digest });
       },
       GET_DECISION_FACTS,
     )

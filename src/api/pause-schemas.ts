@@ -1,4 +1,4 @@
-import { DomainError } from "../core/domain-error.ts";
+import { invalidField } from "../core/domain-error.ts";
 import { checkHost } from "../core/target.ts";
 import { nullable, plainText, KeyId, hostSchema, reason, dateTime, oneOf, yesNo } from "./schema-helpers.ts";
 import { PAUSE_KINDS, UNFINISHED_ON_REVOKE, type Pause } from "../core/pause.ts";
@@ -88,8 +88,7 @@ export const RevokeQuery = Type.Object(
 export function checkPausedHost(text: string, keyId: string | null): string {
   const host = checkHost(text, "validation_error");
   if (keyId === null) return host;
-  const message = "Name a key or a host, not both.";
-  throw new DomainError("validation_error", message, [{ field: "host", message }]);
+  throw invalidField("host", "Name a key or a host, not both.");
 }
 
 /** A pause as the API shows it. */

@@ -12,7 +12,7 @@ import { Compile } from "typebox/compile";
 import type { TLocalizedValidationError } from "typebox/error";
 import Format from "typebox/format";
 import { Settings } from "typebox/system";
-import { DomainError, type Issue } from "../core/domain-error.ts";
+import { DomainError, type Issue, invalidFields } from "../core/domain-error.ts";
 
 /** Keys and names: no control characters. */
 const PRINTABLE = "^[ -~]*$";
@@ -203,7 +203,7 @@ export function bodyCheck<Schema extends TObject>(schema: Schema): (value: unkno
   return (value) => {
     const given = withoutNulls(value, schema.properties);
     if (compiled.accepts(given)) return given;
-    throw new DomainError("validation_error", "The request has fields that are not valid.", compiled.issues(given));
+    throw invalidFields(compiled.issues(given));
   };
 }
 

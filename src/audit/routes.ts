@@ -3,7 +3,7 @@ import type { AuditService } from "./service.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import Type from "typebox";
 import { type AuditRow } from "../core/audit.ts";
-import { prefersNdjson, json } from "../http/response.ts";
+import { jsonOf, prefersNdjson } from "../http/response.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
 
 interface AuditRouteDeps {
@@ -25,7 +25,7 @@ export function auditRoutes({ auditService }: AuditRouteDeps) {
           headers: { "content-type": "application/x-ndjson", ...UNCACHED },
         });
       }
-      return json(JSON.stringify(serializeAuditPage(await auditService.list(caller, asked))), 200, UNCACHED);
+      return jsonOf(serializeAuditPage(await auditService.list(caller, asked)), 200, UNCACHED);
     },
     operation({
       operationId: "listAudit",

@@ -2,7 +2,7 @@ import Type from "typebox";
 import { checkListQuery } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { ACTION_ID, BULK_ID } from "../core/ids.ts";
-import { json } from "../http/response.ts";
+import { jsonOf, json } from "../http/response.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import {
   type BulkDryRun,
@@ -29,7 +29,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
       "/v1/bulk",
       async ({ caller, body: { dry_run: isDry = false, reason = null, ...more } }) => {
         const request = { ...more, reason };
-        if (!isDry) return json(JSON.stringify(serializeJob(caller, await bulkService.start(caller, request))), 202);
+        if (!isDry) return jsonOf(serializeJob(caller, await bulkService.start(caller, request)), 202);
         const { matching, isMore, unknownOutcomes, lateSuccesses, groups } = await bulkService.dryRun(caller, request);
         const dry: BulkDryRun = {
           matching,
@@ -38,7 +38,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
           late_results: lateSuccesses,
           groups: groups.map(({ host, responseCode, count }) => ({ host, response_code: responseCode, count })),
         };
-        return json(JSON.stringify(dry));
+        return jsonOf(dry);
       },
       START_BULK,
     )
@@ -59,8 +59,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
     )
     .get(
       "/v1/bulk/:id",
-      async ({ caller, params }) =>
-        json(JSON.stringify(serializeJob(caller, await bulkService.find(caller, params.id)))),
+      async ({ caller, params }) => jsonOf(serializeJob(caller, await bulkService.find(caller, params.id))),
       GET_BULK,
     )
     .delete(

@@ -3,7 +3,7 @@ import { authorize, type Caller, hasScope, mayChange, type Viewer, viewerOf } fr
 import { checkFilters, type FilterQuery } from "../api/list-schemas.ts";
 import type { CountFilter } from "../actions/service.ts";
 import { sources } from "../core/action.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, invalidFields } from "../core/domain-error.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../core/limits.ts";
 import { searchedAs } from "../receipts/masked-action.ts";
@@ -192,9 +192,7 @@ function filterFor(operation: BulkOperation, filter: FilterQuery): CountFilter {
     asked.statuses.length === 0 ? usual : sources(operation).filter((one) => asked.statuses.includes(one));
   if (statuses.length > 0) return { ...asked, statuses };
   const message = `Name a status that ${operation} is for: ${sources(operation).join(", ")}.`;
-  throw new DomainError("validation_error", "The request has fields that are not valid.", [
-    { field: "filter.status", message },
-  ]);
+  throw invalidFields([{ field: "filter.status", message }]);
 }
 
 /** The keys whose actions a caller may change, each looked up by its index; null: any. */

@@ -1,6 +1,6 @@
 import Type from "typebox";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { json } from "../http/response.ts";
+import { jsonOf } from "../http/response.ts";
 import {
   ChangeChannel,
   ChannelId,
@@ -27,7 +27,7 @@ function allRoutes({ channelService }: ChannelRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/channels",
-      async ({ caller }) => json(JSON.stringify({ data: (await channelService.list(caller)).map(serializeChannel) })),
+      async ({ caller }) => jsonOf({ data: (await channelService.list(caller)).map(serializeChannel) }),
       operation({
         operationId: "listChannels",
         permission: "manage",
@@ -42,7 +42,7 @@ function allRoutes({ channelService }: ChannelRouteDeps) {
       "/v1/channels",
       async ({ caller, body }) => {
         const channel = await channelService.add(caller, body);
-        return json(JSON.stringify(serializeChannel(channel)), 201);
+        return jsonOf(serializeChannel(channel), 201);
       },
       bodyOperation({
         operationId: "createChannel",
@@ -66,7 +66,7 @@ function changeRoutes({ channelService }: ChannelRouteDeps) {
       "/v1/channels/:id",
       async ({ caller, params, body }) => {
         const channel = await channelService.change(caller, params.id, body);
-        return json(JSON.stringify(serializeChannel(channel)));
+        return jsonOf(serializeChannel(channel));
       },
       bodyOperation({
         operationId: "changeChannel",
@@ -99,7 +99,7 @@ function changeRoutes({ channelService }: ChannelRouteDeps) {
     )
     .post(
       "/v1/channels/:id/test",
-      async ({ caller, params }) => json(JSON.stringify(await channelService.test(caller, params.id))),
+      async ({ caller, params }) => jsonOf(await channelService.test(caller, params.id)),
       operation({
         operationId: "testChannel",
         permission: "manage",

@@ -9,7 +9,7 @@ import { type PostDeps, postRequest } from "../delivery/channels.ts";
 import { deliveryOf, faultOf } from "../delivery/deliver.ts";
 import type { Delivery } from "../core/notification.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
-import type { Mailer } from "../mail/mailer.ts";
+import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
@@ -107,7 +107,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
       const channel = await find(caller, id);
       countTest(caller.accountId);
       const delivery = await (channel.kind === "mail" ? testMails(deps, channel) : testPost(deps, channel));
-      const error = errorOf(delivery);
+      const error = messageError(delivery);
       const detail = { delivered: error === null };
       await audit.record(entry(caller, { kind: "channel_tested", subject: id, detail }));
       return { delivered: error === null, error };
@@ -155,7 +155,7 @@ const INTERRUPTED: Delivery = {
 /** To every address, of which there are few; the first failure counts. */
 async function testMails(deps: ChannelServiceDeps, { id: channelId, name, to, accountId }: Channel): Promise<Delivery> {
   const { mailer, ids, clock } = deps;
-  if (mailer === null) return NOT_CONFIGURED;
+  if (mailer === null) return NO_MAILER;
   if (to.length === 0)
     return { kind: "withheld", error: "Where the channel goes can't be read. Set its addresses again." };
   await checkAddresses(deps, accountId, to);
@@ -166,14 +166,4 @@ async function testMails(deps: ChannelServiceDeps, { id: channelId, name, to, ac
     ),
   );
   return sent.find(({ kind }) => kind !== "delivered") ?? { kind: "delivered" };
-}
-
-const NOT_CONFIGURED: Delivery = {
-  kind: "withheld",
-  error: "No mail was sent: no mail provider is configured (see MAILGUN_API_KEY).",
-};
-
-function errorOf(delivery: Delivery): string | null {
-  if (delivery.kind === "delivered") return null;
-  return "error" in delivery ? delivery.error : "Nothing was sent: the service is stopping.";
 }

@@ -49,6 +49,16 @@ export class DomainError extends Error {
   }
 }
 
+/** `validation_error`: the request has these issues. */
+export function invalidFields(issues: readonly Issue[]): DomainError {
+  return new DomainError("validation_error", "The request has fields that are not valid.", issues);
+}
+
+/** The same for one field, where its issue says it all. */
+export function invalidField(field: string, message: string): DomainError {
+  return new DomainError("validation_error", message, [{ field, message }]);
+}
+
 /** `rate_limited`, where it is known when the same request would be accepted. */
 export class RetryLater extends DomainError {
   readonly retryAfterSeconds: number;

@@ -1,7 +1,7 @@
 import type { Action, ActionRequest, Creator, LimitedCreator } from "./action.ts";
 import { budgetSpent, limitRefusal } from "./key-limits.ts";
 import { type Caller, type Hold, isHeld, mayDo, type Role } from "./roles.ts";
-import { DomainError, type Issue, TooEarly } from "./domain-error.ts";
+import { DomainError, invalidFields, type Issue, TooEarly } from "./domain-error.ts";
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
 import { methodsOf, type SentRequest } from "./method-overrides.ts";
 import { originOf, normalTarget } from "./target.ts";
@@ -137,7 +137,7 @@ function recipientRefusal({ request, creator, account }: CreateFacts): DomainErr
   ];
   if (!isCallbackAllowed) return new DomainError("invalid_url", "No callback may go to this URL.", issues);
   if (issues.length === 0) return null;
-  return new DomainError("validation_error", "The request has fields that are not valid.", issues);
+  return invalidFields(issues);
 }
 
 function notListed(callback: string): string {

@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import { type Viewer, viewerOf } from "../core/roles.ts";
 import { dateTime, nullable, plainText, oneOf, yesNo, quantity } from "../api/schema-helpers.ts";
 import { OVERVIEW_RANGES } from "../core/limits.ts";
-import { json } from "../http/response.ts";
+import { jsonOf } from "../http/response.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
 import { maskText } from "../receipts/masking.ts";
 import { type OverviewRange, RANGE_NAMES } from "../core/activity.ts";
@@ -147,7 +147,7 @@ export function overviewRoutes({ overviewService }: { readonly overviewService: 
   return createApiRoutes().get(
     "/v1/overview",
     async ({ caller, query: { range = RANGE_DEFAULT } }) =>
-      json(JSON.stringify(serializeOverview(await overviewService.read(caller, range), viewerOf(caller.role)))),
+      jsonOf(serializeOverview(await overviewService.read(caller, range), viewerOf(caller.role))),
     operation({
       operationId: "getOverview",
       permission: "read",

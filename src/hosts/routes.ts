@@ -11,7 +11,7 @@ import {
 import Type from "typebox";
 import { hostSchema } from "../api/schema-helpers.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { json } from "../http/response.ts";
+import { jsonOf } from "../http/response.ts";
 import { checkHost } from "../core/target.ts";
 import type { HostService } from "./service.ts";
 
@@ -27,7 +27,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
       "/v1/hosts",
       async ({ caller }) => {
         const { hosts, defaults } = await hostService.list(caller);
-        return json(JSON.stringify({ data: hosts.map(serializeHostSettings), defaults: hostRulesJson(defaults) }));
+        return jsonOf({ data: hosts.map(serializeHostSettings), defaults: hostRulesJson(defaults) });
       },
       LIST_HOSTS,
     )
@@ -35,7 +35,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
       "/v1/hosts/:host",
       async ({ caller, params, body }) => {
         const row = await hostService.put(caller, checkHost(params.host, "not_found"), hostRulesFrom(body));
-        return json(JSON.stringify(serializeHostSettings(row)));
+        return jsonOf(serializeHostSettings(row));
       },
       PUT_HOST,
     )
@@ -51,7 +51,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
       "/v1/defaults",
       async ({ caller, body }) => {
         const { rules } = await hostService.putDefaults(caller, hostRulesFrom(body));
-        return json(JSON.stringify(hostRulesJson(rules)));
+        return jsonOf(hostRulesJson(rules));
       },
       PUT_DEFAULTS,
     );

@@ -1,5 +1,5 @@
 import { authorize, type Caller, viewerOf } from "../core/roles.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, invalidField } from "../core/domain-error.ts";
 import { type AuditDetail, type AuditEntry, auditOf } from "../core/audit.ts";
 import { HOST_SETTINGS_MAX } from "../core/limits.ts";
 import { hostRulesJson } from "../api/host-settings.ts";
@@ -39,8 +39,10 @@ export function createHostService({ hostSettings, known, clock, perHost }: HostS
     const row = { accountId, host, rules, updatedAt: clock.now(), updatedBy };
     const written = await hostSettings.put(row, changeOf(caller, host, rules, row.updatedAt));
     if (written === "full") {
-      const message = `An account has settings for at most ${HOST_SETTINGS_MAX} hosts. Remove those of another host first.`;
-      throw new DomainError("validation_error", message, [{ field: "host", message }]);
+      throw invalidField(
+        "host",
+        `An account has settings for at most ${HOST_SETTINGS_MAX} hosts. Remove those of another host first.`,
+      );
     }
     await known.refresh(accountId);
     return row;
@@ -63,7 +65,7 @@ export function createHostService({ hostSettings, known, clock, perHost }: HostS
       authorize(caller, "manage");
       if (rules.maxConcurrent !== null && rules.maxConcurrent > perHost) {
         const message = `This server sends at most ${perHost} calls of an account to a host at a time (DISPATCH_PER_HOST).`;
-        throw new DomainError("validation_error", message, [{ field: "max_concurrent", message }]);
+        throw invalidField("max_concurrent", message);
       }
       return put(caller, host, rules);
     },

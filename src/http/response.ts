@@ -7,6 +7,11 @@ export function json(text: string, status = 200, headers?: Readonly<Record<strin
   return new Response(text, { status, headers: headers === undefined ? JSON_TYPE : { ...JSON_TYPE, ...headers } });
 }
 
+/** A response of a value as JSON. */
+export function jsonOf(value: unknown, status = 200, headers?: Readonly<Record<string, string>>): Response {
+  return json(JSON.stringify(value), status, headers);
+}
+
 /**
  * Which security headers a page gets. `own`: pages behind the log-in. The others are opened by a token in their path: the
  * receipt, `live` as long as it changes, the approval page, and `notice` for errors on either.

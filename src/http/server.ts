@@ -2,7 +2,7 @@ import type { Server } from "bun";
 import type { Caller } from "../core/roles.ts";
 import type { Release } from "../config/config.ts";
 import type { Ids } from "../core/ids.ts";
-import { isApiPath, acceptsHtml, prefersJson, json, page } from "./response.ts";
+import { jsonOf, isApiPath, acceptsHtml, prefersJson, json, page } from "./response.ts";
 import { nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
 import type { AnyElysia } from "elysia";
 import { answerMetrics, type MetricsDeps } from "./system-routes.ts";
@@ -165,8 +165,8 @@ const METRICS_FAILED = new DomainError("internal_error", "The metrics can't be r
 export function openStartServer(port: number, host: string, deps: OwnPortDeps & Release): Server<unknown> {
   const { version, commit } = deps;
   return listenApart(port, host, deps, (request, path, name) => {
-    if (path === "/health") return json(JSON.stringify({ status: "ok", version, commit }));
-    if (path === "/ready") return json(JSON.stringify({ status: "unavailable", version, commit }), STATUS, RETRY_AFTER);
+    if (path === "/health") return jsonOf({ status: "ok", version, commit });
+    if (path === "/ready") return jsonOf({ status: "unavailable", version, commit }, STATUS, RETRY_AFTER);
     return unavailableResponse(request, path, name);
   });
 }

@@ -53,6 +53,18 @@ export async function createMailer({ mail: settings, approvalLinks }: Config, cl
   };
 }
 
+/** For messages that somebody asks for and waits for. */
+export const NO_MAILER = {
+  kind: "withheld",
+  error: "No mail was sent: no mail provider is configured (see MAILGUN_API_KEY).",
+} as const satisfies Delivery;
+
+/** Why such a message was not delivered; null: it was. */
+export function messageError(delivery: Delivery): string | null {
+  if (delivery.kind === "delivered") return null;
+  return "error" in delivery ? delivery.error : "Nothing was sent: the service is stopping.";
+}
+
 /** The mail that a later one answers. */
 const THREADS: Partial<Record<OutgoingMail["event"], OutgoingMail["event"]>> = {
   decided: "approval",

@@ -8,7 +8,7 @@ import type { ListNotifications } from "../actions/service.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { ChannelService } from "../channels/service.ts";
 import type { Clock } from "../core/clock.ts";
-import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import { DomainError, type ErrorCode, invalidField } from "../core/domain-error.ts";
 import { NOTIFICATIONS_SHOWN_MAX } from "../core/limits.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import { ACCOUNTS_PAGE_PATH, accountsPage, MAIL_TEST_PATH, serverPage } from "./settings.tsx";
@@ -217,7 +217,7 @@ function stateOf(overlapEnd: Date | null): string {
 function originIn(form: Form): string {
   const origin = originOf(form.get("origin") ?? "");
   if (origin !== null) return origin;
-  throw refused("origin", "Enter only the scheme, host and port of a target, like https://api.example.com.");
+  throw invalidField("origin", "Enter only the scheme, host and port of a target, like https://api.example.com.");
 }
 
 /** Null if it is not an origin. A slash at its end, as browsers add, is accepted. */
@@ -251,8 +251,8 @@ export function pausePages(deps: PausePageDeps) {
       const keyId = form.get("key_id") ?? "";
       const scope = PAUSE_SCOPES.find((one) => one === form.get("scope")) ?? null;
       // What the reader can't see of the form doesn't count: only the field of what was chosen does.
-      if (scope === null) throw refused("scope", "Choose what to pause.");
-      if (scope === "key" && !KEY_ID.test(keyId)) throw refused("key_id", "Choose a key.");
+      if (scope === null) throw invalidField("scope", "Choose what to pause.");
+      if (scope === "key" && !KEY_ID.test(keyId)) throw invalidField("key_id", "Choose a key.");
       const host = scope === "host" ? checkPausedHost((form.get("host") ?? "").trim(), null) : null;
       await pauseService.pause(person.caller, { keyId: scope === "key" ? keyId : null, host, reason });
       return PAUSES_PATH;
@@ -272,10 +272,6 @@ export function pausePages(deps: PausePageDeps) {
     })
     .post(PAUSES_PATH, pause)
     .post(`${PAUSES_PATH}/:id/resume`, resume, { params: PauseParams });
-}
-
-function refused(field: string, message: string): DomainError {
-  return new DomainError("validation_error", message, [{ field, message }]);
 }
 
 async function pausesHtml(deps: PausePageDeps, user: Person, typed: FormState): Promise<string> {

@@ -1,7 +1,7 @@
 import { PauseId, CreatePause, PauseJson, PauseList, checkPausedHost, serializePause } from "../api/pause-schemas.ts";
 import Type from "typebox";
 import type { PauseService } from "./service.ts";
-import { json } from "../http/response.ts";
+import { jsonOf } from "../http/response.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 
 interface PauseRouteDeps {
@@ -14,7 +14,7 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/pauses",
-      async ({ caller }) => json(JSON.stringify({ data: (await pauseService.list(caller)).map(serializePause) })),
+      async ({ caller }) => jsonOf({ data: (await pauseService.list(caller)).map(serializePause) }),
       operation({
         operationId: "listPauses",
         permission: "manage",
@@ -30,7 +30,7 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
       async ({ caller, body: { key_id: keyId = null, host, reason = null } }) => {
         const asked = { keyId, host: host === undefined ? null : checkPausedHost(host, keyId), reason };
         const { pause, isNew } = await pauseService.pause(caller, asked);
-        return json(JSON.stringify(serializePause(pause)), isNew ? 201 : 200);
+        return jsonOf(serializePause(pause), isNew ? 201 : 200);
       },
       bodyOperation({
         operationId: "createPause",
