@@ -22,7 +22,7 @@ import { ACTION_ID } from "../src/core/ids.ts";
 import type { AgentDeps, QuestionForm, ToolCall } from "./call.ts";
 import { describeAction, errorOf, type ToolAnswer } from "./results.ts";
 import { compileArguments, DecideArguments, ApprovalForm, schemaJson } from "./schemas.ts";
-import { type Member, shorten } from "./shorten.ts";
+import { type JsonMember, shorten } from "./shorten.ts";
 
 /** The question to send; the client repeats the call with the answer and this state. */
 export interface Question {
@@ -179,7 +179,7 @@ function shortLines(lines: readonly string[], facts: DecisionFacts["facts"]): re
   const cuttable = new Set(said.map(({ label, value }) => `${label}: ${unlinked(plain(value))}`));
   const isWhole = (line = "") =>
     line.length <= QUESTION_LINE_CHARS || !(cuttable.has(line) || line.startsWith(BODY_INDENT));
-  const written = lines.map((line, at): Member => [String(at), JSON.stringify(line)]);
+  const written = lines.map((line, at): JsonMember => [String(at), JSON.stringify(line)]);
   const { members, cut } = shorten(written, QUESTION_BYTES_MAX, (at) => isWhole(lines[Number(at)]));
   if (cut.length === 0) return lines;
   return [...members.map(([, json]) => String(JSON.parse(json))), "Lines that end with … are cut."];

@@ -36,7 +36,7 @@ import { see, seeAll } from "../src/receipts/see.ts";
 import { type SeenAction, seenWith } from "../src/receipts/seen-action.ts";
 import { hideEchoes, maskHeaders, maskText } from "../src/receipts/masking.ts";
 import type { AgentDeps, ToolCall } from "./call.ts";
-import { beginning, type Member, objectOf, presentMembers, shorten } from "./shorten.ts";
+import { beginning, type JsonMember, objectOf, presentMembers, shorten } from "./shorten.ts";
 
 /** The result of a tool. */
 export interface ToolAnswer {
@@ -216,8 +216,8 @@ function withoutHeaderValues(action: SeenAction): SeenAction {
 }
 
 /** The members of an action, each body in its place. */
-function membersOf(json: string, bodies: Bodies, operations: readonly Operation[]): readonly Member[] {
-  return presentMembers(json).flatMap(([name, text]): readonly Member[] => {
+function membersOf(json: string, bodies: Bodies, operations: readonly Operation[]): readonly JsonMember[] {
+  return presentMembers(json).flatMap(([name, text]): readonly JsonMember[] => {
     if (name === "method") return [[name, text], ...bodies.sent.members];
     if (name === "approve") return [...bodies.answered.members, [name, text]];
     if (name === "late_result") return [[name, objectOf([...presentMembers(text), ...bodies.late.members])]];
@@ -228,7 +228,7 @@ function membersOf(json: string, bodies: Bodies, operations: readonly Operation[
 
 const NESTED: ReadonlySet<string> = new Set(["created_by", "pause", "error"]);
 
-function textsOf(values: object): readonly Member[] {
+function textsOf(values: object): readonly JsonMember[] {
   return Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [[name, JSON.stringify(value)]]));
 }
 
@@ -420,7 +420,7 @@ function foundStep(differs: readonly string[]): string {
 
 /** A body as a member, and the bytes that it has before it is cut. */
 interface Body {
-  readonly members: readonly Member[];
+  readonly members: readonly JsonMember[];
   readonly bytes: number;
   /** Cut already: the whole is never written. */
   readonly isCut: boolean;

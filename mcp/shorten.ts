@@ -2,20 +2,20 @@ import { isBytes } from "../src/receipts/cut-body.ts";
 import { membersIn } from "../src/core/json-walk.ts";
 
 /** A member of an object: its name, and its value as JSON text. */
-export type Member = readonly [name: string, text: string];
+export type JsonMember = readonly [name: string, text: string];
 
 /** The members of an object that fit, and the names of those that show only their beginning. */
 export interface Shortened {
-  readonly members: readonly Member[];
+  readonly members: readonly JsonMember[];
   readonly cut: readonly string[];
 }
 
 /** JSON of our own, without white space, without the members that are null. */
-export function presentMembers(json: string): readonly Member[] {
+export function presentMembers(json: string): readonly JsonMember[] {
   return [...membersIn(json)].filter(([, text]) => text !== "null");
 }
 
-export function objectOf(members: readonly Member[]): string {
+export function objectOf(members: readonly JsonMember[]): string {
   return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
 }
 
@@ -24,7 +24,7 @@ export function objectOf(members: readonly Member[]): string {
  * member for which `isWhole` holds is never cut.
  */
 export function shorten(
-  members: readonly Member[],
+  members: readonly JsonMember[],
   bytesMax: number,
   isWhole: (name: string) => boolean = () => false,
 ): Shortened {
@@ -35,7 +35,7 @@ export function shorten(
   const room = bytesMax - all + cuttable.reduce((sum, size) => sum + size, 0);
   const length = commonLength(cuttable, room);
   const cut: string[] = [];
-  const kept = members.map(([name, text], at): Member => {
+  const kept = members.map(([name, text], at): JsonMember => {
     if (isWhole(name) || (sizes[at] ?? 0) <= length) return [name, text];
     cut.push(name);
     return [name, beginningOf(name, text, length)];
@@ -89,7 +89,7 @@ function whole64(text: string, charsMax: number): string {
 }
 
 function firstMembers(json: string, bytesMax: number): string {
-  const kept: Member[] = [];
+  const kept: JsonMember[] = [];
   let bytes = "{".length;
   for (const [name, text] of membersIn(json)) {
     bytes += Buffer.byteLength(JSON.stringify(name)) + Buffer.byteLength(text) + ":,".length;

@@ -1,12 +1,12 @@
 import Type, { type Static } from "typebox";
-import { dateTime, nullable, oneOf, yesNo } from "../api/schema-helpers.ts";
+import { dateTime, nullable, choice, yesNo } from "../api/schema-helpers.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import { FIRST_STEPS, type FirstStepService, type FirstStepState } from "./first-steps.ts";
 
 const FirstStepJson = Type.Object(
   {
-    step: oneOf(
+    step: choice(
       FIRST_STEPS,
       "action: created an action; approval: had one approved; agent: created one by an MCP client; signature: checked a signature that matched.",
       "action",

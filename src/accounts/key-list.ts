@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import type { KeyCall, KeyUse } from "../core/account-store.ts";
 import { ACTION_STATUSES, HTTP_METHODS } from "../core/action.ts";
 import { ActionId } from "../api/action-schemas.ts";
-import { dateTime, nullable, plainText, quantity, oneOf } from "../api/schema-helpers.ts";
+import { dateTime, nullable, plainText, quantity, choice } from "../api/schema-helpers.ts";
 import { KEY_ACTIONS_COUNTED_MAX } from "../core/limits.ts";
 import { maskUrl } from "../receipts/masking.ts";
 import { keyMembers, type KeyView, serializeKey } from "./schemas.ts";
@@ -13,9 +13,9 @@ const LastAction = Type.Object(
   {
     id: ActionId,
     created_at: dateTime("When it was created."),
-    method: oneOf(HTTP_METHODS, "Its method.", "POST"),
+    method: choice(HTTP_METHODS, "Its method.", "POST"),
     url: plainText("Its URL, masked.", "https://api.example.com/orders"),
-    status: oneOf(ACTION_STATUSES, "Its status.", "completed"),
+    status: choice(ACTION_STATUSES, "Its status.", "completed"),
     response_code: nullable(Type.Integer({ description: "The target's last status code.", examples: [200] })),
   },
   { description: "The newest action that the key created." },

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { type UsedOrigins, SIGNING_USES, type SigningUse } from "../core/account-store.ts";
-import { dateTime, nullable, url, oneOf } from "../api/schema-helpers.ts";
+import { dateTime, nullable, url, choice } from "../api/schema-helpers.ts";
 import { KNOWN_ORIGINS_MAX, SIGNING_OVERLAP_MS } from "../core/limits.ts";
 
 /** An origin that has a signing secret in use. */
@@ -45,7 +45,7 @@ function lastUsedFirst(one: KnownOrigin, other: KnownOrigin): number {
 const SigningOriginJson = Type.Object(
   {
     origin: url("Scheme, host and port.", "https://api.example.com"),
-    for: oneOf(SIGNING_USES, "What its secret signs.", "calls"),
+    for: choice(SIGNING_USES, "What its secret signs.", "calls"),
     last_used_at: nullable(dateTime("When the newest call, or callback, to it was caused; null: none is left.")),
     rotated_at: nullable(dateTime("When its secret was rotated last, alone or with all others; null: never.")),
     previous_expires_at: nullable(dateTime("Until when the previous secret signs too; null: it doesn't.")),

@@ -14,7 +14,7 @@ import {
   KeyId,
   keyId,
   quantity,
-  oneOf,
+  choice,
   yesNo,
 } from "../api/schema-helpers.ts";
 import {
@@ -44,7 +44,7 @@ import {
 } from "../core/limits.ts";
 import { isStorableText } from "../core/json.ts";
 
-const role = oneOf(
+const role = choice(
   ROLES,
   "What the key may do. owner: everything; approver: read, approve, cancel; agent: create, read, and cancel or retry what it created; reader: read.",
   "agent",
@@ -58,7 +58,7 @@ const hold = (more = "") =>
     examples: ["writes"],
   });
 
-const scope = oneOf(
+const scope = choice(
   KEY_SCOPES,
   "For keys with the role agent. Which actions it sees unmasked, cancels and retries. own: only those that it created; account: all of the account.",
   "own",
@@ -293,7 +293,7 @@ export const AccountJson = Type.Object(
       {
         id: KeyId,
         name: plainText("The name of the calling key.", "ci"),
-        role: oneOf(ROLES, "Its role.", "agent"),
+        role: choice(ROLES, "Its role.", "agent"),
       },
       { description: "The calling key." },
     ),

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import type { EffectiveSettings } from "../config/config.ts";
-import { emailSchema, nullable, plainText, oneOf, yesNo } from "../api/schema-helpers.ts";
+import { emailSchema, nullable, plainText, choice, yesNo } from "../api/schema-helpers.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import type { OwnMailService } from "./own-mails.ts";
@@ -58,7 +58,7 @@ export const ServerJson = Type.Object(
     approval_ttl_hours: nullable(
       Type.Integer({ minimum: 1, description: "Hours that an action awaits approval; null: forever.", examples: [72] }),
     ),
-    approval_links: oneOf(
+    approval_links: choice(
       ["confirm", "one_click"],
       "Whether the links of approval mails ask for confirmation.",
       "confirm",
@@ -70,7 +70,7 @@ export const ServerJson = Type.Object(
         examples: [["boss@example.com"]],
       },
     ),
-    agent_approval: oneOf(["off", "elicit"], "Whether an MCP client can ask its user to approve.", "off"),
+    agent_approval: choice(["off", "elicit"], "Whether an MCP client can ask its user to approve.", "off"),
     sends_mail: yesNo("Whether a mail provider is set.", true),
     retention_days: nullable(
       Type.Integer({ minimum: 1, description: "Days that finished actions are kept; null: forever.", examples: [30] }),

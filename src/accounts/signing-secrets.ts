@@ -3,7 +3,7 @@ import { auditOf, type AuditStore } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { type KnownOrigin, knownOriginsOf } from "./known-origins.ts";
-import { dateTime, describedOnly, nullable, url, oneOf } from "../api/schema-helpers.ts";
+import { dateTime, describedOnly, nullable, url, choice } from "../api/schema-helpers.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import { normalTarget } from "../core/target.ts";
 import type { Clock } from "../core/clock.ts";
@@ -301,7 +301,7 @@ const origin = Type.String({
 
 export type RotationJson = Static<typeof RotationJson>;
 
-const use = (description: string) => Type.Optional(oneOf(SIGNING_USES, description, "callbacks"));
+const use = (description: string) => Type.Optional(choice(SIGNING_USES, description, "callbacks"));
 
 export const SigningSecretQuery = Type.Object(
   { origin, for: use("What the secret signs. Default: calls. Callbacks have secrets of their own.") },

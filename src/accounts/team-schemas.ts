@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { bodyCheck, dateTime, emailSchema, nullable, plainText, url, oneOf, yesNo } from "../api/schema-helpers.ts";
+import { bodyCheck, dateTime, emailSchema, nullable, plainText, url, choice, yesNo } from "../api/schema-helpers.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import type { Invitation, TeamMember } from "../core/team-store.ts";
 import { MEMBER_ROLES } from "../core/roles.ts";
@@ -19,7 +19,7 @@ export const InvitationId = Type.String({
   examples: ["inv_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-const role = oneOf(
+const role = choice(
   MEMBER_ROLES,
   "What the person may do. owner: everything; approver: read, approve, cancel; reader: read.",
   "approver",

@@ -4,7 +4,7 @@ import type { FirstStepStore } from "../core/activity-store.ts";
 import type { ActionStore } from "../core/store.ts";
 import { sentBody } from "../core/body.ts";
 import { invalidFields } from "../core/domain-error.ts";
-import { stringMap, url, oneOf, plainText, yesNo } from "../api/schema-helpers.ts";
+import { stringMap, url, choice, plainText, yesNo } from "../api/schema-helpers.ts";
 import { normalTarget } from "../core/target.ts";
 import type { Clock } from "../core/clock.ts";
 import { ACTION_ID } from "../core/ids.ts";
@@ -154,7 +154,7 @@ const finding = <Code extends string>(codes: readonly Code[], title: string, des
 export const SignatureCheckJson = Type.Object(
   {
     origin: url("The origin whose secrets were compared.", "https://api.example.com"),
-    for: oneOf(SIGNING_USES, "What they sign.", "calls"),
+    for: choice(SIGNING_USES, "What they sign.", "calls"),
     valid: yesNo("Whether one of the signatures matches.", false),
     secret: Type.Union([Type.Enum(["current", "previous"], { type: "string" }), Type.Null()], {
       description: "The secret that made it; null: none.",

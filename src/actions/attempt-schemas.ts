@@ -3,7 +3,7 @@ import { type Caller, viewOf } from "../core/roles.ts";
 import { ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "../core/limits.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
 import { maskedAttempts } from "../receipts/see.ts";
-import { dateTime, nullable, plainText, quantity, oneOf } from "../api/schema-helpers.ts";
+import { dateTime, nullable, plainText, quantity, choice } from "../api/schema-helpers.ts";
 import type { Action } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { responseBody, responseCode } from "../api/action-schemas.ts";
@@ -24,7 +24,7 @@ const Attempt = Type.Object(
     run: made.run,
     attempt: Type.Integer({ minimum: 1, description: "Its number in the run.", examples: [1] }),
     at: dateTime("When it ended."),
-    outcome: oneOf(["answered", "not_sent", "unknown"], "What is known of it, as in the timeline.", "answered"),
+    outcome: choice(["answered", "not_sent", "unknown"], "What is known of it, as in the timeline.", "answered"),
     response_code: responseCode(503),
     error: nullable(plainText("Why it failed; null: it succeeded.", "The target answered with status 503.")),
     duration_ms: nullable(quantity("How long it took.", 41)),

@@ -2,7 +2,7 @@ import Type from "typebox";
 import { ActionId, Status } from "../api/action-schemas.ts";
 import type { ActionService } from "./service.ts";
 import { DECISIONS } from "../core/action.ts";
-import { plainText, reason, run, oneOf } from "../api/schema-helpers.ts";
+import { plainText, reason, run, choice } from "../api/schema-helpers.ts";
 import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX } from "../core/limits.ts";
 import { jsonOf } from "../http/response.ts";
 import { bodyOperation, createApiRoutes, jsonBody } from "../http/operation.ts";
@@ -24,7 +24,7 @@ const ShownRequestJson = Type.Object(
 /** The body of `POST /v1/approvals`. */
 export const DecideRequests = Type.Object(
   {
-    decision: oneOf(DECISIONS, "For all of them.", "approve"),
+    decision: choice(DECISIONS, "For all of them.", "approve"),
     reason: Type.Optional(reason("Why; shown in the timeline of each.")),
     requests: Type.Array(ShownRequestJson, {
       minItems: 1,

@@ -1,7 +1,15 @@
 import Type from "typebox";
 import { ActionId } from "../api/action-schemas.ts";
 import type { ListNotifications } from "./service.ts";
-import { checkListQuery, dateTime, encodeCursor, nullable, plainText, quantity, oneOf } from "../api/schema-helpers.ts";
+import {
+  checkListQuery,
+  dateTime,
+  encodeCursor,
+  nullable,
+  plainText,
+  quantity,
+  choice,
+} from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../core/limits.ts";
 import { jsonOf } from "../http/response.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
@@ -35,7 +43,7 @@ const NotificationJson = Type.Object(
     kind: plainText("What it is: callback, mail, or a message of a channel.", "callback"),
     event: plainText("What it is about.", "action.completed"),
     target: plainText("Where it goes, masked; the id of a channel for a message.", "https://app.example.com/outgate"),
-    status: oneOf(
+    status: choice(
       ["pending", "active", "delivered", "given_up", "dropped"],
       "dropped: it was no longer needed.",
       "delivered",

@@ -34,7 +34,7 @@ import {
   targetUrl,
   url,
   quantity,
-  oneOf,
+  choice,
   yesNo,
 } from "./schema-helpers.ts";
 import { ruleMembers } from "./rule-schemas.ts";
@@ -229,7 +229,7 @@ export const responseBody = (example: unknown) =>
 
 const ActionError = Type.Object(
   {
-    source: oneOf(
+    source: choice(
       ["target", "dispatch"],
       "target: it answered with a status other than 2xx; dispatch: no whole answer arrived.",
       "target",

@@ -27,7 +27,7 @@ import {
   RESPONSE_CODE,
   keyId,
   quantity,
-  oneOf,
+  choice,
   yesNo,
 } from "./schema-helpers.ts";
 import { TIMELINE_EVENT_TYPES } from "../core/timeline.ts";
@@ -68,7 +68,7 @@ export const FILTERS = {
       examples: [["pending", "active"]],
     }),
   ),
-  method: Type.Optional(oneOf(HTTP_METHODS, "HTTP method of the call.", "POST")),
+  method: Type.Optional(choice(HTTP_METHODS, "HTTP method of the call.", "POST")),
   host: Type.Optional(hostSchema("Host name, with a port or for any port.")),
   path: Type.Optional(searched("The start of the target's path.", "/v1/refunds")),
   dedupe: Type.Optional(key("The dedupe key of the create.")),
@@ -82,8 +82,8 @@ export const FILTERS = {
       examples: [["422", "5xx"]],
     }),
   ),
-  outcome: Type.Optional(oneOf(OUTCOMES, "How the newest attempt ended, as in the timeline.", "unknown")),
-  error: Type.Optional(oneOf(ERROR_KINDS, "Kind of the newest attempt's failure.", "timed_out")),
+  outcome: Type.Optional(choice(OUTCOMES, "How the newest attempt ended, as in the timeline.", "unknown")),
+  error: Type.Optional(choice(ERROR_KINDS, "Kind of the newest attempt's failure.", "timed_out")),
   title: Type.Optional(searched("Text in the title. Case doesn't count.", "Refund")),
   reason: Type.Optional(searched("Text in the requester's reason. Case doesn't count.", "duplicate")),
   metadata: Type.Optional(
@@ -252,7 +252,7 @@ export const TimelineItem = Type.Object(
     ),
     at: dateTime("When it happened."),
     run: count(1, "A manual retry begins the next run.", 1),
-    type: oneOf(TIMELINE_EVENT_TYPES, "What happened.", "attempt"),
+    type: choice(TIMELINE_EVENT_TYPES, "What happened.", "attempt"),
     status: Status,
     actor: Type.Optional(plainText("Who decided.", "key:ann")),
     reason: Type.Optional(nullable(plainText("The reason that was given; null: none.", "Agreed with Ann."))),
@@ -264,7 +264,7 @@ export const TimelineItem = Type.Object(
     ),
     attempt: Type.Optional(count(1, "Number of the attempt in its run.", 1)),
     outcome: Type.Optional(
-      oneOf(
+      choice(
         ["answered", "not_sent", "unknown"],
         "answered: the target answered with a status; not_sent: the target received nothing; unknown: it may have received the call.",
         "answered",

@@ -1,6 +1,6 @@
 import { invalidField } from "../core/domain-error.ts";
 import { checkHost } from "../core/target.ts";
-import { nullable, plainText, KeyId, hostSchema, reason, dateTime, oneOf, yesNo } from "./schema-helpers.ts";
+import { nullable, plainText, KeyId, hostSchema, reason, dateTime, choice, yesNo } from "./schema-helpers.ts";
 import { PAUSE_KINDS, UNFINISHED_ON_REVOKE, type Pause } from "../core/pause.ts";
 import Type, { type Static } from "typebox";
 
@@ -11,7 +11,7 @@ export const PauseId = Type.String({
   examples: ["pau_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-export const kind = oneOf(
+export const kind = choice(
   PAUSE_KINDS,
   "account: the whole account; key: the actions of one key; host: the calls to one host; sign_up: the whole account, until an owner of the first account of the service allows it.",
   "key",

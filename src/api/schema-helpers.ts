@@ -96,7 +96,7 @@ export const targetUrl = (description: string, example = "https://api.example.co
 export const plainText = (description: string, example: string) => Type.String({ description, examples: [example] });
 
 /** One of some texts. */
-export const oneOf = <const Value extends string>(values: readonly Value[], description: string, example: Value) =>
+export const choice = <const Value extends string>(values: readonly Value[], description: string, example: Value) =>
   Type.Enum([...values], { type: "string", description, examples: [example] });
 
 export const yesNo = (description: string, example: boolean) => Type.Boolean({ description, examples: [example] });

@@ -14,7 +14,7 @@ import type { Secrets } from "../crypto/secrets.ts";
 import { overviewRoutes } from "../events/overview-routes.ts";
 import { hostRoutes } from "../hosts/routes.ts";
 import { mcpRoutes } from "../http/mcp-routes.ts";
-import { openApiJson, operationsOf } from "../http/openapi.ts";
+import { openApiJson, apiOperations } from "../http/openapi.ts";
 import { createOwnHostOnly, createOwnHostPages, type Guard } from "../http/own-origin.ts";
 import { createHttpServer, type Http } from "../http/server.ts";
 import { createReaderOf } from "../http/session.ts";
@@ -81,7 +81,7 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
     systemRoutes({ ...settings, draining, apiDescription: () => apiDescription }),
     ...others,
   ];
-  const operations = operationsOf(modules.flatMap(({ routes }) => routes));
+  const operations = apiOperations(modules.flatMap(({ routes }) => routes));
   const apiDescription = openApiJson(operations, baseUrl);
   const { authenticate } = services;
   return createHttpServer(

@@ -1,4 +1,4 @@
-import { dateTime, plainText, nullable, checkListQuery, encodeCursor, oneOf } from "../api/schema-helpers.ts";
+import { dateTime, plainText, nullable, checkListQuery, encodeCursor, choice } from "../api/schema-helpers.ts";
 import { ACTOR_CHARS_MAX, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { AUDIT_KINDS, type AuditPage, type AuditRow } from "../core/audit.ts";
 import Type, { type Static } from "typebox";
@@ -44,7 +44,7 @@ export const AuditEntryJson = Type.Object(
     at: dateTime("When it happened."),
     account_id: plainText("The account.", "acc_01kjwa5v00e7v8c9x2m4n6p8qr"),
     actor: plainText("Who did it; anonymous: somebody whose sign-in failed.", "user:ann@example.com"),
-    kind: oneOf(AUDIT_KINDS, "What was done.", "key_revoked"),
+    kind: choice(AUDIT_KINDS, "What was done.", "key_revoked"),
     subject: plainText(
       "What it was done to: the id of an action, key or pause, an origin, or an address; empty: the account, or every origin.",
       "key_01kjwa5v00e7v8c9x2m4n6p8qr",

@@ -11,7 +11,7 @@ import {
   plainText,
   reason,
   run,
-  oneOf,
+  choice,
   yesNo,
   quantity,
 } from "../api/schema-helpers.ts";
@@ -27,7 +27,7 @@ export const BulkId = Type.String({
   examples: ["blk_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-const Operation = oneOf(BULK_OPERATIONS, "What is done with each action.", "retry");
+const Operation = choice(BULK_OPERATIONS, "What is done with each action.", "retry");
 
 const Filter = Type.Object(FILTERS, {
   title: "BulkFilter",
@@ -96,7 +96,7 @@ export const BulkJobJson = Type.Object(
     operation: Operation,
     filter: anyObject("Which actions it covers: those that matched when it began.", { status: ["failed"] }),
     reason: nullable(plainText("Why; null: none was given.", "The target is up again.")),
-    status: oneOf(
+    status: choice(
       BULK_STATUSES,
       "running; finished: every action had its turn; stopped: by somebody, or by Outgate.",
       "running",
@@ -132,7 +132,7 @@ export const BulkJobList = Type.Object(
   { title: "BulkJobList", description: "One page of the bulk jobs." },
 );
 
-const ResultStatus = oneOf(
+const ResultStatus = choice(
   ["waiting", "done", "failed"],
   "Whether it was done with this action; failed: the action refused it.",
   "done",
@@ -196,7 +196,7 @@ export function serializeJob(caller: Caller, job: BulkJob): BulkJobJson {
   return {
     id: job.id,
     operation: job.operation,
-    filter: filterOf(job, masked),
+    filter: jobFilter(job, masked),
     reason: job.reason === null ? null : masked(job.reason),
     status: job.status,
     matching: job.matching,
@@ -210,7 +210,7 @@ export function serializeJob(caller: Caller, job: BulkJob): BulkJobJson {
 }
 
 /** The filter of a job; empty if its row was altered. */
-export function filterOf({ filter }: BulkJob, masked: (text: string) => string): Readonly<Record<string, unknown>> {
+export function jobFilter({ filter }: BulkJob, masked: (text: string) => string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(filter, (_name, member: unknown) => {
       return typeof member === "string" ? masked(member) : member;

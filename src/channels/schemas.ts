@@ -7,7 +7,7 @@ import {
   nullable,
   plainText,
   targetUrl,
-  oneOf,
+  choice,
   yesNo,
 } from "../api/schema-helpers.ts";
 import {
@@ -32,7 +32,7 @@ export const ChannelId = Type.String({
   examples: ["chn_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-const kind = oneOf(
+const kind = choice(
   CHANNEL_KINDS,
   "mail: to addresses; slack: to an incoming webhook of Slack; webhook: a signed POST to a URL.",
   "slack",
@@ -169,18 +169,18 @@ export function shownUrl(url: string): string {
 export type CheckChannelUrl = (url: string) => { readonly host: string } | { readonly refused: string };
 
 /** Where a new channel goes. Throws `validation_error` with all issues. */
-export function targetOf({ kind: ofKind, to, url }: CreateChannel, checkUrl: CheckChannelUrl): ChannelTarget {
+export function channelTarget({ kind: ofKind, to, url }: CreateChannel, checkUrl: CheckChannelUrl): ChannelTarget {
   const issues = targetIssues(ofKind, { to, url }, checkUrl);
   const [wanted, given] = ofKind === "mail" ? (["to", to] as const) : (["url", url] as const);
   if (given === undefined) issues.push({ field: wanted, message: `A channel of this kind needs ${wanted}.` });
-  refuse(issues);
+  throwIssues(issues);
   return { to: once(to ?? []), url: url ?? null };
 }
 
 /** What a change of a channel of this kind sets. Throws `validation_error` with all issues. */
 export function patchOf(ofKind: ChannelKind, change: ChangeChannel, checkUrl: CheckChannelUrl): ChannelPatch {
   const { name, to, url, remind_after_minutes: remindAfterMinutes, enabled } = change;
-  refuse(targetIssues(ofKind, { to, url }, checkUrl));
+  throwIssues(targetIssues(ofKind, { to, url }, checkUrl));
   const isMoved = to !== undefined || url !== undefined;
   return {
     ...(name !== undefined && { name }),
@@ -212,7 +212,7 @@ export function urlIssues(url: string | undefined, checkUrl: CheckChannelUrl): r
 }
 
 /** Throws `validation_error` if there are issues. */
-export function refuse(issues: readonly Issue[]): void {
+export function throwIssues(issues: readonly Issue[]): void {
   if (issues.length > 0)
     throw new DomainError("validation_error", "The channel has fields that are not valid.", issues);
 }

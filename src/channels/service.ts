@@ -21,8 +21,8 @@ import {
   type CheckChannelUrl,
   type CreateChannel,
   patchOf,
-  refuse,
-  targetOf,
+  throwIssues,
+  channelTarget,
   urlIssues,
 } from "./schemas.ts";
 
@@ -63,7 +63,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
       authorize(caller, "manage");
       const { accountId, actor: createdBy } = caller;
       const { name, kind, remind_after_minutes: remindAfterMinutes = null, enabled = true } = asked;
-      const target = targetOf(asked, checkTarget);
+      const target = channelTarget(asked, checkTarget);
       await checkAddresses(deps, accountId, target.to);
       const made = { id: ids.channel(), createdAt: clock.now(), createdBy };
       const channel: Channel = { ...made, accountId, name, kind, ...target, remindAfterMinutes, enabled };
@@ -80,7 +80,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
     async change(caller: Caller, id: string, change: ChangeChannel): Promise<Channel> {
       authorize(caller, "manage");
       // Before the channel is looked for, as every other field.
-      refuse(urlIssues(change.url, checkTarget));
+      throwIssues(urlIssues(change.url, checkTarget));
       const { kind, accountId } = await find(caller, id);
       const patch = patchOf(kind, change, checkTarget);
       await checkAddresses(deps, accountId, patch.target?.to ?? []);
@@ -129,7 +129,7 @@ async function checkAddresses(
   to: readonly string[],
 ): Promise<void> {
   const allowed = await Promise.all(to.map((address) => recipients.mayMail(accountId, OWNER, address)));
-  refuse(allowed.flatMap((may, at) => (may ? [] : [{ field: `to.${at}`, message: NOT_AN_APPROVER }])));
+  throwIssues(allowed.flatMap((may, at) => (may ? [] : [{ field: `to.${at}`, message: NOT_AN_APPROVER }])));
 }
 
 const NOT_AN_APPROVER = "Is neither of a person of this account nor one of the APPROVERS of this server.";

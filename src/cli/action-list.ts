@@ -29,7 +29,7 @@ export const ACTION_COLUMNS: readonly Column[] = [
 ];
 
 /** An action in these columns. */
-export function actionRow(action: Action, now: Date): readonly Cell[] {
+export function actionCells(action: Action, now: Date): readonly Cell[] {
   return [
     action.id,
     { text: age(action.created_at, now), color: "grey" },

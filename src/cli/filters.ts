@@ -2,7 +2,7 @@ import type { FilterQuery } from "../client/openapi.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import { type CliCommand, given, several } from "./command.ts";
-import { actionIdOf } from "./find-action.ts";
+import { findActionId } from "./find-action.ts";
 import type { Session } from "./session.ts";
 
 /** What the options of `addFilterOptions` say, as commander reads them. */
@@ -54,7 +54,7 @@ export function addFilterOptions(command: CliCommand): CliCommand {
 export async function filterQueryOf(session: Session, options: FilterOptions): Promise<FilterQuery> {
   const ids: string[] = [];
   // One after another: an unclear one is told without asking for the rest.
-  for (const text of options.id ?? []) ids.push(await actionIdOf(session, text));
+  for (const text of options.id ?? []) ids.push(await findActionId(session, text));
   const { status, method, host, path, dedupe, outcome, error, title, metadata } = options;
   // Safe: the service refuses what is none of its words.
   return given({

@@ -1,5 +1,5 @@
 import { visible } from "../observability/terminal.ts";
-import { ACTION_COLUMNS, actionRow } from "./action-list.ts";
+import { ACTION_COLUMNS, actionCells } from "./action-list.ts";
 import type { Session } from "./session.ts";
 import { tableOf } from "./table.ts";
 
@@ -18,7 +18,7 @@ const SHOWN_MAX = 10;
  * The id that a text stands for: an id, the beginning of exactly one, or the URL of its page or API. Throws a list where
  * several actions begin so. What looks like none of these is left to the service to refuse.
  */
-export async function actionIdOf(session: Session, text: string): Promise<string> {
+export async function findActionId(session: Session, text: string): Promise<string> {
   const named = /\/actions\/(act_[0-9a-z]+)/.exec(text)?.[1] ?? text.trim();
   const given = WITHOUT_PREFIX.test(named) ? `act_${named}` : named;
   if (WHOLE_ID.test(given) || !BEGINNING.test(given)) return given;
@@ -29,7 +29,7 @@ export async function actionIdOf(session: Session, text: string): Promise<string
   if (found.length === 1) return first.id;
   const { paint, io } = session;
   const now = new Date();
-  const rows = found.map((action) => actionRow(action, now));
+  const rows = found.map((action) => actionCells(action, now));
   const many = found.length < SHOWN_MAX ? `${found.length} actions have` : "Several actions have";
   throw new Error(
     `${many} an id that begins with ${visible(given)}. Add more of it:\n${tableOf(ACTION_COLUMNS, rows, paint, io.columns)}`.trimEnd(),

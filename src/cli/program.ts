@@ -10,7 +10,7 @@ import { addChannelCommands } from "./commands/channels.ts";
 import { addHostCommands } from "./commands/hosts.ts";
 import { addLoginCommands } from "./commands/login.ts";
 import { addOpen } from "./commands/open.ts";
-import { addOverview, addServerCommands } from "./commands/service.ts";
+import { addOverview, addNotificationsAndServer } from "./commands/service.ts";
 import { addSigningCommands } from "./commands/signing.ts";
 import { addSend } from "./commands/send.ts";
 
@@ -62,7 +62,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   addHostCommands(program);
   addChannelCommands(program);
   addSigningCommands(program);
-  addServerCommands(program);
+  addNotificationsAndServer(program);
   program.commandsGroup("This command line:");
   addLoginCommands(program);
   addHelp(program);

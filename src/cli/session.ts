@@ -1,3 +1,4 @@
+import { isTerminal } from "../core/action.ts";
 import type { Action } from "../client/openapi.ts";
 import { createClient } from "../client/client.ts";
 import type { CommandOptions } from "commander";
@@ -86,7 +87,7 @@ export function parseUrl(text: string, what: string): string {
 export type KeySource = "option" | "environment" | "login";
 
 /** Which service a command talks to, and with which key. */
-export interface Credentials {
+export interface Connection {
   readonly url: string;
   /** Null: there is none. */
   readonly key: string | null;
@@ -97,7 +98,7 @@ export interface Credentials {
  * The key of the option or of the environment, for `OUTGATE_URL`; or else the login as a whole: its key is sent to no other
  * address than the one that it was given for.
  */
-export async function readCredentials(apiKeyFile: string | undefined, io: Io): Promise<Credentials> {
+export async function readCredentials(apiKeyFile: string | undefined, io: Io): Promise<Connection> {
   const key = await readApiKey(apiKeyFile, io);
   const source = apiKeyFile === undefined ? "environment" : "option";
   if (key !== null) return { url: readUrl(io), key, source };
@@ -112,11 +113,7 @@ export async function readCredentials(apiKeyFile: string | undefined, io: Io): P
   return { ...login, source: "login" };
 }
 
-export function openSession(
-  io: Io,
-  { url, key: apiKey, source: keySource }: Credentials,
-  asksForJson = false,
-): Session {
+export function openSession(io: Io, { url, key: apiKey, source: keySource }: Connection, asksForJson = false): Session {
   const isJson = asksForJson || !io.isTty;
   const json = (value: unknown) => io.out(jsonText(value, io.isTty));
   const say = (text: string) => io.out(text.endsWith("\n") ? text : `${text}\n`);
@@ -201,10 +198,6 @@ const PAUSE_MS_MAX = 10_000;
 /** A response that took at least this share of its wait did wait. */
 const WAITED_SHARE = 0.5;
 
-export function hasEnded({ status }: Action): boolean {
-  return status === "completed" || status === "failed" || status === "cancelled";
-}
-
 /** Replaced in tests. */
 interface Time {
   readonly nowMs: () => number;
@@ -227,7 +220,7 @@ export async function waitForEnd(
   const untilMs = time.nowMs() + seconds * 1_000;
   let latest = action;
   let shortWaits = 0;
-  while (!hasEnded(latest)) {
+  while (!isTerminal(latest.status)) {
     const beganMs = time.nowMs();
     const left = Math.ceil((untilMs - beganMs) / 1_000);
     if (left <= 0) return latest;
@@ -235,7 +228,7 @@ export async function waitForEnd(
     const answer = await client.getAction(latest.id, { waitSeconds }).catch(temporaryError);
     if (!(answer instanceof OutgateError)) latest = answer;
     const hasWaited = time.nowMs() - beganMs >= WAITED_SHARE * waitSeconds * 1_000;
-    if (hasEnded(latest) || hasWaited) {
+    if (isTerminal(latest.status) || hasWaited) {
       shortWaits = 0;
       continue;
     }

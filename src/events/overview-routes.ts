@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { type Viewer, viewerOf } from "../core/roles.ts";
-import { dateTime, nullable, plainText, oneOf, yesNo, quantity } from "../api/schema-helpers.ts";
+import { dateTime, nullable, plainText, choice, yesNo, quantity } from "../api/schema-helpers.ts";
 import { OVERVIEW_RANGES } from "../core/limits.ts";
 import { jsonOf } from "../http/response.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
@@ -57,7 +57,7 @@ export const RANGE_DEFAULT: OverviewRange = "24h";
 
 export const OverviewJson = Type.Object(
   {
-    range: oneOf(RANGE_NAMES, "How far back it goes.", "24h"),
+    range: choice(RANGE_NAMES, "How far back it goes.", "24h"),
     since: dateTime("Nothing before this is counted."),
     counted_until: nullable(dateTime("Nothing after this is counted yet; null: everything is.")),
     slot_seconds: Type.Integer({ minimum: 60, description: "Length of a slot.", examples: [1_800] }),

@@ -42,7 +42,7 @@ export interface ApiOperation extends OperationInfo {
 }
 
 /** The operations among all routes: those with a description. */
-export function operationsOf(routes: readonly RouteInfo[]): readonly ApiOperation[] {
+export function apiOperations(routes: readonly RouteInfo[]): readonly ApiOperation[] {
   return routes.flatMap(({ method, path, hooks: { detail } }) =>
     isDescribed(detail) ? [{ ...detail, method, path: patternOf(path) }] : [],
   );

@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { nullable, plainText, oneOf } from "../api/schema-helpers.ts";
+import { nullable, plainText, choice } from "../api/schema-helpers.ts";
 import { json } from "./response.ts";
 import { createRoutes, operation } from "./operation.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -20,7 +20,7 @@ interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
 /** The response of /health and /ready. */
 export const Health = Type.Object(
   {
-    status: oneOf(["ok", "unavailable"], "Status of the service.", "ok"),
+    status: choice(["ok", "unavailable"], "Status of the service.", "ok"),
     version: plainText("Version of the service.", "0.2.0"),
     commit: nullable(
       plainText(

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FilterQuery } from "../api/list-schemas.ts";
 import type { BulkJob, BulkOperation, BulkResult } from "../core/bulk-job.ts";
-import { filterOf } from "../bulk/schemas.ts";
+import { jobFilter } from "../bulk/schemas.ts";
 import type { DryRun } from "../bulk/service.ts";
 import { describeActor, type Viewer, viewerOf } from "../core/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
@@ -241,7 +241,7 @@ function jobRows(job: BulkJob, viewer: Viewer): FactRows {
     ["By", <UntrustedText text={describeActor(maskedActor(job.createdBy, viewer)).name} />],
     ["Reason", job.reason === null ? null : <UntrustedText text={maskText(job.reason, viewer)} />],
     ...filterRows(
-      filterOf(job, (text) => text),
+      jobFilter(job, (text) => text),
       viewer,
     ),
   ];

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ACTION_COLUMNS, actionRow, eventLine, failureIn, span } from "../../src/cli/action-list.ts";
+import { ACTION_COLUMNS, actionCells, eventLine, failureIn, span } from "../../src/cli/action-list.ts";
 import { type Column, table, tableOf } from "../../src/cli/table.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import type { ActionJson } from "../../src/api/action-schemas.ts";
@@ -61,7 +61,7 @@ const action = (more: object = {}) => ({ ...ACTION, ...more }) as unknown as Act
 test("an action tells its agent, its code and its error, at any width", () => {
   const now = new Date("2026-03-01T12:02:00Z");
   const rows = [action(), action({ title: "Refund 12 EUR", url: "http://127.0.0.1:4000/x" })].map((one) =>
-    actionRow(one, now),
+    actionCells(one, now),
   );
   const wide = tableOf(ACTION_COLUMNS, rows, plain, 200);
   expect(wide).toContain(
@@ -79,7 +79,7 @@ test("at 80 columns the name of the agent is whole, and title and result are bel
   const now = new Date("2026-03-01T12:02:00Z");
   const titled = action({ title: "Refund 12.00 EUR for order 4711" });
   const untitled = action({ status: "completed", response_code: 200, last_error: null });
-  const rows = [titled, untitled].map((one) => actionRow(one, now));
+  const rows = [titled, untitled].map((one) => actionCells(one, now));
   expect(tableOf(ACTION_COLUMNS, rows, plain, 80).split("\n")).toEqual([
     "ID                  AGE  STATUS         AGENT          CALL",
     "act_01m82axjzte7v9  2m   failed 422     billing-agent  POST api.stripe.com/v1/r…",
@@ -101,14 +101,14 @@ test("a long title gives way before the path of a call", () => {
     title: "Refund 63.00 EUR to Acme GmbH for order 1837",
     url: "https://api.stripe.com/v1/refunds/re_18",
   });
-  const line = tableOf(ACTION_COLUMNS, [actionRow(long, new Date("2026-03-01T12:02:00Z"))], plain, 120);
+  const line = tableOf(ACTION_COLUMNS, [actionCells(long, new Date("2026-03-01T12:02:00Z"))], plain, 120);
   expect(line).toContain("POST api.stripe.com/v1/refunds/re_18");
   expect(line).toContain("\n    Refund 63.00 EUR to Acme GmbH for order 1837\n");
 });
 
 test("ids made one after the other within a millisecond differ in a narrow list", () => {
   const at = new Date(1_772_366_400_000);
-  const rows = Array.from({ length: 200 }, () => actionRow(action({ id: systemIds.action(at) }), at));
+  const rows = Array.from({ length: 200 }, () => actionCells(action({ id: systemIds.action(at) }), at));
   const lines = tableOf(ACTION_COLUMNS, rows, plain, 80)
     .split("\n")
     .filter((line) => line.startsWith("act_"));
@@ -128,7 +128,7 @@ test("without a message of the target our own sentence is told", () => {
 
 test("what comes next is told in place of an error, where something does", () => {
   const now = new Date("2026-03-01T12:02:00Z");
-  const resultOf = (more: object) => actionRow(action(more), now).at(-1);
+  const resultOf = (more: object) => actionCells(action(more), now).at(-1);
   expect(resultOf({ status: "pending", next_retry_in_seconds: 38 })).toMatchObject({ text: "again in 38 s" });
   expect(resultOf({ status: "completed" })).toMatchObject({ text: "193 ms" });
   expect(resultOf({ status: "pending", pause: { id: "pau_1" } })).toMatchObject({ text: "paused" });

@@ -1,4 +1,4 @@
-import { type ApiOperation, operationsOf } from "../../src/http/openapi.ts";
+import { type ApiOperation, apiOperations } from "../../src/http/openapi.ts";
 import { stubDeps, stubHttp } from "../http/stub-server.ts";
 
 /** An operation of the API, as the routes of the service describe it. */
@@ -8,7 +8,7 @@ export interface Operation extends ApiOperation {
   readonly success: readonly number[];
 }
 
-export const OPERATIONS: readonly Operation[] = operationsOf(stubHttp(stubDeps()).routes).map((operation) => ({
+export const OPERATIONS: readonly Operation[] = apiOperations(stubHttp(stubDeps()).routes).map((operation) => ({
   ...operation,
   id: operation.operationId,
   success: Object.keys(operation.answers).map(Number),

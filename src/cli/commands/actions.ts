@@ -1,16 +1,16 @@
+import { isTerminal } from "../../core/action.ts";
 import type { FilterQuery, ListQuery } from "../../client/openapi.ts";
 import { Option } from "commander";
 import type { OutgateClient } from "../../client/types.ts";
-import { ACTION_COLUMNS, actionRow, eventLine } from "../action-list.ts";
+import { ACTION_COLUMNS, actionCells, eventLine } from "../action-list.ts";
 import { actionText, describeDecision, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
-import { actionIdOf } from "../find-action.ts";
+import { findActionId } from "../find-action.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
 import { type CliCommand, EXIT, given, saysYes, UsageError, wholeNumber } from "../command.ts";
 import { table } from "../table.ts";
 import {
   addServiceCommand,
-  hasEnded,
   JSON_OPTION,
   openStream,
   printList,
@@ -50,7 +50,7 @@ function addGet(program: CliCommand): void {
 
 async function showAction(session: Session, { wait = 0, timeline }: GetOptions, id: string): Promise<number> {
   const { client, print } = session;
-  const action = await waitForEnd(client, await client.getAction(await actionIdOf(session, id)), wait);
+  const action = await waitForEnd(client, await client.getAction(await findActionId(session, id)), wait);
   if (timeline === true) {
     const told = await client.getTimeline(action.id);
     print(told, () => describeTimeline(told, session));
@@ -92,7 +92,7 @@ async function listActions(session: Session, options: ListOptions): Promise<void
   }
   return printList(session, page, {
     headings: ACTION_COLUMNS,
-    rowOf: (action) => actionRow(action, now),
+    rowOf: (action) => actionCells(action, now),
     empty: "No actions found.",
     command: "outgate list",
   });
@@ -127,7 +127,7 @@ function addWatch(program: CliCommand): void {
         const release = new AbortController();
         const stopListening = session.io.onInterrupt?.(() => release.abort());
         try {
-          const only = id === undefined ? undefined : await actionIdOf(session, id);
+          const only = id === undefined ? undefined : await findActionId(session, id);
           return await watch(session, options, { id: only, signal: release.signal });
         } finally {
           stopListening?.();
@@ -147,7 +147,7 @@ async function watch(
   const { events, first } = await openStream(client, { after, signal, onBreak });
   // Open the stream before reading the action, so that its end can't be missed in between.
   const known = id === undefined ? null : await client.getAction(id);
-  if (known !== null && hasEnded(known)) return exitCodeOf(known.status, false);
+  if (known !== null && isTerminal(known.status)) return exitCodeOf(known.status, false);
   io.err(
     `Watching ${id ?? `all actions of ${url}`}${id === undefined ? "" : " until it ends"}. Ctrl-C stops watching.\n`,
   );
@@ -158,7 +158,7 @@ async function watch(
       if (isJson) line(next.value);
       else say(eventLine({ at: new Date(next.value.timestamp), action }, paint, io.columns));
     }
-    if (id !== undefined && hasEnded(action)) return exitCodeOf(action.status, false);
+    if (id !== undefined && isTerminal(action.status)) return exitCodeOf(action.status, false);
   }
   return EXIT.ok;
 }
@@ -240,7 +240,7 @@ function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
       if (hasNoRun && options.run !== undefined) {
         throw new UsageError(`${verb} takes no --run${isRetry ? ": it begins a new run" : ""}.`);
       }
-      return decide(session, { ...options, actionId: await actionIdOf(session, id) }, decision);
+      return decide(session, { ...options, actionId: await findActionId(session, id) }, decision);
     }),
   );
 }

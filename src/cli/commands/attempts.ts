@@ -2,7 +2,7 @@ import type { AttemptList } from "../../client/openapi.ts";
 import { clockTime, visible } from "../../observability/terminal.ts";
 import { failureIn } from "../action-list.ts";
 import { type CliCommand } from "../command.ts";
-import { actionIdOf } from "../find-action.ts";
+import { findActionId } from "../find-action.ts";
 import { addServiceCommand, JSON_OPTION, printList, withSession } from "../session.ts";
 import type { Cell, Column } from "../table.ts";
 
@@ -16,7 +16,7 @@ export function addAttempts(program: CliCommand): void {
     ])
     .runs(
       withSession(async (session, _options, id) =>
-        printList(session, await session.client.getAttempts(await actionIdOf(session, id)), {
+        printList(session, await session.client.getAttempts(await findActionId(session, id)), {
           headings: COLUMNS,
           rowOf: attemptRow,
           empty: "No attempt has ended yet.",

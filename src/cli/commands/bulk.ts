@@ -1,6 +1,6 @@
 import type { BulkDryRun, BulkJob, ExportQuery, StartBulk } from "../../client/openapi.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import { ACTION_COLUMNS, actionRow } from "../action-list.ts";
+import { ACTION_COLUMNS, actionCells } from "../action-list.ts";
 import { STATUS_COLOR } from "../action-text.ts";
 import { type CliCommand, EXIT, given, saysYes, UsageError, wholeNumber } from "../command.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
@@ -116,7 +116,7 @@ async function foundText(session: Session, { operation, filter }: Bulk, found: B
   if (found.matching === 0) return "No action matches.\n";
   const page = await client.listActions({ ...filter, limit: ROWS_SHOWN_MAX });
   const now = new Date();
-  const rows = page.data.map((action) => actionRow(action, now));
+  const rows = page.data.map((action) => actionCells(action, now));
   const left = found.matching - rows.length;
   const { unknown_outcomes: unknown, late_results: late } = found;
   const warning = `${unknown} of them may have been carried out already by the target.`;

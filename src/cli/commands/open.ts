@@ -1,5 +1,5 @@
 import { type CliCommand, EXIT } from "../command.ts";
-import { actionIdOf } from "../find-action.ts";
+import { findActionId } from "../find-action.ts";
 import { addServiceCommand, type Session, withSession } from "../session.ts";
 
 /** `outgate open`: the page of an action, or the console, in the browser of this machine. */
@@ -19,7 +19,7 @@ export function addOpen(program: CliCommand): void {
 
 async function openPage(session: Session, { print }: { readonly print?: boolean }, given?: string): Promise<number> {
   const { io, url } = session;
-  const path = given === undefined ? "/" : `/actions/${encodeURIComponent(await actionIdOf(session, given))}`;
+  const path = given === undefined ? "/" : `/actions/${encodeURIComponent(await findActionId(session, given))}`;
   const page = url + path;
   session.say(page);
   // In a pipe the URL is what is wanted.

@@ -12,7 +12,7 @@ export function addOverview(program: CliCommand): void {
 }
 
 /** The commands that show notifications and the server. */
-export function addServerCommands(program: CliCommand): void {
+export function addNotificationsAndServer(program: CliCommand): void {
   addServiceCommand(program, "notifications", "list callbacks, mails and messages, newest first (owner key)")
     .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
     .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
