@@ -8,11 +8,10 @@ import {
 import { type Caller, holderIdOf } from "../src/core/roles.ts";
 import { DomainError } from "../src/core/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
-import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS } from "../src/core/limits.ts";
+import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS, NODE_SESSION_MS_MAX } from "../src/core/limits.ts";
 import { countByHolder, holderToEvict } from "../src/runtime/fair-share.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
 import { type AgentDeps, canAsk, Exchange, type SessionState } from "./call.ts";
-import { newSessionId, type SessionIdDeps, sessionOfId } from "./session-id.ts";
 
 interface HandlerDeps
   extends SessionIdDeps, Pick<AgentDeps, "clock" | "ids" | "draining" | "sessionsPerAccount" | "hasOtherNodes"> {}
@@ -244,4 +243,30 @@ class Sessions {
 /** Sorts what to close first: idle sessions, longest idle first; then those with only a stream; those with calls last. */
 function byUse(a: Session, b: Session): number {
   return a.calls - b.calls || Math.min(a.open, 1) - Math.min(b.open, 1) || a.usedMs - b.usedMs;
+}
+
+interface SessionIdDeps extends Pick<AgentDeps, "clock" | "ids"> {
+  readonly secrets: Pick<AgentDeps["secrets"], "sessionToken" | "isSessionToken">;
+}
+
+/** A random part, the end in milliseconds, whether the client can ask its person, and a MAC over these and the key. */
+const SESSION_ID = /^([0-9a-f]{32})\.(\d{1,15})\.([an])\.([\w-]{43})$/;
+
+/** The id of a session that any node with the master key knows. It is valid for its key only, for `NODE_SESSION_MS_MAX`. */
+function newSessionId(caller: Caller, isAskable: boolean, { clock, ids, secrets }: SessionIdDeps): string {
+  const random = Buffer.from(ids.bytes(16)).toString("hex");
+  const said = `${random}.${clock.now().getTime() + NODE_SESSION_MS_MAX}.${isAskable ? "a" : "n"}`;
+  return `${said}.${secrets.sessionToken(macInput(said, caller))}`;
+}
+
+/** The session of an id; null: it was altered, has expired, or is another key's. */
+function sessionOfId(id: string, caller: Caller, { clock, secrets }: SessionIdDeps): SessionState | null {
+  const [, random = "", ends = "", initial = "", mac = ""] = SESSION_ID.exec(id) ?? [];
+  const isOurs = secrets.isSessionToken(macInput(`${random}.${ends}.${initial}`, caller), mac);
+  if (!isOurs || clock.now().getTime() >= Number(ends)) return null;
+  return { caller, canAsk: initial === "a", isHere: false };
+}
+
+function macInput(said: string, { accountId, keyId }: Caller): string {
+  return JSON.stringify([said, accountId, keyId]);
 }

@@ -5,7 +5,7 @@ import { membersIn } from "../src/core/json-walk.ts";
 export type JsonMember = readonly [name: string, text: string];
 
 /** The members of an object that fit, and the names of those that show only their beginning. */
-export interface Shortened {
+interface Shortened {
   readonly members: readonly JsonMember[];
   readonly cut: readonly string[];
 }

@@ -16,11 +16,24 @@ import {
   serializeAccount,
   serializeKey,
   serializeListedAccount,
+  KeyList,
+  serializeListedKey,
 } from "./schemas.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
-import { serializeOrigin, SigningOriginList } from "./known-origins.ts";
-import { KeyList, serializeListedKey } from "./key-list.ts";
+import {
+  serializeOrigin,
+  SigningOriginList,
+  checkOrigin,
+  NoBody,
+  RotateQuery,
+  RotationJson,
+  serializeRotation,
+  serializeSigningSecret,
+  SigningSecretJson,
+  SigningSecretQuery,
+  type SigningService,
+} from "./signing-secrets.ts";
 import type { Caller } from "../core/roles.ts";
 import type { KeyService } from "./keys.ts";
 import {
@@ -33,17 +46,6 @@ import {
   serializeCallbackHost,
 } from "./callback-hosts.ts";
 import {
-  checkOrigin,
-  NoBody,
-  RotateQuery,
-  RotationJson,
-  serializeRotation,
-  serializeSigningSecret,
-  SigningSecretJson,
-  SigningSecretQuery,
-  type SigningService,
-} from "./signing-secrets.ts";
-import {
   receivedIn,
   serializeCheck,
   SignatureCheckJson,
@@ -51,7 +53,7 @@ import {
   type VerifyService,
 } from "./verify-signature.ts";
 import { CallbackTestJson, type CallbackTestService, serializeCallbackTest, TestCallback } from "./callback-test.ts";
-import { type FirstStepRouteDeps, firstStepRoutes } from "./first-step-routes.ts";
+import { type FirstStepRouteDeps, firstStepRoutes } from "./first-steps.ts";
 import { type ServerRouteDeps, serverRoutes } from "./server-routes.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 

@@ -45,7 +45,7 @@ const DatabaseJson = Type.Object(
   },
 );
 
-export const ServerJson = Type.Object(
+const ServerJson = Type.Object(
   {
     version: plainText("Version of the service.", "0.2.0"),
     targets: plainText("Where calls may go, as a sentence.", "Calls may go to public addresses only."),
@@ -83,7 +83,7 @@ export const ServerJson = Type.Object(
   { title: "Server", description: "What is in force on the server. It is changed in its environment." },
 );
 
-export type ServerJson = Static<typeof ServerJson>;
+type ServerJson = Static<typeof ServerJson>;
 
 export const TestMail = Type.Object(
   { to: emailSchema("Where to send it: the address of a person of this account.") },

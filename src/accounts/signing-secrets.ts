@@ -2,7 +2,6 @@ import Type, { type Static } from "typebox";
 import { auditOf, type AuditStore } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { type KnownOrigin, knownOriginsOf } from "./known-origins.ts";
 import { dateTime, describedOnly, nullable, url, choice } from "../api/schema-helpers.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import { normalTarget } from "../core/target.ts";
@@ -15,8 +14,9 @@ import {
   SIGNING_USES,
   type SigningUse,
   type SealedPlace,
+  type UsedOrigins,
 } from "../core/account-store.ts";
-import { ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "../core/limits.ts";
+import { ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS, KNOWN_ORIGINS_MAX } from "../core/limits.ts";
 import type { Log } from "../observability/log.ts";
 
 interface SigningServiceDeps {
@@ -293,7 +293,7 @@ export const RotationJson = Type.Object(
   { title: "Rotation", description: "A rotation of signing secrets." },
 );
 
-const origin = Type.String({
+const originMember = Type.String({
   description: "Scheme, host and port of the target, without a path.",
   examples: ["https://api.example.com"],
   ...describedOnly({ pattern: String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@\s]+$` }),
@@ -301,17 +301,22 @@ const origin = Type.String({
 
 export type RotationJson = Static<typeof RotationJson>;
 
-const use = (description: string) => Type.Optional(choice(SIGNING_USES, description, "callbacks"));
+const useMember = (description: string) => Type.Optional(choice(SIGNING_USES, description, "callbacks"));
 
 export const SigningSecretQuery = Type.Object(
-  { origin, for: use("What the secret signs. Default: calls. Callbacks have secrets of their own.") },
+  {
+    origin: originMember,
+    for: useMember("What the secret signs. Default: calls. Callbacks have secrets of their own."),
+  },
   { additionalProperties: false },
 );
 
 export const RotateQuery = Type.Object(
   {
-    origin: Type.Optional(origin),
-    for: use("Which secret to rotate. Default: that of calls, or without an origin those of calls and callbacks."),
+    origin: Type.Optional(originMember),
+    for: useMember(
+      "Which secret to rotate. Default: that of calls, or without an origin those of calls and callbacks.",
+    ),
   },
   { additionalProperties: false },
 );
@@ -323,15 +328,15 @@ export const NoBody = Type.Object(
 );
 
 /** The secret of an origin as the API shows it. */
-export function serializeSigningSecret({ origin: of, secret, previous }: SigningSecret): SigningSecretJson {
+export function serializeSigningSecret({ origin, secret, previous }: SigningSecret): SigningSecretJson {
   const before = previous === null ? null : { secret: previous.secret, expires_at: previous.expiresAt.toISOString() };
-  return { origin: of, secret, previous: before };
+  return { origin, secret, previous: before };
 }
 
 /** A rotation as the API shows it. */
-export function serializeRotation({ origin: of, rotatedAt, previousExpiresAt }: Rotation): RotationJson {
+export function serializeRotation({ origin, rotatedAt, previousExpiresAt }: Rotation): RotationJson {
   return {
-    origin: of,
+    origin,
     rotated_at: rotatedAt.toISOString(),
     previous_expires_at: previousExpiresAt.toISOString(),
   };
@@ -346,4 +351,74 @@ export function checkOrigin(text: string): string {
   if (target !== null && target.origin.length <= ORIGIN_CHARS_MAX) return target.origin;
   const message = "Must be scheme, host and port of a target, without a path, like https://api.example.com.";
   throw new DomainError("invalid_query", "The query is not valid.", [{ field: "origin", message }]);
+}
+
+/** An origin that has a signing secret in use. */
+export interface KnownOrigin {
+  readonly origin: string;
+  readonly use: SigningUse;
+  /** When the newest call, or callback, to it was caused; null: none is left. */
+  readonly lastUsedAt: Date | null;
+  /** When its secret was rotated last, alone or with all others; null: never. */
+  readonly rotatedAt: Date | null;
+  /** Until when the secret before that rotation signs too; null: it doesn't. */
+  readonly overlapEndsAt: Date | null;
+}
+
+/** The origins that calls and callbacks used and those that were rotated, the last used first. */
+export function knownOriginsOf(used: UsedOrigins, now: Date): readonly KnownOrigin[] {
+  return SIGNING_USES.flatMap((use) => originsOf(used, use, now)).toSorted(lastUsedFirst);
+}
+
+function originsOf(used: UsedOrigins, use: SigningUse, now: Date): readonly KnownOrigin[] {
+  const uses = new Map(used[use].map(({ origin, lastUsedAt }) => [origin, lastUsedAt]));
+  const own = used.rotations.filter((rotation) => rotation.use === use && rotation.origin !== null);
+  const all = used.rotations.filter(({ origin, use: of }) => origin === null && (of === null || of === use));
+  const origins = new Set([...uses.keys(), ...own.flatMap(({ origin }) => origin ?? [])]);
+  return [...origins].slice(0, KNOWN_ORIGINS_MAX).map((origin) => {
+    const times = [...all, ...own.filter((rotation) => rotation.origin === origin)].map(({ rotatedAt }) => rotatedAt);
+    const rotatedAt = times.toSorted((one, other) => one.getTime() - other.getTime()).at(-1) ?? null;
+    return { origin, use, lastUsedAt: uses.get(origin) ?? null, rotatedAt, overlapEndsAt: overlapOf(rotatedAt, now) };
+  });
+}
+
+function overlapOf(rotatedAt: Date | null, now: Date): Date | null {
+  const end = rotatedAt === null ? null : new Date(rotatedAt.getTime() + SIGNING_OVERLAP_MS);
+  return end !== null && end > now ? end : null;
+}
+
+function lastUsedFirst(one: KnownOrigin, other: KnownOrigin): number {
+  const byTime = (other.lastUsedAt?.getTime() ?? 0) - (one.lastUsedAt?.getTime() ?? 0);
+  return byTime === 0 ? one.origin.localeCompare(other.origin) : byTime;
+}
+
+const SigningOriginJson = Type.Object(
+  {
+    origin: url("Scheme, host and port.", "https://api.example.com"),
+    for: choice(SIGNING_USES, "What its secret signs.", "calls"),
+    last_used_at: nullable(dateTime("When the newest call, or callback, to it was caused; null: none is left.")),
+    rotated_at: nullable(dateTime("When its secret was rotated last, alone or with all others; null: never.")),
+    previous_expires_at: nullable(dateTime("Until when the previous secret signs too; null: it doesn't.")),
+  },
+  { title: "SigningOrigin", description: "An origin that has a signing secret in use." },
+);
+
+export const SigningOriginList = Type.Object(
+  {
+    data: Type.Array(SigningOriginJson, {
+      description: `The origins, the last used first: at most ${KNOWN_ORIGINS_MAX} of calls and ${KNOWN_ORIGINS_MAX} of callbacks.`,
+    }),
+  },
+  { title: "SigningOriginList", description: "Where an account's calls and callbacks went." },
+);
+
+/** An origin as the API shows it. */
+export function serializeOrigin(row: KnownOrigin): Static<typeof SigningOriginJson> {
+  return {
+    origin: row.origin,
+    for: row.use,
+    last_used_at: row.lastUsedAt?.toISOString() ?? null,
+    rotated_at: row.rotatedAt?.toISOString() ?? null,
+    previous_expires_at: row.overlapEndsAt?.toISOString() ?? null,
+  };
 }

@@ -1,21 +1,131 @@
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { MadeByQuery } from "./schemas.ts";
 import { jsonOf } from "../http/response.ts";
-import type { TeamService } from "./team.ts";
-import {
-  ChangePerson,
-  CreatedInvitation,
-  CreateInvitation,
-  InvitationId,
-  InvitationList,
-  PersonId,
-  PersonJson,
-  PersonList,
-  serializeInvitation,
-  serializeListedInvitation,
-  serializePerson,
-} from "./team-schemas.ts";
+import type { TeamService, ListedInvitation } from "./team.ts";
+import { bodyCheck, dateTime, emailSchema, nullable, plainText, url, choice, yesNo } from "../api/schema-helpers.ts";
+import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
+import type { Invitation, TeamMember } from "../core/team-store.ts";
+import { MEMBER_ROLES } from "../core/roles.ts";
+
+export const PersonId = Type.String({
+  title: "PersonId",
+  pattern: "^per_[A-Za-z0-9_-]{1,64}$",
+  description: "Id of a person.",
+  examples: ["per_01kjwa5v00e7v8c9x2m4n6p8qr"],
+});
+
+export const InvitationId = Type.String({
+  title: "InvitationId",
+  pattern: "^inv_[A-Za-z0-9_-]{1,64}$",
+  description: "Id of an invitation.",
+  examples: ["inv_01kjwa5v00e7v8c9x2m4n6p8qr"],
+});
+
+const roleMember = choice(
+  MEMBER_ROLES,
+  "What the person may do. owner: everything; approver: read, approve, cancel; reader: read.",
+  "approver",
+);
+
+const emailMember = plainText("The person's address.", "ann@example.com");
+
+const PersonJson = Type.Object(
+  {
+    id: PersonId,
+    email: emailMember,
+    role: roleMember,
+    joined_at: dateTime("When they joined the account."),
+    last_seen_at: nullable(dateTime("When they last used the account, to some minutes; null: not yet.")),
+  },
+  { title: "Person", description: "A person of the account." },
+);
+
+type PersonJson = Static<typeof PersonJson>;
+
+export const PersonList = Type.Object(
+  {
+    data: Type.Array(PersonJson, {
+      description: `The people in the order in which they joined, at most ${PEOPLE_PER_ACCOUNT_MAX}.`,
+    }),
+  },
+  { title: "PersonList", description: "The people of the account." },
+);
+
+export const ChangePerson = Type.Object(
+  { role: roleMember },
+  { title: "ChangePerson", additionalProperties: false, description: "The new role of a person." },
+);
+
+export const CreateInvitation = Type.Object(
+  { email: emailSchema("The address that is invited. The person joins with this address only."), role: roleMember },
+  { title: "CreateInvitation", additionalProperties: false, description: "A new invitation." },
+);
+
+const invitationMembers = {
+  id: InvitationId,
+  email: emailMember,
+  role: roleMember,
+  created_at: dateTime("When it was created."),
+  created_by: plainText("Who invited.", "user:ann@example.com"),
+  expires_at: dateTime("Until when its link works: seven days."),
+};
+
+const InvitationJson = Type.Object(
+  {
+    ...invitationMembers,
+    void: yesNo("Whether its link lets nobody in, since whoever made it may no longer manage the account.", false),
+  },
+  { title: "Invitation", description: "An invitation that was not accepted yet, without its link." },
+);
+
+type InvitationJson = Static<typeof InvitationJson>;
+
+export const InvitationList = Type.Object(
+  {
+    data: Type.Array(InvitationJson, {
+      description: `The open invitations, newest first, at most ${INVITATIONS_OPEN_MAX}.`,
+    }),
+  },
+  { title: "InvitationList", description: "The open invitations of the account." },
+);
+
+export const CreatedInvitation = Type.Object(
+  {
+    ...invitationMembers,
+    link: url("The link to join. It is not stored and never shown again.", "https://outgate.example.com/join/3f9a0c"),
+    mailed: yesNo("Whether a mail with the link is sent.", true),
+  },
+  { title: "CreatedInvitation", description: "A new invitation. Only this answer contains its link." },
+);
+
+/** Checks the form that changes a role. Throws `validation_error`. */
+export const checkRole = bodyCheck(ChangePerson);
+
+function serializePerson({ personId, email, role, joinedAt, lastSeenAt }: TeamMember): PersonJson {
+  return {
+    id: personId,
+    email,
+    role,
+    joined_at: joinedAt.toISOString(),
+    last_seen_at: lastSeenAt?.toISOString() ?? null,
+  };
+}
+
+function serializeListedInvitation(row: ListedInvitation): InvitationJson {
+  return { ...serializeInvitation(row), void: row.isVoid };
+}
+
+function serializeInvitation(row: Invitation) {
+  return {
+    id: row.id,
+    email: row.email,
+    role: row.role,
+    created_at: row.createdAt.toISOString(),
+    created_by: row.createdBy,
+    expires_at: row.expiresAt.toISOString(),
+  };
+}
 
 interface TeamRouteDeps {
   readonly teamService: TeamService;

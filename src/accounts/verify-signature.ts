@@ -9,17 +9,234 @@ import { normalTarget } from "../core/target.ts";
 import type { Clock } from "../core/clock.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import {
-  checkSignature,
-  type ReceivedMessage,
-  SIGNATURE_HEADERS,
-  SIGNATURE_PROBLEMS,
-  SIGNATURE_WARNINGS,
-  type SignatureCheck,
-  type SignatureProblem,
-  type SigningCandidate,
-} from "./signature-check.ts";
 import { nullIfUnreadable, throwExplained, type SigningSecrets } from "./signing-secrets.ts";
+import { SIGNATURE_HINT_BYTES_MAX, SIGNATURE_TOLERANCE_MS, SIGNATURES_CHECKED_MAX } from "../core/limits.ts";
+import { isSignedBy, SIGNATURE_BYTES } from "../crypto/secrets.ts";
+
+/** The headers of Standard Webhooks that a signature covers or is in. */
+export const SIGNATURE_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
+
+type SignatureHeader = (typeof SIGNATURE_HEADERS)[number];
+
+/** A call or callback as somebody received it. */
+export interface ReceivedMessage {
+  /** Null: the header was not there. */
+  readonly headers: Readonly<Record<SignatureHeader, string | null>>;
+  /** The body; in two spellings where a form may have changed its line ends. Any of them may match. */
+  readonly bodies: readonly Uint8Array[];
+}
+
+/** A secret that may have signed. */
+export interface SigningCandidate {
+  readonly name: "current" | "previous";
+  readonly secret: string;
+  /** When it stops signing; null: it doesn't. */
+  readonly endsAt: Date | null;
+}
+
+const SIGNATURE_PROBLEMS = [
+  "missing_header",
+  "bad_timestamp",
+  "bad_signature",
+  "unknown_version",
+  "wrong_length",
+  "other_use",
+  "other_origin",
+  "unknown_id",
+  "body_changed",
+  "no_match",
+] as const;
+
+const SIGNATURE_WARNINGS = ["old_timestamp", "future_timestamp", "previous_secret", "ended_secret"] as const;
+
+interface Finding<Code> {
+  readonly code: Code;
+  readonly message: string;
+}
+
+export type SignatureProblem = Finding<(typeof SIGNATURE_PROBLEMS)[number]>;
+
+type SignatureWarning = Finding<(typeof SIGNATURE_WARNINGS)[number]>;
+
+/** What is known about a signature. It holds no secret and no signature. */
+export interface SignatureCheck {
+  /** Which secret made it; null: none. */
+  readonly secret: SigningCandidate["name"] | null;
+  /** Why it doesn't match; empty if it does. */
+  readonly problems: readonly SignatureProblem[];
+  /** Why a receiver may refuse it all the same. */
+  readonly warnings: readonly SignatureWarning[];
+}
+
+interface SignatureSecrets {
+  readonly own: readonly SigningCandidate[];
+  /** The secrets that sign the other kind (callbacks instead of calls) to the same origin. */
+  readonly ofOtherUse: readonly string[];
+}
+
+/**
+ * Whether one of the signatures in a message was made with one of these secrets, and if not, why as precisely as the message
+ * alone tells. It answers about given signatures only, and compares them in constant time.
+ */
+export function checkSignature(message: ReceivedMessage, secrets: SignatureSecrets, now: Date): SignatureCheck {
+  const { headers, bodies } = message;
+  const missing = SIGNATURE_HEADERS.filter((name) => (headers[name] ?? "").trim() === "").map((name) =>
+    problem("missing_header", `The header ${name} is missing. A proxy or framework may have dropped it.`),
+  );
+  const seconds = secondsIn((headers["webhook-timestamp"] ?? "").trim());
+  const { signatures, problems } = signaturesIn(headers["webhook-signature"] ?? "");
+  const malformed = [
+    ...missing,
+    ...(typeof seconds === "object" && headers["webhook-timestamp"] !== null ? [seconds] : []),
+    ...(signatures.length === 0 ? problems : []),
+  ];
+  if (missing.length > 0 || typeof seconds === "object" || signatures.length === 0) return failed(malformed, []);
+
+  const id = (headers["webhook-id"] ?? "").trim();
+  const isOf = (secret: string, body: Uint8Array) =>
+    isSignedBy(secret, { id, timestampSeconds: seconds, body }, signatures);
+  const warnings = timeWarnings(seconds, now);
+  const made = secrets.own.find(({ secret }) => bodies.some((body) => isOf(secret, body)));
+  if (made !== undefined) return { secret: made.name, problems: [], warnings: [...warnings, ...endOf(made, now)] };
+  if (secrets.ofOtherUse.some((secret) => bodies.some((body) => isOf(secret, body)))) {
+    return failed([OTHER_USE], warnings);
+  }
+  const change = bodies
+    .flatMap(likelyOriginals)
+    .find(({ body }) => secrets.own.some(({ secret }) => isOf(secret, body)));
+  if (change !== undefined) return failed([problem("body_changed", change.message)], warnings);
+  return failed([NO_MATCH, ...problems], warnings);
+}
+
+const OTHER_USE = problem(
+  "other_use",
+  "It was signed with the other secret of this origin: calls and callbacks have separate ones. Check it as the other kind, and let the receiver use that secret.",
+);
+
+const NO_MATCH = problem(
+  "no_match",
+  "No secret of this origin made this signature: the body, the id or the timestamp is not what was signed, or the origin is another one. Verify the raw bytes of the body, before any parser.",
+);
+
+function problem(code: SignatureProblem["code"], message: string): SignatureProblem {
+  return { code, message };
+}
+
+function failed(problems: readonly SignatureProblem[], warnings: readonly SignatureWarning[]): SignatureCheck {
+  return { secret: null, problems, warnings };
+}
+
+const SECONDS = /^(?:0|[1-9]\d{0,10})$/;
+
+const MILLISECONDS = /^[1-9]\d{12}$/;
+
+/** Whole seconds since 1970, or what is wrong. */
+function secondsIn(text: string): number | SignatureProblem {
+  if (SECONDS.test(text)) return Number(text);
+  const what = MILLISECONDS.test(text)
+    ? "It looks like milliseconds."
+    : "Outgate writes digits only, such as 1772625600.";
+  return problem("bad_timestamp", `The header webhook-timestamp must be whole seconds since 1970. ${what}`);
+}
+
+interface ParsedSignatures {
+  readonly signatures: readonly Uint8Array[];
+  readonly problems: readonly SignatureProblem[];
+}
+
+/** The `v1` signatures of a header, and what is wrong with the others. */
+function signaturesIn(header: string): ParsedSignatures {
+  const parsed = header
+    .split(/\s/)
+    .filter((part) => part !== "")
+    .slice(0, SIGNATURES_CHECKED_MAX)
+    .map(signatureIn);
+  return {
+    signatures: parsed.filter((one) => one instanceof Uint8Array),
+    problems: parsed.filter((one): one is SignatureProblem => !(one instanceof Uint8Array)),
+  };
+}
+
+function signatureIn(part: string): Uint8Array | SignatureProblem {
+  const comma = part.indexOf(",");
+  if (comma === -1) {
+    return problem("bad_signature", "A signature has no version: the header must have `v1,` before the base64.");
+  }
+  if (part.slice(0, comma) !== "v1") {
+    return problem("unknown_version", "A signature has an unknown version: Outgate signs with `v1` (HMAC-SHA256).");
+  }
+  const base64 = part.slice(comma + 1);
+  const bytes = Buffer.from(base64, "base64");
+  if (bytes.length !== SIGNATURE_BYTES) {
+    const size = `A signature has ${bytes.length} bytes after decoding its base64, and must have ${SIGNATURE_BYTES}`;
+    return problem("wrong_length", `${size}: it was cut or is not HMAC-SHA256.`);
+  }
+  // The decoder skips unknown characters and takes base64url, which other decoders refuse.
+  if (bytes.toString("base64") === base64) return bytes;
+  return problem("bad_signature", "A signature is not standard base64 with padding.");
+}
+
+function timeWarnings(seconds: number, now: Date): readonly SignatureWarning[] {
+  const ageMs = now.getTime() - seconds * 1_000;
+  const minutes = `${SIGNATURE_TOLERANCE_MS / 60_000} minutes`;
+  if (ageMs > SIGNATURE_TOLERANCE_MS) {
+    const message = `It was signed more than ${minutes} ago. A receiver should refuse it by now, as a repeat.`;
+    return [{ code: "old_timestamp", message }];
+  }
+  if (ageMs < -SIGNATURE_TOLERANCE_MS) {
+    const message = `Its timestamp is more than ${minutes} ahead of this server’s clock. A receiver should refuse it.`;
+    return [{ code: "future_timestamp", message }];
+  }
+  return [];
+}
+
+function endOf({ name, endsAt }: SigningCandidate, now: Date): readonly SignatureWarning[] {
+  if (name === "current" || endsAt === null) return [];
+  const end = endsAt.toISOString();
+  if (now >= endsAt) {
+    const message = `It was made with the previous secret, which signs no more since ${end}. Give the receiver the current one.`;
+    return [{ code: "ended_secret", message }];
+  }
+  const message = `It was made with the previous secret, which signs until ${end}. Give the receiver the current one too.`;
+  return [{ code: "previous_secret", message }];
+}
+
+interface LikelyOriginal {
+  readonly body: Uint8Array;
+  /** What happened to it, if this is what was signed. */
+  readonly message: string;
+}
+
+const RAW = "Verify the raw bytes of the body, before any parser.";
+
+/** What may have been signed, where a body was changed in a way that is common. */
+function likelyOriginals(body: Uint8Array): readonly LikelyOriginal[] {
+  if (body.length > SIGNATURE_HINT_BYTES_MAX) return [];
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(body);
+  const compact = compactOf(text);
+  const changed: readonly (readonly [string | null, string])[] = [
+    ["", "The signature is that of a message without a body, and a body was given."],
+    [text.replace(/\r?\n$/, ""), `The body has a line break at its end that was not signed. ${RAW}`],
+    [`${text}\n`, `The line break at the end of the body is missing. ${RAW}`],
+    [text.replaceAll("\r\n", "\n"), `The body has CR LF where LF was signed. ${RAW}`],
+    [
+      text.startsWith("\uFEFF") ? text.slice(1) : null,
+      `The body begins with a byte-order mark that was not signed. ${RAW}`,
+    ],
+    [compact, `The JSON was written again, with other white space than what was signed. ${RAW}`],
+  ];
+  return changed.flatMap(([original, message]) =>
+    original === null || original === text ? [] : [{ body: Buffer.from(original), message }],
+  );
+}
+
+function compactOf(text: string): string | null {
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
 
 interface VerifyDeps {
   readonly signingSecrets: Pick<SigningSecrets, "find">;

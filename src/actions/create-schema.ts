@@ -361,7 +361,7 @@ function readIdempotencyKey(header: string): { readonly key: string } | { readon
 }
 
 /** When a create lets its action be sent, and what is wrong with what it says about that. */
-export interface CreateTimes {
+interface CreateTimes {
   /** Not before this time; null: at once. It may be past. */
   readonly runAt: Date | null;
   /** Not from this time on; null: whenever. */

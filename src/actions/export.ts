@@ -9,9 +9,9 @@ import { nextRetryAt } from "../core/action.ts";
 import type { ActionSerializer } from "../receipts/serialize.ts";
 import type { ActionService, CountFilter } from "./service.ts";
 
-export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
+const EXPORT_FORMATS = ["ndjson", "csv"] as const;
 
-export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 interface ExportDeps {
   readonly actionService: Pick<ActionService, "list">;

@@ -1,5 +1,4 @@
-import { createDecideMany } from "../approvals/decide-many.ts";
-import { createDecisions, type DecideDeps } from "../approvals/decide.ts";
+import { createDecideMany, createDecisions, type DecideDeps } from "../approvals/decide.ts";
 import { createWait, type WaitDeps } from "./wait.ts";
 import { type HistoryDeps, createHistoryOf, createHeld, createHeldAmong, logHeld } from "../approvals/held.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -39,7 +38,7 @@ type ActionServiceDeps = CreateDeps &
   HistoryDeps &
   WaitDeps & { readonly actions: ActionStore; readonly pauses: Pick<PauseStore, "ofAction"> };
 
-export interface ActionHistory {
+interface ActionHistory {
   readonly action: Action;
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];

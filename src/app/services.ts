@@ -16,7 +16,7 @@ import { createHistoryOf } from "../approvals/held.ts";
 import { createFollowLink } from "../approvals/links.ts";
 import { createRecipients } from "../approvals/recipients.ts";
 import { createAuditService } from "../audit/service.ts";
-import { createBulk } from "../bulk/bulk.ts";
+import { createBulk } from "../bulk/service.ts";
 import { createChannelService } from "../channels/service.ts";
 import { createEffectiveSettings, VERSION } from "../config/config.ts";
 import { checkTarget, providerPolicy, type TargetPolicy } from "../config/target-policy.ts";

@@ -1,4 +1,4 @@
-import type { Action, Operation } from "../core/action.ts";
+import type { Action, Operation, ActionStatus, Decision } from "../core/action.ts";
 import { type Audited, auditOf, auditOfSystem } from "../core/audit.ts";
 import { authorize, type Caller, isWithdrawal, requireMayChange } from "../core/roles.ts";
 import {
@@ -15,7 +15,7 @@ import {
   type Decide,
 } from "../core/changes.ts";
 import { budgetOf } from "../core/key-limits.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import {
   DECIDE_TRIES_MAX,
   EXPIRE_PARALLEL_MAX,
@@ -58,7 +58,7 @@ export interface DecideDeps {
 }
 
 /** The change of a decision, or why it is not allowed. It may query the store. */
-type Decision = (
+type Verdict = (
   action: Action,
   input: DecisionInput,
   caller: Caller,
@@ -76,7 +76,7 @@ type Decision = (
  *   that the target asked for) and what the policy refuses.
  */
 export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "sendNow", Decide>> {
-  const decisions: Readonly<Record<Operation | "sendNow", Decision>> = {
+  const decisions: Readonly<Record<Operation | "sendNow", Verdict>> = {
     approve(action, input, { role }) {
       if (!mayApproveIt(role, action)) return beyondElicitation(action);
       return approve(action, { ...input, digest: requestDigest(action, deps.hashOf) });
@@ -321,4 +321,39 @@ async function endExpired(
     log.error("action.not_expired", { action_id: of.id, error: error instanceof Error ? error.name : "unknown" });
     return false;
   }
+}
+
+/** A held request, as it was shown. */
+export interface ShownRequest {
+  readonly id: string;
+  readonly run: number;
+  readonly digest: string;
+}
+
+type ManyDecided =
+  | { readonly id: string; readonly status: ActionStatus }
+  | { readonly id: string; readonly error: { readonly code: ErrorCode; readonly message: string } };
+
+/** Decides on several held requests at once: exactly on those that were shown, each by itself. */
+type DecideMany = (
+  caller: Caller,
+  decision: { readonly decision: Decision; readonly reason: string | null },
+  requests: readonly ShownRequest[],
+) => Promise<readonly ManyDecided[]>;
+
+export function createDecideMany(decisions: Readonly<Record<"approve" | "cancel", Decide>>): DecideMany {
+  return async (caller, { decision, reason }, requests) => {
+    authorize(caller, "approve");
+    const verb = decisions[decision === "approve" ? "approve" : "cancel"];
+    const one = async ({ id, run, digest }: ShownRequest): Promise<ManyDecided> => {
+      try {
+        return { id, status: (await verb(caller, id, reason, { run, isHeld: true, digest })).status };
+      } catch (error) {
+        if (!(error instanceof DomainError)) throw error;
+        return { id, error: { code: error.code, message: error.message } };
+      }
+    };
+    // Concurrently, so that they share commits.
+    return Promise.all(requests.map(one));
+  };
 }

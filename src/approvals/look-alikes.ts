@@ -26,7 +26,7 @@ export interface SeenRequest {
 }
 
 /** Where a field of a request stands. */
-export type FieldPlace = RequesterTextName | "expires" | "path" | "query" | "header" | "body";
+type FieldPlace = RequesterTextName | "expires" | "path" | "query" | "header" | "body";
 
 /** A field in which requests differ that otherwise look alike. */
 export interface DifferingField {
@@ -242,7 +242,7 @@ export function inReadingOrder(differing: readonly DifferingField[]): readonly D
 }
 
 /** A value that stands apart from those of the others. */
-export interface Outlier {
+interface Outlier {
   readonly field: DifferingField;
   /** Which request has it. */
   readonly at: number;
@@ -296,7 +296,7 @@ function numberIn(value: string): number | null {
 }
 
 /** The smallest and the largest number of a field, as they are written. */
-export interface NumberRange {
+interface NumberRange {
   /** Untrusted. */
   readonly name: string;
   readonly least: string;

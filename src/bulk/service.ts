@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { authorize, type Caller, hasScope, mayChange, type Viewer, viewerOf } from "../core/roles.ts";
 import { checkFilters, type FilterQuery } from "../api/list-schemas.ts";
-import type { CountFilter } from "../actions/service.ts";
+import type { CountFilter, ActionService } from "../actions/service.ts";
 import { sources } from "../core/action.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
@@ -12,6 +12,11 @@ import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import type { ActionStore, MatchedAction, MatchedActions } from "../core/store.ts";
 import type { BulkJob, BulkOperation, BulkResult, BulkResultQuery, BulkStore } from "../core/bulk-job.ts";
+import { callerOfKey } from "../accounts/authenticate.ts";
+import type { AccountStore } from "../core/account-store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import { type JobLeases, NO_JOB_LEASES } from "../runtime/job-leases.ts";
+import { BulkRunner } from "./runner.ts";
 
 interface BulkDeps {
   readonly bulk: BulkStore;
@@ -39,7 +44,7 @@ export interface DryRun {
   readonly groups: readonly BulkGroup[];
 }
 
-export interface BulkGroup {
+interface BulkGroup {
   /** Masked as the caller sees hosts. */
   readonly host: string;
   /** Null: no answer came. */
@@ -50,7 +55,7 @@ export interface BulkGroup {
 /** Every use case of bulk jobs. */
 export type BulkService = ReturnType<typeof createBulkService>;
 
-export function createBulkService({ bulk, actions, runner, clock, ids }: BulkDeps) {
+function createBulkService({ bulk, actions, runner, clock, ids }: BulkDeps) {
   const matching = createMatching(actions);
 
   const find = async (caller: Caller, id: string): Promise<BulkJob> => {
@@ -200,4 +205,46 @@ function creatorsFor(caller: Caller, { createdBy }: CountFilter): readonly (stri
   if (!hasScope(caller.role) || caller.scope === "account") return [createdBy];
   const own = [caller.keyId ?? "", ...(caller.replaced ?? [])];
   return createdBy === null ? own : own.filter((keyId) => keyId === createdBy);
+}
+
+interface BulkNeeds {
+  readonly actionService: ActionService;
+  readonly isStopped: (accountId: string) => boolean;
+  /** By default those of the only process of a database. */
+  readonly leases?: JobLeases | undefined;
+}
+
+/** The service of bulk jobs, and what carries them out. */
+export function createBulk(app: AppContext, { actionService, isStopped, leases = NO_JOB_LEASES }: BulkNeeds) {
+  const { store, clock, ids, log } = app;
+  const { actions, bulk } = store;
+  const callerOf = createJobCaller({ ...store, isStopped, clock });
+  const bulkRunner = new BulkRunner({ clock, log, bulk, actions, decide: actionService, callerOf, leases });
+  return { bulkService: createBulkService({ clock, ids, bulk, actions, runner: bulkRunner }), bulkRunner };
+}
+
+interface JobCallerDeps {
+  readonly accounts: Pick<AccountStore, "findKey" | "replacedBy">;
+  readonly bulk: Pick<BulkStore, "member">;
+  readonly isStopped: (accountId: string) => boolean;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** Whoever began a job, with the rights that they have now; null: the key was revoked or has expired, or the person has left. */
+function createJobCaller({ accounts, bulk, isStopped, clock }: JobCallerDeps) {
+  return async ({ accountId, keyId, personId, createdBy, client }: BulkJob): Promise<Caller | null> => {
+    if (isStopped(accountId)) return null;
+    if (keyId === "") {
+      const person = await bulk.member(accountId, personId);
+      if (person === null) return null;
+      const named = { keyId: null, keyName: person.email, personId, actor: createdBy };
+      return { accountId, ...named, role: person.role, hold: "none", client };
+    }
+    const key = await accounts.findKey(accountId, keyId);
+    if (key === null || key.revokedAt !== null) return null;
+    if (key.expiresAt !== null && clock.now() >= key.expiresAt) return null;
+    const replaced = key.replaces === null ? [] : await accounts.replacedBy(keyId);
+    // It is read again before each step, so nothing has to be told of a revocation.
+    return { ...callerOfKey(key, replaced, new AbortController().signal), client };
+  };
 }

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import type { Io } from "./command.ts";
 
 /** The command that opens a URL; null: there is no screen to open it on. */
-export function browserCommand(
+function browserCommand(
   platform: NodeJS.Platform,
   { DISPLAY = "", WAYLAND_DISPLAY = "", BROWSER = "" }: Io["env"],
 ): readonly string[] | null {

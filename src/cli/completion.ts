@@ -2,7 +2,7 @@ import type { Argument, Command, Option } from "commander";
 import { isNamed } from "./command.ts";
 
 /** What a shell proposes for the last word of a command line. */
-export interface Completions {
+interface Completions {
   readonly proposals: readonly Proposal[];
   /** The shell proposes files. */
   readonly takesFiles: boolean;

@@ -2,7 +2,7 @@ import type { FilterQuery } from "../client/openapi.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import { type CliCommand, given, several } from "./command.ts";
-import { findActionId } from "./find-action.ts";
+import { findActionId } from "./action-list.ts";
 import type { Session } from "./session.ts";
 
 /** What the options of `addFilterOptions` say, as commander reads them. */

@@ -96,7 +96,7 @@ export function inOrder<Value>(entries: readonly (readonly [name: string, value:
 }
 
 /** A value that was parsed from this JSON, with the members of its objects in the order of the text. */
-export function inWrittenOrder(value: unknown, json: string): unknown {
+function inWrittenOrder(value: unknown, json: string): unknown {
   return INDEX_IN_JSON.test(json) ? ordered(value, compactJson(json)) : value;
 }
 

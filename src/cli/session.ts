@@ -84,7 +84,7 @@ export function parseUrl(text: string, what: string): string {
 }
 
 /** Where the key of a command comes from. */
-export type KeySource = "option" | "environment" | "login";
+type KeySource = "option" | "environment" | "login";
 
 /** Which service a command talks to, and with which key. */
 export interface Connection {

@@ -55,7 +55,7 @@ export const OverviewQuery = Type.Object(
 /** The range of the page and of the API when none is named. */
 export const RANGE_DEFAULT: OverviewRange = "24h";
 
-export const OverviewJson = Type.Object(
+const OverviewJson = Type.Object(
   {
     range: choice(RANGE_NAMES, "How far back it goes.", "24h"),
     since: dateTime("Nothing before this is counted."),
@@ -140,7 +140,7 @@ export const OverviewJson = Type.Object(
   { title: "Overview", description: "What the account did in a range, and what waits." },
 );
 
-export type OverviewJson = Static<typeof OverviewJson>;
+type OverviewJson = Static<typeof OverviewJson>;
 
 /** /v1/overview: the figures of the page. */
 export function overviewRoutes({ overviewService }: { readonly overviewService: Pick<OverviewService, "read"> }) {

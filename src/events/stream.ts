@@ -26,7 +26,7 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
  * Answers with the changes of the caller's actions as they happen, from after the request's `Last-Event-ID` or from
  * now. The route authenticates the caller, by a key or by a session; `left` is called once when the reader is gone.
  */
-export type StreamEvents = (context: RequestContext, caller: Caller, left?: () => void) => Promise<Response>;
+type StreamEvents = (context: RequestContext, caller: Caller, left?: () => void) => Promise<Response>;
 
 export function createStreamEvents({ feed, serialize, log, clock, draining, beatsMax }: EventsDeps): StreamEvents {
   const textOf = createTexts(serialize);

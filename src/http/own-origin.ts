@@ -1,7 +1,7 @@
 import { DomainError } from "../core/domain-error.ts";
 import { normalTarget } from "../core/target.ts";
 
-export interface OwnAddress {
+interface OwnAddress {
   /** Public address of the service. */
   readonly baseUrl: string;
 }

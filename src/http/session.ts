@@ -233,7 +233,7 @@ export function createDeviceCookie(baseUrl: string): OwnCookie {
   return createOwnCookie({ baseUrl, name: "outgate_device", form: DEVICE, lastsMs: DEVICE_MS_MAX });
 }
 
-export interface CookieProps {
+interface CookieProps {
   readonly baseUrl: string;
   readonly name: string;
   readonly form: RegExp;

@@ -274,7 +274,7 @@ export interface TestMail {
 }
 
 /** Lets somebody without a password set one. It is about no action. */
-export interface PasswordMail {
+interface PasswordMail {
   readonly event: "password_link";
   readonly to: string;
   /** Of this link. */

@@ -2,7 +2,7 @@ import { DecisionBody } from "../api/action-schemas.ts";
 import { DECISIONS } from "../core/action.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { bodyCheck } from "../api/schema-helpers.ts";
-import type { ShownRequest } from "../approvals/decide-many.ts";
+import type { ShownRequest } from "../approvals/decide.ts";
 import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX } from "../core/limits.ts";
 import { ACTION_ID } from "../core/ids.ts";
 

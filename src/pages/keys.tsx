@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { ListedKeyView } from "../accounts/key-list.ts";
-import type { KeyView } from "../accounts/schemas.ts";
+import type { ListedKeyView, KeyView } from "../accounts/schemas.ts";
 import type { Unfinished } from "../accounts/keys.ts";
 import { describeActor, type Hold } from "../core/roles.ts";
 import type { Pause, UnfinishedOnRevoke } from "../core/pause.ts";

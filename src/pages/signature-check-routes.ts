@@ -1,6 +1,10 @@
 import type { SigningService } from "../accounts/signing-secrets.ts";
-import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/signature-check.ts";
-import type { VerifyService } from "../accounts/verify-signature.ts";
+import {
+  type ReceivedMessage,
+  SIGNATURE_HEADERS,
+  type SignatureCheck,
+  type VerifyService,
+} from "../accounts/verify-signature.ts";
 import { isJsonObject } from "../api/schema-helpers.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";

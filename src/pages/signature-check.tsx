@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { SigningUse } from "../core/account-store.ts";
-import type { KnownOrigin } from "../accounts/known-origins.ts";
-import type { SignatureCheck } from "../accounts/signature-check.ts";
+import type { KnownOrigin } from "../accounts/signing-secrets.ts";
+import type { SignatureCheck } from "../accounts/verify-signature.ts";
 import { Button, Field, PostForm } from "../ui/form.tsx";
 import { Card, Notice, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";

@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { SigningUse } from "../core/account-store.ts";
-import type { KnownOrigin } from "../accounts/known-origins.ts";
-import type { SigningSecret } from "../accounts/signing-secrets.ts";
+import type { KnownOrigin, SigningSecret } from "../accounts/signing-secrets.ts";
 import { Copied, EmptyState } from "../ui/controls.tsx";
 import { Button, Field, PostForm } from "../ui/form.tsx";
 import { EMPTY_FORM, type FormState } from "./forms.tsx";

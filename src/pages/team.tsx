@@ -4,7 +4,7 @@ import type { KeyView } from "../accounts/schemas.ts";
 import type { ListedInvitation, OpenInvitation } from "../accounts/team.ts";
 import type { MemberRole } from "../core/roles.ts";
 import type { Invitation, TeamMember } from "../core/team-store.ts";
-import { CreateInvitation } from "../accounts/team-schemas.ts";
+import { CreateInvitation } from "../accounts/team-routes.ts";
 import { Button, type CredentialInput, CredentialFields, OrCancel, PostForm } from "../ui/form.tsx";
 import { filled, type FormState, problemBeside, problemOf, schemaForm, StatedChoices } from "./forms.tsx";
 import { FormerKeys } from "./keys.tsx";

@@ -1,5 +1,4 @@
-import { EditedText } from "./edited-text.ts";
-import { type Masking, secretKind, MASK, parameterKind } from "./mask-rules.ts";
+import { EditedText, type Masking, secretKind, MASK, parameterKind } from "./mask-rules.ts";
 import { type Action, formatSize } from "../core/action.ts";
 import { bodyMemberOf, contentTypeOf, encodeForm, formPairs, sentBody, sentBytes } from "../core/body.ts";
 import { isReadAsUtf8 } from "../api/media-type.ts";
@@ -93,7 +92,7 @@ export function bodyKindText(action: SeenAction): string {
 const ELEMENT = /<([A-Za-z_][\w.-]{0,127}:)?([A-Za-z_][\w.-]{0,127})(?:\s[^<>]*)?>(?:<!\[CDATA\[)?([^<\]]+)/g;
 
 /** Masks the texts of elements with the name of a secret, as in `<wsse:Password>…</wsse:Password>`, in any text. */
-export function maskElements(text: string, masking: Masking): string {
+function maskElements(text: string, masking: Masking): string {
   if (!text.includes("<")) return text;
   const masked = new EditedText(text);
   for (const { 0: whole, 2: name = "", 3: content = "", index } of text.matchAll(ELEMENT)) {

@@ -1,6 +1,5 @@
 import { endOfString, endOfValue, skipSpace } from "../core/json-walk.ts";
-import { EditedText } from "./edited-text.ts";
-import { isNamedMember, isNamingMember, type Masking, secretKind } from "./mask-rules.ts";
+import { EditedText, isNamedMember, isNamingMember, type Masking, secretKind } from "./mask-rules.ts";
 
 /** Masks a text that was nested or encoded inside another one. */
 export type MaskInner = (text: string) => string;

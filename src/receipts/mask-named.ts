@@ -1,5 +1,5 @@
-import { EditedText } from "./edited-text.ts";
 import {
+  EditedText,
   endOfMask,
   isNamedMember,
   isNamingMember,

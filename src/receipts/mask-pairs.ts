@@ -1,7 +1,6 @@
-import { EditedText } from "./edited-text.ts";
+import { EditedText, MASK, MASK_PATTERN, type Masking } from "./mask-rules.ts";
 import type { MaskInner } from "./mask-members.ts";
 import { maskNamed, maskParameters } from "./mask-named.ts";
-import { MASK, MASK_PATTERN, type Masking } from "./mask-rules.ts";
 import { byteAt, decode } from "./percent.ts";
 
 /** Which characters end a value, besides the separators of parameters. */

@@ -167,7 +167,7 @@ function maskedExtras(extras: Extras, masking: Masking): Extras {
   return { ...known, ...(JSON.parse(maskJsonText(JSON.stringify(unknown), masking)) as object) };
 }
 
-export function maskedTexts(viewer: Viewer): MaskedTexts {
+function maskedTexts(viewer: Viewer): MaskedTexts {
   return {
     url: (url) => maskUrl(url, viewer),
     text: (text) => maskText(text, viewer),

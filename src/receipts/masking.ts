@@ -2,9 +2,8 @@ import type { Viewer } from "../core/roles.ts";
 import { endOfString } from "../core/json-walk.ts";
 import { ECHO_CHARS_MIN, ECHOES_MAX } from "../core/limits.ts";
 import { readHeaders } from "./response-headers.ts";
-import { EditedText } from "./edited-text.ts";
+import { EditedText, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
 import { findSecrets } from "./find-secrets.ts";
-import { isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
 import { hasMembers, maskMembers } from "./mask-members.ts";
 import { maskPairs, mayHoldPairs } from "./mask-pairs.ts";
 

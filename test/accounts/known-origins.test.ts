@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { UsedOrigins } from "../../src/core/account-store.ts";
-import { knownOriginsOf } from "../../src/accounts/known-origins.ts";
+import { knownOriginsOf } from "../../src/accounts/signing-secrets.ts";
 import { KNOWN_ORIGINS_MAX } from "../../src/core/limits.ts";
 import { later, NOON } from "../support/factory.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { checkSignature, type ReceivedMessage, type SigningCandidate } from "../../src/accounts/signature-check.ts";
+import { checkSignature, type ReceivedMessage, type SigningCandidate } from "../../src/accounts/verify-signature.ts";
 import { sign, signingSecret } from "../../src/crypto/secrets.ts";
 import { NOON, later } from "../support/factory.ts";
 

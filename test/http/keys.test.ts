@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { KeyList } from "../../src/accounts/key-list.ts";
-import { CreatedKey } from "../../src/accounts/schemas.ts";
+import { KeyList, CreatedKey } from "../../src/accounts/schemas.ts";
 import { LIVE_KEYS_MAX } from "../../src/core/limits.ts";
 import { HOLDS, ROLES } from "../../src/core/roles.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";

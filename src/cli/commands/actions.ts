@@ -1,14 +1,13 @@
 import { isTerminal } from "../../core/action.ts";
-import type { FilterQuery, ListQuery } from "../../client/openapi.ts";
+import type { FilterQuery, ListQuery, AttemptList } from "../../client/openapi.ts";
 import { Option } from "commander";
 import type { OutgateClient } from "../../client/types.ts";
-import { ACTION_COLUMNS, actionCells, eventLine } from "../action-list.ts";
+import { ACTION_COLUMNS, actionCells, eventLine, findActionId, failureIn } from "../action-list.ts";
 import { actionText, describeDecision, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
-import { findActionId } from "../find-action.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
 import { type CliCommand, EXIT, given, saysYes, UsageError, wholeNumber } from "../command.ts";
-import { table } from "../table.ts";
+import { table, type Cell, type Column } from "../table.ts";
 import {
   addServiceCommand,
   JSON_OPTION,
@@ -18,6 +17,7 @@ import {
   waitForEnd,
   withSession,
 } from "../session.ts";
+import { clockTime, visible } from "../../observability/terminal.ts";
 
 /** The commands that read actions and follow them. */
 export function addReadCommands(program: CliCommand): void {
@@ -272,4 +272,88 @@ async function confirm(id: string, question: string, session: Session) {
   if (action.status !== "awaiting_approval") return { isConfirmed: true, run };
   const facts = await client.getDecisionFacts(id);
   return { isConfirmed: await saysYes(`${describeDecision(action, facts, session)}${question}`, io), run };
+}
+
+/** `outgate open`: the page of an action, or the console, in the browser of this machine. */
+export function addOpen(program: CliCommand): void {
+  addServiceCommand(
+    program,
+    "open [id]",
+    "print the URL of an action's page, or of the console, and open it in a browser",
+  )
+    .option("--print", "only print the URL")
+    .examples([
+      ["outgate open 01m82and0zenh", "the page of this action"],
+      ["outgate open", "what awaits approval"],
+    ])
+    .runs(withSession(openPage));
+}
+
+async function openPage(session: Session, { print }: { readonly print?: boolean }, idText?: string): Promise<number> {
+  const { io, url } = session;
+  const path = idText === undefined ? "/" : `/actions/${encodeURIComponent(await findActionId(session, idText))}`;
+  const page = url + path;
+  session.say(page);
+  // In a pipe the URL is what is wanted.
+  if (print === true || !io.isTty) return EXIT.ok;
+  const isOpened = (await io.openBrowser?.(page)) === true;
+  if (!isOpened) io.err("No browser could be opened here.\n");
+  return EXIT.ok;
+}
+
+/** `outgate attempts`: what came back of the newest attempts of an action. */
+export function addAttempts(program: CliCommand): void {
+  addServiceCommand(program, "attempts <id>", "show the newest attempts of an action, and what came back of each")
+    .option(...JSON_OPTION)
+    .examples([
+      ["outgate attempts 01m82and0zenh", "the newest 5, oldest first"],
+      ["outgate attempts 01m82and0zenh | jq .response_body", "what each was answered with"],
+    ])
+    .runs(
+      withSession(async (session, _options, id) =>
+        printList(session, await session.client.getAttempts(await findActionId(session, id)), {
+          headings: COLUMNS,
+          rowOf: attemptRow,
+          empty: "No attempt has ended yet.",
+        }),
+      ),
+    );
+}
+
+const COLUMNS: readonly Column[] = [
+  { heading: "RUN", leaves: 1 },
+  { heading: "TRY" },
+  { heading: "ENDED" },
+  { heading: "OUTCOME" },
+  { heading: "TOOK" },
+  { heading: "ANSWER", min: 20 },
+];
+
+type AttemptItem = AttemptList["data"][number];
+
+function attemptRow(attempt: AttemptItem): readonly Cell[] {
+  const { run, attempt: count, at, duration_ms: ms } = attempt;
+  return [
+    String(run),
+    String(count),
+    { text: `${at.slice(0, 10)} ${clockTime(new Date(at))}`, color: "grey" },
+    outcomeOf(attempt),
+    ms === null ? "" : `${ms} ms`,
+    visible(answerOf(attempt)),
+  ];
+}
+
+function outcomeOf({ outcome, response_code: code, error }: AttemptItem): Cell {
+  if (outcome === "unknown") return { text: "unknown", color: "yellow" };
+  if (code === null) return { text: "not sent", color: "red" };
+  return { text: String(code), color: error === null ? "green" : "red" };
+}
+
+/** What the target says, or why it failed. */
+function answerOf({ response_body: body, error, location, response_truncated: isCut }: AttemptItem): string {
+  const failure = failureIn({ response_body: body, last_error: error });
+  if (failure !== null) return failure;
+  if (location !== null) return `to ${location}`;
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return body === null ? "" : `${text}${isCut === true ? "…" : ""}`;
 }

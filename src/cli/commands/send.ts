@@ -2,10 +2,19 @@ import type { CreateAction } from "../../client/openapi.ts";
 import { Option } from "commander";
 import { HTTP_METHODS } from "../../core/action.ts";
 import { actionText, exitCodeOf } from "../action-text.ts";
-import { type CliCommand, given, type Io, oneOf, readValue, several, UsageError, wholeNumber } from "../command.ts";
+import {
+  type CliCommand,
+  given,
+  type Io,
+  oneOf,
+  readValue,
+  several,
+  UsageError,
+  wholeNumber,
+  headersIn,
+} from "../command.ts";
 import { inOrder, parseJson, parseObject } from "../output.ts";
 import { addRuleOptions, type RuleOptions, rulesIn } from "../rules.ts";
-import { headersIn } from "../headers.ts";
 import { addServiceCommand, JSON_OPTION, type Session, waitForEnd, withSession } from "../session.ts";
 
 const WHEN_UNKNOWN = ["retry", "stop"] as const;

@@ -1,8 +1,7 @@
 import type { SigningSecretQuery } from "../../client/openapi.ts";
 import { visible } from "../../observability/terminal.ts";
 import { age } from "../action-text.ts";
-import { type CliCommand, EXIT, given, readValue, several, UsageError } from "../command.ts";
-import { headersIn } from "../headers.ts";
+import { type CliCommand, EXIT, given, readValue, several, UsageError, headersIn } from "../command.ts";
 import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 
 /** The commands about signing secrets. */
