@@ -2,6 +2,7 @@ import { and, eq, gt, isNull, ne, sql } from "drizzle-orm";
 import type { Account, AccountStop, ApiKey, FirstAccountExtras, HoldStop } from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Pause, PauseEnd } from "../../src/core/pause.ts";
+import { rejectionWindowStart } from "../../src/core/rejection-count.ts";
 import type { Actor } from "../../src/core/roles.ts";
 import { firstStartLock, holdLock, pauseLock, stopLock } from "../sql/locks.ts";
 import { addToAudit } from "./audit.ts";
@@ -70,13 +71,11 @@ interface AddKeyArgs {
   readonly key: ApiKey;
   readonly audit: AuditEntry | undefined;
   readonly stop: (HoldStop & StopArgs) | undefined;
-  /** Rejections until this time count no more. */
-  readonly rejectedAfter: Date;
 }
 
 /** Adds a key; with the first hold of the first account, every account that was not allowed is stopped. */
 export const addKey = command(
-  async (tx, { key, audit, stop, rejectedAfter }: AddKeyArgs) => {
+  async (tx, { key, audit, stop }: AddKeyArgs) => {
     const { apiKeys } = tx.tables;
     const isHold = and(eq(apiKeys.accountId, key.accountId), ne(apiKeys.hold, "none"));
     const isFirstHold =
@@ -87,7 +86,7 @@ export const addKey = command(
       await stopAll(tx, stop, stop);
       if (isFirstHold) await addToAudit(tx, stop.audit);
     }
-    if (key.replaces !== null) await inheritRejections(tx, key, key.replaces, rejectedAfter);
+    if (key.replaces !== null) await inheritRejections(tx, key, key.replaces);
   },
   // No claim of an account that is stopped may go on by what it saw before.
   ({ stop }) => (stop === undefined ? [] : [stopLock, holdLock]),
@@ -97,8 +96,9 @@ export const addKey = command(
 const INHERITED_ROWS = 500;
 
 /** What counts for a key counts for the one that replaces it, or a rotation would end every count. */
-async function inheritRejections(tx: Tx, { id, accountId }: ApiKey, replaced: string, after: Date): Promise<void> {
+async function inheritRejections(tx: Tx, { id, accountId, createdAt }: ApiKey, replaced: string): Promise<void> {
   const { rejections } = tx.tables;
+  const after = rejectionWindowStart(createdAt);
   const isOfKey = and(eq(rejections.accountId, accountId), eq(rejections.keyId, replaced), gt(rejections.at, after));
   const found = await tx.db.select().from(rejections).where(isOfKey).orderBy(rejections.at);
   const rows = found.map((row) => ({ ...row, seq: undefined, keyId: id }));

@@ -1,7 +1,6 @@
 import { and, desc, eq, isNotNull, ne, sql } from "drizzle-orm";
 import type { AccountStore } from "../../src/core/account-store.ts";
 import { REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
-import { rejectionWindowStart } from "../../src/core/rejection-count.ts";
 import * as commands from "../commands/accounts.ts";
 import type { StoreContext } from "./context.ts";
 import { addedOrder, isOneOf, nullsFirst } from "./dialect.ts";
@@ -23,9 +22,8 @@ export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "
     find: async (id) => (await FIND.read(reader, { id }))[0] ?? null,
     create: (account, keys, extras) => writer.run(commands.create, { account, keys, extras }),
     async addKey(key, audit, stop) {
-      const rejectedAfter = rejectionWindowStart(key.createdAt);
       const stopped = stop === undefined ? stop : { ...stop, ...(await stopArgs()) };
-      return writer.run(commands.addKey, { key, audit, stop: stopped, rejectedAfter });
+      return writer.run(commands.addKey, { key, audit, stop: stopped });
     },
     replacedBy: async (id) => (await REPLACED.read(reader, { id, max: REPLACED_KEYS_MAX })).map((key) => key.id),
     keyByHash: async (hash) => (await KEY_BY_HASH.read(reader, { hash }))[0] ?? null,
