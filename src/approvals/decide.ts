@@ -8,7 +8,7 @@ import {
   type DecisionInput,
   expire,
   expireUnsent,
-  otherRequest,
+  OtherRequest,
   retry,
   sendNow,
   staleDecision,
@@ -97,7 +97,7 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
         const now = deps.clock.now();
         const stale = expected === undefined ? null : staleDecision(operation, action, expected);
         if (expected?.digest !== undefined && expected.digest !== requestDigest(action, deps.hashOf))
-          throw stale ?? otherRequest(operation, action);
+          throw stale ?? new OtherRequest(operation, action);
         const change = stale ?? (await decisions[name](action, inputOf(caller, reason, now), caller));
         if (change instanceof DomainError) throw change;
         const { after } = change;
@@ -128,7 +128,8 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
 
 /** Whether a decision was refused because another one came first. */
 export function isAlreadyDecided(error: unknown): boolean {
-  return error instanceof DomainError && (error.code === "not_approvable" || error.code === "not_cancellable");
+  if (!(error instanceof DomainError) || error instanceof OtherRequest) return false;
+  return error.code === "not_approvable" || error.code === "not_cancellable";
 }
 
 function inputOf(caller: Caller, reason: string | null, now: Date): DecisionInput {

@@ -3,7 +3,8 @@ import { APPROVAL_LINK_MS } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { LinkStore, ActionStore } from "../core/store.ts";
 import type { Caller } from "../core/roles.ts";
-import { isHeldIn, type Decide } from "../core/changes.ts";
+import { isHeldIn, OtherRequest, type Decide } from "../core/changes.ts";
+import { requestDigest } from "../core/dedupe.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
 import type { Clock } from "../core/clock.ts";
 import { isAlreadyDecided } from "./decide.ts";
@@ -42,7 +43,7 @@ export function createLinksOf({ links, secrets, baseUrl }: ApprovalLinkDeps): Li
 interface FollowLinkDeps {
   readonly links: Pick<LinkStore, "find">;
   readonly actions: Pick<ActionStore, "findById">;
-  readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
+  readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash" | "hash" | "requestToken">;
   readonly clock: Clock;
   readonly actionService: { readonly approve: Decide; readonly cancel: Decide };
   readonly recipients: Pick<Recipients, "mayMail">;
@@ -62,6 +63,21 @@ export interface OpenedLink {
   readonly isLive: boolean;
   /** `NO_HISTORY` if the link is not live. */
   readonly history: DecisionHistory;
+  /**
+   * Identifies the request, for the form that decides on it; empty if the link is not live. No plain digest: the link may be
+   * forwarded, and whoever has it sees masked values.
+   */
+  readonly digest: string;
+}
+
+/** What the holder of a link decides. */
+interface LinkDecision {
+  readonly decision: Decision;
+  readonly reason: string | null;
+  /** `digest` of the link as it was shown; null: it was not shown, since opening the link decides. */
+  readonly shown: string | null;
+  /** The network address of the request. */
+  readonly client: string;
 }
 
 export type FollowLink = ReturnType<typeof createFollowLink>;
@@ -72,6 +88,7 @@ export type FollowLink = ReturnType<typeof createFollowLink>;
  */
 export function createFollowLink(deps: FollowLinkDeps) {
   const { links, actions, secrets, clock, actionService, recipients, historyOf } = deps;
+  const digestOf = (action: Action) => requestDigest(action, (text) => secrets.hash(text));
   const open = async (token: string): Promise<OpenedLink | null> => {
     const claimed = secrets.readApprovalToken(token);
     const link = claimed === null ? null : await links.find(claimed);
@@ -82,23 +99,26 @@ export function createFollowLink(deps: FollowLinkDeps) {
     const isOpen = isHeldIn(action, link.run) && clock.now() < expiresAt;
     // The recipient may have been removed from the account or from APPROVERS since the mail.
     const isLive = isOpen && (await recipients.mayMail(action.accountId, action.creator, action.notifyEmail ?? ""));
-    if (!isLive) return { action, decision, expiresAt, isLive, history: NO_HISTORY };
-    return { action, decision, expiresAt, isLive, history: await historyOf(action) };
+    if (!isLive) return { action, decision, expiresAt, isLive, history: NO_HISTORY, digest: "" };
+    const digest = secrets.requestToken(digestOf(action));
+    return { action, decision, expiresAt, isLive, history: await historyOf(action), digest };
   };
   return {
     /** Changes nothing. Null: no such link. */
     open,
     /**
      * Decides, unless somebody else was first, and returns the link as it is afterwards: a late decision changes nothing.
-     * `client`: the network address of the request. Null: no such link.
+     * Null: no such link. Throws `OtherRequest`.
      */
-    async decide(token: string, decision: Decision, reason: string | null, client: string): Promise<OpenedLink | null> {
+    async decide(token: string, { decision, reason, shown, client }: LinkDecision): Promise<OpenedLink | null> {
       const opened = await open(token);
       if (opened === null || !opened.isLive) return opened;
       const { action } = opened;
-      const verb = decision === "approve" ? actionService.approve : actionService.cancel;
+      const operation = decision === "approve" ? "approve" : "cancel";
+      if (shown !== null && shown !== opened.digest) throw new OtherRequest(operation, action);
+      const expected = { run: action.run, isHeld: true, digest: digestOf(action) };
       try {
-        await verb({ ...callerOf(action), client }, action.id, reason, { run: action.run, isHeld: true });
+        await actionService[operation]({ ...callerOf(action), client }, action.id, reason, expected);
       } catch (error) {
         if (!isAlreadyDecided(error)) throw error;
       }

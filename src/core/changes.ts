@@ -140,10 +140,12 @@ function eventOf({ actor, reason, via }: DecisionInput) {
   return via === undefined ? { actor, reason } : { actor, reason, via };
 }
 
-/** The error for a decision on another request than the stored one. */
-export function otherRequest(operation: Operation, { id }: Action): DomainError {
-  const message = `The request of action ${id} is not the one that was shown. Read it again before you decide.`;
-  return new DomainError(NOT_ALLOWED[operation], message);
+/** A decision on another request than the stored one. */
+export class OtherRequest extends DomainError {
+  constructor(operation: Operation, { id }: Pick<Action, "id">) {
+    const message = `The request of action ${id} is not the one that was shown. Read it again before you decide.`;
+    super(NOT_ALLOWED[operation], message);
+  }
 }
 
 const NOT_ALLOWED = {

@@ -26,6 +26,7 @@ type Purpose =
   | "approval"
   | "invitation"
   | "device"
+  | "request"
   | "question"
   | "mcp-session"
   | "fingerprint";

@@ -22,6 +22,7 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
   const approvalKey = subkey(linkKey, "approval");
   const deviceKey = subkey(linkKey, "device");
   const invitationKey = subkey(linkKey, "invitation");
+  const requestKey = subkey(linkKey, "request");
   /** Hex, because chat programs cut `-` and `_` off the end of links. */
   const receiptMac = (actionId: string) => hmac(receiptKey, actionId).toString("hex", 0, RECEIPT_MAC_BYTES);
   const questionToken = (about: string) => hmac(questionKey, about).toString("base64url");
@@ -72,6 +73,8 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
     },
     /** The token of an invitation's link: 256 bits of MAC, so that its mail can be rendered again; the store keeps only its hash. */
     invitationToken: (invitationId: string) => hmac(invitationKey, invitationId).toString("hex"),
+    /** Identifies a request by its digest, for people who could guess masked values by the digest itself. */
+    requestToken: (digest: string) => hmac(requestKey, digest).toString("hex"),
     /** Whether a text has this hash (SHA-256, hex). */
     isOfHash(text: string, hash: string): boolean {
       const given = Bun.CryptoHasher.hash("sha256", text);

@@ -6,6 +6,7 @@ import { operationsOf } from "../core/changes.ts";
 import type { Pause } from "../core/pause.ts";
 import { needsEdit } from "./action-story.tsx";
 import { callText } from "./decide.tsx";
+import { shownField } from "./decision-form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { Button, PostForm, ReasonField } from "../ui/form.tsx";
 import { actionPath, ResumeForm } from "../ui/layout.tsx";
@@ -16,6 +17,8 @@ import type { SeenAction } from "../receipts/seen-action.ts";
 
 export interface ControlsProps {
   readonly action: SeenAction;
+  /** Identifies the request that is shown: the forms are for no other. */
+  readonly digest: string;
   readonly user: PageUser;
   readonly role: Role;
   readonly now: Date;
@@ -59,13 +62,14 @@ function EditAndResend({ action, look }: { readonly action: SeenAction; readonly
 
 const REASON_HINT = "Shown in the timeline and on the receipt.";
 
-function Cancel({ action, user, role, now, pause, problem, reason }: ControlsProps) {
+function Cancel(props: ControlsProps) {
+  const { action, user, role, now, pause, problem, reason } = props;
   // While it is paused, nothing sends it: what it waits for is the end of the pause.
   const waits = pause === null && action.dueAt !== null && action.dueAt > now && mayDo(role, "retry");
   return (
     <>
       <Panel name="Cancel" isOpen={problem !== undefined}>
-        <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
+        <ShownForm {...props}>
           <p class="quiet">No further attempt is made. An attempt that is under way is not stopped.</p>
           <ReasonField value={reason} hint={REASON_HINT} idSuffix="-cancel" />
           <div class="buttons">
@@ -78,19 +82,19 @@ function Cancel({ action, user, role, now, pause, problem, reason }: ControlsPro
               Cancel the action
             </Button>
           </div>
-        </PostForm>
+        </ShownForm>
       </Panel>
       {pause === null || pause.kind === "account" ? null : (
         // The banner above the page has the one of the account.
         <ResumeForm user={user} pause={pause} next={actionPath(action.id)} look="main" />
       )}
       {waits ? (
-        <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
+        <ShownForm {...props}>
           <Button name="decision" value="send_now">
             <Icon name="send" />
             Send now
           </Button>
-        </PostForm>
+        </ShownForm>
       ) : null}
     </>
   );
@@ -98,18 +102,18 @@ function Cancel({ action, user, role, now, pause, problem, reason }: ControlsPro
 
 /** One press where it is plain what happens; else a panel says what to know first. */
 function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
-  const { action, user, role, isUnknown, isRejected, problem, reason, isEditFirst } = props;
+  const { action, role, isUnknown, isRejected, problem, reason, isEditFirst } = props;
   const needsApproval = action.approve && mayDo(role, "approve");
   const isPlain = !isUnknown && !action.approve && problem === undefined;
   const hotkey = { key: "r", question: `Retry ${callText(action)}?` } as const;
   if (isPlain) {
     return (
-      <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
+      <ShownForm {...props}>
         <Button name="decision" value="retry" look={isEditFirst ? "plain" : "main"} hotkey={hotkey}>
           <Icon name="retry" />
           Retry now
         </Button>
-      </PostForm>
+      </ShownForm>
     );
   }
   const only = (
@@ -124,7 +128,7 @@ function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
   ) : null;
   return (
     <Panel name="Retry" isOpen={problem !== undefined} isMain={!isEditFirst}>
-      <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
+      <ShownForm {...props}>
         <p class="quiet">
           A retry starts a new run of the same action, with the same Idempotency-Key.
           {action.approve ? " It needs approval again before anything is sent." : ""}
@@ -137,8 +141,22 @@ function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
         ) : null}
         <ReasonField value={reason} hint={REASON_HINT} idSuffix="-retry" />
         <div class="buttons">{isRejected ? [only, andApprove] : [andApprove, only]}</div>
-      </PostForm>
+      </ShownForm>
     </Panel>
+  );
+}
+
+/** A form for the action as it is shown. */
+function ShownForm({
+  action: { id, run },
+  digest,
+  user,
+  children,
+}: Pick<ControlsProps, "action" | "digest" | "user"> & { readonly children?: Child }) {
+  return (
+    <PostForm user={user} action={actionPath(id)} fields={[shownField([{ id, run, digest }])]}>
+      {children}
+    </PostForm>
   );
 }
 

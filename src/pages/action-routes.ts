@@ -1,11 +1,12 @@
 import type { AuditService } from "../audit/service.ts";
 import type { ActionService } from "../actions/service.ts";
+import { DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
-import { checkActionForm } from "./decision-form.ts";
-import { showFormAgain } from "../http/errors.ts";
+import { choiceInForm, NOT_DECIDED, requestInForm } from "./decision-form.tsx";
+import { answerForm, type ById } from "./forms.tsx";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import { maskedAttempts, see, seeAll } from "../receipts/see.ts";
-import { type Caller, mayDo, viewerOf } from "../core/roles.ts";
+import { mayDo, viewerOf } from "../core/roles.ts";
 import { isHeldIn } from "../core/changes.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import type { PauseOf } from "../core/pause.ts";
@@ -38,7 +39,7 @@ import { actionsPage } from "./actions.tsx";
 interface ActionPageRouteDeps extends PersonRouteDeps {
   readonly actionService: Pick<
     ActionService,
-    "get" | "history" | "historyOf" | "approve" | "cancel" | "retry" | "sendNow"
+    "get" | "history" | "historyOf" | "digestOf" | "approve" | "cancel" | "retry" | "sendNow"
   >;
   readonly pauseOf: PauseOf;
   readonly auditService: Pick<AuditService, "record">;
@@ -84,7 +85,8 @@ async function actionHtml(
   const [chosen = null] = asked === null ? [] : await maskedAttempts(found, [wholeAttempt(found, asked)], viewer);
   const shared = { user: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
   const pause = maskedPause(pauseOf(found), viewer);
-  return actionPage({ action, timeline, attempts, chosen, history, pause, ...shared, ...more });
+  const digest = actionService.digestOf(found);
+  return actionPage({ action, timeline, attempts, chosen, history, digest, pause, ...shared, ...more });
 }
 
 /** The body by itself: whole, or the end of one of its lists. */
@@ -103,49 +105,37 @@ function body({ actionService }: ActionPageRouteDeps): AnswerById {
 }
 
 /** These errors are shown on the page, with the input kept. */
-const SHOWN_ON_PAGE: ReadonlySet<ErrorCode> = new Set([
-  "validation_error",
-  "not_approvable",
-  "not_cancellable",
-  "not_retryable",
-]);
+const SHOWN_ON_PAGE: ReadonlySet<ErrorCode> = new Set([...NOT_DECIDED, "not_retryable"]);
+
+/** What the page offers. `retry_and_approve` starts a new run and approves it at once. */
+const CHOICES = [...DECISIONS, "cancel", "send_now", "retry", "retry_and_approve"] as const;
 
 function decide(deps: ActionPageRouteDeps): AnswerById {
-  return async ({ context, person, params }) => {
-    const id = actionIdOf(context, params);
-    const form = await deps.formOf(context, person);
-    try {
-      const run = Number(form.get("run"));
-      await carryOut(deps.actionService, { ...checkActionForm(form), caller: person.caller, id, run });
-    } catch (error) {
-      const reason = form.get("reason") ?? "";
-      return showFormAgain(context, error, SHOWN_ON_PAGE, (problem) =>
-        actionHtml(deps, person, id, { problem, reason }),
-      );
-    }
-    return seeOther("own", actionPath(id));
-  };
-}
-
-interface Decided extends ReturnType<typeof checkActionForm> {
-  readonly caller: Caller;
-  readonly id: string;
-  /** The run that the page showed. */
-  readonly run: number;
-}
-
-async function carryOut(
-  { approve, cancel, retry, sendNow }: ActionPageRouteDeps["actionService"],
-  { caller, id, decision, reason, run }: Decided,
-): Promise<unknown> {
-  if (decision === "approve") return approve(caller, id, reason, { run, isHeld: true });
-  if (decision === "reject") return cancel(caller, id, reason, { run, isHeld: true });
-  if (decision === "cancel") return cancel(caller, id, reason, { run, isHeld: false });
-  if (decision === "send_now") return sendNow(caller, id, reason, { run, isHeld: false });
-  // In a later run somebody may have rejected it, or its outcome may be unknown, which the page did not show.
-  const action = await retry(caller, id, reason, { run, isHeld: false });
-  if (decision === "retry" || !isHeldIn(action, action.run)) return action;
-  return approve(caller, id, reason, { run: action.run, isHeld: true });
+  const { approve, cancel, retry, sendNow } = deps.actionService;
+  return answerForm<ById>(
+    deps.formOf,
+    async ({ context, person: { caller }, params, form }) => {
+      const id = actionIdOf(context, params);
+      const { decision, reason } = choiceInForm(form, CHOICES);
+      const { run, digest } = requestInForm(form, id);
+      const asHeld = { run, isHeld: true, digest };
+      const asShown = { run, isHeld: false, digest };
+      if (decision === "approve") await approve(caller, id, reason, asHeld);
+      else if (decision === "reject") await cancel(caller, id, reason, asHeld);
+      else if (decision === "cancel") await cancel(caller, id, reason, asShown);
+      else if (decision === "send_now") await sendNow(caller, id, reason, asShown);
+      else {
+        // In a later run somebody may have rejected it, or its outcome may be unknown, which the page did not show.
+        const action = await retry(caller, id, reason, asShown);
+        if (decision === "retry_and_approve" && isHeldIn(action, action.run))
+          await approve(caller, id, reason, { ...asHeld, run: action.run });
+      }
+      return actionPath(id);
+    },
+    ({ person, params }, { problem, values }) =>
+      actionHtml(deps, person, params.id, { problem, reason: values.get("reason") }),
+    SHOWN_ON_PAGE,
+  );
 }
 
 /** Shows secrets in the response to a form, which is not cached and has no address. */
@@ -157,7 +147,8 @@ function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): A
     const action = await actionService.get(person.caller, id);
     // Recorded first, so that nothing is shown without an audit entry.
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
-    return page("own", revealedPage({ action: seeWhole({ ...action, url: sentUrl(action.url) }), user: person }));
+    const whole = seeWhole({ ...action, url: sentUrl(action.url) });
+    return page("own", revealedPage({ action: whole, digest: actionService.digestOf(action), user: person }));
   };
 }
 

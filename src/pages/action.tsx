@@ -15,9 +15,8 @@ import { AttemptResponse, Attempts } from "./attempts.tsx";
 import { bodyPath } from "./body-page.tsx";
 import { pageBody } from "../ui/body-view.tsx";
 import { CopiedText } from "../ui/controls.tsx";
-import { PostForm, ReasonField } from "../ui/form.tsx";
 import { callText, RevealForm, Risks } from "./decide.tsx";
-import { DecisionButtons } from "./decision-bar.tsx";
+import { DecisionForm } from "./decision-form.tsx";
 import { actionPath, ACTIONS_PATH, Layout, render } from "../ui/layout.tsx";
 import { Card, Dot, Notice, PageHead, Problem, StatusDot, UntrustedText } from "../ui/parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
@@ -38,6 +37,8 @@ export interface ActionProps {
   readonly role: Role;
   /** The history of a held action; null if it is not held. */
   readonly history: DecisionHistory | null;
+  /** Identifies the request that is shown: the forms are for no other. */
+  readonly digest: string;
   /** The pause that keeps it from being sent. */
   readonly pause: Pause | null;
   /** Path of the receipt page. */
@@ -45,8 +46,8 @@ export interface ActionProps {
   readonly now: Date;
   readonly baseUrl: string;
   /** What was wrong with the form before. The input is kept. */
-  readonly problem?: string;
-  readonly reason?: string;
+  readonly problem?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
 /** The page of one action. All of it is in one part, so that a list can load it over itself. */
@@ -129,7 +130,7 @@ function Status({ action }: { readonly action: SeenAction }) {
 }
 
 /** A held request with its risks, and the decision for whoever may make it. */
-function Held({ action, history, user, now, problem, reason }: ActionProps) {
+function Held({ action, history, digest, user, now, problem, reason }: ActionProps) {
   if (history === null) return null;
   return (
     <section class="card asked-card part part-request" aria-labelledby="request">
@@ -139,6 +140,7 @@ function Held({ action, history, user, now, problem, reason }: ActionProps) {
       <RequestPane
         action={action}
         history={history}
+        digest={digest}
         user={user}
         now={now}
         path={actionPath(action.id)}
@@ -238,7 +240,15 @@ export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
 }
 
 /** Request and response with secrets, in the response to a form. The URL is the one that is sent. */
-export function revealedPage({ action, user }: { readonly action: SeenAction; readonly user: PageUser }): string {
+export function revealedPage({
+  action,
+  digest,
+  user,
+}: {
+  readonly action: SeenAction;
+  readonly digest: string;
+  readonly user: PageUser;
+}): string {
   const isHeld = action.status === "awaiting_approval";
   return render(
     <Layout title={`Secrets of ${callText(action)}`} nav="Actions" user={user}>
@@ -248,15 +258,14 @@ export function revealedPage({ action, user }: { readonly action: SeenAction; re
       <ResponseView action={action} />
       {isHeld ? (
         <Card id="decision" title="Your decision">
-          <PostForm user={user} action={actionPath(action.id)} fields={[["run", action.run]]}>
-            <ReasonField hint="Shown to the requester and on the receipt." idSuffix={`-${action.id.slice(-8)}`} />
-            <div class="choices">
-              <DecisionButtons
-                asks={{ question: callText(action), reject: "x" }}
-                folded={pageBody(action)?.folded ?? 0}
-              />
-            </div>
-          </PostForm>
+          <DecisionForm
+            user={user}
+            path={actionPath(action.id)}
+            requests={[{ id: action.id, run: action.run, digest }]}
+            question={callText(action)}
+            unread={null}
+            folded={pageBody(action)?.folded ?? 0}
+          />
         </Card>
       ) : null}
     </Layout>,

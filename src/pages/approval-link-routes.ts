@@ -1,15 +1,16 @@
 import Type from "typebox";
 import type { FollowLink, OpenedLink } from "../approvals/links.ts";
 import { clientOf, readForm, type RequestContext } from "../http/request.ts";
-import { INVALID, LINK_NOT_FOUND, linkNotFound, showFormAgain } from "../http/errors.ts";
+import { LINK_NOT_FOUND, linkNotFound, showFormAgain } from "../http/errors.ts";
 import { createPageRoutes, pathParams } from "../http/operation.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { page, seeOther } from "../http/response.ts";
+import { DECISIONS } from "../core/action.ts";
 import { asSent } from "../receipts/masked-action.ts";
 import { see } from "../receipts/see.ts";
 import { confirmPage } from "./approval-link.tsx";
 import { bodyPage } from "./body-page.tsx";
-import { checkDecisionForm } from "./decision-form.ts";
+import { choiceInForm, NOT_DECIDED, requestInForm } from "./decision-form.tsx";
 
 interface ApprovalLinkRouteDeps {
   readonly followLink: FollowLink;
@@ -41,13 +42,19 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
   };
   const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
 
+  const pageOf = async (token: string, opened: OpenedLink, more: { problem?: string; reason?: string } = {}) => {
+    const action = await see(opened.action, "decider");
+    return confirmPage({ ...opened, action, bodyPath: `/a/${token}/body`, ...more });
+  };
+
   const show = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
     const opened = found(context, await followLink.open(token));
     if (!opened.isLive) return toReceipt(opened);
     if (isOneClick && isOpenedByPerson(context.request)) {
-      return toReceipt(found(context, await followLink.decide(token, opened.decision, null, clientOf(context))));
+      const decision = { decision: opened.decision, reason: null, shown: null, client: clientOf(context) };
+      return toReceipt(found(context, await followLink.decide(token, decision)));
     }
-    return page("approval", confirmPage({ ...(await readyToShow(opened)), bodyPath: bodyPathOf(token) }));
+    return page("approval", await pageOf(token, opened));
   };
 
   /** The body by itself. Where opening the link decides, it shows none. */
@@ -65,30 +72,18 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
     if (!opened.isLive) return toReceipt(opened);
     const form = await readForm(context);
     try {
-      const { decision, reason } = checkDecisionForm(form);
-      return toReceipt(found(context, await followLink.decide(token, decision, reason, clientOf(context))));
+      const { digest: shown } = requestInForm(form, opened.action.id);
+      const decision = { ...choiceInForm(form, DECISIONS), shown, client: clientOf(context) };
+      return toReceipt(found(context, await followLink.decide(token, decision)));
     } catch (error) {
-      return showFormAgain(context, error, INVALID, async (problem) =>
-        confirmPage({
-          ...(await readyToShow(opened)),
-          bodyPath: bodyPathOf(token),
-          problem,
-          reason: form.get("reason") ?? "",
-        }),
+      return showFormAgain(context, error, NOT_DECIDED, (problem) =>
+        pageOf(token, opened, { problem, reason: form.get("reason") ?? "" }),
       );
     }
   };
 
   const hooks = { params: TokenParams };
   return createPageRoutes("approval").get(PATH, show, hooks).get(`${PATH}/body`, body, hooks).post(PATH, decide, hooks);
-}
-
-function bodyPathOf(token: string): string {
-  return `/a/${token}/body`;
-}
-
-async function readyToShow(opened: OpenedLink) {
-  return { ...opened, action: await see(opened.action, "decider") };
 }
 
 /** HEAD requests also run this route. Neither they nor prefetches may decide anything. */

@@ -2,10 +2,9 @@
 import type { Decision } from "../core/action.ts";
 import { limitsOnPage, pageBody } from "../ui/body-view.tsx";
 import { asSent } from "../receipts/masked-action.ts";
-import { DecisionButtons } from "./decision-bar.tsx";
-import { PostForm, ReasonField } from "../ui/form.tsx";
+import { DecisionForm } from "./decision-form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { Problem, Time } from "../ui/parts.tsx";
+import { Time } from "../ui/parts.tsx";
 import { AskedRequest, type HeldRequest } from "./request-pane.tsx";
 import { waitingText } from "../ui/text.ts";
 
@@ -29,6 +28,7 @@ export function confirmPage({
   decision,
   bodyPath,
   history,
+  digest,
   problem,
   reason,
   ...props
@@ -53,16 +53,15 @@ export function confirmPage({
       {/* It stays in view. Both buttons are as large: the link says only which one comes first. */}
       <section id="decision" class="decision-bar" aria-label="Your decision">
         <p class="more-below">Read to the end first ↓</p>
-        <PostForm>
-          <Problem text={problem} />
-          <div class="choices">
-            <DecisionButtons main={decision} unread={body?.rest ?? null} folded={body?.folded ?? 0} />
-          </div>
-          <details open={problem !== undefined || (reason ?? "") !== ""}>
-            <summary>Add a reason</summary>
-            <ReasonField value={reason} hint="Shown to the requester and on the receipt." />
-          </details>
-        </PostForm>
+        <DecisionForm
+          user={null}
+          requests={[{ id: action.id, run: action.run, digest }]}
+          main={decision}
+          unread={body?.rest ?? null}
+          folded={body?.folded ?? 0}
+          problem={problem}
+          reason={reason}
+        />
       </section>
     </Layout>,
   );

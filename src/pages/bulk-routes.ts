@@ -13,7 +13,7 @@ import { type AnswerById, type AnswerPerson, createPersonRoutes, type PersonRout
 import { BULK_ID } from "../core/ids.ts";
 import { BULK_PATH, bulkJobPage, bulkListPage, bulkPath, newBulkPage } from "./bulk.tsx";
 import { ACTIONS_PATH } from "../ui/layout.tsx";
-import { checkReasonField } from "./decision-form.ts";
+import { reasonInForm } from "./decision-form.tsx";
 
 interface BulkPageDeps extends PersonRouteDeps {
   readonly bulkService: BulkService;
@@ -78,7 +78,7 @@ function begin({ bulkService, formOf }: BulkPageDeps): AnswerPerson {
     if (Object.keys(query).length === 0)
       throw new DomainError("validation_error", "Select actions, or filter the list.");
     try {
-      const request = { operation, filter: query, reason: checkReasonField(form) };
+      const request = { operation, filter: query, reason: reasonInForm(form) };
       const job = await bulkService.start(person.caller, request);
       return seeOther("own", bulkPath(job.id));
     } catch (error) {

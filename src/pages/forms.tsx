@@ -126,7 +126,7 @@ type Asked<Params> = Parameters<AnswerPerson<Params>>[0] & { readonly form: Form
 export function answerForm<Params = unknown>(
   formOf: FormOf,
   act: (asked: Asked<Params>) => Promise<Response | string>,
-  again?: (asked: Asked<Params>, state: FormState) => string | Promise<string>,
+  again?: (asked: Asked<Params>, state: FormState & { readonly problem: string }) => string | Promise<string>,
   codes: ReadonlySet<ErrorCode> = INVALID,
 ): AnswerPerson<Params> {
   return async (request) => {

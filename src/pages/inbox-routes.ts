@@ -1,7 +1,8 @@
 import type { ActionService } from "../actions/service.ts";
-import { checkDecisionForm, requestsInForm } from "./decision-form.ts";
+import { choiceInForm, NOT_DECIDED, requestInForm, requestsInForm } from "./decision-form.tsx";
+import { answerForm, type ById } from "./forms.tsx";
 import { viewerOf } from "../core/roles.ts";
-import type { Action } from "../core/action.ts";
+import { type Action, DECISIONS } from "../core/action.ts";
 import { isHeldIn } from "../core/changes.ts";
 import { isAlreadyDecided } from "../approvals/decide.ts";
 import { NO_HISTORY } from "../approvals/facts.ts";
@@ -29,9 +30,10 @@ import {
   type AnswerById,
   type PersonRouteDeps,
 } from "../http/session.ts";
+import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
-import { INVALID, pathNotFound, showFormAgain } from "../http/errors.ts";
+import { pathNotFound } from "../http/errors.ts";
 import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 
@@ -49,7 +51,7 @@ interface InboxRouteDeps extends PersonRouteDeps {
 export function inboxRoutes(deps: InboxRouteDeps) {
   const { personOf } = deps;
   const list: AnswerPerson = async ({ context: { search }, person }) =>
-    page("own", await inboxHtml(deps, { person, search }, nextPane));
+    page("own", await inboxHtml(deps, { person, search }, nextPane(deps)));
   const one: AnswerById = async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     const pane = await paneOf(deps, person, id);
@@ -79,19 +81,16 @@ export function inboxRoutes(deps: InboxRouteDeps) {
     );
 }
 
-type More = Pick<InboxProps, "problem" | "reason">;
-
-interface InboxRequest {
+interface InboxRequest extends Pick<InboxProps, "problem" | "reason"> {
   readonly person: Person;
   /** The query of the page. */
   readonly search: string;
-  readonly more?: More;
 }
 
 /** The inbox with its filters, and the pane that is chosen once the list is known. */
 async function inboxHtml(
   deps: InboxRouteDeps,
-  { person, search, more = {} }: InboxRequest,
+  { person, search, ...more }: InboxRequest,
   choose: (inbox: SeenInbox, decided: readonly DecidedRequest[]) => InboxPane,
 ): Promise<string> {
   const params = new URLSearchParams(search);
@@ -106,12 +105,14 @@ async function inboxHtml(
 }
 
 /** The request to decide next: the one after what was decided just now, or the oldest. */
-function nextPane({ actions, histories }: SeenInbox, decided: readonly DecidedRequest[]): InboxPane {
-  const action = nextOf(actions, decided.at(-1)?.action.id ?? "");
-  if (action === null) return { kind: "none" };
-  const history = histories.get(action.id) ?? NO_HISTORY;
-  return { kind: "request", isChosen: false, action, history };
-}
+const nextPane =
+  ({ actionService }: InboxRouteDeps) =>
+  ({ actions, histories }: SeenInbox, decided: readonly DecidedRequest[]): InboxPane => {
+    const action = nextOf(actions, decided.at(-1)?.action.id ?? "");
+    if (action === null) return { kind: "none" };
+    const history = histories.get(action.id) ?? NO_HISTORY;
+    return { kind: "request", isChosen: false, action, history, digest: actionService.digestOf(storedOf(action)) };
+  };
 
 /** A request by its address: held, or what it has come to. */
 async function paneOf(deps: InboxRouteDeps, person: Person, id: string): Promise<InboxPane> {
@@ -120,7 +121,7 @@ async function paneOf(deps: InboxRouteDeps, person: Person, id: string): Promise
   const action = await see(found, viewerOf(person.role));
   if (isHeldIn(found, found.run)) {
     const history = await actionService.historyOf(found);
-    return { kind: "request", isChosen: true, action, history };
+    return { kind: "request", isChosen: true, action, history, digest: actionService.digestOf(found) };
   }
   const timeline = await actionService.timeline(person.caller, id);
   return { kind: "decided", decided: { action, timeline, receiptUrl: receiptPath(id) } };
@@ -160,55 +161,47 @@ function fittingIn(actions: readonly Action[]): number {
   return end === -1 ? actions.length : Math.max(1, end);
 }
 
-/** Decides on the run that the page showed. The list then shows the result, even if somebody else was first. */
+/** Decides on the request that the page showed. The list then shows the result, even if somebody else was first. */
 function decideHere(deps: InboxRouteDeps): AnswerById {
   const { actionService, formOf } = deps;
-  return async ({ context, person, params }) => {
-    const id = actionIdOf(context, params);
-    const form = await formOf(context, person);
-    try {
-      const { decision, reason } = checkDecisionForm(form);
-      const verb = decision === "approve" ? actionService.approve : actionService.cancel;
-      await verb(person.caller, id, reason, { run: Number(form.get("run")), isHeld: true });
-    } catch (error) {
-      if (!isAlreadyDecided(error)) {
-        return showFormAgain(context, error, INVALID, async (problem) => {
-          const pane = await paneOf(deps, person, id);
-          const more = { problem, reason: form.get("reason") ?? "" };
-          return inboxHtml(deps, { person, search: context.search, more }, () => pane);
-        });
-      }
-    }
-    return seeOther("own", decidedPath([id], context.search));
-  };
+  return answerForm<ById>(
+    formOf,
+    async ({ context, person, params, form }) => {
+      const id = actionIdOf(context, params);
+      const { decision, reason } = choiceInForm(form, DECISIONS);
+      const { run, digest } = requestInForm(form, id);
+      const decide = decision === "approve" ? actionService.approve : actionService.cancel;
+      await decide(person.caller, id, reason, { run, isHeld: true, digest }).catch((error: unknown) => {
+        if (!isAlreadyDecided(error)) throw error;
+      });
+      return decidedPath([id], context.search);
+    },
+    async ({ context: { search }, person, params }, { problem, values }) => {
+      const pane = await paneOf(deps, person, params.id);
+      return inboxHtml(deps, { person, search, problem, reason: values.get("reason") }, () => pane);
+    },
+    NOT_DECIDED,
+  );
 }
 
 /** Decides on each request that the review showed. The list then shows what each has come to. */
 function decideOnMany(deps: InboxRouteDeps): AnswerPerson {
-  const { actionService, formOf } = deps;
-  return async ({ context, person }) => {
-    const form = await formOf(context, person);
-    const requests = requestsInForm(form);
-    const rest = idsOf((form.get("rest") ?? "").split(" "), REVIEW_SELECTED_MAX);
-    try {
-      const { decision, reason } = checkDecisionForm(form);
-      await actionService.decideMany(person.caller, { decision, reason }, requests);
-    } catch (error) {
-      return showFormAgain(context, error, INVALID, async (problem) => {
-        const pane = await reviewOf(deps, person, [...requests.map(({ id }) => id), ...rest]);
-        const more = { problem, reason: form.get("reason") ?? "" };
-        return inboxHtml(deps, { person, search: "", more }, () => pane);
-      });
-    }
-    if (rest.length > 0) return seeOther("own", reviewPath(rest));
-    return seeOther(
-      "own",
-      decidedPath(
-        requests.map(({ id }) => id),
-        "",
-      ),
-    );
-  };
+  const restIn = (form: Form) => idsOf((form.get("rest") ?? "").split(" "), REVIEW_SELECTED_MAX);
+  return answerForm(
+    deps.formOf,
+    async ({ person, form }) => {
+      const requests = requestsInForm(form);
+      await deps.actionService.decideMany(person.caller, choiceInForm(form, DECISIONS), requests);
+      const rest = restIn(form);
+      const ids = requests.map(({ id }) => id);
+      return rest.length > 0 ? reviewPath(rest) : decidedPath(ids, "");
+    },
+    async ({ person }, { problem, values }) => {
+      const ids = [...requestsInForm(values).map(({ id }) => id), ...restIn(values)];
+      const pane = await reviewOf(deps, person, ids);
+      return inboxHtml(deps, { person, search: "", problem, reason: values.get("reason") }, () => pane);
+    },
+  );
 }
 
 /** The inbox with the same filters, and what these requests have come to. */

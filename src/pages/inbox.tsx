@@ -12,7 +12,7 @@ import { DecidedRow, type DecidedRequest } from "./outcome.tsx";
 import { LinkButton, UntrustedText } from "../ui/parts.tsx";
 import { DecidedPane, type HeldRequest, type LookAlikes, RequestPane } from "./request-pane.tsx";
 import { Icon } from "../ui/icons.tsx";
-import { ReviewPane, type ReviewedRequest } from "./review.tsx";
+import { ReviewPane } from "./review.tsx";
 import { number, type PageUser } from "../ui/text.ts";
 
 /** What is shown beside the list. */
@@ -22,7 +22,7 @@ export type InboxPane =
   | { readonly kind: "decided"; readonly decided: DecidedRequest }
   | {
       readonly kind: "review";
-      readonly requests: readonly ReviewedRequest[];
+      readonly requests: readonly HeldRequest[];
       readonly rest: readonly string[];
       readonly goneCount: number;
     }

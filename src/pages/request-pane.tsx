@@ -12,7 +12,7 @@ import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-vie
 import { bodyPath } from "./body-page.tsx";
 import { Copied, CopiedText } from "../ui/controls.tsx";
 import { callText, factValue, HiddenValues, RISK_WORDS, Risks } from "./decide.tsx";
-import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
+import { DecisionForm, EndOfRequest } from "./decision-form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { DecidedBy, type DecidedRequest, Outcome, RequestName } from "./outcome.tsx";
@@ -25,6 +25,8 @@ import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 export interface HeldRequest {
   readonly action: MaskedAction;
   readonly history: DecisionHistory;
+  /** Identifies the request that is shown: the decision is for no other. */
+  readonly digest: string;
 }
 
 /** The requests that look like the one that is shown, of which the decision is for one. */
@@ -78,12 +80,11 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
         </p>
       </div>
       {mayDecide ? (
-        <DecisionBar
+        <DecisionForm
           user={user}
-          id={action.id}
           path={path}
-          fields={[["run", action.run]]}
-          what={alike === null ? "" : "this one"}
+          requests={[{ id: action.id, run: action.run, digest: held.digest }]}
+          {...(alike !== null && { what: "this one" })}
           question={callText(action)}
           unread={body?.rest ?? null}
           folded={body?.folded ?? 0}
@@ -97,7 +98,7 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
   );
 }
 
-interface AskedRequestProps extends HeldRequest {
+interface AskedRequestProps extends Omit<HeldRequest, "digest"> {
   readonly body: PageBody | null;
   /** The page of the whole body. */
   readonly bodyPath: string;

@@ -16,7 +16,7 @@ import { hiddenValuesText } from "../receipts/masked-action.ts";
 import { bodyPath } from "./body-page.tsx";
 import { BEGINNING, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { Risks } from "./decide.tsx";
-import { DecisionBar, EndOfRequest } from "./decision-bar.tsx";
+import { DecisionForm, EndOfRequest } from "./decision-form.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
 import { pathOf } from "./outcome.tsx";
@@ -25,13 +25,8 @@ import { AskedRequest, FactList, type HeldRequest } from "./request-pane.tsx";
 import { counted, number, type PageUser, waitingText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
-/** A request whose decision is for what the page shows of it. */
-export interface ReviewedRequest extends HeldRequest {
-  readonly digest: string;
-}
-
 interface ReviewPaneProps {
-  readonly requests: readonly ReviewedRequest[];
+  readonly requests: readonly HeldRequest[];
   /** Ids of selected requests that are for the next page. */
   readonly rest: readonly string[];
   /** How many were chosen that wait no longer, or are too large to be read at once: they are not decided. */
@@ -42,7 +37,7 @@ interface ReviewPaneProps {
   readonly reason?: string | undefined;
 }
 
-type Reviewed = ReturnType<typeof listedRequest> & { readonly held: ReviewedRequest };
+type Reviewed = ReturnType<typeof listedRequest> & { readonly held: HeldRequest };
 
 type Group = RequestGroup<Reviewed>;
 
@@ -88,14 +83,11 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
         {requests.length > 0 ? null : <p class="quiet">Select requests in the list, then choose to review them.</p>}
       </div>
       {requests.length === 0 || !mayDo(user.role, "approve") ? null : (
-        <DecisionBar
+        <DecisionForm
           user={user}
-          id="review"
           path={REVIEW_PATH}
-          fields={[
-            ["requests", requests.map(shownText).join(" ")],
-            ["rest", rest.join(" ")],
-          ]}
+          requests={requests.map(({ action: { id, run }, digest }) => ({ id, run, digest }))}
+          fields={[["rest", rest.join(" ")]]}
           what={String(requests.length)}
           extent={values === null ? undefined : counted(values, "value")}
           question={counted(requests.length, "request")}
@@ -125,11 +117,6 @@ function valuesIn(groups: readonly Group[]): number | null {
   );
   const total = counts.reduce((sum, count) => sum + count, 0);
   return Number.isNaN(total) ? null : total;
-}
-
-/** A request as the form names it: what was shown, and nothing else, is decided. */
-function shownText({ action: { id, run }, digest }: ReviewedRequest): string {
-  return `${id},${run},${digest}`;
 }
 
 interface ReviewedProps {

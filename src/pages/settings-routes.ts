@@ -16,7 +16,7 @@ import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
 import { answerForm, type ById, filled, type FormState } from "./forms.tsx";
 import { PAUSE_SCOPES, pausesPage } from "./pauses.tsx";
-import { checkReasonField } from "./decision-form.ts";
+import { reasonInForm } from "./decision-form.tsx";
 import { AccountParams } from "../accounts/routes.ts";
 import { PauseParams } from "../pauses/routes.ts";
 import type { PauseService } from "../pauses/service.ts";
@@ -247,7 +247,7 @@ export function pausePages(deps: PausePageDeps) {
   const pause = answerForm(
     formOf,
     async ({ person, form }) => {
-      const reason = checkReasonField(form);
+      const reason = reasonInForm(form);
       const keyId = form.get("key_id") ?? "";
       const scope = PAUSE_SCOPES.find((one) => one === form.get("scope")) ?? null;
       // What the reader can't see of the form doesn't count: only the field of what was chosen does.

@@ -3,6 +3,7 @@ import idiomorph from "idiomorph/dist/idiomorph-ext.min.js" with { type: "text" 
 import actionCss from "./styles/action.css" with { type: "text" };
 import actionsCss from "./styles/actions.css" with { type: "text" };
 import baseCss from "./styles/base.css" with { type: "text" };
+import decisionCss from "./styles/decision.css" with { type: "text" };
 import docsCss from "./styles/docs.css" with { type: "text" };
 import frameCss from "./styles/frame.css" with { type: "text" };
 import icon from "./assets/icon.svg" with { type: "text" };
@@ -27,7 +28,7 @@ export interface Asset {
 }
 
 /** The style of standalone pages, which inline it: receipt, approval link, and errors on either. */
-export const SHEET_STYLE = styleOf("sheet", [tokensCss, baseCss, timelineCss, sheetCss]);
+export const SHEET_STYLE = styleOf("sheet", [tokensCss, baseCss, timelineCss, sheetCss, decisionCss]);
 
 /** The stylesheet of all other pages. */
 export const APP_STYLE = styleOf("app", [
@@ -36,6 +37,7 @@ export const APP_STYLE = styleOf("app", [
   frameCss,
   sheetCss,
   timelineCss,
+  decisionCss,
   inboxCss,
   actionsCss,
   actionCss,

@@ -105,6 +105,24 @@ describe("a decision about a run that was looked at", () => {
     );
   });
 
+  test("is taken for the request that was shown, and for no other", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { actionService, owner } = engine;
+    const { id } = await engine.create({ approve: true });
+    const digest = actionService.digestOf(await actionService.get(owner, id));
+    const other = { run: 1, isHeld: true, digest: digest.replace(/.$/, "x") };
+    for (const [decide, code] of [
+      [actionService.approve, "not_approvable"],
+      [actionService.cancel, "not_cancellable"],
+    ] as const) {
+      expect(await refusalOf(decide(owner, id, null, other))).toEqual({
+        code,
+        message: `The request of action ${id} is not the one that was shown. Read it again before you decide.`,
+      });
+    }
+    expect((await actionService.approve(owner, id, null, { ...other, digest })).status).toBe("pending");
+  });
+
   test("does not cancel what another has approved meanwhile", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({ approve: true });

@@ -1,3 +1,4 @@
+import { pressLink } from "../support/forms.ts";
 import type { AuditEntryJson } from "../../src/audit/schemas.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AUDIT_SCANS_MAX, AUDIT_STEP_ROWS } from "../../src/core/limits.ts";
@@ -54,12 +55,7 @@ describe("the audit log has an entry for", () => {
   test("a decision by the link of a mail", async () => {
     const { id } = await app.engine.create({ approve: true, notifyEmail: "bob@example.com" });
     const { approve } = await app.linksOf(id);
-    await fetch(app.url + approve, {
-      method: "POST",
-      headers: { "content-type": "application/x-www-form-urlencoded" },
-      body: "decision=approve",
-      redirect: "manual",
-    });
+    await pressLink(app.url + approve, { decision: "approve" });
     expect((await log()).data[0]).toMatchObject({
       actor: "email:bob@example.com",
       kind: "approved",

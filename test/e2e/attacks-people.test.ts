@@ -1,3 +1,4 @@
+import { hiddenIn } from "../support/forms.ts";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { networkInterfaces } from "node:os";
@@ -132,6 +133,8 @@ async function openWorld(mode: Mode) {
     const [approve = "", reject = ""] = [...(fields["text"] ?? "").matchAll(/\/a\/[\w.-]+/g)].map(([path]) => path);
     return { approve, reject, fields };
   };
+  /** What the form of a request says that its page shows. */
+  const shownOf = async (id: string) => hiddenIn(await pageOf(`/approvals/${id}`))["requests"] ?? "";
   const mailsOf = (id: string) =>
     mailbox.mails.filter(({ fields }) => fields["v:action_id"] === id && LINK.test(fields["text"] ?? ""));
 
@@ -158,6 +161,7 @@ async function openWorld(mode: Mode) {
     held,
     askable,
     statusOf,
+    shownOf,
     linksOf,
     get target() {
       return target;
@@ -261,10 +265,14 @@ async function logIn(page: Page, base: string): Promise<void> {
 }
 
 /** Every form that changes something by a session, or shows a secret. */
-const formsFor = (id: string, keyId: string): readonly (readonly [string, Readonly<Record<string, string>>])[] => [
-  [`/approvals/${id}`, { decision: "approve", run: "1" }],
-  [`/actions/${id}`, { decision: "approve", run: "1" }],
-  [`/actions/${id}`, { decision: "retry_and_approve", run: "1" }],
+const formsFor = (
+  id: string,
+  keyId: string,
+  requests: string,
+): readonly (readonly [string, Readonly<Record<string, string>>])[] => [
+  [`/approvals/${id}`, { decision: "approve", requests }],
+  [`/actions/${id}`, { decision: "approve", requests }],
+  [`/actions/${id}`, { decision: "retry_and_approve", requests }],
   [`/actions/${id}/reveal`, {}],
   [`/actions/${id}/again`, { sure: "yes" }],
   ["/actions", { status: "failed" }],
@@ -779,7 +787,7 @@ const SESSION_ATTACKS: readonly Attack[] = [
       const form_token = world.tokenOf(await world.pageOf(`/approvals/${id}`));
       expect(form_token).not.toBe("");
       const before = await settingsOf(world);
-      for (const [path, fields] of formsFor(id, world.other.keyId)) {
+      for (const [path, fields] of formsFor(id, world.other.keyId, await world.shownOf(id))) {
         for (const session_secret of [null, "", form_token, "0".repeat(64), `${SESSION_SECRET} `]) {
           // Five wrong passwords a minute keep the owner out, too: one is enough here.
           if (path === "/settings/password" && session_secret !== null) continue;
@@ -829,7 +837,7 @@ const SESSION_ATTACKS: readonly Attack[] = [
       const theirs = world.tokenOf(html);
       const mine = world.tokenOf(await world.pageOf(`/approvals/${id}`));
       expect(theirs).not.toBe(mine);
-      const fields = { decision: "approve", run: "1" };
+      const fields = { decision: "approve", requests: await world.shownOf(id) };
       for (const [form_token, session_secret] of [
         [theirs, SESSION_SECRET],
         [mine, "6f".repeat(32)],
@@ -858,7 +866,8 @@ const SESSION_ATTACKS: readonly Attack[] = [
       await world.form("/auth/logout", { form_token }, { cookie });
       expect(await isIn(cookie)).toBe(303);
       const id = await world.held();
-      const fields = { form_token, session_secret: SESSION_SECRET, decision: "approve", run: "1" };
+      const requests = await world.shownOf(id);
+      const fields = { form_token, session_secret: SESSION_SECRET, decision: "approve", requests };
       await world.form(`/approvals/${id}`, fields, { cookie });
     },
   },
@@ -951,7 +960,7 @@ const SESSION_ATTACKS: readonly Attack[] = [
       const cookie = world.evil.received.at(-1)?.headers.get("cookie") ?? "";
       expect(cookie).toContain("outgate_session=");
       const html = await (await fetch(`${world.base}/approvals/${id}`, { headers: { cookie } })).text();
-      const fields = { form_token: world.tokenOf(html), decision: "approve", run: "1", session_secret: "0".repeat(64) };
+      const fields = { ...hiddenIn(html), decision: "approve", session_secret: "0".repeat(64) };
       const path = `${world.base}/approvals/${id}`;
       const told = await page.evaluate(`(async () => {
         const init = { method: "POST", credentials: "include", body: new URLSearchParams(${JSON.stringify(fields)}) };
@@ -1080,10 +1089,10 @@ const MACHINE_ATTACKS: readonly Attack[] = [
     name: "the owner's password, by guesses with the cookie and from many addresses",
     async run(world) {
       const id = await world.held();
-      const form_token = world.tokenOf(await world.pageOf(`/approvals/${id}`));
+      const shown = hiddenIn(await world.pageOf(`/approvals/${id}`));
       const statuses: number[] = [];
       for (let n = 0; n < 8; n += 1) {
-        const fields = { form_token, decision: "approve", run: "1", confirm_password: `guess number ${n}` };
+        const fields = { ...shown, decision: "approve", confirm_password: `guess number ${n}` };
         const headers = { cookie: world.cookie, "x-forwarded-for": `10.0.0.${n}` };
         statuses.push((await world.form(`/approvals/${id}`, fields, headers)).status);
       }
@@ -1145,11 +1154,10 @@ const MACHINE_ATTACKS: readonly Attack[] = [
       await evil.stop(true);
       const base = `http://127.0.0.1:${port}`;
       const html = await (await fetch(`${base}/approvals/${id}`, { headers: { cookie } })).text();
-      const form_token = /name="form_token" value="(\w{64})"/.exec(html)?.[1] ?? "";
       await fetch(`${base}/approvals/${id}`, {
         method: "POST",
         headers: { cookie, origin: base },
-        body: new URLSearchParams({ form_token, session_secret, decision: "approve", run: "1" }),
+        body: new URLSearchParams({ ...hiddenIn(html), session_secret, decision: "approve" }),
         redirect: "manual",
       });
       const answer = (await (await service.request(`/v1/actions/${id}?wait=2`)).json()) as Json;

@@ -1,3 +1,4 @@
+import { pressLink } from "../support/forms.ts";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -199,11 +200,7 @@ describe.skipIf(!hasPostgres)("outgate migrate", () => {
     await opened.promise;
     const [link = ""] = mailbox.mails[0]?.fields["text"]?.match(/^http\S+\/a\/\S+$/gm) ?? [];
     const here = new URL(new URL(link).pathname, await node.ready()).href;
-    const answer = await fetch(here, {
-      method: "POST",
-      body: new URLSearchParams({ decision: "approve" }),
-      redirect: "manual",
-    });
+    const answer = await pressLink(here, { decision: "approve" });
     expect(answer.status).toBe(303);
     expect(await node.final(filled.held)).toMatchObject({ status: "completed", approved_by: "email:boss@example.com" });
     await until(() => events.includes("action.completed"));

@@ -149,7 +149,7 @@ describe("the page of an action", () => {
       for (const tail of ["/again", "/edit", "/body"])
         expect((await ann.context(`/actions/${id}${tail}`)).status).toBe(404);
       for (const tail of ["", "/again", "/edit", "/reveal"]) {
-        const sent = { ...fields, decision: "approve", run: "1", sure: "yes" };
+        const sent = { ...fields, decision: "approve", requests: `${id},1,2:00`, sure: "yes" };
         expect((await ann.send(`/actions/${id}${tail}`, sent)).status).toBe(404);
       }
     }

@@ -1,3 +1,4 @@
+import { hiddenIn, pressLink } from "../support/forms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { SHEET_STYLE } from "../../src/ui/assets.ts";
@@ -34,11 +35,8 @@ async function held(server: RealServer = app, members: object = {}) {
 const context = (path: string, init: RequestInit = {}, server: RealServer = app) =>
   fetch(server.url + path, { redirect: "manual", ...init });
 
-const press = (
-  path: string,
-  fields: Readonly<Record<string, string>>,
-  headers: Readonly<Record<string, string>> = {},
-) => context(path, { method: "POST", headers: { ...FORM, ...headers }, body: new URLSearchParams(fields).toString() });
+const press = (path: string, fields: Readonly<Record<string, string>>, headers?: Readonly<Record<string, string>>) =>
+  pressLink(app.url + path, fields, headers);
 
 const statusOf = async (id: string, { engine }: RealServer = app) =>
   (await engine.actionService.get(engine.owner, id)).status;
@@ -63,8 +61,7 @@ describe("an approval link", () => {
     ).text();
     expect(usual).not.toContain("It deletes: the method is DELETE.");
 
-    const answer = await context(approve, { method: "POST", headers: FORM, body: "decision=approve" }, server);
-    leadsTo(answer, receipt);
+    leadsTo(await pressLink(server.url + approve, { decision: "approve" }), receipt);
     expect(await (await context(receipt, {}, server)).text()).not.toContain("New host: no approved call of this key");
   });
 
@@ -185,7 +182,7 @@ describe("an approval link", () => {
     const { followLink } = server;
     const [yes, no] = await Promise.all([
       server.engine.actionService.approve(server.engine.owner, id, null),
-      followLink.decide(approve.slice(3), "reject", null, ""),
+      followLink.decide(approve.slice(3), { decision: "reject", reason: null, shown: null, client: "" }),
     ]);
     expect(yes.status).toBe("pending");
     expect(no).toMatchObject({ isLive: false, action: { status: "pending" } });
@@ -281,10 +278,9 @@ describe("with APPROVAL_LINKS=one_click", () => {
 
   test("a post decides as it does when links ask first", async () => {
     const { id, receipt, approve } = await held(server);
-    leadsTo(
-      await context(approve, { method: "POST", headers: FORM, body: "decision=reject&reason=no" }, server),
-      receipt,
-    );
+    const shown = hiddenIn(await (await context(approve, { headers: { purpose: "prefetch" } }, server)).text());
+    const body = new URLSearchParams({ ...shown, decision: "reject", reason: "no" });
+    leadsTo(await context(approve, { method: "POST", body }, server), receipt);
     expect(await lastOf(id, server)).toMatchObject({ type: "rejected", reason: "no" });
   });
 });

@@ -1,10 +1,9 @@
+import { hiddenIn } from "../support/forms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Answer, actionIn, CLIENTS, connect, errorIn } from "../mcp/clients.ts";
 import { type TestServer, openServer } from "../mcp/test-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
-
-const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 const NO_TARGET = "http://127.0.0.1:9/";
 
@@ -140,7 +139,10 @@ describe("an approval or a rejection of run 1", () => {
 
   test("does nothing to run 2 by forms and links that were made for run 1", async () => {
     const id = await create(fresh({ notify: { email: ANN } }));
-    const links = await server.linksOf(id);
+    const links = Object.values(await server.linksOf(id));
+    const byLink = await Promise.all(
+      links.map(async (link) => [link, hiddenIn(await (await fetch(server.url + link)).text())] as const),
+    );
     const forms = {
       [`/approvals/${id}`]: await ann.hiddenOf(`/approvals/${id}`),
       [`/actions/${id}`]: await ann.hiddenOf(`/actions/${id}`),
@@ -149,16 +151,12 @@ describe("an approval or a rejection of run 1", () => {
     await post(`/v1/actions/${id}/retry`, { reason: "It is due." });
     for (const decision of ["approve", "reject"]) {
       for (const [path, hidden] of Object.entries(forms)) {
-        expect(hidden["run"]).toBe("1");
+        expect(hidden["requests"]).toStartWith(`${id},1,`);
         await ann.send(path, { ...hidden, decision });
       }
-      for (const link of Object.values(links)) {
-        await fetch(server.url + link, {
-          method: "POST",
-          redirect: "manual",
-          headers: FORM,
-          body: `decision=${decision}`,
-        });
+      for (const [link, shown] of byLink) {
+        const body = new URLSearchParams({ ...shown, decision });
+        await fetch(server.url + link, { method: "POST", redirect: "manual", body });
       }
       expect(await stateOf(id)).toEqual({ status: "awaiting_approval", run: 2 });
     }

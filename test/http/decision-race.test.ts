@@ -1,10 +1,9 @@
+import { hiddenIn } from "../support/forms.ts";
 import { expect, test } from "bun:test";
 import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
-
-const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 const RACES = 10;
 
@@ -46,12 +45,12 @@ test("of a hundred approvals and a hundred rejections over link, REST and inbox 
     const { id } = (await app.call("POST", "/v1/actions", request)).json;
     const links = await app.linksOf(id);
     const hidden = await ann.hiddenOf(`/approvals/${id}`);
+    const shown = hiddenIn(await (await fetch(app.url + links.approve)).text());
     const press = (decision: "approve" | "reject") =>
       fetch(app.url + links[decision], {
         method: "POST",
         redirect: "manual",
-        headers: FORM,
-        body: `decision=${decision}`,
+        body: new URLSearchParams({ ...shown, decision }),
       });
     const inInbox = (decision: "approve" | "reject") => ann.send(`/approvals/${id}`, { ...hidden, decision });
     const overRest = () => app.ask(`/v1/actions/${id}/approve`, { method: "POST" });

@@ -1,3 +1,4 @@
+import { pressLink } from "../support/forms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
 import { CALLBACK_HOSTS_MAX } from "../../src/core/limits.ts";
@@ -155,12 +156,7 @@ describe("who may be asked by mail", () => {
     await file.batch([{ sql: "DELETE FROM members", args: [] }]);
     await file.close();
     // The link that lies in the mailbox leads to the receipt and decides nothing.
-    const pressed = await fetch(app.url + approve, {
-      method: "POST",
-      redirect: "manual",
-      headers: { "content-type": "application/x-www-form-urlencoded" },
-      body: "decision=approve",
-    });
+    const pressed = await pressLink(app.url + approve, { decision: "approve" });
     expect(pressed.headers.get("location")).toStartWith("/r/");
     expect((await engine.actionService.get(engine.owner, id)).status).toBe("awaiting_approval");
     await app.call("POST", `/v1/actions/${id}/cancel`);

@@ -21,13 +21,15 @@ import {
 } from "./stub-server.ts";
 import { exchange, readAnswer } from "./wire.ts";
 
+const SHOWN = `${KNOWN_ID},1,digest`;
+
 type Fields = Readonly<Record<string, string>>;
 
 /** Every form that a session sends and that changes something, or shows a secret; but the log-out and the new password. */
 const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
-  [`/approvals/${KNOWN_ID}`, { decision: "approve", run: "1" }],
-  ["/approvals/review", { decision: "approve", requests: `${KNOWN_ID},1,digest` }],
-  [`/actions/${KNOWN_ID}`, { decision: "retry", run: "1" }],
+  [`/approvals/${KNOWN_ID}`, { decision: "approve", requests: SHOWN }],
+  ["/approvals/review", { decision: "approve", requests: SHOWN }],
+  [`/actions/${KNOWN_ID}`, { decision: "retry", requests: SHOWN }],
   [`/actions/${KNOWN_ID}/reveal`, {}],
   [`/actions/${KNOWN_ID}/again`, { sure: "yes" }],
   [`/actions/${KNOWN_ID}/edit`, { method: "POST", url: "https://api.example.com/", body: "{}", sure: "yes" }],

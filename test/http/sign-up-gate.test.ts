@@ -1,3 +1,4 @@
+import { pressLink } from "../support/forms.ts";
 import type { SignUps } from "../../src/config/values.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
@@ -93,7 +94,7 @@ describe("an agent whose calls are held", () => {
     expect(await page.text()).toContain("An owner of the first account of this service has to allow it.");
     const token = await tokenOf(app, eve.cookie);
     for (const [path, fields] of [
-      [`/approvals/${held}`, { decision: "approve", run: "1" }],
+      [`/approvals/${held}`, { decision: "approve" }],
       [`/actions/${retrying}/again`, { sure: "yes" }],
       [`/settings/pauses/${pause.id}/resume`, {}],
       ["/keys", { name: "x", role: "owner", hold: "none" }],
@@ -104,7 +105,7 @@ describe("an agent whose calls are held", () => {
       expect(await answer.text()).toContain("is stopped");
     }
     const { approve } = await app.linksOf(held).catch(() => ({ approve: null }));
-    if (approve !== null) await app.followLink.decide(approve.slice("/a/".length), "approve", null, "");
+    if (approve !== null) await pressLink(app.url + approve, { decision: "approve" });
     // Nor does time release anything, nor what memory has forgotten.
     await store.pauses.end(eve.id, pause.id, pauseEnd(app));
     for (let hours = 0; hours < 5; hours += 1) {

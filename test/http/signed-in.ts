@@ -1,5 +1,6 @@
 import { createWelcomeLink } from "../../src/accounts/first-start.ts";
 import type { BrowserContext, Page } from "playwright-core";
+import { hiddenIn } from "../support/forms.ts";
 import type { RealServer } from "./real-server.ts";
 
 export const ANN = "ann@example.com";
@@ -24,10 +25,7 @@ export async function signedIn(app: RealServer) {
     fetch(app.url + path, { redirect: "manual", ...init, headers: { cookie, ...Object(init.headers) } });
   const pageOf = async (path: string) => (await context(path)).text();
   /** The hidden fields of the forms of a page, as they would be sent. */
-  const hiddenOf = async (path: string) => {
-    const inputs = (await pageOf(path)).matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g);
-    return Object.fromEntries([...inputs].map(([, name = "", value]) => [name, value ?? ""]));
-  };
+  const hiddenOf = async (path: string) => hiddenIn(await pageOf(path));
   return {
     cookie,
     /** Lets a browser be the one that has logged in: with the cookie, and with what the log-in left in its storage. */

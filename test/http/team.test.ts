@@ -1,3 +1,4 @@
+import { hiddenIn } from "../support/forms.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { INVITATION_MS_MAX } from "../../src/core/limits.ts";
 import { Listener } from "../support/listener.ts";
@@ -238,7 +239,7 @@ describe("a role", () => {
         expect({ path, status: (await who.send(path, fields)).status }).toEqual({ path, status: 403 });
       }
     }
-    const decision = { decision: "approve", run: "1" };
+    const decision = { ...hiddenIn(await (await approver.get(`/approvals/${id}`)).text()), decision: "approve" };
     expect((await reader.send(`/actions/${id}/reveal`)).status).toBe(403);
     expect((await reader.send(`/approvals/${id}`, decision)).status).toBe(403);
     expect(await (await reader.get(`/approvals/${id}`)).text()).not.toContain(`value="approve"`);

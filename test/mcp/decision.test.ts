@@ -1,3 +1,4 @@
+import { pressLink } from "../support/forms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { expire } from "../../src/core/changes.ts";
@@ -49,7 +50,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
       "email:ann@example.com",
       async (id: string) => {
         const { approve } = await server.linksOf(id);
-        return server.followLink.decide(approve.slice("/a/".length), "approve", ORDERS, "");
+        return pressLink(server.url + approve, { decision: "approve", reason: ORDERS });
       },
     ],
     [

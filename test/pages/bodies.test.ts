@@ -73,6 +73,7 @@ test("the end of a long list is loaded when asked for wherever somebody decides,
     action: maskAction(one, "decider"),
     expiresAt: NOON,
     history: NO_HISTORY,
+    digest: "2:00",
     decision: "approve",
     bodyPath: "/a/x/body",
   });
@@ -87,7 +88,7 @@ test("the end of a long list is loaded when asked for wherever somebody decides,
     expect(textOf(page)).not.toContain("not shown");
   }
   // Where secrets are shown nothing is loaded: all of it is on the page, closed.
-  const revealed = revealedPage({ action: seeWhole(one), user });
+  const revealed = revealedPage({ action: seeWhole(one), digest: "2:00", user });
   expect(textOf(revealed)).toMatch(/Approve , with 220 folded/);
   for (const { id } of rows) expect(revealed).toContain(`&quot;${id}&quot;`);
   const few = held({ body: JSON.stringify(rows.slice(0, 20)) });
@@ -108,6 +109,7 @@ test("of a body beyond 20 KB its page has the beginning, says in the button what
       action: maskAction(one, "decider"),
       expiresAt: NOON,
       history: NO_HISTORY,
+      digest: "2:00",
       decision: "approve",
       bodyPath: "/a/x/body",
     });
@@ -139,8 +141,10 @@ describe("bytes", () => {
   });
 
   test("are whole where secrets are shown", () => {
-    expect(revealedPage({ action: seeWhole(held(bytes(new Uint8Array([255, 254])))), user })).toContain("//4=");
-    expect(textOf(revealedPage({ action: seeWhole(held(bytes("x".repeat(9_000)))), user }))).toContain(
+    expect(revealedPage({ action: seeWhole(held(bytes(new Uint8Array([255, 254])))), digest: "2:00", user })).toContain(
+      "//4=",
+    );
+    expect(textOf(revealedPage({ action: seeWhole(held(bytes("x".repeat(9_000)))), digest: "2:00", user }))).toContain(
       "x".repeat(9_000),
     );
   });

@@ -14,7 +14,9 @@ export function inboxOf(stored: readonly Action[], more: Partial<InboxProps> = {
   const actions = stored.map((action) => maskAction(action, "decider"));
   const [action] = actions;
   const pane: InboxPane =
-    action === undefined ? { kind: "none" } : { kind: "request", isChosen: false, action, history: NO_HISTORY };
+    action === undefined
+      ? { kind: "none" }
+      : { kind: "request", isChosen: false, action, history: NO_HISTORY, digest: "2:00" };
   const { length: total } = actions;
   const none = { histories: new Map(), after: null, requesters: [], hosts: [], hasMoreHosts: false };
   const inbox = { actions, ...none, total, matching: total };
@@ -24,5 +26,5 @@ export function inboxOf(stored: readonly Action[], more: Partial<InboxProps> = {
 /** One request under its own address. */
 export function requestPageOf(stored: Action): string {
   const action = maskAction(stored, "decider");
-  return inboxOf([], { pane: { kind: "request", isChosen: true, action, history: NO_HISTORY } });
+  return inboxOf([], { pane: { kind: "request", isChosen: true, action, history: NO_HISTORY, digest: "2:00" } });
 }

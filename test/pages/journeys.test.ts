@@ -45,7 +45,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     expect(await page.textContent("h1")).toBe("Approve this request?");
     expect(await page.textContent(".json")).toContain('"amount": 1200');
     expect(target.received).toHaveLength(0);
-    await page.click("text=Add a reason");
+    await page.click(".decide-note summary");
     await page.fill("textarea", "Agreed with Ann.");
     await page.click("button[value=approve]");
     await page.waitForURL("**/r/*");

@@ -126,7 +126,7 @@ describe("the main button of a failed action", () => {
   const mainOf = (overrides: Partial<Action>, role: "owner" | "reader" = "owner") => {
     const action = seeWhole(anAction({ status: "failed", attempts: 3, ...overrides }));
     const user = { email: "ann@example.com", role, hasOthers: false, formToken: "t" } as const;
-    const page = { action, user, role, now: later(0), baseUrl: "http://127.0.0.1:3000" };
+    const page = { action, digest: "2:00", user, role, now: later(0), baseUrl: "http://127.0.0.1:3000" };
     const html = renderPart(Controls({ ...page, pause: null, isUnknown: false, isRejected: false }));
     // A plain button names its look; the main one has none.
     const buttons = [...html.matchAll(/<(?:button|a) [^>]*>.*?<\/(?:button|a)>/gs)].map(([text]) => text);

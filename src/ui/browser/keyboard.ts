@@ -12,8 +12,8 @@ const KEYS = [
   ["j, k", "Next, previous"],
   ["Enter", "Open"],
   ["a", "Approve, after a confirmation"],
-  ["x", "Reject or cancel, after a confirmation"],
-  ["r", "Retry, or reject in Approvals, after a confirmation"],
+  ["x", "Cancel, after a confirmation"],
+  ["r", "Retry or reject, after a confirmation"],
   ["?", "This help"],
 ] as const;
 

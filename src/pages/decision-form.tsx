@@ -1,0 +1,169 @@
+/** @jsxImportSource hono/jsx */
+import { DecisionBody } from "../api/action-schemas.ts";
+import { bodyCheck } from "../api/schema-helpers.ts";
+import type { ShownRequest } from "../approvals/decide.ts";
+import type { Decision } from "../core/action.ts";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import { ACTION_ID } from "../core/ids.ts";
+import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX, REASON_CHARS_MAX } from "../core/limits.ts";
+import type { Form } from "../http/request.ts";
+import { Button, PostForm } from "../ui/form.tsx";
+import { Problem } from "../ui/parts.tsx";
+import { number, type PageUser } from "../ui/text.ts";
+
+interface DecisionFormProps {
+  /** Null: whoever has the link of an approval. That page has no scripts. */
+  readonly user: PageUser | null;
+  /** Where the form is sent; the same page by default. */
+  readonly path?: string;
+  /** What it decides on, as the page shows it. */
+  readonly requests: readonly ShownRequest[];
+  readonly fields?: readonly (readonly [name: string, value: string])[];
+  /** The first, primary button. */
+  readonly main?: Decision;
+  /** What is decided, as in "Approve 6"; left out for one request. */
+  readonly what?: string;
+  /** How much there is to read before an approval, as in "21 values". */
+  readonly extent?: string | undefined;
+  /** What the question of a confirmation is about; left out: no keys press the buttons. */
+  readonly question?: string;
+  /** What of it is not shown at all; null: all of it is. */
+  readonly unread: string | null;
+  /** How many items and fields of it are closed at first. */
+  readonly folded: number;
+  /** Where scripts run, Approve waits until the end was in view and nothing is folded. */
+  readonly isAtEnd?: boolean;
+  /** What was wrong with the form before. The input is kept. */
+  readonly problem?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/**
+ * The decision on what stands above it. Where scripts run it stays in view, and until its end (`EndOfRequest`) was in view too,
+ * the form and the button say how much is below; without scripts it comes after the whole request.
+ */
+export function DecisionForm(props: DecisionFormProps) {
+  const { user, path, requests, fields = [], main = "approve", what, extent, question, unread, folded } = props;
+  const { isAtEnd = false, problem, reason = "" } = props;
+  const id = requests[0]?.id ?? "";
+  const hotkey = (key: "a" | "r", verb: string) =>
+    question === undefined ? undefined : { key, question: `${verb} ${question}?` };
+  // The number of lines is enough in the button: the page has the number of characters.
+  const [unreadLines = ""] = unread?.split(" (") ?? [];
+  const approve = (
+    <Button
+      name="decision"
+      value="approve"
+      look={main === "approve" ? "main" : "plain"}
+      hotkey={hotkey("a", "Approve")}
+      waitsFor={isAtEnd ? `why-${id}` : undefined}
+    >
+      {/* What is not on the page, and what is closed: each goes away once it was loaded or opened (base.css). */}
+      <span>
+        {`Approve${what === undefined ? "" : ` ${what}`}${extent === undefined ? "" : ` · ${extent}`}`}
+        {unread === null ? null : <span class="decide-rest decide-unread">{`, with ${unreadLines} not shown`}</span>}
+        {user === null || isAtEnd ? null : <span class="decide-rest" data-below="" hidden />}
+        {folded === 0 ? null : <span class="decide-rest decide-folded">{`, with ${number(folded)} folded`}</span>}
+      </span>
+    </Button>
+  );
+  const reject = (
+    <Button name="decision" value="reject" look={main === "reject" ? "danger" : "bad"} hotkey={hotkey("r", "Reject")}>
+      {`Reject${what === undefined ? "" : ` ${what}`}`}
+    </Button>
+  );
+  return (
+    <PostForm user={user ?? undefined} action={path} fields={[shownField(requests), ...fields]} class="decide">
+      <Problem text={problem} />
+      {user === null ? null : (
+        <p class="notice notice-wait" data-gone="" hidden>
+          Someone has already decided.
+        </p>
+      )}
+      <div class="decide-row">
+        {main === "approve" ? [approve, reject] : [reject, approve]}
+        <details class="decide-note" open={reason !== "" || problem !== undefined}>
+          <summary>
+            <span class="on-wide">Add a note</span>
+            <span class="on-narrow">Note</span>
+          </summary>
+          <textarea
+            id={`reason-${id}`}
+            name="reason"
+            rows={2}
+            maxlength={REASON_CHARS_MAX}
+            aria-label="Note"
+            placeholder="Shown to the requester and on the receipt."
+          >
+            {reason}
+          </textarea>
+        </details>
+      </div>
+      {user === null ? null : (
+        <a
+          id={isAtEnd ? `why-${id}` : undefined}
+          class={isAtEnd ? "decide-why" : "decide-more"}
+          href="#end-of-request"
+          data-below-link=""
+          hidden
+        >
+          More below
+        </a>
+      )}
+    </PostForm>
+  );
+}
+
+/** The end of what a person has to see before a decision. */
+export function EndOfRequest() {
+  return <div id="end-of-request" data-end="" />;
+}
+
+const REQUESTS_FIELD = "requests";
+
+/** The field that binds a form to what its page shows: "id,run,digest" of each request, with a space between two. */
+export function shownField(requests: readonly ShownRequest[]): readonly [name: string, value: string] {
+  return [REQUESTS_FIELD, requests.map(({ id, run, digest }) => `${id},${run},${digest}`).join(" ")];
+}
+
+/** A form that is wrong, or that showed another request than the stored one: its page is shown again. */
+export const NOT_DECIDED: ReadonlySet<ErrorCode> = new Set(["validation_error", "not_approvable", "not_cancellable"]);
+
+/** The requests that a form decides on. Throws `validation_error`. */
+export function requestsInForm(fields: Form): readonly ShownRequest[] {
+  const named = (fields.get(REQUESTS_FIELD) ?? "").split(" ").map((text): ShownRequest | null => {
+    const [id = "", run = "", digest = "", ...more] = text.split(",");
+    const isOurs = ACTION_ID.test(id) && /^\d{1,9}$/.test(run) && digest !== "" && digest.length <= DIGEST_CHARS_MAX;
+    return isOurs && more.length === 0 ? { id, run: Number(run), digest } : null;
+  });
+  const requests = named.filter((request) => request !== null);
+  if (requests.length === named.length && requests.length <= DECISIONS_AT_ONCE_MAX) return requests;
+  throw new DomainError("validation_error", `Select 1 to ${DECISIONS_AT_ONCE_MAX} requests in the list.`);
+}
+
+/** The one request that a form is for. Forms of earlier versions don't say what was shown. Throws `validation_error`. */
+export function requestInForm(fields: Form, id: string): ShownRequest {
+  const [request, ...others] = fields.has(REQUESTS_FIELD) ? requestsInForm(fields) : [];
+  if (request?.id === id && others.length === 0) return request;
+  throw new DomainError(
+    "validation_error",
+    "This form doesn't say what its page showed, which may be from before an update. Read the action again before you decide.",
+  );
+}
+
+/** What a form chooses, and why. Throws `validation_error`. */
+export function choiceInForm<Choice extends string>(fields: Form, choices: readonly Choice[]) {
+  const decision = choices.find((choice) => choice === fields.get("decision"));
+  if (decision !== undefined) return { decision, reason: reasonInForm(fields) };
+  throw new DomainError("validation_error", "Choose what to do.", [
+    { field: "decision", message: `Must be ${choices.join(" or ")}.` },
+  ]);
+}
+
+const checkBody = bodyCheck(DecisionBody);
+
+/** The reason in a form; null: empty. Browsers send line ends as CR LF. Throws `validation_error`. */
+export function reasonInForm(fields: Form): string | null {
+  const why = (fields.get("reason") ?? "").replaceAll("\r\n", "\n").trim();
+  return checkBody(why === "" ? {} : { reason: why }).reason ?? null;
+}

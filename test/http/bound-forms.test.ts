@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { later } from "../support/factory.ts";
+import { hiddenIn, pressLink } from "../support/forms.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
+import { signedIn } from "./signed-in.ts";
+
+let app: RealServer;
+
+let ann: Awaited<ReturnType<typeof signedIn>>;
+
+beforeAll(async () => {
+  app = await openRealServer({ starts: false });
+  ann = await signedIn(app);
+});
+
+afterAll(() => app[Symbol.asyncDispose]());
+
+let count = 0;
+
+async function created(members: object): Promise<string> {
+  const url = `http://127.0.0.1:9/${(count += 1)}`;
+  return (await app.call("POST", "/v1/actions", JSON.stringify({ url, ...members }))).json.id;
+}
+
+const stateOf = async (id: string) => {
+  const { status, run } = await app.engine.actionService.get(app.engine.owner, id);
+  return [status, run];
+};
+
+const HELD = { approve: true, notify: { email: "ann@example.com" } };
+
+const LATER = { run_at: later(3_600_000).toISOString() };
+
+/** Every single decision of a page: which form, what it chooses, and the action that it is for. */
+const DECISIONS = [
+  ["the inbox", "/approvals/", "approve", HELD],
+  ["the inbox", "/approvals/", "reject", HELD],
+  ["the page of an action", "/actions/", "approve", HELD],
+  ["the page of an action", "/actions/", "reject", HELD],
+  ["the page of an action", "/actions/", "cancel", LATER],
+  ["the page of an action", "/actions/", "send_now", LATER],
+  ["the page of an ended action", "/actions/", "retry", LATER],
+  ["the page of an ended action", "/actions/", "retry_and_approve", HELD],
+  ["the page of its secrets", "/reveal", "approve", HELD],
+  ["the link of a mail", "/a/", "approve", HELD],
+  ["the link of a mail", "/a/", "reject", HELD],
+] as const;
+
+describe.each(DECISIONS)("on %s (%s) the form to %s", (_name, place, decision, members) => {
+  test("decides on what its page showed, and on nothing else", async () => {
+    const id = await created(members);
+    if (decision.startsWith("retry")) await app.call("POST", `/v1/actions/${id}/cancel`);
+    const link = place === "/a/" ? (await app.linksOf(id)).approve : null;
+    const path = link ?? (place === "/reveal" ? `/actions/${id}` : `${place}${id}`);
+    const html = async () => {
+      if (place !== "/reveal") return ann.pageOf(path);
+      return (await ann.send(`${path}/reveal`, await ann.hiddenOf(path))).text();
+    };
+    const fields = { ...hiddenIn(await html()), decision, reason: "Seen." };
+    const shown = "requests" in fields ? String(fields.requests) : "";
+    expect(shown).toStartWith(`${id},1,`);
+    const before = await stateOf(id);
+    const other = await ann.send(path, { ...fields, requests: shown.replace(/.$/, "x") });
+    const told = await other.text();
+    expect([other.status, told.includes(`The request of action ${id} is not the one that was shown.`)]).toEqual([
+      409,
+      true,
+    ]);
+    expect(told).toContain("Seen.</textarea>");
+    // A tab that was open during an update, and the form of another action.
+    for (const requests of [undefined, "", `${await created(members)},1,2:00`, `${shown} ${shown}`, `${id},x,2:00`]) {
+      const { requests: _shown, ...old } = { ...fields, requests: shown };
+      const answer = await ann.send(path, { ...old, ...(requests !== undefined && { requests }) });
+      expect([requests, answer.status]).toEqual([requests, 400]);
+      if (requests === undefined) expect(await answer.text()).toContain("Read the action again before you decide.");
+    }
+    expect(await stateOf(id)).toEqual(before);
+    expect((await ann.send(path, fields)).status).toBe(303);
+    if (decision !== "send_now") expect(await stateOf(id)).not.toEqual(before);
+  });
+});
+
+test("the form of a link has no digest by which masked values could be guessed", async () => {
+  const id = await created(HELD);
+  const { approve } = await app.linksOf(id);
+  const digest = app.engine.actionService.digestOf(await app.engine.actionService.get(app.engine.owner, id));
+  const html = await (await fetch(app.url + approve)).text();
+  expect(await ann.pageOf(`/approvals/${id}`)).toContain(digest);
+  expect(html).not.toContain(digest);
+  expect((await pressLink(app.url + approve, { requests: `${id},1,${digest}`, decision: "approve" })).status).toBe(409);
+  expect(await stateOf(id)).toEqual(["awaiting_approval", 1]);
+});

@@ -1,0 +1,16 @@
+/** The hidden fields of the forms of a page, as a browser sends them. */
+export function hiddenIn(html: string): Readonly<Record<string, string>> {
+  const inputs = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g);
+  return Object.fromEntries([...inputs].map(([, name = "", value = ""]) => [name, value]));
+}
+
+/** Decides by the link of a mail as a browser does, with the form of its page. */
+export async function pressLink(
+  url: string,
+  fields: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const shown = hiddenIn(await (await fetch(url, { redirect: "manual" })).text());
+  const body = new URLSearchParams({ ...shown, ...fields });
+  return fetch(url, { method: "POST", redirect: "manual", headers, body });
+}
