@@ -9,7 +9,7 @@ import { ACTION_ID } from "../core/ids.ts";
 import { Copied, CopiedText } from "../ui/controls.tsx";
 import { backoffText, patternsText } from "./hosts.tsx";
 import { actionPath, listPath } from "../ui/layout.tsx";
-import { type FactRows, Facts, Name, Time, UntrustedText } from "../ui/parts.tsx";
+import { type FactRows, Facts, Name, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 import type { SeenAction } from "../receipts/seen-action.ts";
@@ -118,11 +118,7 @@ function howRows(action: SeenAction, receipt: string, baseUrl: string): FactRows
     ["Approval email", untrusted(notifyEmail)],
     [
       "Signature",
-      signedFor === null ? null : (
-        <>
-          Standard Webhooks, <code>webhook-id</code> is the action’s ID
-        </>
-      ),
+      signedFor === null ? null : sentence`Standard Webhooks, ${<code>webhook-id</code>} is the action’s ID`,
     ],
     [
       "Receipt",

@@ -5,7 +5,7 @@ import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../core/acti
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
-import { Name, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Name, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -50,11 +50,7 @@ function heldText({ action, role, now }: StoryProps): Child {
     mayDo(role, "approve") ? "Review the request, then approve or reject it." : "An approver has to decide."
   }`;
   if (action.expiresAt === null) return what;
-  return (
-    <>
-      {what} It expires <UntilTime at={action.expiresAt} now={now} />.
-    </>
-  );
+  return sentence`${what} It expires ${<UntilTime at={action.expiresAt} now={now} />}.`;
 }
 
 function pendingText({ action, role, now }: StoryProps): Child {
@@ -71,11 +67,7 @@ function pendingText({ action, role, now }: StoryProps): Child {
   }
   const failed = `Attempt ${attempts} of ${retries} failed. ${result?.lastError ?? ""}`;
   if (next === null || next <= now) return `${failed} The next attempt is about to start.`;
-  return (
-    <>
-      {failed} The next attempt follows <UntilTime at={next} now={now} />.{bringForward}
-    </>
-  );
+  return sentence`${failed} The next attempt follows ${<UntilTime at={next} now={now} />}.${bringForward}`;
 }
 
 function completedText({ action: { attempts, result } }: StoryProps): Child {

@@ -15,7 +15,7 @@ import { CodeBlock, EmptyState, FilterLinks, Menu } from "../ui/controls.tsx";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { Button } from "../ui/form.tsx";
 import { ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "../ui/layout.tsx";
-import { LinkButton, Problem, statusLabel, Time } from "../ui/parts.tsx";
+import { LinkButton, Problem, sentence, statusLabel, Time } from "../ui/parts.tsx";
 import { counted, number, type PageUser } from "../ui/text.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 
@@ -137,13 +137,9 @@ function Empty({ user, query, cursor, searchedUntil, baseUrl }: ActionsProps) {
     return (
       <EmptyState icon="search" title="No match yet">
         <p>
-          {searchedUntil === null ? (
-            "No action of this page matches."
-          ) : (
-            <>
-              No action since <Time at={searchedUntil} /> matches.
-            </>
-          )}{" "}
+          {searchedUntil === null
+            ? "No action of this page matches."
+            : sentence`No action since ${<Time at={searchedUntil} />} matches.`}{" "}
           Select Older to search further back.
         </p>
       </EmptyState>

@@ -3,10 +3,10 @@ import type { Child } from "hono/jsx";
 import { describeActor } from "../core/roles.ts";
 import type { AuditDetail, AuditKind, AuditRow } from "../core/audit.ts";
 import { ALL_HOSTS } from "../core/host-settings.ts";
-import { BULK_PATH } from "./bulk.tsx";
+import { bulkPath } from "./bulk.tsx";
 import { EmptyState, LinkMenu } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { Facts, Name, NextPage, SlotTime, Time, UntrustedText } from "../ui/parts.tsx";
+import { Facts, Name, NextPage, sentence, SlotTime, Time, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 
@@ -168,13 +168,7 @@ interface WhoProps {
 function Who({ actor, user, isWithin = false }: WhoProps) {
   if (actor === "anonymous") return <b>Somebody</b>;
   const { name } = describeActor(actor);
-  if (isKey(actor)) {
-    return (
-      <>
-        {isWithin ? "the key" : "Key"} <Name text={name} />
-      </>
-    );
-  }
+  if (isKey(actor)) return sentence`${isWithin ? "the key" : "Key"} ${<Name text={name} />}`;
   return <Person email={name} user={user} />;
 }
 
@@ -343,164 +337,90 @@ type Phrase = (entry: AuditRow, props: PhraseProps) => Child;
 const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   signed_up: ({ detail: { by } }) => `signed up${by === "link" ? " with a link" : ""}`,
   signed_in: ({ detail: { by } }) => `logged in${by === "oidc" ? " with the identity provider" : ""}`,
-  sign_in_failed: ({ subject, detail }, { user }) => (
-    <>
-      failed to log in as <Person email={subject} user={user} />
-      {timesText(detail["count"])}
-    </>
-  ),
-  sign_in_throttled: ({ subject, detail }, { user }) => (
-    <>
-      failed to log in as <Person email={subject} user={user} /> too often
-      {timesText(detail["count"])}
-    </>
-  ),
+  sign_in_failed: ({ subject, detail }, { user }) =>
+    sentence`failed to log in as ${<Person email={subject} user={user} />}${timesText(detail["count"])}`,
+  sign_in_throttled: ({ subject, detail }, { user }) =>
+    sentence`failed to log in as ${<Person email={subject} user={user} />} too often${timesText(detail["count"])}`,
   signed_out: () => "logged out",
   password_changed: ({ detail: { by } }) => `changed their password${by === "link" ? " with a link" : ""}`,
   password_link_sent: () => "asked for a link that sets a password",
-  key_created: ({ detail: { name, role, hold, replaces } }, { names }) => (
-    <>
-      created the {text(role)} key <Name text={text(name)} />
-      {hold === "none" || hold === undefined ? null : ` that holds ${hold === "all" ? "everything" : text(hold)}`}
-      {typeof replaces === "string" ? (
-        <>
-          {" in place of "}
-          <KeyOf id={replaces} names={names} />
-        </>
-      ) : null}
-    </>
-  ),
-  key_revoked: ({ subject, detail: { unfinished } }, { names }) => (
-    <>
-      revoked the key <KeyOf id={subject} names={names} />
-      {unfinished === "pause" ? " and paused its actions" : null}
-      {unfinished === "cancel" ? " and cancelled its actions" : null}
-    </>
-  ),
+  key_created: ({ detail: { name, role, hold, replaces } }, { names }) => {
+    const held =
+      hold === "none" || hold === undefined ? null : ` that holds ${hold === "all" ? "everything" : text(hold)}`;
+    const instead =
+      typeof replaces === "string" ? sentence` in place of ${<KeyOf id={replaces} names={names} />}` : null;
+    return sentence`created the ${text(role)} key ${<Name text={text(name)} />}${held}${instead}`;
+  },
+  key_revoked: ({ subject, detail: { unfinished } }, { names }) => {
+    const done = { pause: " and paused its actions", cancel: " and cancelled its actions" }[text(unfinished)];
+    return sentence`revoked the key ${<KeyOf id={subject} names={names} />}${done}`;
+  },
   revealed: ({ subject, detail: { what } }) =>
-    what === "signing_secret" ? (
-      <>
-        viewed the signing secret of <UntrustedText text={subject} />
-      </>
-    ) : (
-      <>
-        viewed the hidden values of <a href={actionPath(subject)}>an action</a>
-      </>
-    ),
-  approved: decided("approved"),
-  rejected: decided("rejected"),
-  cancelled: decided("cancelled"),
-  retried: decided("retried"),
-  sent_now: (entry) => <>{decided("sent")(entry)} ahead of its time</>,
-  bulk_started: ({ subject, detail: { operation, matching } }) => (
-    <>
-      started to {text(operation)}{" "}
-      <a href={`${BULK_PATH}/${subject}`}>{counted(typeof matching === "number" ? matching : 0, "action")}</a>
-    </>
-  ),
-  bulk_stopped: ({ subject, detail: { operation } }) => (
-    <>
-      stopped <a href={`${BULK_PATH}/${subject}`}>a bulk {text(operation)}</a>
-    </>
-  ),
-  paused: (entry, props) => <>paused {pausedText(entry, props)}</>,
-  resumed: (entry, props) => <>resumed {pausedText(entry, props)}</>,
+    what === "signing_secret"
+      ? sentence`viewed the signing secret of ${<UntrustedText text={subject} />}`
+      : sentence`viewed the hidden values of ${<a href={actionPath(subject)}>an action</a>}`,
+  approved: (entry) => sentence`approved ${callOf(entry)}`,
+  rejected: (entry) => sentence`rejected ${callOf(entry)}`,
+  cancelled: (entry) => sentence`cancelled ${callOf(entry)}`,
+  retried: (entry) => sentence`retried ${callOf(entry)}`,
+  sent_now: (entry) => sentence`sent ${callOf(entry)} ahead of its time`,
+  bulk_started: ({ subject, detail: { operation, matching } }) => {
+    const actions = counted(typeof matching === "number" ? matching : 0, "action");
+    return sentence`started to ${text(operation)} ${<a href={bulkPath(subject)}>{actions}</a>}`;
+  },
+  bulk_stopped: ({ subject, detail: { operation } }) =>
+    sentence`stopped ${<a href={bulkPath(subject)}>a bulk {text(operation)}</a>}`,
+  paused: (entry, props) => sentence`paused ${pausedText(entry, props)}`,
+  resumed: (entry, props) => sentence`resumed ${pausedText(entry, props)}`,
   signing_secret_rotated: ({ subject }) =>
-    subject === "" ? (
-      "rotated all signing secrets"
-    ) : (
-      <>
-        rotated the signing secret of <UntrustedText text={subject} />
-      </>
-    ),
-  callback_hosts_changed: ({ subject, detail: { change } }) => (
-    <>
-      {change === "removed" ? "removed " : "added "}
-      <Name text={subject} />
-      {change === "removed" ? " from" : " to"} the callback hosts
-    </>
-  ),
-  host_settings_changed: ({ subject, detail }) => (
-    <>
-      {detail["change"] === "removed" ? "removed the settings of " : "set "}
-      {subject === ALL_HOSTS ? "all hosts" : <Name text={subject} />}
-      {detail["change"] === "removed" ? null : ` to ${rulesText(detail)}`}
-    </>
-  ),
-  channel_added: ({ detail: { name, kind } }) => (
-    <>
-      added the {CHANNEL_WORDS[text(kind)] ?? text(kind)} channel <Name text={text(name)} />
-    </>
-  ),
-  channel_changed: (entry, props) => (
-    <>
-      changed {channelText(entry, props)}: {text(entry.detail["changed"]).replaceAll("_", " ")}
-    </>
-  ),
+    subject === ""
+      ? "rotated all signing secrets"
+      : sentence`rotated the signing secret of ${<UntrustedText text={subject} />}`,
+  callback_hosts_changed: ({ subject, detail: { change } }) =>
+    change === "removed"
+      ? sentence`removed ${<Name text={subject} />} from the callback hosts`
+      : sentence`added ${<Name text={subject} />} to the callback hosts`,
+  host_settings_changed: ({ subject, detail }) => {
+    const host = subject === ALL_HOSTS ? "all hosts" : <Name text={subject} />;
+    return detail["change"] === "removed"
+      ? sentence`removed the settings of ${host}`
+      : sentence`set ${host} to ${rulesText(detail)}`;
+  },
+  channel_added: ({ detail: { name, kind } }) =>
+    sentence`added the ${CHANNEL_WORDS[text(kind)] ?? text(kind)} channel ${<Name text={text(name)} />}`,
+  channel_changed: (entry, props) =>
+    sentence`changed ${channelText(entry, props)}: ${text(entry.detail["changed"]).replaceAll("_", " ")}`,
   channel_removed: () => "removed a channel",
-  channel_tested: (entry, props) => (
-    <>
-      tested {channelText(entry, props)}
-      {entry.detail["delivered"] === false ? ", which failed" : null}
-    </>
-  ),
-  callback_tested: ({ subject, detail: { delivered, verifies } }) => (
-    <>
-      tested the receiver of callbacks at <Name text={subject} />
-      {delivered === false ? ", which failed" : null}
-      {verifies === true ? ", which verifies signatures" : null}
-      {verifies === false ? ", which does not verify signatures" : null}
-    </>
-  ),
+  channel_tested: (entry, props) =>
+    sentence`tested ${channelText(entry, props)}${entry.detail["delivered"] === false ? ", which failed" : null}`,
+  callback_tested: ({ subject, detail: { delivered, verifies } }) => {
+    const failed = delivered === false ? ", which failed" : "";
+    const does = verifies === true ? "verifies" : "does not verify";
+    const verified = typeof verifies === "boolean" ? `, which ${does} signatures` : "";
+    return sentence`tested the receiver of callbacks at ${<Name text={subject} />}${failed}${verified}`;
+  },
   signups_closed: () => "closed sign-ups with the first key that has a hold",
   account_allowed: () => "allowed another account of this service",
-  member_invited: ({ subject, detail: { role } }, { user }) => (
-    <>
-      invited <Person email={subject} user={user} /> as {text(role)}
-    </>
-  ),
-  invitation_withdrawn: ({ subject }, { user }) => (
-    <>
-      withdrew the invitation of <Person email={subject} user={user} />
-    </>
-  ),
-  member_joined: ({ detail: { role, invited_by: by } }, { user }) => (
-    <>
-      joined as {text(role)}
-      {typeof by === "string" ? (
-        <>
-          , invited by <Who actor={by} user={user} isWithin />
-        </>
-      ) : null}
-    </>
-  ),
-  member_role_changed: ({ subject, detail: { from, to } }, { user }) => (
-    <>
-      changed the role of <Person email={subject} user={user} /> from {text(from)} to {text(to)}
-    </>
-  ),
-  member_removed: ({ subject }, { user }) => (
-    <>
-      removed <Person email={subject} user={user} />
-    </>
-  ),
+  member_invited: ({ subject, detail: { role } }, { user }) =>
+    sentence`invited ${<Person email={subject} user={user} />} as ${text(role)}`,
+  invitation_withdrawn: ({ subject }, { user }) =>
+    sentence`withdrew the invitation of ${<Person email={subject} user={user} />}`,
+  member_joined: ({ detail: { role, invited_by: by } }, { user }) => {
+    const inviter = typeof by === "string" ? sentence`, invited by ${<Who actor={by} user={user} isWithin />}` : null;
+    return sentence`joined as ${text(role)}${inviter}`;
+  },
+  member_role_changed: ({ subject, detail: { from, to } }, { user }) =>
+    sentence`changed the role of ${<Person email={subject} user={user} />} from ${text(from)} to ${text(to)}`,
+  member_removed: ({ subject }, { user }) => sentence`removed ${<Person email={subject} user={user} />}`,
   member_left: () => "left the account",
   sessions_ended: ({ detail: { which } }) =>
     which === "others" ? "logged out their other sessions" : "ended one of their sessions",
-  identity_linked: ({ detail: { issuer, password_removed: isRemoved } }) => (
-    <>
-      linked their login to <UntrustedText text={text(issuer)} />
-      {isRemoved === true ? ", and their password was removed" : null}
-    </>
-  ),
+  identity_linked: ({ detail: { issuer, password_removed: isRemoved } }) => {
+    const removed = isRemoved === true ? ", and their password was removed" : null;
+    return sentence`linked their login to ${<UntrustedText text={text(issuer)} />}${removed}`;
+  },
   account_renamed: ({ detail: { name } }) =>
-    typeof name === "string" ? (
-      <>
-        named the account <Name text={name} />
-      </>
-    ) : (
-      "took the account’s name away"
-    ),
+    typeof name === "string" ? sentence`named the account ${<Name text={name} />}` : "took the account’s name away",
 };
 
 const CHANNEL_WORDS: Readonly<Record<string, string>> = { mail: "email", slack: "Slack" };
@@ -514,22 +434,10 @@ function timesText(count: AuditDetail[string] | undefined): string | null {
   return typeof count === "number" && count > 1 ? `, ${number(count)} times` : null;
 }
 
-/** A decision about one action: its call leads to it. */
-function decided(verb: string) {
-  return ({ subject, detail: { method, host } }: AuditRow) => (
-    <>
-      {verb}{" "}
-      <a href={actionPath(subject)}>
-        {method === undefined ? (
-          "an action"
-        ) : (
-          <>
-            {text(method)} <UntrustedText text={text(host)} />
-          </>
-        )}
-      </a>
-    </>
-  );
+/** The call of an action, which leads to it. */
+function callOf({ subject, detail: { method, host } }: AuditRow) {
+  const call = method === undefined ? "an action" : sentence`${text(method)} ${<UntrustedText text={text(host)} />}`;
+  return <a href={actionPath(subject)}>{call}</a>;
 }
 
 function KeyOf({ id, names }: { readonly id: string; readonly names: AuditNames }) {
@@ -538,31 +446,14 @@ function KeyOf({ id, names }: { readonly id: string; readonly names: AuditNames 
 }
 
 function pausedText({ detail: { of, host, key_id: keyId } }: AuditRow, { names }: PhraseProps): Child {
-  if (of === "host") {
-    return (
-      <>
-        calls to <Name text={text(host)} />
-      </>
-    );
-  }
-  if (of !== "key") return "everything";
-  return (
-    <>
-      the key <KeyOf id={text(keyId)} names={names} />
-    </>
-  );
+  if (of === "host") return sentence`calls to ${<Name text={text(host)} />}`;
+  return of === "key" ? sentence`the key ${<KeyOf id={text(keyId)} names={names} />}` : "everything";
 }
 
 /** By its name of now. */
 function channelText({ subject }: AuditRow, { names }: PhraseProps): Child {
   const name = names.channels.get(subject);
-  return name === undefined ? (
-    "a channel that was removed later"
-  ) : (
-    <>
-      the channel <Name text={name} />
-    </>
-  );
+  return name === undefined ? "a channel that was removed later" : sentence`the channel ${<Name text={name} />}`;
 }
 
 /** What was set for a host, in the order of its form. */

@@ -6,7 +6,7 @@ import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
 import { actionPath, Layout, NAVIGATION, PAUSE_EVERYTHING, PAUSES_PATH, render, renderPart } from "../ui/layout.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
-import { Ago, LinkButton, PageHead, statusLabel, UntrustedText } from "../ui/parts.tsx";
+import { Ago, LinkButton, PageHead, sentence, statusLabel, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_SECTIONS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { asSent } from "../receipts/masked-action.ts";
@@ -137,9 +137,7 @@ function ActionName({ action: { method, host, url, title } }: { readonly action:
       <UntrustedText text={`${host}${pathOf(url)}`} />
     </>
   ) : (
-    <>
-      “<UntrustedText text={title} />”
-    </>
+    sentence`“${<UntrustedText text={title} />}”`
   );
 }
 

@@ -5,7 +5,7 @@ import type { Pause } from "../core/pause.ts";
 import { PutDefaults, PutHostSettings } from "../api/host-settings.ts";
 import { Button, Field, PostForm } from "../ui/form.tsx";
 import { EMPTY_FORM, filled, type FormState, problemBeside, type SchemaFieldProps, schemaForm } from "./forms.tsx";
-import { Ago, Card, Dot, LinkButton, Name, Problem, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Card, Dot, LinkButton, Name, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
 import {
   List,
   None,
@@ -145,11 +145,7 @@ function HostState({ pause, now }: { readonly pause: Pause | undefined; readonly
       <Dot tone="wait">Paused</Dot>
       <span class="says">
         <Ago at={pause.createdAt} now={now} />
-        {pause.reason === null ? null : (
-          <>
-            : <UntrustedText text={pause.reason} />
-          </>
-        )}
+        {pause.reason === null ? null : sentence`: ${<UntrustedText text={pause.reason} />}`}
       </span>
     </>
   );

@@ -17,6 +17,7 @@ import {
   NextPage,
   Notice,
   PageHead,
+  sentence,
   StatusDot,
   Time,
   UntilTime,
@@ -152,13 +153,7 @@ function LiveKey({ of: key, pause, now }: LiveKeyProps) {
       {pause === undefined ? null : <Dot tone="wait">Paused</Dot>}
       {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
       <span class="says">
-        {key.lastUsedAt === null ? (
-          "Never used"
-        ) : (
-          <>
-            Used <Ago at={key.lastUsedAt} now={now} />
-          </>
-        )}
+        {key.lastUsedAt === null ? "Never used" : sentence`Used ${<Ago at={key.lastUsedAt} now={now} />}`}
         {" · created by "}
         <MakerName of={key.createdBy} />
       </span>
@@ -178,11 +173,7 @@ function RoleOf({ of: { role, scope } }: { readonly of: KeyView }) {
 
 function Revoked({ of: { revokedAt, revokedBy }, now }: { readonly of: KeyView; readonly now: Date }) {
   if (revokedAt === null) return <None />;
-  return (
-    <>
-      <Ago at={revokedAt} now={now} /> by <MakerName of={revokedBy} />
-    </>
-  );
+  return sentence`${<Ago at={revokedAt} now={now} />} by ${<MakerName of={revokedBy} />}`;
 }
 
 const HOLD_WORDS = { writes: "Writes", all: "Every call" } as const satisfies Record<Exclude<Hold, "none">, string>;
@@ -272,20 +263,10 @@ function LimitsCell({ of: key, now }: { readonly of: ListedKeyView; readonly now
 export function LimitsText({ of: { hosts, methods, dailyActions, expiresAt } }: { readonly of: KeyView }) {
   return (
     <>
-      {hosts === null ? null : (
-        <>
-          {" · only "}
-          <code>{hosts.join(", ")}</code>
-        </>
-      )}
+      {hosts === null ? null : sentence` · only ${<code>{hosts.join(", ")}</code>}`}
       {methods === null ? null : ` · only ${methods.join(", ")}`}
       {dailyActions === null ? null : ` · ${number(dailyActions)} actions a day`}
-      {expiresAt === null ? null : (
-        <>
-          {" · until "}
-          <Time at={expiresAt} />
-        </>
-      )}
+      {expiresAt === null ? null : sentence` · until ${<Time at={expiresAt} />}`}
     </>
   );
 }

@@ -5,7 +5,7 @@ import type { TimelineEntry } from "../core/timeline.ts";
 import { ANSWER_SAID_CHARS_MAX } from "../core/limits.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import { actionPath } from "../ui/layout.tsx";
-import { Dot, statusLabel, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
+import { Dot, sentence, statusLabel, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { duration, lastDecision, lateText } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
@@ -48,11 +48,7 @@ function outcomeOf(action: SeenAction): OutcomeText {
   if (dueAt === null || (attempts === 0 && !awaitsRunAt(action))) {
     return { tone: "busy", text: "About to be sent", more: null };
   }
-  const next = (
-    <>
-      next attempt at <Time at={dueAt} />
-    </>
-  );
+  const next = sentence`next attempt at ${<Time at={dueAt} />}`;
   return attempts === 0
     ? { tone: "busy", text: "Scheduled", more: next }
     : { tone: "wait", text: failedText(result), more: next };

@@ -17,7 +17,7 @@ import { FilterLinks } from "../ui/controls.tsx";
 import { AUDIT_PATH } from "./audit.tsx";
 import { type Age, inboxPath } from "./inbox-query.ts";
 import { Layout, listPath, OVERVIEW_PATH, queryText, render } from "../ui/layout.tsx";
-import { Ago, Card, Facts, Notice, SlotTime, Table, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Card, Facts, Notice, sentence, SlotTime, Table, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 
 const VIEWS = ["charts", "table"] as const;
@@ -206,11 +206,7 @@ function WaitingWords({ overview: { decisions }, waiting: { oldestAt }, now }: W
   if (oldestAt === null) {
     return <>{decisions.p50Ms === null ? "No decisions" : `Decided in ${duration(decisions.p50Ms)} (median)`}</>;
   }
-  return (
-    <>
-      Oldest <Ago at={oldestAt} now={now} />
-    </>
-  );
+  return sentence`Oldest ${<Ago at={oldestAt} now={now} />}`;
 }
 
 /** How far the success of each slot is above that of the worst. */
@@ -625,12 +621,7 @@ function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now 
     <Card id="scheduled" title="Scheduled calls">
       <p class="quiet">
         {count === 0 && due === 0 ? "No calls are scheduled." : <a href={listPath({ status: ["pending"] })}>{words}</a>}
-        {dueSince === null ? null : (
-          <>
-            {" "}
-            Oldest due <Ago at={dueSince} now={now} />.
-          </>
-        )}
+        {dueSince === null ? null : sentence` Oldest due ${<Ago at={dueSince} now={now} />}.`}
       </p>
       <ul class="plain rows">
         {hosts.map((one) => (

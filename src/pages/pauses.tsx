@@ -7,7 +7,7 @@ import { Button, PostForm, ReasonField, Select } from "../ui/form.tsx";
 import { type FormState, problemBeside, problemOf, schemaForm, StatedChoices } from "./forms.tsx";
 import { keyLabel, KeyName } from "./keys.tsx";
 import { PAUSES_PATH } from "../ui/layout.tsx";
-import { Ago, Card, Notice, Problem, Time, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Card, Notice, Problem, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, settingsFrame } from "./settings-frame.tsx";
 import type { Choice, PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
@@ -123,14 +123,11 @@ export function pausesPage(props: PausesPageProps): string {
 function Paused({ kind, subject, of: key }: Pick<Pause, "kind" | "subject"> & { readonly of: KeyView | undefined }) {
   if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <KeyName of={key} />}</>;
   if (kind !== "host") return <b>The whole account</b>;
-  return (
-    <>
-      Calls to{" "}
-      <b class="untrusted">
-        <UntrustedText text={subject} />
-      </b>
-    </>
-  );
+  return sentence`Calls to ${(
+    <b class="untrusted">
+      <UntrustedText text={subject} />
+    </b>
+  )}`;
 }
 
 const SENDS_NOTHING = {
@@ -145,18 +142,8 @@ export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly 
   return (
     <Notice tone="wait">
       Paused since <Time at={pause.createdAt} />: {SENDS_NOTHING[pause.kind]} until the pause ends.
-      {pause.reason === null ? null : (
-        <>
-          {" Reason: "}
-          <UntrustedText text={pause.reason} />
-        </>
-      )}
-      {mayDo(user.role, "manage") ? (
-        <>
-          {" · "}
-          <a href={PAUSES_PATH}>All pauses</a>
-        </>
-      ) : null}
+      {pause.reason === null ? null : sentence` Reason: ${<UntrustedText text={pause.reason} />}`}
+      {mayDo(user.role, "manage") ? sentence` · ${<a href={PAUSES_PATH}>All pauses</a>}` : null}
     </Notice>
   );
 }

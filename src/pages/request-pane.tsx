@@ -16,7 +16,7 @@ import { DecisionForm, EndOfRequest } from "./decision-form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { DecidedBy, type DecidedRequest, Outcome, RequestName } from "./outcome.tsx";
-import { Ago, LinkButton, TimeInWords, UntrustedText } from "../ui/parts.tsx";
+import { Ago, LinkButton, sentence, TimeInWords, UntrustedText } from "../ui/parts.tsx";
 import { RequestParts, UntrustedUrl } from "./request.tsx";
 import { type PageUser, waitingText } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
@@ -170,12 +170,7 @@ export function AskedRequest(props: AskedRequestProps) {
           Details
           <span class="small">
             <UntrustedText text={describeActor(action.createdBy).name} />
-            {now === null ? null : (
-              <>
-                {" · "}
-                <Ago at={action.createdAt} now={now} />
-              </>
-            )}
+            {now === null ? null : sentence` · ${<Ago at={action.createdAt} now={now} />}`}
           </span>
         </summary>
         <Risks risks={notes} />
@@ -257,11 +252,7 @@ function isLong({ name, value }: Fact): boolean {
 }
 
 function Quoted({ text }: { readonly text: string }) {
-  return (
-    <>
-      “<UntrustedText text={text} />”
-    </>
-  );
+  return sentence`“${<UntrustedText text={text} />}”`;
 }
 
 /** What became of a request that is decided, where it was shown before. */

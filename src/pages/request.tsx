@@ -6,7 +6,7 @@ import { prettyPrint } from "../core/json.ts";
 import { normalTarget } from "../core/target.ts";
 import { bodyParts, bodyTree, BodyView, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { JsonView } from "../ui/json-view.tsx";
-import { Card, SubSection, Table, UntrustedBlock, UntrustedPath, UntrustedText } from "../ui/parts.tsx";
+import { Card, sentence, SubSection, Table, UntrustedBlock, UntrustedPath, UntrustedText } from "../ui/parts.tsx";
 import { cutAt } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -134,11 +134,7 @@ function copiedBody(action: SeenAction): string | null {
 }
 
 function Body({ kind, children }: { readonly kind: string; readonly children?: Child }) {
-  const title = (
-    <>
-      Body <span class="aside">{kind}</span>
-    </>
-  );
+  const title = sentence`Body ${<span class="aside">{kind}</span>}`;
   return <SubSection title={title}>{children}</SubSection>;
 }
 

@@ -4,7 +4,7 @@ import type { KnownOrigin, SigningSecret } from "../accounts/signing-secrets.ts"
 import { Copied, EmptyState } from "../ui/controls.tsx";
 import { Button, Field, PostForm } from "../ui/form.tsx";
 import { EMPTY_FORM, type FormState } from "./forms.tsx";
-import { Card, LinkButton, Notice, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Card, LinkButton, Notice, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { CheckForm, type CheckFormProps } from "./signature-check.tsx";
 import { AgoOr, List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
@@ -122,11 +122,7 @@ export function signingPage({
 }
 
 function OriginActions({ origin, use, user }: KnownOrigin & { readonly user: PageUser }) {
-  const ofOrigin = (
-    <>
-      of {use} to <UntrustedText text={origin} />
-    </>
-  );
+  const ofOrigin = sentence`of ${use} to ${<UntrustedText text={origin} />}`;
   const row = { user, look: "plain", fields: fieldsOf(origin, use), of: ofOrigin } as const;
   return (
     <div>

@@ -10,7 +10,7 @@ import { filled, type FormState, problemBeside, problemOf, schemaForm, StatedCho
 import { FormerKeys } from "./keys.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { AddForm, AgoOr, List, OfRow, RowAction, settingsFrame, Tagged } from "./settings-frame.tsx";
-import { Day, Name, Notice, PageHead, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Day, Name, Notice, PageHead, Problem, sentence, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { ProviderForm } from "./sign-in.tsx";
 import { MEMBER_ROLE_CHOICES, type PageUser, roleLabel } from "../ui/text.ts";
 
@@ -273,12 +273,7 @@ export function joinPage(props: JoinPageProps): string {
 function InvitedTo({ account: { name, email } }: Pick<JoinPageProps, "account">) {
   return (
     <>
-      {name === null ? null : (
-        <>
-          {" to “"}
-          <UntrustedText text={name} />”
-        </>
-      )}
+      {name === null ? null : sentence` to “${<UntrustedText text={name} />}”`}
       {email === null ? null : (
         <>
           {name === null ? " to the account of " : ", the account of "}

@@ -4,7 +4,7 @@ import { describeActor } from "../core/roles.ts";
 import { type ActionStatus, isTerminal } from "../core/action.ts";
 import { type OutcomeKind, statusSentence } from "../core/outcome.ts";
 import { isTooLate, type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
-import { Card, Name, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
+import { Card, Name, sentence, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "../ui/text.ts";
 
@@ -98,11 +98,7 @@ const EVENTS: Readonly<
 
 function describeActorEvent({ type, actor, reason = null, via }: ActorEvent): EventText {
   const { tone, text } = EVENTS[type];
-  const title = (
-    <>
-      {text} by <ActorName actor={actor} />
-    </>
-  );
+  const title = sentence`${text} by ${<ActorName actor={actor} />}`;
   const quote =
     reason === null ? null : (
       <q class="reason">
@@ -141,12 +137,7 @@ function describeAttempt(event: AttemptEvent, at: Date): EventText {
   const { attempt, outcome, response_code: code, error, duration_ms: ms, location, late } = event;
   const answer = code === null ? "no response" : `answered ${code}`;
   const isInTitle = code !== null && error === statusSentence(code);
-  const redirect =
-    location === null ? null : (
-      <>
-        Location: <UntrustedText text={location} />
-      </>
-    );
+  const redirect = location === null ? null : sentence`Location: ${<UntrustedText text={location} />}`;
   return {
     tone: error === null ? "good" : "bad",
     title: `Attempt ${attempt}: ${answer}${ms === null ? "" : ` in ${duration(ms)}`}${late === undefined ? "" : ", late"}`,
@@ -179,11 +170,7 @@ function notificationName({ type, event, channel }: NotificationEvent): string {
 
 function nextAttempt(next: string | null, at: Date): Child {
   if (next === null) return null;
-  return (
-    <>
-      Next attempt: <Time at={new Date(next)} near={at} />
-    </>
-  );
+  return sentence`Next attempt: ${<Time at={new Date(next)} near={at} />}`;
 }
 
 const KINDS: readonly SpanKind[] = ["approval", "wait", "running", "bad", "good"];

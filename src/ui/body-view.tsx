@@ -27,7 +27,7 @@ import {
   openCharsIn,
   partId,
 } from "./json-view.tsx";
-import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
+import { sentence, SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted, cutText } from "./text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -168,14 +168,11 @@ export function bodyParts(actionId: string, path: string): BodyParts {
 /** The body under its heading. */
 export function BodyView({ body, isOpen, copied = null, parts, children }: BodyViewProps) {
   const { kind, rest, folded } = body;
-  const title = (
-    <>
-      Body{" "}
-      <span class="aside">
-        <UntrustedText text={kind} />
-      </span>
-    </>
-  );
+  const title = sentence`Body ${(
+    <span class="aside">
+      <UntrustedText text={kind} />
+    </span>
+  )}`;
   // What is loaded when asked for is not in the page to be copied.
   const isAll = rest === null && (parts === undefined || folded === 0);
   return (
@@ -234,14 +231,11 @@ export function WholeBody({ action }: { readonly action: SeenAction }) {
   return (
     <div id={`body-${action.id}`} class="body-view body-whole">
       <SubSection
-        title={
-          <>
-            Body{" "}
-            <span class="aside">
-              <UntrustedText text={body.kind} />
-            </span>
-          </>
-        }
+        title={sentence`Body ${(
+          <span class="aside">
+            <UntrustedText text={body.kind} />
+          </span>
+        )}`}
       >
         <BodyContent body={body} isOpen folding="open" />
         {body.rest === null ? null : <p class="quiet">{`${body.rest} can’t be shown as text.`}</p>}

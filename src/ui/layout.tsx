@@ -10,7 +10,7 @@ import { Button, PostForm } from "./form.tsx";
 import { Skeleton } from "./controls.tsx";
 import type { Pause } from "../core/pause.ts";
 import { Icon, Logo } from "./icons.tsx";
-import { Time, UntrustedText } from "./parts.tsx";
+import { sentence, Time, UntrustedText } from "./parts.tsx";
 import { type NavAccount, number, type PageUser } from "./text.ts";
 
 interface LayoutProps {
@@ -87,13 +87,7 @@ function StopBanner({ user }: { readonly user: PageUser }) {
           <b>{isOwn ? "Everything is paused: nothing is sent." : "This account is stopped: nothing is sent."}</b>{" "}
           <span class="stop-facts">
             Since <Time at={stop.createdAt} />
-            {isOwn ? (
-              <>
-                {", by "}
-                <UntrustedText text={describeActor(stop.createdBy).name} />
-              </>
-            ) : null}
-            .{" "}
+            {isOwn ? sentence`, by ${<UntrustedText text={describeActor(stop.createdBy).name} />}` : null}.{" "}
             {stop.reason === null ? null : (
               <>
                 {isOwn ? "Reason: " : ""}

@@ -7,6 +7,11 @@ import { visibleText } from "../receipts/visible-text.ts";
 import { counted } from "./text.ts";
 import { timeAgo, timeUntil } from "../core/clock.ts";
 
+/** Words with elements between them: sentence`revoked the key ${<Name text={name} />}`. */
+export function sentence(words: TemplateStringsArray, ...parts: readonly Child[]) {
+  return <>{words.map((word, at) => [word, parts[at]])}</>;
+}
+
 interface PageHeadProps {
   readonly title: Child;
   /** The page above this one. */
