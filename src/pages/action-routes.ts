@@ -140,16 +140,15 @@ function decide(deps: ActionPageRouteDeps): AnswerById {
 
 /** Shows secrets in the response to a form, which is not cached and has no address. */
 function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): AnswerById {
-  return async ({ context, person, params }) => {
+  return answerForm<ById>(formOf, async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
-    await formOf(context, person);
     if (!mayDo(person.caller.role, "approve")) throw new DomainError("forbidden", "Your role can't view secrets.");
     const action = await actionService.get(person.caller, id);
     // Recorded first, so that nothing is shown without an audit entry.
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
     const whole = seeWhole({ ...action, url: sentUrl(action.url) });
     return page("own", revealedPage({ action: whole, digest: actionService.digestOf(action), user: person }));
-  };
+  });
 }
 
 interface ActionListRouteDeps extends PersonRouteDeps {

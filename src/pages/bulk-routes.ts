@@ -1,46 +1,89 @@
-import { type Caller, mayChange, mayDo } from "../core/roles.ts";
+import { mayChange, mayDo } from "../core/roles.ts";
 import { FilterQuery } from "../api/list-schemas.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { checkListQuery, compileQuery, encodeCursor } from "../api/schema-helpers.ts";
-import { BULK_OPERATIONS, type BulkJob, type BulkOperation } from "../core/bulk-job.ts";
+import { BULK_OPERATIONS, type BulkOperation } from "../core/bulk-job.ts";
 import { BulkParams } from "../bulk/routes.ts";
 import type { BulkService } from "../bulk/service.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
-import { showFormAgain } from "../http/errors.ts";
-import { readQuery } from "../http/request.ts";
+import { INVALID } from "../http/errors.ts";
+import { type Form, readQuery, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { type AnswerById, type AnswerPerson, createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
+import { createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
 import { BULK_ID } from "../core/ids.ts";
-import { BULK_PATH, bulkJobPage, bulkListPage, bulkPath, newBulkPage } from "./bulk.tsx";
+import { BULK_PATH, bulkJobPage, bulkListPage, bulkPath, type NewBulkProps, newBulkPage } from "./bulk.tsx";
 import { ACTIONS_PATH } from "../ui/layout.tsx";
 import { reasonInForm } from "./decision-form.tsx";
+import { answerForm, type ById } from "./forms.tsx";
 
 interface BulkPageDeps extends PersonRouteDeps {
   readonly bulkService: BulkService;
 }
 
 /** The pages of bulk jobs. */
-export function bulkPages(deps: BulkPageDeps) {
+export function bulkPages({ bulkService, personOf, formOf }: BulkPageDeps) {
+  const askHtml = async (
+    user: Person,
+    operation: BulkOperation,
+    query: FilterQuery,
+    more: Partial<NewBulkProps> = {},
+  ) => {
+    const found = await bulkService.dryRun(user.caller, { operation, filter: query, reason: null });
+    return newBulkPage({ user, operation, query, found, ...more });
+  };
+  const begin = answerForm(
+    formOf,
+    async ({ context, person, form }) => {
+      const { operation, filter } = jobIn(context, form);
+      const job = await bulkService.start(person.caller, { operation, filter, reason: reasonInForm(form) });
+      return bulkPath(job.id);
+    },
+    ({ context, person }, { problem, values }) => {
+      const { operation, filter } = jobIn(context, values);
+      return askHtml(person, operation, filter, { problem, reason: values.get("reason") });
+    },
+    new Set([...INVALID, "too_many_jobs"]),
+  );
+  const stop = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
+    await bulkService.stop(person.caller, id);
+    return bulkPath(id);
+  });
   const hooks = { params: BulkParams };
-  return createPersonRoutes(deps.personOf)
-    .get(BULK_PATH, list(deps))
-    .post(BULK_PATH, begin(deps))
-    .get(`${BULK_PATH}/new`, ask(deps))
-    .get(`${BULK_PATH}/:id`, one(deps), hooks)
-    .post(`${BULK_PATH}/:id/stop`, stop(deps), hooks);
+  return createPersonRoutes(personOf)
+    .get(BULK_PATH, async ({ context, person }) => {
+      const cursor = new URLSearchParams(context.search).get("cursor") ?? undefined;
+      const { before } = checkListQuery({}, cursor, BULK_ID);
+      const found = await bulkService.list(person.caller, before, LIST_LIMIT_DEFAULT);
+      const jobs = found.slice(0, LIST_LIMIT_DEFAULT);
+      const last = found.length > LIST_LIMIT_DEFAULT ? jobs.at(-1) : undefined;
+      const older = last === undefined ? null : `${BULK_PATH}?cursor=${encodeCursor(last.id)}`;
+      return page("own", bulkListPage({ user: person, jobs, older }));
+    })
+    .post(BULK_PATH, begin)
+    .get(`${BULK_PATH}/new`, async ({ context, person }) => {
+      const operation = operationIn(new URLSearchParams(context.search).get("operation"));
+      const query = filterIn(context.search);
+      // Nothing was selected: that must not mean everything.
+      if (Object.keys(query).length === 0) return seeOther("own", ACTIONS_PATH);
+      return page("own", await askHtml(person, operation, query));
+    })
+    .get(
+      `${BULK_PATH}/:id`,
+      async ({ person, params: { id } }) => {
+        const { caller } = person;
+        const job = await bulkService.find(caller, id);
+        const asked = { status: "failed", before: null, limit: FAILURES_SHOWN } as const;
+        const failures = job.failed === 0 ? [] : await bulkService.results(caller, id, asked);
+        const canStop = mayDo(caller.role, job.operation) && mayChange(caller, job);
+        return page("own", bulkJobPage({ user: person, job, failures: failures.slice(0, FAILURES_SHOWN), canStop }));
+      },
+      hooks,
+    )
+    .post(`${BULK_PATH}/:id/stop`, stop, hooks);
 }
 
-function list({ bulkService }: BulkPageDeps): AnswerPerson {
-  return async ({ context, person }) => {
-    const cursor = new URLSearchParams(context.search).get("cursor") ?? undefined;
-    const { before } = checkListQuery({}, cursor, BULK_ID);
-    const found = await bulkService.list(person.caller, before, LIST_LIMIT_DEFAULT);
-    const jobs = found.slice(0, LIST_LIMIT_DEFAULT);
-    const last = found.length > LIST_LIMIT_DEFAULT ? jobs.at(-1) : undefined;
-    const older = last === undefined ? null : `${BULK_PATH}?cursor=${encodeCursor(last.id)}`;
-    return page("own", bulkListPage({ user: person, jobs, older }));
-  };
-}
+/** Failures on the page of a job; the API has all of them. */
+const FAILURES_SHOWN = 50;
 
 const FILTER = compileQuery(FilterQuery);
 
@@ -59,59 +102,10 @@ function operationIn(text: string | null | undefined): BulkOperation {
   ]);
 }
 
-function ask({ bulkService }: BulkPageDeps): AnswerPerson {
-  return async ({ context, person }) => {
-    const operation = operationIn(new URLSearchParams(context.search).get("operation"));
-    const query = filterIn(context.search);
-    // Nothing was selected: that must not mean everything.
-    if (Object.keys(query).length === 0) return seeOther("own", ACTIONS_PATH);
-    const found = await bulkService.dryRun(person.caller, { operation, filter: query, reason: null });
-    return page("own", newBulkPage({ user: person, operation, query, found }));
-  };
-}
-
-function begin({ bulkService, formOf }: BulkPageDeps): AnswerPerson {
-  return async ({ context, person }) => {
-    const form = await formOf(context, person);
-    const operation = operationIn(form.get("operation"));
-    const query = filterIn(context.search);
-    if (Object.keys(query).length === 0)
-      throw new DomainError("validation_error", "Select actions, or filter the list.");
-    try {
-      const request = { operation, filter: query, reason: reasonInForm(form) };
-      const job = await bulkService.start(person.caller, request);
-      return seeOther("own", bulkPath(job.id));
-    } catch (error) {
-      return showFormAgain(context, error, new Set(["validation_error", "too_many_jobs"]), async (problem) => {
-        const found = await bulkService.dryRun(person.caller, { operation, filter: query, reason: null });
-        const reason = form.get("reason") ?? "";
-        return newBulkPage({ user: person, operation, query, found, problem, reason });
-      });
-    }
-  };
-}
-
-/** Failures on the page of a job; the API has all of them. */
-const FAILURES_SHOWN = 50;
-
-function one({ bulkService }: BulkPageDeps): AnswerById {
-  return async ({ person, params }) => {
-    const job = await bulkService.find(person.caller, params.id);
-    const asked = { status: "failed", before: null, limit: FAILURES_SHOWN } as const;
-    const failures = job.failed === 0 ? [] : await bulkService.results(person.caller, params.id, asked);
-    const shown = failures.slice(0, FAILURES_SHOWN);
-    return page("own", bulkJobPage({ user: person, job, failures: shown, canStop: mayStop(person.caller, job) }));
-  };
-}
-
-function mayStop(caller: Caller, job: BulkJob): boolean {
-  return mayDo(caller.role, job.operation) && mayChange(caller, job);
-}
-
-function stop({ bulkService, formOf }: BulkPageDeps): AnswerById {
-  return async ({ context, person, params }) => {
-    await formOf(context, person);
-    await bulkService.stop(person.caller, params.id);
-    return seeOther("own", bulkPath(params.id));
-  };
+/** What the form of a job asks for. Throws `validation_error` and `invalid_query`. */
+function jobIn({ search }: RequestContext, form: Form) {
+  const operation = operationIn(form.get("operation"));
+  const filter = filterIn(search);
+  if (Object.keys(filter).length > 0) return { operation, filter };
+  throw new DomainError("validation_error", "Select actions, or filter the list.");
 }

@@ -50,13 +50,13 @@ const VERBS: Readonly<Record<BulkOperation, { readonly name: string; readonly do
     },
   };
 
-interface NewBulkProps {
+export interface NewBulkProps {
   readonly user: PageUser;
   readonly operation: BulkOperation;
   readonly query: FilterQuery;
   readonly found: DryRun;
-  readonly problem?: string | null;
-  readonly reason?: string;
+  readonly problem?: string;
+  readonly reason?: string | undefined;
 }
 
 /** Says how many actions a job would cover, and asks. */

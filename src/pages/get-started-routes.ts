@@ -8,6 +8,7 @@ import { type AnswerPerson, createPersonRoutes, type PersonRouteDeps } from "../
 import type { Clock } from "../core/clock.ts";
 import { FORM_ID, type Ids } from "../core/ids.ts";
 import { GET_STARTED_PATH, getStartedPage, TEST_ACTION_PATH } from "./first-steps.tsx";
+import { answerForm } from "./forms.tsx";
 import { actionPath } from "../ui/layout.tsx";
 
 interface GetStartedDeps extends CreateRules, PersonRouteDeps {
@@ -36,8 +37,7 @@ export function getStartedPages(deps: GetStartedDeps) {
 
 function sendTest({ actionService, formOf, clock, baseUrl, ...rules }: GetStartedDeps): AnswerPerson {
   const checkCreate = createCheckCreate(rules);
-  return async ({ context, person }) => {
-    const form = await formOf(context, person);
+  return answerForm(formOf, async ({ person, form }) => {
     authorize(person.caller, "create");
     const formId = form.get("form_id") ?? "";
     const { caller } = person;
@@ -50,6 +50,6 @@ function sendTest({ actionService, formOf, clock, baseUrl, ...rules }: GetStarte
       now: clock.now(),
     });
     const { action } = await actionService.create(caller, request);
-    return seeOther("own", actionPath(action.id));
-  };
+    return actionPath(action.id);
+  });
 }

@@ -154,8 +154,7 @@ function isKey(wanted: string) {
  */
 function test({ authenticate, actionService, checkTarget, formOf, clock, baseUrl }: KeyPageDeps): AnswerById {
   const checkCreate = createCheckCreate({ checkTarget });
-  return async ({ context, person, params: { id } }) => {
-    const form = await formOf(context, person);
+  return answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
     authorize(person.caller, "manage");
     const caller = await authenticate(`Bearer ${form.get("key") ?? ""}`).catch((error: unknown) => {
       if (error instanceof DomainError && error.code === "unauthorized") throw noSuchKey();
@@ -171,8 +170,8 @@ function test({ authenticate, actionService, checkTarget, formOf, clock, baseUrl
       now: clock.now(),
     });
     const { action } = await actionService.create(caller, request, { reason });
-    return seeOther("own", actionPath(action.id));
-  };
+    return actionPath(action.id);
+  });
 }
 
 function noSuchKey(): DomainError {

@@ -6,6 +6,7 @@ import { readQuery, withoutEmpty } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
 import type { Clock } from "../core/clock.ts";
+import { answerForm } from "./forms.tsx";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { OVERVIEW_PATH } from "../ui/layout.tsx";
 import { OverviewPageQuery, overviewPage } from "./overview.tsx";
@@ -21,6 +22,10 @@ interface OverviewPageDeps extends PersonRouteDeps {
 
 /** The overview, with the first steps of an account until they are done or hidden. */
 export function overviewPages({ overviewService, firstSteps, personOf, formOf, clock, baseUrl }: OverviewPageDeps) {
+  const hide = answerForm(formOf, async ({ person, form }) => {
+    await (form.get("hidden") === "no" ? firstSteps.show(person.caller) : firstSteps.hide(person.caller));
+    return OVERVIEW_PATH;
+  });
   return (
     createPersonRoutes(personOf)
       .get(OVERVIEW_PATH, async ({ context, person }) => {
@@ -33,10 +38,6 @@ export function overviewPages({ overviewService, firstSteps, personOf, formOf, c
       })
       // Where the address of a refused form is loaded again.
       .get(FIRST_STEPS_PATH, () => seeOther("own", OVERVIEW_PATH))
-      .post(FIRST_STEPS_PATH, async ({ context, person }) => {
-        const isShown = (await formOf(context, person)).get("hidden") === "no";
-        await (isShown ? firstSteps.show(person.caller) : firstSteps.hide(person.caller));
-        return seeOther("own", OVERVIEW_PATH);
-      })
+      .post(FIRST_STEPS_PATH, hide)
   );
 }

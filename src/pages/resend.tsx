@@ -1,11 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import { formatSize, HTTP_METHODS } from "../core/action.ts";
 import { type BodyMember, bodyMemberOf } from "../core/body.ts";
-import type { EditedFields, EditProblems } from "../actions/edited-copy.ts";
+import type { EditedFields } from "../actions/edited-copy.ts";
 import { risksOfRequest } from "../approvals/facts.ts";
 import { TITLE_CHARS_MAX } from "../core/limits.ts";
 import { bodyPath } from "./body-page.tsx";
 import { callText, Risks, SecretsMasked } from "./decide.tsx";
+import { type FormState, problemBeside, problemOf } from "./forms.tsx";
 import { Button, Field, PostForm } from "../ui/form.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
@@ -69,14 +70,14 @@ function SureField() {
   );
 }
 
-interface EditPageProps extends ResendPageProps {
+interface EditPageProps extends Omit<ResendPageProps, "problem"> {
   readonly fields: EditedFields;
-  readonly problems?: EditProblems;
+  readonly typed: FormState;
 }
 
 /** A form with the request of an action, to send it again as a new one. */
 export function editPage(props: EditPageProps): string {
-  const { action, user, isUnknown, fields, problem, problems = {}, formId } = props;
+  const { action, user, isUnknown, fields, typed, formId } = props;
   const path = actionPath(action.id);
   const risks = risksOfRequest(action, { isReasonRead: false });
   return render(
@@ -88,7 +89,7 @@ export function editPage(props: EditPageProps): string {
       />
       <Risks risks={risks} />
       <PostForm user={user} action={`${path}/edit`} fields={[["form_id", formId]]} class="card">
-        <Problem text={problem} />
+        <Problem text={problemBeside(typed, Object.keys(fields))} />
         <div class="edit-target">
           <div class="field">
             <label for="method">Method</label>
@@ -98,7 +99,7 @@ export function editPage(props: EditPageProps): string {
               ))}
             </select>
           </div>
-          <Field name="url" label="URL" value={fields.url} required problem={problems.url ?? null} />
+          <Field name="url" label="URL" value={fields.url} required problem={problemOf(typed, "url")} />
         </div>
         <Field
           name="title"
@@ -106,7 +107,7 @@ export function editPage(props: EditPageProps): string {
           hint="Optional. What the call does, for the list and for approvers."
           value={fields.title}
           maxlength={TITLE_CHARS_MAX}
-          problem={problems.title ?? null}
+          problem={problemOf(typed, "title")}
         />
         <Field
           name="headers"
@@ -114,9 +115,9 @@ export function editPage(props: EditPageProps): string {
           type="lines"
           hint="One a line, as “Name: value”."
           value={fields.headers}
-          problem={problems.headers ?? null}
+          problem={problemOf(typed, "headers")}
         />
-        <BodyField action={action} body={fields.body} problem={problems.body ?? null} />
+        <BodyField action={action} body={fields.body} problem={problemOf(typed, "body")} />
         {isUnknown ? <SureField /> : null}
         <p class="quiet small">
           {hasMasks(fields)
