@@ -1,4 +1,5 @@
 import type { Action } from "../../src/core/action.ts";
+import type { Clock } from "../../src/core/clock.ts";
 import type { ActionStore, ClusterStore, Queue, Store } from "../../src/core/store.ts";
 import { findFilterValues } from "./filter-values.ts";
 import { createActivityStore } from "./activity.ts";
@@ -45,6 +46,8 @@ interface StoreParts {
   readonly onFatal: (cause: unknown) => void;
   /** Called with each commit that found the database away; `sql` tells of other calls by itself. */
   readonly onAway?: OnAway;
+  /** Measures how long a commit takes; by default the machine's own. */
+  readonly clock?: Pick<Clock, "after">;
   /** Releases the file lock, after the connection is closed. */
   readonly release: () => void;
 }
@@ -58,9 +61,10 @@ export function createStore({
   isOnlyProcess,
   onFatal,
   onAway,
+  clock,
   release,
 }: StoreParts): Store {
-  const writer = new Writer(sql, onFatal, onAway === undefined ? {} : { onAway });
+  const writer = new Writer(sql, onFatal, { ...(onAway && { onAway }), ...(clock && { clock }) });
   const heldCounts = cluster === null ? new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId)) : null;
   const shared = { refused: new Refused(), heldCounts, written: new WrittenActions() };
   const db: StoreContext = { sql, writer, seal, queueStatements, ...shared };

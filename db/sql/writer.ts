@@ -1,4 +1,5 @@
-import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { type Clock, systemClock } from "../../src/core/clock.ts";
 import {
   FLUSH_BYTES_MAX,
   FLUSH_ROWS_MAX,
@@ -30,6 +31,8 @@ interface Write {
 interface WriterOptions {
   readonly commitMsMax?: number;
   readonly onAway?: OnAway;
+  /** By default the machine's own. */
+  readonly clock?: Pick<Clock, "after">;
 }
 
 /**
@@ -48,6 +51,7 @@ export class Writer {
   #deathCause: unknown = null;
   #isAway = false;
   readonly #commitMsMax: number;
+  readonly #clock: Pick<Clock, "after">;
   /** The running commit exceeds its time: new writes are refused until it ends. */
   #isStuck = false;
 
@@ -55,11 +59,12 @@ export class Writer {
    * `onFatal` is called when an accepted commit could not be made durable; the process must end. `onAway` is called with each
    * commit that found the database away.
    */
-  constructor(sql: Sql, onFatal: (cause: unknown) => void, { commitMsMax, onAway }: WriterOptions = {}) {
+  constructor(sql: Sql, onFatal: (cause: unknown) => void, { commitMsMax, onAway, clock }: WriterOptions = {}) {
     this.#sql = sql;
     this.#onFatal = onFatal;
     this.#onAway = onAway ?? (() => {});
     this.#commitMsMax = commitMsMax ?? STORE_CALL_MS_MAX;
+    this.#clock = clock ?? systemClock;
   }
 
   /** Whether the last commit found the database unavailable, or has not ended in time. */
@@ -138,17 +143,17 @@ export class Writer {
   }
 
   async #commitInTime(writes: readonly Write[]): Promise<() => void> {
-    const timer = setTimeout(() => {
+    const cancel = this.#clock.after(this.#commitMsMax, () => {
       this.#isStuck = true;
       const waiting = this.#waiting.splice(0);
       rejectAll([...writes, ...waiting], tooLate());
       this.#onAway(tooLate());
       this.#bytes -= sumOf(waiting);
-    }, this.#commitMsMax);
+    });
     try {
       return await this.#commit(writes);
     } finally {
-      clearTimeout(timer);
+      cancel();
       this.#isStuck = false;
       this.#bytes -= sumOf(writes);
     }
@@ -205,19 +210,19 @@ export class Writer {
       calls: writes.flatMap((write) => write.calls),
       locks: writes.flatMap((write) => write.locks),
     };
-    const worked = await whileBusy(() => this.#sql.transact(work));
+    const worked = await whileBusy(() => this.#sql.transact(work), this.#clock);
     return () => settleAll(writes, worked);
   }
 }
 
 /** Tries again while another process holds the lock. */
-async function whileBusy<Result>(work: () => Promise<Result>): Promise<Result> {
+async function whileBusy<Result>(work: () => Promise<Result>, clock: Clock): Promise<Result> {
   for (const pauseMs of BUSY_PAUSES_MS) {
     try {
       return await work();
     } catch (error) {
       if (faultOf(error) !== "busy") throw error;
-      await pause(pauseMs);
+      await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
     }
   }
   return work();
