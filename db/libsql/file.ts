@@ -93,23 +93,31 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     for (const call of calls) results.push(...(await callGroup([call])));
     return results;
   };
-  /** What reads and writes wait for: one transaction at a time. */
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const result = last.then(work);
-    last = result.catch(() => {});
-    return result;
+  /** Of the transactions that are under way or wait, which come one after the other. */
+  let last: Promise<void> | null = null;
+  const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const before = last;
+    const { promise: own, resolve: end } = Promise.withResolvers<void>();
+    last = own;
+    if (before !== null) await before;
+    try {
+      return await work();
+    } finally {
+      if (last === own) last = null;
+      end();
+    }
+  };
+  const read = async ({ sql, args }: Statement): Promise<readonly Row[]> => {
+    try {
+      return prepare(sql).statement.all(...args);
+    } catch (error) {
+      throw faultOf(error) === "rejected" ? error : unavailable(error);
+    }
   };
 
   return {
-    read: ({ sql, args }) =>
-      inTurn(async () => {
-        try {
-          return prepare(sql).statement.all(...args);
-        } catch (error) {
-          throw faultOf(error) === "rejected" ? error : unavailable(error);
-        }
-      }),
+    // It would see what is not committed yet.
+    read: (statement) => (last === null ? read(statement) : inTurn(() => read(statement))),
     batch: (statements) => inTurn(() => transact(() => statements.map(run))),
     transact: ({ statements, calls }) =>
       inTurn(() => transact(async () => ({ done: statements.map(run), results: await runCalls(calls, callGroup) }))),

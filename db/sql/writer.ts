@@ -216,7 +216,7 @@ export class Writer {
 }
 
 /** Tries again while another process holds the lock. */
-async function whileBusy<Result>(work: () => Promise<Result>, clock: Clock): Promise<Result> {
+async function whileBusy<Result>(work: () => Promise<Result>, clock: Pick<Clock, "after">): Promise<Result> {
   for (const pauseMs of BUSY_PAUSES_MS) {
     try {
       return await work();
