@@ -74,7 +74,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
     link: ofOwner(await people.link("hash of a link", NOON)),
     seeds: [await signing.seeds(ACCOUNT, ORIGIN, "calls"), await signing.seeds(ACCOUNT, ORIGIN, "callbacks")],
     callbackOverlap: await signing.callbackOverlap(ACCOUNT, ORIGIN),
-    callbackHosts: await store.callbackHosts.list(ACCOUNT),
+    callbackHosts: (await store.callbackHosts.list(ACCOUNT)).map(({ host, createdAt }) => ({ createdAt, host })),
     pauses: await pauses.inForce(null),
     rejections: Object.values(await rejections.count({ accountId: ACCOUNT, keyId: KEY, digest: DIGEST }, later(9))),
     audit: await audit.page({
